@@ -1,0 +1,54 @@
+// Host-side exceptions. Every error the library throws derives from `error` and carries its place.
+#pragma once
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+namespace laneway {
+
+/// Base of all exceptions of the library; `where()` names the throwing place, for logs and bug reports.
+class error : public std::runtime_error {
+public:
+    explicit error(const std::string& what, std::source_location where = std::source_location::current())
+        : std::runtime_error(what), where_(where) {}
+
+    [[nodiscard]] const std::source_location& where() const noexcept { return where_; }
+
+private:
+    std::source_location where_;
+};
+
+/// Wrong use or wrong input: a bad argument, an unknown device, a broken file. Command line: exit code 2.
+class usage_error : public error {
+public:
+    using error::error;
+};
+
+/// The operating system refused something: a file, a thread, memory.
+class system_error : public error {
+public:
+    using error::error;
+};
+
+/// A CUDA call failed.
+class cuda_error : public error {
+public:
+    using error::error;
+};
+
+/// A wait passed its deadline; the message names PE, block, operation and what was waited for.
+class timeout_error : public error {
+public:
+    using error::error;
+};
+
+/// Device code reported a fault through the fault record.
+class device_fault : public error {
+public:
+    using error::error;
+};
+
+}  // namespace laneway
+
+namespace lw = laneway;

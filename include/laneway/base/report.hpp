@@ -1,0 +1,47 @@
+// What a run did, as the host sees it afterwards.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace laneway {
+
+/// Totals of one direction between two PEs.
+struct traffic {
+    std::uint64_t messages = 0;
+    std::uint64_t chunks = 0;
+    std::uint64_t bytes = 0;  ///< payload bytes carried
+};
+
+/// One look of the coordinator at all PEs, taken while the run went on.
+struct progress_sample {
+    std::uint64_t time_ns = 0;  ///< since the coordinator's first look
+    std::uint64_t served = 0;   ///< messages served so far, all PEs
+    std::uint64_t open = 0;     ///< work created and not yet completed, all PEs
+};
+
+/// Account of one run. The audit holds: posted = direct + carried, carried = served.
+struct run_report {
+    std::vector<std::string> devices;       ///< one name a PE, in PE order
+    double run_seconds = 0;                 ///< launch to last device done, host clock
+    std::uint64_t posted = 0;               ///< messages posted by lanes
+    std::uint64_t direct = 0;               ///< of these, served at once because poster and owner are one PE
+    std::uint64_t carried = 0;              ///< messages put into chunks that left
+    std::uint64_t served = 0;               ///< carried messages whose handler has run
+    std::vector<traffic> traffic_matrix;    ///< row-major [source][destination], n_pes × n_pes
+    std::vector<progress_sample> progress;  ///< for plots; at most a few thousand samples
+
+    [[nodiscard]] std::uint64_t chunks() const {
+        std::uint64_t total = 0;
+        for (const auto& t : traffic_matrix) total += t.chunks;
+        return total;
+    }
+    [[nodiscard]] std::uint64_t bytes() const {
+        std::uint64_t total = 0;
+        for (const auto& t : traffic_matrix) total += t.bytes;
+        return total;
+    }
+};
+
+}  // namespace laneway
