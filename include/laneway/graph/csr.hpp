@@ -38,6 +38,7 @@ struct numbering {
 struct graph {
     std::variant<csr32, csr64> arcs;  ///< 32-bit ids unless asked for or needed otherwise
     numbering ids;
+    std::uint64_t weight_scale = 1;  ///< a power of ten: the file's weight of an arc is weight / weight_scale
 
     [[nodiscard]] std::uint64_t vertices() const {
         return std::visit([](const auto& g) { return g.vertices(); }, arcs);
