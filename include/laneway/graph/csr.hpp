@@ -31,7 +31,7 @@ struct numbering {
     /// CSR index of the vertex that the file calls `id`; throws usage_error naming the valid range.
     [[nodiscard]] std::uint64_t index_of(std::uint64_t id) const;
     [[nodiscard]] std::uint64_t id_of(std::uint64_t index) const { return labels.empty() ? first + index : labels[index]; }
-    std::uint64_t vertices = 0;
+    std::uint64_t vertices = 0;  ///< how many there are
 };
 
 /// A graph as read from a file.

@@ -1,0 +1,62 @@
+#include "build.hpp"
+
+#include <string>
+#include <utility>
+
+namespace laneway::graph {
+namespace {
+
+// `offsets` serves as the cursors while arcs are scattered: each row's start moves to its end, which is the next
+// row's start, so one shift restores it.
+template <class Vertex>
+basic_csr<Vertex> sort_arcs(arc_buffer& arcs, std::uint64_t vertices, bool mirrored) {
+    basic_csr<Vertex> csr;
+    csr.offsets.assign(vertices + 1, 0);
+    auto& offsets = csr.offsets;
+    arcs.for_each([&](std::uint64_t tail, std::uint64_t head, std::uint32_t) {
+        ++offsets[tail];
+        if (mirrored && tail != head) ++offsets[head];
+    });
+    std::uint64_t total = 0;
+    for (std::uint64_t& entry : offsets) total += std::exchange(entry, total);
+    csr.heads.resize(total);
+    const bool weighted = arcs.weighted();
+    if (weighted) csr.weights.resize(total);
+    arcs.consume([&](std::uint64_t tail, std::uint64_t head, std::uint32_t weight) {
+        const auto place = [&](std::uint64_t from, std::uint64_t to) {
+            const std::uint64_t at = offsets[from]++;
+            csr.heads[at] = static_cast<Vertex>(to);
+            if (weighted) csr.weights[at] = weight;
+        };
+        place(tail, head);
+        if (mirrored && tail != head) place(head, tail);
+    });
+    std::uint64_t start = 0;
+    for (std::uint64_t& entry : offsets) start = std::exchange(entry, start);
+    return csr;
+}
+
+}  // namespace
+
+void check_vertices(const text_source& source, std::uint64_t vertices, std::uint64_t arcs) {
+    if (vertices <= vertex_limit(arcs)) return;
+    source.fail(std::to_string(vertices) + " vertices for " + std::to_string(arcs) + " arcs: over the limit of " +
+                std::to_string(vertex_limit(arcs)));
+}
+
+graph build_graph(const text_source& source, arc_buffer& arcs, numbering ids, bool mirrored, id_width width) {
+    const bool fits = ids.vertices <= std::numeric_limits<std::uint32_t>::max();
+    if (width == id_width::bits32 && !fits)
+        source.fail(std::to_string(ids.vertices) + " vertices do not fit in 32-bit ids");
+    check_vertices(source, ids.vertices, arcs.size());
+    graph result;
+    if (fits && width != id_width::bits64) {
+        result.arcs = sort_arcs<std::uint32_t>(arcs, ids.vertices, mirrored);
+    } else {
+        result.arcs = sort_arcs<std::uint64_t>(arcs, ids.vertices, mirrored);
+    }
+    result.ids = std::move(ids);
+    return result;
+}
+
+}  // namespace laneway::graph

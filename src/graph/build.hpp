@@ -1,0 +1,32 @@
+// From arcs in file order to a graph.
+#pragma once
+
+#include "arc_buffer.hpp"
+#include "laneway/graph/csr.hpp"
+#include "laneway/graph/read.hpp"
+#include "text_source.hpp"
+
+namespace laneway::graph {
+
+/// Most vertices that a file with `arcs` arcs may claim: a header alone must not make the reader allocate.
+constexpr std::uint64_t vertex_limit(std::uint64_t arcs) {
+    constexpr std::uint64_t without_arcs = std::uint64_t{1} << 24, each_arc = 1024;
+    return without_arcs + (arcs < (std::uint64_t{1} << 40) ? arcs : std::uint64_t{1} << 40) * each_arc;
+}
+
+/// Throws usage_error where `vertices` is over vertex_limit(arcs).
+void check_vertices(const text_source& source, std::uint64_t vertices, std::uint64_t arcs);
+
+/// Sorts arcs by tail, stably, by counting. Ids lie below ids.vertices. `mirrored`: each arc also backwards, but for
+/// self-loops. Frees the buffer as it goes. Throws usage_error where the vertices do not fit in the width asked for.
+graph build_graph(const text_source& source, arc_buffer& arcs, numbering ids, bool mirrored, id_width width);
+
+/// Numbering of ids first..first + vertices - 1.
+inline numbering contiguous(std::uint64_t first, std::uint64_t vertices) {
+    numbering ids;
+    ids.first = first;
+    ids.vertices = vertices;
+    return ids;
+}
+
+}  // namespace laneway::graph

@@ -1,0 +1,184 @@
+#include "byte_stream.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "laneway/base/error.hpp"
+
+#ifndef LANEWAY_HAS_ZLIB
+#define LANEWAY_HAS_ZLIB 0
+#endif
+#ifndef LANEWAY_HAS_LZMA
+#define LANEWAY_HAS_LZMA 0
+#endif
+#if LANEWAY_HAS_ZLIB
+#include <zlib.h>
+#endif
+#if LANEWAY_HAS_LZMA
+#include <lzma.h>
+#endif
+
+namespace laneway::graph {
+namespace {
+
+constexpr std::size_t input_bytes = 64 * 1024;
+constexpr std::string_view gzip_magic("\x1f\x8b", 2);
+constexpr std::string_view xz_magic("\xfd" "7zXZ\0", 6);
+
+class plain_stream final : public byte_stream {
+public:
+    explicit plain_stream(const std::filesystem::path& path) : file_(std::fopen(path.c_str(), "rb")) {
+        if (!file_) throw usage_error(std::strerror(errno));
+        std::setvbuf(file_.get(), nullptr, _IONBF, 0);
+    }
+
+    std::size_t read(char* to, std::size_t size) override {
+        std::size_t taken = 0;
+        if (taken_ < head_size_) {
+            taken = std::min(size, head_size_ - taken_);
+            std::memcpy(to, head_ + taken_, taken);
+            taken_ += taken;
+        }
+        taken += std::fread(to + taken, 1, size - taken, file_.get());
+        if (std::ferror(file_.get())) throw usage_error("cannot be read");
+        return taken;
+    }
+
+    /// The first bytes; they will still be read.
+    std::string_view peek() {
+        head_size_ = std::fread(head_, 1, sizeof head_, file_.get());
+        return {head_, head_size_};
+    }
+
+private:
+    struct closer {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+    std::unique_ptr<std::FILE, closer> file_;
+    char head_[8] = {};
+    std::size_t head_size_ = 0;
+    std::size_t taken_ = 0;
+};
+
+#if LANEWAY_HAS_ZLIB
+class gzip_stream final : public byte_stream {
+public:
+    explicit gzip_stream(std::unique_ptr<byte_stream> from) : from_(std::move(from)), input_(input_bytes) {
+        if (inflateInit2(&state_, 15 + 16) != Z_OK) throw system_error("no memory to decompress gzip");
+    }
+    ~gzip_stream() override { inflateEnd(&state_); }
+    gzip_stream(const gzip_stream&) = delete;
+    gzip_stream& operator=(const gzip_stream&) = delete;
+
+    std::size_t read(char* to, std::size_t size) override {
+        state_.next_out = reinterpret_cast<Bytef*>(to);
+        state_.avail_out = static_cast<uInt>(size);
+        while (state_.avail_out > 0) {
+            if (state_.avail_in == 0 && !refill()) {
+                if (inside_) throw usage_error("gzip data is cut off");
+                break;
+            }
+            if (!inside_) start_member();
+            const int result = inflate(&state_, Z_NO_FLUSH);
+            if (result == Z_STREAM_END) {
+                inside_ = false;
+            } else if (result != Z_OK) {
+                throw usage_error("gzip data is damaged");
+            }
+        }
+        return size - state_.avail_out;
+    }
+
+private:
+    bool refill() {
+        state_.next_in = reinterpret_cast<Bytef*>(input_.data());
+        state_.avail_in = static_cast<uInt>(from_->read(input_.data(), input_.size()));
+        return state_.avail_in > 0;
+    }
+
+    // Several members in a row are one file, as gzip(1) has it; anything else after a member is garbage.
+    void start_member() {
+        if (*state_.next_in != 0x1f) throw usage_error("garbage after the end of the gzip data");
+        inflateReset(&state_);
+        inside_ = true;
+    }
+
+    std::unique_ptr<byte_stream> from_;
+    std::vector<char> input_;
+    z_stream state_{};
+    bool inside_ = false;
+};
+#endif
+
+#if LANEWAY_HAS_LZMA
+class xz_stream final : public byte_stream {
+public:
+    explicit xz_stream(std::unique_ptr<byte_stream> from) : from_(std::move(from)), input_(input_bytes) {
+        // The strongest preset needs 65 MiB; the limit keeps a damaged header from asking for all memory.
+        constexpr std::uint64_t memory_limit_bytes = std::uint64_t{1} << 30;
+        if (lzma_stream_decoder(&state_, memory_limit_bytes, LZMA_CONCATENATED) != LZMA_OK)
+            throw system_error("no memory to decompress xz");
+    }
+    ~xz_stream() override { lzma_end(&state_); }
+    xz_stream(const xz_stream&) = delete;
+    xz_stream& operator=(const xz_stream&) = delete;
+
+    std::size_t read(char* to, std::size_t size) override {
+        state_.next_out = reinterpret_cast<std::uint8_t*>(to);
+        state_.avail_out = size;
+        while (state_.avail_out > 0 && !ended_) {
+            if (state_.avail_in == 0 && action_ == LZMA_RUN) refill();
+            const lzma_ret result = lzma_code(&state_, action_);
+            if (result != LZMA_OK) finish(result);
+        }
+        return size - state_.avail_out;
+    }
+
+private:
+    void refill() {
+        state_.next_in = reinterpret_cast<std::uint8_t*>(input_.data());
+        state_.avail_in = from_->read(input_.data(), input_.size());
+        if (state_.avail_in == 0) action_ = LZMA_FINISH;
+    }
+
+    void finish(lzma_ret result) {
+        if (result == LZMA_BUF_ERROR) throw usage_error("xz data is cut off");
+        if (result == LZMA_MEMLIMIT_ERROR) throw usage_error("xz data asks for over 1 GiB to decompress");
+        if (result != LZMA_STREAM_END) throw usage_error("xz data is damaged or followed by garbage");
+        ended_ = true;
+    }
+
+    std::unique_ptr<byte_stream> from_;
+    std::vector<char> input_;
+    lzma_stream state_ = LZMA_STREAM_INIT;
+    lzma_action action_ = LZMA_RUN;
+    bool ended_ = false;
+};
+#endif
+
+}  // namespace
+
+std::unique_ptr<byte_stream> open_stream(const std::filesystem::path& path) {
+    if (std::filesystem::is_directory(path)) throw usage_error("is a directory");
+    auto file = std::make_unique<plain_stream>(path);
+    const std::string_view head = file->peek();
+    if (head.starts_with(gzip_magic)) {
+#if LANEWAY_HAS_ZLIB
+        return std::make_unique<gzip_stream>(std::move(file));
+#else
+        throw usage_error("this build reads no gzip files: zlib was missing when it was made");
+#endif
+    }
+    if (head.starts_with(xz_magic)) {
+#if LANEWAY_HAS_LZMA
+        return std::make_unique<xz_stream>(std::move(file));
+#else
+        throw usage_error("this build reads no xz files: liblzma was missing when it was made");
+#endif
+    }
+    return file;
+}
+
+}  // namespace laneway::graph

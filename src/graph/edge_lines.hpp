@@ -1,0 +1,60 @@
+// Lines `u v` or `u v w`: the common body of edge lists, SNAP and LDBC files.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "arc_buffer.hpp"
+#include "decimal_weights.hpp"
+#include "field_reader.hpp"
+
+namespace laneway::graph {
+
+/// The next field as a weight at the scale of `weights`; throws usage_error.
+inline std::uint32_t read_decimal(const text_source& source, field_reader& fields, decimal_weights& weights,
+                                  arc_buffer& arcs) {
+    const std::string_view field = fields.word();
+    if (field.empty()) source.fail("missing weight");
+    const auto value = parse_decimal(field);
+    if (!value) source.fail("weight " + shown(field) + " is not a number");
+    if (value->negative) source.fail("negative weight " + shown(field));
+    const auto weight = weights.add(*value, arcs);
+    if (!weight) source.fail("weight " + shown(field) + " is over the limit of 4294967295");
+    return *weight;
+}
+
+/// What a file of edge lines held.
+struct edge_lines {
+    arc_buffer arcs;
+    decimal_weights weights;
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t greatest = 0;
+};
+
+/// Reads the rest of `source`, skipping lines that start with # or %. `vertex` turns an id into the one to keep. The
+/// first line says whether there are weights.
+template <class F>
+edge_lines read_edge_lines(text_source& source, F vertex) {
+    edge_lines result;
+    bool weighted = false;
+    std::string_view line;
+    while (source.next_line(line)) {
+        field_reader fields(source, line);
+        if (fields.done() || line.front() == '#' || line.front() == '%') continue;
+        const std::uint64_t tail = vertex(fields.number("vertex"));
+        const std::uint64_t head = vertex(fields.number("vertex"));
+        if (result.arcs.size() == 0) {
+            weighted = !fields.done();
+            result.arcs.keep_weights(weighted);
+        }
+        const std::uint32_t weight = weighted ? read_decimal(source, fields, result.weights, result.arcs) : 1;
+        fields.finish();
+        result.least = std::min({result.least, tail, head});
+        result.greatest = std::max({result.greatest, tail, head});
+        result.arcs.push(tail, head, weight);
+    }
+    return result;
+}
+
+}  // namespace laneway::graph

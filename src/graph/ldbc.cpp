@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "build.hpp"
+#include "edge_lines.hpp"
+#include "formats.hpp"
+#include "id_set.hpp"
+#include "laneway/base/error.hpp"
+
+namespace laneway::graph {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool compressed(const fs::path& path) { return path.extension() == ".gz" || path.extension() == ".xz"; }
+
+fs::path existing(const fs::path& stem, const char* extension) {
+    for (const char* packed : {"", ".gz", ".xz"}) {
+        fs::path file = stem;
+        file += extension;
+        file += packed;
+        if (fs::is_regular_file(file)) return file;
+    }
+    return {};
+}
+
+std::vector<std::uint64_t> read_vertices(text_source& source) {
+    std::vector<std::uint64_t> ids;
+    std::string_view line;
+    while (source.next_line(line)) {
+        field_reader fields(source, line);
+        if (fields.done() || line.front() == '#') continue;
+        ids.push_back(fields.number("vertex"));
+    }
+    if (!std::is_sorted(ids.begin(), ids.end())) std::sort(ids.begin(), ids.end());
+    const auto twice = std::adjacent_find(ids.begin(), ids.end());
+    if (twice != ids.end()) source.fail("vertex " + std::to_string(*twice) + " is listed twice");
+    return ids;
+}
+
+// The line `graph.<name>.directed = true` or `false`.
+bool says_directed(const fs::path& properties) {
+    text_source source(properties);
+    std::string_view line;
+    while (source.next_line(line)) {
+        field_reader fields(source, line);
+        if (!fields.word().ends_with(".directed") || fields.word() != "=") continue;
+        const std::string_view value = fields.word();
+        if (value != "true" && value != "false") source.fail("directed is " + shown(value) + ", not true or false");
+        return value == "true";
+    }
+    source.fail("no line says whether the graph is directed");
+}
+
+}  // namespace
+
+std::optional<ldbc_files> find_ldbc_files(const fs::path& path) {
+    fs::path stem = path;
+    if (compressed(stem)) stem.replace_extension();
+    if (stem.extension() != ".v" && stem.extension() != ".e") return std::nullopt;
+    stem.replace_extension();
+    ldbc_files files{existing(stem, ".v"), existing(stem, ".e"), existing(stem, ".properties")};
+    if (files.vertices.empty() || files.edges.empty()) return std::nullopt;
+    return files;
+}
+
+graph read_ldbc(const fs::path& path, const read_options& options) {
+    const auto files = find_ldbc_files(path);
+    if (!files) text_source(path).fail("an LDBC graph is a .v and a .e file side by side");
+    text_source vertices(files->vertices);
+    id_set ids(read_vertices(vertices));
+    text_source edges(files->edges, true);
+    edge_lines lines = read_edge_lines(edges, [&](std::uint64_t id) {
+        const std::uint64_t vertex = ids.find(id);
+        if (vertex == id_set::none)
+            edges.fail("vertex " + std::to_string(id) + " is not in " + files->vertices.filename().string());
+        return vertex;
+    });
+    const bool directed = options.directed ? *options.directed
+                                           : !files->properties.empty() && says_directed(files->properties);
+    graph result = build_graph(edges, lines.arcs, ids.release(), !directed, options.ids);
+    result.weight_scale = lines.weights.scale();
+    return result;
+}
+
+}  // namespace laneway::graph

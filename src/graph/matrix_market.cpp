@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cctype>
+
+#include "build.hpp"
+#include "edge_lines.hpp"
+#include "formats.hpp"
+
+namespace laneway::graph {
+namespace {
+
+std::string lower_word(field_reader& fields) {
+    std::string word(fields.word());
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+    return word;
+}
+
+class matrix_market_reader {
+public:
+    matrix_market_reader(text_source& source, const read_options& options) : source_(source), options_(options) {}
+
+    graph read() {
+        read_banner();
+        read_size();
+        arcs_.keep_weights(weighted_);
+        std::string_view line;
+        while (source_.next_line(line)) take_entry(line);
+        if (arcs_.size() < entries_)
+            source_.fail("the file ends after " + std::to_string(arcs_.size()) + " of " + std::to_string(entries_) +
+                         " announced entries");
+        graph result = build_graph(source_, arcs_, contiguous(1, vertices_), !options_.directed.value_or(!symmetric_),
+                                   options_.ids);
+        if (result.weighted()) result.weight_scale = weights_.scale();
+        return result;
+    }
+
+private:
+    void read_banner() {
+        std::string_view line;
+        source_.next_line(line);
+        field_reader fields(source_, line);
+        if (lower_word(fields) != "%%matrixmarket") source_.fail("missing the %%MatrixMarket line");
+        if (lower_word(fields) != "matrix" || lower_word(fields) != "coordinate")
+            source_.fail("only 'matrix coordinate' files hold a graph");
+        field_ = lower_word(fields);
+        const std::string symmetry = lower_word(fields);
+        const auto among = [](const std::string& word, std::initializer_list<const char*> words) {
+            return std::find(words.begin(), words.end(), word) != words.end();
+        };
+        if (!among(field_, {"pattern", "integer", "real", "complex"})) source_.fail("unknown field " + shown(field_));
+        if (!among(symmetry, {"general", "symmetric", "skew-symmetric", "hermitian"}))
+            source_.fail("unknown symmetry " + shown(symmetry));
+        symmetric_ = symmetry != "general";
+        weighted_ = field_ == "integer" || field_ == "real";
+    }
+
+    void read_size() {
+        std::string_view line;
+        do {
+            if (!source_.next_line(line)) source_.fail("missing the size line");
+        } while (line.starts_with('%') || field_reader(source_, line).done());
+        field_reader fields(source_, line);
+        vertices_ = fields.number("number of rows");
+        const std::uint64_t columns = fields.number("number of columns");
+        entries_ = fields.number("number of entries");
+        fields.finish();
+        if (columns != vertices_)
+            source_.fail("a graph needs a square matrix, not " + std::to_string(vertices_) + " x " +
+                         std::to_string(columns));
+        check_vertices(source_, vertices_, entries_);
+    }
+
+    void take_entry(std::string_view line) {
+        field_reader fields(source_, line);
+        if (fields.done() || line.front() == '%') return;
+        const std::uint64_t tail = index(fields);
+        const std::uint64_t head = index(fields);
+        const std::uint32_t weight = value(fields);
+        fields.finish();
+        if (arcs_.size() == entries_)
+            source_.fail("more entries than the " + std::to_string(entries_) + " announced");
+        arcs_.push(tail, head, weight);
+    }
+
+    std::uint64_t index(field_reader& fields) {
+        const std::uint64_t id = fields.number("index");
+        if (id - 1 >= vertices_)
+            source_.fail("index " + std::to_string(id) + " is outside 1.." + std::to_string(vertices_));
+        return id - 1;
+    }
+
+    // A real value that is no length ends the weights, for all arcs: the structure is what such a matrix offers.
+    std::uint32_t value(field_reader& fields) {
+        if (field_ == "pattern") return 1;
+        if (field_ == "integer") return read_decimal(source_, fields, weights_, arcs_);
+        for (int part = 0; part < (field_ == "complex" ? 2 : 1); ++part) {
+            const std::string_view field = fields.word();
+            if (field.empty()) source_.fail("missing value");
+            const auto number = parse_decimal(field);
+            if (!number) source_.fail("value " + shown(field) + " is not a number");
+            if (!weighted_) continue;
+            if (const auto weight = weights_.add(*number, arcs_)) return *weight;
+            weighted_ = false;
+            arcs_.keep_weights(false);
+        }
+        return 1;
+    }
+
+    text_source& source_;
+    const read_options& options_;
+    arc_buffer arcs_;
+    decimal_weights weights_;
+    std::string field_;
+    std::uint64_t vertices_ = 0;
+    std::uint64_t entries_ = 0;
+    bool symmetric_ = false;
+    bool weighted_ = false;
+};
+
+}  // namespace
+
+graph read_matrix_market(text_source& source, const read_options& options) {
+    return matrix_market_reader(source, options).read();
+}
+
+}  // namespace laneway::graph

@@ -1,0 +1,47 @@
+// Lines of a text file, read in blocks and parsed where they lie.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "byte_stream.hpp"
+
+namespace laneway::graph {
+
+/// A token of a file, fit for a one-line message: short, with unprintable bytes as `?`.
+std::string shown(std::string_view token);
+
+class text_source {
+public:
+    /// Opens `path` and reads its first block. Throws usage_error, also for an empty file where `may_be_empty` is not.
+    explicit text_source(std::filesystem::path path, bool may_be_empty = false);
+
+    /// The beginning of the text, whole where `sample_is_all()`; to be called before next_line().
+    [[nodiscard]] std::string_view sample() const { return {buffer_.data(), end_}; }
+    [[nodiscard]] bool sample_is_all() const { return ended_; }
+
+    /// The next line without its end, valid until the next call; false at the end of the file.
+    bool next_line(std::string_view& line);
+
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+    /// Throws usage_error: file, number of the line last read, reason.
+    [[noreturn]] void fail(const std::string& reason) const;
+
+private:
+    bool fill();
+
+    std::filesystem::path path_;
+    std::unique_ptr<byte_stream> stream_;
+    std::vector<char> buffer_;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+    std::uint64_t line_number_ = 0;
+    bool ended_ = false;
+};
+
+}  // namespace laneway::graph
