@@ -19,34 +19,41 @@ private:
     std::source_location where_;
 };
 
+// The constructors are written out because nvcc 13.0 fails on inherited ones with a source_location default.
+
 /// Wrong use or wrong input: a bad argument, an unknown device, a broken file. Command line: exit code 2.
 class usage_error : public error {
 public:
-    using error::error;
+    explicit usage_error(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
 };
 
 /// The operating system refused something: a file, a thread, memory.
 class system_error : public error {
 public:
-    using error::error;
+    explicit system_error(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
 };
 
 /// A CUDA call failed.
 class cuda_error : public error {
 public:
-    using error::error;
+    explicit cuda_error(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
 };
 
 /// A wait passed its deadline; the message names PE, block, operation and what was waited for.
 class timeout_error : public error {
 public:
-    using error::error;
+    explicit timeout_error(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
 };
 
 /// Device code reported a fault through the fault record.
 class device_fault : public error {
 public:
-    using error::error;
+    explicit device_fault(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
 };
 
 }  // namespace laneway
