@@ -1,0 +1,16 @@
+# laneway_flags: warnings of every target of this project, never passed on to its users.
+add_library(laneway_flags INTERFACE)
+target_compile_options(laneway_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${LANEWAY_WERROR}>>:-Werror>)
+if(LANEWAY_HAS_CUDA)
+    # No -Wpedantic: the line markers that nvcc writes for the host compiler breach it.
+    target_compile_options(laneway_flags INTERFACE
+        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow>
+        $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${LANEWAY_WERROR}>>:-Werror=all-warnings -Xcompiler=-Werror>)
+endif()
+if(LANEWAY_SANITIZE)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LANEWAY_SANITIZE}>
+                        $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+    add_link_options(-fsanitize=${LANEWAY_SANITIZE})
+endif()

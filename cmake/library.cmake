@@ -1,0 +1,44 @@
+# laneway: the runtime, src/<layer>/. laneway_apps: the programs that the command line and Python call.
+file(GLOB library_sources CONFIGURE_DEPENDS src/*/*.cpp src/*/cpu/*.cpp src/*/checked/*.cpp)
+file(GLOB app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
+if(LANEWAY_HAS_CUDA)
+    file(GLOB gpu_sources CONFIGURE_DEPENDS src/*/*.cu src/*/cuda/*.cpp src/*/cuda/*.cu)
+    file(GLOB gpu_app_sources CONFIGURE_DEPENDS apps/*/*.cu)
+    # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
+    set_source_files_properties(apps/sssp/shortest_paths.cpp PROPERTIES LANGUAGE CUDA)
+endif()
+
+find_package(Threads REQUIRED)
+find_package(ZLIB)
+find_package(LibLZMA)
+
+add_library(laneway STATIC ${library_sources} ${gpu_sources})
+add_library(laneway::laneway ALIAS laneway)
+target_compile_features(laneway PUBLIC cxx_std_20)
+target_include_directories(laneway
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
+    PRIVATE src)
+target_compile_definitions(laneway
+    PUBLIC LANEWAY_HAS_CUDA=${LANEWAY_HAS_CUDA}
+    PRIVATE LANEWAY_HAS_ZLIB=$<BOOL:${ZLIB_FOUND}> LANEWAY_HAS_LZMA=$<BOOL:${LIBLZMA_FOUND}>)
+target_link_libraries(laneway
+    PUBLIC Threads::Threads
+    PRIVATE $<BUILD_INTERFACE:laneway_flags> $<$<BOOL:${ZLIB_FOUND}>:ZLIB::ZLIB>
+            $<$<BOOL:${LIBLZMA_FOUND}>:LibLZMA::LibLZMA>)
+if(LANEWAY_HAS_CUDA)
+    # The static runtime opens the driver when it is first used: without a driver it reports that, and no more.
+    target_link_libraries(laneway PUBLIC CUDA::cudart_static)
+    # One template serves host and device, so its constexpr helpers must run on both.
+    target_compile_options(laneway PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda>)
+endif()
+foreach(codec ZLIB LIBLZMA)
+    if(NOT ${codec}_FOUND)
+        message(STATUS "${codec}: not found; graphs compressed this way cannot be read")
+    endif()
+endforeach()
+
+if(app_sources)
+    add_library(laneway_apps STATIC ${app_sources} ${gpu_app_sources})
+    target_include_directories(laneway_apps PUBLIC apps)
+    target_link_libraries(laneway_apps PUBLIC laneway PRIVATE laneway_flags)
+endif()
