@@ -1,0 +1,37 @@
+// What every device header needs: fixed-width integers and the marker of functions that run on any device.
+#pragma once
+
+#if defined(__CUDACC_RTC__)
+#include <cuda/std/concepts>
+#include <cuda/std/cstddef>
+#include <cuda/std/cstdint>
+#include <cuda/std/type_traits>
+namespace std {
+using namespace cuda::std;
+}
+#else
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#endif
+
+// LANEWAY_FN marks a function that a lane of any device may run. One template serves contexts whose members are
+// host-only (CPU devices) and device-only (GPUs); which of them it calls is known at instantiation, but nvcc warns of
+// both, also in the functors of applications, so these warnings are off wherever the library is included.
+#if defined(__CUDACC__)
+#pragma nv_diag_suppress 20011, 20012, 20013, 20014, 20015
+#define LANEWAY_FN __host__ __device__ __forceinline__
+#else
+#define LANEWAY_FN inline __attribute__((always_inline))
+#endif
+
+namespace laneway {
+
+/// Bytes that no two writers should share: two 64-byte lines, as adjacent-line prefetch and GPU L2 sectors pair them.
+inline constexpr std::size_t destructive_bytes = 128;
+
+template <class T>
+concept trivially_copyable = std::is_trivially_copyable_v<T>;
+
+}  // namespace laneway

@@ -1,0 +1,36 @@
+// What a PE knows of its rings: the tables that mailbox code walks, and their host-side owner.
+#pragma once
+
+#include "laneway/queue/chunk_ring.hpp"
+
+namespace laneway {
+
+/// What left for one destination. Written by the source's shippers, before the chunk is published.
+struct link_counters {
+    alignas(32) std::uint64_t messages = 0;
+    std::uint64_t chunks = 0;
+};
+
+/// Work of one PE that ended, and what its lanes posted. PE memory; adds only.
+struct work_counters {
+    alignas(destructive_bytes) std::uint64_t served = 0;  ///< carried messages whose handler has run
+    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< work items done whose messages have all left
+    alignas(destructive_bytes) std::uint64_t posted = 0;  ///< by lanes, added when their blocks end
+    std::uint64_t direct = 0;                             ///< of these, served at once on the own PE
+    std::uint64_t items = 0;                              ///< application's work items, for its report
+};
+
+/// Device view of all rings of one PE; every pointer is PE memory but for what the rings themselves name.
+struct links_ref {
+    const chunk_sender* to = nullptr;      ///< n_pes entries, the own one unused
+    const chunk_receiver* from = nullptr;  ///< n_pes entries, the own one unused
+    link_counters* sent = nullptr;         ///< n_pes
+    work_counters* work = nullptr;
+    std::uint64_t* line_next = nullptr;  ///< next ticket of each service line, see server.hpp
+    int server_warps = 1;                ///< warps of this PE that serve
+    std::uint64_t age_ns = 0;            ///< a message waits in its gathering buffer no longer than this
+    bool deaf = false;           ///< injected fault: servers look at nothing
+    bool keeps_credits = false;  ///< injected fault: servers free no slot
+};
+
+}  // namespace laneway

@@ -1,0 +1,276 @@
+// The sending half of a mailbox: any lane posts, also in divergent code; chunks leave when full, on flush and by age.
+//
+// Gathering follows Gravel (Orr 2016, ch. 5): lanes of a warp are grouped by destination, each group claims its places
+// with one atomic in shared memory. Three rules keep it free of deadlock. A warp commits what it can write before it
+// waits for anything else. A wait for a buffer depends only on warps that reserved earlier. A wait for a ring slot
+// depends only on the destination's servers, whose handlers never wait for remote space.
+#pragma once
+
+#include "laneway/comm/bin.hpp"
+#include "laneway/comm/links.hpp"
+
+namespace laneway {
+
+/// One lane's access to the bins of its block. `Handler` serves messages to the own PE at once; `Idle` is called while
+/// a lane waits for a ring slot and must serve incoming chunks where no other warp does.
+template <class Ctx, class Message, class Handler, class Idle>
+class outbox {
+public:
+    LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, chunk_shape<Message> shape, const Handler& handler, Idle idle,
+           std::byte* shared)
+        : links_(links), shape_(shape), handler_(handler), idle_(idle), bins_(reinterpret_cast<bin*>(shared)),
+          buffers_(shared + shape.bins_bytes(ctx.n_pes())) {}
+
+    /// Prepares the bins; all lanes of the block call it before any posts, and a block barrier must follow. Counters
+    /// start four chunks before they wrap, so that no run is long enough to see something new.
+    LANEWAY_FN void open(Ctx& ctx) {
+        const int lanes = ctx.n_warps() * Ctx::warp_lanes;
+        for (int pe = ctx.warp() * Ctx::warp_lanes + ctx.lane(); pe < ctx.n_pes(); pe += lanes) {
+            const std::uint32_t first = shape_.chunk_after(0, std::uint32_t{0} - 4);
+            bins_[pe] = bin{first << shape_.log2_messages, {0, 0}, {shape_.messages(), shape_.messages()},
+                            {first, first + 1}, 0};
+        }
+    }
+
+    /// Posts a message to a PE; its handler runs there later, once, on any lane, unordered against other messages.
+    /// Any lane, also in divergent code. To the own PE: the handler runs before post returns. May wait for buffers
+    /// (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
+    LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) {
+        ++posted_;
+        if (pe == ctx.pe()) {
+            ++direct_;
+            handler_(ctx, message);
+            return status::ok;
+        }
+        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post, pe);
+        const lane_mask group = ctx.converged();
+        const lane_mask peers = ctx.match(group, static_cast<std::uint32_t>(pe));
+        std::uint32_t first = 0;
+        if (elected(ctx, peers)) {
+            const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
+            first = ctx.fetch_add(&bins_[pe].reserved, lanes, order::relaxed, scope::block);
+        }
+        first = ctx.shuffle(group, first, Ctx::first_lane(peers));
+        const std::uint32_t position = first + static_cast<std::uint32_t>(rank_in(ctx, peers));
+        return settle(ctx, group, peers, true, {pe, position >> shape_.log2_messages, 1}, [&] {
+            const std::uint32_t place = position & (shape_.messages() - 1);
+            if (place == 0) ctx.store(&bins_[pe].opened_ns, ctx.now_ns(), order::relaxed, scope::block);
+            buffer(pe, position >> shape_.log2_messages)[place] = message;
+        });
+    }
+
+    /// Sends what the block has gathered. Any set of lanes, together. On return every message posted before by these
+    /// lanes has left or is being shipped by another warp of the block; see drain.
+    LANEWAY_FN status flush(Ctx& ctx) {
+        return close_bins(ctx, [](Ctx&, const bin&) { return true; });
+    }
+
+    /// Sends the chunks whose first message has waited for longer than the age limit. Any set of lanes, together.
+    LANEWAY_FN status flush_old(Ctx& ctx) {
+        const std::uint64_t now = ctx.now_ns();
+        return close_bins(ctx, [&](Ctx& c, const bin& b) {
+            const std::uint64_t opened = c.load(&b.opened_ns, order::relaxed, scope::block);
+            return opened + links_.age_ns < now;
+        });
+    }
+
+    /// Flushes and waits until every message that lanes of this block posted before has left. Any set of lanes,
+    /// together.
+    LANEWAY_FN status drain(Ctx& ctx) {
+        status result = flush(ctx);
+        const lane_mask group = ctx.converged();
+        for (int pe = rank_in(ctx, group); pe < ctx.n_pes() && result == status::ok; pe += Ctx::count_lanes(group)) {
+            if (pe != ctx.pe()) result = await_shipped(ctx, pe);
+        }
+        return any_failed(ctx, group, result);
+    }
+
+    /// Waits until every message that lanes of this block posted before has been served. Any set of lanes, together.
+    LANEWAY_FN status quiet(Ctx& ctx) {
+        status result = drain(ctx);
+        const lane_mask group = ctx.converged();
+        for (int pe = 0; pe < ctx.n_pes() && result == status::ok; ++pe) {
+            if (pe != ctx.pe()) result = await_served(ctx, group, pe);
+        }
+        return any_failed(ctx, group, result);
+    }
+
+    /// Adds what this lane has posted to the PE's counters, for the audit. Once, at the end.
+    LANEWAY_FN void account(Ctx& ctx) const {
+        if (posted_ == 0) return;
+        ctx.fetch_add(&links_.work->posted, posted_, order::relaxed, scope::device);
+        ctx.fetch_add(&links_.work->direct, direct_, order::relaxed, scope::device);
+    }
+
+private:
+    /// A share of a chunk that this lane accounts for: one message, or a flush's padding.
+    struct share {
+        int pe;
+        std::uint32_t chunk;
+        std::uint32_t positions;
+    };
+
+    LANEWAY_FN Message* buffer(int pe, std::uint32_t chunk) const {
+        const auto index = static_cast<std::size_t>(pe) * 2 + chunk % 2;
+        return reinterpret_cast<Message*>(buffers_ + index * shape_.bytes());
+    }
+
+    LANEWAY_FN static status any_failed(Ctx& ctx, lane_mask group, status mine) {
+        return ctx.ballot(group, mine != status::ok) == 0 ? status::ok : status::stopped;
+    }
+
+    /// Accounts for the shares of the group's active lanes and ships the chunks that this completes. `peers`: lanes of
+    /// the group with the same destination, which hold consecutive positions. All lanes of the group, together.
+    template <class Write>
+    LANEWAY_FN status settle(Ctx& ctx, lane_mask group, lane_mask peers, bool pending, share mine, Write&& write) {
+        bounded_spin spin;
+        for (;;) {
+            // Partner: the release store of `ready` in ship. The last chunk of the buffer has been read out.
+            const bool ready = pending && ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire,
+                                                   scope::block) == mine.chunk;
+            if (ctx.ballot(group, ready) != 0) {
+                if (ready) write();
+                const status shipped = commit(ctx, group, peers, ready, mine);
+                if (shipped != status::ok) return shipped;
+                pending = pending && !ready;
+            }
+            if (ctx.ballot(group, pending) == 0) return status::ok;
+            const status going = spin.next(ctx, {operation::gather, mine.pe, mine.chunk});
+            if (ctx.ballot(group, going != status::ok) != 0) return status::stopped;
+        }
+    }
+
+    LANEWAY_FN status commit(Ctx& ctx, lane_mask group, lane_mask peers, bool ready, share mine) {
+        // Peers hold consecutive positions, so they share one chunk or two adjacent ones: parity tells them apart.
+        const lane_mask odd = ctx.ballot(group, ready && mine.chunk % 2 == 1);
+        const lane_mask even = ctx.ballot(group, ready && mine.chunk % 2 == 0);
+        const lane_mask mates = peers & (mine.chunk % 2 == 1 ? odd : even);
+        ctx.sync(group);  // the mates' messages are written before the elected one accounts for them
+        bool complete = false;
+        if (ready && elected(ctx, mates)) {
+            const std::uint32_t positions = mine.positions * static_cast<std::uint32_t>(Ctx::count_lanes(mates));
+            // Partner: itself, in other warps. Whoever completes the chunk sees what all have written.
+            complete = ctx.fetch_add(&bins_[mine.pe].written[mine.chunk % 2], positions, order::acq_rel,
+                                     scope::block) + positions == shape_.messages();
+        }
+        for (lane_mask rest = ctx.ballot(group, complete); rest != 0; rest &= rest - 1) {
+            const int from = Ctx::first_lane(rest);
+            const int pe = ctx.shuffle(group, mine.pe, from);
+            const std::uint32_t chunk = ctx.shuffle(group, mine.chunk, from);
+            ctx.sync(group);  // the completing lane's acquire covers the lanes that copy
+            const status shipped = ship(ctx, group, pe, chunk);
+            if (shipped != status::ok) return shipped;
+        }
+        return status::ok;
+    }
+
+    /// Carries a complete chunk into the ring of its destination. All lanes of the group, together.
+    LANEWAY_FN status ship(Ctx& ctx, lane_mask group, int pe, std::uint32_t chunk) {
+        bin& b = bins_[pe];
+        const chunk_sender& ring = links_.to[pe];
+        std::uint64_t ticket = 0;
+        const status reserved = once(ctx, group, [&] { return ring.reserve(ctx, pe, ticket, idle_); });
+        if (reserved != status::ok) return reserved;
+        ticket = ctx.shuffle(group, ticket, Ctx::first_lane(group));
+        const std::uint32_t messages = ctx.load(&b.limit[chunk % 2], order::relaxed, scope::block);
+        copy(ctx, group, ring.slot(ticket), buffer(pe, chunk), messages);
+        if (elected(ctx, group)) {
+            // Before the publishing release: termination detection must count a message before it can be served.
+            ctx.fetch_add(&links_.sent[pe].messages, messages, order::relaxed, scope::device);
+            ctx.fetch_add(&links_.sent[pe].chunks, 1, order::relaxed, scope::device);
+        }
+        ring.publish(ctx, group, ticket, messages);
+        if (elected(ctx, group)) {
+            ctx.store(&b.limit[chunk % 2], shape_.messages(), order::relaxed, scope::block);
+            ctx.store(&b.written[chunk % 2], 0, order::relaxed, scope::block);
+            // Partner: the acquire load in settle and await_shipped.
+            ctx.store(&b.ready[chunk % 2], shape_.chunk_after(chunk, 2), order::release, scope::block);
+        }
+        return status::ok;
+    }
+
+    struct alignas(16) line16 {
+        std::uint64_t words[2];
+    };
+
+    LANEWAY_FN static void copy(Ctx& ctx, lane_mask group, std::byte* to, const Message* from, std::uint32_t messages) {
+        const auto lines = static_cast<std::uint32_t>((messages * sizeof(Message) + 15) / 16);
+        const auto stride = static_cast<std::uint32_t>(Ctx::count_lanes(group));
+        auto* target = reinterpret_cast<line16*>(to);
+        const auto* source = reinterpret_cast<const line16*>(from);
+        for (auto i = static_cast<std::uint32_t>(rank_in(ctx, group)); i < lines; i += stride) target[i] = source[i];
+    }
+
+    /// Closes the open chunk of each bin that `wanted` names: claims its free positions as padding and settles them.
+    template <class Wanted>
+    LANEWAY_FN status close_bins(Ctx& ctx, Wanted&& wanted) {
+        const lane_mask group = ctx.converged();
+        const lane_mask self = lane_mask{1} << ctx.lane();
+        for (int base = 0; base < ctx.n_pes(); base += Ctx::count_lanes(group)) {
+            const int pe = base + rank_in(ctx, group);
+            std::uint32_t position = 0;
+            bool closed = false;
+            if (pe < ctx.n_pes() && pe != ctx.pe()) closed = close(ctx, bins_[pe], position, wanted);
+            if (ctx.ballot(group, closed) == 0) continue;
+            const std::uint32_t filled = position & (shape_.messages() - 1);
+            const share padding{closed ? pe : 0, position >> shape_.log2_messages, shape_.messages() - filled};
+            const status settled = settle(ctx, group, self, closed, padding, [&] {
+                ctx.store(&bins_[pe].limit[padding.chunk % 2], filled, order::relaxed, scope::block);
+            });
+            if (settled != status::ok) return settled;
+        }
+        return status::ok;
+    }
+
+    /// Moves the bin's counter to the next chunk; on success `position` is where the open chunk ended.
+    template <class Wanted>
+    LANEWAY_FN bool close(Ctx& ctx, bin& b, std::uint32_t& position, Wanted&& wanted) const {
+        position = ctx.load(&b.reserved, order::relaxed, scope::block);
+        do {
+            if ((position & (shape_.messages() - 1)) == 0 || !wanted(ctx, b)) return false;
+        } while (!ctx.compare_exchange(&b.reserved, position, ((position >> shape_.log2_messages) + 1)
+                                       << shape_.log2_messages, order::relaxed, scope::block));
+        return true;
+    }
+
+    LANEWAY_FN status await_shipped(Ctx& ctx, int pe) {
+        bin& b = bins_[pe];
+        const std::uint32_t open = ctx.load(&b.reserved, order::relaxed, scope::block) >> shape_.log2_messages;
+        // Chunks alternate between the buffers, so the last two closed ones speak for all before them.
+        for (std::uint32_t back = 2; back > 0; --back) {
+            const std::uint32_t chunk = shape_.chunk_after(open, std::uint32_t{0} - back);
+            const status left = wait_until(ctx, {operation::flush, pe, chunk}, [&] {
+                const std::uint32_t next = ctx.load(&b.ready[chunk % 2], order::acquire, scope::block);
+                return static_cast<std::int32_t>((next - chunk) << shape_.log2_messages) > 0;
+            });
+            if (left != status::ok) return left;
+        }
+        return status::ok;
+    }
+
+    LANEWAY_FN status await_served(Ctx& ctx, lane_mask group, int pe) {
+        const chunk_sender& ring = links_.to[pe];
+        const std::uint64_t end = ctx.load(ring.tail, order::relaxed, scope::device);
+        const std::uint64_t begin = end < ring.n_slots ? 0 : end - ring.n_slots;
+        const auto stride = static_cast<std::uint64_t>(Ctx::count_lanes(group));
+        for (std::uint64_t t = begin + static_cast<std::uint64_t>(rank_in(ctx, group)); t < end; t += stride) {
+            const std::uint64_t* credit = ring.credits + t % ring.n_slots;
+            // Partner: chunk_receiver::give_back. The handlers' effects are visible to this lane afterwards.
+            const status served = wait_until(ctx, {operation::quiet, pe, t},
+                                             [&] { return ctx.load(credit, order::acquire, scope::system) > t; }, idle_);
+            if (served != status::ok) return served;
+        }
+        return status::ok;
+    }
+
+    const links_ref& links_;
+    chunk_shape<Message> shape_;
+    const Handler& handler_;
+    Idle idle_;
+    bin* bins_;
+    std::byte* buffers_;
+    std::uint64_t posted_ = 0;
+    std::uint64_t direct_ = 0;
+};
+
+}  // namespace laneway

@@ -1,0 +1,79 @@
+// The receiving half of a mailbox: warps that take arrived chunks and run their handlers.
+//
+// Tickets are shared out beforehand, so servers need no atomics among themselves: a service line is a pair of source
+// and residue, it serves the tickets of that source that are congruent to the residue, and it belongs to one warp.
+// Handlers must not post and must not wait for remote space: then servers always drain, and senders always end.
+#pragma once
+
+#include "laneway/comm/bin.hpp"
+#include "laneway/comm/links.hpp"
+
+namespace laneway {
+
+/// Lines of a PE. Every source gets the same number; there are at least as many lines as sources.
+struct service_lines {
+    int sources = 0;
+    int residues = 0;
+
+    LANEWAY_FN service_lines(int n_pes, int server_warps)
+        : sources(n_pes - 1),
+          residues(sources == 0 ? 0 : (server_warps < sources ? 1 : server_warps / sources)) {}
+
+    [[nodiscard]] LANEWAY_FN int count() const { return sources * residues; }
+    [[nodiscard]] LANEWAY_FN int source(int line, int me) const {
+        const int other = line % sources;
+        return other < me ? other : other + 1;
+    }
+    [[nodiscard]] LANEWAY_FN int residue(int line) const { return line / sources; }
+};
+
+template <class Ctx, class Message, class Handler>
+class server {
+public:
+    /// `index`: number of this warp among the PE's server warps.
+    LANEWAY_FN server(Ctx& ctx, const links_ref& links, const Handler& handler, int index)
+        : links_(links), handler_(handler), lines_(ctx.n_pes(), links.server_warps), index_(index) {}
+
+    /// Serves what has arrived on this warp's lines, at most one chunk a line; returns whether there was any. The whole
+    /// warp, together. Does not wait.
+    LANEWAY_FN bool turn(Ctx& ctx) {
+        bool served = false;
+        if (links_.deaf) return false;
+        for (int line = index_; line < lines_.count(); line += links_.server_warps) {
+            const chunk_receiver& ring = links_.from[lines_.source(line, ctx.pe())];
+            const std::uint64_t ticket = links_.line_next[line];
+            std::uint32_t messages = ring.arrived(ctx, ticket);
+            // Lanes may look at different moments: all follow the first.
+            messages = ctx.shuffle(full_warp<Ctx>, messages, 0);
+            if (messages == 0) continue;
+            served = true;
+            serve(ctx, ring, ticket, messages);
+            if (ctx.lane() == 0) links_.line_next[line] = ticket + static_cast<std::uint64_t>(lines_.residues);
+            ctx.sync(full_warp<Ctx>);
+        }
+        return served;
+    }
+
+private:
+    LANEWAY_FN void serve(Ctx& ctx, const chunk_receiver& ring, std::uint64_t ticket, std::uint32_t messages) {
+        // A lane that looked before lane 0 may have missed the acquire: look again, now that the chunk is known there.
+        (void)ring.arrived(ctx, ticket);
+        const auto* payload = reinterpret_cast<const Message*>(ring.slot(ticket));
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < messages; i += Ctx::warp_lanes) {
+            handler_(ctx, payload[i]);
+        }
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) {
+            // Partner: the acquire load in ledger. Whoever counts these as served has counted what their handlers made.
+            ctx.fetch_add(&links_.work->served, messages, order::release, scope::device);
+        }
+        if (!links_.keeps_credits) ring.give_back(ctx, full_warp<Ctx>, ticket);
+    }
+
+    const links_ref& links_;
+    const Handler& handler_;
+    service_lines lines_;
+    int index_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,188 @@
+// Waves: how PE 0 learns the state of all PEs, detects the end of all work, and agrees a threshold with them.
+//
+// PE 0 sends a numbered command to every PE, each answers with its counters, and the next wave starts when all answers
+// are in. Every word has one writer. All counters only grow, and each PE adds to `created` before the work it counts
+// can be seen anywhere, and to `completed` only when all that the work created has been counted. So if the sum of
+// `completed` in one wave equals the sum of `created` in the next, then at the moment between them nothing was open,
+// nothing could be created any more, and the run is over (four-counter method: Mattern, Distributed Computing 1987).
+#pragma once
+
+#include "laneway/comm/links.hpp"
+
+namespace laneway {
+
+/// PE to coordinator. Written by the PE's control warp; `wave` last, with release.
+struct wave_reply {
+    alignas(destructive_bytes) std::uint64_t created = 0;
+    std::uint64_t completed = 0;
+    std::uint64_t deferred = 0;  ///< created work that waits for a higher threshold
+    std::uint64_t settling = 0;  ///< nonzero while the PE still acts on the last threshold
+    std::uint64_t served = 0;
+    std::uint64_t wave = 0;
+};
+
+/// Coordinator to PE. Written by the coordinator's control warp; `wave` last, with release.
+struct wave_command {
+    alignas(destructive_bytes) std::uint64_t threshold = 0;
+    std::uint64_t finished = 0;
+    std::uint64_t wave = 0;
+};
+
+/// One look at all PEs; see progress_sample of the run report.
+struct wave_sample {
+    std::uint64_t time_ns = 0;
+    std::uint64_t served = 0;
+    std::uint64_t open = 0;
+};
+
+/// How the threshold moves. Work below the threshold runs, the rest waits.
+struct threshold_policy {
+    std::uint64_t first = ~std::uint64_t{0};  ///< no priorities: everything runs at once
+    std::uint64_t step = 0;
+    std::uint64_t low_water = 0;  ///< the threshold rises when no more than this much work runs
+};
+
+/// Device view of one PE's part; pointers are valid on that PE.
+struct waves_ref {
+    wave_command* const* commands = nullptr;  ///< coordinator only: n_pes
+    const wave_reply* const* replies = nullptr;  ///< coordinator only: n_pes
+    const wave_command* command = nullptr;    ///< written by the coordinator
+    wave_reply* reply = nullptr;              ///< read by the coordinator
+    std::uint32_t* finished = nullptr;        ///< PE memory, polled by all warps of the PE
+    wave_sample* samples = nullptr;           ///< coordinator only
+    std::uint64_t* n_samples = nullptr;       ///< coordinator only
+    std::uint32_t max_samples = 0;            ///< even; 0 records none
+    threshold_policy policy;
+};
+
+/// Runs on one lane of each PE's control warp. `Ledger` reads the PE's counters and applies its threshold:
+///   wave_reply look(Ctx&);  void apply(Ctx&, std::uint64_t threshold);
+template <class Ctx, class Ledger>
+class wave_control {
+public:
+    LANEWAY_FN wave_control(Ctx& ctx, const waves_ref& waves, Ledger ledger)
+        : waves_(waves), ledger_(ledger), threshold_(waves.policy.first), step_(waves.policy.step) {
+        started_ns_ = ctx.now_ns();
+    }
+
+    /// One step of this PE's part; never waits. One lane.
+    LANEWAY_FN void turn(Ctx& ctx) {
+        watch(ctx);
+        answer(ctx);
+        if (ctx.pe() == 0) coordinate(ctx);
+    }
+
+private:
+    LANEWAY_FN void watch(Ctx& ctx) {
+        if (++turns_ % 32 != 0) return;
+        const auto& env = ctx.environment();
+        if (ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
+            ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
+        } else if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
+            // Later than the waits' own deadline: where one of them hangs, it names the cause better.
+            fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
+        }
+    }
+
+    LANEWAY_FN void answer(Ctx& ctx) {
+        // Partner: the release store in command.
+        const std::uint64_t wave = ctx.load(&waves_.command->wave, order::acquire, scope::system);
+        if (wave == answered_) return;
+        answered_ = wave;
+        if (waves_.command->finished != 0) {
+            ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
+            return;
+        }
+        if (waves_.command->threshold != applied_) {
+            applied_ = waves_.command->threshold;
+            ledger_.apply(ctx, applied_);
+        }
+        const wave_reply now = ledger_.look(ctx);
+        waves_.reply->created = now.created;
+        waves_.reply->completed = now.completed;
+        waves_.reply->deferred = now.deferred;
+        waves_.reply->settling = now.settling;
+        waves_.reply->served = now.served;
+        // Partner: the acquire load in coordinate.
+        ctx.store(&waves_.reply->wave, wave, order::release, scope::system);
+    }
+
+    LANEWAY_FN void coordinate(Ctx& ctx) {
+        if (done_) return;
+        wave_reply sum;
+        for (; arrived_ < ctx.n_pes() && wave_ > 0; ++arrived_) {
+            // Partner: the release store in answer.
+            if (ctx.load(&waves_.replies[arrived_]->wave, order::acquire, scope::system) != wave_) return;
+        }
+        for (int pe = 0; pe < ctx.n_pes() && wave_ > 0; ++pe) {
+            const wave_reply& reply = *waves_.replies[pe];
+            sum.created += reply.created;
+            sum.completed += reply.completed;
+            sum.deferred += reply.deferred;
+            sum.settling += reply.settling;
+            sum.served += reply.served;
+        }
+        if (wave_ > 0) judge(ctx, sum);
+        command(ctx);
+    }
+
+    LANEWAY_FN void judge(Ctx& ctx, const wave_reply& sum) {
+        // completed was read in the wave before, created in this one.
+        done_ = wave_ > 1 && last_completed_ == sum.created;
+        last_completed_ = sum.completed;
+        // PEs are read one after the other, so a message may show as served and not yet as created.
+        open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
+        sample(ctx, sum);
+        if (sum.settling != 0 || sum.deferred == 0 || open_ > sum.deferred + waves_.policy.low_water) return;
+        // Where a rise has released nothing, the next is twice as high: gaps between priorities cost few waves.
+        step_ = sum.completed == completed_at_rise_ ? step_ * 2 : waves_.policy.step;
+        completed_at_rise_ = sum.completed;
+        threshold_ = threshold_ + step_ < threshold_ ? ~std::uint64_t{0} : threshold_ + step_;
+    }
+
+    LANEWAY_FN void command(Ctx& ctx) {
+        ++wave_;
+        arrived_ = 0;
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            waves_.commands[pe]->threshold = threshold_;
+            waves_.commands[pe]->finished = done_ ? 1 : 0;
+            // Partner: the acquire load in answer.
+            ctx.store(&waves_.commands[pe]->wave, wave_, order::release, scope::system);
+        }
+    }
+
+    /// Keeps at most max_samples: when full, drops every second one and looks half as often.
+    LANEWAY_FN void sample(Ctx& ctx, const wave_reply& sum) {
+        if (waves_.max_samples == 0) return;
+        const std::uint64_t time = ctx.now_ns() - started_ns_;
+        if (time < next_sample_ns_ && !done_) return;
+        if (samples_ == waves_.max_samples) {
+            for (std::uint32_t i = 1; i < samples_ / 2; ++i) waves_.samples[i] = waves_.samples[2 * i];
+            samples_ /= 2;
+            sample_gap_ns_ *= 2;
+        }
+        waves_.samples[samples_++] = {time, sum.served, open_};
+        *waves_.n_samples = samples_;
+        next_sample_ns_ = time + sample_gap_ns_;
+    }
+
+    const waves_ref& waves_;
+    Ledger ledger_;
+    std::uint64_t wave_ = 0;
+    std::uint64_t answered_ = 0;
+    std::uint64_t last_completed_ = 0;
+    std::uint64_t completed_at_rise_ = ~std::uint64_t{0};
+    std::uint64_t open_ = 0;
+    std::uint64_t threshold_;
+    std::uint64_t applied_ = ~std::uint64_t{0};
+    std::uint64_t step_;
+    std::uint64_t started_ns_ = 0;
+    std::uint64_t next_sample_ns_ = 0;
+    std::uint64_t sample_gap_ns_ = 1000;
+    std::uint32_t samples_ = 0;
+    int arrived_ = 0;
+    unsigned turns_ = 0;
+    bool done_ = false;
+};
+
+}  // namespace laneway

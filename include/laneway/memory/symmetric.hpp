@@ -1,0 +1,55 @@
+// Symmetric memory: an array that every PE holds a part of, under one name.
+#pragma once
+
+#include "laneway/simt/context.hpp"
+
+namespace laneway {
+
+/// Names one element of a symmetric array, on whichever PE it is looked at.
+template <class T>
+struct symmetric_ptr {
+    std::uint32_t segment = 0;
+    std::uint64_t index = 0;
+};
+
+/// Device view of a symmetric array: trivially copyable, the same bits on every PE.
+template <class T>
+class symmetric_ref {
+public:
+    symmetric_ref() = default;
+    LANEWAY_FN symmetric_ref(std::uint32_t segment, std::uint64_t size) : segment_(segment), size_(size) {}
+
+    [[nodiscard]] LANEWAY_FN symmetric_ptr<T> operator[](std::uint64_t index) const { return {segment_, index}; }
+    [[nodiscard]] LANEWAY_FN std::uint64_t size() const { return size_; }
+
+    /// The PE's own part, `size()` elements. Any lane.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN T* local(const Ctx& ctx) const {
+        return at(ctx, ctx.pe());
+    }
+    /// Another PE's part, where its memory can be reached by load and store, else null. Any lane.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN T* at(const Ctx& ctx, int pe) const {
+        const auto& env = ctx.environment();
+        return static_cast<T*>(env.segments[static_cast<std::size_t>(segment_) * static_cast<std::size_t>(env.n_pes) +
+                                            static_cast<std::size_t>(pe)]);
+    }
+
+private:
+    std::uint32_t segment_ = 0;
+    std::uint64_t size_ = 0;
+};
+
+/// Address of the element in the own PE's part. Any lane.
+template <class Ctx, class T>
+[[nodiscard]] LANEWAY_FN T* local(const Ctx& ctx, symmetric_ptr<T> element) {
+    return symmetric_ref<T>(element.segment, 0).local(ctx) + element.index;
+}
+
+/// Adds to the own PE's element and returns what it held. Any lane; relaxed: it orders nothing else.
+template <class Ctx, class T>
+LANEWAY_FN T atomic_add(Ctx& ctx, symmetric_ptr<T> element, std::type_identity_t<T> value) {
+    return ctx.fetch_add(local(ctx, element), value, order::relaxed, scope::device);
+}
+
+}  // namespace laneway

@@ -1,0 +1,105 @@
+// The context of the checked mode: several lanes a warp, as fibers under the seeded scheduler.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <source_location>
+
+#include "laneway/simt/checked/warp.hpp"
+#include "laneway/simt/context.hpp"
+#include "laneway/simt/cpu/atomics.hpp"
+
+namespace laneway::checked {
+
+class context : public cpu::atomics<context> {
+public:
+    static constexpr int warp_lanes = 4;
+    static constexpr int count_lanes(lane_mask mask) { return std::popcount(mask); }
+    static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }
+
+    context(scheduler& sched, block_state& shared_block, const pe_environment& env, const launch_shape& shape, int block,
+            int warp, int lane)
+        : sched_(sched), shared_block_(shared_block), env_(env), shape_(shape), block_(block), warp_(warp), lane_(lane),
+          deadline_ns_(sched.now_ns() + env.timeout_ns) {}
+
+    [[nodiscard]] int pe() const { return env_.pe; }
+    [[nodiscard]] int n_pes() const { return env_.n_pes; }
+    [[nodiscard]] int block() const { return block_; }
+    [[nodiscard]] int n_blocks() const { return shape_.blocks; }
+    [[nodiscard]] int warp() const { return warp_; }
+    [[nodiscard]] int n_warps() const { return shape_.warps_per_block; }
+    [[nodiscard]] int lane() const { return lane_; }
+    /// Place among the lanes that run the application's functor, over all PEs of the job; set by the runtime.
+    [[nodiscard]] std::uint64_t rank() const { return rank_; }
+    [[nodiscard]] std::uint64_t size() const { return size_; }
+    void set_rank(std::uint64_t rank, std::uint64_t size) {
+        rank_ = rank;
+        size_ = size;
+    }
+    [[nodiscard]] std::byte* shared() const { return shared_block_.shared.data()->bytes; }
+    [[nodiscard]] const pe_environment& environment() const { return env_; }
+
+    lane_mask converged(std::source_location where = std::source_location::current()) {
+        return my_warp().converge(sched_, where.function_name(), static_cast<int>(where.line()), lane_);
+    }
+    void sync(lane_mask mask) { meet(mask, 0); }
+    void sync_block() { shared_block_.sync(sched_); }
+    lane_mask ballot(lane_mask mask, bool predicate) {
+        return match_value(mask, meet(mask, predicate ? 1 : 0), 1);
+    }
+    template <class Key>
+    lane_mask match(lane_mask mask, Key key) {
+        return match_value(mask, meet(mask, to_bits(key)), to_bits(key));
+    }
+    template <class T>
+    T shuffle(lane_mask mask, T value, int source) {
+        return from_bits<T>(meet(mask, to_bits(value))[static_cast<std::size_t>(source)]);
+    }
+
+    [[nodiscard]] std::uint64_t now_ns() const { return sched_.now_ns(); }
+    [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
+    void pause() { sched_.yield(); }
+    void step() { sched_.step(); }
+
+private:
+    template <class T>
+    static std::uint64_t to_bits(T value) {
+        static_assert(trivially_copyable<T> && sizeof(T) <= sizeof(std::uint64_t));
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &value, sizeof value);
+        return bits;
+    }
+    template <class T>
+    static T from_bits(std::uint64_t bits) {
+        T value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    static lane_mask match_value(lane_mask mask, const rendezvous::values& values, std::uint64_t key) {
+        lane_mask same = 0;
+        for (lane_mask rest = mask; rest != 0; rest &= rest - 1) {
+            const int lane = first_lane(rest);
+            if (values[static_cast<std::size_t>(lane)] == key) same |= lane_mask{1} << lane;
+        }
+        return same;
+    }
+    const rendezvous::values& meet(lane_mask mask, std::uint64_t value) {
+        return my_warp().meet(sched_, mask, count_lanes(mask), lane_, value);
+    }
+    warp_state& my_warp() { return shared_block_.warps[static_cast<std::size_t>(warp_)]; }
+
+    scheduler& sched_;
+    block_state& shared_block_;
+    const pe_environment& env_;
+    const launch_shape& shape_;
+    int block_;
+    int warp_;
+    int lane_;
+    std::uint64_t rank_ = 0;
+    std::uint64_t size_ = 1;
+    std::uint64_t deadline_ns_;
+};
+
+static_assert(laneway::context<context>);
+
+}  // namespace laneway::checked

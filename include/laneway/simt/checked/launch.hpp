@@ -1,0 +1,39 @@
+// Launching in the checked mode: the lanes of all PEs become fibers of one scheduler.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "laneway/simt/checked/context.hpp"
+
+namespace laneway::checked {
+
+/// All PEs of one job. Add every PE's program, then run.
+class fiber_launch {
+public:
+    explicit fiber_launch(std::uint64_t seed) : scheduler_(seed) {}
+
+    template <class Program>
+    void add(const pe_environment& env, const launch_shape& shape, const Program& program) {
+        for (int b = 0; b < shape.blocks; ++b) {
+            blocks_.push_back(
+                std::make_unique<block_state>(shape.warps_per_block, context::warp_lanes, shape.shared_bytes));
+            block_state& block = *blocks_.back();
+            for (int lane = 0; lane < block.lanes; ++lane) {
+                scheduler_.add([this, &env, &shape, &program, &block, b, lane] {
+                    context ctx(scheduler_, block, env, shape, b, lane / context::warp_lanes,
+                                lane % context::warp_lanes);
+                    program(ctx);
+                });
+            }
+        }
+    }
+
+    void run() { scheduler_.run(); }
+
+private:
+    scheduler scheduler_;
+    std::vector<std::unique_ptr<block_state>> blocks_;
+};
+
+}  // namespace laneway::checked

@@ -1,0 +1,55 @@
+// The seeded scheduler of the checked mode: all lanes of all PEs as fibers of one OS thread.
+//
+// A lane may lose the processor at every atomic, collective and wait; which lane runs next is drawn from a seeded
+// generator, so one seed replays one interleaving, step by step. Time is virtual and counts steps, so deadlines and
+// ages replay as well.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace laneway::checked {
+
+class scheduler {
+public:
+    explicit scheduler(std::uint64_t seed);
+    ~scheduler();
+    scheduler(const scheduler&) = delete;
+    scheduler& operator=(const scheduler&) = delete;
+
+    /// Adds a lane. Host, before run().
+    void add(std::function<void()> lane);
+
+    /// Runs all lanes to their ends. An exception that leaves a lane is thrown again here, after the others were
+    /// dropped where they stood.
+    void run();
+
+    /// A place where the running lane may be switched away. Called by lanes.
+    void step();
+
+    /// A place where the running lane waits for others: always switches, if there is another lane.
+    void yield();
+
+    /// True with probability 1 / n, from the seeded generator.
+    bool one_in(std::uint64_t n);
+
+    /// Virtual time: every step takes 100 ns.
+    [[nodiscard]] std::uint64_t now_ns() const { return steps_ * 100; }
+
+private:
+    struct fiber;
+    struct machinery;
+
+    std::uint64_t next_random();
+    void switch_to(std::size_t index);
+    static void lane_main();
+
+    std::uint64_t state_;
+    std::uint64_t switch_period_;
+    std::uint64_t steps_ = 0;
+    std::unique_ptr<machinery> machinery_;
+};
+
+}  // namespace laneway::checked

@@ -1,0 +1,79 @@
+// The context of CPU devices: one lane a warp, one warp a block, a block an OS thread.
+#pragma once
+
+#include <bit>
+#include <chrono>
+#include <thread>
+
+#include "laneway/simt/context.hpp"
+#include "laneway/simt/cpu/atomics.hpp"
+
+namespace laneway::cpu {
+
+inline std::uint64_t steady_ns() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+class context : public atomics<context> {
+public:
+    static constexpr int warp_lanes = 1;
+    static constexpr int count_lanes(lane_mask mask) { return std::popcount(mask); }
+    static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }
+
+    context(const pe_environment& env, int block, int n_blocks, std::byte* shared)
+        : env_(env), block_(block), n_blocks_(n_blocks), shared_(shared), deadline_ns_(steady_ns() + env.timeout_ns) {}
+
+    [[nodiscard]] int pe() const { return env_.pe; }
+    [[nodiscard]] int n_pes() const { return env_.n_pes; }
+    [[nodiscard]] int block() const { return block_; }
+    [[nodiscard]] int n_blocks() const { return n_blocks_; }
+    [[nodiscard]] int warp() const { return 0; }
+    [[nodiscard]] int n_warps() const { return 1; }
+    [[nodiscard]] int lane() const { return 0; }
+    /// Place among the lanes that run the application's functor, over all PEs of the job; set by the runtime.
+    [[nodiscard]] std::uint64_t rank() const { return rank_; }
+    [[nodiscard]] std::uint64_t size() const { return size_; }
+    void set_rank(std::uint64_t rank, std::uint64_t size) {
+        rank_ = rank;
+        size_ = size;
+    }
+    [[nodiscard]] std::byte* shared() const { return shared_; }
+    [[nodiscard]] const pe_environment& environment() const { return env_; }
+
+    lane_mask converged() { return 1; }
+    void sync(lane_mask) {}
+    void sync_block() {}
+    lane_mask ballot(lane_mask, bool predicate) { return predicate ? 1 : 0; }
+    template <class Key>
+    lane_mask match(lane_mask, Key) {
+        return 1;
+    }
+    template <class T>
+    T shuffle(lane_mask, T value, int) {
+        return value;
+    }
+
+    [[nodiscard]] std::uint64_t now_ns() { return steady_ns(); }
+    [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
+
+    /// There may be more threads than cores: yield, but not at once, as a hand-over between cores takes 100 ns.
+    void pause() {
+        if (++pauses_ % 32 == 0) std::this_thread::yield();
+    }
+    void step() {}
+
+private:
+    const pe_environment& env_;
+    int block_;
+    int n_blocks_;
+    std::byte* shared_;
+    std::uint64_t rank_ = 0;
+    std::uint64_t size_ = 1;
+    std::uint64_t deadline_ns_;
+    unsigned pauses_ = 0;
+};
+
+static_assert(laneway::context<context>);
+
+}  // namespace laneway::cpu

@@ -1,0 +1,131 @@
+// The context of CUDA GPUs: a lane is a thread.
+#pragma once
+
+#include <cuda/atomic>
+
+#include "laneway/simt/context.hpp"
+
+namespace laneway::cuda_backend {
+
+/// Dynamic shared memory of the block.
+__device__ __forceinline__ std::byte* shared_memory() {
+    extern __shared__ __align__(128) unsigned char laneway_shared[];
+    return reinterpret_cast<std::byte*>(laneway_shared);
+}
+
+__device__ __forceinline__ std::uint64_t global_timer_ns() {
+    std::uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+class context {
+public:
+    static constexpr int warp_lanes = 32;
+    __device__ static int count_lanes(lane_mask mask) { return __popc(mask); }
+    __device__ static int first_lane(lane_mask mask) { return __ffs(static_cast<int>(mask)) - 1; }
+
+    __device__ explicit context(const pe_environment& env)
+        : env_(env), lane_(static_cast<int>(threadIdx.x % 32)), warp_(static_cast<int>(threadIdx.x / 32)),
+          deadline_ns_(global_timer_ns() + env.timeout_ns) {}
+
+    __device__ int pe() const { return env_.pe; }
+    __device__ int n_pes() const { return env_.n_pes; }
+    __device__ int block() const { return static_cast<int>(blockIdx.x); }
+    __device__ int n_blocks() const { return static_cast<int>(gridDim.x); }
+    __device__ int warp() const { return warp_; }
+    __device__ int n_warps() const { return static_cast<int>(blockDim.x / 32); }
+    __device__ int lane() const { return lane_; }
+    /// Place among the lanes that run the application's functor, over all PEs of the job; set by the runtime.
+    __device__ std::uint64_t rank() const { return rank_; }
+    __device__ std::uint64_t size() const { return size_; }
+    __device__ void set_rank(std::uint64_t rank, std::uint64_t size) {
+        rank_ = rank;
+        size_ = size;
+    }
+    __device__ std::byte* shared() const { return shared_memory(); }
+    __device__ const pe_environment& environment() const { return env_; }
+
+    // __activemask() is taken where the lanes arrive, never after a branch: whatever subset it names is a valid group.
+    __device__ lane_mask converged() { return __activemask(); }
+    __device__ void sync(lane_mask mask) { __syncwarp(mask); }
+    __device__ void sync_block() { __syncthreads(); }
+    __device__ lane_mask ballot(lane_mask mask, bool predicate) { return __ballot_sync(mask, predicate); }
+    template <class Key>
+    __device__ lane_mask match(lane_mask mask, Key key) {
+        return __match_any_sync(mask, key);
+    }
+    template <class T>
+    __device__ T shuffle(lane_mask mask, T value, int source) {
+        if constexpr (std::is_same_v<T, std::uint64_t>) {
+            return static_cast<T>(__shfl_sync(mask, static_cast<unsigned long long>(value), source));
+        } else if constexpr (std::is_enum_v<T>) {
+            return static_cast<T>(__shfl_sync(mask, static_cast<std::underlying_type_t<T>>(value), source));
+        } else {
+            return static_cast<T>(__shfl_sync(mask, value, source));
+        }
+    }
+
+    template <class T>
+    __device__ T load(const T* word, order o, scope s) {
+        return scoped(const_cast<T*>(word), s, [o](auto ref) { return ref.load(to_cuda(o)); });
+    }
+    template <class T>
+    __device__ void store(T* word, std::type_identity_t<T> value, order o, scope s) {
+        scoped(word, s, [=](auto ref) { ref.store(value, to_cuda(o)); });
+    }
+    template <class T>
+    __device__ T fetch_add(T* word, std::type_identity_t<T> value, order o, scope s) {
+        return scoped(word, s, [=](auto ref) { return ref.fetch_add(value, to_cuda(o)); });
+    }
+    template <class T>
+    __device__ T fetch_and(T* word, std::type_identity_t<T> value, order o, scope s) {
+        return scoped(word, s, [=](auto ref) { return ref.fetch_and(value, to_cuda(o)); });
+    }
+    template <class T>
+    __device__ T fetch_min(T* word, std::type_identity_t<T> value, order o, scope s) {
+        return scoped(word, s, [=](auto ref) { return ref.fetch_min(value, to_cuda(o)); });
+    }
+    template <class T>
+    __device__ T exchange(T* word, std::type_identity_t<T> value, order o, scope s) {
+        return scoped(word, s, [=](auto ref) { return ref.exchange(value, to_cuda(o)); });
+    }
+    /// On failure `expected` takes the word's value, read relaxed.
+    template <class T>
+    __device__ bool compare_exchange(T* word, T& expected, std::type_identity_t<T> desired, order o, scope s) {
+        return scoped(word, s, [&](auto ref) {
+            return ref.compare_exchange_strong(expected, desired, to_cuda(o), cuda::std::memory_order_relaxed);
+        });
+    }
+
+    __device__ std::uint64_t now_ns() { return global_timer_ns(); }
+    __device__ std::uint64_t deadline_ns() const { return deadline_ns_; }
+    __device__ void pause() { __nanosleep(20); }
+
+private:
+    __device__ static constexpr cuda::std::memory_order to_cuda(order o) {
+        switch (o) {
+            case order::acquire: return cuda::std::memory_order_acquire;
+            case order::release: return cuda::std::memory_order_release;
+            case order::acq_rel: return cuda::std::memory_order_acq_rel;
+            default: return cuda::std::memory_order_relaxed;
+        }
+    }
+    template <class T, class Operation>
+    __device__ __forceinline__ static decltype(auto) scoped(T* word, scope s, Operation&& operation) {
+        switch (s) {
+            case scope::block: return operation(cuda::atomic_ref<T, cuda::thread_scope_block>(*word));
+            case scope::device: return operation(cuda::atomic_ref<T, cuda::thread_scope_device>(*word));
+            default: return operation(cuda::atomic_ref<T, cuda::thread_scope_system>(*word));
+        }
+    }
+
+    const pe_environment& env_;
+    int lane_;
+    int warp_;
+    std::uint64_t rank_ = 0;
+    std::uint64_t size_ = 1;
+    std::uint64_t deadline_ns_;
+};
+
+}  // namespace laneway::cuda_backend

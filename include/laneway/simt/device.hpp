@@ -1,0 +1,86 @@
+// Host view of one device: its memory and its limits. Launching stands in launch.hpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "laneway/simt/device_list.hpp"
+
+namespace laneway {
+
+/// An opened device. Host only; not thread-safe. Allocation and copies must not happen while a kernel of the device
+/// runs: on a GPU they may wait for it. All sizes are in bytes.
+class device {
+public:
+    explicit device(device_id id) : id_(id) {}
+    virtual ~device() = default;
+    device(const device&) = delete;
+    device& operator=(const device&) = delete;
+
+    [[nodiscard]] device_id id() const { return id_; }
+    [[nodiscard]] bool is_gpu() const { return id_.kind == device_kind::cuda; }
+    [[nodiscard]] std::string name() const { return to_string(id_); }
+
+    /// Zeroed memory aligned to 256 bytes; throws system_error or cuda_error naming the size and the device.
+    [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+    void release(void* memory) noexcept {
+        if (!abandoned_) free(memory);
+    }
+    virtual void copy_in(void* to, const void* host_from, std::size_t bytes) = 0;
+    virtual void copy_out(void* host_to, const void* from, std::size_t bytes) = 0;
+    /// Sets every byte.
+    virtual void fill(void* memory, int byte, std::size_t bytes) = 0;
+    [[nodiscard]] virtual int multiprocessors() const = 0;
+
+    /// From now on release() keeps the memory: a kernel that did not end may still use it.
+    void abandon() noexcept { abandoned_ = true; }
+
+private:
+    virtual void free(void* memory) noexcept = 0;
+
+    device_id id_;
+    bool abandoned_ = false;
+};
+
+/// Opens a device; throws usage_error where it does not exist or this build has no support for it.
+std::shared_ptr<device> open_device(device_id id);
+
+/// Lets each GPU of the list store into the others' memory; throws usage_error naming the pair that cannot.
+void connect_gpus(const std::vector<std::shared_ptr<device>>& devices);
+
+/// Zeroed host memory that every device of the job can read and write while kernels run.
+std::shared_ptr<std::byte> allocate_host_visible(std::size_t bytes, bool with_gpus);
+
+/// Memory of a device as an owning, typed array.
+template <class T>
+class buffer {
+public:
+    buffer() = default;
+    buffer(std::shared_ptr<device> owner, std::size_t count)
+        : count_(count), memory_(static_cast<T*>(owner->allocate(count * sizeof(T))),
+                                 [owner](T* memory) { owner->release(memory); }),
+          owner_(std::move(owner)) {}
+
+    [[nodiscard]] T* data() const { return memory_.get(); }
+    [[nodiscard]] std::size_t size() const { return count_; }
+
+    void copy_in(const T* host, std::size_t count, std::size_t at = 0) {
+        owner_->copy_in(data() + at, host, count * sizeof(T));
+    }
+    void copy_in(const std::vector<T>& host) { copy_in(host.data(), host.size()); }
+    void fill_bytes(int byte) { owner_->fill(data(), byte, count_ * sizeof(T)); }
+    [[nodiscard]] std::vector<T> copy_out() const {
+        std::vector<T> host(count_);
+        if (count_ > 0) owner_->copy_out(host.data(), data(), count_ * sizeof(T));
+        return host;
+    }
+
+private:
+    std::size_t count_ = 0;
+    std::shared_ptr<T> memory_;
+    std::shared_ptr<device> owner_;
+};
+
+}  // namespace laneway

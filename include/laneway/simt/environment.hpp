@@ -1,0 +1,32 @@
+// What a PE's lanes know of the job: who they are, when to stop, and where to report a fault.
+#pragma once
+
+#include "laneway/base/fault.hpp"
+
+namespace laneway {
+
+/// Words of one PE in its own memory. Every lane polls `stop`; it only ever goes from 0 to 1.
+struct pe_control {
+    alignas(destructive_bytes) std::uint32_t stop = 0;
+    std::uint32_t fault_claim = 0;  ///< first lane to swap in 1 writes the PE's fault record
+};
+
+/// Handed to every kernel of a PE; plain pointers that are valid on that PE.
+struct pe_environment {
+    int pe = 0;
+    int n_pes = 1;
+    std::uint64_t timeout_ns = 0;             ///< deadline of the run, from its start on this PE
+    pe_control* control = nullptr;            ///< PE memory
+    fault_record* fault = nullptr;            ///< host-visible
+    const std::uint32_t* host_stop = nullptr; ///< host-visible; the host sets it to end the run on all PEs
+    void* const* segments = nullptr;          ///< PE memory: base of symmetric segment s on PE p at [s * n_pes + p]
+};
+
+/// Grid of one launch.
+struct launch_shape {
+    int blocks = 1;
+    int warps_per_block = 1;
+    std::size_t shared_bytes = 0;  ///< per block
+};
+
+}  // namespace laneway

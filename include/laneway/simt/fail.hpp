@@ -1,0 +1,36 @@
+// Ending a run from device code: the fault record and the stop word.
+#pragma once
+
+#include "laneway/simt/context.hpp"
+
+namespace laneway {
+
+/// Whether the run is being stopped. Any lane, at any time; no wait. Relaxed: the word only ever goes to 1 and carries
+/// no data.
+template <class Ctx>
+LANEWAY_FN bool stopped(Ctx& ctx) {
+    return ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device) != 0;
+}
+
+/// Reports a fault and stops the run. Any lane; the first of a PE wins, later ones change nothing. Returns `code`.
+template <class Ctx>
+LANEWAY_FN status fail(Ctx& ctx, status code, operation what, int peer = -1, std::uint64_t waited_for = 0) {
+    const auto& env = ctx.environment();
+    if (ctx.exchange(&env.control->fault_claim, 1u, order::relaxed, scope::device) == 0) {
+        fault_record& record = *env.fault;
+        record.code = code;
+        record.what = what;
+        record.pe = ctx.pe();
+        record.block = ctx.block();
+        record.warp = ctx.warp();
+        record.lane = ctx.lane();
+        record.peer = peer;
+        record.waited_for = waited_for;
+        // Partner: the host's acquire load of `written`.
+        ctx.store(&record.written, 1u, order::release, scope::system);
+    }
+    ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
+    return code;
+}
+
+}  // namespace laneway

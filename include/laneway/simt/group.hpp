@@ -1,0 +1,61 @@
+// Groups of lanes: election, ranks, scans and reductions over any set of active lanes.
+#pragma once
+
+#include "laneway/simt/context.hpp"
+
+namespace laneway {
+
+/// Whether this lane is the lowest of the mask. No communication.
+template <class Ctx>
+LANEWAY_FN bool elected(const Ctx& ctx, lane_mask mask) {
+    return ctx.lane() == Ctx::first_lane(mask);
+}
+
+/// Number of lanes of the mask below this one. No communication.
+template <class Ctx>
+LANEWAY_FN int rank_in(const Ctx& ctx, lane_mask mask) {
+    return Ctx::count_lanes(mask & ((lane_mask{1} << ctx.lane()) - 1));
+}
+
+/// Sum of `value` over the lanes of the mask up to and with this one; called by exactly the lanes of the mask.
+/// Logarithmic (Hillis and Steele) where the mask has no holes, linear in its lanes elsewhere.
+template <class Ctx, class T>
+LANEWAY_FN T inclusive_scan(Ctx& ctx, lane_mask mask, T value) {
+    T sum = value;
+    if ((mask & (mask + 1)) == 0) {
+        const int lanes = Ctx::count_lanes(mask);
+        for (int distance = 1; distance < lanes; distance *= 2) {
+            const int from = ctx.lane() - distance;
+            const T other = ctx.shuffle(mask, sum, from < 0 ? ctx.lane() : from);
+            if (from >= 0) sum += other;
+        }
+        return sum;
+    }
+    for (lane_mask rest = mask; rest != 0; rest &= rest - 1) {
+        const int from = Ctx::first_lane(rest);
+        const T other = ctx.shuffle(mask, value, from);
+        if (from < ctx.lane()) sum += other;
+    }
+    return sum;
+}
+
+/// Combines the values of all lanes of the mask with an associative, commutative `combine`; every lane of the mask
+/// calls it and gets the result.
+template <class Ctx, class T, class Combine>
+LANEWAY_FN T reduce(Ctx& ctx, lane_mask mask, T value, Combine&& combine) {
+    T result = ctx.shuffle(mask, value, Ctx::first_lane(mask));
+    for (lane_mask rest = mask & (mask - 1); rest != 0; rest &= rest - 1) {
+        result = combine(result, ctx.shuffle(mask, value, Ctx::first_lane(rest)));
+    }
+    return result;
+}
+
+/// Value of the elected lane for all lanes of the mask: the leader runs `produce`, the others wait for its result.
+template <class Ctx, class Produce>
+LANEWAY_FN auto once(Ctx& ctx, lane_mask mask, Produce&& produce) {
+    decltype(produce()) result{};
+    if (elected(ctx, mask)) result = produce();
+    return ctx.shuffle(mask, result, Ctx::first_lane(mask));
+}
+
+}  // namespace laneway

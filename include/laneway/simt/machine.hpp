@@ -1,0 +1,112 @@
+// The machine: the PEs of a job, and running one program on all of them under a deadline.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "laneway/simt/checked/launch.hpp"
+#include "laneway/simt/cpu/launch.hpp"
+#include "laneway/simt/device.hpp"
+#if defined(__CUDACC__)
+#include "laneway/simt/cuda/launch.cuh"
+#endif
+
+namespace laneway {
+
+#if defined(__CUDACC__)
+inline constexpr bool compiled_with_cuda = true;
+#else
+inline constexpr bool compiled_with_cuda = false;
+namespace cuda_backend {  // named below, used only where the GPU's launch is compiled in
+template <class Program>
+int resident_blocks(int device_index, const launch_shape& shape);
+template <class Program>
+class kernel_run;
+}  // namespace cuda_backend
+#endif
+
+class machine {
+public:
+    /// Opens the devices of a list as parse_devices reads it. `seed` steers checked devices.
+    explicit machine(const std::string& devices, std::uint64_t seed = 1);
+
+    [[nodiscard]] int n_pes() const { return static_cast<int>(devices_.size()); }
+    [[nodiscard]] const std::shared_ptr<laneway::device>& device(int pe) const {
+        return devices_[static_cast<std::size_t>(pe)];
+    }
+    [[nodiscard]] bool has_gpus() const;
+    [[nodiscard]] std::vector<std::string> names() const;
+
+    /// Symmetric segments: registers one base address a PE; returns the segment's number. See memory/symmetric.hpp.
+    std::uint32_t add_segment(const std::vector<void*>& bases);
+
+    /// Blocks of the program that this PE can hold at once: the size of a persistent grid on a GPU, else `wanted`.
+    template <class Program, bool with_cuda = compiled_with_cuda>
+    int resident_blocks(int pe, const launch_shape& wanted) const {
+        if constexpr (with_cuda) {
+            if (device(pe)->is_gpu()) {
+                return cuda_backend::resident_blocks<Program>(device(pe)->id().index, wanted);
+            }
+        }
+        return wanted.blocks;
+    }
+
+    /// Runs `programs[p]` on PE p, all at once, and waits for all. `ledger` adds to a fault's message what the host can
+    /// read of the rings. Returns the seconds from launch to the last end. Throws timeout_error or device_fault naming
+    /// PE, block, operation and what it waited for; after a kernel that does not even stop, the machine is abandoned:
+    /// its memory is kept, and further runs throw.
+    template <class Program, bool with_cuda = compiled_with_cuda>
+    double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, double timeout_seconds,
+               const std::function<std::string()>& ledger) {
+        prepare(timeout_seconds);
+        const auto start = std::chrono::steady_clock::now();
+        if (device(0)->id().kind == device_kind::checked) {
+            checked::fiber_launch launch(seed_);
+            for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
+            launch.run();
+        } else {
+            std::vector<std::unique_ptr<running>> runs;
+            for (std::size_t p = 0; p < programs.size(); ++p) {
+                runs.push_back(launch_one<Program, with_cuda>(static_cast<int>(p), shapes[p], programs[p]));
+            }
+            watch(runs, timeout_seconds);
+        }
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+        report_faults(ledger);
+        return elapsed.count();
+    }
+
+private:
+    template <class Program, bool with_cuda>
+    std::unique_ptr<running> launch_one(int pe, const launch_shape& shape, const Program& program) {
+        const auto& env = environments_[static_cast<std::size_t>(pe)];
+        if (!device(pe)->is_gpu()) return std::make_unique<cpu::thread_run<Program>>(env, shape, program);
+        if constexpr (with_cuda) {
+            return std::make_unique<cuda_backend::kernel_run<Program>>(device(pe)->id().index, env, shape, program);
+        } else {
+            throw_not_cuda();
+        }
+    }
+
+    [[noreturn]] static void throw_not_cuda();
+    void prepare(double timeout_seconds);
+    void watch(std::vector<std::unique_ptr<running>>& runs, double timeout_seconds);
+    [[noreturn]] void abandon(std::vector<std::unique_ptr<running>>& runs, const std::string& who);
+    [[nodiscard]] bool any_fault() const;
+    [[nodiscard]] const fault_record& worst_record() const;
+    [[nodiscard]] std::string first_fault() const;
+    void report_faults(const std::function<std::string()>& ledger) const;
+
+    std::vector<std::shared_ptr<laneway::device>> devices_;
+    std::uint64_t seed_;
+    std::vector<pe_environment> environments_;
+    std::vector<buffer<pe_control>> controls_;
+    std::vector<buffer<void*>> segments_;
+    std::uint32_t n_segments_ = 0;
+    std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
+    bool abandoned_ = false;
+};
+
+}  // namespace laneway

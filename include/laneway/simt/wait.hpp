@@ -1,0 +1,53 @@
+// Bounded waits. Nothing in the library spins except through bounded_spin.
+#pragma once
+
+#include "laneway/simt/fail.hpp"
+
+namespace laneway {
+
+/// Names a wait for the fault record.
+struct wait_site {
+    operation what = operation::user_code;
+    int peer = -1;
+    std::uint64_t waited_for = 0;
+};
+
+/// The bound of one wait: call next() between two looks.
+class bounded_spin {
+public:
+    /// Pauses. Returns ok to look again, stopped when the run is ending, or timeout after reporting a fault.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN status next(Ctx& ctx, const wait_site& site) {
+        if (++spins_ % 16 == 0) {
+            if (stopped(ctx)) return status::stopped;
+            if (ctx.now_ns() > ctx.deadline_ns()) {
+                return fail(ctx, status::timeout, site.what, site.peer, site.waited_for);
+            }
+        }
+        ctx.pause();
+        return status::ok;
+    }
+
+private:
+    unsigned spins_ = 0;
+};
+
+/// Waits until `done()` holds. Any lane; lanes wait independently. Calls `idle()` between looks, which may do work that
+/// the awaited event depends on. Returns ok, stopped (the run is ending), or timeout after reporting a fault.
+template <class Ctx, class Done, class Idle>
+[[nodiscard]] LANEWAY_FN status wait_until(Ctx& ctx, const wait_site& site, Done&& done, Idle&& idle) {
+    bounded_spin spin;
+    while (!done()) {
+        idle();
+        const status going = spin.next(ctx, site);
+        if (going != status::ok) return going;
+    }
+    return status::ok;
+}
+
+template <class Ctx, class Done>
+[[nodiscard]] LANEWAY_FN status wait_until(Ctx& ctx, const wait_site& site, Done&& done) {
+    return wait_until(ctx, site, static_cast<Done&&>(done), [] {});
+}
+
+}  // namespace laneway

@@ -1,0 +1,35 @@
+// Transports: how the words of one PE become readable by another.
+//
+// All transports of this version are mapped: the writer stores, the reader loads, and a release store at system scope
+// met by an acquire load orders what was stored before it. Each region has one writing PE.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "laneway/simt/device.hpp"
+
+namespace laneway {
+
+class transport {
+public:
+    virtual ~transport() = default;
+    [[nodiscard]] virtual const char* name() const = 0;
+    /// Whether it can carry from `writer` to `reader`. Host.
+    [[nodiscard]] virtual bool connects(const device& writer, const device& reader) const = 0;
+    /// Zeroed memory that `writer` stores to and `reader` loads from while kernels run on both, as near to the reader
+    /// as the hardware allows. Host, before the kernels; throws system_error or cuda_error.
+    [[nodiscard]] virtual std::shared_ptr<std::byte> place(const std::shared_ptr<device>& writer,
+                                                           const std::shared_ptr<device>& reader,
+                                                           std::size_t bytes) const = 0;
+};
+
+/// shared (CPU device to CPU device), peer (GPU to GPU, the reader's memory over NVLink or PCIe), pinned (CPU device
+/// and GPU, page-locked host memory).
+const std::vector<std::unique_ptr<transport>>& all_transports();
+
+/// The transport that carries from `writer` to `reader`; throws usage_error where there is none.
+const transport& find_transport(const device& writer, const device& reader);
+
+}  // namespace laneway

@@ -1,0 +1,162 @@
+#include "laneway/simt/checked/scheduler.hpp"
+
+#include <ucontext.h>
+
+#include <exception>
+
+#include "laneway/base/error.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace laneway::checked {
+
+namespace {
+
+constexpr std::size_t stack_bytes = 256 * 1024;
+constexpr std::uint64_t step_limit = 200'000'000;
+
+// Stacks are kept between runs: a thousand seeds would otherwise map and unmap a million pages.
+class stack_pool {
+public:
+    std::unique_ptr<char[]> take() {
+        if (free_.empty()) return std::unique_ptr<char[]>(new char[stack_bytes]);
+        auto stack = std::move(free_.back());
+        free_.pop_back();
+        return stack;
+    }
+    void give_back(std::unique_ptr<char[]> stack) { free_.push_back(std::move(stack)); }
+
+private:
+    std::vector<std::unique_ptr<char[]>> free_;
+};
+
+thread_local stack_pool stacks;
+thread_local scheduler* active = nullptr;
+
+// AddressSanitizer must be told of every change of stack.
+struct sanitized_switch {
+    void* fake_stack = nullptr;
+    void leave([[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] bool for_good) {
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, bottom, bytes);
+#endif
+    }
+    void arrive([[maybe_unused]] const void** bottom, [[maybe_unused]] std::size_t* bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_finish_switch_fiber(fake_stack, bottom, bytes);
+#endif
+    }
+};
+
+}  // namespace
+
+struct scheduler::fiber {
+    std::function<void()> body;
+    ucontext_t where{};
+    std::unique_ptr<char[]> stack;
+    sanitized_switch sanitized;
+};
+
+struct scheduler::machinery {
+    std::vector<std::unique_ptr<fiber>> fibers;
+    std::vector<std::size_t> live;  // indices of fibers that have not ended
+    std::size_t position = 0;       // of the running fiber in `live`
+    ucontext_t host{};
+    sanitized_switch host_sanitized;
+    const void* host_bottom = nullptr;
+    std::size_t host_bytes = 0;
+    std::exception_ptr thrown;
+};
+
+scheduler::scheduler(std::uint64_t seed) : state_(seed), machinery_(std::make_unique<machinery>()) {
+    // Seeds differ in how often they switch as well: rare switches reach deep states, frequent ones narrow windows.
+    switch_period_ = std::uint64_t{1} << (1 + next_random() % 5);
+}
+
+scheduler::~scheduler() {
+    for (auto& f : machinery_->fibers) stacks.give_back(std::move(f->stack));
+}
+
+void scheduler::add(std::function<void()> lane) {
+    auto f = std::make_unique<fiber>();
+    f->body = std::move(lane);
+    f->stack = stacks.take();
+    getcontext(&f->where);
+    f->where.uc_stack.ss_sp = f->stack.get();
+    f->where.uc_stack.ss_size = stack_bytes;
+    f->where.uc_link = nullptr;
+    makecontext(&f->where, &scheduler::lane_main, 0);
+    machinery_->live.push_back(machinery_->fibers.size());
+    machinery_->fibers.push_back(std::move(f));
+}
+
+void scheduler::run() {
+    auto& m = *machinery_;
+    if (m.live.empty()) return;
+    if (active != nullptr) throw usage_error("checked mode: a run was started from inside a run");
+    active = this;
+    m.position = next_random() % m.live.size();
+    fiber& first = *m.fibers[m.live[m.position]];
+    m.host_sanitized.leave(first.stack.get(), stack_bytes, false);
+    swapcontext(&m.host, &first.where);
+    m.host_sanitized.arrive(nullptr, nullptr);
+    active = nullptr;
+    if (m.thrown) std::rethrow_exception(m.thrown);
+}
+
+void scheduler::lane_main() {
+    auto& m = *active->machinery_;
+    fiber& self = *m.fibers[m.live[m.position]];
+    self.sanitized.arrive(m.host_bottom ? nullptr : &m.host_bottom, m.host_bottom ? nullptr : &m.host_bytes);
+    try {
+        self.body();
+    } catch (...) {
+        m.thrown = std::current_exception();
+    }
+    m.live.erase(m.live.begin() + static_cast<std::ptrdiff_t>(m.position));
+    if (m.live.empty() || m.thrown) {
+        self.sanitized.leave(m.host_bottom, m.host_bytes, true);
+        setcontext(&m.host);
+    }
+    m.position = active->next_random() % m.live.size();
+    fiber& next = *m.fibers[m.live[m.position]];
+    self.sanitized.leave(next.stack.get(), stack_bytes, true);
+    setcontext(&next.where);
+}
+
+void scheduler::switch_to(std::size_t position) {
+    auto& m = *machinery_;
+    fiber& self = *m.fibers[m.live[m.position]];
+    m.position = position;
+    fiber& next = *m.fibers[m.live[position]];
+    if (&self == &next) return;
+    self.sanitized.leave(next.stack.get(), stack_bytes, false);
+    swapcontext(&self.where, &next.where);
+    self.sanitized.arrive(nullptr, nullptr);
+}
+
+void scheduler::step() {
+    ++steps_;
+    if (next_random() % switch_period_ == 0) switch_to(next_random() % machinery_->live.size());
+}
+
+void scheduler::yield() {
+    // Lanes that wait in a collective have no deadline of their own: a mate that left without them ends here.
+    if (++steps_ > step_limit) throw timeout_error("checked mode: the lanes did not end within 200 million steps");
+    const std::size_t lanes = machinery_->live.size();
+    if (lanes > 1) switch_to((machinery_->position + 1 + next_random() % (lanes - 1)) % lanes);
+}
+
+bool scheduler::one_in(std::uint64_t n) { return next_random() % n == 0; }
+
+std::uint64_t scheduler::next_random() {
+    // splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+}  // namespace laneway::checked

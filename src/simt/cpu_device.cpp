@@ -1,0 +1,57 @@
+#include <cstring>
+#include <new>
+
+#include "laneway/base/error.hpp"
+#include "laneway/simt/cuda/support.hpp"
+#include "laneway/simt/device.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr std::align_val_t alignment{256};
+
+std::byte* allocate_zeroed(std::size_t bytes, const std::string& whose) {
+    void* memory = ::operator new(bytes, alignment, std::nothrow);
+    if (memory == nullptr) throw system_error(whose + ": no memory for " + std::to_string(bytes) + " bytes");
+    return static_cast<std::byte*>(std::memset(memory, 0, bytes));
+}
+
+class cpu_device final : public device {
+public:
+    using device::device;
+    void* allocate(std::size_t bytes) override { return allocate_zeroed(bytes, name()); }
+    void copy_in(void* to, const void* from, std::size_t bytes) override {
+        if (bytes > 0) std::memcpy(to, from, bytes);
+    }
+    void copy_out(void* to, const void* from, std::size_t bytes) override { copy_in(to, from, bytes); }
+    void fill(void* memory, int byte, std::size_t bytes) override { std::memset(memory, byte, bytes); }
+    int multiprocessors() const override { return 1; }
+
+private:
+    void free(void* memory) noexcept override { ::operator delete(memory, alignment); }
+};
+
+}  // namespace
+
+std::shared_ptr<device> open_device(device_id id) {
+    if (id.kind == device_kind::cuda) return cuda_backend::open_gpu(id.index);
+    return std::make_shared<cpu_device>(id);
+}
+
+std::shared_ptr<std::byte> allocate_host_visible(std::size_t bytes, bool with_gpus) {
+    if (with_gpus) return cuda_backend::allocate_pinned(bytes);
+    return {allocate_zeroed(bytes, "host"), [](std::byte* memory) { ::operator delete(memory, alignment); }};
+}
+
+void connect_gpus(const std::vector<std::shared_ptr<device>>& devices) {
+    for (const auto& from : devices) {
+        for (const auto& to : devices) {
+            if (from->is_gpu() && to->is_gpu() && from != to) {
+                cuda_backend::enable_peer_access(from->id().index, to->id().index);
+            }
+        }
+    }
+}
+
+}  // namespace laneway

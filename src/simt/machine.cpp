@@ -1,0 +1,160 @@
+#include "laneway/simt/machine.hpp"
+
+#include <atomic>
+
+#include "laneway/base/error.hpp"
+#include "laneway/simt/cuda/support.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr std::uint32_t max_segments = 1024;
+constexpr std::size_t faults_at = 256;
+constexpr double grace_seconds = 1.0;  // from asking all lanes to stop to giving a kernel up
+
+fault_record* record_of(const std::shared_ptr<std::byte>& host_visible, std::size_t pe) {
+    return reinterpret_cast<fault_record*>(host_visible.get() + faults_at) + pe;
+}
+
+bool is_written(fault_record& record) {
+    // Partner: the release store in fail().
+    return std::atomic_ref<std::uint32_t>(record.written).load(std::memory_order_acquire) != 0;
+}
+
+std::string describe(const fault_record& record, const std::string& device) {
+    std::string text = "PE " + std::to_string(record.pe) + " (" + device + ") block " + std::to_string(record.block) +
+                       " warp " + std::to_string(record.warp) + " lane " + std::to_string(record.lane) + ": " +
+                       to_string(record.code) + " while " + to_string(record.what);
+    if (record.peer >= 0) text += " to PE " + std::to_string(record.peer);
+    return text + " (" + std::to_string(record.waited_for) + ")";
+}
+
+}  // namespace
+
+machine::machine(const std::string& devices, std::uint64_t seed) : seed_(seed) {
+    for (const auto& id : parse_devices(devices)) devices_.push_back(open_device(id));
+    if (has_gpus()) {
+        const std::string why = cuda_backend::refusal(n_pes());
+        if (!why.empty()) throw usage_error(why);
+    }
+    connect_gpus(devices_);
+    const std::size_t pes = devices_.size();
+    host_visible_ = allocate_host_visible(faults_at + pes * sizeof(fault_record), has_gpus());
+    for (std::size_t p = 0; p < pes; ++p) {
+        controls_.emplace_back(devices_[p], 1);
+        segments_.emplace_back(devices_[p], max_segments * pes);
+        pe_environment env;
+        env.pe = static_cast<int>(p);
+        env.n_pes = static_cast<int>(pes);
+        env.control = controls_[p].data();
+        env.fault = record_of(host_visible_, p);
+        env.host_stop = reinterpret_cast<const std::uint32_t*>(host_visible_.get());
+        env.segments = segments_[p].data();
+        environments_.push_back(env);
+    }
+}
+
+bool machine::has_gpus() const {
+    for (const auto& d : devices_) {
+        if (d->is_gpu()) return true;
+    }
+    return false;
+}
+
+std::vector<std::string> machine::names() const {
+    std::vector<std::string> list;
+    for (const auto& d : devices_) list.push_back(d->name());
+    return list;
+}
+
+std::uint32_t machine::add_segment(const std::vector<void*>& bases) {
+    if (n_segments_ == max_segments) {
+        throw usage_error("more than " + std::to_string(max_segments) + " symmetric allocations");
+    }
+    for (auto& table : segments_) table.copy_in(bases.data(), bases.size(), n_segments_ * bases.size());
+    return n_segments_++;
+}
+
+void machine::throw_not_cuda() {
+    throw usage_error("this program was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
+}
+
+void machine::prepare(double timeout_seconds) {
+    if (abandoned_) throw usage_error("an earlier run on these devices did not end; open them in a new process");
+    if (!(timeout_seconds > 0) || timeout_seconds > 1e9) throw usage_error("timeout: expected seconds above 0");
+    std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(0);
+    for (std::size_t p = 0; p < devices_.size(); ++p) {
+        *record_of(host_visible_, p) = fault_record{};
+        controls_[p].fill_bytes(0);
+        environments_[p].timeout_ns = static_cast<std::uint64_t>(timeout_seconds * 1e9);
+    }
+}
+
+bool machine::any_fault() const {
+    for (std::size_t p = 0; p < devices_.size(); ++p) {
+        if (is_written(*record_of(host_visible_, p))) return true;
+    }
+    return false;
+}
+
+void machine::watch(std::vector<std::unique_ptr<running>>& runs, double timeout_seconds) {
+    using clock = std::chrono::steady_clock;
+    auto limit = clock::now() + std::chrono::duration_cast<clock::duration>(
+                                    std::chrono::duration<double>(timeout_seconds * 1.125 + grace_seconds));
+    bool stopping = false;
+    for (std::size_t p = 0; p < runs.size();) {
+        if (runs[p]->done(std::chrono::microseconds(200))) {
+            ++p;
+            continue;
+        }
+        if (!stopping && any_fault()) {
+            stopping = true;
+            std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(1);
+            limit = clock::now() + std::chrono::duration_cast<clock::duration>(
+                                       std::chrono::duration<double>(grace_seconds));
+        }
+        if (clock::now() > limit) abandon(runs, "PE " + std::to_string(p) + " (" + devices_[p]->name() + ")");
+    }
+    for (auto& r : runs) r->join();
+}
+
+void machine::abandon(std::vector<std::unique_ptr<running>>& runs, const std::string& who) {
+    abandoned_ = true;
+    for (auto& d : devices_) d->abandon();
+    // Kernels may go on: what they see must outlive this object.
+    static std::vector<std::shared_ptr<std::byte>> kept;
+    kept.push_back(host_visible_);
+    static std::vector<std::unique_ptr<running>> left_behind;
+    for (auto& r : runs) left_behind.push_back(std::move(r));
+    throw timeout_error(who + ": its kernel did not end within the deadline, nor when it was told to stop" +
+                        (any_fault() ? "; " + first_fault() : std::string{}));
+}
+
+void machine::report_faults(const std::function<std::string()>& ledger) const {
+    if (!any_fault()) return;
+    const fault_record& record = worst_record();
+    const std::string text = first_fault() + ledger();
+    if (record.code == status::timeout) throw timeout_error(text);
+    throw device_fault(text);
+}
+
+const fault_record& machine::worst_record() const {
+    // Every PE keeps its own first fault. A wait that names its cause beats the general "not all work was done".
+    const fault_record* chosen = nullptr;
+    for (std::size_t p = 0; p < devices_.size(); ++p) {
+        fault_record& record = *record_of(host_visible_, p);
+        if (!is_written(record)) continue;
+        const bool general = chosen != nullptr && chosen->what == operation::run_to_end;
+        const bool timeout = chosen != nullptr && chosen->code == status::timeout && record.code != status::timeout;
+        if (chosen == nullptr || general || timeout) chosen = &record;
+    }
+    return *chosen;
+}
+
+std::string machine::first_fault() const {
+    const fault_record& record = worst_record();
+    return describe(record, devices_[static_cast<std::size_t>(record.pe)]->name());
+}
+
+}  // namespace laneway

@@ -1,0 +1,22 @@
+// Stands in for src/simt/cuda where the build has no CUDA compiler.
+#if !LANEWAY_HAS_CUDA
+
+#include "laneway/base/error.hpp"
+#include "laneway/simt/cuda/support.hpp"
+#include "laneway/simt/device.hpp"
+
+namespace laneway::cuda_backend {
+
+namespace {
+const char* const reason = "this build of laneway has no CUDA support (nvcc was not found when it was built)";
+}
+
+gpu_survey survey() { return {{}, reason}; }
+std::shared_ptr<device> open_gpu(int) { throw usage_error(reason); }
+std::shared_ptr<std::byte> allocate_pinned(std::size_t) { throw usage_error(reason); }
+void enable_peer_access(int, int) { throw usage_error(reason); }
+std::string refusal(int) { return {}; }
+
+}  // namespace laneway::cuda_backend
+
+#endif
