@@ -3,6 +3,11 @@ add_library(laneway_flags INTERFACE)
 target_compile_options(laneway_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${LANEWAY_WERROR}>>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC bug 105651: a false alarm in std::string's operator+.
+    target_compile_options(laneway_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
+                                                   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict>)
+endif()
 if(LANEWAY_HAS_CUDA)
     # No -Wpedantic: the line markers that nvcc writes for the host compiler breach it.
     target_compile_options(laneway_flags INTERFACE
