@@ -1,5 +1,8 @@
 #include "byte_stream.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -144,7 +147,8 @@ private:
     }
 
     void finish(lzma_ret result) {
-        if (result == LZMA_BUF_ERROR) throw usage_error("xz data is cut off");
+        // Less than a header of garbage looks like the cut-off beginning of another stream.
+        if (result == LZMA_BUF_ERROR) throw usage_error("xz data is cut off or followed by garbage");
         if (result == LZMA_MEMLIMIT_ERROR) throw usage_error("xz data asks for over 1 GiB to decompress");
         if (result != LZMA_STREAM_END) throw usage_error("xz data is damaged or followed by garbage");
         ended_ = true;

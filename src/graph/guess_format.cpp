@@ -2,49 +2,73 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <limits>
 
 #include "formats.hpp"
 
 namespace laneway::graph {
 namespace {
 
+// The numbers of a line; a field that is none counts as 0.
+struct number_line {
+    std::size_t fields = 0;
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t greatest = 0;
+    std::array<std::uint64_t, 3> first{};
+    std::size_t numbers = 0;  // how many fields at the start are numbers
+};
+
 // What the sampled lines look like, comments left out. A last line that the sample cuts is not looked at.
 struct shape {
     std::string_view first;
-    std::array<std::uint64_t, 3> header{};  // the first line's numbers
-    std::size_t header_fields = 0;
+    number_line header;
     std::size_t rows = 0;        // lines after the first that are not blank
     std::size_t row_fields = 0;  // fields of all rows
-    bool uneven = false;         // some row has another number of fields than the first line
-    bool numbers = true;         // the first line is numbers alone
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();  // of the rows' numbers
+    std::uint64_t greatest = 0;
+    bool uneven = false;  // some row has another number of fields than the first line
+    bool hashes = false;  // there are # comments
 };
 
-std::size_t count_fields(std::string_view line) {
-    std::size_t count = 0;
-    bool inside = false;
-    for (const char c : line) {
-        const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
-        count += !blank && !inside;
-        inside = !blank;
-    }
-    return count;
-}
+bool blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-void look_at_first(std::string_view line, shape& seen) {
-    seen.first = line.substr(line.find_first_not_of(" \t"));
-    seen.header_fields = count_fields(line);
+number_line look_at(std::string_view line) {
+    number_line seen;
     const char* at = line.data();
     const char* end = at + line.size();
-    for (std::size_t i = 0; i < std::min(seen.header_fields, seen.header.size()); ++i) {
-        while (at != end && (*at == ' ' || *at == '\t')) ++at;
-        const auto [next, failed] = std::from_chars(at, end, seen.header[i]);
-        seen.numbers = seen.numbers && failed == std::errc{};
-        at = next;
+    for (;; ++seen.fields) {
+        at = std::find_if_not(at, end, blank);
+        if (at == end) return seen;
+        const char* field_end = std::find_if(at, end, blank);
+        std::uint64_t value = 0;
+        const bool number = std::from_chars(at, field_end, value).ptr == field_end;
+        if (number && seen.numbers == seen.fields) ++seen.numbers;
+        if (number && seen.fields < seen.first.size()) seen.first[seen.fields] = value;
+        seen.least = std::min(seen.least, value);
+        seen.greatest = std::max(seen.greatest, value);
+        at = field_end;
     }
 }
 
 bool comment(std::string_view line) {
     return line.starts_with('#') || line.starts_with('%') || line == "c" || line.starts_with("c ");
+}
+
+void add_line(std::string_view line, shape& seen) {
+    seen.hashes = seen.hashes || line.starts_with('#');
+    if (comment(line)) return;
+    const number_line numbers = look_at(line);
+    if (seen.first.empty()) {
+        if (numbers.fields == 0) return;
+        seen.first = line.substr(line.find_first_not_of(" \t"));
+        seen.header = numbers;
+        return;
+    }
+    seen.uneven = seen.uneven || numbers.fields != seen.header.fields;
+    seen.rows += numbers.fields > 0;
+    seen.row_fields += numbers.fields;
+    seen.least = std::min(seen.least, numbers.least);
+    seen.greatest = std::max(seen.greatest, numbers.greatest);
 }
 
 shape look(std::string_view text, bool whole) {
@@ -55,25 +79,19 @@ shape look(std::string_view text, bool whole) {
         std::string_view line = text.substr(0, size);
         text.remove_prefix(std::min(size + 1, text.size()));
         if (line.ends_with('\r')) line.remove_suffix(1);
-        const std::size_t fields = count_fields(line);
-        if (comment(line)) continue;
-        if (seen.first.empty()) {
-            if (fields > 0) look_at_first(line, seen);
-            continue;
-        }
-        seen.uneven = seen.uneven || fields != seen.header_fields;
-        seen.row_fields += fields;
-        seen.rows += fields > 0;
+        add_line(line, seen);
     }
     return seen;
 }
 
-// A METIS file starts with its counts, and its lines differ in length as the vertices' degrees do. Where all have the
-// same length, the counts decide.
+// A METIS file starts with its counts, comments are %, and lines differ in length as the vertices' degrees do. Where
+// all have the same length, the counts decide.
 bool looks_like_metis(const shape& seen, bool whole) {
-    const auto [vertices, edges, format] = seen.header;
-    const bool header = seen.header_fields >= 2 && seen.header_fields <= 4 && format <= 111 && format % 10 <= 1;
-    if (!header || seen.rows > vertices) return false;
+    const auto [vertices, edges, format] = seen.header.first;
+    const std::size_t fields = seen.header.fields;
+    if (seen.hashes || fields < 2 || fields > 4 || seen.header.numbers != fields) return false;
+    if (format > 111 || format % 10 > 1 || seen.rows > vertices) return false;
+    if (fields == 2 && seen.rows > 0 && (seen.least == 0 || seen.greatest > vertices)) return false;
     if (seen.uneven) return true;
     return whole && seen.rows == vertices && (seen.row_fields == 2 * edges || seen.row_fields == edges);
 }
@@ -104,7 +122,7 @@ file_format guess_format(const text_source& source) {
     if (name == ".el" || name == ".wel") return file_format::edge_list;
     if (name == ".graph" || name == ".metis" || name == ".chaco") return file_format::metis;
     if (seen.first.empty()) source.fail("only comments: no format to be told from them");
-    if (!seen.numbers)
+    if (seen.header.numbers < std::min<std::size_t>(2, seen.header.fields))
         source.fail("the format is not known from the first line " + shown(seen.first) + "; name it by the format option");
     return looks_like_metis(seen, source.sample_is_all()) ? file_format::metis : file_format::snap;
 }

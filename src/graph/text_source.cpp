@@ -68,7 +68,8 @@ bool text_source::next_line(std::string_view& line) {
 }
 
 void text_source::fail(const std::string& reason) const {
-    throw usage_error(one_line(path_.string() + ":" + std::to_string(line_number_) + ": " + reason));
+    const std::string place = line_number_ > 0 ? ":" + std::to_string(line_number_) : "";
+    throw usage_error(one_line(path_.string() + place + ": " + reason));
 }
 
 // Keeps the unread rest at the front; grows only for a line longer than the buffer.

@@ -29,7 +29,7 @@ public:
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-    /// Throws usage_error: file, number of the line last read, reason.
+    /// Throws usage_error: file, number of the line last read if there is one, reason.
     [[noreturn]] void fail(const std::string& reason) const;
 
 private:

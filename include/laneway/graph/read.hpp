@@ -25,9 +25,9 @@ enum class file_format {
 enum class id_width { automatic, bits32, bits64 };
 
 struct read_options {
-    std::optional<file_format> format;  ///< guessed where empty
+    std::optional<file_format> format = {};  ///< guessed where empty
     id_width ids = id_width::automatic;
-    std::optional<bool> directed;  ///< false: each line stands for both directions; empty: what the format says
+    std::optional<bool> directed = {};  ///< false: each line stands for both directions; empty: what the format says
 };
 
 /// The format called "dimacs", "edge_list", "snap", "matrix_market", "metis" or "ldbc"; usage_error for other names.
