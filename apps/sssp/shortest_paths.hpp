@@ -2,24 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "laneway/base/config.hpp"
+#include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/graph/csr.hpp"
 
 namespace laneway::apps {
 
 struct shortest_paths_options {
-    std::string devices;              ///< "cuda", "cuda:0-3", "cpu:4", "cuda:0,cpu:2", "checked:2"; empty: every GPU, else one CPU device a core
-    std::uint64_t source = 0;         ///< CSR index, not the file's id
-    bool unit_weights = false;        ///< true: breadth-first search, distances are levels
-    std::optional<std::uint64_t> delta;  ///< width of a priority step; default chosen from the graph
-    std::vector<std::uint32_t> parts;    ///< PE of each vertex (METIS, say); empty: contiguous ranges with equal arcs
-    std::uint64_t seed = 1;           ///< of the checked mode's scheduler
-    double timeout_seconds = 60;      ///< deadline of the run
-    bool progress = false;            ///< record progress samples in the report
+    options job;                     ///< devices, deadline, seed, and the library's other knobs
+    bool unit_weights = false;       ///< true: breadth-first search, distances are levels
+    std::optional<std::uint64_t> delta;      ///< width of a priority step; default chosen from the graph
+    std::optional<std::uint64_t> low_water;  ///< the threshold rises when no more items than this are open below it
+    std::vector<std::uint32_t> parts;        ///< PE of each vertex (METIS, say); empty: contiguous ranges with equal arcs
 };
 
 struct shortest_paths_result {
@@ -28,13 +27,34 @@ struct shortest_paths_result {
     std::uint64_t items = 0;             ///< vertices taken from worklists and expanded, all PEs
     std::uint64_t least_items = 0;       ///< vertices reached: the least that any order must expand
     double partition_seconds = 0;        ///< splitting the graph and copying it to the devices
+    int key_bits = 32;                   ///< width of the keys that the distances fitted
     run_report report;
 };
 
-/// Distances from `options.source` to every vertex. Throws usage_error for a source outside the graph or devices
-/// that do not exist, timeout_error and device_fault for a failed run. Method: asynchronous near-far relaxation
-/// (Davidson et al., IPDPS 2014; Groute, TOPC 2020) with a threshold that all PEs agree on.
-shortest_paths_result shortest_paths(const graph::graph& graph, const shortest_paths_options& options);
+/// A graph split over devices, ready for searches. Host only; one search at a time.
+class shortest_paths_solver {
+public:
+    /// Splits and copies. Throws usage_error for devices that do not exist, parts that do not fit the devices, and a
+    /// graph that does not fit one PE's 2^32 - 1 vertices.
+    shortest_paths_solver(const graph::graph& graph, const shortest_paths_options& options);
+    ~shortest_paths_solver();
+    shortest_paths_solver(shortest_paths_solver&&) noexcept;
+
+    /// Distances from `source`, a CSR index. Throws usage_error for a source outside the graph, timeout_error and
+    /// device_fault for a failed run. Method: asynchronous near-far relaxation (Davidson et al., IPDPS 2014; Groute,
+    /// TOPC 2020) with a threshold that all PEs agree on. Keys have 32 bits; a search whose distances do not fit 29 of
+    /// them is repeated with 64.
+    shortest_paths_result run(std::uint64_t source);
+
+    class implementation;
+
+private:
+    std::unique_ptr<implementation> implementation_;
+};
+
+/// One search: the solver's constructor and run.
+shortest_paths_result shortest_paths(const graph::graph& graph, std::uint64_t source,
+                                     const shortest_paths_options& options);
 
 /// Dijkstra with a binary heap on one core: the reference answer. -1 where unreachable.
 std::vector<std::int64_t> dijkstra(const graph::graph& graph, std::uint64_t source, bool unit_weights);

@@ -35,3 +35,5 @@ template <class T>
 concept trivially_copyable = std::is_trivially_copyable_v<T>;
 
 }  // namespace laneway
+
+namespace lw = laneway;

@@ -19,7 +19,7 @@ public:
     LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, chunk_shape<Message> shape, const Handler& handler, Idle idle,
            std::byte* shared)
         : links_(links), shape_(shape), handler_(handler), idle_(idle), bins_(reinterpret_cast<bin*>(shared)),
-          buffers_(shared + shape.bins_bytes(ctx.n_pes())) {}
+          done_(reinterpret_cast<std::uint32_t*>(bins_ + ctx.n_pes())), buffers_(shared + shape.bins_bytes(ctx.n_pes())) {}
 
     /// Prepares the bins; all lanes of the block call it before any posts, and a block barrier must follow. Counters
     /// start four chunks before they wrap, so that no run is long enough to see something new.
@@ -30,6 +30,7 @@ public:
             bins_[pe] = bin{first << shape_.log2_messages, {0, 0}, {shape_.messages(), shape_.messages()},
                             {first, first + 1}, 0};
         }
+        if (ctx.warp() == 0 && ctx.lane() == 0) *done_ = 0;
     }
 
     /// Posts a message to a PE; its handler runs there later, once, on any lane, unordered against other messages.
@@ -95,6 +96,32 @@ public:
         return any_failed(ctx, group, result);
     }
 
+    /// Counts `items` of work as done once every message posted so far has left. Any lane; cheap, does not wait.
+    LANEWAY_FN void complete(Ctx& ctx, std::uint32_t items) {
+        if (ctx.n_pes() == 1) {
+            publish_completed(ctx, items);
+        } else {
+            // Partner: the exchange in run_dry.
+            ctx.fetch_add(done_, items, order::release, scope::block);
+        }
+    }
+
+    /// For a warp that has nothing to do: sends what the block has gathered and makes completed work known. Any set of
+    /// lanes, together. Waits for ring slots, and for other warps of the block to end their shipping.
+    LANEWAY_FN status run_dry(Ctx& ctx) {
+        if (ctx.n_pes() == 1) return status::ok;
+        const lane_mask group = ctx.converged();
+        // Partner: the release add in complete. The messages of this work are in the bins that drain empties.
+        const std::uint32_t items = once(ctx, group, [&]() -> std::uint32_t {
+            if (ctx.load(done_, order::relaxed, scope::block) == 0) return 0;
+            return ctx.exchange(done_, 0, order::acquire, scope::block);
+        });
+        if (items == 0) return flush(ctx);
+        const status left = drain(ctx);
+        if (left == status::ok && elected(ctx, group)) publish_completed(ctx, items);
+        return left;
+    }
+
     /// Adds what this lane has posted to the PE's counters, for the audit. Once, at the end.
     LANEWAY_FN void account(Ctx& ctx) const {
         if (posted_ == 0) return;
@@ -109,6 +136,11 @@ private:
         std::uint32_t chunk;
         std::uint32_t positions;
     };
+
+    LANEWAY_FN void publish_completed(Ctx& ctx, std::uint32_t items) {
+        // Partner: the acquire load of the ledger. What the items created has been counted before.
+        ctx.fetch_add(&links_.work->completed, items, order::release, scope::device);
+    }
 
     LANEWAY_FN Message* buffer(int pe, std::uint32_t chunk) const {
         const auto index = static_cast<std::size_t>(pe) * 2 + chunk % 2;
@@ -268,6 +300,7 @@ private:
     const Handler& handler_;
     Idle idle_;
     bin* bins_;
+    std::uint32_t* done_;  ///< in shared memory: work of the block not yet made known
     std::byte* buffers_;
     std::uint64_t posted_ = 0;
     std::uint64_t direct_ = 0;

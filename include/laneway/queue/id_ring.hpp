@@ -39,15 +39,17 @@ public:
         return waited;
     }
 
-    /// Takes up to `most` ids, `most` at most one a lane; called by exactly the lanes of the mask. Returns whether this
-    /// lane got one. Takes only places before `limit` (a position as tail() counts them). Does not wait for pushes to
-    /// come, only for the producers of places already claimed.
+    /// Takes at most one id a lane, and no more than this group's part where `sharers` groups share what is there;
+    /// called by exactly the lanes of the mask. Returns whether this lane got one. Takes only places before `limit` (a
+    /// position as tail() counts them). Does not wait for pushes to come, only for the producers of claimed places.
     template <class Ctx>
-    LANEWAY_FN bool pop(Ctx& ctx, lane_mask mask, std::uint64_t most, std::uint32_t& id,
+    LANEWAY_FN bool pop(Ctx& ctx, lane_mask mask, std::uint64_t sharers, std::uint32_t& id,
                         std::uint64_t limit = ~std::uint64_t{0}) const {
         std::uint64_t first = 0;
         std::uint64_t taken = 0;
-        if (elected(ctx, mask)) taken = claim(ctx, most, limit, first);
+        if (elected(ctx, mask)) {
+            taken = claim(ctx, static_cast<std::uint64_t>(Ctx::count_lanes(mask)), sharers, limit, first);
+        }
         taken = ctx.shuffle(mask, taken, Ctx::first_lane(mask));
         if (taken == 0) return false;
         first = ctx.shuffle(mask, first, Ctx::first_lane(mask));
@@ -76,13 +78,15 @@ public:
 
 private:
     template <class Ctx>
-    LANEWAY_FN std::uint64_t claim(Ctx& ctx, std::uint64_t most, std::uint64_t limit, std::uint64_t& first) const {
+    LANEWAY_FN std::uint64_t claim(Ctx& ctx, std::uint64_t most, std::uint64_t sharers, std::uint64_t limit,
+                                   std::uint64_t& first) const {
         std::uint64_t head = ctx.load(&ends_->head, order::relaxed, scope::device);
         for (;;) {
             std::uint64_t end = ctx.load(&ends_->tail, order::relaxed, scope::device);
             if (end > limit) end = limit;
             if (head >= end) return 0;
-            const std::uint64_t wanted = end - head < most ? end - head : most;
+            const std::uint64_t part = (end - head + sharers - 1) / sharers;
+            const std::uint64_t wanted = part < most ? part : most;
             if (ctx.compare_exchange(&ends_->head, head, head + wanted, order::relaxed, scope::device)) {
                 first = head;
                 return wanted;

@@ -37,9 +37,9 @@ public:
         return std::atomic_ref<T>(*word).fetch_add(value, to_std(o));
     }
     template <class T>
-    T fetch_and(T* word, std::type_identity_t<T> value, order o, scope) {
+    T fetch_or(T* word, std::type_identity_t<T> value, order o, scope) {
         self().step();
-        return std::atomic_ref<T>(*word).fetch_and(value, to_std(o));
+        return std::atomic_ref<T>(*word).fetch_or(value, to_std(o));
     }
     template <class T>
     T exchange(T* word, std::type_identity_t<T> value, order o, scope) {

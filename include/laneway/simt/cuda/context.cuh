@@ -79,8 +79,8 @@ public:
         return scoped(word, s, [=](auto ref) { return ref.fetch_add(value, to_cuda(o)); });
     }
     template <class T>
-    __device__ T fetch_and(T* word, std::type_identity_t<T> value, order o, scope s) {
-        return scoped(word, s, [=](auto ref) { return ref.fetch_and(value, to_cuda(o)); });
+    __device__ T fetch_or(T* word, std::type_identity_t<T> value, order o, scope s) {
+        return scoped(word, s, [=](auto ref) { return ref.fetch_or(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T fetch_min(T* word, std::type_identity_t<T> value, order o, scope s) {

@@ -1,0 +1,133 @@
+// One distributed graph in device memory and the searches on it, for one choice of vertex and key types.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "laneway/comm/grid.hpp"
+#include "laneway/comm/post_office.hpp"
+#include "laneway/flow/priority_flow.hpp"
+#include "laneway/flow/priority_worklist_memory.hpp"
+#include "laneway/graph/split.hpp"
+#include "relax_arcs.hpp"
+#include "shortest_paths.hpp"
+
+namespace laneway::apps {
+
+/// Rows of one PE in its memory.
+template <class Vertex>
+struct graph_part {
+    graph_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& rows,
+               const std::vector<std::uint64_t>& range_starts, bool weighted)
+        : first(rows.first), count(rows.vertices()), offsets(owner, rows.offsets.size()), heads(owner, rows.arcs()),
+          weights(owner, weighted ? rows.arcs() : 0), starts(owner, range_starts.size()), overflowed(owner, 1) {
+        offsets.copy_in(rows.offsets);
+        heads.copy_in(rows.heads.data(), rows.heads.size());
+        if (weighted) weights.copy_in(rows.weights.data(), rows.weights.size());
+        starts.copy_in(range_starts);
+    }
+
+    std::uint64_t first;
+    std::uint64_t count;
+    buffer<std::uint64_t> offsets;
+    buffer<Vertex> heads;
+    buffer<std::uint32_t> weights;
+    buffer<std::uint64_t> starts;
+    buffer<std::uint32_t> overflowed;
+};
+
+template <class Vertex, class Key>
+class search {
+public:
+    using program = priority_flow<Key, relax_arcs<Vertex, Key>>;
+
+    search(machine& machine, const options& job, const std::vector<graph_part<Vertex>>& parts, std::uint64_t vertices,
+           const threshold_policy& policy)
+        : machine_(machine), job_(job), parts_(parts), policy_(policy),
+          shape_(chunk_shape<typename program::message>::fitting(job.chunk_bytes)),
+          grids_(size_grids<program>(machine, job, program::shared_bytes(shape_, machine.n_pes()))),
+          office_(machine, job, shape_.bytes(), grids_) {
+        for (int pe = 0; pe < machine.n_pes(); ++pe) {
+            lists_.emplace_back(machine.device(pe), parts[static_cast<std::size_t>(pe)].count);
+            sent_keys_.emplace_back(machine.device(pe), machine.n_pes() > 1 ? vertices : 0);
+        }
+    }
+
+    /// Fills `distance`, indexed as the parts are. False where a distance did not fit the key.
+    bool run(std::uint64_t source, shortest_paths_result& result) {
+        reset(source);
+        std::vector<program> programs;
+        std::vector<launch_shape> shapes;
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+            programs.push_back(make_program(p));
+            shapes.push_back(grids_[p].shape);
+        }
+        const double seconds =
+            machine_.run(programs, shapes, job_.timeout_seconds, [&] { return office_.ring_fills(); });
+        result.report = office_.report(seconds, sizeof(typename program::message));
+        result.items = office_.items();
+        result.key_bits = static_cast<int>(sizeof(Key) * 8);
+        for (const auto& part : parts_) {
+            if (part.overflowed.copy_out()[0] != 0) return false;
+        }
+        collect(result);
+        return true;
+    }
+
+private:
+    void reset(std::uint64_t source) {
+        office_.reset();
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+            auto& part = const_cast<graph_part<Vertex>&>(parts_[p]);
+            part.overflowed.fill_bytes(0);
+            if (sent_keys_[p].size() > 0) sent_keys_[p].fill_bytes(0xff);
+            lists_[p].reset(policy_.first);
+            if (source - part.first < part.count) {
+                lists_[p].start_with(static_cast<std::uint32_t>(source - part.first), 0);
+            }
+        }
+    }
+
+    program make_program(std::size_t p) const {
+        const int pe = static_cast<int>(p);
+        const auto& part = parts_[p];
+        program made;
+        made.links = office_.links(pe);
+        made.shape = shape_;
+        made.waves = office_.waves(pe, policy_);
+        made.serve.list = lists_[p].ref();
+        made.application = {part.offsets.data(), part.heads.data(),
+                            part.weights.size() > 0 ? part.weights.data() : nullptr, part.overflowed.data()};
+        made.ranges = {part.starts.data()};
+        made.first = part.first;
+        made.count = part.count;
+        made.sent_keys = sent_keys_[p].data();
+        made.sharers = static_cast<std::uint64_t>(grids_[p].worker_warps());
+        made.server_blocks = grids_[p].server_blocks;
+        return made;
+    }
+
+    void collect(shortest_paths_result& result) const {
+        result.least_items = 0;
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+            const std::vector<Key> keys = lists_[p].keys();
+            for (std::size_t i = 0; i < keys.size(); ++i) {
+                const bool reached = keys[i] != worklist_word<Key>::unreached;
+                result.distance[parts_[p].first + i] = reached ? static_cast<std::int64_t>(keys[i]) : -1;
+                result.least_items += reached ? 1 : 0;
+            }
+        }
+    }
+
+    machine& machine_;
+    options job_;
+    const std::vector<graph_part<Vertex>>& parts_;
+    threshold_policy policy_;
+    chunk_shape<typename program::message> shape_;
+    std::vector<pe_grid> grids_;
+    post_office office_;
+    std::vector<priority_worklist<Key>> lists_;
+    std::vector<buffer<Key>> sent_keys_;
+};
+
+}  // namespace laneway::apps

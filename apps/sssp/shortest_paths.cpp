@@ -1,0 +1,143 @@
+#include "shortest_paths.hpp"
+
+#include <chrono>
+#include <numeric>
+
+#include "laneway/graph/partition.hpp"
+#include "search.hpp"
+
+namespace laneway::apps {
+
+namespace {
+
+/// A step that lets about as much work in as a wide machine needs: 32 average arcs long, fewer where vertices have many
+/// arcs (the rule of Davidson et al., IPDPS 2014, section 4).
+template <class Vertex>
+std::uint64_t default_delta(const graph::basic_csr<Vertex>& g, bool weighted) {
+    if (g.arcs() == 0) return 1;
+    double weight = 1;
+    if (weighted) {
+        weight = std::accumulate(g.weights.begin(), g.weights.end(), 0.0) / static_cast<double>(g.arcs());
+    }
+    const double degree = static_cast<double>(g.arcs()) / static_cast<double>(g.vertices());
+    return static_cast<std::uint64_t>(std::max(1.0, 32.0 * weight / degree));
+}
+
+}  // namespace
+
+class shortest_paths_solver::implementation {
+public:
+    virtual ~implementation() = default;
+    virtual shortest_paths_result run(std::uint64_t source) = 0;
+};
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+template <class Vertex>
+class solver final : public shortest_paths_solver::implementation {
+public:
+    solver(const graph::basic_csr<Vertex>& g, const shortest_paths_options& options)
+        : options_(options), machine_(options.job.devices, options.job.seed), vertices_(g.vertices()) {
+        const auto start = clock::now();
+        const bool weighted = g.weighted() && !options.unit_weights;
+        const auto n_pes = static_cast<std::uint64_t>(machine_.n_pes());
+        if (options.parts.empty()) {
+            distribute(g, graph::equal_arc_ranges(g, n_pes), weighted);
+        } else {
+            if (options.parts.size() != vertices_) throw usage_error("partition: one part a vertex is needed");
+            auto order = graph::order_by_part<Vertex>(options.parts, n_pes);
+            new_id_ = std::move(order.new_id);
+            distribute(graph::relabel<Vertex>(g, new_id_), order.ranges, weighted);
+        }
+        policy_.step = options.delta.value_or(default_delta(g, weighted));
+        if (policy_.step == 0) throw usage_error("delta: expected a number above 0");
+        policy_.first = policy_.step;
+        policy_.low_water = options.low_water.value_or(default_low_water());
+        partition_seconds_ = std::chrono::duration<double>(clock::now() - start).count();
+    }
+
+    shortest_paths_result run(std::uint64_t source) override {
+        if (source >= vertices_) {
+            throw usage_error("source: vertex " + std::to_string(source) + " is outside a graph of " +
+                              std::to_string(vertices_) + " vertices");
+        }
+        shortest_paths_result result;
+        result.distance.resize(vertices_);
+        result.delta = policy_.step;
+        result.partition_seconds = partition_seconds_;
+        const std::uint64_t start = new_id_.empty() ? source : new_id_[source];
+        bool fits = false;
+        if constexpr (sizeof(Vertex) == 4) fits = !needs_wide_ && run_with(narrow_, start, result);
+        needs_wide_ = !fits;
+        if (!fits && !run_with(wide_, start, result)) throw usage_error("distances do not fit 61 bits");
+        if (!new_id_.empty()) {
+            std::vector<std::int64_t> renamed(vertices_);
+            for (std::uint64_t v = 0; v < vertices_; ++v) renamed[v] = result.distance[new_id_[v]];
+            result.distance = std::move(renamed);
+        }
+        return result;
+    }
+
+private:
+    void distribute(const graph::basic_csr<Vertex>& g, const std::vector<std::uint64_t>& starts, bool weighted) {
+        for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+            const auto p = static_cast<std::size_t>(pe);
+            const auto rows = graph::slice(g, starts[p], starts[p + 1]);
+            if (rows.vertices() > 0xfffffffe) {
+                throw usage_error("PE " + std::to_string(pe) + " would own " + std::to_string(rows.vertices()) +
+                                  " vertices, more than 4294967294: use more devices");
+            }
+            parts_.emplace_back(machine_.device(pe), rows, starts, weighted);
+        }
+    }
+
+    // Enough open work to keep the devices busy, so that the threshold rises before they run dry.
+    std::uint64_t default_low_water() const {
+        std::uint64_t items = 0;
+        for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+            items += machine_.device(pe)->is_gpu() ? static_cast<std::uint64_t>(machine_.device(pe)->multiprocessors()) : 1;
+        }
+        return items;
+    }
+
+    template <class Search>
+    bool run_with(std::unique_ptr<Search>& cached, std::uint64_t source, shortest_paths_result& result) {
+        if (!cached) cached = std::make_unique<Search>(machine_, options_.job, parts_, vertices_, policy_);
+        return cached->run(source, result);
+    }
+
+    shortest_paths_options options_;
+    machine machine_;
+    std::uint64_t vertices_;
+    std::vector<graph_part<Vertex>> parts_;
+    std::vector<Vertex> new_id_;
+    threshold_policy policy_;
+    double partition_seconds_ = 0;
+    bool needs_wide_ = false;
+    std::unique_ptr<search<Vertex, std::uint32_t>> narrow_;
+    std::unique_ptr<search<Vertex, std::uint64_t>> wide_;
+};
+
+}  // namespace
+
+shortest_paths_solver::shortest_paths_solver(const graph::graph& graph, const shortest_paths_options& options) {
+    std::visit(
+        [&]<class Vertex>(const graph::basic_csr<Vertex>& g) {
+            implementation_ = std::make_unique<solver<Vertex>>(g, options);
+        },
+        graph.arcs);
+}
+
+shortest_paths_solver::~shortest_paths_solver() = default;
+shortest_paths_solver::shortest_paths_solver(shortest_paths_solver&&) noexcept = default;
+
+shortest_paths_result shortest_paths_solver::run(std::uint64_t source) { return implementation_->run(source); }
+
+shortest_paths_result shortest_paths(const graph::graph& graph, std::uint64_t source,
+                                     const shortest_paths_options& options) {
+    return shortest_paths_solver(graph, options).run(source);
+}
+
+}  // namespace laneway::apps

@@ -1,0 +1,179 @@
+// Priority flow: the device program that spreads falling keys over a distributed graph until none falls any more.
+//
+// Every PE owns a contiguous range of vertices and a priority worklist over them. Workers take vertices, visit their
+// arcs and emit lower keys for the heads: into the own worklist directly, to other PEs as messages. What an arc does
+// to a key is the application's.
+#pragma once
+
+#include "laneway/comm/outbox.hpp"
+#include "laneway/comm/roles.hpp"
+#include "laneway/comm/server.hpp"
+#include "laneway/comm/waves.hpp"
+#include "laneway/flow/balance.hpp"
+#include "laneway/flow/priority_worklist.hpp"
+
+namespace laneway {
+
+/// "The vertex `id` of your range can have `key`."
+template <class Key>
+struct key_message {
+    Key key;
+    std::uint32_t id;
+};
+
+/// Serves key messages on the PE that owns the vertex.
+template <class Key>
+struct lower_key {
+    priority_worklist_ref<Key> list;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const key_message<Key>& message) const {
+        list.lower(ctx, message.id, message.key, list.threshold(ctx));
+    }
+};
+
+/// Who owns which vertices.
+struct vertex_ranges {
+    const std::uint64_t* starts = nullptr;  ///< n_pes + 1; PE memory
+
+    template <class Ctx>
+    LANEWAY_FN int owner(const Ctx& ctx, std::uint64_t vertex) const {
+        int low = 0;
+        int high = ctx.n_pes() - 1;
+        while (low < high) {
+            const int middle = (low + high + 1) / 2;
+            if (starts[middle] <= vertex) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        return low;
+    }
+};
+
+/// Counts a PE's work for the waves: places of the worklist's rings, and messages.
+template <class Ctx, class Key>
+struct flow_ledger {
+    const links_ref& links;
+    const priority_worklist_ref<Key>& list;
+
+    LANEWAY_FN wave_reply look(Ctx& ctx) const {
+        wave_reply now;
+        // Partners: the release adds of servers and workers. What they created is counted below.
+        now.served = ctx.load(&links.work->served, order::acquire, scope::device);
+        now.completed = now.served + ctx.load(&links.work->completed, order::acquire, scope::device);
+        const std::uint64_t far_head = list.far.head(ctx);
+        const std::uint64_t far_tail = list.far.tail(ctx);
+        now.created = list.near.tail(ctx) + far_tail;
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            now.created += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
+        }
+        now.deferred = far_tail - far_head;
+        now.settling = far_head < list.levels->far_limit ? 1 : 0;
+        return now;
+    }
+    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {
+        ctx.store(&list.levels->threshold, threshold, order::relaxed, scope::device);
+        ctx.store(&list.levels->far_limit, list.far.tail(ctx), order::relaxed, scope::device);
+    }
+};
+
+/// `Application`, trivially copyable, has
+///   arc_range arcs(std::uint32_t id) const;                       of the own PE's vertex id
+///   template <class Ctx, class Emit> void visit(Ctx& ctx, std::uint64_t arc, Key key, Emit&& emit) const;
+/// where visit calls emit(head, new_key) with a vertex of the whole graph and a key below worklist_word::unreached.
+template <class Key, class Application>
+struct priority_flow {
+    static constexpr int cuda_warps = 16;
+    using message = key_message<Key>;
+    using handler = lower_key<Key>;
+
+    links_ref links;
+    chunk_shape<message> shape;
+    waves_ref waves;
+    handler serve;
+    Application application;
+    vertex_ranges ranges;
+    std::uint64_t first = 0;       ///< vertices of this PE: [first, first + count)
+    std::uint64_t count = 0;
+    Key* sent_keys = nullptr;      ///< one a vertex of the graph: least key this PE has sent; null on a lone PE
+    std::uint64_t sharers = 1;     ///< warps that take from this PE's list
+    int server_blocks = 0;
+
+    /// Shared memory of a block.
+    static std::size_t shared_bytes(const chunk_shape<message>& shape, int n_pes) {
+        return shape.shared_bytes(n_pes) + block_share<Key>::shared_bytes();
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const roles mine(ctx, server_blocks);
+        server<Ctx, message, handler> in(ctx, links, serve, mine.server_index);
+        wave_control<Ctx, flow_ledger<Ctx, Key>> control(ctx, waves, {links, serve.list});
+        const auto idle = [&] {
+            if constexpr (Ctx::warp_lanes == 1) {
+                in.turn(ctx);
+                if (mine.control) control.turn(ctx);
+            }
+        };
+        outbox<Ctx, message, handler, decltype(idle)> out(ctx, links, shape, serve, idle, ctx.shared());
+        block_share<Key> share(ctx.shared() + shape.shared_bytes(ctx.n_pes()));
+        out.open(ctx);
+        share.open(ctx);
+        ctx.sync_block();
+        std::uint64_t items = 0;
+        unsigned turns = 0;
+        run_turns(
+            ctx, mine, waves.finished, [&] { control.turn(ctx); }, [&] { return in.turn(ctx); },
+            [&] {
+                const bool worked = work(ctx, out, share, items);
+                if (!worked) (void)out.run_dry(ctx);
+                if (worked && ++turns % 16 == 0) (void)out.flush_old(ctx);
+                return worked;
+            });
+        out.account(ctx);
+        if (items != 0) ctx.fetch_add(&links.work->items, items, order::relaxed, scope::device);
+    }
+
+private:
+    template <class Ctx, class Out>
+    LANEWAY_FN bool work(Ctx& ctx, Out& out, block_share<Key>& share, std::uint64_t& items) const {
+        const std::uint64_t threshold = serve.list.threshold(ctx);
+        const auto visit = [&](std::uint64_t arc, Key key) {
+            application.visit(ctx, arc, key, [&](std::uint64_t head, Key lower) { emit(ctx, out, head, lower, threshold); });
+        };
+        const bool helped = share.help(ctx, visit, [&] { out.complete(ctx, 1); });
+        const auto taken = serve.list.take(ctx, sharers);
+        if (ctx.ballot(full_warp<Ctx>, taken.popped) == 0) return helped;
+        arc_range arcs;
+        if (taken.active) {
+            ++items;
+            arcs = application.arcs(taken.id);
+        }
+        const bool offered = share.offer(ctx, arcs, taken.key);
+        if (offered) arcs.count = 0;
+        for_each_arc(ctx, arcs, taken.key, visit);
+        ctx.sync(full_warp<Ctx>);
+        const lane_mask done = ctx.ballot(full_warp<Ctx>, taken.popped && !offered);
+        if (ctx.lane() == 0 && done != 0) out.complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(done)));
+        return true;
+    }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN void emit(Ctx& ctx, Out& out, std::uint64_t head, Key key, std::uint64_t threshold) const {
+        const std::uint64_t local = head - first;
+        if (local < count) {
+            serve.list.lower(ctx, static_cast<std::uint32_t>(local), key, threshold);
+            return;
+        }
+        // Sends a key only where it beats all that this PE has sent for the vertex before.
+        Key* sent = sent_keys + head;
+        if (ctx.load(sent, order::relaxed, scope::device) <= key) return;
+        if (ctx.fetch_min(sent, key, order::relaxed, scope::device) <= key) return;
+        const int owner = ranges.owner(ctx, head);
+        (void)out.post(ctx, owner, message{key, static_cast<std::uint32_t>(head - ranges.starts[owner])});
+    }
+};
+
+}  // namespace laneway
