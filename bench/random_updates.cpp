@@ -1,0 +1,153 @@
+// Random 8-byte updates over tables on all PEs: through the mailbox, and as raw remote atomics for comparison.
+//
+//   bench_random_updates --devices "cuda:0;cuda:0-3" --table-log2 29 --updates-log2 31 --runs 5 --json FILE
+// table-log2: words a PE; updates-log2: updates a PE. Every run is checked: the sum of all tables is the number of
+// updates made.
+#include <exception>
+
+#include "bench_support.hpp"
+#include "laneway/runtime.hpp"
+
+namespace {
+
+using namespace laneway;
+
+LANEWAY_FN std::uint64_t scramble(std::uint64_t z) {  // splitmix64
+    z += 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+struct add_one {
+    symmetric_ref<std::uint64_t> table;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t index) const {
+        atomic_add(ctx, table[index], 1);
+    }
+};
+
+/// Posts one message an update.
+struct post_updates {
+    std::uint64_t updates;
+    std::uint32_t mask;
+    std::uint64_t seed;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t i = ctx.rank(); i < updates; i += ctx.size()) {
+            const std::uint64_t z = scramble(seed + i);
+            const auto pe = static_cast<int>((z >> 32) * static_cast<std::uint64_t>(ctx.n_pes()) >> 32);
+            if (box.post(ctx, pe, static_cast<std::uint32_t>(z) & mask) != status::ok) return;
+        }
+    }
+};
+
+/// Adds to the owner's memory directly; the mailbox stays empty.
+struct raw_updates {
+    std::uint64_t updates;
+    std::uint32_t mask;
+    std::uint64_t seed;
+    symmetric_ref<std::uint64_t> table;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        for (std::uint64_t i = ctx.rank(); i < updates; i += ctx.size()) {
+            const std::uint64_t z = scramble(seed + i);
+            const auto pe = static_cast<int>((z >> 32) * static_cast<std::uint64_t>(ctx.n_pes()) >> 32);
+            ctx.fetch_add(table.at(ctx, pe) + (static_cast<std::uint32_t>(z) & mask), 1, order::relaxed,
+                          scope::system);
+        }
+    }
+};
+
+/// Adds up each PE's table.
+struct sum_table {
+    symmetric_ref<std::uint64_t> table;
+    symmetric_ref<std::uint64_t> total;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<std::uint64_t>(ctx.n_pes());
+        std::uint64_t sum = 0;
+        for (std::uint64_t i = ctx.rank() % lanes; i < table.size(); i += lanes) sum += table.local(ctx)[i];
+        atomic_add(ctx, total[0], sum);
+    }
+};
+
+class bench_run {
+public:
+    bench_run(const bench::arguments& args, const std::string& devices)
+        : args_(args), devices_(devices), runtime_(make_options(args, devices)),
+          table_(runtime_.allocate<std::uint64_t>(std::uint64_t{1} << args.number("table-log2"))),
+          total_(runtime_.allocate<std::uint64_t>(1)) {}
+
+    void measure(bench::json_lines& json) {
+        const std::uint64_t updates = static_cast<std::uint64_t>(runtime_.n_pes()) << args_.number("updates-log2");
+        const auto mask = static_cast<std::uint32_t>(table_.size() - 1);
+        const auto box = runtime_.mailbox<std::uint32_t>(add_one{table_.ref()});
+        std::vector<double> mailbox;
+        std::vector<double> raw;
+        for (std::uint64_t i = 0; i <= args_.number("runs"); ++i) {
+            mailbox.push_back(runtime_.run(post_updates{updates, mask, i << 40}, box).run_seconds);
+            raw.push_back(runtime_.run(raw_updates{updates, mask, i << 40, table_.ref()}, box).run_seconds);
+            made_ += 2 * updates;
+        }
+        check(box);
+        mailbox.erase(mailbox.begin());
+        raw.erase(raw.begin());
+        report("mailbox", updates, bench::spread_of(mailbox), json);
+        report("raw atomics", updates, bench::spread_of(raw), json);
+    }
+
+private:
+    static options make_options(const bench::arguments& args, const std::string& devices) {
+        options made;
+        made.devices = devices;
+        made.timeout_seconds = args.real("timeout");
+        made.server_share = args.real("server-share");
+        made.chunk_bytes = args.number("chunk-bytes");
+        return made;
+    }
+
+    template <class Mailbox>
+    void check(const Mailbox& box) {
+        runtime_.run(sum_table{table_.ref(), total_.ref()}, box);
+        std::uint64_t sum = 0;
+        for (int pe = 0; pe < runtime_.n_pes(); ++pe) sum += total_.copy_out(pe)[0];
+        if (sum != made_) {
+            throw device_fault(std::to_string(made_) + " updates made, " + std::to_string(sum) + " found");
+        }
+    }
+
+    void report(const char* style, std::uint64_t updates, const bench::spread& time, bench::json_lines& json) const {
+        const double rate = static_cast<double>(updates) / time.median / 1e9;
+        std::printf("%-10s %-12s %8.2f G updates/s (%.2f to %.2f)\n", devices_.c_str(), style, rate,
+                    static_cast<double>(updates) / time.most / 1e9, static_cast<double>(updates) / time.least / 1e9);
+        std::fflush(stdout);
+        json.write({{"bench", "random updates"}, {"devices", devices_}, {"style", style}},
+                   {{"g_updates_per_s", rate}, {"updates", static_cast<double>(updates)},
+                    {"table_bytes_per_pe", static_cast<double>(table_.size() * 8)}, {"median_s", time.median},
+                    {"min_s", time.least}, {"max_s", time.most}});
+    }
+
+    const bench::arguments& args_;
+    std::string devices_;
+    runtime runtime_;
+    symmetric_array<std::uint64_t> table_;
+    symmetric_array<std::uint64_t> total_;
+    std::uint64_t made_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const bench::arguments args(argc, argv, {{"devices", "cpu:2"}, {"table-log2", "20"}, {"updates-log2", "22"},
+                                                 {"runs", "5"}, {"timeout", "60"}, {"server-share", "0.36"},
+                                                 {"chunk-bytes", "4096"}, {"json", ""}});
+        bench::json_lines json(args.text("json"));
+        for (const auto& devices : args.list("devices")) bench_run(args, devices).measure(json);
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "bench_random_updates: %s\n", failure.what());
+        return 1;
+    }
+    return 0;
+}

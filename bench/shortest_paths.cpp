@@ -1,0 +1,127 @@
+// Times shortest paths and breadth-first search, and checks every result against Dijkstra's algorithm.
+//
+//   bench_shortest_paths --graph FILE | kronecker:SCALE:ARCS | grid:WIDTH:HEIGHT:ARCS
+//                        --devices "cuda:0;cuda:0-3" --kinds "sssp;bfs" --runs 5 --json FILE
+//   --deltas, --low-waters: lists to try; 0 and -1 take the default.
+#include <chrono>
+#include <exception>
+
+#include "bench_support.hpp"
+#include "laneway/graph/generate.hpp"
+#include "laneway/graph/read.hpp"
+#include "shortest_paths.hpp"
+
+namespace {
+
+using namespace laneway;
+
+graph::graph make_graph(const std::string& text) {
+    const bench::arguments none(0, nullptr, {{"parts", text}});
+    const auto parts = none.list("parts", ':');
+    if (parts[0] == "kronecker") {
+        graph::kronecker_options options;
+        options.scale = static_cast<unsigned>(std::stoul(parts.at(1)));
+        options.arcs = std::stoull(parts.at(2));
+        return graph::generate_kronecker(options);
+    }
+    if (parts[0] == "grid") {
+        graph::grid_options options;
+        options.width = std::stoull(parts.at(1));
+        options.height = std::stoull(parts.at(2));
+        options.arcs = std::stoull(parts.at(3));
+        return graph::generate_grid(options);
+    }
+    return graph::read_graph(text);
+}
+
+// The vertex with the most arcs: never an isolated one.
+std::uint64_t busiest_vertex(const graph::graph& g) {
+    return std::visit(
+        [](const auto& csr) {
+            std::uint64_t best = 0;
+            for (std::uint64_t v = 0; v < csr.vertices(); ++v) {
+                if (csr.offsets[v + 1] - csr.offsets[v] > csr.offsets[best + 1] - csr.offsets[best]) best = v;
+            }
+            return best;
+        },
+        g.arcs);
+}
+
+struct bench_case {
+    std::string devices;
+    std::string kind;
+    std::string delta;
+    std::string low_water;
+};
+
+void measure(const graph::graph& g, const bench::arguments& args, const bench_case& one, std::uint64_t source,
+             const std::vector<std::int64_t>& expected, bench::json_lines& json) {
+    apps::shortest_paths_options options;
+    options.job.devices = one.devices;
+    options.job.timeout_seconds = args.real("timeout");
+    options.job.server_share = args.real("server-share");
+    options.job.gpu_blocks = static_cast<int>(args.number("gpu-blocks"));
+    options.unit_weights = one.kind == "bfs";
+    if (one.delta != "0") options.delta = std::stoull(one.delta);
+    if (one.low_water != "-1") options.low_water = std::stoull(one.low_water);
+    apps::shortest_paths_solver solver(g, options);
+    std::vector<double> seconds;
+    apps::shortest_paths_result result;
+    for (std::uint64_t i = 0; i <= args.number("runs"); ++i) {
+        result = solver.run(source);
+        if (i > 0) seconds.push_back(result.report.run_seconds);  // the first run warms up
+        if (result.distance != expected) throw device_fault("wrong distances on " + one.devices);
+    }
+    const auto time = bench::spread_of(seconds);
+    const double work = static_cast<double>(result.items) / static_cast<double>(result.least_items);
+    std::printf("%-5s %-9s delta %-8llu low %-6s %9.3f ms (%.3f to %.3f)  work %.2f  carried %llu in %llu chunks\n",
+                one.kind.c_str(), one.devices.c_str(), static_cast<unsigned long long>(result.delta),
+                one.low_water.c_str(), time.median * 1e3, time.least * 1e3, time.most * 1e3, work,
+                static_cast<unsigned long long>(result.report.carried),
+                static_cast<unsigned long long>(result.report.chunks()));
+    std::fflush(stdout);
+    json.write({{"graph", args.text("graph")}, {"kind", one.kind}, {"devices", one.devices}},
+               {{"median_s", time.median}, {"min_s", time.least}, {"max_s", time.most}, {"work", work},
+                {"delta", static_cast<double>(result.delta)}, {"runs", static_cast<double>(seconds.size())},
+                {"carried", static_cast<double>(result.report.carried)},
+                {"chunks", static_cast<double>(result.report.chunks())}});
+}
+
+void run(const bench::arguments& args) {
+    const graph::graph g = make_graph(args.text("graph"));
+    const std::uint64_t source = args.text("source") == "busiest" ? busiest_vertex(g) : args.number("source");
+    std::printf("%s: %llu vertices, %llu arcs, source %llu\n", args.text("graph").c_str(),
+                static_cast<unsigned long long>(g.vertices()), static_cast<unsigned long long>(g.arc_count()),
+                static_cast<unsigned long long>(source));
+    bench::json_lines json(args.text("json"));
+    for (const auto& kind : args.list("kinds")) {
+        const auto start = std::chrono::steady_clock::now();
+        const auto expected = apps::dijkstra(g, source, kind == "bfs");
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        std::printf("%-5s Dijkstra, one core: %.1f ms\n", kind.c_str(), took.count() * 1e3);
+        json.write({{"graph", args.text("graph")}, {"kind", kind}, {"devices", "dijkstra, one core"}},
+                   {{"median_s", took.count()}, {"runs", 1}});
+        for (const auto& devices : args.list("devices")) {
+            for (const auto& delta : args.list("deltas")) {
+                for (const auto& low : args.list("low-waters")) {
+                    measure(g, args, {devices, kind, delta, low}, source, expected, json);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        run(bench::arguments(argc, argv, {{"graph", "data/USA-road-d.NY.gr.gz"}, {"devices", "cpu:2"},
+                                          {"kinds", "sssp;bfs"}, {"runs", "5"}, {"deltas", "0"}, {"low-waters", "-1"},
+                                          {"source", "0"}, {"timeout", "20"}, {"server-share", "0.36"},
+                                          {"gpu-blocks", "0"}, {"json", ""}}));
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "bench_shortest_paths: %s\n", failure.what());
+        return 1;
+    }
+    return 0;
+}
