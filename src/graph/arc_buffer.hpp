@@ -12,10 +12,13 @@ namespace laneway::graph {
 
 class arc_buffer {
 public:
-    /// Whether the arcs that follow keep their weight. A buffer that ever dropped weights has none.
-    void keep_weights(bool keep) {
-        close_block();
-        weighted_ = keep;
+    /// Whether the arcs keep their weight; to be called before the first.
+    void keep_weights(bool keep) { weighted_ = keep; }
+
+    /// Forgets the weights of all arcs, also of those to come.
+    void drop_weights() {
+        weighted_ = false;
+        map_ids([](std::uint64_t id) { return id; });
     }
 
     void push(std::uint64_t tail, std::uint64_t head, std::uint32_t weight) {
@@ -53,8 +56,7 @@ public:
     template <class F>
     void map_ids(F f) {
         arc_buffer mapped;
-        const bool keep = weighted_;
-        mapped.weighted_ = keep;
+        mapped.weighted_ = weighted_;
         consume([&](std::uint64_t tail, std::uint64_t head, std::uint32_t weight) { mapped.push(f(tail), f(head), weight); });
         *this = std::move(mapped);
     }

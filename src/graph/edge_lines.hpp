@@ -32,24 +32,25 @@ struct edge_lines {
     std::uint64_t greatest = 0;
 };
 
-/// Reads the rest of `source`, skipping lines that start with # or %. `vertex` turns an id into the one to keep. The
-/// first line says whether there are weights.
+/// Reads the rest of `source`, skipping lines that start with # or %. `ends(tail, head, arcs)` may replace the ids of a
+/// line before it joins the arcs read so far. The first line says whether there are weights.
 template <class F>
-edge_lines read_edge_lines(text_source& source, F vertex) {
+edge_lines read_edge_lines(text_source& source, F ends) {
     edge_lines result;
     bool weighted = false;
     std::string_view line;
     while (source.next_line(line)) {
         field_reader fields(source, line);
         if (fields.done() || line.front() == '#' || line.front() == '%') continue;
-        const std::uint64_t tail = vertex(fields.number("vertex"));
-        const std::uint64_t head = vertex(fields.number("vertex"));
+        std::uint64_t tail = fields.number("vertex");
+        std::uint64_t head = fields.number("vertex");
         if (result.arcs.size() == 0) {
             weighted = !fields.done();
             result.arcs.keep_weights(weighted);
         }
         const std::uint32_t weight = weighted ? read_decimal(source, fields, result.weights, result.arcs) : 1;
         fields.finish();
+        ends(tail, head, result.arcs);
         result.least = std::min({result.least, tail, head});
         result.greatest = std::max({result.greatest, tail, head});
         result.arcs.push(tail, head, weight);

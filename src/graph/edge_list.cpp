@@ -1,3 +1,6 @@
+#include <limits>
+#include <utility>
+
 #include "build.hpp"
 #include "edge_lines.hpp"
 #include "formats.hpp"
@@ -5,12 +8,6 @@
 
 namespace laneway::graph {
 namespace {
-
-edge_lines read_lines(text_source& source) {
-    edge_lines lines = read_edge_lines(source, [](std::uint64_t id) { return id; });
-    if (lines.arcs.size() == 0) source.fail("the file holds no arc");
-    return lines;
-}
 
 graph finish(const text_source& source, edge_lines& lines, numbering ids, const read_options& options) {
     graph result = build_graph(source, lines.arcs, std::move(ids), !options.directed.value_or(true), options.ids);
@@ -21,15 +18,28 @@ graph finish(const text_source& source, edge_lines& lines, numbering ids, const 
 }  // namespace
 
 graph read_edge_list(text_source& source, const read_options& options) {
-    edge_lines lines = read_lines(source);
+    edge_lines lines = read_edge_lines(source, [](std::uint64_t&, std::uint64_t&, arc_buffer&) {});
+    if (lines.arcs.size() == 0) source.fail("the file holds no arc");
     return finish(source, lines, contiguous(0, lines.greatest + 1), options);
 }
 
+// Ids are kept as written while they fit in 32 bits; from the first that does not, all are replaced by their places in
+// a table, so that the arcs never need more than that.
 graph read_snap(text_source& source, const read_options& options) {
-    edge_lines lines = read_lines(source);
-    id_set ids = id_set::of_arcs(lines.arcs, lines.least, lines.greatest);
-    lines.arcs.map_ids([&](std::uint64_t id) { return ids.find(id); });
-    return finish(source, lines, ids.release(), options);
+    id_table table;
+    bool replaced = false;
+    const auto replace = [&](std::uint64_t id) { return table.insert(id); };
+    edge_lines lines = read_edge_lines(source, [&](std::uint64_t& tail, std::uint64_t& head, arc_buffer& arcs) {
+        if (!replaced && (tail | head) <= std::numeric_limits<std::uint32_t>::max()) return;
+        if (!std::exchange(replaced, true)) arcs.map_ids(replace);
+        tail = replace(tail);
+        head = replace(head);
+    });
+    if (lines.arcs.size() == 0) source.fail("the file holds no arc");
+    if (!replaced && id_set::dense(lines.least, lines.greatest, lines.arcs.size()))
+        return finish(source, lines, id_set::number_dense(lines.arcs, lines.least, lines.greatest), options);
+    if (!replaced) lines.arcs.map_ids(replace);
+    return finish(source, lines, id_set::number_places(lines.arcs, table), options);
 }
 
 }  // namespace laneway::graph

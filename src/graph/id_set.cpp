@@ -1,68 +1,87 @@
 #include "id_set.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
-#include "arc_buffer.hpp"
+#include "laneway/base/error.hpp"
 
 namespace laneway::graph {
 namespace {
 
-// Bits per id up to which a bitmap with its ranks is no larger than the sorted list.
+// Bits per id up to which a bitmap with its ranks is no larger than the list of the ids.
 constexpr std::uint64_t bitmap_bits_per_id = 32;
 
-// Distinct ids of all arcs. The new ones wait until they are as many as the known ones, so that merging them costs
-// no more than sorting did.
-std::vector<std::uint64_t> distinct_ids(arc_buffer& arcs) {
-    constexpr std::size_t least_batch = 1 << 16;
-    std::vector<std::uint64_t> known, fresh;
-    const auto merge = [&] {
-        std::sort(fresh.begin(), fresh.end());
-        fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
-        std::vector<std::uint64_t> merged;
-        std::set_union(known.begin(), known.end(), fresh.begin(), fresh.end(), std::back_inserter(merged));
-        known = std::move(merged);
-        fresh.clear();
-    };
-    arcs.for_each([&](std::uint64_t tail, std::uint64_t head, std::uint32_t) {
-        fresh.push_back(tail);
-        fresh.push_back(head);
-        if (fresh.size() >= std::max(least_batch, known.size())) merge();
-    });
-    merge();
-    return known;
+numbering numbering_of(std::vector<std::uint64_t> labels) {
+    numbering ids;
+    ids.vertices = labels.size();
+    if (labels.empty()) return ids;
+    ids.first = labels.front();
+    if (labels.back() - labels.front() != labels.size() - 1) ids.labels = std::move(labels);
+    return ids;
 }
 
 }  // namespace
 
-id_set::id_set(std::vector<std::uint64_t> ascending) {
-    size_ = ascending.size();
+std::uint64_t id_table::insert(std::uint64_t id) {
+    if (ids_.size() >= slots_.size() / 3 * 2) grow();
+    const std::uint64_t at = slot_of(id);
+    if (slots_[at] != free_slot) return slots_[at];
+    if (ids_.size() == free_slot) throw usage_error("over 4294967295 sparse vertex ids");
+    slots_[at] = static_cast<std::uint32_t>(ids_.size());
+    ids_.push_back(id);
+    return slots_[at];
+}
+
+void id_table::grow() {
+    const std::uint64_t size = std::max<std::uint64_t>(1024, slots_.size() * 2);
+    slots_ = {};
+    slots_.resize(size, free_slot);
+    for (std::size_t place = 0; place < ids_.size(); ++place)
+        slots_[slot_of(ids_[place])] = static_cast<std::uint32_t>(place);
+}
+
+id_set::id_set(std::vector<std::uint64_t> ascending) : size_(ascending.size()) {
     if (size_ == 0) return;
     first_ = ascending.front();
     const std::uint64_t range = ascending.back() - first_;
     contiguous_ = range == size_ - 1;
     if (contiguous_) return;
     if (range / bitmap_bits_per_id >= size_) {
-        sorted_ = std::move(ascending);
+        for (const std::uint64_t id : ascending) table_.insert(id);
         return;
     }
     words_.assign(range / 64 + 1, 0);
-    for (const std::uint64_t id : ascending) words_[(id - first_) / 64] |= std::uint64_t{1} << ((id - first_) % 64);
+    for (const std::uint64_t id : ascending) add_bit(id);
     rank();
 }
 
-id_set id_set::of_arcs(arc_buffer& arcs, std::uint64_t least, std::uint64_t greatest) {
-    constexpr std::uint64_t always_dense = 1 << 20;
-    if ((greatest - least) / bitmap_bits_per_id >= arcs.size() + always_dense) return id_set(distinct_ids(arcs));
+numbering id_set::number_dense(arc_buffer& arcs, std::uint64_t least, std::uint64_t greatest) {
     id_set set;
     set.first_ = least;
     set.words_.assign((greatest - least) / 64 + 1, 0);
     arcs.for_each([&](std::uint64_t tail, std::uint64_t head, std::uint32_t) {
-        for (const std::uint64_t at : {tail - least, head - least})
-            set.words_[at / 64] |= std::uint64_t{1} << (at % 64);
+        set.add_bit(tail);
+        set.add_bit(head);
     });
     set.rank();
-    return set;
+    arcs.map_ids([&](std::uint64_t id) { return set.find(id); });
+    return set.release();
+}
+
+numbering id_set::number_places(arc_buffer& arcs, id_table& table) {
+    std::vector<std::uint64_t> ids = std::exchange(table, {}).ids();
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
+    order.reserve(ids.size());
+    for (const std::uint64_t id : ids) order.emplace_back(id, static_cast<std::uint32_t>(order.size()));
+    std::sort(order.begin(), order.end());
+    std::vector<std::uint32_t> rank(ids.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        ids[i] = order[i].first;
+        rank[order[i].second] = static_cast<std::uint32_t>(i);
+    }
+    order = {};
+    arcs.map_ids([&](std::uint64_t place) { return rank[place]; });
+    return numbering_of(std::move(ids));
 }
 
 void id_set::rank() {
@@ -74,24 +93,21 @@ void id_set::rank() {
     }
 }
 
-std::uint64_t id_set::search(std::uint64_t id) const {
-    const auto found = std::lower_bound(sorted_.begin(), sorted_.end(), id);
-    return found != sorted_.end() && *found == id ? static_cast<std::uint64_t>(found - sorted_.begin()) : none;
-}
-
 numbering id_set::release() {
     numbering ids;
-    ids.first = first_;
-    ids.vertices = size_;
-    ids.labels = std::move(sorted_);
-    if (size_ < words_.size() * 64) ids.labels.reserve(size_);
-    for (std::uint64_t w = 0; w < words_.size(); ++w) {
-        for (std::uint64_t rest = words_[w]; rest != 0; rest &= rest - 1)
-            ids.labels.push_back(first_ + w * 64 + static_cast<std::uint64_t>(__builtin_ctzll(rest)));
-    }
-    if (!ids.labels.empty() && ids.labels.back() - ids.labels.front() == size_ - 1) {
-        ids.labels.clear();
-        ids.labels.shrink_to_fit();
+    if (contiguous_) {
+        ids.first = first_;
+        ids.vertices = size_;
+    } else if (words_.empty()) {
+        ids = numbering_of(std::move(table_.ids()));
+    } else {
+        std::vector<std::uint64_t> labels;
+        labels.reserve(size_);
+        for (std::uint64_t w = 0; w < words_.size(); ++w) {
+            for (std::uint64_t rest = words_[w]; rest != 0; rest &= rest - 1)
+                labels.push_back(first_ + w * 64 + static_cast<std::uint64_t>(__builtin_ctzll(rest)));
+        }
+        ids = numbering_of(std::move(labels));
     }
     *this = id_set();
     return ids;

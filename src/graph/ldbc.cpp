@@ -69,11 +69,15 @@ graph read_ldbc(const fs::path& path, const read_options& options) {
     text_source vertices(files->vertices);
     id_set ids(read_vertices(vertices));
     text_source edges(files->edges, true);
-    edge_lines lines = read_edge_lines(edges, [&](std::uint64_t id) {
-        const std::uint64_t vertex = ids.find(id);
-        if (vertex == id_set::none)
+    const auto place = [&](std::uint64_t id) {
+        const std::uint64_t found = ids.find(id);
+        if (found == id_set::none)
             edges.fail("vertex " + std::to_string(id) + " is not in " + files->vertices.filename().string());
-        return vertex;
+        return found;
+    };
+    edge_lines lines = read_edge_lines(edges, [&](std::uint64_t& tail, std::uint64_t& head, const arc_buffer&) {
+        tail = place(tail);
+        head = place(head);
     });
     const bool directed = options.directed ? *options.directed
                                            : !files->properties.empty() && says_directed(files->properties);

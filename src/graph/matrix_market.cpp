@@ -100,7 +100,7 @@ private:
             if (!weighted_) continue;
             if (const auto weight = weights_.add(*number, arcs_)) return *weight;
             weighted_ = false;
-            arcs_.keep_weights(false);
+            arcs_.drop_weights();
         }
         return 1;
     }
