@@ -1,0 +1,24 @@
+# Two commands set everything up on a machine with Python, g++ and make: `make demo` and `make test`.
+# OFFLINE=1 downloads nothing and uses the packages that $(PYTHON) already has.
+PYTHON ?= python3
+OFFLINE ?=
+offline := $(if $(OFFLINE),--offline)
+
+.PHONY: demo test format clean
+
+demo:  ## the main job on the New York road network
+	@$(PYTHON) tools/bootstrap.py $(offline)
+	.venv/bin/laneway sssp data/USA-road-d.NY.gr.gz --source 1 --verify
+
+test:  ## build and run all checks and tests
+	@$(PYTHON) tools/bootstrap.py --tests $(offline)
+	@.venv/bin/python tools/run_tests.py
+
+format:  ## lay out all sources as the checks want them
+	@$(PYTHON) tools/bootstrap.py --tests $(offline)
+	.venv/bin/clang-format -i $$(git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp' '*.cu' '*.cuh')
+	.venv/bin/ruff format python tests tools
+	.venv/bin/ruff check --fix python tests tools
+
+clean:  ## forget the build and the virtual environment
+	rm -rf build .venv .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,45 @@
+"""Laneway: any lane of any kernel posts an operation at any point.
+
+The package offers the library's programs to Python; results are NumPy arrays::
+
+    import laneway as lw
+
+    graph = lw.read_graph("USA-road-d.NY.gr.gz")
+    result = lw.sssp(graph, source=1, devices="cpu:4")  # or "cuda", "cuda:0-3"
+    print(result.distance.max(), result.report.carried)
+"""
+
+from laneway import _core
+from laneway._core import Device, Graph, Report
+from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
+from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
+from laneway.paths import Result, bfs, sssp
+
+__version__: str = _core.version
+
+
+def devices() -> list[Device]:
+    """Everything that was looked for on this host: devices that runs can use, and why others cannot be used."""
+    return _core.find_devices()
+
+
+__all__ = [
+    "CudaError",
+    "Device",
+    "DeviceFault",
+    "Error",
+    "Graph",
+    "Report",
+    "Result",
+    "SystemError",
+    "TimeoutError",
+    "UsageError",
+    "__version__",
+    "bfs",
+    "devices",
+    "generate_grid",
+    "generate_kronecker",
+    "read_graph",
+    "sssp",
+    "write_graph",
+]

@@ -1,0 +1,83 @@
+"""Reading, generating and writing graphs."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+from pathlib import Path
+from typing import IO, Union, cast
+
+from laneway import _core
+from laneway._core import Graph
+from laneway.errors import UsageError
+from laneway.interrupt import interruptible
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def read_graph(
+    path: PathLike, format: str | None = None, ids: int | None = None, cache: PathLike | None = None
+) -> Graph:
+    """Read a graph from a plain, gzip or xz file.
+
+    `format` is one of dimacs, edge_list, snap, matrix_market, metis, ldbc; guessed from the content where it is None.
+    `ids` is the width of vertex numbers in memory, 32 or 64 bits; None takes 32 where they suffice. `cache` is a folder
+    that keeps the graph in binary form, so that a second read takes no parsing. Raises UsageError for a file that is
+    missing or broken, naming its line.
+    """
+    folder = None if cache is None else Path(cache)
+    return interruptible(lambda: _core.read_graph(Path(path), format, ids, folder))
+
+
+def generate_grid(
+    width: int, height: int, *, keep: float = 0.62, arcs: int = 0, max_weight: int = 10_000, seed: int = 1
+) -> Graph:
+    """Road-like graph: a grid of 4 neighbours that keeps a share `keep` of its edges, or exactly `arcs` arcs.
+
+    Symmetric; weights are uniform over 1..max_weight; vertex y * width + x. Raises UsageError for impossible sizes.
+    """
+    _require_whole(width=width, height=height, arcs=arcs, max_weight=max_weight, seed=seed)
+    return interruptible(lambda: _core.generate_grid(width, height, keep, arcs, max_weight, seed))
+
+
+def generate_kronecker(
+    scale: int, arcs: int, *, symmetric: bool = True, max_weight: int = 255, seed: int = 1
+) -> Graph:
+    """Power-law graph of 2**scale vertices with Graph500's probabilities; weights are uniform over 1..max_weight.
+
+    Raises UsageError for a scale over 31 or an odd number of symmetric arcs.
+    """
+    _require_whole(scale=scale, arcs=arcs, max_weight=max_weight, seed=seed)
+    return interruptible(lambda: _core.generate_kronecker(scale, arcs, symmetric, max_weight, seed))
+
+
+def _require_whole(**numbers: int) -> None:
+    for name, number in numbers.items():
+        limit = 2**32 if name in ("scale", "max_weight") else 2**64
+        if not 0 <= number < limit:
+            raise UsageError(f"{name} must be a whole number from 0 to {limit - 1}, not {number}")
+
+
+def write_graph(graph: Graph, path: PathLike, name: str | None = None) -> None:
+    """Write a graph as DIMACS `.gr` text with ids from 1; compressed if the name ends in .gz or .xz.
+
+    `name` decides the compression where `path` is a temporary name. Raises UsageError if the file cannot be written.
+    """
+    try:
+        with _open_for(Path(path), name or str(path)) as file:
+            file.write(f"p sp {graph.vertices} {graph.arcs}\n".encode())
+            # Rows in pieces of about a million arcs bound the memory that the text takes.
+            step = max(1, 1_000_000 * graph.vertices // max(graph.arcs, 1))
+            for first in range(0, graph.vertices, step):
+                file.write(graph.dimacs_lines(first, min(first + step, graph.vertices)))
+    except OSError as error:
+        raise UsageError(f"{name or path}: cannot be written: {error.strerror}") from error
+
+
+def _open_for(path: Path, name: str) -> IO[bytes]:
+    if name.endswith(".gz"):
+        return cast("IO[bytes]", gzip.open(path, "wb", compresslevel=6))
+    if name.endswith(".xz"):
+        return cast("IO[bytes]", lzma.open(path, "wb", preset=1))
+    return path.open("wb")

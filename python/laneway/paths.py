@@ -1,0 +1,129 @@
+"""Shortest paths over many devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from laneway import _core
+from laneway._core import Graph, Report
+from laneway.errors import UsageError
+from laneway.interrupt import interruptible
+from laneway.partition import metis_parts
+
+Partition = Union[None, str, ArrayLike]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Distances and the account of the run that found them."""
+
+    distance: NDArray[np.int64]
+    """One entry a vertex, in the order of the graph's arrays; -1 where unreachable."""
+    delta: int
+    """Width of a priority step."""
+    items: int
+    """Vertices taken from worklists and expanded, all PEs."""
+    least_items: int
+    """Vertices reached: the least that any order must expand."""
+    partition_seconds: float
+    """Dividing the graph and copying it to the devices."""
+    report: Report
+
+    @property
+    def reached(self) -> int:
+        """Number of vertices that have a distance."""
+        return int(np.count_nonzero(self.distance >= 0))
+
+    @property
+    def checksum(self) -> int:
+        """Σ (i + 1) · distance[i] mod (2**61 - 1) over reached vertices, i from 0."""
+        return _core.checksum(self.distance)
+
+
+def sssp(
+    graph: Graph,
+    source: int,
+    *,
+    devices: str = "",
+    delta: int | None = None,
+    partition: Partition = None,
+    seed: int = 1,
+    timeout: float = 60.0,
+    progress: bool = False,
+) -> Result:
+    """Least weight of a path from `source` to every vertex.
+
+    `source` is the file's number of the vertex. `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
+    "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
+    from the graph where it is None. `partition` divides the vertices: None by contiguous ranges with equal arcs,
+    "metis" by METIS, or an array with the PE of each vertex. `seed` is for checked devices, `timeout` in seconds;
+    `progress` keeps samples of the run in the report. Raises UsageError for wrong arguments, TimeoutError and
+    DeviceFault for a failed run.
+    """
+    return _run(graph, source, False, devices, delta, partition, seed, timeout, progress)
+
+
+def bfs(
+    graph: Graph,
+    source: int,
+    *,
+    devices: str = "",
+    delta: int | None = None,
+    partition: Partition = None,
+    seed: int = 1,
+    timeout: float = 60.0,
+    progress: bool = False,
+) -> Result:
+    """Least number of arcs from `source` to every vertex; arguments and errors are those of `sssp`."""
+    return _run(graph, source, True, devices, delta, partition, seed, timeout, progress)
+
+
+def _run(
+    graph: Graph,
+    source: int,
+    unit_weights: bool,
+    devices: str,
+    delta: int | None,
+    partition: Partition,
+    seed: int,
+    timeout: float,
+    progress: bool,
+) -> Result:
+    index = source_index(graph, source)
+    if delta is not None and not 0 < delta < 2**64:
+        raise UsageError(f"delta must be a positive whole number, not {delta}")
+    if not 0 <= seed < 2**64:
+        raise UsageError(f"seed must be a whole number from 0 to 2^64 - 1, not {seed}")
+    if not 0 < timeout < 1e9:
+        raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
+    parts = _parts(graph, partition, devices)
+    raw = interruptible(
+        lambda: _core.shortest_paths(graph, index, unit_weights, devices, delta, parts, seed, timeout, progress)
+    )
+    return Result(raw.take_distance(), raw.delta, raw.items, raw.least_items, raw.partition_seconds, raw.report)
+
+
+def source_index(graph: Graph, source: int) -> int:
+    """Place in the arrays of the vertex that the file calls `source`; UsageError if there is none."""
+    if not 0 <= source < 2**64:
+        raise UsageError(f"source {source} is no vertex number")
+    return graph.index_of(source)
+
+
+def _parts(graph: Graph, partition: Partition, devices: str) -> NDArray[np.uint32] | None:
+    if partition is None:
+        return None
+    if isinstance(partition, str):
+        if partition != "metis":
+            raise UsageError(f"partition must be None, 'metis' or an array, not {partition!r}")
+        return metis_parts(graph, len(_core.parse_devices(devices)))
+    parts = np.asarray(partition)
+    if parts.shape != (graph.vertices,) or parts.dtype.kind not in "iu":
+        raise UsageError(f"partition must hold one whole number for each of {graph.vertices} vertices")
+    if parts.size and not 0 <= int(parts.min()) <= int(parts.max()) < 2**32:
+        raise UsageError(f"partition names PEs from {parts.min()} to {parts.max()}")
+    return np.ascontiguousarray(parts, dtype=np.uint32)

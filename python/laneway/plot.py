@@ -1,0 +1,133 @@
+"""A picture of one run: its progress over time and who sent to whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laneway.errors import UsageError
+from laneway.summary import Summary, device_ranges, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SERVED, OPEN, INK, FAINT = "#1f6f8b", "#d9822b", "#22303c", "#8a98a5"
+NUMBERED_PES = 8  # more cells than 8 by 8 leave no room for numbers
+
+
+def check_format(path: Path) -> None:
+    """UsageError unless the file's ending names a kind of picture that can be written."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix.lower().lstrip(".") not in kinds:
+        raise UsageError(f"{path}: a plot's name must end in one of {', '.join(sorted(kinds))}")
+
+
+def draw(summary: Summary, file: Path, kind: str) -> None:
+    """Write the picture to `file` in the format `kind` ("png", "svg", "pdf")."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style = {"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK}
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(12, 5.2), dpi=150, layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[1.6, 1])
+        figure.get_layout_engine().set(w_pad=0.15, h_pad=0.1, wspace=0.05)  # type: ignore[union-attr]
+        _head(figure, summary)
+        _progress(left, summary)
+        _traffic(figure, right, summary)
+        figure.savefig(file, format=kind)
+
+
+def _head(figure: Figure, summary: Summary) -> None:
+    report, result = summary.result.report, summary.result
+    name = Path(summary.path).name
+    devices = device_ranges(list(report.devices))
+    figure.suptitle(
+        f"{summary.program} · {name} from vertex {summary.source} · {devices}\n", x=0.012, ha="left", weight="bold"
+    )
+    figure.text(
+        0.012,
+        0.925,
+        f"{result.reached:,} of {summary.graph.vertices:,} vertices reached in {seconds(report.run_seconds)}, "
+        f"{result.items / max(result.least_items, 1):.2f} times the least work",
+        color=FAINT,
+        va="center",
+    )
+
+
+def _progress(axes: Axes, summary: Summary) -> None:
+    samples = summary.result.report.progress.astype(np.float64)
+    axes.set_title("Progress", loc="left", weight="bold")
+    if len(samples) < 2:
+        _empty(axes, "the run ended before its progress could be sampled twice")
+        return
+    scale, unit = _time_unit(float(samples[-1, 0]))
+    time, served, open_work = samples[:, 0] / scale, samples[:, 1], samples[:, 2]
+    axes.fill_between(time, served, color=SERVED, alpha=0.12, linewidth=0)
+    axes.plot(time, served, color=SERVED, linewidth=2)
+    axes.set_xlabel(f"time since the start ({unit})")
+    axes.set_ylabel("messages served so far", color=SERVED)
+    other = axes.twinx()
+    other.plot(time, open_work, color=OPEN, linewidth=1.4)
+    other.set_ylabel("work open: created and not yet done", color=OPEN)
+    for each in (axes, other):
+        each.set_ylim(bottom=0)
+        each.yaxis.set_major_formatter(lambda value, _: _short(value))
+        each.spines["top"].set_visible(False)
+    axes.set_xlim(0, time[-1])
+    axes.grid(axis="y", color=FAINT, alpha=0.25)
+
+
+def _traffic(figure: Figure, axes: Axes, summary: Summary) -> None:
+    axes.set_title("Messages carried, sender to receiver", loc="left", weight="bold")
+    messages = summary.result.report.messages
+    if not messages.any():
+        _empty(axes, "one device: every message was served where it was posted")
+        return
+    names = list(summary.result.report.devices)
+    shown = np.ma.masked_equal(messages, 0).astype(np.float64)
+    image = axes.imshow(shown, cmap="YlGnBu", vmin=0)
+    places = np.arange(len(names)) if len(names) <= NUMBERED_PES else np.arange(0, len(names), len(names) // 8)
+    axes.set_xticks(places, [names[i] for i in places], rotation=35, ha="right", rotation_mode="anchor")
+    axes.set_yticks(places, [names[i] for i in places])
+    axes.set_xlabel("receiver")
+    axes.set_ylabel("sender")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    if len(names) <= NUMBERED_PES:
+        _numbers(axes, messages)
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, format=lambda value, _: _short(value))
+    bar.outline.set_visible(False)  # type: ignore[operator]
+
+
+def _numbers(axes: Axes, messages: NDArray[np.uint64]) -> None:
+    half = int(messages.max()) / 2
+    for (row, column), count in np.ndenumerate(messages):
+        color = "white" if count > half else INK
+        text = _short(int(count)) if count else "–"
+        axes.text(column, row, text, ha="center", va="center", color=color, fontsize=9)
+
+
+def _empty(axes: Axes, text: str) -> None:
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, text, ha="center", va="center", color=FAINT, transform=axes.transAxes, wrap=True)
+
+
+def _time_unit(greatest_ns: float) -> tuple[float, str]:
+    for scale, unit in ((1e9, "s"), (1e6, "ms")):
+        if greatest_ns >= scale:
+            return scale, unit
+    return 1e3, "µs"
+
+
+def _short(value: Any) -> str:
+    for scale, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= scale:
+            return f"{value / scale:.3g}{unit}"
+    return f"{value:.3g}"

@@ -1,0 +1,130 @@
+// Graphs: read, generated, looked at through NumPy views, written as DIMACS text.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "laneway/base/error.hpp"
+#include "laneway/graph/cache.hpp"
+#include "laneway/graph/generate.hpp"
+#include "laneway/graph/read.hpp"
+#include "module.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace laneway::python {
+
+namespace {
+
+using csr_graph = graph::graph;
+
+template <class T>
+nb::object view(const std::vector<T>& values, nb::handle owner) {
+    return nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner),
+                    nb::rv_policy::reference);
+}
+
+// One NumPy view of the CSR; `pick` names the member.
+template <class Pick>
+nb::object view_of(nb::handle self, Pick pick) {
+    const auto& arcs = nb::cast<const csr_graph&>(self).arcs;
+    return std::visit([&](const auto& csr) { return view(pick(csr), self); }, arcs);
+}
+
+graph::id_width parse_width(std::optional<int> bits) {
+    if (!bits) return graph::id_width::automatic;
+    if (*bits == 32) return graph::id_width::bits32;
+    if (*bits == 64) return graph::id_width::bits64;
+    throw usage_error("ids must be 32 or 64 bits wide, not " + std::to_string(*bits));
+}
+
+csr_graph read(const std::filesystem::path& path, const std::optional<std::string>& format, std::optional<int> ids,
+           const std::optional<std::filesystem::path>& cache) {
+    graph::read_options options;
+    if (format) options.format = graph::parse_format(*format);
+    options.ids = parse_width(ids);
+    return cache ? graph::read_graph_cached(path, options, *cache) : graph::read_graph(path, options);
+}
+
+void append(std::string& text, std::uint64_t number, char end) {
+    char digits[20];
+    text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+    text.push_back(end);
+}
+
+// DIMACS lines of the arcs of CSR rows [first, last); vertices are numbered from 1 there.
+nb::bytes dimacs_lines(const csr_graph& g, std::uint64_t first, std::uint64_t last) {
+    std::string text;
+    std::visit(
+        [&](const auto& csr) {
+            last = std::min(last, csr.vertices());
+            for (std::uint64_t row = first; row < last; ++row) {
+                for (std::uint64_t arc = csr.offsets[row]; arc < csr.offsets[row + 1]; ++arc) {
+                    text += "a ";
+                    append(text, row + 1, ' ');
+                    append(text, csr.heads[arc] + std::uint64_t{1}, ' ');
+                    append(text, csr.weight(arc), '\n');
+                }
+            }
+        },
+        g.arcs);
+    return nb::bytes(text.data(), text.size());
+}
+
+void register_generators(nb::module_& module) {
+    module.def(
+        "generate_grid",
+        [](std::uint64_t width, std::uint64_t height, double keep, std::uint64_t arcs, std::uint32_t max_weight,
+           std::uint64_t seed) { return graph::generate_grid({width, height, keep, arcs, max_weight, seed}); },
+        "width"_a, "height"_a, "keep"_a, "arcs"_a, "max_weight"_a, "seed"_a, nb::call_guard<nb::gil_scoped_release>());
+    module.def(
+        "generate_kronecker",
+        [](unsigned scale, std::uint64_t arcs, bool symmetric, std::uint32_t max_weight, std::uint64_t seed) {
+            return graph::generate_kronecker({scale, arcs, symmetric, max_weight, seed});
+        },
+        "scale"_a, "arcs"_a, "symmetric"_a, "max_weight"_a, "seed"_a, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace
+
+void register_graph(nb::module_& module) {
+    constexpr auto offsets = [](const auto& csr) -> const auto& { return csr.offsets; };
+    constexpr auto heads = [](const auto& csr) -> const auto& { return csr.heads; };
+    constexpr auto weights = [](const auto& csr) -> const auto& { return csr.weights; };
+
+    nb::class_<csr_graph>(module, "Graph", "A directed graph in compressed sparse rows, as read from a file or generated.")
+        .def_prop_ro("vertices", &csr_graph::vertices, "Number of vertices n.")
+        .def_prop_ro("arcs", &csr_graph::arc_count, "Number of arcs m.")
+        .def_prop_ro("weighted", &csr_graph::weighted, "Whether arcs have weights; without, every arc weighs 1.")
+        .def_prop_ro("weight_scale", [](const csr_graph& g) { return g.weight_scale; },
+                     "What the file's decimal weights were multiplied by; distances are too.")
+        .def_prop_ro("offsets", [=](nb::handle self) { return view_of(self, offsets); },
+                     nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.uint64]"),
+                     "View of n + 1 entries: the arcs of vertex v are [offsets[v], offsets[v + 1]).")
+        .def_prop_ro("heads", [=](nb::handle self) { return view_of(self, heads); },
+                     nb::sig("def heads(self) -> numpy.typing.NDArray[numpy.uint32 | numpy.uint64]"),
+                     "View of m entries: the vertex each arc leads to.")
+        .def_prop_ro("weights", [=](nb::handle self) { return view_of(self, weights); },
+                     nb::sig("def weights(self) -> numpy.typing.NDArray[numpy.uint32]"),
+                     "View of m entries: each arc's weight; empty where the graph has none.")
+        .def("index_of", [](const csr_graph& g, std::uint64_t id) { return g.ids.index_of(id); }, "id"_a,
+             "Place in the arrays of the vertex that the file calls `id`.")
+        .def("id_of", [](const csr_graph& g, std::uint64_t index) { return g.ids.id_of(index); }, "index"_a,
+             "The file's number of the vertex at place `index`.")
+        .def("dimacs_lines", &dimacs_lines, "first"_a, "last"_a,
+             "The arcs of rows [first, last) as DIMACS `a u v w` lines, ids from 1.");
+
+    module.def("read_graph", &read, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(),
+               nb::call_guard<nb::gil_scoped_release>());
+    register_generators(module);
+}
+
+}  // namespace laneway::python

@@ -1,0 +1,11 @@
+// laneway._core: the compiled part of the Python package. Its public face is the package itself.
+#include "module.hpp"
+
+NB_MODULE(_core, module) {
+    using namespace laneway::python;
+    module.attr("version") = LANEWAY_VERSION;
+    register_errors();
+    register_graph(module);
+    register_shortest_paths(module);
+    register_devices(module);
+}

@@ -1,0 +1,13 @@
+// The parts of the Python module, one file each.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace laneway::python {
+
+void register_errors();
+void register_graph(nanobind::module_& module);
+void register_shortest_paths(nanobind::module_& module);
+void register_devices(nanobind::module_& module);
+
+}  // namespace laneway::python

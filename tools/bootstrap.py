@@ -1,0 +1,192 @@
+"""Sets up `.venv` and builds into `build/`, on a machine with nothing but Python, g++ and make.
+
+Standard library only. Libraries that the system lacks come from Debian's archive, unpacked under build/deps without
+root. One CMake build tree serves the Python package and the C++ tests, so nothing is compiled twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+BUILD = ROOT / "build"
+DEPS = BUILD / "deps"
+PYTHON = VENV / "bin" / "python"
+BUILD_TOOLS = ["cmake>=3.25,<5", "ninja>=1.11", "nanobind>=2.4,<4", "scikit-build-core>=0.10,<2"]
+
+
+class SetupError(Exception):
+    """Something this machine lacks and the script cannot get."""
+
+
+def run(command: Iterable[str | Path], what: str, **environment: str) -> None:
+    """Run a command; its output is shown only if it fails."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode:
+        raise SetupError(f"{what} failed: {' '.join(words)}\n{done.stdout}")
+
+
+def say(text: str) -> None:
+    print(f"-- {text}", flush=True)
+
+
+def make_venv(offline: bool) -> None:
+    """The virtual environment, with pip also where Debian's python3-venv package is missing."""
+    if not PYTHON.exists():
+        say("virtual environment in .venv")
+        try:
+            import ensurepip  # noqa: F401
+        except ImportError:
+            venv.create(VENV, with_pip=False, symlinks=True)
+            if not offline:
+                fetch_debian(["python3-pip-whl"])
+                wheel = next((DEPS / "usr/share/python-wheels").glob("pip-*.whl"))
+                run([PYTHON, wheel / "pip", "install", "--quiet", "pip"], "installing pip")
+        else:
+            venv.create(VENV, with_pip=True, symlinks=True)
+    if offline:
+        site = Path(subprocess.check_output([PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+                                            text=True).strip())
+        (site / "outer.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+
+def fetch_debian(packages: list[str]) -> None:
+    """Download Debian packages and unpack them under build/deps; needs no root and changes nothing else."""
+    say(f"{', '.join(packages)} from Debian's archive into build/deps")
+    if not shutil.which("apt-get") or not shutil.which("dpkg"):
+        raise SetupError(f"apt-get was not found; install these with your package manager: {' '.join(packages)}")
+    archive, lists = DEPS / "archive", DEPS / "lists"
+    for folder in (archive / "partial", lists / "partial"):
+        folder.mkdir(parents=True, exist_ok=True)
+    apt = ["apt-get", "-qq", f"-oDir::State::Lists={lists}", f"-oDir::Cache={archive}", "-oAPT::Sandbox::User=root"]
+    if not any(lists.glob("*Packages*")):
+        run([*apt, "update"], "reading Debian's package lists")
+    command = "cd {} && {} download {}".format(archive, " ".join(apt), " ".join(packages))
+    run(["sh", "-c", command], "downloading Debian packages")
+    for package in archive.glob("*.deb"):
+        run(["dpkg", "-x", package, DEPS], "unpacking a Debian package")
+        package.unlink()
+
+
+def mend_links() -> None:
+    """Point libz.so and the like at this system's libraries: a -dev package's link is to its own version in /lib."""
+    folders = [Path("/lib"), Path("/usr/lib"), *Path("/lib").glob("*-linux-gnu"), *Path("/usr/lib").glob("*-linux-gnu")]
+    for link in DEPS.glob("usr/lib/*/lib*.so"):
+        if link.exists() or not link.is_symlink():
+            continue
+        found = [library for folder in folders for library in folder.glob(link.name + ".*")]
+        if not found:
+            raise SetupError(f"the library {link.stem} was not found on this system")
+        link.unlink()
+        link.symlink_to(found[0])
+
+
+def finds(package: str) -> bool:
+    """Whether the compiler finds what a Debian package would bring."""
+    probe = {
+        "libgtest-dev": "#include <gtest/gtest.h>",
+        "zlib1g-dev": "#include <zlib.h>",
+        "liblzma-dev": "#include <lzma.h>",
+    }[package]
+    command = ["g++", "-std=c++20", "-E", "-x", "c++", "-", "-o", os.devnull]
+    if (DEPS / "usr/include").is_dir():
+        command.append(f"-isystem{DEPS / 'usr/include'}")
+    return subprocess.run(command, input=probe, text=True, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def system_libraries(offline: bool, tests: bool) -> None:
+    """What the build needs besides Python packages: compression libraries, GoogleTest, Python's own headers."""
+    if not shutil.which("g++"):
+        raise SetupError("g++ was not found; install it (Debian: apt-get install g++)")
+    wanted = [name for name in ("zlib1g-dev", "liblzma-dev") if not finds(name)]
+    if tests and not finds("libgtest-dev"):
+        wanted.append("libgtest-dev")
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists() and not own_python_headers().exists():
+        wanted.append(f"libpython{sys.version_info.major}.{sys.version_info.minor}-dev")
+    if wanted and offline:
+        raise SetupError(f"missing, and nothing may be downloaded: {', '.join(wanted)}; unpack them under build/deps")
+    if wanted:
+        fetch_debian(wanted)
+    mend_links()
+
+
+def own_python_headers() -> Path:
+    return DEPS / f"usr/include/python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def python_packages(tests: bool) -> None:
+    """The packages that pyproject.toml asks for; skipped while it is unchanged."""
+    extras = "[metis,test,lint]" if tests else ""
+    text = (ROOT / "pyproject.toml").read_bytes() + extras.encode()
+    stamp = VENV / ("packages-test" if tests else "packages")
+    digest = hashlib.sha256(text).hexdigest()
+    if stamp.exists() and stamp.read_text() == digest:
+        return
+    say("Python packages")
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*pip, *BUILD_TOOLS, *declared(tests)], "installing Python packages")
+    stamp.write_text(digest)
+
+
+def declared(tests: bool) -> list[str]:
+    """Requirements in pyproject.toml, which Python 3.9 and 3.10 have no module to read."""
+    wanted = ["dependencies", "metis", "test", "lint"] if tests else ["dependencies"]
+    requirements: list[str] = []
+    name = ""
+    for line in (ROOT / "pyproject.toml").read_text().splitlines():
+        if " = [" in line:
+            name = line.split(" = [")[0]
+        if name in wanted:
+            requirements += line.split("[", 1)[-1].rstrip("]").split('"')[1::2] if " = [" in line else line.split('"')[1::2]
+        if line.rstrip().endswith("]"):
+            name = ""
+    return requirements
+
+
+def build(tests: bool) -> None:
+    """Compile and install the package into .venv; with the tests where they are wanted."""
+    say("build into build/" + (" with all tests" if tests else ""))
+    environment = {
+        "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}",
+        "CMAKE_GENERATOR": "Ninja",
+        "LANEWAY_TESTS": "ON",
+    }
+    if own_python_headers().exists():
+        environment["CPLUS_INCLUDE_PATH"] = f"{own_python_headers()}:{DEPS / 'usr/include'}"
+    targets = [] if tests else ["-Cbuild.targets=_core;_core_stub"]
+    command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
+    command += ["--no-build-isolation", f"-Cbuild-dir={BUILD / 'tree'}", "-Ccmake.define.LANEWAY_WERROR=ON"]
+    command += [f"-Ccmake.define.LANEWAY_DEPS={DEPS / 'usr'}", *targets]
+    run([*command, ROOT], "the build", **environment)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tests", action="store_true", help="also build the tests and install what they use")
+    parser.add_argument("--offline", action="store_true", help="download nothing; use this Python's packages")
+    arguments = parser.parse_args()
+    try:
+        make_venv(arguments.offline)
+        system_libraries(arguments.offline, arguments.tests)
+        if not arguments.offline:
+            python_packages(arguments.tests)
+        build(arguments.tests)
+    except SetupError as error:
+        sys.exit(f"setup: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Checks that each layer includes only what stands below it, and that device code stands where it may.
+
+Reads the sources under include/, src/ and apps/; prints each breach as `file:line: reason`; exit code 1 if there is
+one. Usage: check_layers.py [ROOT]
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# What a layer may include besides itself. `comm` and `flow` know the transport concept, never a named transport.
+LAYERS: dict[str, set[str]] = {
+    "base": set(),
+    "simt": {"base"},
+    "queue": {"base", "simt"},
+    "memory": {"base", "simt", "queue"},
+    "transport": {"base", "simt", "queue", "memory"},
+    "comm": {"base", "simt", "queue", "memory", "transport"},
+    "task": {"base", "simt", "queue", "memory"},
+    "flow": {"base", "simt", "queue", "memory", "transport", "comm", "task"},
+    "graph": {"base"},
+}
+TRANSPORT_CONCEPT = {"laneway/transport/transport.hpp"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^">]+)[">]')
+DEVICE_WORDS = re.compile(
+    r"\b(threadIdx|blockIdx|blockDim|gridDim|__CUDA_ARCH__|__syncthreads|__syncwarp|__shfl\w*|__ballot_sync|"
+    r"__match_\w+|__global__|__shared__|asm\s+volatile)\b|#\s*include\s+<cuda[_/.]"
+)
+# The one place where the marker of device functions and the compiler's own headers are chosen.
+DEVICE_EXCEPTIONS = {"include/laneway/base/config.hpp"}
+SOURCES = {".hpp", ".cpp", ".cuh", ".cu"}
+
+
+def layer_of(path: Path) -> str | None:
+    """The layer that a source file belongs to; None for what stands above all layers."""
+    parts = path.parts
+    name = parts[2] if parts[:2] == ("include", "laneway") else parts[1] if parts[0] == "src" else ""
+    return name if name in LAYERS else None
+
+
+def may_include(layer: str | None, header: str) -> str | None:
+    """Why a file of `layer` may not include `header`; None where it may."""
+    if layer is None or not header.startswith("laneway/"):
+        return None
+    target = header.split("/")[1]
+    if target not in LAYERS:
+        return f"{layer} includes {header}, which stands above all layers"
+    if target != layer and target not in LAYERS[layer]:
+        return f"{layer} may not include {target} ({header})"
+    if target == "transport" and layer != "transport" and header not in TRANSPORT_CONCEPT:
+        return f"{layer} names a transport of its own ({header})"
+    return None
+
+
+def may_hold_device_code(path: Path) -> bool:
+    inside = "/".join(path.parts)
+    if path.suffix in (".cu", ".cuh") or inside in DEVICE_EXCEPTIONS:
+        return True
+    return "/simt/cuda/" in inside or "/transport/" in inside
+
+
+def breaches(root: Path) -> Iterator[str]:
+    """Every breach as one line."""
+    for folder in ("include", "src", "apps"):
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix not in SOURCES:
+                continue
+            path = file.relative_to(root)
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                include = INCLUDE.match(line)
+                reason = may_include(layer_of(path), include.group(1)) if include else None
+                if reason is None and folder == "apps" and include and include.group(1).startswith(("src/", "../")):
+                    reason = f"apps include public headers only, not {include.group(1)}"
+                code = line.split("//")[0]
+                if reason is None and not may_hold_device_code(path) and (word := DEVICE_WORDS.search(code)):
+                    reason = f"device-specific {word.group(0)} outside simt/cuda, transport and .cu files"
+                if reason:
+                    yield f"{path}:{number}: {reason}"
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    found = list(breaches(root))
+    print("\n".join(found) if found else "layers: every include points downwards")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

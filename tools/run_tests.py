@@ -1,0 +1,111 @@
+"""Runs the checks, the C++ tests and the Python tests of a finished build, and sums them up in one line.
+
+GPU tests run where a GPU is visible. A check whose tool is not installed counts as skipped and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+TREE = ROOT / "build" / "tree"
+
+
+@dataclass
+class Count:
+    """Outcomes so far."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def sources(*endings: str) -> list[str]:
+    folders = ("include", "src", "apps", "tests", "bench", "python/src")
+    return sorted(str(file) for folder in folders for end in endings for file in (ROOT / folder).rglob(f"*{end}"))
+
+
+def checks() -> dict[str, list[str]]:
+    """Name and command of each check of the sources."""
+    return {
+        "layers": [sys.executable, "tools/check_layers.py"],
+        "ruff": ["ruff", "check", "python", "tests", "tools"],
+        "ruff format": ["ruff", "format", "--check", "python", "tests", "tools"],
+        "mypy": ["mypy", "--no-error-summary"],
+        "codespell": ["codespell"],
+        "clang-format": ["clang-format", "--dry-run", "-Werror", *sources(".hpp", ".cpp", ".cuh", ".cu")],
+    }
+
+
+def run_checks() -> Count:
+    count = Count()
+    for name, command in checks().items():
+        tool = command[0] if command[0] == sys.executable else shutil.which(command[0], path=str(BIN))
+        if tool is None:
+            print(f"{name}: skipped, {command[0]} is not installed in .venv")
+            count.skipped += 1
+            continue
+        start = time.monotonic()
+        done = subprocess.run([tool, *command[1:]], cwd=ROOT)
+        print(f"{name}: {'FAILED' if done.returncode else 'passed'} ({time.monotonic() - start:.1f} s)", flush=True)
+        count += Count(failed=1) if done.returncode else Count(passed=1)
+    return count
+
+
+def gpu_visible() -> bool:
+    if shutil.which("nvidia-smi") is None:
+        return Path("/dev/nvidia0").exists()
+    listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
+    return listing.returncode == 0 and "GPU 0" in listing.stdout
+
+
+def run_suite(name: str, command: list[str], report: Path) -> Count:
+    """One test runner, counted from the JUnit file it writes; one that writes none has failed."""
+    report.unlink(missing_ok=True)
+    path = f"{BIN}:{os.environ['PATH']}"
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path})
+    count = Count()
+    if report.exists():
+        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+            number = {key: int(suite.get(key) or 0) for key in ("tests", "failures", "errors", "skipped")}
+            failed, skipped = number["failures"] + number["errors"], number["skipped"]
+            count += Count(number["tests"] - failed - skipped, failed, skipped)
+    if done.returncode and not count.failed:
+        count.failed += 1
+    print(f"{name}: {count}", flush=True)
+    return count
+
+
+def main() -> int:
+    start = time.monotonic()
+    count = run_checks()
+    ctest, pytest = TREE / "ctest.xml", TREE / "pytest.xml"
+    jobs = str(os.cpu_count() or 2)
+    command = ["ctest", "--test-dir", str(TREE), "--output-on-failure", "--progress", "-j", jobs]
+    command += ["--output-junit", str(ctest)]
+    if not gpu_visible():
+        print("no GPU is visible: tests that need one are left out")
+        command += ["-LE", "cuda"]
+    tool = shutil.which("ctest", path=f"{BIN}:{os.environ['PATH']}") or "ctest"
+    count += run_suite("C++ tests", [tool, *command[1:]], ctest)
+    count += run_suite("Python tests", [sys.executable, "-m", "pytest", f"--junitxml={pytest}"], pytest)
+    print(f"{count} in {time.monotonic() - start:.0f} s")
+    return 1 if count.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
