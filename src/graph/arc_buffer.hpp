@@ -22,7 +22,8 @@ public:
     }
 
     void push(std::uint64_t tail, std::uint64_t head, std::uint32_t weight) {
-        if (left_ == 0 || (tail | head) > largest_id_) [[unlikely]] open_block(tail | head);
+        if (left_ == 0 || (tail | head) > largest_id_) [[unlikely]]
+            open_block(tail | head);
         cursor_ = put(cursor_, tail);
         cursor_ = put(cursor_, head);
         if (weighted_) *cursor_++ = weight;
@@ -57,7 +58,9 @@ public:
     void map_ids(F f) {
         arc_buffer mapped;
         mapped.weighted_ = weighted_;
-        consume([&](std::uint64_t tail, std::uint64_t head, std::uint32_t weight) { mapped.push(f(tail), f(head), weight); });
+        consume([&](std::uint64_t tail, std::uint64_t head, std::uint32_t weight) {
+            mapped.push(f(tail), f(head), weight);
+        });
         *this = std::move(mapped);
     }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "laneway/base/error.hpp"
@@ -28,7 +29,10 @@ namespace {
 
 constexpr std::size_t input_bytes = 64 * 1024;
 constexpr std::string_view gzip_magic("\x1f\x8b", 2);
-constexpr std::string_view xz_magic("\xfd" "7zXZ\0", 6);
+constexpr std::string_view xz_magic(
+    "\xfd"
+    "7zXZ\0",
+    6);
 
 class plain_stream final : public byte_stream {
 public:
@@ -165,7 +169,8 @@ private:
 }  // namespace
 
 std::unique_ptr<byte_stream> open_stream(const std::filesystem::path& path) {
-    if (std::filesystem::is_directory(path)) throw usage_error("is a directory");
+    std::error_code no_matter;  // what is wrong with the path, opening it will say
+    if (std::filesystem::is_directory(path, no_matter)) throw usage_error("is a directory");
     auto file = std::make_unique<plain_stream>(path);
     const std::string_view head = file->peek();
     if (head.starts_with(gzip_magic)) {

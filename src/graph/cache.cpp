@@ -170,11 +170,11 @@ std::optional<graph> read_cache(const fs::path& file) {
 }
 
 graph read_graph_cached(const fs::path& source, const read_options& options, const fs::path& directory) {
-    if (!fs::is_regular_file(source)) return read_graph(source, options);
+    std::error_code failed;
+    if (!fs::is_regular_file(source, failed)) return read_graph(source, options);
     const fs::path entry = cache_entry(source, options, directory);
     if (auto cached = read_cache(entry)) return std::move(*cached);
     graph result = read_graph(source, options);
-    std::error_code failed;
     fs::create_directories(directory, failed);
     if (failed) throw usage_error("the cache directory " + directory.string() + " cannot be made: " + failed.message());
     write_cache(result, entry);

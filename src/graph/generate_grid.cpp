@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::uint8_t right = 1, down = 2;
 
-std::uint64_t edge_count(const grid_options& o) { return (o.width - 1) * o.height + o.width * (o.height - 1); }
+std::uint64_t edge_count(const grid_options& o) {
+    return (o.width - 1) * o.height + o.width * (o.height - 1);
+}
 
 std::uint64_t kept_edges(const grid_options& o) {
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
@@ -21,7 +23,8 @@ std::uint64_t kept_edges(const grid_options& o) {
     if (o.max_weight == 0) throw usage_error("the greatest weight of a grid is 0, not 1 or more");
     const std::uint64_t edges = edge_count(o);
     if (o.arcs % 2 != 0 || o.arcs > 2 * edges)
-        throw usage_error(std::to_string(o.arcs) + " arcs are odd or more than the grid's " + std::to_string(2 * edges));
+        throw usage_error(std::to_string(o.arcs) + " arcs are odd or more than the grid's " +
+                          std::to_string(2 * edges));
     if (o.arcs > 0) return o.arcs / 2;
     if (!(o.keep >= 0 && o.keep <= 1)) throw usage_error("the share of edges to keep is outside 0..1");
     return static_cast<std::uint64_t>(std::llround(o.keep * static_cast<double>(edges)));

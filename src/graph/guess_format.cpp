@@ -22,15 +22,17 @@ struct number_line {
 struct shape {
     std::string_view first;
     number_line header;
-    std::size_t rows = 0;        // lines after the first that are not blank
-    std::size_t row_fields = 0;  // fields of all rows
+    std::size_t rows = 0;                                             // lines after the first that are not blank
+    std::size_t row_fields = 0;                                       // fields of all rows
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();  // of the rows' numbers
     std::uint64_t greatest = 0;
     bool uneven = false;  // some row has another number of fields than the first line
     bool hashes = false;  // there are # comments
 };
 
-bool blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+bool blank(char c) {
+    return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
 
 number_line look_at(std::string_view line) {
     number_line seen;
@@ -108,9 +110,8 @@ file_format guess_format(const text_source& source) {
     const std::string_view text = source.sample();
     constexpr std::string_view banner = "%%matrixmarket";
     const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-    if (text.size() >= banner.size() && std::equal(banner.begin(), banner.end(), text.begin(), [&](char b, char a) {
-            return same(a, b);
-        }))
+    if (text.size() >= banner.size() &&
+        std::equal(banner.begin(), banner.end(), text.begin(), [&](char b, char a) { return same(a, b); }))
         return file_format::matrix_market;
     const shape seen = look(text, source.sample_is_all());
     const std::string name = extension(source);
@@ -123,7 +124,8 @@ file_format guess_format(const text_source& source) {
     if (name == ".graph" || name == ".metis" || name == ".chaco") return file_format::metis;
     if (seen.first.empty()) source.fail("only comments: no format to be told from them");
     if (seen.header.numbers < std::min<std::size_t>(2, seen.header.fields))
-        source.fail("the format is not known from the first line " + shown(seen.first) + "; name it by the format option");
+        source.fail("the format is not known from the first line " + shown(seen.first) +
+                    "; name it by the format option");
     return looks_like_metis(seen, source.sample_is_all()) ? file_format::metis : file_format::snap;
 }
 

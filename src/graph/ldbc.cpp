@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <system_error>
 
 #include "build.hpp"
 #include "edge_lines.hpp"
@@ -11,14 +12,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool compressed(const fs::path& path) { return path.extension() == ".gz" || path.extension() == ".xz"; }
+bool compressed(const fs::path& path) {
+    return path.extension() == ".gz" || path.extension() == ".xz";
+}
 
 fs::path existing(const fs::path& stem, const char* extension) {
     for (const char* packed : {"", ".gz", ".xz"}) {
         fs::path file = stem;
         file += extension;
         file += packed;
-        if (fs::is_regular_file(file)) return file;
+        std::error_code none_there;
+        if (fs::is_regular_file(file, none_there)) return file;
     }
     return {};
 }
@@ -79,8 +83,8 @@ graph read_ldbc(const fs::path& path, const read_options& options) {
         tail = place(tail);
         head = place(head);
     });
-    const bool directed = options.directed ? *options.directed
-                                           : !files->properties.empty() && says_directed(files->properties);
+    const bool directed =
+        options.directed ? *options.directed : !files->properties.empty() && says_directed(files->properties);
     graph result = build_graph(edges, lines.arcs, ids.release(), !directed, options.ids);
     result.weight_scale = lines.weights.scale();
     return result;

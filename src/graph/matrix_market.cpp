@@ -76,8 +76,7 @@ private:
         const std::uint64_t head = index(fields);
         const std::uint32_t weight = value(fields);
         fields.finish();
-        if (arcs_.size() == entries_)
-            source_.fail("more entries than the " + std::to_string(entries_) + " announced");
+        if (arcs_.size() == entries_) source_.fail("more entries than the " + std::to_string(entries_) + " announced");
         arcs_.push(tail, head, weight);
     }
 

@@ -12,7 +12,9 @@ namespace {
 constexpr std::size_t block_bytes = 256 * 1024;
 constexpr std::size_t line_limit_bytes = std::size_t{1} << 30;
 
-bool printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f; }
+bool printable(char c) {
+    return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f;
+}
 
 bool binary(char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -20,7 +22,8 @@ bool binary(char c) {
 }
 
 std::string one_line(std::string text) {
-    std::replace_if(text.begin(), text.end(), [](char c) { return binary(c) || c == '\n' || c == '\r'; }, '?');
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return binary(c) || c == '\n' || c == '\r'; }, '?');
     return text;
 }
 
@@ -29,7 +32,8 @@ std::string one_line(std::string text) {
 std::string shown(std::string_view token) {
     constexpr std::size_t longest = 40;
     std::string text(token.substr(0, longest));
-    std::replace_if(text.begin(), text.end(), [](char c) { return !printable(c); }, '?');
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return !printable(c); }, '?');
     return "'" + text + (token.size() > longest ? "...'" : "'");
 }
 

@@ -30,7 +30,9 @@ struct numbering {
 
     /// CSR index of the vertex that the file calls `id`; throws usage_error naming the valid range.
     [[nodiscard]] std::uint64_t index_of(std::uint64_t id) const;
-    [[nodiscard]] std::uint64_t id_of(std::uint64_t index) const { return labels.empty() ? first + index : labels[index]; }
+    [[nodiscard]] std::uint64_t id_of(std::uint64_t index) const {
+        return labels.empty() ? first + index : labels[index];
+    }
     std::uint64_t vertices = 0;  ///< how many there are
 };
 

@@ -11,8 +11,8 @@ namespace laneway::graph {
 struct grid_options {
     std::uint64_t width = 0;
     std::uint64_t height = 0;
-    double keep = 0.62;              ///< share of the grid's edges that stay, 0 to 1; unused where `arcs` is given
-    std::uint64_t arcs = 0;          ///< exact number of arcs to keep, even: each edge is two arcs; 0: use `keep`
+    double keep = 0.62;                 ///< share of the grid's edges that stay, 0 to 1; unused where `arcs` is given
+    std::uint64_t arcs = 0;             ///< exact number of arcs to keep, even: each edge is two arcs; 0: use `keep`
     std::uint32_t max_weight = 10'000;  ///< weights are uniform over 1..max_weight, equal in both directions
     std::uint64_t seed = 1;
 };
@@ -24,9 +24,9 @@ graph generate_grid(const grid_options& options);
 /// A power-law graph: Kronecker (R-MAT) arcs with the Graph500 probabilities .57, .19, .19, .05 and vertices
 /// renamed by a random permutation. Self-loops and parallel arcs stay, as Graph500 keeps them.
 struct kronecker_options {
-    unsigned scale = 0;             ///< 2^scale vertices, at most 31
-    std::uint64_t arcs = 0;         ///< exact number; even where symmetric
-    bool symmetric = true;          ///< every arc also backwards, with the same weight
+    unsigned scale = 0;              ///< 2^scale vertices, at most 31
+    std::uint64_t arcs = 0;          ///< exact number; even where symmetric
+    bool symmetric = true;           ///< every arc also backwards, with the same weight
     std::uint32_t max_weight = 255;  ///< weights are uniform over 1..max_weight
     std::uint64_t seed = 1;
 };

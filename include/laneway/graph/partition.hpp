@@ -18,7 +18,7 @@ std::vector<std::uint64_t> equal_arc_ranges(const basic_csr<Vertex>& graph, std:
 /// An order of the vertices in which every part is contiguous.
 template <class Vertex>
 struct part_order {
-    std::vector<Vertex> new_id;          ///< n entries: place of old vertex v; vertices of a part keep their order
+    std::vector<Vertex> new_id;         ///< n entries: place of old vertex v; vertices of a part keep their order
     std::vector<std::uint64_t> ranges;  ///< n_parts + 1 entries: part p owns new ids [ranges[p], ranges[p + 1])
 };
 

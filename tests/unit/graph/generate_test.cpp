@@ -12,12 +12,15 @@
 namespace laneway::graph {
 namespace {
 
-const csr32& csr_of(const graph& g) { return std::get<csr32>(g.arcs); }
+const csr32& csr_of(const graph& g) {
+    return std::get<csr32>(g.arcs);
+}
 
 template <class F>
 void for_each_arc(const csr32& csr, F f) {
     for (std::uint32_t v = 0; v < csr.vertices(); ++v)
-        for (std::uint64_t arc = csr.offsets[v]; arc < csr.offsets[v + 1]; ++arc) f(v, csr.heads[arc], csr.weights[arc]);
+        for (std::uint64_t arc = csr.offsets[v]; arc < csr.offsets[v + 1]; ++arc)
+            f(v, csr.heads[arc], csr.weights[arc]);
 }
 
 void expect_symmetric(const csr32& csr) {
@@ -89,9 +92,9 @@ TEST(generate_grid_test, KeepShareAndSeed) {
 
 TEST(generate_grid_test, ImpossibleGridsAreRefused) {
     for (const grid_options& wrong :
-         {grid_options{}, grid_options{.width = 70'000, .height = 70'000}, grid_options{.width = 3, .height = 2, .arcs = 16},
-          grid_options{.width = 3, .height = 2, .arcs = 3}, grid_options{.width = 2, .height = 2, .keep = 1.5},
-          grid_options{.width = 2, .height = 2, .max_weight = 0}})
+         {grid_options{}, grid_options{.width = 70'000, .height = 70'000},
+          grid_options{.width = 3, .height = 2, .arcs = 16}, grid_options{.width = 3, .height = 2, .arcs = 3},
+          grid_options{.width = 2, .height = 2, .keep = 1.5}, grid_options{.width = 2, .height = 2, .max_weight = 0}})
         EXPECT_THROW((void)generate_grid(wrong), usage_error);
 }
 
@@ -108,7 +111,8 @@ TEST(generate_kronecker_test, CountsAreExactAndWeightsUniform) {
     expect_symmetric(csr);
 }
 
-// Graph500's probabilities give each level a row split of .76 to .24: the fullest of 2^10 rows holds .76^10 of the tails.
+// Graph500's probabilities give each level a row split of .76 to .24: the fullest of 2^10 rows holds .76^10 of the
+// tails.
 TEST(generate_kronecker_test, DegreesFollowThePowerLaw) {
     const graph g = generate_kronecker({.scale = 10, .arcs = 1'000'000, .symmetric = false});
     std::vector<std::uint64_t> out(1024), in(1024);
@@ -116,7 +120,8 @@ TEST(generate_kronecker_test, DegreesFollowThePowerLaw) {
     const double expected = 1'000'000 * 0.0642888;
     EXPECT_NEAR(static_cast<double>(*std::max_element(out.begin(), out.end())), expected, 1500);
     EXPECT_NEAR(static_cast<double>(*std::max_element(in.begin(), in.end())), expected, 1500);
-    EXPECT_EQ(std::max_element(out.begin(), out.end()) - out.begin(), std::max_element(in.begin(), in.end()) - in.begin());
+    EXPECT_EQ(std::max_element(out.begin(), out.end()) - out.begin(),
+              std::max_element(in.begin(), in.end()) - in.begin());
 }
 
 TEST(generate_kronecker_test, HubsAreSpreadOverTheVertices) {

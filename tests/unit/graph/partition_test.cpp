@@ -48,7 +48,8 @@ TEST(equal_arc_ranges_test, PartsDifferByLessThanTwoGreatestDegrees) {
     const graph g = generate_kronecker({.scale = 12, .arcs = 40'000});
     const auto& csr = std::get<csr32>(g.arcs);
     std::uint64_t greatest = 0;
-    for (std::uint64_t v = 0; v < csr.vertices(); ++v) greatest = std::max(greatest, csr.offsets[v + 1] - csr.offsets[v]);
+    for (std::uint64_t v = 0; v < csr.vertices(); ++v)
+        greatest = std::max(greatest, csr.offsets[v + 1] - csr.offsets[v]);
     for (const std::uint64_t n_parts : {2u, 3u, 8u, 31u}) {
         const ranges cuts = equal_arc_ranges(csr, n_parts);
         for (std::uint64_t part = 0; part < n_parts; ++part) {

@@ -18,7 +18,9 @@ struct bad_input {
     const char* message;  // what follows the path
 };
 
-void PrintTo(const bad_input& input, std::ostream* out) { *out << input.name; }
+void PrintTo(const bad_input& input, std::ostream* out) {
+    *out << input.name;
+}
 
 std::string rejection(const std::filesystem::path& path) {
     try {
@@ -147,6 +149,7 @@ TEST(bad_path_test, MissingFileAndDirectory) {
     const test::scratch_directory files;
     EXPECT_EQ(rejection(files / "none.gr"), (files / "none.gr").string() + ": No such file or directory");
     EXPECT_EQ(rejection(files.path()), files.path().string() + ": is a directory");
+    EXPECT_EQ(rejection(files / (std::string(300, 'x') + ".e")).rfind(files.path().string(), 0), 0u) << "name too long";
     EXPECT_EQ(rejection(files / "two\nlines"), files.path().string() + "/two?lines: No such file or directory");
 }
 

@@ -21,7 +21,9 @@ struct seed_input {
     std::string content;
 };
 
-void PrintTo(const seed_input& input, std::ostream* out) { *out << input.name; }
+void PrintTo(const seed_input& input, std::ostream* out) {
+    *out << input.name;
+}
 
 void flip_bit(std::string& text, random_sequence& random) {
     const std::uint64_t at = random.below(text.size());
@@ -29,9 +31,26 @@ void flip_bit(std::string& text, random_sequence& random) {
 }
 
 void insert_piece(std::string& text, random_sequence& random) {
-    static const std::vector<std::string> pieces{
-        "-",  "0", " ",  "\n", "\r\n", "\t", "999999999999999999999999", "18446744073709551616", "4294967296", "1e400",
-        ".5", "%", "#c", "a ", "p sp ", "nan", std::string(1, '\0'), std::string(300, '7'), "1000000000000000", "\xff"};
+    static const std::vector<std::string> pieces{"-",
+                                                 "0",
+                                                 " ",
+                                                 "\n",
+                                                 "\r\n",
+                                                 "\t",
+                                                 "999999999999999999999999",
+                                                 "18446744073709551616",
+                                                 "4294967296",
+                                                 "1e400",
+                                                 ".5",
+                                                 "%",
+                                                 "#c",
+                                                 "a ",
+                                                 "p sp ",
+                                                 "nan",
+                                                 std::string(1, '\0'),
+                                                 std::string(300, '7'),
+                                                 "1000000000000000",
+                                                 "\xff"};
     text.insert(random.below(text.size() + 1), pieces[random.below(pieces.size())]);
 }
 
@@ -97,20 +116,19 @@ TEST_P(read_fuzz_test, GivesAGraphOrOneLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     readers, read_fuzz_test,
-    testing::Values(
-        seed_input{"dimacs", "a.gr", "c road\np sp 5 4\na 1 2 30\na 2 3 0\na 5 1 4294967295\na 3 3 7\n"},
-        seed_input{"dimacs_without_problem", "a.gr", "a 0 1 17\na 1 2 30\na 2 0 5\n"},
-        seed_input{"pace", "a.gr", "c tree\np tw 5 3\n1 2\n2 3\n4 5\n"},
-        seed_input{"snap", "a.txt", "# Nodes: 3\n# From To\n10\t20\n20\t35\n10\t35\n"},
-        seed_input{"edge_list", "a.wel", "0 1 2.5\n1 2 100\n3 1 1e2\n"},
-        seed_input{"matrix_market", "a.mtx",
-                   "%%MatrixMarket matrix coordinate real symmetric\n% c\n4 4 3\n1 1 2.5\n3 2 1e1\n4 1 70\n"},
-        seed_input{"metis", "a.graph", "4 3 111 1\n1 5 2 7\n1 5 1 7 3 8\n1 5 2 8 4 9\n1 5 3 9\n"},
-        seed_input{"ldbc", "x.e", "1 2 0.5\n2 3 7\n40 1 1.25\n"},
-        seed_input{"ldbc_vertices", "y/x.v", "1 7\n2\n3\n"},
-        seed_input{"no_name", "a", "3 2\n2\n1 3\n2\n"},
-        seed_input{"gzip", "a.gr.gz", std::string(test::triangle_gzip)},
-        seed_input{"xz", "a.gr.xz", std::string(test::triangle_xz)}),
+    testing::Values(seed_input{"dimacs", "a.gr", "c road\np sp 5 4\na 1 2 30\na 2 3 0\na 5 1 4294967295\na 3 3 7\n"},
+                    seed_input{"dimacs_without_problem", "a.gr", "a 0 1 17\na 1 2 30\na 2 0 5\n"},
+                    seed_input{"pace", "a.gr", "c tree\np tw 5 3\n1 2\n2 3\n4 5\n"},
+                    seed_input{"snap", "a.txt", "# Nodes: 3\n# From To\n10\t20\n20\t35\n10\t35\n"},
+                    seed_input{"edge_list", "a.wel", "0 1 2.5\n1 2 100\n3 1 1e2\n"},
+                    seed_input{
+                        "matrix_market", "a.mtx",
+                        "%%MatrixMarket matrix coordinate real symmetric\n% c\n4 4 3\n1 1 2.5\n3 2 1e1\n4 1 70\n"},
+                    seed_input{"metis", "a.graph", "4 3 111 1\n1 5 2 7\n1 5 1 7 3 8\n1 5 2 8 4 9\n1 5 3 9\n"},
+                    seed_input{"ldbc", "x.e", "1 2 0.5\n2 3 7\n40 1 1.25\n"},
+                    seed_input{"ldbc_vertices", "y/x.v", "1 7\n2\n3\n"}, seed_input{"no_name", "a", "3 2\n2\n1 3\n2\n"},
+                    seed_input{"gzip", "a.gr.gz", std::string(test::triangle_gzip)},
+                    seed_input{"xz", "a.gr.xz", std::string(test::triangle_xz)}),
     [](const auto& input) { return input.param.name; });
 
 }  // namespace

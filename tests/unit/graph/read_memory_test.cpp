@@ -30,12 +30,24 @@ void uncounted(void* memory) {
 
 }  // namespace
 
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void operator delete(void* memory) noexcept { uncounted(memory); }
-void operator delete[](void* memory) noexcept { uncounted(memory); }
-void operator delete(void* memory, std::size_t) noexcept { uncounted(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { uncounted(memory); }
+void* operator new(std::size_t size) {
+    return counted(size);
+}
+void* operator new[](std::size_t size) {
+    return counted(size);
+}
+void operator delete(void* memory) noexcept {
+    uncounted(memory);
+}
+void operator delete[](void* memory) noexcept {
+    uncounted(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    uncounted(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+    uncounted(memory);
+}
 
 namespace laneway::graph {
 namespace {
@@ -50,7 +62,9 @@ struct text_shape {
     bool letter;
 };
 
-void PrintTo(const text_shape& shape, std::ostream* out) { *out << shape.file; }
+void PrintTo(const text_shape& shape, std::ostream* out) {
+    *out << shape.file;
+}
 
 class read_memory_test : public testing::TestWithParam<text_shape> {};
 
@@ -75,17 +89,20 @@ TEST_P(read_memory_test, PeakIsAtMostThreeTimesTheGraph) {
     EXPECT_LE(peak, 3 * result) << static_cast<double>(peak) / static_cast<double>(result) << " times the graph";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    shapes, read_memory_test,
-    testing::Values(text_shape{"a.gr", "p sp 100000 800000\n", 1, {" 7", " 7"}, true},
-                    text_shape{"pace.gr", "p tw 100000 800000\n", 1, {"", ""}, false},
-                    text_shape{"no_problem_line.gr", "", 1, {" 7", " 7"}, true},
-                    text_shape{"dense.txt", "# ids\n", 3, {"", ""}, false},
-                    text_shape{"sparse.txt", "# ids\n", 20'011, {"", ""}, false},
-                    text_shape{"wide.txt", "# ids\n", 30'000'000'011, {"", ""}, false},
-                    text_shape{"fractions.wel", "", 1, {" 0.5", " 0.125"}, false},
-                    text_shape{"lost_weights.mtx", "%%MatrixMarket matrix coordinate real general\n100000 100000 800000\n",
-                               1, {" 2", " -2"}, false}));
+INSTANTIATE_TEST_SUITE_P(shapes, read_memory_test,
+                         testing::Values(text_shape{"a.gr", "p sp 100000 800000\n", 1, {" 7", " 7"}, true},
+                                         text_shape{"pace.gr", "p tw 100000 800000\n", 1, {"", ""}, false},
+                                         text_shape{"no_problem_line.gr", "", 1, {" 7", " 7"}, true},
+                                         text_shape{"dense.txt", "# ids\n", 3, {"", ""}, false},
+                                         text_shape{"sparse.txt", "# ids\n", 20'011, {"", ""}, false},
+                                         text_shape{"wide.txt", "# ids\n", 30'000'000'011, {"", ""}, false},
+                                         text_shape{"fractions.wel", "", 1, {" 0.5", " 0.125"}, false},
+                                         text_shape{
+                                             "lost_weights.mtx",
+                                             "%%MatrixMarket matrix coordinate real general\n100000 100000 800000\n",
+                                             1,
+                                             {" 2", " -2"},
+                                             false}));
 
 }  // namespace
 }  // namespace laneway::graph

@@ -58,7 +58,8 @@ TEST_F(read_graph_test, PaceIsUndirectedAndUnweighted) {
     const graph g = read("a.gr", "p tw 4 3\n1 2\n3 2\n4 4\n");
     EXPECT_EQ(arcs_of(g), "0>1 1>0 1>2 2>1 3>3");
     EXPECT_FALSE(g.weighted());
-    EXPECT_EQ(arcs_of(read("b.gr", "p tw 3 2\na 1 2 6\na 2 3 7\n")), "0>1:6 1>2:7") << "arcs with a letter are directed";
+    EXPECT_EQ(arcs_of(read("b.gr", "p tw 3 2\na 1 2 6\na 2 3 7\n")), "0>1:6 1>2:7")
+        << "arcs with a letter are directed";
 }
 
 TEST_F(read_graph_test, DirectedOptionOverridesTheFormat) {
