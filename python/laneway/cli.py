@@ -71,9 +71,9 @@ def sssp(
     format: Optional[str] = FORMAT,
 ) -> None:
     """Shortest paths by weight from one vertex to all others, over all devices."""
-    Job(
-        laneway.sssp, graph, source, devices, delta, verify, seed, timeout, partition, cache, format
-    ).run(Outputs(output, json, plot))
+    Job(laneway.sssp, graph, source, devices, delta, verify, seed, timeout, partition, cache, format).run(
+        Outputs(output, json, plot)
+    )
 
 
 @app.command(epilog=PATHS_EXAMPLES.format(name="bfs"))
@@ -93,9 +93,9 @@ def bfs(
     format: Optional[str] = FORMAT,
 ) -> None:
     """Fewest arcs from one vertex to all others, over all devices."""
-    Job(
-        laneway.bfs, graph, source, devices, delta, verify, seed, timeout, partition, cache, format
-    ).run(Outputs(output, json, plot))
+    Job(laneway.bfs, graph, source, devices, delta, verify, seed, timeout, partition, cache, format).run(
+        Outputs(output, json, plot)
+    )
 
 
 @app.command()

@@ -11,7 +11,7 @@ class UsageError(Error, ValueError):
     """Wrong use or wrong input: a bad argument, an unknown device, a broken file."""
 
 
-class SystemError(Error, OSError):  # noqa: A001 - the package's own, named as in C++
+class SystemError(Error, OSError):
     """The operating system refused something: a file, a thread, memory."""
 
 
@@ -19,9 +19,9 @@ class CudaError(Error):
     """A CUDA call failed."""
 
 
-class TimeoutError(Error, builtins.TimeoutError):  # noqa: A001
+class TimeoutError(Error, builtins.TimeoutError):
     """A wait passed its deadline; the message names PE, block, operation and what was waited for."""
 
 
-class DeviceFault(Error):
+class DeviceFault(Error):  # noqa: N818 - the field's word
     """Code on a device reported a fault."""

@@ -41,9 +41,7 @@ def generate_grid(
     return interruptible(lambda: _core.generate_grid(width, height, keep, arcs, max_weight, seed))
 
 
-def generate_kronecker(
-    scale: int, arcs: int, *, symmetric: bool = True, max_weight: int = 255, seed: int = 1
-) -> Graph:
+def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_weight: int = 255, seed: int = 1) -> Graph:
     """Power-law graph of 2**scale vertices with Graph500's probabilities; weights are uniform over 1..max_weight.
 
     Raises UsageError for a scale over 31 or an odd number of symmetric arcs.

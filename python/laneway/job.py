@@ -136,7 +136,7 @@ class _Phases:
         return self
 
     def enter(self, phase: str) -> None:
-        self.bar.update(self.task, description=phase)
+        self.bar.update(self.task, description=phase, refresh=True)
 
     def __exit__(self, *_: object) -> None:
         self.bar.stop()

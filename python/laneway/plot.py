@@ -32,12 +32,18 @@ def draw(summary: Summary, file: Path, kind: str) -> None:
     """Write the picture to `file` in the format `kind` ("png", "svg", "pdf")."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    style = {"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK}
+    style: dict[Any, Any] = {
+        "font.size": 10,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
     with mpl.rc_context(style):
-        figure = Figure(figsize=(12, 5.2), dpi=150, layout="constrained")
+        figure = Figure(figsize=(12, 5.2), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.1, wspace=0.05))
         left, right = figure.subplots(1, 2, width_ratios=[1.6, 1])
-        figure.get_layout_engine().set(w_pad=0.15, h_pad=0.1, wspace=0.05)  # type: ignore[union-attr]
         _head(figure, summary)
         _progress(left, summary)
         _traffic(figure, right, summary)
@@ -103,14 +109,14 @@ def _traffic(figure: Figure, axes: Axes, summary: Summary) -> None:
     if len(names) <= NUMBERED_PES:
         _numbers(axes, messages)
     bar = figure.colorbar(image, ax=axes, shrink=0.8, format=lambda value, _: _short(value))
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
 
 
 def _numbers(axes: Axes, messages: NDArray[np.uint64]) -> None:
     half = int(messages.max()) / 2
     for (row, column), count in np.ndenumerate(messages):
         color = "white" if count > half else INK
-        text = _short(int(count)) if count else "–"
+        text = _short(int(count)) if count else "0"
         axes.text(column, row, text, ha="center", va="center", color=color, fontsize=9)
 
 

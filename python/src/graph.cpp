@@ -47,7 +47,7 @@ graph::id_width parse_width(std::optional<int> bits) {
 }
 
 csr_graph read(const std::filesystem::path& path, const std::optional<std::string>& format, std::optional<int> ids,
-           const std::optional<std::filesystem::path>& cache) {
+               const std::optional<std::filesystem::path>& cache) {
     graph::read_options options;
     if (format) options.format = graph::parse_format(*format);
     options.ids = parse_width(ids);
@@ -83,7 +83,9 @@ void register_generators(nb::module_& module) {
     module.def(
         "generate_grid",
         [](std::uint64_t width, std::uint64_t height, double keep, std::uint64_t arcs, std::uint32_t max_weight,
-           std::uint64_t seed) { return graph::generate_grid({width, height, keep, arcs, max_weight, seed}); },
+           std::uint64_t seed) {
+            return graph::generate_grid({width, height, keep, arcs, max_weight, seed});
+        },
         "width"_a, "height"_a, "keep"_a, "arcs"_a, "max_weight"_a, "seed"_a, nb::call_guard<nb::gil_scoped_release>());
     module.def(
         "generate_kronecker",
@@ -100,25 +102,32 @@ void register_graph(nb::module_& module) {
     constexpr auto heads = [](const auto& csr) -> const auto& { return csr.heads; };
     constexpr auto weights = [](const auto& csr) -> const auto& { return csr.weights; };
 
-    nb::class_<csr_graph>(module, "Graph", "A directed graph in compressed sparse rows, as read from a file or generated.")
+    nb::class_<csr_graph>(module, "Graph",
+                          "A directed graph in compressed sparse rows, as read from a file or generated.")
         .def_prop_ro("vertices", &csr_graph::vertices, "Number of vertices n.")
         .def_prop_ro("arcs", &csr_graph::arc_count, "Number of arcs m.")
         .def_prop_ro("weighted", &csr_graph::weighted, "Whether arcs have weights; without, every arc weighs 1.")
-        .def_prop_ro("weight_scale", [](const csr_graph& g) { return g.weight_scale; },
-                     "What the file's decimal weights were multiplied by; distances are too.")
-        .def_prop_ro("offsets", [=](nb::handle self) { return view_of(self, offsets); },
-                     nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.uint64]"),
-                     "View of n + 1 entries: the arcs of vertex v are [offsets[v], offsets[v + 1]).")
-        .def_prop_ro("heads", [=](nb::handle self) { return view_of(self, heads); },
-                     nb::sig("def heads(self) -> numpy.typing.NDArray[numpy.uint32 | numpy.uint64]"),
-                     "View of m entries: the vertex each arc leads to.")
-        .def_prop_ro("weights", [=](nb::handle self) { return view_of(self, weights); },
-                     nb::sig("def weights(self) -> numpy.typing.NDArray[numpy.uint32]"),
-                     "View of m entries: each arc's weight; empty where the graph has none.")
-        .def("index_of", [](const csr_graph& g, std::uint64_t id) { return g.ids.index_of(id); }, "id"_a,
-             "Place in the arrays of the vertex that the file calls `id`.")
-        .def("id_of", [](const csr_graph& g, std::uint64_t index) { return g.ids.id_of(index); }, "index"_a,
-             "The file's number of the vertex at place `index`.")
+        .def_prop_ro(
+            "weight_scale", [](const csr_graph& g) { return g.weight_scale; },
+            "What the file's decimal weights were multiplied by; distances are too.")
+        .def_prop_ro(
+            "offsets", [=](nb::handle self) { return view_of(self, offsets); },
+            nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.uint64]"),
+            "View of n + 1 entries: the arcs of vertex v are [offsets[v], offsets[v + 1]).")
+        .def_prop_ro(
+            "heads", [=](nb::handle self) { return view_of(self, heads); },
+            nb::sig("def heads(self) -> numpy.typing.NDArray[numpy.uint32 | numpy.uint64]"),
+            "View of m entries: the vertex each arc leads to.")
+        .def_prop_ro(
+            "weights", [=](nb::handle self) { return view_of(self, weights); },
+            nb::sig("def weights(self) -> numpy.typing.NDArray[numpy.uint32]"),
+            "View of m entries: each arc's weight; empty where the graph has none.")
+        .def(
+            "index_of", [](const csr_graph& g, std::uint64_t id) { return g.ids.index_of(id); }, "id"_a,
+            "Place in the arrays of the vertex that the file calls `id`.")
+        .def(
+            "id_of", [](const csr_graph& g, std::uint64_t index) { return g.ids.id_of(index); }, "index"_a,
+            "The file's number of the vertex at place `index`.")
         .def("dimacs_lines", &dimacs_lines, "first"_a, "last"_a,
              "The arcs of rows [first, last) as DIMACS `a u v w` lines, ids from 1.");
 

@@ -54,7 +54,8 @@ matrix_array traffic_of(const run_report& report, std::uint64_t traffic::*count)
 
 matrix_array progress_of(const run_report& report) {
     std::vector<std::uint64_t> values;
-    for (const auto& sample : report.progress) values.insert(values.end(), {sample.time_ns, sample.served, sample.open});
+    for (const auto& sample : report.progress)
+        values.insert(values.end(), {sample.time_ns, sample.served, sample.open});
     return give_matrix(std::move(values), 3);
 }
 
@@ -95,15 +96,16 @@ void register_report(nb::module_& module) {
         .def_ro("direct", &run_report::direct, "Of these, served at once because poster and owner are one PE.")
         .def_ro("carried", &run_report::carried, "Messages that left in chunks.")
         .def_ro("served", &run_report::served, "Carried messages whose handler has run.")
-        .def_prop_ro("messages", [](const run_report& r) { return traffic_of(r, &traffic::messages); }, by_owner,
-                     nb::sig("def messages(self) -> numpy.typing.NDArray[numpy.uint64]"),
-                     "Messages carried, n_pes × n_pes: [source, destination].")
-        .def_prop_ro("chunks", [](const run_report& r) { return traffic_of(r, &traffic::chunks); }, by_owner,
-                     nb::sig("def chunks(self) -> numpy.typing.NDArray[numpy.uint64]"),
-                     "Chunks carried, n_pes × n_pes.")
-        .def_prop_ro("bytes", [](const run_report& r) { return traffic_of(r, &traffic::bytes); }, by_owner,
-                     nb::sig("def bytes(self) -> numpy.typing.NDArray[numpy.uint64]"),
-                     "Payload bytes carried, n_pes × n_pes.")
+        .def_prop_ro(
+            "messages", [](const run_report& r) { return traffic_of(r, &traffic::messages); }, by_owner,
+            nb::sig("def messages(self) -> numpy.typing.NDArray[numpy.uint64]"),
+            "Messages carried, n_pes × n_pes: [source, destination].")
+        .def_prop_ro(
+            "chunks", [](const run_report& r) { return traffic_of(r, &traffic::chunks); }, by_owner,
+            nb::sig("def chunks(self) -> numpy.typing.NDArray[numpy.uint64]"), "Chunks carried, n_pes × n_pes.")
+        .def_prop_ro(
+            "bytes", [](const run_report& r) { return traffic_of(r, &traffic::bytes); }, by_owner,
+            nb::sig("def bytes(self) -> numpy.typing.NDArray[numpy.uint64]"), "Payload bytes carried, n_pes × n_pes.")
         .def_prop_ro("progress", &progress_of, by_owner,
                      nb::sig("def progress(self) -> numpy.typing.NDArray[numpy.uint64]"),
                      "Samples k × 3: nanoseconds since the start, messages served so far, work still open.");
@@ -114,8 +116,9 @@ void register_report(nb::module_& module) {
 void register_shortest_paths(nb::module_& module) {
     register_report(module);
     nb::class_<shortest_paths_result>(module, "ShortestPaths")
-        .def("take_distance", [](shortest_paths_result& r) { return give(std::move(r.distance)); },
-             nb::sig("def take_distance(self) -> numpy.typing.NDArray[numpy.int64]"))
+        .def(
+            "take_distance", [](shortest_paths_result& r) { return give(std::move(r.distance)); },
+            nb::sig("def take_distance(self) -> numpy.typing.NDArray[numpy.int64]"))
         .def_ro("delta", &shortest_paths_result::delta)
         .def_ro("items", &shortest_paths_result::items)
         .def_ro("least_items", &shortest_paths_result::least_items)

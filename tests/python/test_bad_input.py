@@ -1,0 +1,131 @@
+"""Wrong use and wrong input: exit code 2, one clear line on standard error, nothing written, no traceback."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import SMALL, Run, names
+
+
+def noise() -> bytes:
+    return random.Random(1).randbytes(4096)
+
+
+FILES = {
+    "empty": (b"", "empty"),
+    "noise": (noise(), ""),
+    "huge claim": (b"p sp 1000000000000000 3\na 1 2 3\n", "1000000000000000"),
+    "vertex 0": (b"p sp 3 1\na 0 2 3\n", "2"),
+    "vertex above n": (b"p sp 3 1\na 1 4 3\n", "4"),
+    "negative weight": (b"p sp 3 1\na 1 2 -3\n", "-3"),
+    "missing weight": (b"p sp 3 1\na 1 2\n", "2"),
+    "word for weight": (b"p sp 3 1\na 1 2 far\n", "far"),
+    "overflowing weight": (b"p sp 3 1\na 1 2 99999999999999999999\n", "2"),
+    "fewer arcs": (b"p sp 3 2\na 1 2 3\n", "2"),
+    "more arcs": (b"p sp 3 1\na 1 2 3\na 2 3 4\n", "1"),
+    "truncated gz": (gzip.compress(SMALL.encode() * 500)[:-40], ""),
+    "truncated xz": (lzma.compress(SMALL.encode() * 500)[:-40], ""),
+}
+
+
+def assert_refused(done: object, *words: str) -> None:
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("laneway: ")
+    assert "Traceback" not in done.stderr and "internal error" not in done.stderr
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_broken_file(laneway: Run, tmp_path: Path, name: str) -> None:
+    content, word = FILES[name]
+    path = tmp_path / "broken.gr"
+    path.write_bytes(content)
+    done = laneway("sssp", path, "--source", 1, "--devices", "cpu:1", "--json", "r.json", "--output", "d.npz")
+    assert_refused(done, "broken.gr", word)
+    assert names(tmp_path / "work") == []
+
+
+@pytest.mark.parametrize("missing", ["no-such-file.gr", "."])
+def test_no_file(laneway: Run, missing: str) -> None:
+    assert_refused(laneway("sssp", missing, "--source", 1, "--devices", "cpu:1"), missing)
+
+
+@pytest.mark.parametrize("source", ["0", "7", "-1", "99999999999999999999999", "one"])
+def test_source_outside_the_graph(laneway: Run, small: Path, source: str) -> None:
+    assert_refused(
+        laneway("sssp", small, f"--source={source}", "--devices", "cpu:1"), source if source.isdigit() else "source"
+    )
+
+
+@pytest.mark.parametrize("devices", ["cuda:99", "gpu", "cpu:0", "cpu:-1", "cpu:x", ",", "cuda:3-1", "cpu:99999999999"])
+def test_devices_that_do_not_exist(laneway: Run, small: Path, devices: str) -> None:
+    assert_refused(laneway("bfs", small, "--source", 1, "--devices", devices))
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there are GPUs here")
+def test_no_gpus(laneway: Run, small: Path) -> None:
+    assert_refused(laneway("bfs", small, "--source", 1, "--devices", "cuda"), "cuda")
+
+
+@pytest.mark.parametrize("option", ["--output", "--json", "--plot"])
+@pytest.mark.parametrize("place", ["no-such-folder/out.png", "folder.png"])
+def test_unwritable_output_is_found_before_the_run(
+    laneway: Run, small: Path, tmp_path: Path, option: str, place: str
+) -> None:
+    work = tmp_path / "work"
+    (work / "folder.png").mkdir()
+    # A deadline too short for any run: the complaint about the output must come first.
+    done = laneway("sssp", small, "--source", 1, "--devices", "cpu:1", "--timeout", 1e-9, option, place)
+    assert_refused(done, place)
+    assert names(work) == ["folder.png"]
+
+
+def test_an_existing_output_survives_an_error(laneway: Run, tmp_path: Path) -> None:
+    target = tmp_path / "work" / "r.json"
+    target.write_text("mine")
+    assert_refused(laneway("sssp", "missing.gr", "--source", 1, "--json", "r.json"), "missing.gr")
+    assert target.read_text() == "mine"
+    assert names(tmp_path / "work") == ["r.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--delta", "0"], "delta"),
+        (["--delta", "-4"], "delta"),
+        (["--timeout", "0"], "timeout"),
+        (["--timeout", "nan"], "timeout"),
+        (["--seed", "-1"], "seed"),
+        (["--partition", "fair"], "fair"),
+        (["--format", "gif"], "gif"),
+        (["--plot", "run.gif3"], "run.gif3"),
+        (["--output", "same.png", "--plot", "same.png"], "same"),
+        (["--no-such-option"], "--no-such-option"),
+    ],
+)
+def test_wrong_option(laneway: Run, small: Path, tmp_path: Path, arguments: list[str], word: str) -> None:
+    assert_refused(laneway("sssp", small, "--source", 1, "--devices", "cpu:1", *arguments), word)
+    assert names(tmp_path / "work") == []
+
+
+@pytest.mark.parametrize("arguments", [["sssp"], ["fly"], ["sssp", "a.gr"], ["generate", "grid", "4"]])
+def test_wrong_command(laneway: Run, arguments: list[str]) -> None:
+    assert_refused(laneway(*arguments))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["grid", 0, 4], ["grid", -4, 4], ["kronecker", 40, 4], ["kronecker", 4, 5], ["grid", 9, 9, "--keep", 2]],
+)
+def test_impossible_graph(laneway: Run, tmp_path: Path, arguments: list[object]) -> None:
+    assert_refused(laneway("generate", *arguments, "--output", "g.gr"))
+    assert names(tmp_path / "work") == []

@@ -1,0 +1,108 @@
+"""The command on good input: right answers, tables, files; progress only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import laneway as lw
+import numpy as np
+import pytest
+from conftest import COMMAND, SMALL_DISTANCES, SMALL_LEVELS, Run, compressed, names
+
+PNG = b"\x89PNG"
+
+
+@pytest.mark.parametrize(("program", "expected"), [("sssp", SMALL_DISTANCES), ("bfs", SMALL_LEVELS)])
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+def test_odd_graph(laneway: Run, small: Path, tmp_path: Path, program: str, expected: list[int], devices: str) -> None:
+    done = laneway(program, compressed(small), "--source", 1, "--devices", devices, "--verify", "--output", "d.npz")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "verified" in done.stdout and "yes" in done.stdout
+    with np.load(tmp_path / "work" / "d.npz") as file:
+        assert file["distance"].dtype == np.int64
+        assert file["distance"].tolist() == expected
+
+
+def test_new_york(laneway: Run, new_york: Path, tmp_path: Path) -> None:
+    done = laneway("sssp", new_york, "--source", 1, "--devices", "cpu:2", "--json", "r.json", "--plot", "r.png")
+    assert done.returncode == 0, done.stderr
+    assert "22798374856756248" in done.stdout
+    assert not any(line != line.rstrip() for line in done.stdout.splitlines())
+    assert "\x1b" not in done.stdout
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    assert report["result"] == {
+        "reached": 264346,
+        "max": 1440081,
+        "sum": 186686642878,
+        "checksum": 22798374856756248,
+        "weight_scale": 1,
+    }
+    messages = report["messages"]
+    assert messages["posted"] == messages["direct"] + messages["carried"]
+    assert messages["carried"] == messages["served"] == np.sum(report["traffic"]["messages"]) > 0
+    assert report["work"]["items"] >= report["work"]["least_items"] == 264346
+    assert (tmp_path / "work" / "r.png").read_bytes().startswith(PNG)
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 7])
+def test_new_york_on_any_number_of_devices(laneway: Run, new_york: Path, cpus: int) -> None:
+    done = laneway("sssp", new_york, "--source", 100000, "--devices", f"cpu:{cpus}", "--partition", "metis")
+    assert done.returncode == 0, done.stderr
+    assert "19241141234772346" in done.stdout
+
+
+def test_failed_run_ends_with_one_line(laneway: Run, new_york: Path, tmp_path: Path) -> None:
+    done = laneway("sssp", new_york, "--source", 1, "--devices", "cpu:2", "--timeout", 1e-6, "--json", "r.json")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "PE" in done.stderr
+    assert names(tmp_path / "work") == []
+
+
+def test_cache(laneway: Run, small: Path, tmp_path: Path) -> None:
+    first = laneway("sssp", small, "--source", 1, "--devices", "cpu:1", "--cache", "cache")
+    assert first.returncode == 0, first.stderr
+    entries = list((tmp_path / "work" / "cache").iterdir())
+    assert len(entries) == 1
+    again = laneway("sssp", small, "--source", 1, "--devices", "cpu:1", "--cache", "cache", "--verify")
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.parametrize(("kind", "name"), [("grid", "g.gr"), ("grid", "g.gr.xz"), ("kronecker", "g.gr.gz")])
+def test_generate(laneway: Run, tmp_path: Path, kind: str, name: str) -> None:
+    sizes = [30, 20, "--arcs", 1400] if kind == "grid" else [8, 3000]
+    done = laneway("generate", kind, *sizes, "--seed", 5, "--output", name)
+    assert done.returncode == 0, done.stderr
+    read = lw.read_graph(tmp_path / "work" / name)
+    made = lw.generate_grid(30, 20, arcs=1400, seed=5) if kind == "grid" else lw.generate_kronecker(8, 3000, seed=5)
+    assert names(tmp_path / "work") == [name]
+    for view in ("offsets", "heads", "weights"):
+        assert np.array_equal(getattr(read, view), getattr(made, view))
+
+
+def test_version_help_devices(laneway: Run) -> None:
+    assert laneway("--version").stdout == f"laneway {lw.__version__}\n"
+    for words in (["--help"], ["sssp", "--help"], ["generate", "grid", "--help"]):
+        done = laneway(*words)
+        assert done.returncode == 0
+        assert "Example" in done.stdout
+    listing = laneway("devices")
+    assert listing.returncode == 0
+    assert "cuda" in listing.stdout and "cpu" in listing.stdout
+
+
+def test_progress_bar_on_a_terminal_only(new_york: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = [COMMAND, "sssp", new_york, "--source", "1", "--devices", "cpu:1"]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"}, timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert "reading the graph" in shown
+    assert "\x1b[" in shown
