@@ -42,56 +42,51 @@ def draw(summary: Summary, file: Path, kind: str) -> None:
         "ytick.color": INK,
     }
     with mpl.rc_context(style):
-        figure = Figure(figsize=(12, 5.2), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.1, wspace=0.05))
-        left, right = figure.subplots(1, 2, width_ratios=[1.6, 1])
+        figure = Figure(figsize=(12, 5.6), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.04))
+        panels = figure.subplot_mosaic([["served", "traffic"], ["open", "traffic"]], width_ratios=[1.5, 1])
         _head(figure, summary)
-        _progress(left, summary)
-        _traffic(figure, right, summary)
+        _progress(panels["served"], panels["open"], summary)
+        _traffic(figure, panels["traffic"], summary)
         figure.savefig(file, format=kind)
 
 
 def _head(figure: Figure, summary: Summary) -> None:
     report, result = summary.result.report, summary.result
-    name = Path(summary.path).name
-    devices = device_ranges(list(report.devices))
-    figure.suptitle(
-        f"{summary.program} · {name} from vertex {summary.source} · {devices}\n", x=0.012, ha="left", weight="bold"
+    title = f"{summary.program} · {Path(summary.path).name} from vertex {summary.source}"
+    figure.suptitle(title + "\n ", x=0.012, ha="left", weight="bold", size=14)
+    text = (
+        f"{device_ranges(list(report.devices))}: {result.reached:,} of {summary.graph.vertices:,} vertices reached in "
+        f"{seconds(report.run_seconds)} with {result.items / max(result.least_items, 1):.2f} times the least work"
     )
-    figure.text(
-        0.012,
-        0.925,
-        f"{result.reached:,} of {summary.graph.vertices:,} vertices reached in {seconds(report.run_seconds)}, "
-        f"{result.items / max(result.least_items, 1):.2f} times the least work",
-        color=FAINT,
-        va="center",
-    )
+    figure.text(0.012, 0.915, text, color=FAINT, va="center")
 
 
-def _progress(axes: Axes, summary: Summary) -> None:
+def _progress(served: Axes, open_work: Axes, summary: Summary) -> None:
     samples = summary.result.report.progress.astype(np.float64)
-    axes.set_title("Progress", loc="left", weight="bold")
+    _title(served, "Messages served so far")
+    _title(open_work, "Work open: created and not yet done")
     if len(samples) < 2:
-        _empty(axes, "the run ended before its progress could be sampled twice")
+        _empty(served, "the run ended before a second look at its progress")
+        open_work.set_axis_off()
+        open_work.set_title("")
         return
     scale, unit = _time_unit(float(samples[-1, 0]))
-    time, served, open_work = samples[:, 0] / scale, samples[:, 1], samples[:, 2]
-    axes.fill_between(time, served, color=SERVED, alpha=0.12, linewidth=0)
-    axes.plot(time, served, color=SERVED, linewidth=2)
-    axes.set_xlabel(f"time since the start ({unit})")
-    axes.set_ylabel("messages served so far", color=SERVED)
-    other = axes.twinx()
-    other.plot(time, open_work, color=OPEN, linewidth=1.4)
-    other.set_ylabel("work open: created and not yet done", color=OPEN)
-    for each in (axes, other):
-        each.set_ylim(bottom=0)
-        each.yaxis.set_major_formatter(lambda value, _: _short(value))
-        each.spines["top"].set_visible(False)
-    axes.set_xlim(0, time[-1])
-    axes.grid(axis="y", color=FAINT, alpha=0.25)
+    time = samples[:, 0] / scale
+    served.sharex(open_work)
+    served.tick_params(labelbottom=False)
+    for axes, values, color in ((served, samples[:, 1], SERVED), (open_work, samples[:, 2], OPEN)):
+        axes.fill_between(time, values, color=color, alpha=0.15, linewidth=0)
+        axes.plot(time, values, color=color, linewidth=1.6)
+        axes.set_ylim(0, max(1.0, 1.06 * float(values.max())))
+        axes.set_xlim(0, time[-1])
+        axes.yaxis.set_major_formatter(lambda value, _: _short(value))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color=FAINT, alpha=0.25)
+    open_work.set_xlabel(f"time since the start ({unit})")
 
 
 def _traffic(figure: Figure, axes: Axes, summary: Summary) -> None:
-    axes.set_title("Messages carried, sender to receiver", loc="left", weight="bold")
+    _title(axes, "Messages carried between devices")
     messages = summary.result.report.messages
     if not messages.any():
         _empty(axes, "one device: every message was served where it was posted")
@@ -99,6 +94,7 @@ def _traffic(figure: Figure, axes: Axes, summary: Summary) -> None:
     names = list(summary.result.report.devices)
     shown = np.ma.masked_equal(messages, 0).astype(np.float64)
     image = axes.imshow(shown, cmap="YlGnBu", vmin=0)
+    axes.set_facecolor("#f2f4f6")
     places = np.arange(len(names)) if len(names) <= NUMBERED_PES else np.arange(0, len(names), len(names) // 8)
     axes.set_xticks(places, [names[i] for i in places], rotation=35, ha="right", rotation_mode="anchor")
     axes.set_yticks(places, [names[i] for i in places])
@@ -115,9 +111,13 @@ def _traffic(figure: Figure, axes: Axes, summary: Summary) -> None:
 def _numbers(axes: Axes, messages: NDArray[np.uint64]) -> None:
     half = int(messages.max()) / 2
     for (row, column), count in np.ndenumerate(messages):
-        color = "white" if count > half else INK
-        text = _short(int(count)) if count else "0"
+        color = "white" if count > half else INK if count else FAINT
+        text = "own" if row == column and not count else _short(int(count))
         axes.text(column, row, text, ha="center", va="center", color=color, fontsize=9)
+
+
+def _title(axes: Axes, text: str) -> None:
+    axes.set_title(text, loc="left", weight="bold", size=11)
 
 
 def _empty(axes: Axes, text: str) -> None:
