@@ -22,7 +22,7 @@ VENV = ROOT / ".venv"
 BUILD = ROOT / "build"
 DEPS = BUILD / "deps"
 PYTHON = VENV / "bin" / "python"
-BUILD_TOOLS = ["cmake>=3.25,<5", "ninja>=1.11", "nanobind>=2.4,<4", "scikit-build-core>=0.10,<2"]
+BUILD_TOOLS = ["pip>=23.1", "cmake>=3.25,<5", "ninja>=1.11", "nanobind>=2.4,<4", "scikit-build-core>=0.10,<2"]
 
 
 class SetupError(Exception):
@@ -58,8 +58,11 @@ def make_venv(offline: bool) -> None:
         else:
             venv.create(VENV, with_pip=True, symlinks=True)
     if offline:
-        site = Path(subprocess.check_output([PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-                                            text=True).strip())
+        site = Path(
+            subprocess.check_output(
+                [PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
+            ).strip()
+        )
         (site / "outer.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
 
@@ -107,13 +110,11 @@ def finds(package: str) -> bool:
     return subprocess.run(command, input=probe, text=True, stderr=subprocess.DEVNULL).returncode == 0
 
 
-def system_libraries(offline: bool, tests: bool) -> None:
+def system_libraries(offline: bool) -> None:
     """What the build needs besides Python packages: compression libraries, GoogleTest, Python's own headers."""
     if not shutil.which("g++"):
         raise SetupError("g++ was not found; install it (Debian: apt-get install g++)")
-    wanted = [name for name in ("zlib1g-dev", "liblzma-dev") if not finds(name)]
-    if tests and not finds("libgtest-dev"):
-        wanted.append("libgtest-dev")
+    wanted = [name for name in ("zlib1g-dev", "liblzma-dev", "libgtest-dev") if not finds(name)]
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists() and not own_python_headers().exists():
         wanted.append(f"libpython{sys.version_info.major}.{sys.version_info.minor}-dev")
     if wanted and offline:
@@ -150,7 +151,9 @@ def declared(tests: bool) -> list[str]:
         if " = [" in line:
             name = line.split(" = [")[0]
         if name in wanted:
-            requirements += line.split("[", 1)[-1].rstrip("]").split('"')[1::2] if " = [" in line else line.split('"')[1::2]
+            requirements += (
+                line.split("[", 1)[-1].rstrip("]").split('"')[1::2] if " = [" in line else line.split('"')[1::2]
+            )
         if line.rstrip().endswith("]"):
             name = ""
     return requirements
@@ -180,7 +183,7 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         make_venv(arguments.offline)
-        system_libraries(arguments.offline, arguments.tests)
+        system_libraries(arguments.offline)
         if not arguments.offline:
             python_packages(arguments.tests)
         build(arguments.tests)
