@@ -48,7 +48,7 @@ def make_venv(offline: bool) -> None:
     if not PYTHON.exists():
         say("virtual environment in .venv")
         try:
-            import ensurepip  # noqa: F401
+            from ensurepip import bootstrap  # noqa: F401 - Debian has it in a package of its own
         except ImportError:
             venv.create(VENV, with_pip=False, symlinks=True)
             if not offline:
