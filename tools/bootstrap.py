@@ -167,12 +167,13 @@ def build(tests: bool) -> None:
         "CMAKE_GENERATOR": "Ninja",
         "LANEWAY_TESTS": "ON",
     }
-    if own_python_headers().exists():
-        environment["CPLUS_INCLUDE_PATH"] = f"{own_python_headers()}:{DEPS / 'usr/include'}"
     targets = [] if tests else ["-Cbuild.targets=_core;_core_stub"]
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
     command += ["--no-build-isolation", f"-Cbuild-dir={BUILD / 'tree'}", "-Ccmake.define.LANEWAY_WERROR=ON"]
     command += [f"-Ccmake.define.LANEWAY_DEPS={DEPS / 'usr'}", *targets]
+    if own_python_headers().exists():
+        command.append(f"-Ccmake.define.Python_INCLUDE_DIR={own_python_headers()}")
+        environment["CPLUS_INCLUDE_PATH"] = str(DEPS / "usr/include")  # pyconfig.h includes a folder beside its own
     run([*command, ROOT], "the build", **environment)
 
 
