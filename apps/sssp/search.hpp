@@ -48,7 +48,8 @@ public:
           grids_(size_grids<program>(machine, job, program::shared_bytes(shape_, machine.n_pes()))),
           office_(machine, job, shape_.bytes(), grids_) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
-            lists_.emplace_back(machine.device(pe), parts[static_cast<std::size_t>(pe)].count);
+            const auto p = static_cast<std::size_t>(pe);
+            lists_.emplace_back(machine.device(pe), parts[p].count, grids_[p].worker_blocks());
             sent_keys_.emplace_back(machine.device(pe), machine.n_pes() > 1 ? vertices : 0);
         }
     }
@@ -102,7 +103,6 @@ private:
         made.first = part.first;
         made.count = part.count;
         made.sent_keys = sent_keys_[p].data();
-        made.sharers = static_cast<std::uint64_t>(grids_[p].worker_warps());
         made.server_blocks = grids_[p].server_blocks;
         return made;
     }

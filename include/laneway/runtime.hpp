@@ -45,7 +45,7 @@ public:
         static_assert(trivially_copyable<Functor>);
         using program = mailbox_program<Message, Handler, Functor>;
         const auto shape = chunk_shape<Message>::fitting(options_.chunk_bytes);
-        const auto grids = size_grids<program>(machine_, options_, shape.shared_bytes(machine_.n_pes()));
+        const auto grids = size_grids<program>(machine_, options_, program::shared_bytes(shape, n_pes()));
         post_office office(machine_, options_, shape.bytes(), grids);
         std::vector<program> programs;
         std::vector<launch_shape> shapes;

@@ -34,7 +34,9 @@ std::vector<pe_grid> size_grids(const machine& machine, const options& options, 
                     alone ? 0 : std::max(1, static_cast<int>(grid.shape.blocks * options.server_share));
                 break;
         }
-        if (grid.worker_warps() < 1 || (!alone && grid.server_warps() < 1)) {
+        // Where warps are wide, block 0 loses one warp to control and must keep another for its own part of the work.
+        const bool narrow = !grid.one_lane && grid.shape.warps_per_block < 2;
+        if (narrow || grid.worker_warps() < 1 || (!alone && grid.server_warps() < 1)) {
             throw usage_error(machine.device(pe)->name() + ": too few blocks or warps for a serving and a working one");
         }
         grids.push_back(grid);

@@ -42,6 +42,11 @@ template <class Message, class Handler, class Functor>
 struct mailbox_program {
     static constexpr int cuda_warps = 32;
 
+    /// Shared memory of a block.
+    static std::size_t shared_bytes(const chunk_shape<Message>& shape, int n_pes) {
+        return sizeof(turn_board) + shape.shared_bytes(n_pes);
+    }
+
     mailbox_ref<Message, Handler> mailbox;
     waves_ref waves;
     Functor functor;
@@ -63,25 +68,27 @@ struct mailbox_program {
             }
         };
         outbox<Ctx, Message, Handler, decltype(idle)> out(ctx, links, mailbox.shape, mailbox.handler, idle,
-                                                          ctx.shared());
+                                                          ctx.shared() + sizeof(turn_board), &links.work->completed);
+        auto* board = reinterpret_cast<turn_board*>(ctx.shared());
         out.open(ctx);
+        if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
         ctx.sync_block();
         ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()), ranks);
         bool worked = false;
         run_turns(
-            ctx, mine, waves.finished, [&] { control.turn(ctx); }, [&] { return in.turn(ctx); },
+            ctx, mine, board, waves.finished, [&] { control.turn(ctx); }, [&] { return in.turn(ctx); },
             [&] {
-                if (worked) return false;
+                if (worked) {
+                    (void)out.run_dry(ctx);
+                    return false;
+                }
                 worked = true;
                 functor(ctx, out);
-                const status left = out.drain(ctx);
                 ctx.sync(full_warp<Ctx>);
-                if (ctx.lane() == 0 && left == status::ok) {
-                    // Partner: message_ledger. The messages of this warp's lanes have been counted as they left.
-                    ctx.fetch_add(&links.work->completed, 1, order::release, scope::device);
-                }
+                if (ctx.lane() == 0) out.complete(ctx, 1);
                 return true;
-            });
+            },
+            [] {});
         out.account(ctx);
     }
 };

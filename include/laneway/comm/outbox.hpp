@@ -12,14 +12,16 @@
 namespace laneway {
 
 /// One lane's access to the bins of its block. `Handler` serves messages to the own PE at once; `Idle` is called while
-/// a lane waits for a ring slot and must serve incoming chunks where no other warp does.
+/// a lane waits for a ring slot and must serve incoming chunks where no other warp does. `shared` lies in the block's
+/// shared memory, `completed` counts work in PE memory.
 template <class Ctx, class Message, class Handler, class Idle>
 class outbox {
 public:
     LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, chunk_shape<Message> shape, const Handler& handler, Idle idle,
-           std::byte* shared)
+                      std::byte* shared, std::uint64_t* completed)
         : links_(links), shape_(shape), handler_(handler), idle_(idle), bins_(reinterpret_cast<bin*>(shared)),
-          done_(reinterpret_cast<std::uint32_t*>(bins_ + ctx.n_pes())), buffers_(shared + shape.bins_bytes(ctx.n_pes())) {}
+          done_(reinterpret_cast<std::uint32_t*>(bins_ + ctx.n_pes())), completed_(completed),
+          buffers_(shared + shape.bins_bytes(ctx.n_pes())) {}
 
     /// Prepares the bins; all lanes of the block call it before any posts, and a block barrier must follow. Counters
     /// start four chunks before they wrap, so that no run is long enough to see something new.
@@ -139,7 +141,7 @@ private:
 
     LANEWAY_FN void publish_completed(Ctx& ctx, std::uint32_t items) {
         // Partner: the acquire load of the ledger. What the items created has been counted before.
-        ctx.fetch_add(&links_.work->completed, items, order::release, scope::device);
+        ctx.fetch_add(completed_, items, order::release, scope::device);
     }
 
     LANEWAY_FN Message* buffer(int pe, std::uint32_t chunk) const {
@@ -301,6 +303,7 @@ private:
     Idle idle_;
     bin* bins_;
     std::uint32_t* done_;  ///< in shared memory: work of the block not yet made known
+    std::uint64_t* completed_;  ///< in PE memory: work made known, read by the ledger
     std::byte* buffers_;
     std::uint64_t posted_ = 0;
     std::uint64_t direct_ = 0;

@@ -42,24 +42,39 @@ struct roles {
     }
 };
 
+/// What the warps of a block tell each other about the end of the run; in shared memory.
+struct turn_board {
+    alignas(16) std::uint32_t ended;
+
+    /// One lane of the block, before use; a block barrier must follow.
+    LANEWAY_FN void open() { ended = 0; }
+};
+
 /// Runs a warp's roles in turns until the PE is told that all work everywhere is done, or the run is stopped. The whole
-/// warp, together. `serve` and `work` return whether there was anything to do; `control` is run by lane 0 alone.
-template <class Ctx, class Control, class Serve, class Work>
-LANEWAY_FN void run_turns(Ctx& ctx, const roles& mine, const std::uint32_t* finished, Control&& control, Serve&& serve,
-                          Work&& work) {
-    for (unsigned turn = 1;; ++turn) {
+/// warp, together. `control`, `serve` and `work` are collective; the latter two return whether there was anything to do.
+/// `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a block, as a
+/// thousand warps that read one word would slow all others.
+template <class Ctx, class Control, class Serve, class Work, class Refresh>
+LANEWAY_FN void run_turns(Ctx& ctx, const roles& mine, turn_board* board, const std::uint32_t* finished,
+                          Control&& control, Serve&& serve, Work&& work, Refresh&& refresh) {
+    for (unsigned turn = 0;; ++turn) {
         bool busy = false;
-        if (mine.control && ctx.lane() == 0) control();
+        if (mine.control) control();
         if (mine.serves) busy = serve();
         if (mine.works) busy = work() || busy;
+        if (turn % static_cast<unsigned>(ctx.n_warps()) == static_cast<unsigned>(ctx.warp()) && ctx.lane() == 0) {
+            refresh();
+            // Relaxed: the words only ever go to 1, and whoever reads results waits for the end of the kernel.
+            if (ctx.load(finished, order::relaxed, scope::device) != 0 || stopped(ctx)) {
+                ctx.store(&board->ended, 1u, order::relaxed, scope::block);
+            }
+        }
         if (busy && turn % 64 != 0) continue;
-        // Relaxed: the words only ever go to 1, and whoever reads results waits for the end of the kernel.
-        const std::uint32_t end = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
-            return ctx.load(finished, order::relaxed, scope::device) | (stopped(ctx) ? 1u : 0u);
+        const std::uint32_t ended = once(ctx, full_warp<Ctx>, [&] {
+            return ctx.load(&board->ended, order::relaxed, scope::block);
         });
-        if (end != 0) return;
-        if (!busy && !mine.control) ctx.pause();
-        if (!busy && mine.control && Ctx::warp_lanes == 1) ctx.pause();
+        if (ended != 0) return;
+        if (!busy && (!mine.control || Ctx::warp_lanes == 1)) ctx.pause();
     }
 }
 

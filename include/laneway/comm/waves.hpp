@@ -55,8 +55,9 @@ struct waves_ref {
     threshold_policy policy;
 };
 
-/// Runs on one lane of each PE's control warp. `Ledger` reads the PE's counters and applies its threshold:
-///   wave_reply look(Ctx&);  void apply(Ctx&, std::uint64_t threshold);
+/// Runs on each PE's control warp. `Ledger` reads the PE's counters and applies its threshold:
+///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums
+///   void apply(Ctx&, std::uint64_t threshold);          lane 0
 template <class Ctx, class Ledger>
 class wave_control {
 public:
@@ -65,11 +66,11 @@ public:
         started_ns_ = ctx.now_ns();
     }
 
-    /// One step of this PE's part; never waits. One lane.
+    /// One step of this PE's part; never waits. The whole warp, together.
     LANEWAY_FN void turn(Ctx& ctx) {
-        watch(ctx);
+        if (ctx.lane() == 0) watch(ctx);
         answer(ctx);
-        if (ctx.pe() == 0) coordinate(ctx);
+        if (ctx.pe() == 0 && ctx.lane() == 0) coordinate(ctx);
     }
 
 private:
@@ -85,19 +86,15 @@ private:
     }
 
     LANEWAY_FN void answer(Ctx& ctx) {
-        // Partner: the release store in command.
-        const std::uint64_t wave = ctx.load(&waves_.command->wave, order::acquire, scope::system);
+        const std::uint64_t wave = once(ctx, full_warp<Ctx>, [&] {
+            // Partner: the release store in command.
+            return ctx.load(&waves_.command->wave, order::acquire, scope::system);
+        });
         if (wave == answered_) return;
         answered_ = wave;
-        if (waves_.command->finished != 0) {
-            ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
-            return;
-        }
-        if (waves_.command->threshold != applied_) {
-            applied_ = waves_.command->threshold;
-            ledger_.apply(ctx, applied_);
-        }
+        if (ctx.lane() == 0) obey(ctx);
         const wave_reply now = ledger_.look(ctx);
+        if (ctx.lane() != 0) return;
         waves_.reply->created = now.created;
         waves_.reply->completed = now.completed;
         waves_.reply->deferred = now.deferred;
@@ -105,6 +102,13 @@ private:
         waves_.reply->served = now.served;
         // Partner: the acquire load in coordinate.
         ctx.store(&waves_.reply->wave, wave, order::release, scope::system);
+    }
+
+    LANEWAY_FN void obey(Ctx& ctx) {
+        if (waves_.command->finished != 0) ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
+        if (waves_.command->threshold == applied_) return;
+        applied_ = waves_.command->threshold;
+        ledger_.apply(ctx, applied_);
     }
 
     LANEWAY_FN void coordinate(Ctx& ctx) {

@@ -10,7 +10,7 @@
 #include "laneway/comm/server.hpp"
 #include "laneway/comm/waves.hpp"
 #include "laneway/flow/balance.hpp"
-#include "laneway/flow/priority_worklist.hpp"
+#include "laneway/flow/worklist_consumer.hpp"
 
 namespace laneway {
 
@@ -28,7 +28,7 @@ struct lower_key {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const key_message<Key>& message) const {
-        list.lower(ctx, message.id, message.key, list.threshold(ctx));
+        list.lower(ctx, message.id, message.key, list.current_threshold(ctx));
     }
 };
 
@@ -59,23 +59,38 @@ struct flow_ledger {
     const priority_worklist_ref<Key>& list;
 
     LANEWAY_FN wave_reply look(Ctx& ctx) const {
-        wave_reply now;
-        // Partners: the release adds of servers and workers. What they created is counted below.
-        now.served = ctx.load(&links.work->served, order::acquire, scope::device);
-        now.completed = now.served + ctx.load(&links.work->completed, order::acquire, scope::device);
-        const std::uint64_t far_head = list.far.head(ctx);
-        const std::uint64_t far_tail = list.far.tail(ctx);
-        now.created = list.near.tail(ctx) + far_tail;
-        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-            now.created += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
+        const auto lane = static_cast<std::uint32_t>(ctx.lane());
+        const std::uint64_t threshold = list.current_threshold(ctx);
+        std::uint64_t completed = 0;
+        std::uint64_t far_taken = 0;
+        std::uint64_t unscanned = 0;
+        for (std::uint32_t r = lane; r < list.rings; r += Ctx::warp_lanes) {
+            // Partner: the release add in outbox::publish_completed. What that work created is counted below.
+            completed += ctx.load(&list.blocks[r].completed, order::acquire, scope::device);
+            far_taken += ctx.load(&list.blocks[r].far_taken, order::relaxed, scope::device);
+            unscanned += ctx.load(&list.blocks[r].scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
         }
-        now.deferred = far_tail - far_head;
-        now.settling = far_head < list.levels->far_limit ? 1 : 0;
+        wave_reply now;
+        // Partner: the release add in server. All lanes read the counters above before any reads those below.
+        if (lane == 0) now.served = ctx.load(&links.work->served, order::acquire, scope::device);
+        now.completed = now.served + warp_sum(ctx, completed);
+        std::uint64_t near = 0;
+        std::uint64_t far = 0;
+        for (std::uint32_t r = lane; r < list.rings; r += Ctx::warp_lanes) {
+            near += list.near(r).pushes(ctx);
+            far += list.far(r).pushes(ctx);
+        }
+        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
+            near += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
+        }
+        far = warp_sum(ctx, far);
+        now.created = warp_sum(ctx, near) + far;
+        now.deferred = far - warp_sum(ctx, far_taken);
+        now.settling = warp_sum(ctx, unscanned);
         return now;
     }
     LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {
-        ctx.store(&list.levels->threshold, threshold, order::relaxed, scope::device);
-        ctx.store(&list.levels->far_limit, list.far.tail(ctx), order::relaxed, scope::device);
+        ctx.store(list.threshold, threshold, order::relaxed, scope::device);
     }
 };
 
@@ -98,12 +113,11 @@ struct priority_flow {
     std::uint64_t first = 0;       ///< vertices of this PE: [first, first + count)
     std::uint64_t count = 0;
     Key* sent_keys = nullptr;      ///< one a vertex of the graph: least key this PE has sent; null on a lone PE
-    std::uint64_t sharers = 1;     ///< warps that take from this PE's list
     int server_blocks = 0;
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(const chunk_shape<message>& shape, int n_pes) {
-        return shape.shared_bytes(n_pes) + block_share<Key>::shared_bytes();
+        return sizeof(shared_words) + block_share<Key>::shared_bytes() + shape.shared_bytes(n_pes);
     }
 
     template <class Ctx>
@@ -117,34 +131,52 @@ struct priority_flow {
                 if (mine.control) control.turn(ctx);
             }
         };
-        outbox<Ctx, message, handler, decltype(idle)> out(ctx, links, shape, serve, idle, ctx.shared());
-        block_share<Key> share(ctx.shared() + shape.shared_bytes(ctx.n_pes()));
+        auto* words = reinterpret_cast<shared_words*>(ctx.shared());
+        block_share<Key> share(ctx.shared() + sizeof(shared_words));
+        const auto ring = static_cast<std::uint32_t>(mine.works ? ctx.block() - server_blocks : 0);
+        worklist_consumer<Key> list(serve.list, ring, &words->list);
+        outbox<Ctx, message, handler, decltype(idle)> out(
+            ctx, links, shape, serve, idle, ctx.shared() + sizeof(shared_words) + block_share<Key>::shared_bytes(),
+            &serve.list.blocks[ring].completed);
         out.open(ctx);
         share.open(ctx);
+        if (ctx.warp() == 0 && ctx.lane() == 0) {
+            words->board.open();
+            list.open();
+        }
         ctx.sync_block();
         std::uint64_t items = 0;
         unsigned turns = 0;
         run_turns(
-            ctx, mine, waves.finished, [&] { control.turn(ctx); }, [&] { return in.turn(ctx); },
+            ctx, mine, &words->board, waves.finished, [&] { control.turn(ctx); }, [&] { return in.turn(ctx); },
             [&] {
-                const bool worked = work(ctx, out, share, items);
+                const bool worked = work(ctx, out, share, list, items);
                 if (!worked) (void)out.run_dry(ctx);
                 if (worked && ++turns % 16 == 0) (void)out.flush_old(ctx);
                 return worked;
+            },
+            [&] {
+                if (mine.works) list.refresh(ctx);
             });
         out.account(ctx);
         if (items != 0) ctx.fetch_add(&links.work->items, items, order::relaxed, scope::device);
     }
 
 private:
+    struct shared_words {
+        turn_board board;
+        alignas(16) worklist_shared list;
+    };
+
     template <class Ctx, class Out>
-    LANEWAY_FN bool work(Ctx& ctx, Out& out, block_share<Key>& share, std::uint64_t& items) const {
-        const std::uint64_t threshold = serve.list.threshold(ctx);
+    LANEWAY_FN bool work(Ctx& ctx, Out& out, block_share<Key>& share, worklist_consumer<Key>& list,
+                         std::uint64_t& items) const {
+        const std::uint64_t bound = list.bound(ctx);
         const auto visit = [&](std::uint64_t arc, Key key) {
-            application.visit(ctx, arc, key, [&](std::uint64_t head, Key lower) { emit(ctx, out, head, lower, threshold); });
+            application.visit(ctx, arc, key, [&](std::uint64_t head, Key lower) { emit(ctx, out, head, lower, bound); });
         };
         const bool helped = share.help(ctx, visit, [&] { out.complete(ctx, 1); });
-        const auto taken = serve.list.take(ctx, sharers);
+        const auto taken = list.take(ctx, bound);
         if (ctx.ballot(full_warp<Ctx>, taken.popped) == 0) return helped;
         arc_range arcs;
         if (taken.active) {
@@ -161,10 +193,10 @@ private:
     }
 
     template <class Ctx, class Out>
-    LANEWAY_FN void emit(Ctx& ctx, Out& out, std::uint64_t head, Key key, std::uint64_t threshold) const {
+    LANEWAY_FN void emit(Ctx& ctx, Out& out, std::uint64_t head, Key key, std::uint64_t bound) const {
         const std::uint64_t local = head - first;
         if (local < count) {
-            serve.list.lower(ctx, static_cast<std::uint32_t>(local), key, threshold);
+            serve.list.lower(ctx, static_cast<std::uint32_t>(local), key, bound);
             return;
         }
         // Sends a key only where it beats all that this PE has sent for the vertex before.

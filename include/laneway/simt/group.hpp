@@ -39,6 +39,12 @@ LANEWAY_FN T inclusive_scan(Ctx& ctx, lane_mask mask, T value) {
     return sum;
 }
 
+/// Sum over all lanes of the warp, for all of them; called by all, together.
+template <class Ctx, class T>
+LANEWAY_FN T warp_sum(Ctx& ctx, T value) {
+    return ctx.shuffle(full_warp<Ctx>, inclusive_scan(ctx, full_warp<Ctx>, value), Ctx::warp_lanes - 1);
+}
+
 /// Combines the values of all lanes of the mask with an associative, commutative `combine`; every lane of the mask
 /// calls it and gets the result.
 template <class Ctx, class T, class Combine>

@@ -1,0 +1,107 @@
+// The consuming side of a priority worklist: what the warps of one working block do with their rings.
+#pragma once
+
+#include "laneway/flow/priority_worklist.hpp"
+
+namespace laneway {
+
+/// One lane's access to its block's rings.
+template <class Key>
+class worklist_consumer {
+public:
+    using word = worklist_word<Key>;
+
+    /// What a lane took from the rings.
+    struct taken {
+        bool popped = false;  ///< a place was emptied; it counts as completed when the lane is done with it
+        bool active = false;  ///< `id` is to be worked on with `key`
+        std::uint32_t id = 0;
+        Key key = 0;
+    };
+
+    /// `ring`: the block's number among the working blocks; `shared`: in the block's shared memory.
+    LANEWAY_FN worklist_consumer(const priority_worklist_ref<Key>& list, std::uint32_t ring, worklist_shared* shared)
+        : list_(list), near_(list.near(ring)), far_(list.far(ring)), block_(list.blocks[ring]), shared_(shared) {}
+
+    /// One lane of the block, before use; a block barrier must follow.
+    LANEWAY_FN void open() { *shared_ = worklist_shared{0, 0, 0, 0}; }
+
+    /// Looks whether the threshold has risen; then the far ring is to be looked through up to its present end. Tells
+    /// the control warp when that is done. One lane, now and then, on behalf of the block.
+    template <class Ctx>
+    LANEWAY_FN void refresh(Ctx& ctx) {
+        const std::uint64_t seen = ctx.load(&shared_->threshold, order::relaxed, scope::block);
+        if (ctx.load(&shared_->far_head, order::relaxed, scope::block) >=
+                ctx.load(&shared_->far_limit, order::relaxed, scope::block) &&
+            seen != ctx.load(&block_.scanned, order::relaxed, scope::device)) {
+            ctx.store(&block_.scanned, seen, order::relaxed, scope::device);  // advisory: only steers the threshold
+        }
+        const std::uint64_t now = list_.current_threshold(ctx);
+        if (now == seen) return;
+        ctx.store(&shared_->far_limit, far_.pushes(ctx), order::relaxed, scope::block);
+        // Partner: the acquire load in bound. A warp that sees the new threshold sees the limit that belongs to it.
+        ctx.store(&shared_->threshold, now, order::release, scope::block);
+    }
+
+    /// Threshold as the block knows it.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t bound(Ctx& ctx) const {
+        return ctx.load(&shared_->threshold, order::acquire, scope::block);
+    }
+
+    /// Takes work for the lanes of a warp, all together: near ids first, then far ids that are to be looked through.
+    template <class Ctx>
+    LANEWAY_FN taken take(Ctx& ctx, std::uint64_t bound) {
+        taken mine;
+        mine.popped = near_.pop(ctx, &shared_->near_head, mine.id);
+        if (mine.popped) {
+            const Key old = ctx.fetch_or(list_.words + mine.id, word::away_near | word::settled, order::relaxed,
+                                         scope::device);
+            mine.active = (old & word::settled) == 0;
+            mine.key = old >> word::state_bits;
+        }
+        if (ctx.ballot(full_warp<Ctx>, mine.popped) != 0) return mine;
+        return take_far(ctx, bound);
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN taken take_far(Ctx& ctx, std::uint64_t bound) {
+        taken mine;
+        const std::uint64_t limit = ctx.load(&shared_->far_limit, order::relaxed, scope::block);
+        mine.popped = far_.pop(ctx, &shared_->far_head, mine.id, limit);
+        const lane_mask popped = ctx.ballot(full_warp<Ctx>, mine.popped);
+        if (popped == 0) return mine;
+        if (mine.popped) sort_far(ctx, mine, bound);
+        if (ctx.lane() == 0) {
+            ctx.fetch_add(&block_.far_taken, static_cast<std::uint64_t>(Ctx::count_lanes(popped)), order::relaxed,
+                          scope::device);
+        }
+        return mine;
+    }
+
+    /// Decides what becomes of an id taken from the far ring: worked on, dropped as stale, or back into the ring.
+    template <class Ctx>
+    LANEWAY_FN void sort_far(Ctx& ctx, taken& mine, std::uint64_t bound) {
+        Key seen = ctx.load(list_.words + mine.id, order::relaxed, scope::device);
+        Key next;
+        do {
+            const bool stale = (seen & word::settled) != 0 || (seen & word::away_near) == 0;
+            if (!stale && (seen >> word::state_bits) >= bound) {
+                far_.push(ctx, mine.id);  // its word goes on saying that it stands there
+                return;
+            }
+            mine.active = !stale;
+            next = seen | word::away_far | (mine.active ? word::settled : Key{0});
+        } while (!ctx.compare_exchange(list_.words + mine.id, seen, next, order::relaxed, scope::device));
+        mine.key = seen >> word::state_bits;
+    }
+
+    const priority_worklist_ref<Key>& list_;
+    id_ring_ref near_;
+    id_ring_ref far_;
+    worklist_block& block_;
+    worklist_shared* shared_;
+};
+
+}  // namespace laneway
