@@ -1,8 +1,7 @@
 // What an arc does to a distance: the device part of shortest paths and breadth-first search.
 #pragma once
 
-#include "laneway/flow/balance.hpp"
-#include "laneway/flow/priority_worklist.hpp"
+#include "laneway/flow/priority_flow.hpp"
 
 namespace laneway::apps {
 
@@ -19,14 +18,12 @@ struct relax_arcs {
         return {begin, static_cast<std::uint32_t>(offsets[id + 1] - begin)};
     }
 
-    template <class Ctx, class Emit>
-    LANEWAY_FN void visit(Ctx& ctx, std::uint64_t arc, Key key, Emit&& emit) const {
+    template <class Ctx>
+    LANEWAY_FN proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const {
         const std::uint64_t distance = std::uint64_t{key} + (weights == nullptr ? 1 : weights[arc]);
-        if (distance >= worklist_word<Key>::unreached) {
-            ctx.store(overflowed, 1u, order::relaxed, scope::device);  // read by the host after the run
-            return;
-        }
-        emit(static_cast<std::uint64_t>(heads[arc]), static_cast<Key>(distance));
+        if (distance < worklist_word<Key>::unreached) return {heads[arc], static_cast<Key>(distance)};
+        ctx.store(overflowed, 1u, order::relaxed, scope::device);  // read by the host after the run
+        return {heads[arc], worklist_word<Key>::unreached};
     }
 };
 

@@ -93,11 +93,12 @@ private:
         }
     }
 
-    // Enough open work to keep the devices busy, so that the threshold rises before they run dry.
+    // About one open item for each working warp: the threshold rises before the devices run dry.
     std::uint64_t default_low_water() const {
         std::uint64_t items = 0;
         for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-            items += machine_.device(pe)->is_gpu() ? static_cast<std::uint64_t>(machine_.device(pe)->multiprocessors()) : 1;
+            const auto& d = *machine_.device(pe);
+            items += d.is_gpu() ? static_cast<std::uint64_t>(d.multiprocessors()) * 16 : 1;
         }
         return items;
     }

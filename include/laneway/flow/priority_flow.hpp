@@ -32,6 +32,14 @@ struct lower_key {
     }
 };
 
+/// What an arc proposes: that `head`, a vertex of the whole graph, can have `key`; worklist_word::unreached proposes
+/// nothing.
+template <class Key>
+struct proposal {
+    std::uint64_t head = 0;
+    Key key = worklist_word<Key>::unreached;
+};
+
 /// Who owns which vertices.
 struct vertex_ranges {
     const std::uint64_t* starts = nullptr;  ///< n_pes + 1; PE memory
@@ -96,8 +104,7 @@ struct flow_ledger {
 
 /// `Application`, trivially copyable, has
 ///   arc_range arcs(std::uint32_t id) const;                       of the own PE's vertex id
-///   template <class Ctx, class Emit> void visit(Ctx& ctx, std::uint64_t arc, Key key, Emit&& emit) const;
-/// where visit calls emit(head, new_key) with a vertex of the whole graph and a key below worklist_word::unreached.
+///   template <class Ctx> proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const;
 template <class Key, class Application>
 struct priority_flow {
     static constexpr int cuda_warps = 16;
@@ -172,16 +179,15 @@ private:
     LANEWAY_FN bool work(Ctx& ctx, Out& out, block_share<Key>& share, worklist_consumer<Key>& list,
                          std::uint64_t& items) const {
         const std::uint64_t bound = list.bound(ctx);
-        const auto visit = [&](std::uint64_t arc, Key key) {
-            application.visit(ctx, arc, key, [&](std::uint64_t head, Key lower) { emit(ctx, out, head, lower, bound); });
-        };
+        const auto visit = [&](const arc_batch& batch, Key key) { visit_batch(ctx, out, batch, key, bound); };
         const bool helped = share.help(ctx, visit, [&] { out.complete(ctx, 1); });
-        const auto taken = list.take(ctx, bound);
-        if (ctx.ballot(full_warp<Ctx>, taken.popped) == 0) return helped;
         arc_range arcs;
+        const auto taken = list.take(ctx, bound, [&](std::uint32_t id) { arcs = application.arcs(id); });
+        if (ctx.ballot(full_warp<Ctx>, taken.popped) == 0) return helped;
         if (taken.active) {
             ++items;
-            arcs = application.arcs(taken.id);
+        } else {
+            arcs.count = 0;
         }
         const bool offered = share.offer(ctx, arcs, taken.key);
         if (offered) arcs.count = 0;
@@ -192,19 +198,56 @@ private:
         return true;
     }
 
+    /// First all arcs are read, then what is known of their heads, and only then is anything waited for.
     template <class Ctx, class Out>
-    LANEWAY_FN void emit(Ctx& ctx, Out& out, std::uint64_t head, Key key, std::uint64_t bound) const {
+    LANEWAY_FN void visit_batch(Ctx& ctx, Out& out, const arc_batch& batch, Key key, std::uint64_t bound) const {
+        proposal<Key> proposals[arc_batch::most];
+        Key known[arc_batch::most];
+        for (int k = 0; k < arc_batch::most; ++k) {
+            if (k < batch.count) proposals[k] = application.visit(ctx, batch.first + std::uint64_t{batch.stride} * k, key);
+        }
+        for (int k = 0; k < arc_batch::most; ++k) {
+            if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);
+        }
+        unsigned better = 0;
+        for (int k = 0; k < arc_batch::most; ++k) {
+            if (k < batch.count && improves(proposals[k], known[k])) better |= 1u << k;
+        }
+        for (; better != 0; better &= better - 1) {
+            // Chosen by comparing, not by indexing: so the arrays above stay in registers.
+            proposal<Key> made;
+            Key seen = 0;
+            for (int k = 0; k < arc_batch::most; ++k) {
+                if ((better & (0u - better)) != 1u << k) continue;
+                made = proposals[k];
+                seen = known[k];
+            }
+            propose(ctx, out, made, seen, bound);
+        }
+    }
+
+    LANEWAY_FN bool improves(const proposal<Key>& made, Key known) const {
+        const bool own = made.head - first < count;
+        return made.key < (own ? static_cast<Key>(known >> worklist_word<Key>::state_bits) : known);
+    }
+
+    /// Where this PE keeps what it knows of a vertex: the word of its own ones, the least key sent to others.
+    LANEWAY_FN Key* known_key(std::uint64_t head) const {
         const std::uint64_t local = head - first;
+        return local < count ? serve.list.words + local : sent_keys + head;
+    }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN void propose(Ctx& ctx, Out& out, const proposal<Key>& made, Key seen, std::uint64_t bound) const {
+        const std::uint64_t local = made.head - first;
         if (local < count) {
-            serve.list.lower(ctx, static_cast<std::uint32_t>(local), key, bound);
+            serve.list.lower(ctx, static_cast<std::uint32_t>(local), made.key, bound, seen);
             return;
         }
-        // Sends a key only where it beats all that this PE has sent for the vertex before.
-        Key* sent = sent_keys + head;
-        if (ctx.load(sent, order::relaxed, scope::device) <= key) return;
-        if (ctx.fetch_min(sent, key, order::relaxed, scope::device) <= key) return;
-        const int owner = ranges.owner(ctx, head);
-        (void)out.post(ctx, owner, message{key, static_cast<std::uint32_t>(head - ranges.starts[owner])});
+        // Only where it beats all that this PE has sent for the vertex before.
+        if (ctx.fetch_min(sent_keys + made.head, made.key, order::relaxed, scope::device) <= made.key) return;
+        const int owner = ranges.owner(ctx, made.head);
+        (void)out.post(ctx, owner, message{made.key, static_cast<std::uint32_t>(made.head - ranges.starts[owner])});
     }
 };
 

@@ -65,8 +65,13 @@ struct priority_worklist_ref {
     /// in divergent code. `bound` may be an old threshold: it only decides how soon the id is worked on.
     template <class Ctx>
     LANEWAY_FN bool lower(Ctx& ctx, std::uint32_t id, Key key, std::uint64_t bound) const {
+        return lower(ctx, id, key, bound, ctx.load(words + id, order::relaxed, scope::device));
+    }
+
+    /// The same for a caller that has already looked at the id's word and saw `seen`.
+    template <class Ctx>
+    LANEWAY_FN bool lower(Ctx& ctx, std::uint32_t id, Key key, std::uint64_t bound, Key seen) const {
         // All relaxed: the word is its own data, and a place in a ring is published by the ring.
-        Key seen = ctx.load(words + id, order::relaxed, scope::device);
         const bool is_near = key < bound;
         Key gone;
         do {

@@ -50,29 +50,36 @@ public:
     }
 
     /// Takes work for the lanes of a warp, all together: near ids first, then far ids that are to be looked through.
-    template <class Ctx>
-    LANEWAY_FN taken take(Ctx& ctx, std::uint64_t bound) {
+    /// `prefetch(id)` runs before the id's word is asked for, so that both answers travel at the same time.
+    template <class Ctx, class Prefetch>
+    LANEWAY_FN taken take(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {
         taken mine;
         mine.popped = near_.pop(ctx, &shared_->near_head, mine.id);
         if (mine.popped) {
+            prefetch(mine.id);
             const Key old = ctx.fetch_or(list_.words + mine.id, word::away_near | word::settled, order::relaxed,
                                          scope::device);
             mine.active = (old & word::settled) == 0;
             mine.key = old >> word::state_bits;
         }
         if (ctx.ballot(full_warp<Ctx>, mine.popped) != 0) return mine;
-        return take_far(ctx, bound);
+        return take_far(ctx, bound, prefetch);
     }
 
 private:
-    template <class Ctx>
-    LANEWAY_FN taken take_far(Ctx& ctx, std::uint64_t bound) {
+    template <class Ctx, class Prefetch>
+    LANEWAY_FN taken take_far(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {
         taken mine;
-        const std::uint64_t limit = ctx.load(&shared_->far_limit, order::relaxed, scope::block);
+        const std::uint64_t limit = once(ctx, full_warp<Ctx>, [&] {
+            return ctx.load(&shared_->far_limit, order::relaxed, scope::block);
+        });
         mine.popped = far_.pop(ctx, &shared_->far_head, mine.id, limit);
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, mine.popped);
         if (popped == 0) return mine;
-        if (mine.popped) sort_far(ctx, mine, bound);
+        if (mine.popped) {
+            prefetch(mine.id);
+            sort_far(ctx, mine, bound);
+        }
         if (ctx.lane() == 0) {
             ctx.fetch_add(&block_.far_taken, static_cast<std::uint64_t>(Ctx::count_lanes(popped)), order::relaxed,
                           scope::device);

@@ -9,6 +9,9 @@
 #include "laneway/simt/group.hpp"
 #include "laneway/simt/wait.hpp"
 
+#ifndef LANEWAY_PUSH_ORDER
+#define LANEWAY_PUSH_ORDER order::release
+#endif
 namespace laneway {
 
 class id_ring_ref {
@@ -26,7 +29,7 @@ public:
         return wait_until(ctx, {operation::push_id, -1, position}, [&] {
             std::uint32_t empty = 0;
             // Partner: the acquire load in pop. What the producer knows of the id is visible to its consumer.
-            return ctx.compare_exchange(place, empty, id + 1, order::release, scope::device);
+            return ctx.compare_exchange(place, empty, id + 1, LANEWAY_PUSH_ORDER, scope::device);
         });
     }
 
@@ -40,8 +43,10 @@ public:
         std::uint64_t first = once(ctx, all, [&] { return ctx.load(head, order::relaxed, scope::block); });
         const std::uint64_t mine = first + static_cast<std::uint64_t>(ctx.lane());
         std::uint32_t* place = places_ + (mine & mask_);
-        const bool there = mine < limit && mine - first <= mask_ && ctx.load(place, order::relaxed, scope::device) != 0;
-        const lane_mask missing = ~ctx.ballot(all, there) & all;
+        // Partner: the release in push. What is read here stays as it is if the claim below succeeds.
+        const std::uint32_t seen =
+            mine < limit && mine - first <= mask_ ? ctx.load(place, order::acquire, scope::device) : 0;
+        const lane_mask missing = ~ctx.ballot(all, seen != 0) & all;
         const int written = missing == 0 ? Ctx::warp_lanes : Ctx::first_lane(missing);
         if (written == 0) return false;
         const int part = written == Ctx::warp_lanes ? written : (written + 3) / 4;
@@ -50,8 +55,7 @@ public:
                                         scope::block);
         }) != 0;
         if (!claimed || ctx.lane() >= part) return false;
-        // Partner: the release in push. The place is ours since the claim: it cannot have been emptied or refilled.
-        id = ctx.load(place, order::acquire, scope::device) - 1;
+        id = seen - 1;
         // Partner: the compare_exchange in push; coherence of the one word orders it after the load above.
         ctx.store(place, 0, order::relaxed, scope::device);
         return true;
