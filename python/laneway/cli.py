@@ -167,10 +167,18 @@ def fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
+def interrupted() -> NoReturn:
+    """End the process now: a run in the background must not hold it until its deadline."""
+    print("laneway: interrupted", file=sys.stderr, flush=True)
+    os._exit(130)
+
+
 def main() -> None:
     """Entry point: exit code 0, 2 for wrong use or input, 1 for a failed run; never a traceback."""
     try:
         code = app(standalone_mode=False)
+        if code == 130:
+            interrupted()
         sys.exit(code if isinstance(code, int) else 0)
     except UsageError as error:
         fail(str(error), 2)
@@ -179,12 +187,19 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("laneway: interrupted", file=sys.stderr, flush=True)
-        os._exit(130)  # a run in the background must not hold the process until its deadline
     except Exception as error:
-        # The command-line parser's own errors: their class depends on the version of typer.
-        text = getattr(error, "format_message", None)
-        if text is None:
-            fail(f"internal error: {type(error).__name__}: {error}", 1)
-        fail(text() or "a command is missing; see laneway --help", getattr(error, "exit_code", 2))
+        fail_by_parser(error)
+
+
+def fail_by_parser(error: Exception) -> NoReturn:
+    """The command-line parser's own errors, whose classes depend on the version of typer."""
+    if type(error).__name__ == "Abort":
+        interrupted()
+    text = getattr(error, "format_message", None)
+    if text is None:
+        fail(f"internal error: {type(error).__name__}: {error}", 1)
+    fail(text() or "a command is missing; see laneway --help", getattr(error, "exit_code", 2))
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 
 NB_MODULE(_core, module) {
     using namespace laneway::python;
+    nanobind::set_leak_warnings(false);  // a run that Ctrl-C left behind still holds its graph when Python ends
     module.attr("version") = LANEWAY_VERSION;
     register_errors();
     register_graph(module);
