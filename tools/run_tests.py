@@ -95,8 +95,10 @@ def main() -> int:
     count = run_checks()
     ctest, pytest = TREE / "ctest.xml", TREE / "pytest.xml"
     jobs = str(os.cpu_count() or 2)
-    command = ["ctest", "--test-dir", str(TREE), "--output-on-failure", "--progress", "-j", jobs]
+    command = ["ctest", "--test-dir", str(TREE), "--output-on-failure", "-j", jobs]
     command += ["--output-junit", str(ctest)]
+    if sys.stdout.isatty():
+        command.append("--progress")
     if not gpu_visible():
         print("no GPU is visible: tests that need one are left out")
         command += ["-LE", "cuda"]
