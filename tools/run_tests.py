@@ -73,6 +73,14 @@ def gpu_visible() -> bool:
     return listing.returncode == 0 and "GPU 0" in listing.stdout
 
 
+def ctest_of(tree: Path) -> str:
+    """The ctest that came with the CMake that made the build tree."""
+    for line in (tree / "CMakeCache.txt").read_text().splitlines():
+        if line.startswith("CMAKE_CTEST_COMMAND:"):
+            return line.split("=", 1)[1]
+    return "ctest"
+
+
 def run_suite(name: str, command: list[str], report: Path) -> Count:
     """One test runner, counted from the JUnit file it writes; one that writes none has failed."""
     report.unlink(missing_ok=True)
@@ -95,15 +103,14 @@ def main() -> int:
     count = run_checks()
     ctest, pytest = TREE / "ctest.xml", TREE / "pytest.xml"
     jobs = str(os.cpu_count() or 2)
-    command = ["ctest", "--test-dir", str(TREE), "--output-on-failure", "-j", jobs]
+    command = [ctest_of(TREE), "--test-dir", str(TREE), "--output-on-failure", "-j", jobs]
     command += ["--output-junit", str(ctest)]
     if sys.stdout.isatty():
         command.append("--progress")
     if not gpu_visible():
         print("no GPU is visible: tests that need one are left out")
         command += ["-LE", "cuda"]
-    tool = shutil.which("ctest", path=f"{BIN}:{os.environ['PATH']}") or "ctest"
-    count += run_suite("C++ tests", [tool, *command[1:]], ctest)
+    count += run_suite("C++ tests", command, ctest)
     count += run_suite("Python tests", [sys.executable, "-m", "pytest", f"--junitxml={pytest}"], pytest)
     print(f"{count} in {time.monotonic() - start:.0f} s")
     return 1 if count.failed else 0

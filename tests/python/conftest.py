@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import os
 import subprocess
 import sys
@@ -29,6 +30,12 @@ a 1 4 100
 """
 SMALL_DISTANCES = [0, 4, 4, 14, -1, -1]
 SMALL_LEVELS = [0, 1, 2, 1, -1, -1]
+
+
+def metis() -> object:
+    """The parameter "metis", left out where pymetis is not installed."""
+    missing = importlib.util.find_spec("pymetis") is None
+    return pytest.param("metis", marks=pytest.mark.skipif(missing, reason="pymetis is not installed"))
 
 
 @pytest.fixture
