@@ -4,7 +4,7 @@ PYTHON ?= python3
 OFFLINE ?=
 offline := $(if $(OFFLINE),--offline)
 
-.PHONY: demo test format clean
+.PHONY: demo test deps format clean
 
 demo:  ## the main job on the New York road network
 	@$(PYTHON) tools/bootstrap.py $(offline)
@@ -13,6 +13,9 @@ demo:  ## the main job on the New York road network
 test:  ## build and run all checks and tests
 	@$(PYTHON) tools/bootstrap.py --tests $(offline)
 	@.venv/bin/python tools/run_tests.py
+
+deps:  ## libraries for a machine without network into build/deps, to be taken there with the sources
+	@$(PYTHON) tools/bootstrap.py --deps
 
 format:  ## lay out all sources as the checks want them
 	@$(PYTHON) tools/bootstrap.py --tests $(offline)

@@ -110,11 +110,14 @@ def finds(package: str) -> bool:
     return subprocess.run(command, input=probe, text=True, stderr=subprocess.DEVNULL).returncode == 0
 
 
+DEBIAN_LIBRARIES = ("zlib1g-dev", "liblzma-dev", "libgtest-dev")
+
+
 def system_libraries(offline: bool) -> None:
     """What the build needs besides Python packages: compression libraries, GoogleTest, Python's own headers."""
     if not shutil.which("g++"):
         raise SetupError("g++ was not found; install it (Debian: apt-get install g++)")
-    wanted = [name for name in ("zlib1g-dev", "liblzma-dev", "libgtest-dev") if not finds(name)]
+    wanted = [name for name in DEBIAN_LIBRARIES if not finds(name)]
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists() and not own_python_headers().exists():
         wanted.append(f"libpython{sys.version_info.major}.{sys.version_info.minor}-dev")
     if wanted and offline:
@@ -181,8 +184,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", action="store_true", help="also build the tests and install what they use")
     parser.add_argument("--offline", action="store_true", help="download nothing; use this Python's packages")
+    parser.add_argument("--deps", action="store_true", help="only fetch the libraries that another machine may lack")
     arguments = parser.parse_args()
     try:
+        if arguments.deps:
+            fetch_debian(list(DEBIAN_LIBRARIES))
+            return
         make_venv(arguments.offline)
         system_libraries(arguments.offline)
         if not arguments.offline:
