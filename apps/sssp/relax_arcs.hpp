@@ -15,7 +15,8 @@ struct relax_arcs {
 
     LANEWAY_FN arc_range arcs(std::uint32_t id) const {
         const std::uint64_t begin = offsets[id];
-        return {begin, static_cast<std::uint32_t>(offsets[id + 1] - begin)};
+        const std::uint64_t count = offsets[id + 1] - begin;
+        return {begin, count < 0xffffffff ? static_cast<std::uint32_t>(count) : 0xffffffff};  // a hub, see hub_shards
     }
 
     template <class Ctx>

@@ -6,6 +6,7 @@
 
 #include "laneway/comm/grid.hpp"
 #include "laneway/comm/post_office.hpp"
+#include "laneway/flow/hub_shards_memory.hpp"
 #include "laneway/flow/priority_flow.hpp"
 #include "laneway/flow/priority_worklist_memory.hpp"
 #include "laneway/graph/split.hpp"
@@ -20,7 +21,7 @@ struct graph_part {
     graph_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& rows,
                const std::vector<std::uint64_t>& range_starts, bool weighted)
         : first(rows.first), count(rows.vertices()), offsets(owner, rows.offsets.size()), heads(owner, rows.arcs()),
-          weights(owner, weighted ? rows.arcs() : 0), starts(owner, range_starts.size()), overflowed(owner, 1) {
+          weights(owner, weighted ? rows.arcs() : 0), starts(owner, range_starts.size()), overflowed(owner, 1), hubs(owner, rows.offsets) {
         offsets.copy_in(rows.offsets);
         heads.copy_in(rows.heads.data(), rows.heads.size());
         if (weighted) weights.copy_in(rows.weights.data(), rows.weights.size());
@@ -34,6 +35,7 @@ struct graph_part {
     buffer<std::uint32_t> weights;
     buffer<std::uint64_t> starts;
     buffer<std::uint32_t> overflowed;
+    hub_shards hubs;
 };
 
 template <class Vertex, class Key>
@@ -49,7 +51,7 @@ public:
           office_(machine, job, shape_.bytes(), grids_) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             const auto p = static_cast<std::size_t>(pe);
-            lists_.emplace_back(machine.device(pe), parts[p].count, grids_[p].worker_blocks());
+            lists_.emplace_back(machine.device(pe), parts[p].count + parts[p].hubs.shards(), grids_[p].worker_blocks());
             sent_keys_.emplace_back(machine.device(pe), machine.n_pes() > 1 ? vertices : 0);
         }
     }
@@ -99,6 +101,7 @@ private:
         made.serve.list = lists_[p].ref();
         made.application = {part.offsets.data(), part.heads.data(),
                             part.weights.size() > 0 ? part.weights.data() : nullptr, part.overflowed.data()};
+        made.hubs = part.hubs.ref();
         made.ranges = {part.starts.data()};
         made.first = part.first;
         made.count = part.count;
@@ -111,7 +114,7 @@ private:
         result.least_items = 0;
         for (std::size_t p = 0; p < parts_.size(); ++p) {
             const std::vector<Key> keys = lists_[p].keys();
-            for (std::size_t i = 0; i < keys.size(); ++i) {
+            for (std::size_t i = 0; i < parts_[p].count; ++i) {  // shards come after
                 const bool reached = keys[i] != worklist_word<Key>::unreached;
                 result.distance[parts_[p].first + i] = reached ? static_cast<std::int64_t>(keys[i]) : -1;
                 result.least_items += reached ? 1 : 0;

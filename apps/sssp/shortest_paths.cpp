@@ -85,7 +85,7 @@ private:
         for (int pe = 0; pe < machine_.n_pes(); ++pe) {
             const auto p = static_cast<std::size_t>(pe);
             const auto rows = graph::slice(g, starts[p], starts[p + 1]);
-            if (rows.vertices() > 0xfffffffe) {
+            if (rows.vertices() + rows.arcs() / shard_arcs > 0xfffffffe) {
                 throw usage_error("PE " + std::to_string(pe) + " would own " + std::to_string(rows.vertices()) +
                                   " vertices, more than 4294967294: use more devices");
             }

@@ -9,7 +9,7 @@
 #include "laneway/comm/roles.hpp"
 #include "laneway/comm/server.hpp"
 #include "laneway/comm/waves.hpp"
-#include "laneway/flow/balance.hpp"
+#include "laneway/flow/hub_shards.hpp"
 #include "laneway/flow/worklist_consumer.hpp"
 
 namespace laneway {
@@ -116,6 +116,7 @@ struct priority_flow {
     waves_ref waves;
     handler serve;
     Application application;
+    hub_shards_ref hubs;
     vertex_ranges ranges;
     std::uint64_t first = 0;       ///< vertices of this PE: [first, first + count)
     std::uint64_t count = 0;
@@ -124,7 +125,7 @@ struct priority_flow {
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(const chunk_shape<message>& shape, int n_pes) {
-        return sizeof(shared_words) + block_share<Key>::shared_bytes() + shape.shared_bytes(n_pes);
+        return sizeof(shared_words) + shape.shared_bytes(n_pes);
     }
 
     template <class Ctx>
@@ -139,14 +140,12 @@ struct priority_flow {
             }
         };
         auto* words = reinterpret_cast<shared_words*>(ctx.shared());
-        block_share<Key> share(ctx.shared() + sizeof(shared_words));
         const auto ring = static_cast<std::uint32_t>(mine.works ? ctx.block() - server_blocks : 0);
         worklist_consumer<Key> list(serve.list, ring, &words->list);
-        outbox<Ctx, message, handler, decltype(idle)> out(
-            ctx, links, shape, serve, idle, ctx.shared() + sizeof(shared_words) + block_share<Key>::shared_bytes(),
-            &serve.list.blocks[ring].completed);
+        outbox<Ctx, message, handler, decltype(idle)> out(ctx, links, shape, serve, idle,
+                                                          ctx.shared() + sizeof(shared_words),
+                                                          &serve.list.blocks[ring].completed);
         out.open(ctx);
-        share.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) {
             words->board.open();
             list.open();
@@ -157,7 +156,7 @@ struct priority_flow {
         run_turns(
             ctx, mine, &words->board, waves.finished, [&] { control.turn(ctx); }, [&] { return in.turn(ctx); },
             [&] {
-                const bool worked = work(ctx, out, share, list, items);
+                const bool worked = work(ctx, out, list, items);
                 if (!worked) (void)out.run_dry(ctx);
                 if (worked && ++turns % 16 == 0) (void)out.flush_old(ctx);
                 return worked;
@@ -176,26 +175,36 @@ private:
     };
 
     template <class Ctx, class Out>
-    LANEWAY_FN bool work(Ctx& ctx, Out& out, block_share<Key>& share, worklist_consumer<Key>& list,
-                         std::uint64_t& items) const {
+    LANEWAY_FN bool work(Ctx& ctx, Out& out, worklist_consumer<Key>& list, std::uint64_t& items) const {
         const std::uint64_t bound = list.bound(ctx);
-        const auto visit = [&](const arc_batch& batch, Key key) { visit_batch(ctx, out, batch, key, bound); };
-        const bool helped = share.help(ctx, visit, [&] { out.complete(ctx, 1); });
         arc_range arcs;
-        const auto taken = list.take(ctx, bound, [&](std::uint32_t id) { arcs = application.arcs(id); });
-        if (ctx.ballot(full_warp<Ctx>, taken.popped) == 0) return helped;
-        if (taken.active) {
-            ++items;
-        } else {
-            arcs.count = 0;
+        const auto taken = list.take(ctx, bound, [&](std::uint32_t id) {
+            arcs = id < count ? application.arcs(id) : hubs.arcs(id - static_cast<std::uint32_t>(count));
+        });
+        const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
+        if (popped == 0) return false;
+        if (!taken.active) arcs.count = 0;
+        if (taken.active && taken.id < count) ++items;
+        const bool is_hub = arcs.count > shard_arcs;
+        if (ctx.ballot(full_warp<Ctx>, is_hub) != 0) {
+            const arc_range shards = is_hub ? hubs.of(taken.id) : arc_range{};
+            for_each_arc(ctx, shards, taken.key, [&](const arc_batch& batch, Key key) { spread(ctx, batch, key, bound); });
+            if (is_hub) arcs.count = 0;
         }
-        const bool offered = share.offer(ctx, arcs, taken.key);
-        if (offered) arcs.count = 0;
-        for_each_arc(ctx, arcs, taken.key, visit);
+        for_each_arc(ctx, arcs, taken.key,
+                     [&](const arc_batch& batch, Key key) { visit_batch(ctx, out, batch, key, bound); });
         ctx.sync(full_warp<Ctx>);
-        const lane_mask done = ctx.ballot(full_warp<Ctx>, taken.popped && !offered);
-        if (ctx.lane() == 0 && done != 0) out.complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(done)));
+        if (ctx.lane() == 0) out.complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(popped)));
         return true;
+    }
+
+    /// Hands a hub's key to its shards, numbered by the batch.
+    template <class Ctx>
+    LANEWAY_FN void spread(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) const {
+        for (int k = 0; k < batch.count; ++k) {
+            const std::uint64_t shard = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
+            serve.list.lower(ctx, static_cast<std::uint32_t>(count + shard), key, bound);
+        }
     }
 
     /// First all arcs are read, then what is known of their heads, and only then is anything waited for.
@@ -204,7 +213,7 @@ private:
         proposal<Key> proposals[arc_batch::most];
         Key known[arc_batch::most];
         for (int k = 0; k < arc_batch::most; ++k) {
-            if (k < batch.count) proposals[k] = application.visit(ctx, batch.first + std::uint64_t{batch.stride} * k, key);
+            if (k < batch.count) proposals[k] = application.visit(ctx, batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
         }
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);

@@ -9,9 +9,6 @@
 #include "laneway/simt/group.hpp"
 #include "laneway/simt/wait.hpp"
 
-#ifndef LANEWAY_PUSH_ORDER
-#define LANEWAY_PUSH_ORDER order::release
-#endif
 namespace laneway {
 
 class id_ring_ref {
@@ -29,7 +26,7 @@ public:
         return wait_until(ctx, {operation::push_id, -1, position}, [&] {
             std::uint32_t empty = 0;
             // Partner: the acquire load in pop. What the producer knows of the id is visible to its consumer.
-            return ctx.compare_exchange(place, empty, id + 1, LANEWAY_PUSH_ORDER, scope::device);
+            return ctx.compare_exchange(place, empty, id + 1, order::release, scope::device);
         });
     }
 
