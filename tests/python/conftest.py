@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Callable
 
+import laneway as lw
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +31,15 @@ a 1 4 100
 """
 SMALL_DISTANCES = [0, 4, 4, 14, -1, -1]
 SMALL_LEVELS = [0, 1, 2, 1, -1, -1]
+
+
+def device_lists() -> list[str]:
+    """Device lists that must all give the same answer: CPU devices, and the GPUs of this machine."""
+    gpus = sum(device.usable and device.name.startswith("cuda:") for device in lw.devices())
+    lists = ["cpu:1", "cpu:2", "cpu:7"]
+    if gpus:
+        lists += [f"cuda:0-{last}" for last in range(gpus)] + ["cuda:0,cpu:2"]
+    return lists
 
 
 def metis() -> object:

@@ -11,7 +11,7 @@ from pathlib import Path
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import COMMAND, SMALL_DISTANCES, SMALL_LEVELS, Run, compressed, metis, names
+from conftest import COMMAND, SMALL_DISTANCES, SMALL_LEVELS, Run, compressed, device_lists, metis, names
 
 PNG = b"\x89PNG"
 
@@ -49,11 +49,11 @@ def test_new_york(laneway: Run, new_york: Path, tmp_path: Path) -> None:
     assert (tmp_path / "work" / "r.png").read_bytes().startswith(PNG)
 
 
-@pytest.mark.parametrize("cpus", [1, 2, 7])
+@pytest.mark.parametrize("devices", device_lists())
 @pytest.mark.parametrize("partition", ["ranges", metis()])
-def test_new_york_on_any_number_of_devices(laneway: Run, new_york: Path, cpus: int, partition: str) -> None:
+def test_new_york_on_any_devices(laneway: Run, new_york: Path, devices: str, partition: str) -> None:
     options = [] if partition == "ranges" else ["--partition", partition]
-    done = laneway("sssp", new_york, "--source", 100000, "--devices", f"cpu:{cpus}", *options)
+    done = laneway("sssp", new_york, "--source", 100000, "--devices", devices, *options)
     assert done.returncode == 0, done.stderr
     assert "19241141234772346" in done.stdout
 
