@@ -20,8 +20,8 @@ deps:  ## libraries for a machine without network into build/deps, to be taken t
 format:  ## lay out all sources as the checks want them
 	@$(PYTHON) tools/bootstrap.py --tests $(offline)
 	.venv/bin/clang-format -i $$(git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp' '*.cu' '*.cuh')
-	.venv/bin/ruff format python tests tools
-	.venv/bin/ruff check --fix python tests tools
+	.venv/bin/ruff format python examples tests tools
+	.venv/bin/ruff check --fix python examples tests tools
 
 clean:  ## forget the build and the virtual environment
 	rm -rf build .venv .mypy_cache .ruff_cache .pytest_cache

@@ -35,7 +35,7 @@ class Count:
 
 
 def sources(*endings: str) -> list[str]:
-    folders = ("include", "src", "apps", "tests", "bench", "python/src")
+    folders = ("include", "src", "apps", "examples", "tests", "bench", "python/src")
     return sorted(str(file) for folder in folders for end in endings for file in (ROOT / folder).rglob(f"*{end}"))
 
 
@@ -43,8 +43,8 @@ def checks() -> dict[str, list[str]]:
     """Name and command of each check of the sources."""
     return {
         "layers": [sys.executable, "tools/check_layers.py"],
-        "ruff": ["ruff", "check", "python", "tests", "tools"],
-        "ruff format": ["ruff", "format", "--check", "python", "tests", "tools"],
+        "ruff": ["ruff", "check", "python", "examples", "tests", "tools"],
+        "ruff format": ["ruff", "format", "--check", "python", "examples", "tests", "tools"],
         "mypy": ["mypy", "--no-error-summary"],
         "codespell": ["codespell"],
         "clang-format": ["clang-format", "--dry-run", "-Werror", *sources(".hpp", ".cpp", ".cuh", ".cu")],
