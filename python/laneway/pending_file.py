@@ -21,14 +21,17 @@ class PendingFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.temporary = path
+        self._target = path.resolve()  # a link stays a link; what it points to is written
 
     def __enter__(self) -> PendingFile:
         if self.path.is_dir():
             raise UsageError(f"{self.path}: cannot be written: it is a directory")
+        if self.path.exists() and not self.path.is_file():
+            raise UsageError(f"{self.path}: cannot be written: it is no regular file")
         if self.path.exists() and not os.access(self.path, os.W_OK):
             raise UsageError(f"{self.path}: cannot be written: permission denied")
         try:
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+            handle, name = tempfile.mkstemp(dir=self._target.parent, prefix=f".{self._target.name}.")
         except OSError as error:
             raise UsageError(f"{self.path}: cannot be written: {_reason(error)}") from None
         os.close(handle)
@@ -41,7 +44,7 @@ class PendingFile:
         os.umask(mask)
         try:
             self.temporary.chmod(0o666 & ~mask)
-            self.temporary.replace(self.path)
+            self.temporary.replace(self._target)
         except OSError as error:
             raise UsageError(f"{self.path}: cannot be written: {_reason(error)}") from None
 

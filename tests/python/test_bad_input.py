@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 import random
 import shutil
 from pathlib import Path
@@ -87,6 +88,13 @@ def test_unwritable_output_is_found_before_the_run(
     done = laneway("sssp", small, "--source", 1, "--devices", "cpu:1", "--timeout", 1e-9, option, place)
     assert_refused(done, place)
     assert names(work) == ["folder.png"]
+
+
+def test_a_pipe_is_not_replaced_by_a_file(laneway: Run, small: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "work" / "pipe.json"
+    os.mkfifo(pipe)
+    assert_refused(laneway("sssp", small, "--source", 1, "--devices", "cpu:1", "--json", pipe), "pipe.json")
+    assert pipe.is_fifo()
 
 
 def test_an_existing_output_survives_an_error(laneway: Run, tmp_path: Path) -> None:

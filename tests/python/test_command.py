@@ -87,6 +87,15 @@ def test_generate(laneway: Run, tmp_path: Path, kind: str, name: str) -> None:
         assert np.array_equal(getattr(read, view), getattr(made, view))
 
 
+def test_output_through_a_link(laneway: Run, small: Path, tmp_path: Path) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "work" / "link.json"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert laneway("sssp", small, "--source", 1, "--devices", "cpu:1", "--json", link).returncode == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["program"] == "sssp"
+
+
 def test_version_help_devices(laneway: Run) -> None:
     assert laneway("--version").stdout == f"laneway {lw.__version__}\n"
     for words in (["--help"], ["sssp", "--help"], ["generate", "grid", "--help"]):
