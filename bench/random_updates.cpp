@@ -53,8 +53,7 @@ struct raw_updates {
         for (std::uint64_t i = ctx.rank(); i < updates; i += ctx.size()) {
             const std::uint64_t z = scramble(seed + i);
             const auto pe = static_cast<int>((z >> 32) * static_cast<std::uint64_t>(ctx.n_pes()) >> 32);
-            ctx.fetch_add(table.at(ctx, pe) + (static_cast<std::uint32_t>(z) & mask), 1, order::relaxed,
-                          scope::system);
+            ctx.fetch_add(table.at(ctx, pe) + (static_cast<std::uint32_t>(z) & mask), 1, order::relaxed, scope::system);
         }
     }
 };
@@ -123,9 +122,12 @@ private:
                     static_cast<double>(updates) / time.most / 1e9, static_cast<double>(updates) / time.least / 1e9);
         std::fflush(stdout);
         json.write({{"bench", "random updates"}, {"devices", devices_}, {"style", style}},
-                   {{"g_updates_per_s", rate}, {"updates", static_cast<double>(updates)},
-                    {"table_bytes_per_pe", static_cast<double>(table_.size() * 8)}, {"median_s", time.median},
-                    {"min_s", time.least}, {"max_s", time.most}});
+                   {{"g_updates_per_s", rate},
+                    {"updates", static_cast<double>(updates)},
+                    {"table_bytes_per_pe", static_cast<double>(table_.size() * 8)},
+                    {"median_s", time.median},
+                    {"min_s", time.least},
+                    {"max_s", time.most}});
     }
 
     const bench::arguments& args_;
@@ -140,9 +142,15 @@ private:
 
 int main(int argc, char** argv) {
     try {
-        const bench::arguments args(argc, argv, {{"devices", "cpu:2"}, {"table-log2", "20"}, {"updates-log2", "22"},
-                                                 {"runs", "5"}, {"timeout", "60"}, {"server-share", "0.36"},
-                                                 {"chunk-bytes", "4096"}, {"json", ""}});
+        const bench::arguments args(argc, argv,
+                                    {{"devices", "cpu:2"},
+                                     {"table-log2", "20"},
+                                     {"updates-log2", "22"},
+                                     {"runs", "5"},
+                                     {"timeout", "60"},
+                                     {"server-share", "0.36"},
+                                     {"chunk-bytes", "4096"},
+                                     {"json", ""}});
         bench::json_lines json(args.text("json"));
         for (const auto& devices : args.list("devices")) bench_run(args, devices).measure(json);
     } catch (const std::exception& failure) {

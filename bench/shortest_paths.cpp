@@ -81,8 +81,12 @@ void measure(const graph::graph& g, const bench::arguments& args, const bench_ca
                 static_cast<unsigned long long>(result.report.chunks()));
     std::fflush(stdout);
     json.write({{"graph", args.text("graph")}, {"kind", one.kind}, {"devices", one.devices}},
-               {{"median_s", time.median}, {"min_s", time.least}, {"max_s", time.most}, {"work", work},
-                {"delta", static_cast<double>(result.delta)}, {"runs", static_cast<double>(seconds.size())},
+               {{"median_s", time.median},
+                {"min_s", time.least},
+                {"max_s", time.most},
+                {"work", work},
+                {"delta", static_cast<double>(result.delta)},
+                {"runs", static_cast<double>(seconds.size())},
                 {"carried", static_cast<double>(result.report.carried)},
                 {"chunks", static_cast<double>(result.report.chunks())}});
 }
@@ -115,10 +119,18 @@ void run(const bench::arguments& args) {
 
 int main(int argc, char** argv) {
     try {
-        run(bench::arguments(argc, argv, {{"graph", "data/USA-road-d.NY.gr.gz"}, {"devices", "cpu:2"},
-                                          {"kinds", "sssp;bfs"}, {"runs", "5"}, {"deltas", "0"}, {"low-waters", "-1"},
-                                          {"source", "0"}, {"timeout", "20"}, {"server-share", "0.36"},
-                                          {"gpu-blocks", "0"}, {"json", ""}}));
+        run(bench::arguments(argc, argv,
+                             {{"graph", "data/USA-road-d.NY.gr.gz"},
+                              {"devices", "cpu:2"},
+                              {"kinds", "sssp;bfs"},
+                              {"runs", "5"},
+                              {"deltas", "0"},
+                              {"low-waters", "-1"},
+                              {"source", "0"},
+                              {"timeout", "20"},
+                              {"server-share", "0.36"},
+                              {"gpu-blocks", "0"},
+                              {"json", ""}}));
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "bench_shortest_paths: %s\n", failure.what());
         return 1;

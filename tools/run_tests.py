@@ -35,7 +35,7 @@ class Count:
 
 
 def sources(*endings: str) -> list[str]:
-    folders = ("include", "src", "apps", "examples", "tests", "bench", "python/src")
+    folders = ("include", "src", "apps", "examples", "tests", "bench", "examples", "python/src")
     return sorted(str(file) for folder in folders for end in endings for file in (ROOT / folder).rglob(f"*{end}"))
 
 

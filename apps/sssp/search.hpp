@@ -21,7 +21,8 @@ struct graph_part {
     graph_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& rows,
                const std::vector<std::uint64_t>& range_starts, bool weighted)
         : first(rows.first), count(rows.vertices()), offsets(owner, rows.offsets.size()), heads(owner, rows.arcs()),
-          weights(owner, weighted ? rows.arcs() : 0), starts(owner, range_starts.size()), overflowed(owner, 1), hubs(owner, rows.offsets) {
+          weights(owner, weighted ? rows.arcs() : 0), starts(owner, range_starts.size()), overflowed(owner, 1),
+          hubs(owner, rows.offsets) {
         offsets.copy_in(rows.offsets);
         heads.copy_in(rows.heads.data(), rows.heads.size());
         if (weighted) weights.copy_in(rows.weights.data(), rows.weights.size());

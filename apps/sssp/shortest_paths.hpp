@@ -14,11 +14,11 @@
 namespace laneway::apps {
 
 struct shortest_paths_options {
-    options job;                     ///< devices, deadline, seed, and the library's other knobs
-    bool unit_weights = false;       ///< true: breadth-first search, distances are levels
+    options job;                             ///< devices, deadline, seed, and the library's other knobs
+    bool unit_weights = false;               ///< true: breadth-first search, distances are levels
     std::optional<std::uint64_t> delta;      ///< width of a priority step; default chosen from the graph
     std::optional<std::uint64_t> low_water;  ///< the threshold rises when no more items than this are open below it
-    std::vector<std::uint32_t> parts;        ///< PE of each vertex (METIS, say); empty: contiguous ranges with equal arcs
+    std::vector<std::uint32_t> parts;  ///< PE of each vertex (METIS, say); empty: contiguous ranges with equal arcs
 };
 
 struct shortest_paths_result {

@@ -52,8 +52,13 @@ public:
         std::uint64_t ranks = 0;
         for (int pe = 0; pe < n_pes(); ++pe) {
             const pe_grid& grid = grids[static_cast<std::size_t>(pe)];
-            programs.push_back({{office.links(pe), shape, mailbox.handler}, office.waves(pe, {}), functor, ranks, 0,
-                                static_cast<std::uint64_t>(grid.worker_warps()), grid.server_blocks});
+            programs.push_back({{office.links(pe), shape, mailbox.handler},
+                                office.waves(pe, {}),
+                                functor,
+                                ranks,
+                                0,
+                                static_cast<std::uint64_t>(grid.worker_warps()),
+                                grid.server_blocks});
             shapes.push_back(grid.shape);
             ranks += grid.worker_lanes(*machine_.device(pe));
         }

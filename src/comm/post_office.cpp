@@ -61,8 +61,8 @@ void post_office::make_rings(std::uint32_t slot_bytes) {
             const std::size_t payload = static_cast<std::size_t>(slots) * slot_bytes;
             ring.slots_and_flags = find_transport(*source, *destination)
                                        .place(source, destination, payload + slots * sizeof(std::uint64_t));
-            ring.credits = find_transport(*destination, *source)
-                               .place(destination, source, slots * sizeof(std::uint64_t));
+            ring.credits =
+                find_transport(*destination, *source).place(destination, source, slots * sizeof(std::uint64_t));
             ring.layout.slots = ring.slots_and_flags.get();
             ring.layout.flags = reinterpret_cast<std::uint64_t*>(ring.slots_and_flags.get() + payload);
             ring.layout.credits = reinterpret_cast<std::uint64_t*>(ring.credits.get());

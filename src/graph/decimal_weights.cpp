@@ -14,9 +14,7 @@ constexpr auto powers_of_ten = [] {
     return powers;
 }();
 
-std::uint64_t power_of_ten(int exponent) {
-    return powers_of_ten[static_cast<std::size_t>(exponent)];
-}
+std::uint64_t power_of_ten(int exponent) { return powers_of_ten[static_cast<std::size_t>(exponent)]; }
 
 std::uint64_t divide_rounding(std::uint64_t value, int places) {
     if (places > 19) return 0;
@@ -38,9 +36,7 @@ std::optional<std::uint32_t> at_power(const decimal& value, int power) {
     return static_cast<std::uint32_t>(result);
 }
 
-bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Digits from `at` on go into `value`; those that no longer fit only move the exponent. Returns how many there were.
 std::size_t take_digits(std::string_view field, std::size_t& at, bool fraction, decimal& value) {
@@ -92,8 +88,6 @@ std::optional<std::uint32_t> decimal_weights::add(const decimal& value, arc_buff
     return at_power(value, power_);
 }
 
-std::uint64_t decimal_weights::scale() const {
-    return power_of_ten(power_);
-}
+std::uint64_t decimal_weights::scale() const { return power_of_ten(power_); }
 
 }  // namespace laneway::graph

@@ -109,8 +109,6 @@ private:
 
 }  // namespace
 
-graph read_dimacs(text_source& source, const read_options& options) {
-    return dimacs_reader(source, options).read();
-}
+graph read_dimacs(text_source& source, const read_options& options) { return dimacs_reader(source, options).read(); }
 
 }  // namespace laneway::graph

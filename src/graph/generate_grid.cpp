@@ -11,9 +11,7 @@ namespace {
 
 constexpr std::uint8_t right = 1, down = 2;
 
-std::uint64_t edge_count(const grid_options& o) {
-    return (o.width - 1) * o.height + o.width * (o.height - 1);
-}
+std::uint64_t edge_count(const grid_options& o) { return (o.width - 1) * o.height + o.width * (o.height - 1); }
 
 std::uint64_t kept_edges(const grid_options& o) {
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();

@@ -30,9 +30,7 @@ struct shape {
     bool hashes = false;  // there are # comments
 };
 
-bool blank(char c) {
-    return std::isspace(static_cast<unsigned char>(c)) != 0;
-}
+bool blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
 number_line look_at(std::string_view line) {
     number_line seen;

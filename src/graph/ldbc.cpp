@@ -12,9 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool compressed(const fs::path& path) {
-    return path.extension() == ".gz" || path.extension() == ".xz";
-}
+bool compressed(const fs::path& path) { return path.extension() == ".gz" || path.extension() == ".xz"; }
 
 fs::path existing(const fs::path& stem, const char* extension) {
     for (const char* packed : {"", ".gz", ".xz"}) {

@@ -12,9 +12,7 @@ namespace {
 constexpr std::size_t block_bytes = 256 * 1024;
 constexpr std::size_t line_limit_bytes = std::size_t{1} << 30;
 
-bool printable(char c) {
-    return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f;
-}
+bool printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f; }
 
 bool binary(char c) {
     const auto byte = static_cast<unsigned char>(c);

@@ -111,8 +111,8 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, double timeout_
         if (!stopping && any_fault()) {
             stopping = true;
             std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(1);
-            limit = clock::now() + std::chrono::duration_cast<clock::duration>(
-                                       std::chrono::duration<double>(grace_seconds));
+            limit = clock::now() +
+                    std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
         }
         if (clock::now() > limit) abandon(runs, "PE " + std::to_string(p) + " (" + devices_[p]->name() + ")");
     }

@@ -8,15 +8,15 @@ namespace laneway {
 
 /// What a lane was doing when it failed or ran out of time.
 enum class operation : std::uint32_t {
-    user_code,       ///< a functor or handler of the application
-    post,            ///< posting a message: checking its destination
-    gather,          ///< waiting for a gathering buffer to be shipped by another warp
-    reserve_slot,    ///< waiting for a free slot in the ring to another PE
-    flush,           ///< waiting for chunks of this block to leave
-    quiet,           ///< waiting for carried messages to be served
-    push_id,         ///< waiting for a worklist place to be read by a slow consumer
-    pop_id,          ///< waiting for a worklist place to be written by a slow producer
-    run_to_end,      ///< waiting for all work everywhere to be done
+    user_code,     ///< a functor or handler of the application
+    post,          ///< posting a message: checking its destination
+    gather,        ///< waiting for a gathering buffer to be shipped by another warp
+    reserve_slot,  ///< waiting for a free slot in the ring to another PE
+    flush,         ///< waiting for chunks of this block to leave
+    quiet,         ///< waiting for carried messages to be served
+    push_id,       ///< waiting for a worklist place to be read by a slow consumer
+    pop_id,        ///< waiting for a worklist place to be written by a slow producer
+    run_to_end,    ///< waiting for all work everywhere to be done
 };
 
 constexpr const char* to_string(operation op) {
@@ -44,8 +44,8 @@ struct fault_record {
     std::int32_t block = 0;
     std::int32_t warp = 0;
     std::int32_t lane = 0;
-    std::int32_t peer = -1;          ///< the other PE, where there is one
-    std::uint64_t waited_for = 0;    ///< operation's own number: a ticket, a count, a user code
+    std::int32_t peer = -1;        ///< the other PE, where there is one
+    std::uint64_t waited_for = 0;  ///< operation's own number: a ticket, a count, a user code
 };
 
 }  // namespace laneway

@@ -9,22 +9,22 @@ namespace laneway {
 /// Deliberate damage, for tests of the deadlines and the fault record.
 enum class injected_fault {
     none,
-    deaf_server,     ///< the PE serves nothing
-    stuck_credit,    ///< the PE serves but frees no ring slot
+    deaf_server,   ///< the PE serves nothing
+    stuck_credit,  ///< the PE serves but frees no ring slot
 };
 
 struct options {
-    std::string devices;             ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
-    double timeout_seconds = 60;     ///< deadline of each run
-    std::uint64_t seed = 1;          ///< of the checked mode's scheduler
-    std::size_t chunk_bytes = 4096;  ///< payload of a chunk, at most; sets the gathering buffers' size as well
-    std::uint32_t ring_slots = 0;    ///< chunks a ring holds; 0: 64 for CPU sources, two a service line for GPUs
-    std::uint64_t age_ns = 10'000;   ///< longest wait of a message in a gathering buffer
-    int cpu_threads = 1;             ///< blocks of a CPU device
-    int checked_blocks = 3;          ///< blocks of a checked device
-    int checked_warps = 2;           ///< warps of its blocks
-    int gpu_blocks = 0;              ///< 0: as many as are resident at once
-    double server_share = 0.36;      ///< of a GPU's blocks that serve, where there are several PEs
+    std::string devices;                 ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
+    double timeout_seconds = 60;         ///< deadline of each run
+    std::uint64_t seed = 1;              ///< of the checked mode's scheduler
+    std::size_t chunk_bytes = 4096;      ///< payload of a chunk, at most; sets the gathering buffers' size as well
+    std::uint32_t ring_slots = 0;        ///< chunks a ring holds; 0: 64 for CPU sources, two a service line for GPUs
+    std::uint64_t age_ns = 10'000;       ///< longest wait of a message in a gathering buffer
+    int cpu_threads = 1;                 ///< blocks of a CPU device
+    int checked_blocks = 3;              ///< blocks of a checked device
+    int checked_warps = 2;               ///< warps of its blocks
+    int gpu_blocks = 0;                  ///< 0: as many as are resident at once
+    double server_share = 0.36;          ///< of a GPU's blocks that serve, where there are several PEs
     std::uint32_t progress_samples = 0;  ///< most samples kept for the report; 0: none
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;

@@ -13,11 +13,11 @@ struct link_counters {
 
 /// Work of one PE that ended, and what its lanes posted. PE memory; adds only.
 struct work_counters {
-    alignas(destructive_bytes) std::uint64_t served = 0;  ///< carried messages whose handler has run
+    alignas(destructive_bytes) std::uint64_t served = 0;     ///< carried messages whose handler has run
     alignas(destructive_bytes) std::uint64_t completed = 0;  ///< work items done whose messages have all left
-    alignas(destructive_bytes) std::uint64_t posted = 0;  ///< by lanes, added when their blocks end
-    std::uint64_t direct = 0;                             ///< of these, served at once on the own PE
-    std::uint64_t items = 0;                              ///< application's work items, for its report
+    alignas(destructive_bytes) std::uint64_t posted = 0;     ///< by lanes, added when their blocks end
+    std::uint64_t direct = 0;                                ///< of these, served at once on the own PE
+    std::uint64_t items = 0;                                 ///< application's work items, for its report
 };
 
 /// Device view of all rings of one PE; every pointer is PE memory but for what the rings themselves name.
@@ -29,8 +29,8 @@ struct links_ref {
     std::uint64_t* line_next = nullptr;  ///< next ticket of each service line, see server.hpp
     int server_warps = 1;                ///< warps of this PE that serve
     std::uint64_t age_ns = 0;            ///< a message waits in its gathering buffer no longer than this
-    bool deaf = false;           ///< injected fault: servers look at nothing
-    bool keeps_credits = false;  ///< injected fault: servers free no slot
+    bool deaf = false;                   ///< injected fault: servers look at nothing
+    bool keeps_credits = false;          ///< injected fault: servers free no slot
 };
 
 }  // namespace laneway

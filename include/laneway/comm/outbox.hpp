@@ -29,8 +29,8 @@ public:
         const int lanes = ctx.n_warps() * Ctx::warp_lanes;
         for (int pe = ctx.warp() * Ctx::warp_lanes + ctx.lane(); pe < ctx.n_pes(); pe += lanes) {
             const std::uint32_t first = shape_.chunk_after(0, std::uint32_t{0} - 4);
-            bins_[pe] = bin{first << shape_.log2_messages, {0, 0}, {shape_.messages(), shape_.messages()},
-                            {first, first + 1}, 0};
+            bins_[pe] = bin{
+                first << shape_.log2_messages, {0, 0}, {shape_.messages(), shape_.messages()}, {first, first + 1}, 0};
         }
         if (ctx.warp() == 0 && ctx.lane() == 0) *done_ = 0;
     }
@@ -160,8 +160,8 @@ private:
         bounded_spin spin;
         for (;;) {
             // Partner: the release store of `ready` in ship. The last chunk of the buffer has been read out.
-            const bool ready = pending && ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire,
-                                                   scope::block) == mine.chunk;
+            const bool ready =
+                pending && ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire, scope::block) == mine.chunk;
             if (ctx.ballot(group, ready) != 0) {
                 if (ready) write();
                 const status shipped = commit(ctx, group, peers, ready, mine);
@@ -184,8 +184,9 @@ private:
         if (ready && elected(ctx, mates)) {
             const std::uint32_t positions = mine.positions * static_cast<std::uint32_t>(Ctx::count_lanes(mates));
             // Partner: itself, in other warps. Whoever completes the chunk sees what all have written.
-            complete = ctx.fetch_add(&bins_[mine.pe].written[mine.chunk % 2], positions, order::acq_rel,
-                                     scope::block) + positions == shape_.messages();
+            complete = ctx.fetch_add(&bins_[mine.pe].written[mine.chunk % 2], positions, order::acq_rel, scope::block) +
+                           positions ==
+                       shape_.messages();
         }
         for (lane_mask rest = ctx.ballot(group, complete); rest != 0; rest &= rest - 1) {
             const int from = Ctx::first_lane(rest);
@@ -262,8 +263,9 @@ private:
         position = ctx.load(&b.reserved, order::relaxed, scope::block);
         do {
             if ((position & (shape_.messages() - 1)) == 0 || !wanted(ctx, b)) return false;
-        } while (!ctx.compare_exchange(&b.reserved, position, ((position >> shape_.log2_messages) + 1)
-                                       << shape_.log2_messages, order::relaxed, scope::block));
+        } while (!ctx.compare_exchange(&b.reserved, position,
+                                       ((position >> shape_.log2_messages) + 1) << shape_.log2_messages, order::relaxed,
+                                       scope::block));
         return true;
     }
 
@@ -290,8 +292,9 @@ private:
         for (std::uint64_t t = begin + static_cast<std::uint64_t>(rank_in(ctx, group)); t < end; t += stride) {
             const std::uint64_t* credit = ring.credits + t % ring.n_slots;
             // Partner: chunk_receiver::give_back. The handlers' effects are visible to this lane afterwards.
-            const status served = wait_until(ctx, {operation::quiet, pe, t},
-                                             [&] { return ctx.load(credit, order::acquire, scope::system) > t; }, idle_);
+            const status served = wait_until(
+                ctx, {operation::quiet, pe, t}, [&] { return ctx.load(credit, order::acquire, scope::system) > t; },
+                idle_);
             if (served != status::ok) return served;
         }
         return status::ok;
@@ -302,7 +305,7 @@ private:
     const Handler& handler_;
     Idle idle_;
     bin* bins_;
-    std::uint32_t* done_;  ///< in shared memory: work of the block not yet made known
+    std::uint32_t* done_;       ///< in shared memory: work of the block not yet made known
     std::uint64_t* completed_;  ///< in PE memory: work made known, read by the ledger
     std::byte* buffers_;
     std::uint64_t posted_ = 0;

@@ -20,7 +20,9 @@ struct pe_grid {
 
     [[nodiscard]] int server_warps() const;
     [[nodiscard]] int worker_warps() const;
-    [[nodiscard]] std::uint32_t worker_blocks() const { return static_cast<std::uint32_t>(shape.blocks - server_blocks); }
+    [[nodiscard]] std::uint32_t worker_blocks() const {
+        return static_cast<std::uint32_t>(shape.blocks - server_blocks);
+    }
     [[nodiscard]] std::uint64_t worker_lanes(const device& device) const;
 };
 

@@ -13,8 +13,8 @@ struct roles {
     bool control = false;
     bool serves = false;
     bool works = false;
-    int server_index = 0;   ///< among the PE's server warps
-    int worker_index = 0;   ///< among the PE's working warps
+    int server_index = 0;  ///< among the PE's server warps
+    int worker_index = 0;  ///< among the PE's working warps
 
     template <class Ctx>
     LANEWAY_FN roles(const Ctx& ctx, int server_blocks) {
@@ -51,8 +51,8 @@ struct turn_board {
 };
 
 /// Runs a warp's roles in turns until the PE is told that all work everywhere is done, or the run is stopped. The whole
-/// warp, together. `control`, `serve` and `work` are collective; the latter two return whether there was anything to do.
-/// `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a block, as a
+/// warp, together. `control`, `serve` and `work` are collective; the latter two return whether there was anything to
+/// do. `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a block, as a
 /// thousand warps that read one word would slow all others.
 template <class Ctx, class Control, class Serve, class Work, class Refresh>
 LANEWAY_FN void run_turns(Ctx& ctx, const roles& mine, turn_board* board, const std::uint32_t* finished,
@@ -70,9 +70,8 @@ LANEWAY_FN void run_turns(Ctx& ctx, const roles& mine, turn_board* board, const 
             }
         }
         if (busy && turn % 64 != 0) continue;
-        const std::uint32_t ended = once(ctx, full_warp<Ctx>, [&] {
-            return ctx.load(&board->ended, order::relaxed, scope::block);
-        });
+        const std::uint32_t ended =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&board->ended, order::relaxed, scope::block); });
         if (ended != 0) return;
         if (!busy && (!mine.control || Ctx::warp_lanes == 1)) ctx.pause();
     }

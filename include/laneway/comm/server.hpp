@@ -16,8 +16,7 @@ struct service_lines {
     int residues = 0;
 
     LANEWAY_FN service_lines(int n_pes, int server_warps)
-        : sources(n_pes - 1),
-          residues(sources == 0 ? 0 : (server_warps < sources ? 1 : server_warps / sources)) {}
+        : sources(n_pes - 1), residues(sources == 0 ? 0 : (server_warps < sources ? 1 : server_warps / sources)) {}
 
     [[nodiscard]] LANEWAY_FN int count() const { return sources * residues; }
     [[nodiscard]] LANEWAY_FN int source(int line, int me) const {

@@ -44,14 +44,14 @@ struct threshold_policy {
 
 /// Device view of one PE's part; pointers are valid on that PE.
 struct waves_ref {
-    wave_command* const* commands = nullptr;  ///< coordinator only: n_pes
+    wave_command* const* commands = nullptr;     ///< coordinator only: n_pes
     const wave_reply* const* replies = nullptr;  ///< coordinator only: n_pes
-    const wave_command* command = nullptr;    ///< written by the coordinator
-    wave_reply* reply = nullptr;              ///< read by the coordinator
-    std::uint32_t* finished = nullptr;        ///< PE memory, polled by all warps of the PE
-    wave_sample* samples = nullptr;           ///< coordinator only
-    std::uint64_t* n_samples = nullptr;       ///< coordinator only
-    std::uint32_t max_samples = 0;            ///< even; 0 records none
+    const wave_command* command = nullptr;       ///< written by the coordinator
+    wave_reply* reply = nullptr;                 ///< read by the coordinator
+    std::uint32_t* finished = nullptr;           ///< PE memory, polled by all warps of the PE
+    wave_sample* samples = nullptr;              ///< coordinator only
+    std::uint64_t* n_samples = nullptr;          ///< coordinator only
+    std::uint32_t max_samples = 0;               ///< even; 0 records none
     threshold_policy policy;
 };
 

@@ -32,9 +32,9 @@ LANEWAY_FN void walk_range(Ctx& ctx, std::uint64_t begin, std::uint32_t from, st
     }
 }
 
-/// Calls `visit(batch, payload)` so that each arc of each lane's range is in one batch; `payload` is the range's lane's.
-/// The whole warp, together; visits run on any lane and may diverge. A range as long as the warp is walked by the warp;
-/// shorter ones are strung together, so that all lanes are busy whatever the degrees are.
+/// Calls `visit(batch, payload)` so that each arc of each lane's range is in one batch; `payload` is the range's
+/// lane's. The whole warp, together; visits run on any lane and may diverge. A range as long as the warp is walked by
+/// the warp; shorter ones are strung together, so that all lanes are busy whatever the degrees are.
 template <class Ctx, class Payload, class Visit>
 LANEWAY_FN void for_each_arc(Ctx& ctx, const arc_range& mine, Payload payload, Visit&& visit) {
     constexpr lane_mask all = full_warp<Ctx>;

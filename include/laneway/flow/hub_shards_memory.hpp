@@ -22,7 +22,8 @@ public:
             hubs.push_back(static_cast<std::uint32_t>(v));
             for (std::uint64_t arc = offsets[v]; arc < offsets[v + 1]; arc += shard_arcs) {
                 first_arc.push_back(arc);
-                arc_count.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(shard_arcs, offsets[v + 1] - arc)));
+                arc_count.push_back(
+                    static_cast<std::uint32_t>(std::min<std::uint64_t>(shard_arcs, offsets[v + 1] - arc)));
             }
             first_shard.push_back(static_cast<std::uint32_t>(first_arc.size()));
         }

@@ -118,9 +118,9 @@ struct priority_flow {
     Application application;
     hub_shards_ref hubs;
     vertex_ranges ranges;
-    std::uint64_t first = 0;       ///< vertices of this PE: [first, first + count)
+    std::uint64_t first = 0;  ///< vertices of this PE: [first, first + count)
     std::uint64_t count = 0;
-    Key* sent_keys = nullptr;      ///< one a vertex of the graph: least key this PE has sent; null on a lone PE
+    Key* sent_keys = nullptr;  ///< one a vertex of the graph: least key this PE has sent; null on a lone PE
     int server_blocks = 0;
 
     /// Shared memory of a block.
@@ -142,9 +142,8 @@ struct priority_flow {
         auto* words = reinterpret_cast<shared_words*>(ctx.shared());
         const auto ring = static_cast<std::uint32_t>(mine.works ? ctx.block() - server_blocks : 0);
         worklist_consumer<Key> list(serve.list, ring, &words->list);
-        outbox<Ctx, message, handler, decltype(idle)> out(ctx, links, shape, serve, idle,
-                                                          ctx.shared() + sizeof(shared_words),
-                                                          &serve.list.blocks[ring].completed);
+        outbox<Ctx, message, handler, decltype(idle)> out(
+            ctx, links, shape, serve, idle, ctx.shared() + sizeof(shared_words), &serve.list.blocks[ring].completed);
         out.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) {
             words->board.open();
@@ -188,7 +187,8 @@ private:
         const bool is_hub = arcs.count > shard_arcs;
         if (ctx.ballot(full_warp<Ctx>, is_hub) != 0) {
             const arc_range shards = is_hub ? hubs.of(taken.id) : arc_range{};
-            for_each_arc(ctx, shards, taken.key, [&](const arc_batch& batch, Key key) { spread(ctx, batch, key, bound); });
+            for_each_arc(ctx, shards, taken.key,
+                         [&](const arc_batch& batch, Key key) { spread(ctx, batch, key, bound); });
             if (is_hub) arcs.count = 0;
         }
         for_each_arc(ctx, arcs, taken.key,
@@ -213,7 +213,9 @@ private:
         proposal<Key> proposals[arc_batch::most];
         Key known[arc_batch::most];
         for (int k = 0; k < arc_batch::most; ++k) {
-            if (k < batch.count) proposals[k] = application.visit(ctx, batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
+            if (k < batch.count)
+                proposals[k] =
+                    application.visit(ctx, batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
         }
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);

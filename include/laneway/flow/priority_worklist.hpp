@@ -42,7 +42,7 @@ template <class Key>
 struct priority_worklist_ref {
     using word = worklist_word<Key>;
 
-    Key* words = nullptr;  ///< one an id; PE memory
+    Key* words = nullptr;                  ///< one an id; PE memory
     std::uint32_t* near_places = nullptr;  ///< rings × capacity
     std::uint32_t* far_places = nullptr;   ///< rings × capacity
     std::uint64_t capacity = 0;            ///< places of a ring

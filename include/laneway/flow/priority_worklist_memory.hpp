@@ -40,8 +40,8 @@ public:
     }
 
     [[nodiscard]] priority_worklist_ref<Key> ref() const {
-        return {words_.data(), near_places_.data(), far_places_.data(), capacity_, rings_, blocks_.data(),
-                threshold_.data()};
+        return {words_.data(), near_places_.data(), far_places_.data(), capacity_,
+                rings_,        blocks_.data(),      threshold_.data()};
     }
 
     /// Key of every id; worklist_word<Key>::unreached where it has none. Host, between runs.

@@ -57,8 +57,8 @@ public:
         mine.popped = near_.pop(ctx, &shared_->near_head, mine.id);
         if (mine.popped) {
             prefetch(mine.id);
-            const Key old = ctx.fetch_or(list_.words + mine.id, word::away_near | word::settled, order::relaxed,
-                                         scope::device);
+            const Key old =
+                ctx.fetch_or(list_.words + mine.id, word::away_near | word::settled, order::relaxed, scope::device);
             mine.active = (old & word::settled) == 0;
             mine.key = old >> word::state_bits;
         }
@@ -70,9 +70,8 @@ private:
     template <class Ctx, class Prefetch>
     LANEWAY_FN taken take_far(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {
         taken mine;
-        const std::uint64_t limit = once(ctx, full_warp<Ctx>, [&] {
-            return ctx.load(&shared_->far_limit, order::relaxed, scope::block);
-        });
+        const std::uint64_t limit =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_->far_limit, order::relaxed, scope::block); });
         mine.popped = far_.pop(ctx, &shared_->far_head, mine.id, limit);
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, mine.popped);
         if (popped == 0) return mine;

@@ -13,12 +13,12 @@ namespace laneway {
 
 /// Where the parts of one ring lie. Each pointer is valid on the side that the view belongs to.
 struct chunk_ring_layout {
-    std::byte* slots = nullptr;         ///< n_slots × slot_bytes, readable by the destination
-    std::uint64_t* flags = nullptr;     ///< n_slots; (ticket + 1) << 16 | messages, beside the slots
-    std::uint64_t* credits = nullptr;   ///< n_slots; ticket + 1 of the last chunk served there, readable by the source
-    std::uint64_t* tail = nullptr;      ///< next ticket; source memory
+    std::byte* slots = nullptr;        ///< n_slots × slot_bytes, readable by the destination
+    std::uint64_t* flags = nullptr;    ///< n_slots; (ticket + 1) << 16 | messages, beside the slots
+    std::uint64_t* credits = nullptr;  ///< n_slots; ticket + 1 of the last chunk served there, readable by the source
+    std::uint64_t* tail = nullptr;     ///< next ticket; source memory
     std::uint32_t n_slots = 0;
-    std::uint32_t slot_bytes = 0;       ///< multiple of 16
+    std::uint32_t slot_bytes = 0;  ///< multiple of 16
 };
 
 inline constexpr std::uint32_t max_chunk_messages = 0xffff;
@@ -34,9 +34,9 @@ public:
         const std::uint64_t free_at = ticket < n_slots ? 0 : ticket - n_slots + 1;
         const std::uint64_t* credit = credits + ticket % n_slots;
         // Partner: chunk_receiver::give_back. The payload of the last lap has been read before we overwrite it.
-        return wait_until(ctx, {operation::reserve_slot, peer, ticket},
-                          [&] { return ctx.load(credit, order::acquire, scope::system) == free_at; },
-                          static_cast<Idle&&>(idle));
+        return wait_until(
+            ctx, {operation::reserve_slot, peer, ticket},
+            [&] { return ctx.load(credit, order::acquire, scope::system) == free_at; }, static_cast<Idle&&>(idle));
     }
 
     [[nodiscard]] LANEWAY_FN std::byte* slot(std::uint64_t ticket) const {

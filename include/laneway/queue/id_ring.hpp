@@ -48,9 +48,9 @@ public:
         if (written == 0) return false;
         const int part = written == Ctx::warp_lanes ? written : (written + 3) / 4;
         const bool claimed = once(ctx, all, [&]() -> std::uint32_t {
-            return ctx.compare_exchange(head, first, first + static_cast<std::uint64_t>(part), order::relaxed,
-                                        scope::block);
-        }) != 0;
+                                 return ctx.compare_exchange(head, first, first + static_cast<std::uint64_t>(part),
+                                                             order::relaxed, scope::block);
+                             }) != 0;
         if (!claimed || ctx.lane() >= part) return false;
         id = seen - 1;
         // Partner: the compare_exchange in push; coherence of the one word orders it after the load above.

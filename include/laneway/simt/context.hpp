@@ -30,14 +30,14 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     { cctx.environment() } -> std::same_as<const pe_environment&>;
     // Groups.
     { ctx.converged() } -> std::same_as<lane_mask>;  // lanes that arrive here together: any non-empty subset
-    { ctx.sync(mask) };                              // barrier and memory order among the mask
-    { ctx.sync_block() };
+    {ctx.sync(mask)};                                // barrier and memory order among the mask
+    {ctx.sync_block()};
     { ctx.ballot(mask, true) } -> std::same_as<lane_mask>;
     { ctx.match(mask, value) } -> std::same_as<lane_mask>;  // lanes of the mask with the same key
     { ctx.shuffle(mask, value, 0) } -> std::same_as<std::uint64_t>;
     // Atomics.
     { ctx.load(word, order::acquire, scope::system) } -> std::same_as<std::uint64_t>;
-    { ctx.store(word, value, order::release, scope::system) };
+    {ctx.store(word, value, order::release, scope::system)};
     { ctx.fetch_add(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.fetch_min(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.fetch_or(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
@@ -46,7 +46,7 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     // Time and waiting.
     { ctx.now_ns() } -> std::same_as<std::uint64_t>;
     { cctx.deadline_ns() } -> std::same_as<std::uint64_t>;
-    { ctx.pause() };  // inside a wait: gives others a chance to run
+    {ctx.pause()};  // inside a wait: gives others a chance to run
 };
 
 /// All lanes of a warp.

@@ -59,8 +59,8 @@ class buffer {
 public:
     buffer() = default;
     buffer(std::shared_ptr<device> owner, std::size_t count)
-        : count_(count), memory_(static_cast<T*>(owner->allocate(count * sizeof(T))),
-                                 [owner](T* memory) { owner->release(memory); }),
+        : count_(count),
+          memory_(static_cast<T*>(owner->allocate(count * sizeof(T))), [owner](T* memory) { owner->release(memory); }),
           owner_(std::move(owner)) {}
 
     [[nodiscard]] T* data() const { return memory_.get(); }

@@ -25,7 +25,7 @@ struct device_finding {
     std::string name;         ///< "cuda:0", "cpu"
     std::string description;  ///< "NVIDIA H200, 132 multiprocessors, 139 GiB"
     bool usable = true;
-    std::string reason;       ///< why not, where it is not usable
+    std::string reason;  ///< why not, where it is not usable
 };
 
 /// Everything that was looked for on this host, found or not. Never throws for a missing driver or GPU.

@@ -15,11 +15,11 @@ struct pe_control {
 struct pe_environment {
     int pe = 0;
     int n_pes = 1;
-    std::uint64_t timeout_ns = 0;             ///< deadline of the run, from its start on this PE
-    pe_control* control = nullptr;            ///< PE memory
-    fault_record* fault = nullptr;            ///< host-visible
-    const std::uint32_t* host_stop = nullptr; ///< host-visible; the host sets it to end the run on all PEs
-    void* const* segments = nullptr;          ///< PE memory: base of symmetric segment s on PE p at [s * n_pes + p]
+    std::uint64_t timeout_ns = 0;              ///< deadline of the run, from its start on this PE
+    pe_control* control = nullptr;             ///< PE memory
+    fault_record* fault = nullptr;             ///< host-visible
+    const std::uint32_t* host_stop = nullptr;  ///< host-visible; the host sets it to end the run on all PEs
+    void* const* segments = nullptr;           ///< PE memory: base of symmetric segment s on PE p at [s * n_pes + p]
 };
 
 /// Grid of one launch.

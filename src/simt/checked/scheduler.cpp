@@ -38,7 +38,8 @@ thread_local scheduler* active = nullptr;
 // AddressSanitizer must be told of every change of stack.
 struct sanitized_switch {
     void* fake_stack = nullptr;
-    void leave([[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] bool for_good) {
+    void leave([[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t bytes,
+               [[maybe_unused]] bool for_good) {
 #if defined(__SANITIZE_ADDRESS__)
         __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, bottom, bytes);
 #endif

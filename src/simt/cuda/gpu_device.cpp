@@ -51,8 +51,8 @@ private:
 std::string describe(int index) {
     cudaDeviceProp properties{};
     if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return "unreadable";
-    return std::string(properties.name) + ", " + std::to_string(properties.multiProcessorCount) +
-           " multiprocessors, " + std::to_string(properties.totalGlobalMem >> 30) + " GiB";
+    return std::string(properties.name) + ", " + std::to_string(properties.multiProcessorCount) + " multiprocessors, " +
+           std::to_string(properties.totalGlobalMem >> 30) + " GiB";
 }
 
 }  // namespace

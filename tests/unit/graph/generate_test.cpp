@@ -12,9 +12,7 @@
 namespace laneway::graph {
 namespace {
 
-const csr32& csr_of(const graph& g) {
-    return std::get<csr32>(g.arcs);
-}
+const csr32& csr_of(const graph& g) { return std::get<csr32>(g.arcs); }
 
 template <class F>
 void for_each_arc(const csr32& csr, F f) {

@@ -18,9 +18,7 @@ struct bad_input {
     const char* message;  // what follows the path
 };
 
-void PrintTo(const bad_input& input, std::ostream* out) {
-    *out << input.name;
-}
+void PrintTo(const bad_input& input, std::ostream* out) { *out << input.name; }
 
 std::string rejection(const std::filesystem::path& path) {
     try {

@@ -21,9 +21,7 @@ struct seed_input {
     std::string content;
 };
 
-void PrintTo(const seed_input& input, std::ostream* out) {
-    *out << input.name;
-}
+void PrintTo(const seed_input& input, std::ostream* out) { *out << input.name; }
 
 void flip_bit(std::string& text, random_sequence& random) {
     const std::uint64_t at = random.below(text.size());

@@ -30,24 +30,12 @@ void uncounted(void* memory) {
 
 }  // namespace
 
-void* operator new(std::size_t size) {
-    return counted(size);
-}
-void* operator new[](std::size_t size) {
-    return counted(size);
-}
-void operator delete(void* memory) noexcept {
-    uncounted(memory);
-}
-void operator delete[](void* memory) noexcept {
-    uncounted(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    uncounted(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-    uncounted(memory);
-}
+void* operator new(std::size_t size) { return counted(size); }
+void* operator new[](std::size_t size) { return counted(size); }
+void operator delete(void* memory) noexcept { uncounted(memory); }
+void operator delete[](void* memory) noexcept { uncounted(memory); }
+void operator delete(void* memory, std::size_t) noexcept { uncounted(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { uncounted(memory); }
 
 namespace laneway::graph {
 namespace {
@@ -62,9 +50,7 @@ struct text_shape {
     bool letter;
 };
 
-void PrintTo(const text_shape& shape, std::ostream* out) {
-    *out << shape.file;
-}
+void PrintTo(const text_shape& shape, std::ostream* out) { *out << shape.file; }
 
 class read_memory_test : public testing::TestWithParam<text_shape> {};
 

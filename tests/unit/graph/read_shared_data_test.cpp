@@ -14,9 +14,7 @@
 namespace laneway::graph {
 namespace {
 
-const csr32& csr_of(const graph& g) {
-    return std::get<csr32>(g.arcs);
-}
+const csr32& csr_of(const graph& g) { return std::get<csr32>(g.arcs); }
 
 struct known_graph {
     const char* file;
@@ -24,9 +22,7 @@ struct known_graph {
     bool weighted;
 };
 
-void PrintTo(const known_graph& known, std::ostream* out) {
-    *out << known.file;
-}
+void PrintTo(const known_graph& known, std::ostream* out) { *out << known.file; }
 
 class known_graph_test : public testing::TestWithParam<known_graph> {};
 

@@ -17,8 +17,8 @@ public:
     static constexpr int count_lanes(lane_mask mask) { return std::popcount(mask); }
     static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }
 
-    context(scheduler& sched, block_state& shared_block, const pe_environment& env, const launch_shape& shape, int block,
-            int warp, int lane)
+    context(scheduler& sched, block_state& shared_block, const pe_environment& env, const launch_shape& shape,
+            int block, int warp, int lane)
         : sched_(sched), shared_block_(shared_block), env_(env), shape_(shape), block_(block), warp_(warp), lane_(lane),
           deadline_ns_(sched.now_ns() + env.timeout_ns) {}
 
@@ -44,9 +44,7 @@ public:
     }
     void sync(lane_mask mask) { meet(mask, 0); }
     void sync_block() { shared_block_.sync(sched_); }
-    lane_mask ballot(lane_mask mask, bool predicate) {
-        return match_value(mask, meet(mask, predicate ? 1 : 0), 1);
-    }
+    lane_mask ballot(lane_mask mask, bool predicate) { return match_value(mask, meet(mask, predicate ? 1 : 0), 1); }
     template <class Key>
     lane_mask match(lane_mask mask, Key key) {
         return match_value(mask, meet(mask, to_bits(key)), to_bits(key));

@@ -25,9 +25,9 @@ template <class Program>
 int resident_blocks(int device_index, const launch_shape& shape) {
     const device_scope scope(device_index);
     void (*const kernel)(Program, pe_environment) = persistent_kernel<Program>;
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shape.shared_bytes)),
-          "shared memory of a block");
+    check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
+        "shared memory of a block");
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, kernel), "loading a kernel");
     int per_multiprocessor = 0;
@@ -51,10 +51,9 @@ public:
         Program program_copy = program;
         pe_environment env_copy = env;
         void* arguments[] = {&program_copy, &env_copy};
-        check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&persistent_kernel<Program>),
-                                          dim3(static_cast<unsigned>(shape.blocks)),
-                                          dim3(static_cast<unsigned>(shape.warps_per_block * 32)), arguments,
-                                          shape.shared_bytes, stream_),
+        check(cudaLaunchCooperativeKernel(
+                  reinterpret_cast<const void*>(&persistent_kernel<Program>), dim3(static_cast<unsigned>(shape.blocks)),
+                  dim3(static_cast<unsigned>(shape.warps_per_block * 32)), arguments, shape.shared_bytes, stream_),
               "launching a persistent kernel");
     }
     ~kernel_run() override {
