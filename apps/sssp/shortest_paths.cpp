@@ -93,12 +93,13 @@ private:
         }
     }
 
-    // About one open item for each working warp: the threshold rises before the devices run dry.
+    // About one open item for each working warp of the largest device: the threshold rises before devices run dry.
+    // More devices want no more, as a search that is short of work is short of it everywhere.
     std::uint64_t default_low_water() const {
-        std::uint64_t items = 0;
+        std::uint64_t items = 1;
         for (int pe = 0; pe < machine_.n_pes(); ++pe) {
             const auto& d = *machine_.device(pe);
-            items += d.is_gpu() ? static_cast<std::uint64_t>(d.multiprocessors()) * 16 : 1;
+            if (d.is_gpu()) items = std::max(items, static_cast<std::uint64_t>(d.multiprocessors()) * 16);
         }
         return items;
     }
