@@ -9,7 +9,7 @@
 #include "bench_support.hpp"
 #include "laneway/graph/generate.hpp"
 #include "laneway/graph/read.hpp"
-#include "shortest_paths.hpp"
+#include "sssp/shortest_paths.hpp"
 
 namespace {
 
