@@ -64,7 +64,9 @@ gpu_survey survey() {
     const cudaError_t code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess) {
         cudaGetLastError();
-        found.why_none = cudaGetErrorString(code);
+        int driver = 0;
+        const bool none = cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0;
+        found.why_none = none ? "no NVIDIA driver on this host" : cudaGetErrorString(code);
         return found;
     }
     if (count == 0) found.why_none = "the driver reports no GPU";
