@@ -39,13 +39,13 @@ public:
     /// Any lane, also in divergent code. To the own PE: the handler runs before post returns. May wait for buffers
     /// (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) {
-        ++posted_;
         if (pe == ctx.pe()) {
-            ++direct_;
+            count_direct();
             handler_(ctx, message);
             return status::ok;
         }
         if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post, pe);
+        ++posted_;
         const lane_mask group = ctx.converged();
         const lane_mask peers = ctx.match(group, static_cast<std::uint32_t>(pe));
         std::uint32_t first = 0;
@@ -60,6 +60,12 @@ public:
             if (place == 0) ctx.store(&bins_[pe].opened_ns, ctx.now_ns(), order::relaxed, scope::block);
             buffer(pe, position >> shape_.log2_messages)[place] = message;
         });
+    }
+
+    /// Counts a message to the own PE that the caller has served itself, in the way the handler would. Any lane.
+    LANEWAY_FN void count_direct() {
+        ++posted_;
+        ++direct_;
     }
 
     /// Sends what the block has gathered. Any set of lanes, together. On return every message posted before by these

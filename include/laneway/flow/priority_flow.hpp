@@ -252,6 +252,7 @@ private:
     LANEWAY_FN void propose(Ctx& ctx, Out& out, const proposal<Key>& made, Key seen, std::uint64_t bound) const {
         const std::uint64_t local = made.head - first;
         if (local < count) {
+            out.count_direct();
             serve.list.lower(ctx, static_cast<std::uint32_t>(local), made.key, bound, seen);
             return;
         }
