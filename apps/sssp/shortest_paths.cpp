@@ -85,9 +85,9 @@ private:
         for (int pe = 0; pe < machine_.n_pes(); ++pe) {
             const auto p = static_cast<std::size_t>(pe);
             const auto rows = graph::slice(g, starts[p], starts[p + 1]);
-            if (rows.vertices() + rows.arcs() / shard_arcs > 0xfffffffe) {
+            if (rows.vertices() + 2 * (rows.arcs() / shard_arcs) > id_ring_ref::most_ids) {
                 throw usage_error("PE " + std::to_string(pe) + " would own " + std::to_string(rows.vertices()) +
-                                  " vertices, more than 4294967294: use more devices");
+                                  " vertices, more than 2147483647: use more devices");
             }
             parts_.emplace_back(machine_.device(pe), rows, starts, weighted);
         }

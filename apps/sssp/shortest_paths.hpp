@@ -35,7 +35,7 @@ struct shortest_paths_result {
 class shortest_paths_solver {
 public:
     /// Splits and copies. Throws usage_error for devices that do not exist, parts that do not fit the devices, and a
-    /// graph that does not fit one PE's 2^32 - 1 vertices.
+    /// graph that does not fit one PE's 2^31 - 1 vertices.
     shortest_paths_solver(const graph::graph& graph, const shortest_paths_options& options);
     ~shortest_paths_solver();
     shortest_paths_solver(shortest_paths_solver&&) noexcept;

@@ -1,9 +1,11 @@
-// A ring of 32-bit ids with many producers and one consuming block.
+// A ring of 31-bit ids with many producers and one consuming block.
 //
 // The ring never refuses a push: its capacity must be at least the number of ids that can be inside at once, which
 // the caller guarantees (a worklist that holds each id at most once needs as many places as there are ids). Producers
 // claim places one by one from a counter; consumers look at the places themselves, not at the counter, so an id is
 // seen as soon as it is written. The consumers' head lies in their block's shared memory: claiming costs no traffic.
+// A place also says in which lap it was written, odd or even: a consumer that has claimed a place and not yet emptied it
+// would else offer its id once more to those who come round.
 #pragma once
 
 #include "laneway/simt/group.hpp"
@@ -17,7 +19,9 @@ public:
     LANEWAY_FN id_ring_ref(std::uint32_t* places, std::uint64_t capacity, std::uint64_t* tail)
         : places_(places), mask_(capacity - 1), tail_(tail) {}
 
-    /// Adds an id below 2^32 - 1. Any lane. Waits only for a consumer that has claimed the place a lap ago and not yet
+    static constexpr std::uint32_t most_ids = 0x7fffffff;
+
+    /// Adds an id below most_ids. Any lane. Waits only for a consumer that has claimed the place a lap ago and not yet
     /// emptied it.
     template <class Ctx>
     LANEWAY_FN status push(Ctx& ctx, std::uint32_t id) const {
@@ -26,7 +30,7 @@ public:
         return wait_until(ctx, {operation::push_id, -1, position}, [&] {
             std::uint32_t empty = 0;
             // Partner: the acquire load in pop. What the producer knows of the id is visible to its consumer.
-            return ctx.compare_exchange(place, empty, id + 1, order::release, scope::device);
+            return ctx.compare_exchange(place, empty, (id + 1) | lap_bit(position), order::release, scope::device);
         });
     }
 
@@ -43,7 +47,8 @@ public:
         // Partner: the release in push. What is read here stays as it is if the claim below succeeds.
         const std::uint32_t seen =
             mine < limit && mine - first <= mask_ ? ctx.load(place, order::acquire, scope::device) : 0;
-        const lane_mask missing = ~ctx.ballot(all, seen != 0) & all;
+        const bool is_new = seen != 0 && (seen & lap_mask) == lap_bit(mine);
+        const lane_mask missing = ~ctx.ballot(all, is_new) & all;
         const int written = missing == 0 ? Ctx::warp_lanes : Ctx::first_lane(missing);
         if (written == 0) return false;
         const int part = written == Ctx::warp_lanes ? written : (written + 3) / 4;
@@ -52,7 +57,7 @@ public:
                                                              order::relaxed, scope::block);
                              }) != 0;
         if (!claimed || ctx.lane() >= part) return false;
-        id = seen - 1;
+        id = (seen & ~lap_mask) - 1;
         // Partner: the compare_exchange in push; coherence of the one word orders it after the load above.
         ctx.store(place, 0, order::relaxed, scope::device);
         return true;
@@ -65,6 +70,11 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t lap_mask = std::uint32_t{1} << 31;
+    [[nodiscard]] LANEWAY_FN std::uint32_t lap_bit(std::uint64_t position) const {
+        return (position & (mask_ + 1)) != 0 ? lap_mask : 0;
+    }
+
     std::uint32_t* places_;
     std::uint64_t mask_;
     std::uint64_t* tail_;

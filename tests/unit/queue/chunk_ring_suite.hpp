@@ -1,0 +1,153 @@
+// The chunk ring: every chunk arrives once and whole, over laps, with few slots, under all interleavings.
+#pragma once
+
+#include "laneway/queue/chunk_ring.hpp"
+#include "laneway/transport/transport.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+/// Warps of one PE send numbered chunks, warps of another receive them; alone, a PE's odd blocks receive.
+struct ring_program {
+    static constexpr int cuda_warps = 2;
+    static constexpr std::uint32_t slot_words = 4;
+
+    chunk_ring_layout ring;
+    std::uint32_t* next_chunk = nullptr;  ///< source memory
+    std::uint32_t* arrived = nullptr;     ///< destination memory, one a chunk: how often it was received
+    std::uint32_t* wrong = nullptr;       ///< destination memory
+    std::uint32_t chunks = 0;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const bool alone = ctx.n_pes() == 1;
+        const bool sends = alone ? ctx.block() % 2 == 0 : ctx.pe() == 0;
+        if (sends) return send(ctx);
+        if (!alone && ctx.pe() != ctx.n_pes() - 1) return;
+        const int blocks = alone ? ctx.n_blocks() / 2 : ctx.n_blocks();
+        const int block = alone ? ctx.block() / 2 : ctx.block();
+        receive(ctx, static_cast<std::uint64_t>(block * ctx.n_warps() + ctx.warp()),
+                static_cast<std::uint64_t>(blocks * ctx.n_warps()));
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void send(Ctx& ctx) const {
+        constexpr lane_mask all = full_warp<Ctx>;
+        chunk_sender to;
+        static_cast<chunk_ring_layout&>(to) = ring;
+        for (;;) {
+            const std::uint32_t chunk =
+                once(ctx, all, [&] { return ctx.fetch_add(next_chunk, 1, order::relaxed, scope::device); });
+            if (chunk >= chunks) return;
+            std::uint64_t ticket = 0;
+            const status reserved = once(ctx, all, [&] { return to.reserve(ctx, 1, ticket, [] {}); });
+            if (reserved != status::ok) return;
+            ticket = ctx.shuffle(all, ticket, 0);
+            const std::uint32_t messages = 1 + chunk % slot_words;
+            auto* words = reinterpret_cast<std::uint32_t*>(to.slot(ticket));
+            for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < messages; i += Ctx::warp_lanes) {
+                words[i] = chunk * slot_words + i;
+            }
+            to.publish(ctx, all, ticket, messages);
+        }
+    }
+
+    /// Receiver `index` of `receivers` owns the tickets congruent to it.
+    template <class Ctx>
+    LANEWAY_FN void receive(Ctx& ctx, std::uint64_t index, std::uint64_t receivers) const {
+        constexpr lane_mask all = full_warp<Ctx>;
+        chunk_receiver from;
+        static_cast<chunk_ring_layout&>(from) = ring;
+        for (std::uint64_t ticket = index; ticket < chunks; ticket += receivers) {
+            std::uint32_t messages = 0;
+            const status waited = wait_until(ctx, {operation::user_code, 0, ticket}, [&] {
+                messages = from.arrived(ctx, ticket);
+                return messages != 0;
+            });
+            if (ctx.ballot(all, waited != status::ok) != 0) return;
+            const auto* words = reinterpret_cast<const std::uint32_t*>(from.slot(ticket));
+            const std::uint32_t chunk = words[0] / slot_words;
+            bool right = chunk < chunks && messages == 1 + chunk % slot_words;
+            for (std::uint32_t i = 0; i < messages; ++i) right = right && words[i] == chunk * slot_words + i;
+            if (!right) ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
+            if (right && ctx.lane() == 0) ctx.fetch_add(arrived + chunk, 1, order::relaxed, scope::device);
+            from.give_back(ctx, all, ticket);
+        }
+    }
+};
+
+/// Memory of one ring between two devices.
+struct ring_memory {
+    ring_memory(const std::shared_ptr<device>& source, const std::shared_ptr<device>& destination, std::uint32_t slots)
+        : tail(source, 1),
+          payload(find_transport(*source, *destination).place(source, destination, slots * 16)),
+          flags(find_transport(*source, *destination).place(source, destination, slots * 8)),
+          credits(find_transport(*destination, *source).place(destination, source, slots * 8)) {
+        layout = {payload.get(), reinterpret_cast<std::uint64_t*>(flags.get()),
+                  reinterpret_cast<std::uint64_t*>(credits.get()), tail.data(), slots, 16};
+    }
+
+    buffer<std::uint64_t> tail;
+    std::shared_ptr<std::byte> payload, flags, credits;
+    chunk_ring_layout layout;
+};
+
+class chunk_ring_test : public testing::TestWithParam<std::string> {};
+
+TEST_P(chunk_ring_test, EveryChunkArrivesOnceAndWhole) {
+    every_round(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const auto& source = machine.device(0);
+        const auto& destination = machine.device(machine.n_pes() - 1);
+        const auto slots = static_cast<std::uint32_t>(1 + o.seed % 5);
+        const std::uint32_t chunks = is_checked(GetParam()) ? 23 : 500;
+        const ring_memory ring(source, destination, slots);
+        const buffer<std::uint32_t> next(source, 1);
+        const buffer<std::uint32_t> arrived(destination, chunks);
+        const buffer<std::uint32_t> wrong(destination, 1);
+        run_programs(machine, small_grid(machine), o.timeout_seconds, [&](int) {
+            return ring_program{ring.layout, next.data(), arrived.data(), wrong.data(), chunks};
+        });
+        EXPECT_EQ(wrong.copy_out()[0], 0u);
+        EXPECT_EQ(arrived.copy_out(), std::vector<std::uint32_t>(chunks, 1));
+    });
+}
+
+LANEWAY_ON_DEVICES(chunk_ring_test, device_lists());
+
+/// Fills a ring that nobody drains.
+struct overfull_program {
+    static constexpr int cuda_warps = 2;
+    chunk_ring_layout ring;
+    std::uint32_t* reserved;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        chunk_sender to;
+        static_cast<chunk_ring_layout&>(to) = ring;
+        std::uint64_t ticket = 0;
+        while (to.reserve(ctx, 3, ticket, [] {}) == status::ok) {
+            to.publish(ctx, 1, ticket, 1);
+            ctx.fetch_add(reserved, 1, order::relaxed, scope::device);
+        }
+    }
+};
+
+TEST_P(chunk_ring_test, AFullRingMakesTheSenderWaitUntilItsDeadline) {
+    machine machine(lone_device().at(is_checked(GetParam()) ? 1 : 0));
+    const ring_memory ring(machine.device(0), machine.device(0), 3);
+    const buffer<std::uint32_t> reserved(machine.device(0), 1);
+    try {
+        run_programs(machine, small_grid(machine), 0.05, [&](int) {
+            return overfull_program{ring.layout, reserved.data()};
+        });
+        FAIL() << "a fourth chunk fitted into three slots";
+    } catch (const timeout_error& e) {
+        EXPECT_NE(std::string(e.what()).find("waiting for a free ring slot to PE 3 (3)"), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(reserved.copy_out()[0], 3u);
+}
+
+}  // namespace laneway::test

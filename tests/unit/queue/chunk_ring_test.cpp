@@ -1,0 +1,1 @@
+#include "chunk_ring_suite.hpp"  // on CPU devices

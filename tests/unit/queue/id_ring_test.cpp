@@ -1,0 +1,1 @@
+#include "id_ring_suite.hpp"  // on CPU devices

@@ -1,0 +1,124 @@
+// The devices that a suite runs on: in a C++ build CPU devices, in a CUDA build the GPUs that are visible.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "laneway/base/error.hpp"
+#include "laneway/base/options.hpp"
+#include "laneway/simt/device_list.hpp"
+#include "laneway/simt/machine.hpp"
+
+namespace laneway::test {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::uint64_t checked_seeds = 20;  // one OS thread: nothing to see for this sanitizer
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr std::uint64_t checked_seeds = 100;
+#else
+inline constexpr std::uint64_t checked_seeds = 1000;
+#endif
+inline constexpr std::uint64_t thread_rounds = 30;
+inline constexpr std::uint64_t gpu_rounds = 10;
+
+/// Lists of at least `least` PEs; `checked`: those whose lanes run under the seeded scheduler.
+inline std::vector<std::string> device_lists(int least = 1, bool checked = true) {
+    std::vector<std::string> lists;
+#if defined(__CUDACC__)
+    const auto gpus = find_devices();
+    const auto count = std::count_if(gpus.begin(), gpus.end(), [](const device_finding& d) {
+        return d.usable && d.name.starts_with("cuda:");
+    });
+    (void)checked;
+    if (count >= 1 && least <= 1) lists.push_back("cuda:0");
+    if (count >= 1 && least <= 2) lists.push_back("cuda:0,cpu:1");
+    if (count >= 2) lists.push_back("cuda");
+#else
+    for (int pes = least; pes <= 3; ++pes) {
+        lists.push_back("cpu:" + std::to_string(pes));
+        if (checked) lists.push_back("checked:" + std::to_string(pes));
+    }
+#endif
+    return lists;
+}
+
+/// Lists of one PE each, for what happens within a device.
+inline std::vector<std::string> lone_device() {
+    std::vector<std::string> lists = device_lists();
+    std::erase_if(lists, [](const std::string& list) { return list != "cuda:0" && !list.ends_with(":1"); });
+    std::erase(lists, "cuda:0,cpu:1");
+    return lists;
+}
+
+inline bool is_checked(const std::string& devices) { return devices.starts_with("checked"); }
+
+/// How often a suite repeats its concurrent piece: the seeds of a checked list, plain repetition elsewhere.
+inline std::uint64_t rounds_of(const std::string& devices) {
+    if (is_checked(devices)) return checked_seeds;
+    return devices.starts_with("cuda") ? gpu_rounds : thread_rounds;
+}
+
+/// Options of one round: seed, threads and ring sizes change from round to round, so that all combinations are met.
+inline options options_of(const std::string& devices, std::uint64_t round) {
+    options o;
+    o.devices = devices;
+    o.seed = round + 1;
+    o.cpu_threads = 1 + static_cast<int>(round % 3);
+    o.checked_blocks = 2;
+    o.chunk_bytes = std::size_t{16} << round % 3;
+    o.ring_slots = 1 + static_cast<std::uint32_t>(round / 3 % 2);
+    o.timeout_seconds = is_checked(devices) ? 1 : 60;  // the checked mode's seconds are ten million steps
+    return o;
+}
+
+/// Calls `body(options)` for every round until one fails, and says which.
+template <class Body>
+void every_round(const std::string& devices, Body&& body) {
+    for (std::uint64_t round = 0; round < rounds_of(devices); ++round) {
+        const options o = options_of(devices, round);
+        SCOPED_TRACE("devices " + devices + ", seed " + std::to_string(o.seed));
+        ASSERT_NO_THROW(body(o));
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+/// Names a parameterised test after its devices: "checked:2" becomes "checked_2".
+inline std::string name_of(const testing::TestParamInfo<std::string>& info) {
+    std::string name = info.param;
+    std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; },
+                    '_');
+    return name;
+}
+
+/// One `Program` a PE on equal grids of `blocks`; `make(pe)` gives the programs.
+template <class Make>
+void run_programs(machine& machine, const launch_shape& shape, double timeout_seconds, Make&& make) {
+    using program = decltype(make(0));
+    std::vector<program> programs;
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        programs.push_back(make(pe));
+        machine.resident_blocks<program>(pe, shape);
+    }
+    const std::vector<launch_shape> shapes(programs.size(), shape);
+    machine.run(programs, shapes, timeout_seconds, [] { return std::string{}; });
+}
+
+/// A grid for a program that is run by itself: threads and GPUs get four blocks, a checked device as many warps.
+inline launch_shape small_grid(const machine& machine, std::size_t shared_bytes = 1024) {
+    const bool checked = machine.device(0)->id().kind == device_kind::checked;
+    launch_shape shape;
+    shape.blocks = checked ? 2 : 4;
+    shape.warps_per_block = checked || machine.has_gpus() ? 2 : 1;
+    shape.shared_bytes = shared_bytes;
+    return shape;
+}
+
+}  // namespace laneway::test
+
+/// Instantiates a suite for a list of devices; without GPUs a CUDA build's list is empty.
+#define LANEWAY_ON_DEVICES(suite, lists)                                                                      \
+    INSTANTIATE_TEST_SUITE_P(devices, suite, testing::ValuesIn(lists), ::laneway::test::name_of);             \
+    GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite)
