@@ -72,7 +72,13 @@ std::uint32_t machine::add_segment(const std::vector<void*>& bases) {
     if (n_segments_ == max_segments) {
         throw usage_error("more than " + std::to_string(max_segments) + " symmetric allocations");
     }
-    for (auto& table : segments_) table.copy_in(bases.data(), bases.size(), n_segments_ * bases.size());
+    for (std::size_t p = 0; p < devices_.size(); ++p) {
+        std::vector<void*> seen = bases;
+        for (std::size_t q = 0; q < devices_.size(); ++q) {
+            if (devices_[q]->is_gpu() != devices_[p]->is_gpu()) seen[q] = nullptr;  // no loads and stores between them
+        }
+        segments_[p].copy_in(seen.data(), seen.size(), n_segments_ * seen.size());
+    }
     return n_segments_++;
 }
 
@@ -98,6 +104,10 @@ bool machine::any_fault() const {
     return false;
 }
 
+void machine::stop_all() const {
+    std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(1);
+}
+
 void machine::watch(std::vector<std::unique_ptr<running>>& runs, double timeout_seconds) {
     using clock = std::chrono::steady_clock;
     auto limit = clock::now() + std::chrono::duration_cast<clock::duration>(
@@ -110,7 +120,7 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, double timeout_
         }
         if (!stopping && any_fault()) {
             stopping = true;
-            std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(1);
+            stop_all();
             limit = clock::now() +
                     std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
         }

@@ -63,9 +63,11 @@ public:
         prepare(timeout_seconds);
         const auto start = std::chrono::steady_clock::now();
         if (device(0)->id().kind == device_kind::checked) {
-            checked::fiber_launch launch(seed_);
+            checked::fiber_launch launch(seed_, timeout_seconds);
             for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
-            launch.run();
+            launch.run([&] {
+                if (any_fault()) stop_all();
+            });
         } else {
             std::vector<std::unique_ptr<running>> runs;
             for (std::size_t p = 0; p < programs.size(); ++p) {
@@ -95,6 +97,7 @@ private:
     void watch(std::vector<std::unique_ptr<running>>& runs, double timeout_seconds);
     [[noreturn]] void abandon(std::vector<std::unique_ptr<running>>& runs, const std::string& who);
     [[nodiscard]] bool any_fault() const;
+    void stop_all() const;
     [[nodiscard]] const fault_record& worst_record() const;
     [[nodiscard]] std::string first_fault() const;
     void report_faults(const std::function<std::string()>& ledger) const;

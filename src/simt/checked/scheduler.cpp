@@ -9,13 +9,16 @@
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 namespace laneway::checked {
 
 namespace {
 
 constexpr std::size_t stack_bytes = 256 * 1024;
-constexpr std::uint64_t step_limit = 200'000'000;
+constexpr std::uint64_t look_period = 1024;
 
 // Stacks are kept between runs: a thousand seeds would otherwise map and unmap a million pages.
 class stack_pool {
@@ -35,20 +38,52 @@ private:
 thread_local stack_pool stacks;
 thread_local scheduler* active = nullptr;
 
-// AddressSanitizer must be told of every change of stack.
-struct sanitized_switch {
-    void* fake_stack = nullptr;
-    void leave([[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t bytes,
-               [[maybe_unused]] bool for_good) {
+// Sanitizers must be told of every change of stack: what each keeps of one of them.
+class sanitized_stack {
+public:
+    sanitized_stack() = default;
+    sanitized_stack(const sanitized_stack&) = delete;
+    sanitized_stack& operator=(const sanitized_stack&) = delete;
+#if defined(__SANITIZE_THREAD__)
+    ~sanitized_stack() {
+        if (owned_) __tsan_destroy_fiber(fiber_);
+    }
+#endif
+
+    void make_fiber() {
+#if defined(__SANITIZE_THREAD__)
+        fiber_ = __tsan_create_fiber(0);
+        owned_ = true;
+#endif
+    }
+    void make_host() {
+#if defined(__SANITIZE_THREAD__)
+        fiber_ = __tsan_get_current_fiber();
+#endif
+    }
+    void leave_for([[maybe_unused]] const sanitized_stack& next, [[maybe_unused]] const void* bottom,
+                   [[maybe_unused]] std::size_t bytes, [[maybe_unused]] bool for_good) {
 #if defined(__SANITIZE_ADDRESS__)
-        __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, bottom, bytes);
+        __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack_, bottom, bytes);
+#endif
+#if defined(__SANITIZE_THREAD__)
+        __tsan_switch_to_fiber(next.fiber_, 0);
 #endif
     }
     void arrive([[maybe_unused]] const void** bottom, [[maybe_unused]] std::size_t* bytes) {
 #if defined(__SANITIZE_ADDRESS__)
-        __sanitizer_finish_switch_fiber(fake_stack, bottom, bytes);
+        __sanitizer_finish_switch_fiber(fake_stack_, bottom, bytes);
 #endif
     }
+
+private:
+#if defined(__SANITIZE_ADDRESS__)
+    void* fake_stack_ = nullptr;
+#endif
+#if defined(__SANITIZE_THREAD__)
+    void* fiber_ = nullptr;
+    bool owned_ = false;
+#endif
 };
 
 }  // namespace
@@ -57,7 +92,7 @@ struct scheduler::fiber {
     std::function<void()> body;
     ucontext_t where{};
     std::unique_ptr<char[]> stack;
-    sanitized_switch sanitized;
+    sanitized_stack sanitized;
 };
 
 struct scheduler::machinery {
@@ -65,13 +100,14 @@ struct scheduler::machinery {
     std::vector<std::size_t> live;  // indices of fibers that have not ended
     std::size_t position = 0;       // of the running fiber in `live`
     ucontext_t host{};
-    sanitized_switch host_sanitized;
+    sanitized_stack host_sanitized;
     const void* host_bottom = nullptr;
     std::size_t host_bytes = 0;
     std::exception_ptr thrown;
 };
 
-scheduler::scheduler(std::uint64_t seed) : state_(seed), machinery_(std::make_unique<machinery>()) {
+scheduler::scheduler(std::uint64_t seed, std::uint64_t step_limit)
+    : state_(seed), step_limit_(step_limit), machinery_(std::make_unique<machinery>()) {
     // Seeds differ in how often they switch as well: rare switches reach deep states, frequent ones narrow windows.
     switch_period_ = std::uint64_t{1} << (1 + next_random() % 5);
 }
@@ -84,6 +120,7 @@ void scheduler::add(std::function<void()> lane) {
     auto f = std::make_unique<fiber>();
     f->body = std::move(lane);
     f->stack = stacks.take();
+    f->sanitized.make_fiber();
     getcontext(&f->where);
     f->where.uc_stack.ss_sp = f->stack.get();
     f->where.uc_stack.ss_size = stack_bytes;
@@ -93,14 +130,16 @@ void scheduler::add(std::function<void()> lane) {
     machinery_->fibers.push_back(std::move(f));
 }
 
-void scheduler::run() {
+void scheduler::run(const std::function<void()>& look) {
     auto& m = *machinery_;
     if (m.live.empty()) return;
     if (active != nullptr) throw usage_error("checked mode: a run was started from inside a run");
     active = this;
+    look_ = look;
+    m.host_sanitized.make_host();
     m.position = next_random() % m.live.size();
     fiber& first = *m.fibers[m.live[m.position]];
-    m.host_sanitized.leave(first.stack.get(), stack_bytes, false);
+    m.host_sanitized.leave_for(first.sanitized, first.stack.get(), stack_bytes, false);
     swapcontext(&m.host, &first.where);
     m.host_sanitized.arrive(nullptr, nullptr);
     active = nullptr;
@@ -118,12 +157,12 @@ void scheduler::lane_main() {
     }
     m.live.erase(m.live.begin() + static_cast<std::ptrdiff_t>(m.position));
     if (m.live.empty() || m.thrown) {
-        self.sanitized.leave(m.host_bottom, m.host_bytes, true);
+        self.sanitized.leave_for(m.host_sanitized, m.host_bottom, m.host_bytes, true);
         setcontext(&m.host);
     }
     m.position = active->next_random() % m.live.size();
     fiber& next = *m.fibers[m.live[m.position]];
-    self.sanitized.leave(next.stack.get(), stack_bytes, true);
+    self.sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, true);
     setcontext(&next.where);
 }
 
@@ -133,19 +172,26 @@ void scheduler::switch_to(std::size_t position) {
     m.position = position;
     fiber& next = *m.fibers[m.live[position]];
     if (&self == &next) return;
-    self.sanitized.leave(next.stack.get(), stack_bytes, false);
+    self.sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, false);
     swapcontext(&self.where, &next.where);
     self.sanitized.arrive(nullptr, nullptr);
 }
 
+void scheduler::count_step() {
+    // Lanes that wait in a collective have no deadline of their own: a mate that left without them ends here.
+    if (++steps_ > step_limit_) {
+        throw timeout_error("checked mode: the lanes did not end within " + std::to_string(step_limit_) + " steps");
+    }
+    if (look_ && steps_ % look_period == 0) look_();
+}
+
 void scheduler::step() {
-    ++steps_;
+    count_step();
     if (next_random() % switch_period_ == 0) switch_to(next_random() % machinery_->live.size());
 }
 
 void scheduler::yield() {
-    // Lanes that wait in a collective have no deadline of their own: a mate that left without them ends here.
-    if (++steps_ > step_limit) throw timeout_error("checked mode: the lanes did not end within 200 million steps");
+    count_step();
     const std::size_t lanes = machinery_->live.size();
     if (lanes > 1) switch_to((machinery_->position + 1 + next_random() % (lanes - 1)) % lanes);
 }

@@ -11,7 +11,9 @@ namespace laneway::checked {
 /// All PEs of one job. Add every PE's program, then run.
 class fiber_launch {
 public:
-    explicit fiber_launch(std::uint64_t seed) : scheduler_(seed) {}
+    /// A run ends for its deadline before its steps: `timeout_seconds` of virtual time, twice.
+    fiber_launch(std::uint64_t seed, double timeout_seconds)
+        : scheduler_(seed, 1'000'000 + static_cast<std::uint64_t>(timeout_seconds * 2e9) / scheduler::step_ns) {}
 
     template <class Program>
     void add(const pe_environment& env, const launch_shape& shape, const Program& program) {
@@ -29,7 +31,7 @@ public:
         }
     }
 
-    void run() { scheduler_.run(); }
+    void run(const std::function<void()>& look) { scheduler_.run(look); }
 
 private:
     scheduler scheduler_;

@@ -14,7 +14,10 @@ namespace laneway::checked {
 
 class scheduler {
 public:
-    explicit scheduler(std::uint64_t seed);
+    static constexpr std::uint64_t step_ns = 100;
+
+    /// A run that takes more steps than `step_limit` throws timeout_error.
+    explicit scheduler(std::uint64_t seed, std::uint64_t step_limit = 200'000'000);
     ~scheduler();
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
@@ -23,8 +26,8 @@ public:
     void add(std::function<void()> lane);
 
     /// Runs all lanes to their ends. An exception that leaves a lane is thrown again here, after the others were
-    /// dropped where they stood.
-    void run();
+    /// dropped where they stood. `look` is called now and then, as a host that watches would.
+    void run(const std::function<void()>& look = {});
 
     /// A place where the running lane may be switched away. Called by lanes.
     void step();
@@ -35,20 +38,23 @@ public:
     /// True with probability 1 / n, from the seeded generator.
     bool one_in(std::uint64_t n);
 
-    /// Virtual time: every step takes 100 ns.
-    [[nodiscard]] std::uint64_t now_ns() const { return steps_ * 100; }
+    /// Virtual time: every step takes step_ns.
+    [[nodiscard]] std::uint64_t now_ns() const { return steps_ * step_ns; }
 
 private:
     struct fiber;
     struct machinery;
 
     std::uint64_t next_random();
+    void count_step();
     void switch_to(std::size_t index);
     static void lane_main();
 
     std::uint64_t state_;
     std::uint64_t switch_period_;
     std::uint64_t steps_ = 0;
+    std::uint64_t step_limit_;
+    std::function<void()> look_;
     std::unique_ptr<machinery> machinery_;
 };
 

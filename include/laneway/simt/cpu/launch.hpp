@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "laneway/simt/cpu/context.hpp"
+#include "laneway/simt/fail.hpp"
 #include "laneway/simt/running.hpp"
 
 namespace laneway::cpu {
@@ -52,7 +53,8 @@ private:
             try {
                 program(ctx);
             } catch (...) {
-                ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
+                // The fault record lets the host stop the other PEs.
+                (void)fail(ctx, status::handler_failed, operation::user_code);
                 const std::lock_guard lock(mutex);
                 thrown = std::current_exception();
             }

@@ -1,0 +1,23 @@
+#include "laneway/base/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "laneway/simt/machine.hpp"
+
+namespace laneway {
+namespace {
+
+TEST(options_test, DefaultsAreARunnableJobWithoutFaults) {
+    const options o;
+    EXPECT_EQ(o.fault, injected_fault::none);
+    EXPECT_TRUE(o.devices.empty());
+    EXPECT_GT(o.timeout_seconds, 0);
+    EXPECT_GE(o.checked_warps, 2);  // block 0 loses one warp to control
+    EXPECT_GT(o.server_share, 0);
+    EXPECT_LT(o.server_share, 1);
+}
+
+TEST(options_test, EmptyDeviceListOpensSomething) { EXPECT_GE(machine(options{}.devices).n_pes(), 1); }
+
+}  // namespace
+}  // namespace laneway

@@ -1,0 +1,23 @@
+#include "laneway/base/status.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace laneway {
+namespace {
+
+TEST(status_test, EveryStatusHasItsOwnWords) {
+    std::set<std::string> words;
+    for (auto s = status::ok; s <= status::audit_mismatch; s = status{static_cast<unsigned>(s) + 1}) {
+        EXPECT_TRUE(words.insert(to_string(s)).second) << to_string(s);
+    }
+    EXPECT_EQ(words.count("unknown status"), 0u);
+    EXPECT_STREQ(to_string(status{999}), "unknown status");
+}
+
+TEST(status_test, ZeroedMemoryReadsAsOk) { EXPECT_EQ(status{}, status::ok); }
+
+}  // namespace
+}  // namespace laneway

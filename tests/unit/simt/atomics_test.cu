@@ -1,0 +1,1 @@
+#include "atomics_suite.hpp"  // on GPUs

@@ -1,0 +1,126 @@
+#include "laneway/simt/checked/scheduler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway::checked {
+namespace {
+
+/// Lanes in the order in which they stepped, under one seed.
+std::string trace(std::uint64_t seed, int lanes = 4, int steps = 12) {
+    scheduler sched(seed);
+    std::string text;
+    for (int lane = 0; lane < lanes; ++lane) {
+        sched.add([&, lane] {
+            for (int i = 0; i < steps; ++i) {
+                text += static_cast<char>('a' + lane);
+                sched.step();
+            }
+        });
+    }
+    sched.run();
+    return text;
+}
+
+TEST(scheduler_test, SameSeedReplaysTheSameInterleaving) {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) EXPECT_EQ(trace(seed), trace(seed)) << "seed " << seed;
+}
+
+TEST(scheduler_test, SeedsDiffer) {
+    std::set<std::string> traces;
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) traces.insert(trace(seed));
+    EXPECT_GT(traces.size(), 800u);
+}
+
+TEST(scheduler_test, SomeSeedsSwitchRarelyAndSomeAtAlmostEveryStep) {
+    int fewest = 1000, most = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        const std::string text = trace(seed, 4, 30);
+        int switches = 0;
+        for (std::size_t i = 1; i < text.size(); ++i) switches += text[i] != text[i - 1] ? 1 : 0;
+        fewest = std::min(fewest, switches);
+        most = std::max(most, switches);
+    }
+    EXPECT_LT(fewest, 10);
+    EXPECT_GT(most, 30);
+}
+
+// Two lanes and two shared steps each: a scheduler that explores must find every order of a, b, c, d.
+TEST(scheduler_test, SeedsCoverAllInterleavingsOfASmallProgram) {
+    std::set<std::string> traces;
+    for (std::uint64_t seed = 0; seed < 20'000; ++seed) traces.insert(trace(seed, 2, 3));
+    EXPECT_EQ(traces.size(), 20u);  // 6 over 3
+}
+
+TEST(scheduler_test, YieldLetsTheAwaitedLaneRun) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        scheduler sched(seed);
+        bool set = false;
+        sched.add([&] {
+            while (!set) sched.yield();
+        });
+        sched.add([&] { set = true; });
+        EXPECT_NO_THROW(sched.run());
+    }
+}
+
+TEST(scheduler_test, TimeCountsSteps) {
+    scheduler sched(1);
+    std::uint64_t before = 0, after = 0;
+    sched.add([&] {
+        before = sched.now_ns();
+        for (int i = 0; i < 10; ++i) sched.step();
+        after = sched.now_ns();
+    });
+    sched.run();
+    EXPECT_EQ(after - before, 1000u);
+}
+
+TEST(scheduler_test, AnExceptionOfALaneComesOutOfRunAndTheNextRunIsWhole) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        scheduler sched(seed);
+        sched.add([&] {
+            for (;;) sched.yield();
+        });
+        sched.add([&] {
+            sched.step();
+            throw std::runtime_error("lane 1");
+        });
+        EXPECT_THROW(sched.run(), std::runtime_error);
+        EXPECT_EQ(trace(seed), trace(seed));
+    }
+}
+
+TEST(scheduler_test, LanesThatNeverEndAreStopped) {
+    scheduler yielding(1, 100'000);
+    yielding.add([&] {
+        for (;;) yielding.yield();
+    });
+    EXPECT_THROW(yielding.run(), timeout_error);
+    scheduler stepping(1, 100'000);
+    stepping.add([&] {
+        for (;;) stepping.step();
+    });
+    EXPECT_THROW(stepping.run(), timeout_error);
+}
+
+TEST(scheduler_test, ARunInsideARunIsRefused) {
+    scheduler outer(1);
+    outer.add([] { trace(2); });
+    EXPECT_THROW(outer.run(), usage_error);
+    EXPECT_EQ(trace(3), trace(3));
+}
+
+TEST(scheduler_test, NoLanesNoRun) {
+    scheduler sched(1);
+    EXPECT_NO_THROW(sched.run());
+}
+
+}  // namespace
+}  // namespace laneway::checked
