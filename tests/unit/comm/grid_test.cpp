@@ -1,0 +1,60 @@
+#include "laneway/comm/grid.hpp"
+
+#include <gtest/gtest.h>
+
+namespace laneway {
+namespace {
+
+struct nothing {
+    static constexpr int cuda_warps = 4;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&) const {}
+};
+
+std::vector<pe_grid> grids(const std::string& devices, const options& o) {
+    return size_grids<nothing>(machine(devices), o, 100);
+}
+
+TEST(grid_test, CpuDevicesGetTheirThreadsAndAllRoles) {
+    options o;
+    o.cpu_threads = 3;
+    const auto list = grids("cpu:2", o);
+    ASSERT_EQ(list.size(), 2u);
+    for (const auto& g : list) {
+        EXPECT_EQ(g.shape.blocks, 3);
+        EXPECT_EQ(g.shape.warps_per_block, 1);
+        EXPECT_EQ(g.shape.shared_bytes, 100u);
+        EXPECT_EQ(g.server_warps(), 3);
+        EXPECT_EQ(g.worker_warps(), 3);
+        EXPECT_EQ(g.worker_blocks(), 3u);
+    }
+}
+
+TEST(grid_test, CheckedDevicesServeOnlyWhereThereAreOthers) {
+    const options o;
+    const auto alone = grids("checked:1", o)[0];
+    EXPECT_EQ(alone.server_warps(), 0);
+    EXPECT_EQ(alone.worker_warps(), o.checked_blocks * o.checked_warps - 1);
+    const auto pair = grids("checked:2", o)[1];
+    EXPECT_EQ(pair.server_warps(), o.checked_warps - 1);
+    EXPECT_EQ(pair.worker_warps(), (o.checked_blocks - 1) * o.checked_warps);
+    EXPECT_EQ(pair.worker_lanes(*machine("checked:1").device(0)), static_cast<std::uint64_t>(4 * pair.worker_warps()));
+}
+
+TEST(grid_test, RefusesGridsWithoutRoomForEveryRole) {
+    options o;
+    o.checked_warps = 1;
+    EXPECT_THROW(grids("checked:2", o), usage_error);
+    EXPECT_THROW(grids("checked:1", o), usage_error);
+    o.checked_warps = 2;
+    o.checked_blocks = 1;
+    EXPECT_THROW(grids("checked:2", o), usage_error);
+    EXPECT_NO_THROW(grids("checked:1", o));
+    o.cpu_threads = 0;
+    EXPECT_THROW(grids("cpu:1", o), usage_error);
+    o.cpu_threads = -2;
+    EXPECT_THROW(grids("cpu:2", o), usage_error);
+}
+
+}  // namespace
+}  // namespace laneway

@@ -1,0 +1,66 @@
+#include "laneway/comm/roles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace laneway {
+namespace {
+
+/// Place of a lane, all that roles look at.
+template <int Lanes>
+struct place {
+    static constexpr int warp_lanes = Lanes;
+    int block_, n_blocks_, warp_, n_warps_;
+    [[nodiscard]] int block() const { return block_; }
+    [[nodiscard]] int n_blocks() const { return n_blocks_; }
+    [[nodiscard]] int warp() const { return warp_; }
+    [[nodiscard]] int n_warps() const { return n_warps_; }
+};
+
+template <int Lanes>
+void shared_out(int blocks, int warps, int server_blocks) {
+    SCOPED_TRACE(std::to_string(blocks) + " blocks, " + std::to_string(warps) + " warps, " +
+                 std::to_string(server_blocks) + " serving");
+    std::set<int> servers, workers;
+    int controls = 0;
+    for (int b = 0; b < blocks; ++b) {
+        for (int w = 0; w < warps; ++w) {
+            const roles mine(place<Lanes>{b, blocks, w, warps}, server_blocks);
+            controls += mine.control ? 1 : 0;
+            if (mine.serves) {
+                EXPECT_TRUE(servers.insert(mine.server_index).second);
+            }
+            if (mine.works) {
+                EXPECT_TRUE(workers.insert(mine.worker_index).second);
+            }
+            EXPECT_TRUE(mine.control || mine.serves || mine.works);
+        }
+    }
+    EXPECT_EQ(controls, 1);
+    const auto n_servers = roles::count_servers(blocks, warps, server_blocks, Lanes == 1);
+    const auto n_workers = roles::count_workers(blocks, warps, server_blocks, Lanes == 1);
+    EXPECT_EQ(static_cast<int>(servers.size()), n_servers);
+    EXPECT_EQ(static_cast<int>(workers.size()), n_workers);
+    if (n_servers > 0) {
+        EXPECT_TRUE(*servers.begin() == 0 && *servers.rbegin() == n_servers - 1);
+    }
+    if (n_workers > 0) {
+        EXPECT_TRUE(*workers.begin() == 0 && *workers.rbegin() == n_workers - 1);
+    }
+}
+
+TEST(roles_test, EveryWarpHasARoleAndIndicesHaveNoHoles) {
+    for (int blocks = 1; blocks <= 5; ++blocks) {
+        shared_out<1>(blocks, 1, 0);
+        for (int warps = 2; warps <= 4; ++warps) {
+            for (int server_blocks = 0; server_blocks < blocks; ++server_blocks) {
+                shared_out<4>(blocks, warps, server_blocks);
+                shared_out<32>(blocks, warps, server_blocks);
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace laneway

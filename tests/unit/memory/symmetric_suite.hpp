@@ -1,0 +1,82 @@
+// Symmetric memory: one name for a part on every PE.
+#pragma once
+
+#include "laneway/memory/symmetric_array.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+constexpr std::uint64_t elements = 10;
+
+/// Every lane adds to each element of its own PE's part; lane 0 notes what it can reach of the others.
+struct touch_program {
+    static constexpr int cuda_warps = 2;
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint32_t> reached;  ///< one an n_pes: 1 where this PE sees the part of the other
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        for (std::uint64_t i = 0; i < words.size(); ++i) atomic_add(ctx, words[i], i + 1);
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            const bool own = words.at(ctx, pe) == words.local(ctx);
+            reached.local(ctx)[pe] = words.at(ctx, pe) == nullptr ? 0 : own ? 2 : 1;
+        }
+    }
+};
+
+class symmetric_test : public testing::TestWithParam<std::string> {};
+
+TEST_P(symmetric_test, PartsAreSeparateAndZeroedAtTheStart) {
+    machine machine(GetParam());
+    const symmetric_array<std::uint64_t> before(machine, 3);  // so that the tested segment is not the first
+    symmetric_array<std::uint64_t> words(machine, elements);
+    const symmetric_array<std::uint32_t> reached(machine, 8);
+    std::vector<std::uint64_t> start(elements);
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        EXPECT_EQ(words.copy_out(pe), start);
+    }
+    start.assign(elements, 1000);
+    words.copy_in(machine.n_pes() - 1, start);
+    const auto shape = small_grid(machine);
+    run_programs(machine, shape, 10, [&](int) { return touch_program{words.ref(), reached.ref()}; });
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        const int warp = machine.device(pe)->is_gpu() ? 32 : is_checked(GetParam()) ? 4 : 1;
+        const int warps = machine.device(pe)->is_gpu() || is_checked(GetParam()) ? shape.warps_per_block : 1;
+        const auto lanes = static_cast<std::uint64_t>(shape.blocks * warps * warp);
+        for (std::uint64_t i = 0; i < elements; ++i) {
+            EXPECT_EQ(words.copy_out(pe)[i], (pe == machine.n_pes() - 1 ? 1000 : 0) + (i + 1) * lanes);
+        }
+        for (int other = 0; other < machine.n_pes(); ++other) {
+            const bool same_kind = machine.device(pe)->is_gpu() == machine.device(other)->is_gpu();
+            EXPECT_EQ(reached.copy_out(pe)[static_cast<std::size_t>(other)], pe == other ? 2u : same_kind ? 1u : 0u)
+                << "PE " << pe << " of PE " << other;
+        }
+    }
+    EXPECT_EQ(before.copy_out(0), std::vector<std::uint64_t>(3));
+}
+
+TEST_P(symmetric_test, RefusesAWrongNumberOfElements) {
+    machine machine(GetParam());
+    symmetric_array<std::uint32_t> array(machine, 4);
+    EXPECT_THROW(array.copy_in(0, {1, 2, 3}), usage_error);
+    EXPECT_THROW(array.copy_in(0, {1, 2, 3, 4, 5}), usage_error);
+    EXPECT_NO_THROW(array.copy_in(0, {1, 2, 3, 4}));
+    EXPECT_EQ(array.copy_out(0), (std::vector<std::uint32_t>{1, 2, 3, 4}));
+}
+
+TEST_P(symmetric_test, NamesTheLimitOfAllocations) {
+    machine machine(GetParam());
+    std::vector<symmetric_array<std::uint32_t>> arrays;
+    try {
+        for (int i = 0; i < 2000; ++i) arrays.emplace_back(machine, 1);
+        FAIL() << "2000 allocations";
+    } catch (const usage_error& e) {
+        EXPECT_NE(std::string(e.what()).find(std::to_string(arrays.size())), std::string::npos) << e.what();
+    }
+    static_assert(trivially_copyable<symmetric_ref<double>> && trivially_copyable<symmetric_ptr<double>>);
+}
+
+LANEWAY_ON_DEVICES(symmetric_test, device_lists());
+
+}  // namespace laneway::test

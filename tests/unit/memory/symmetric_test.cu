@@ -1,0 +1,1 @@
+#include "symmetric_suite.hpp"  // on GPUs

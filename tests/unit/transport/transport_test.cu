@@ -1,0 +1,1 @@
+#include "transport_suite.hpp"  // on GPUs
