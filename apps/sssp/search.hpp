@@ -47,7 +47,7 @@ public:
     search(machine& machine, const options& job, const std::vector<graph_part<Vertex>>& parts, std::uint64_t vertices,
            const threshold_policy& policy)
         : machine_(machine), job_(job), parts_(parts), policy_(policy),
-          shape_(chunk_shape<typename program::message>::fitting(job.chunk_bytes)),
+          shape_(fit_chunks<typename program::message>(machine, job)),
           grids_(size_grids<program>(machine, job, program::shared_bytes(shape_, machine.n_pes()))),
           office_(machine, job, shape_.bytes(), grids_) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {

@@ -44,7 +44,7 @@ public:
     run_report run(const Functor& functor, const mailbox_handle<Message, Handler>& mailbox) {
         static_assert(trivially_copyable<Functor>);
         using program = mailbox_program<Message, Handler, Functor>;
-        const auto shape = chunk_shape<Message>::fitting(options_.chunk_bytes);
+        const auto shape = fit_chunks<Message>(machine_, options_);
         const auto grids = size_grids<program>(machine_, options_, program::shared_bytes(shape, n_pes()));
         post_office office(machine_, options_, shape.bytes(), grids);
         std::vector<program> programs;

@@ -4,9 +4,20 @@
 #include <algorithm>
 
 #include "laneway/base/error.hpp"
+#include "laneway/comm/bin.hpp"
 #include "laneway/comm/post_office.hpp"
 
 namespace laneway {
+
+/// Shape of the chunks of a job: as large as the options allow, smaller where a GPU's shared memory would not hold two
+/// buffers for each of many PEs.
+template <class Message>
+chunk_shape<Message> fit_chunks(const machine& machine, const options& options) {
+    constexpr std::size_t gpu_buffer_bytes = 192 * 1024;
+    std::size_t bytes = options.chunk_bytes;
+    if (machine.has_gpus()) bytes = std::min(bytes, gpu_buffer_bytes / 2 / static_cast<std::size_t>(machine.n_pes()));
+    return chunk_shape<Message>::fitting(bytes);
+}
 
 /// Grid of every PE for `Program`, whose blocks need `shared_bytes`. On GPUs: all blocks that are resident at once, of
 /// which a share serves where there are several PEs. Throws usage_error where a PE cannot hold the least grid.

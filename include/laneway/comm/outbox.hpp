@@ -126,6 +126,7 @@ public:
         });
         if (items == 0) return flush(ctx);
         const status left = drain(ctx);
+        ctx.sync(group);  // what the other lanes saw leave comes before the release below
         if (left == status::ok && elected(ctx, group)) publish_completed(ctx, items);
         return left;
     }

@@ -79,9 +79,10 @@ struct flow_ledger {
             unscanned += ctx.load(&list.blocks[r].scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
         }
         wave_reply now;
-        // Partner: the release add in server. All lanes read the counters above before any reads those below.
+        // Partner: the release add in server.
         if (lane == 0) now.served = ctx.load(&links.work->served, order::acquire, scope::device);
         now.completed = now.served + warp_sum(ctx, completed);
+        ctx.sync(full_warp<Ctx>);  // all lanes have read the counters above before any reads those below
         std::uint64_t near = 0;
         std::uint64_t far = 0;
         for (std::uint32_t r = lane; r < list.rings; r += Ctx::warp_lanes) {
