@@ -1,0 +1,55 @@
+"""The documents say what is true: links lead somewhere, options and codes are the command's, examples are the files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "data").glob("*.md")])
+README = (ROOT / "README.md").read_text()
+
+
+def squeezed(code: str) -> str:
+    """Code without comments and blanks."""
+    return "".join(re.sub(r"//.*", "", code).split())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)", document.read_text())
+    missing = [target for target in targets if "://" not in target and not (document.parent / target).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("command", ["sssp", "bfs"])
+def test_options(laneway: Run, command: str) -> None:
+    offered = set(re.findall(r"--[a-z]+", laneway(command, "--help").stdout)) - {"--help"}
+    described = set(re.findall(r"--[a-z]+", README.split("| option of")[1].split("\n\n")[0]))
+    assert offered == described
+
+
+def test_cpp_example() -> None:
+    example = squeezed((ROOT / "examples" / "histogram.cpp").read_text())
+    shown = README.split("```cpp\n")[1].split("```")[0]
+    structs = re.findall(r"^struct .*?^};", shown, re.MULTILINE | re.DOTALL)
+    assert len(structs) == 2
+    for struct in structs:
+        assert squeezed(struct) in example
+
+
+def test_python_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {}
+    exec(README.split("```python\n")[1].split("```")[0], names)
+    printed = capsys.readouterr().out.split()
+    assert printed[0] == "1440081"
+    assert printed[1] == printed[2]
+
+
+def test_design_records_are_listed() -> None:
+    index = (ROOT / "docs" / "design" / "README.md").read_text()
+    records = sorted(path.name for path in (ROOT / "docs" / "design").glob("0*.md"))
+    assert re.findall(r"\((\d{4}-[a-z0-9-]+\.md)\)", index) == records
