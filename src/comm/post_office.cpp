@@ -27,7 +27,7 @@ int pe_grid::server_warps() const {
 }
 
 int pe_grid::worker_warps() const {
-    return roles::count_workers(shape.blocks, shape.warps_per_block, server_blocks, one_lane);
+    return roles::count_workers(shape.blocks, shape.warps_per_block, server_blocks, one_lane, flushers);
 }
 
 std::uint64_t pe_grid::worker_lanes(const device& device) const {

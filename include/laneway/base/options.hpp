@@ -19,7 +19,7 @@ struct options {
     std::uint64_t seed = 1;              ///< of the checked mode's scheduler
     std::size_t chunk_bytes = 4096;      ///< payload of a chunk, at most; sets the gathering buffers' size as well
     std::uint32_t ring_slots = 0;        ///< chunks a ring holds; 0: 64 for CPU sources, two a service line for GPUs
-    std::uint64_t age_ns = 10'000;       ///< longest wait of a message in a gathering buffer
+    std::uint64_t age_ns = 10'000;       ///< a chunk that gets no message for so long leaves half empty
     int cpu_threads = 1;                 ///< blocks of a CPU device
     int checked_blocks = 3;              ///< blocks of a checked device
     int checked_warps = 2;               ///< warps of its blocks

@@ -14,6 +14,8 @@ struct bin {
     std::uint32_t written[2];  ///< positions of the buffer's chunk accounted for
     std::uint32_t limit[2];    ///< messages of the buffer's chunk: capacity, or less after a flush
     std::uint32_t ready[2];    ///< chunk that may be written to the buffer
+    std::uint32_t looked_at;   ///< next position when flush_old last looked
+    std::uint64_t looked_ns;   ///< when it first saw that position
     std::uint64_t opened_ns;   ///< when the open chunk got its first message
 };
 

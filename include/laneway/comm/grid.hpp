@@ -27,6 +27,7 @@ std::vector<pe_grid> size_grids(const machine& machine, const options& options, 
     const bool alone = machine.n_pes() == 1;
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         pe_grid grid;
+        grid.flushers = Program::has_flushers;
         grid.shape.shared_bytes = shared_bytes;
         switch (machine.device(pe)->id().kind) {
             case device_kind::cpu: grid.shape.blocks = options.cpu_threads; break;

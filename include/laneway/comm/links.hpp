@@ -28,7 +28,7 @@ struct links_ref {
     work_counters* work = nullptr;
     std::uint64_t* line_next = nullptr;  ///< next ticket of each service line, see server.hpp
     int server_warps = 1;                ///< warps of this PE that serve
-    std::uint64_t age_ns = 0;            ///< a message waits in its gathering buffer no longer than this
+    std::uint64_t age_ns = 0;            ///< see outbox::flush_old
     bool deaf = false;                   ///< injected fault: servers look at nothing
     bool keeps_credits = false;          ///< injected fault: servers free no slot
 };

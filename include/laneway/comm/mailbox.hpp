@@ -41,6 +41,7 @@ struct message_ledger {
 template <class Message, class Handler, class Functor>
 struct mailbox_program {
     static constexpr int cuda_warps = 32;
+    static constexpr bool has_flushers = true;
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(const chunk_shape<Message>& shape, int n_pes) {
@@ -58,7 +59,7 @@ struct mailbox_program {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const links_ref& links = mailbox.links;
-        const roles mine(ctx, server_blocks);
+        const roles mine(ctx, server_blocks, has_flushers);
         server<Ctx, Message, Handler> in(ctx, links, mailbox.handler, mine.server_index);
         wave_control<Ctx, message_ledger<Ctx>> control(ctx, waves, {links, worker_warps});
         const auto idle = [&] {
@@ -88,7 +89,7 @@ struct mailbox_program {
                 if (ctx.lane() == 0) out.complete(ctx, 1);
                 return true;
             },
-            [] {});
+            [] {}, [&] { (void)out.flush_old(ctx); });
         out.account(ctx);
     }
 };

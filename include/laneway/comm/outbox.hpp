@@ -29,8 +29,13 @@ public:
         const int lanes = ctx.n_warps() * Ctx::warp_lanes;
         for (int pe = ctx.warp() * Ctx::warp_lanes + ctx.lane(); pe < ctx.n_pes(); pe += lanes) {
             const std::uint32_t first = shape_.chunk_after(0, std::uint32_t{0} - 4);
-            bins_[pe] = bin{
-                first << shape_.log2_messages, {0, 0}, {shape_.messages(), shape_.messages()}, {first, first + 1}, 0};
+            bins_[pe] = bin{first << shape_.log2_messages,
+                            {0, 0},
+                            {shape_.messages(), shape_.messages()},
+                            {first, first + 1},
+                            0,
+                            0,
+                            0};
         }
         if (ctx.warp() == 0 && ctx.lane() == 0) *done_ = 0;
     }
@@ -45,6 +50,8 @@ public:
             return status::ok;
         }
         if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post, pe);
+        // Where a warp is one lane, nobody else looks after the age of messages.
+        if (Ctx::warp_lanes == 1 && posted_ % 64 == 0) (void)flush_old(ctx);
         ++posted_;
         const lane_mask group = ctx.converged();
         const lane_mask peers = ctx.match(group, static_cast<std::uint32_t>(pe));
@@ -71,15 +78,20 @@ public:
     /// Sends what the block has gathered. Any set of lanes, together. On return every message posted before by these
     /// lanes has left or is being shipped by another warp of the block; see drain.
     LANEWAY_FN status flush(Ctx& ctx) {
-        return close_bins(ctx, [](Ctx&, const bin&) { return true; });
+        return close_bins(ctx, [](Ctx&, bin&, std::uint32_t) { return true; });
     }
 
-    /// Sends the chunks whose first message has waited for longer than the age limit. Any set of lanes, together.
+    /// Sends the chunks that nobody has added to for the age limit, and those whose first message has waited for 16
+    /// times as long: a chunk that fills quickly is left to fill. Any set of lanes, together.
     LANEWAY_FN status flush_old(Ctx& ctx) {
         const std::uint64_t now = ctx.now_ns();
-        return close_bins(ctx, [&](Ctx& c, const bin& b) {
-            const std::uint64_t opened = c.load(&b.opened_ns, order::relaxed, scope::block);
-            return opened + links_.age_ns < now;
+        return close_bins(ctx, [&](Ctx& c, bin& b, std::uint32_t position) {
+            if (c.load(&b.looked_at, order::relaxed, scope::block) != position) {
+                c.store(&b.looked_at, position, order::relaxed, scope::block);
+                c.store(&b.looked_ns, now, order::relaxed, scope::block);
+                return c.load(&b.opened_ns, order::relaxed, scope::block) + 16 * links_.age_ns < now;
+            }
+            return c.load(&b.looked_ns, order::relaxed, scope::block) + links_.age_ns < now;
         });
     }
 
@@ -269,7 +281,7 @@ private:
     LANEWAY_FN bool close(Ctx& ctx, bin& b, std::uint32_t& position, Wanted&& wanted) const {
         position = ctx.load(&b.reserved, order::relaxed, scope::block);
         do {
-            if ((position & (shape_.messages() - 1)) == 0 || !wanted(ctx, b)) return false;
+            if ((position & (shape_.messages() - 1)) == 0 || !wanted(ctx, b, position)) return false;
         } while (!ctx.compare_exchange(&b.reserved, position,
                                        ((position >> shape_.log2_messages) + 1) << shape_.log2_messages, order::relaxed,
                                        scope::block));

@@ -16,7 +16,8 @@ namespace laneway {
 struct pe_grid {
     launch_shape shape;
     int server_blocks = 0;
-    bool one_lane = true;  ///< warps of one lane: every warp has all roles
+    bool flushers = false;  ///< the last warp of each working block only flushes, see roles
+    bool one_lane = true;   ///< warps of one lane: every warp has all roles
 
     [[nodiscard]] int server_warps() const;
     [[nodiscard]] int worker_warps() const;

@@ -8,16 +8,19 @@ namespace laneway {
 
 /// Shares a PE's warps out. Where a warp is one lane (threads mode), every warp has all roles, block 0 control as well:
 /// a CPU device needs no more threads than it has blocks. Elsewhere the first `server_blocks` blocks serve and the
-/// others work; warp 0 of block 0 is the control warp.
+/// others work; warp 0 of block 0 is the control warp. With `flushers`, and where there are servers, the last warp of
+/// each working block does nothing but send messages that have waited long enough: a functor that computes for long
+/// would not.
 struct roles {
     bool control = false;
     bool serves = false;
     bool works = false;
+    bool flushes = false;
     int server_index = 0;  ///< among the PE's server warps
     int worker_index = 0;  ///< among the PE's working warps
 
     template <class Ctx>
-    LANEWAY_FN roles(const Ctx& ctx, int server_blocks) {
+    LANEWAY_FN roles(const Ctx& ctx, int server_blocks, bool flushers = false) {
         const int index = ctx.block() * ctx.n_warps() + ctx.warp();
         if constexpr (Ctx::warp_lanes == 1) {
             control = index == 0;
@@ -26,9 +29,11 @@ struct roles {
         } else {
             control = index == 0;
             serves = !control && ctx.block() < server_blocks;
-            works = !control && !serves;
+            flushes = flushers && server_blocks > 0 && !control && !serves && ctx.warp() == ctx.n_warps() - 1;
+            works = !control && !serves && !flushes;
             server_index = index - 1;
             worker_index = index - count_servers(ctx.n_blocks(), ctx.n_warps(), server_blocks, false) - 1;
+            if (flushers && server_blocks > 0) worker_index -= ctx.block() - server_blocks;
         }
     }
 
@@ -36,9 +41,11 @@ struct roles {
         if (one_lane) return blocks * warps;
         return server_blocks == 0 ? 0 : server_blocks * warps - 1;
     }
-    static LANEWAY_FN int count_workers(int blocks, int warps, int server_blocks, bool one_lane) {
+    static LANEWAY_FN int count_workers(int blocks, int warps, int server_blocks, bool one_lane,
+                                        bool flushers = false) {
         if (one_lane) return blocks * warps;
-        return blocks * warps - 1 - count_servers(blocks, warps, server_blocks, false);
+        const int others = flushers && server_blocks > 0 ? blocks - server_blocks : 0;
+        return blocks * warps - 1 - count_servers(blocks, warps, server_blocks, false) - others;
     }
 };
 
@@ -51,17 +58,18 @@ struct turn_board {
 };
 
 /// Runs a warp's roles in turns until the PE is told that all work everywhere is done, or the run is stopped. The whole
-/// warp, together. `control`, `serve` and `work` are collective; the latter two return whether there was anything to
-/// do. `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a block, as a
-/// thousand warps that read one word would slow all others.
-template <class Ctx, class Control, class Serve, class Work, class Refresh>
+/// warp, together. `control`, `serve`, `work` and `flush` are collective; serving and working return whether there was
+/// anything to do. `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a
+/// block, as a thousand warps that read one word would slow all others.
+template <class Ctx, class Control, class Serve, class Work, class Refresh, class Flush>
 LANEWAY_FN void run_turns(Ctx& ctx, const roles& mine, turn_board* board, const std::uint32_t* finished,
-                          Control&& control, Serve&& serve, Work&& work, Refresh&& refresh) {
+                          Control&& control, Serve&& serve, Work&& work, Refresh&& refresh, Flush&& flush) {
     for (unsigned turn = 0;; ++turn) {
         bool busy = false;
         if (mine.control) control();
         if (mine.serves) busy = serve();
         if (mine.works) busy = work() || busy;
+        if (mine.flushes) flush();
         if (turn % static_cast<unsigned>(ctx.n_warps()) == static_cast<unsigned>(ctx.warp()) && ctx.lane() == 0) {
             refresh();
             // Relaxed: the words only ever go to 1, and whoever reads results waits for the end of the kernel.

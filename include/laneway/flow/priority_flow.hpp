@@ -109,6 +109,7 @@ struct flow_ledger {
 template <class Key, class Application>
 struct priority_flow {
     static constexpr int cuda_warps = 16;
+    static constexpr bool has_flushers = false;  // every worker takes short turns and flushes between them
     using message = key_message<Key>;
     using handler = lower_key<Key>;
 
@@ -163,7 +164,8 @@ struct priority_flow {
             },
             [&] {
                 if (mine.works) list.refresh(ctx);
-            });
+            },
+            [] {});
         out.account(ctx);
         if (items != 0) ctx.fetch_add(&links.work->items, items, order::relaxed, scope::device);
     }
