@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn, Optional
+from typing import Callable, NoReturn, Optional
 
 import typer
 from rich.markup import escape
@@ -13,7 +14,7 @@ from rich.table import Table
 
 import laneway
 from laneway.errors import Error, UsageError
-from laneway.job import Job, Outputs
+from laneway.job import Job, Outputs, Reading
 from laneway.pending_file import PendingFile
 from laneway.terminal import show
 
@@ -54,48 +55,43 @@ FORMAT = typer.Option(
 )
 
 
-@app.command(epilog=PATHS_EXAMPLES.format(name="sssp"))
-def sssp(
-    graph: str = GRAPH,
-    source: int = SOURCE,
-    devices: str = DEVICES,
-    delta: Optional[int] = DELTA,
-    verify: bool = VERIFY,
-    output: Optional[Path] = OUTPUT,
-    json: Optional[Path] = JSON,
-    plot: Optional[Path] = PLOT,
-    seed: int = SEED,
-    timeout: float = TIMEOUT,
-    partition: Optional[str] = PARTITION,
-    cache: Optional[Path] = CACHE,
-    format: Optional[str] = FORMAT,
-) -> None:
-    """Shortest paths by weight from one vertex to all others, over all devices."""
-    Job(laneway.sssp, graph, source, devices, delta, verify, seed, timeout, partition, cache, format).run(
-        Outputs(output, json, plot)
-    )
+IDS = typer.Option(None, help="Width of vertex numbers in memory: 32 or 64 bits.", show_default="32 where they suffice")
+DIRECTED = typer.Option(
+    None,
+    "--directed/--undirected",
+    help="Whether a line of the file is one arc, or one each way.",
+    show_default="what the format says",
+)
 
 
-@app.command(epilog=PATHS_EXAMPLES.format(name="bfs"))
-def bfs(
-    graph: str = GRAPH,
-    source: int = SOURCE,
-    devices: str = DEVICES,
-    delta: Optional[int] = DELTA,
-    verify: bool = VERIFY,
-    output: Optional[Path] = OUTPUT,
-    json: Optional[Path] = JSON,
-    plot: Optional[Path] = PLOT,
-    seed: int = SEED,
-    timeout: float = TIMEOUT,
-    partition: Optional[str] = PARTITION,
-    cache: Optional[Path] = CACHE,
-    format: Optional[str] = FORMAT,
-) -> None:
-    """Fewest arcs from one vertex to all others, over all devices."""
-    Job(laneway.bfs, graph, source, devices, delta, verify, seed, timeout, partition, cache, format).run(
-        Outputs(output, json, plot)
-    )
+def add_paths_command(program: Callable[..., laneway.Result], summary: str) -> None:
+    """Give the command a program of the shortest-paths kind; all of them take the same options."""
+    name = program.__name__
+
+    @app.command(name, help=summary, epilog=PATHS_EXAMPLES.format(name=name))
+    def command(
+        graph: str = GRAPH,
+        source: int = SOURCE,
+        devices: str = DEVICES,
+        delta: Optional[int] = DELTA,
+        verify: bool = VERIFY,
+        output: Optional[Path] = OUTPUT,
+        json: Optional[Path] = JSON,
+        plot: Optional[Path] = PLOT,
+        seed: int = SEED,
+        timeout: float = TIMEOUT,
+        partition: Optional[str] = PARTITION,
+        cache: Optional[Path] = CACHE,
+        format: Optional[str] = FORMAT,
+        ids: Optional[int] = IDS,
+        directed: Optional[bool] = DIRECTED,
+    ) -> None:
+        reading = Reading(graph, format, ids, cache, directed)
+        Job(program, reading, source, devices, delta, verify, seed, timeout, partition).run(Outputs(output, json, plot))
+
+
+add_paths_command(laneway.sssp, "Shortest paths by weight from one vertex to all others, over all devices.")
+add_paths_command(laneway.bfs, "Fewest arcs from one vertex to all others, over all devices.")
 
 
 @app.command()
@@ -163,20 +159,24 @@ def common(
 
 def fail(message: str, code: int) -> NoReturn:
     """End the command with one line on standard error."""
-    print("laneway: " + " ".join(message.split()), file=sys.stderr)
+    with suppress(OSError):  # the exit code is right even where nobody can be told
+        print("laneway: " + " ".join(message.split()), file=sys.stderr, flush=True)
     sys.exit(code)
 
 
 def interrupted() -> NoReturn:
     """End the process now: a run in the background must not hold it until its deadline."""
-    print("laneway: interrupted", file=sys.stderr, flush=True)
+    with suppress(OSError):
+        print("laneway: interrupted", file=sys.stderr, flush=True)
     os._exit(130)
 
 
 def main() -> None:
     """Entry point: exit code 0, 2 for wrong use or input, 1 for a failed run; never a traceback."""
+    open_missing_streams()
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
         if code == 130:
             interrupted()
         sys.exit(code if isinstance(code, int) else 0)
@@ -184,11 +184,22 @@ def main() -> None:
         fail(str(error), 2)
     except (Error, MemoryError) as error:
         fail(str(error) or "not enough memory", 1)
-    except BrokenPipeError:
+    except OSError as error:
+        # Nothing but the streams is left to fail here. Python must not stumble over the same text again as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        if isinstance(error, BrokenPipeError):
+            sys.exit(1)
+        fail(f"standard output cannot be written: {(error.strerror or str(error)).lower()}", 1)
     except Exception as error:
         fail_by_parser(error)
+
+
+def open_missing_streams() -> None:
+    """Stand-ins for streams that the caller has closed: Python has None in their place."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def fail_by_parser(error: Exception) -> NoReturn:

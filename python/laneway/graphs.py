@@ -17,17 +17,31 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 def read_graph(
-    path: PathLike, format: str | None = None, ids: int | None = None, cache: PathLike | None = None
+    path: PathLike,
+    format: str | None = None,
+    ids: int | None = None,
+    cache: PathLike | None = None,
+    directed: bool | None = None,
 ) -> Graph:
     """Read a graph from a plain, gzip or xz file.
 
     `format` is one of dimacs, edge_list, snap, matrix_market, metis, ldbc; guessed from the content where it is None.
     `ids` is the width of vertex numbers in memory, 32 or 64 bits; None takes 32 where they suffice. `cache` is a folder
-    that keeps the graph in binary form, so that a second read takes no parsing. Raises UsageError for a file that is
-    missing or broken, naming its line.
+    that keeps the graph in binary form, so that a second read takes no parsing. `directed` says whether a line of the
+    file is one arc (True) or one each way (False); None does what the format says. METIS files that list each edge
+    from both ends stay as they are.
+
+    Decimal weights become whole numbers: the weight of an arc in the file is `weights[arc] / graph.weight_scale`.
+
+    Raises UsageError for a file that is missing or broken, naming its line. Ctrl-C raises KeyboardInterrupt at once;
+    the read then goes on in the background until it ends, and its result is dropped.
     """
+    if not os.fspath(path):
+        raise UsageError("the graph's file name is empty")
+    if ids not in (None, 32, 64):
+        raise UsageError(f"ids must be 32 or 64 bits wide, not {ids}")
     folder = None if cache is None else Path(cache)
-    return interruptible(lambda: _core.read_graph(Path(path), format, ids, folder))
+    return interruptible(lambda: _core.read_graph(Path(path), format, ids, folder, directed))
 
 
 def generate_grid(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from laneway import _core
+from laneway._core import Graph
 from laneway.errors import Error, UsageError
 from laneway.graphs import read_graph
 from laneway.paths import Result, source_index
@@ -48,11 +50,25 @@ class Outputs:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """The graph that the user named, and how to read it."""
+
+    path: str
+    format: str | None
+    ids: int | None
+    cache: Path | None
+    directed: bool | None
+
+    def read(self) -> Graph:
+        return read_graph(self.path, self.format, self.ids, self.cache, self.directed)
+
+
+@dataclass(frozen=True)
 class Job:
     """The options of one run."""
 
     program: Callable[..., Result]
-    graph: str
+    reading: Reading
     source: int
     devices: str
     delta: int | None
@@ -60,8 +76,6 @@ class Job:
     seed: int
     timeout: float
     partition: str | None
-    cache: Path | None
-    format: str | None
 
     def run(self, outputs: Outputs) -> None:
         """Read, run, verify, write the outputs and print the table. What can be refused is refused before the run."""
@@ -88,14 +102,14 @@ class Job:
 
             check_format(outputs.plot)
         paths = [path for path in (outputs.distances, outputs.report, outputs.plot) if path is not None]
-        if len({path.resolve() for path in paths}) < len(paths):
-            raise UsageError("two outputs have the same name")
-        return {path: stack.enter_context(PendingFile(path)) for path in paths}
+        files = {path: stack.enter_context(PendingFile(path)) for path in paths}
+        _require_distinct([Path(self.reading.path), *paths])
+        return files
 
     def _summary(self, phases: _Phases, plot: bool) -> Summary:
         phases.enter("reading the graph")
         start = time.perf_counter()
-        graph = read_graph(self.graph, self.format, None, self.cache)
+        graph = self.reading.read()
         load_seconds = time.perf_counter() - start
         source_index(graph, self.source)
         phases.enter("running")
@@ -114,7 +128,15 @@ class Job:
         if self.verify:
             phases.enter("verifying")
             check = verify(graph, self.source, result.distance, unit_weights=name == "bfs")
-        return Summary(name, self.graph, graph, self.source, result, load_seconds, check)
+        return Summary(name, self.reading.path, graph, self.source, result, load_seconds, check)
+
+
+def _require_distinct(paths: list[Path]) -> None:
+    """UsageError where an output would replace another one or the graph itself, whatever its name and links."""
+    for i, path in enumerate(paths):
+        for other in paths[i + 1 :]:
+            if os.path.realpath(path) == os.path.realpath(other):
+                raise UsageError(f"{other}: cannot be written: another file of this command has the same name")
 
 
 class _Phases:

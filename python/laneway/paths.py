@@ -22,7 +22,8 @@ class Result:
     """Distances and the account of the run that found them."""
 
     distance: NDArray[np.int64]
-    """One entry a vertex, in the order of the graph's arrays; -1 where unreachable."""
+    """One entry a vertex, in the order of the graph's arrays; -1 where unreachable. Of `sssp` in units of
+    1 / graph.weight_scale of the file's weights, of `bfs` in arcs."""
     delta: int
     """Width of a priority step."""
     items: int
@@ -57,12 +58,19 @@ def sssp(
 ) -> Result:
     """Least weight of a path from `source` to every vertex.
 
+    Distances are sums of `graph.weights`, or numbers of arcs where the graph has no weights. A file with decimal
+    weights was read as whole numbers: `result.distance / graph.weight_scale` is in the file's own unit (leave out -1,
+    which is unreachable).
+
     `source` is the file's number of the vertex. `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
     "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
     from the graph where it is None. `partition` divides the vertices: None by contiguous ranges with equal arcs,
     "metis" by METIS, or an array with the PE of each vertex. `seed` is for checked devices, `timeout` in seconds;
     `progress` keeps samples of the run in the report. Raises UsageError for wrong arguments, TimeoutError and
     DeviceFault for a failed run.
+
+    Ctrl-C raises KeyboardInterrupt at once. The run then goes on in the background, on all its devices, until it ends
+    or its `timeout` passes; its result is dropped.
     """
     return _run(graph, source, False, devices, delta, partition, seed, timeout, progress)
 
@@ -109,6 +117,8 @@ def _run(
 
 def source_index(graph: Graph, source: int) -> int:
     """Place in the arrays of the vertex that the file calls `source`; UsageError if there is none."""
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph must be what read_graph gives, not {type(graph).__name__}")
     if not 0 <= source < 2**64:
         raise UsageError(f"source {source} is no vertex number")
     return graph.index_of(source)

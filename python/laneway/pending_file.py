@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -21,22 +22,31 @@ class PendingFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.temporary = path
-        self._target = path.resolve()  # a link stays a link; what it points to is written
+        self._target = Path(os.path.realpath(path))  # a link stays a link; what it points to is written
 
     def __enter__(self) -> PendingFile:
-        if self.path.is_dir():
-            raise UsageError(f"{self.path}: cannot be written: it is a directory")
-        if self.path.exists() and not self.path.is_file():
-            raise UsageError(f"{self.path}: cannot be written: it is no regular file")
-        if self.path.exists() and not os.access(self.path, os.W_OK):
-            raise UsageError(f"{self.path}: cannot be written: permission denied")
         try:
-            handle, name = tempfile.mkstemp(dir=self._target.parent, prefix=f".{self._target.name}.")
+            self._require_replaceable()
+            handle, name = tempfile.mkstemp(dir=self._target.parent, prefix=".laneway.")
         except OSError as error:
             raise UsageError(f"{self.path}: cannot be written: {_reason(error)}") from None
         os.close(handle)
         self.temporary = Path(name)
         return self
+
+    def _require_replaceable(self) -> None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return
+        if stat.S_ISDIR(found.st_mode):
+            raise UsageError(f"{self.path}: cannot be written: it is a directory")
+        if not stat.S_ISREG(found.st_mode):
+            raise UsageError(f"{self.path}: cannot be written: it is no regular file")
+        if any(_is_stream(found, stream) for stream in (1, 2)):
+            raise UsageError(f"{self.path}: cannot be written: this command's own output goes there")
+        if not os.access(self.path, os.W_OK):
+            raise UsageError(f"{self.path}: cannot be written: permission denied")
 
     def commit(self) -> None:
         """Put the written file in its place, readable as any new file is."""
@@ -53,6 +63,13 @@ class PendingFile:
     ) -> None:
         with suppress(OSError):
             self.temporary.unlink()
+
+
+def _is_stream(file: os.stat_result, stream: int) -> bool:
+    try:
+        return os.path.samestat(file, os.fstat(stream))
+    except OSError:  # closed
+        return False
 
 
 def _reason(error: OSError) -> str:

@@ -39,6 +39,14 @@ class Summary:
         report = self.result.report
         return report.carried / report.posted if report.posted else 0.0
 
+    @property
+    def distance_unit(self) -> str:
+        """What a distance of 1 stands for; the graph's whole weights are `weight_scale` times those of its file."""
+        if self.program == "bfs":
+            return "arc"
+        scale = self.graph.weight_scale
+        return "weight" if scale == 1 else f"weight / {scale}"
+
     def as_json(self) -> dict[str, Any]:
         """Everything in plain numbers; times in seconds, sizes in bytes."""
         result, report, graph = self.result, self.result.report, self.graph
@@ -47,7 +55,13 @@ class Summary:
         return {
             "program": self.program,
             "version": _core.version,
-            "graph": {"path": self.path, "vertices": graph.vertices, "arcs": graph.arcs, "weighted": graph.weighted},
+            "graph": {
+                "path": self.path,
+                "vertices": graph.vertices,
+                "arcs": graph.arcs,
+                "weighted": graph.weighted,
+                "weight_scale": graph.weight_scale,
+            },
             "source": self.source,
             "devices": list(report.devices),
             "seconds": {
@@ -71,7 +85,7 @@ class Summary:
                 "max": int(reached.max()),
                 "sum": exact_sum(reached),
                 "checksum": result.checksum,
-                "weight_scale": graph.weight_scale,
+                "distance_unit": self.distance_unit,
             },
             "verified": None
             if check is None
@@ -119,6 +133,8 @@ class Summary:
             ("remote messages", f"{100 * self.remote_share:.1f} %"),
             ("checksum", str(result.checksum)),
         ]
+        if self.distance_unit not in ("arc", "weight"):
+            rows.insert(4, ("distance unit", f"1/{graph.weight_scale} of the file's unit of weight"))
         if self.verification is not None:
             rows.append(("verified", self._verified(self.verification)))
         return rows

@@ -39,18 +39,18 @@ nb::object view_of(nb::handle self, Pick pick) {
     return std::visit([&](const auto& csr) { return view(pick(csr), self); }, arcs);
 }
 
-graph::id_width parse_width(std::optional<int> bits) {
+// `bits` is 32 or 64 where it is given.
+graph::id_width width_of(std::optional<int> bits) {
     if (!bits) return graph::id_width::automatic;
-    if (*bits == 32) return graph::id_width::bits32;
-    if (*bits == 64) return graph::id_width::bits64;
-    throw usage_error("ids must be 32 or 64 bits wide, not " + std::to_string(*bits));
+    return *bits == 32 ? graph::id_width::bits32 : graph::id_width::bits64;
 }
 
 csr_graph read(const std::filesystem::path& path, const std::optional<std::string>& format, std::optional<int> ids,
-               const std::optional<std::filesystem::path>& cache) {
+               const std::optional<std::filesystem::path>& cache, std::optional<bool> directed) {
     graph::read_options options;
     if (format) options.format = graph::parse_format(*format);
-    options.ids = parse_width(ids);
+    options.ids = width_of(ids);
+    options.directed = directed;
     return cache ? graph::read_graph_cached(path, options, *cache) : graph::read_graph(path, options);
 }
 
@@ -131,7 +131,7 @@ void register_graph(nb::module_& module) {
         .def("dimacs_lines", &dimacs_lines, "first"_a, "last"_a,
              "The arcs of rows [first, last) as DIMACS `a u v w` lines, ids from 1.");
 
-    module.def("read_graph", &read, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(),
+    module.def("read_graph", &read, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(), "directed"_a.none(),
                nb::call_guard<nb::gil_scoped_release>());
     register_generators(module);
 }

@@ -7,10 +7,11 @@ import lzma
 import os
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import SMALL, Run, names
+from conftest import COMMAND, SMALL, Run, names
 
 
 def noise() -> bytes:
@@ -55,9 +56,9 @@ def test_broken_file(laneway: Run, tmp_path: Path, name: str) -> None:
     assert names(tmp_path / "work") == []
 
 
-@pytest.mark.parametrize("missing", ["no-such-file.gr", "."])
+@pytest.mark.parametrize("missing", ["no-such-file.gr", ".", ""])
 def test_no_file(laneway: Run, missing: str) -> None:
-    assert_refused(laneway("sssp", missing, "--source", 1, "--devices", "cpu:1"), missing)
+    assert_refused(laneway("sssp", missing, "--source", 1, "--devices", "cpu:1"), missing or "empty")
 
 
 @pytest.mark.parametrize("source", ["0", "7", "-1", "99999999999999999999999", "one"])
@@ -97,6 +98,29 @@ def test_a_pipe_is_not_replaced_by_a_file(laneway: Run, small: Path, tmp_path: P
     assert pipe.is_fifo()
 
 
+@pytest.mark.parametrize("name", ["small.gr", "link.gr"])
+def test_the_graph_is_not_replaced_by_an_output(laneway: Run, small: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "link.gr").symlink_to(small)
+    assert_refused(laneway("sssp", small, "--source", 1, "--devices", "cpu:1", "--json", tmp_path / name), name)
+    assert small.read_text() == SMALL
+
+
+def test_the_file_behind_standard_output_is_not_replaced(small: Path, tmp_path: Path) -> None:
+    with (tmp_path / "table.txt").open("w") as table:
+        words = [COMMAND, "sssp", small, "--source", "1", "--devices", "cpu:1", "--json", "/dev/stdout"]
+        done = subprocess.run(words, stdout=table, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 2
+        assert done.stderr.startswith("laneway: /dev/stdout: cannot be written")
+        assert os.path.samestat(os.fstat(table.fileno()), (tmp_path / "table.txt").stat())
+
+
+def test_output_names_that_the_system_refuses(laneway: Run, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "work" / "loop").symlink_to("loop")
+    for name in ("loop", "x" * 300, "loop/x"):
+        assert_refused(laneway("sssp", small, "--source", 1, "--devices", "cpu:1", "--timeout", 1e-9, "--json", name))
+    assert names(tmp_path / "work") == ["loop"]
+
+
 def test_an_existing_output_survives_an_error(laneway: Run, tmp_path: Path) -> None:
     target = tmp_path / "work" / "r.json"
     target.write_text("mine")
@@ -115,6 +139,8 @@ def test_an_existing_output_survives_an_error(laneway: Run, tmp_path: Path) -> N
         (["--seed", "-1"], "seed"),
         (["--partition", "fair"], "fair"),
         (["--format", "gif"], "gif"),
+        (["--ids", "33"], "33"),
+        (["--ids", str(2**70)], "32 or 64"),
         (["--plot", "run.gif3"], "run.gif3"),
         (["--output", "same.png", "--plot", "same.png"], "same"),
         (["--no-such-option"], "--no-such-option"),

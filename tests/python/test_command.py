@@ -40,7 +40,7 @@ def test_new_york(laneway: Run, new_york: Path, tmp_path: Path) -> None:
         "max": 1440081,
         "sum": 186686642878,
         "checksum": 22798374856756248,
-        "weight_scale": 1,
+        "distance_unit": "weight",
     }
     messages = report["messages"]
     assert messages["posted"] == messages["direct"] + messages["carried"]
@@ -64,6 +64,48 @@ def test_failed_run_ends_with_one_line(laneway: Run, new_york: Path, tmp_path: P
     assert len(done.stderr.splitlines()) == 1
     assert "PE" in done.stderr
     assert names(tmp_path / "work") == []
+
+
+@pytest.mark.parametrize("ids", ["32", "64"])
+def test_width_and_directions(laneway: Run, small: Path, tmp_path: Path, ids: str) -> None:
+    for options, expected in (
+        ([], SMALL_DISTANCES),
+        (["--directed"], SMALL_DISTANCES),
+        (["--undirected"], [0, 2, 2, 12, -1, -1]),
+    ):
+        done = laneway("sssp", small, "--source", 1, "--ids", ids, *options, "--verify", "--output", "d.npz")
+        assert done.returncode == 0, done.stderr
+        with np.load(tmp_path / "work" / "d.npz") as file:
+            assert file["distance"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("program", "unit", "greatest"), [("sssp", "weight / 100", 75), ("bfs", "arc", 2), ("sssp", "weight", 4)]
+)
+def test_unit_of_distances(laneway: Run, tmp_path: Path, program: str, unit: str, greatest: int) -> None:
+    (tmp_path / "g.wel").write_text("0 1 1\n1 2 3\n" if unit == "weight" else "0 1 0.5\n1 2 0.25\n")
+    done = laneway(program, tmp_path / "g.wel", "--source", 0, "--devices", "cpu:2", "--json", "r.json")
+    assert done.returncode == 0, done.stderr
+    assert ("1/100 of the file's unit" in done.stdout) == unit.endswith("100")
+    result = json.loads((tmp_path / "work" / "r.json").read_text())["result"]
+    assert (result["distance_unit"], result["max"]) == (unit, greatest)
+
+
+def test_full_disk_behind_standard_output(small: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        for words in (["sssp", small, "--source", "1", "--devices", "cpu:1"], ["devices"], ["--help"]):
+            done = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            assert done.returncode == 1
+            assert done.stderr == "laneway: standard output cannot be written: no space left on device\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(small: Path, tmp_path: Path, closed: str) -> None:
+    line = f'exec "$0" sssp "$1" --source 1 --devices cpu:1 --json "$2" {closed}'
+    words = ["sh", "-c", line, COMMAND, small, tmp_path / "r.json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "r.json").read_text())["result"]["reached"] == 4
 
 
 def test_cache(laneway: Run, small: Path, tmp_path: Path) -> None:

@@ -38,6 +38,25 @@ def test_wide_ids(small: Path) -> None:
     assert lw.sssp(graph, 1, devices="cpu:2").distance.tolist() == SMALL_DISTANCES
 
 
+def test_directions(small: Path, tmp_path: Path) -> None:
+    both_ways = lw.read_graph(small, directed=False)
+    assert both_ways.arcs == 2 * 8 - 1  # a self-loop is one arc
+    assert lw.read_graph(small, directed=True).arcs == lw.read_graph(small).arcs == 8
+    for directed, arcs in ((False, 15), (True, 8), (None, 8)):  # a cache entry is of one kind
+        assert lw.read_graph(small, directed=directed, cache=tmp_path / "cache").arcs == arcs
+
+
+@pytest.mark.parametrize("ids", [0, 33, -32, 2**70])
+def test_wrong_width(small: Path, ids: int) -> None:
+    with pytest.raises(lw.UsageError, match="32 or 64"):
+        lw.read_graph(small, ids=ids)
+
+
+def test_a_path_is_no_graph(small: Path) -> None:
+    with pytest.raises(TypeError, match="read_graph"):
+        lw.sssp(str(small), 1)
+
+
 def test_results_outlive_everything_else(graph: lw.Graph) -> None:
     result = lw.sssp(graph, source=1, devices="cpu:2")
     report = result.report
