@@ -39,10 +39,10 @@ struct graph_part {
     hub_shards hubs;
 };
 
-template <class Vertex, class Key>
+template <class Vertex, class Key, int Warps = 16>
 class search {
 public:
-    using program = priority_flow<Key, relax_arcs<Vertex, Key>>;
+    using program = priority_flow<Key, relax_arcs<Vertex, Key>, Warps>;
 
     search(machine& machine, const options& job, const std::vector<graph_part<Vertex>>& parts, std::uint64_t vertices,
            const threshold_policy& policy)

@@ -106,9 +106,11 @@ struct flow_ledger {
 /// `Application`, trivially copyable, has
 ///   arc_range arcs(std::uint32_t id) const;                       of the own PE's vertex id
 ///   template <class Ctx> proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const;
-template <class Key, class Application>
+/// `Warps`: of a GPU's block. Fewer have more registers and shorter turns, which searches along long paths need; more
+/// hide the latency of memory where there is plenty to do.
+template <class Key, class Application, int Warps = 16>
 struct priority_flow {
-    static constexpr int cuda_warps = 16;
+    static constexpr int cuda_warps = Warps;
     static constexpr bool has_flushers = false;  // every worker takes short turns and flushes between them
     using message = key_message<Key>;
     using handler = lower_key<Key>;
