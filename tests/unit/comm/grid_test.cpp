@@ -5,14 +5,17 @@
 namespace laneway {
 namespace {
 
+template <bool Flushers>
 struct nothing {
     static constexpr int cuda_warps = 4;
+    static constexpr bool has_flushers = Flushers;
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx&) const {}
 };
 
+template <bool Flushers = false>
 std::vector<pe_grid> grids(const std::string& devices, const options& o) {
-    return size_grids<nothing>(machine(devices), o, 100);
+    return size_grids<nothing<Flushers>>(machine(devices), o, 100);
 }
 
 TEST(grid_test, CpuDevicesGetTheirThreadsAndAllRoles) {
@@ -39,6 +42,14 @@ TEST(grid_test, CheckedDevicesServeOnlyWhereThereAreOthers) {
     EXPECT_EQ(pair.server_warps(), o.checked_warps - 1);
     EXPECT_EQ(pair.worker_warps(), (o.checked_blocks - 1) * o.checked_warps);
     EXPECT_EQ(pair.worker_lanes(*machine("checked:1").device(0)), static_cast<std::uint64_t>(4 * pair.worker_warps()));
+}
+
+TEST(grid_test, FlushersTakeOneWarpOfEachWorkingBlock) {
+    options o;
+    o.checked_warps = 3;
+    EXPECT_EQ(grids<true>("checked:2", o)[0].worker_warps(), (o.checked_blocks - 1) * 2);
+    EXPECT_EQ(grids<true>("checked:1", o)[0].worker_warps(), o.checked_blocks * 3 - 1) << "alone there is nothing to send";
+    EXPECT_EQ(grids<true>("cpu:2", o)[0].worker_warps(), o.cpu_threads);
 }
 
 TEST(grid_test, RefusesGridsWithoutRoomForEveryRole) {

@@ -19,14 +19,14 @@ struct place {
 };
 
 template <int Lanes>
-void shared_out(int blocks, int warps, int server_blocks) {
+void shared_out(int blocks, int warps, int server_blocks, bool flushers = false) {
     SCOPED_TRACE(std::to_string(blocks) + " blocks, " + std::to_string(warps) + " warps, " +
                  std::to_string(server_blocks) + " serving");
     std::set<int> servers, workers;
-    int controls = 0;
+    int controls = 0, flushing = 0;
     for (int b = 0; b < blocks; ++b) {
         for (int w = 0; w < warps; ++w) {
-            const roles mine(place<Lanes>{b, blocks, w, warps}, server_blocks);
+            const roles mine(place<Lanes>{b, blocks, w, warps}, server_blocks, flushers);
             controls += mine.control ? 1 : 0;
             if (mine.serves) {
                 EXPECT_TRUE(servers.insert(mine.server_index).second);
@@ -34,12 +34,15 @@ void shared_out(int blocks, int warps, int server_blocks) {
             if (mine.works) {
                 EXPECT_TRUE(workers.insert(mine.worker_index).second);
             }
-            EXPECT_TRUE(mine.control || mine.serves || mine.works);
+            flushing += mine.flushes ? 1 : 0;
+            EXPECT_TRUE(mine.control || mine.serves || mine.works || mine.flushes);
+            EXPECT_FALSE(mine.flushes && (mine.control || mine.serves || mine.works));
         }
     }
     EXPECT_EQ(controls, 1);
+    EXPECT_EQ(flushing, Lanes > 1 && flushers && server_blocks > 0 ? blocks - server_blocks : 0);
     const auto n_servers = roles::count_servers(blocks, warps, server_blocks, Lanes == 1);
-    const auto n_workers = roles::count_workers(blocks, warps, server_blocks, Lanes == 1);
+    const auto n_workers = roles::count_workers(blocks, warps, server_blocks, Lanes == 1, flushers);
     EXPECT_EQ(static_cast<int>(servers.size()), n_servers);
     EXPECT_EQ(static_cast<int>(workers.size()), n_workers);
     if (n_servers > 0) {
@@ -53,10 +56,12 @@ void shared_out(int blocks, int warps, int server_blocks) {
 TEST(roles_test, EveryWarpHasARoleAndIndicesHaveNoHoles) {
     for (int blocks = 1; blocks <= 5; ++blocks) {
         shared_out<1>(blocks, 1, 0);
+        shared_out<1>(blocks, 1, 0, true);
         for (int warps = 2; warps <= 4; ++warps) {
             for (int server_blocks = 0; server_blocks < blocks; ++server_blocks) {
                 shared_out<4>(blocks, warps, server_blocks);
                 shared_out<32>(blocks, warps, server_blocks);
+                shared_out<32>(blocks, warps, server_blocks, true);
             }
         }
     }

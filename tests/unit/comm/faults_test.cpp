@@ -1,0 +1,255 @@
+// Runs that cannot end well: each ends within its deadline and says who waited where for what.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+struct swallow {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, std::uint32_t) const {}
+};
+
+struct refuse_seven {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t message) const {
+        if (message == 7) (void)fail(ctx, status::handler_failed, operation::user_code, -1, message);
+    }
+};
+
+/// Every lane posts `count` messages to `pe`, the last of them `message`.
+struct post_to {
+    int pe;
+    std::uint32_t count;
+    std::uint32_t message = 0;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.pe() != 0) return;
+        for (std::uint32_t i = 1; i <= count; ++i) {
+            if (box.post(ctx, pe, i == count ? message : 0) != status::ok) return;
+        }
+    }
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What the run throws, after a check that it ends in time.
+template <class Error, class Functor, class Handler>
+std::string failure(const options& o, const Functor& functor, const Handler& handler) {
+    runtime rt(o);
+    const auto start = std::chrono::steady_clock::now();
+    std::string what;
+    try {
+        rt.run(functor, rt.mailbox<std::uint32_t>(handler));
+        ADD_FAILURE() << "the run ended as if nothing had happened";
+    } catch (const Error& e) {
+        what = e.what();
+    }
+    // The checked mode's deadline is virtual; the other ends at most an eighth and a second of grace late.
+    if (!is_checked(o.devices)) {
+        EXPECT_LT(seconds_since(start), o.timeout_seconds * 1.125 + 1.5);
+    }
+    EXPECT_EQ(what.find('\n'), std::string::npos);
+    EXPECT_EQ(what.rfind("PE ", 0), 0u) << what;
+    for (const char* word : {" block ", " warp ", " lane "}) EXPECT_NE(what.find(word), std::string::npos) << what;
+    return what;
+}
+
+void contains(const std::string& text, const std::string& part) {
+    if (text.find(part) == std::string::npos) ADD_FAILURE() << "\"" << text << "\" does not say \"" << part << "\"";
+}
+
+class faults_test : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] options job(double timeout_seconds = 0.2) const {
+        options o;
+        o.devices = GetParam();
+        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : timeout_seconds;
+        o.chunk_bytes = 16;
+        o.ring_slots = 2;
+        return o;
+    }
+};
+
+TEST_P(faults_test, ADeafServerFillsItsRing) {
+    options o = job();
+    o.fault = injected_fault::deaf_server;
+    o.fault_pe = 1;
+    const std::string what = failure<timeout_error>(o, post_to{1, 1000}, swallow{});
+    contains(what, "PE 0 ");
+    contains(what, "deadline passed while waiting for a free ring slot to PE 1 (");
+    contains(what, "ring 0->1: 2 of 2 slots in use");
+}
+
+TEST_P(faults_test, ADeafServerWithRoomInItsRingKeepsTheRunFromEnding) {
+    options o = job();
+    o.ring_slots = 64;
+    o.cpu_threads = 1;
+    o.fault = injected_fault::deaf_server;
+    o.fault_pe = 1;
+    const std::string what = failure<timeout_error>(o, post_to{1, 1}, swallow{});
+    contains(what, "deadline passed while waiting for all work to be done (");
+    contains(what, "ring 0->1: ");
+    contains(what, " of 64 slots in use");
+}
+
+TEST_P(faults_test, StuckCreditsFillTheRingThoughMessagesAreServed) {
+    options o = job();
+    o.fault = injected_fault::stuck_credit;
+    o.fault_pe = 1;
+    const std::string what = failure<timeout_error>(o, post_to{1, 1000}, swallow{});
+    contains(what, "waiting for a free ring slot to PE 1 (");
+    contains(what, "ring 0->1: 2 of 2 slots in use");
+}
+
+TEST_P(faults_test, AFaultOfAnotherPeIsNone) {
+    options o = job();
+    o.timeout_seconds = 10;
+    o.fault = injected_fault::deaf_server;
+    o.fault_pe = 0;  // nobody posts to it
+    runtime rt(o);
+    EXPECT_NO_THROW(rt.run(post_to{1, 100}, rt.mailbox<std::uint32_t>(swallow{})));
+}
+
+TEST_P(faults_test, AHandlersErrorNamesTheServingPeAtOnce) {
+    options o = job(30);
+    o.timeout_seconds = 30;  // in the checked mode as well: nobody may wait for the deadline
+    const auto start = std::chrono::steady_clock::now();
+    const std::string what = failure<device_fault>(o, post_to{1, 20, 7}, refuse_seven{});
+    EXPECT_LT(seconds_since(start), 5);
+    contains(what, "PE 1 ");
+    contains(what, "handler reported an error while running application code (7)");
+}
+
+TEST_P(faults_test, APostToNoPeIsNamed) {
+    for (const int pe : {-1, runtime(job()).n_pes(), 1 << 30}) {
+        const std::string what = failure<device_fault>(job(30), post_to{pe, 1}, swallow{});
+        contains(what, "PE 0 ");
+        contains(what, "no such PE while posting a message");
+        if (pe >= 0) contains(what, "to PE " + std::to_string(pe));
+    }
+}
+
+/// quiet towards a PE that does not serve.
+struct post_and_wait {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.pe() != 0 || ctx.rank() != 0) return;
+        (void)box.post(ctx, 1, 5);
+        (void)box.quiet(ctx);
+    }
+};
+
+TEST_P(faults_test, QuietNamesWhatItWaitedFor) {
+    options o = job();
+    o.ring_slots = 64;
+    o.fault = injected_fault::deaf_server;
+    o.fault_pe = 1;
+    contains(failure<timeout_error>(o, post_and_wait{}, swallow{}),
+             "deadline passed while waiting for messages to be served to PE 1 (0)");
+}
+
+TEST_P(faults_test, ARuntimeWorksOnAfterAFault) {
+    options o = job();
+    o.timeout_seconds = 10;
+    runtime rt(o);
+    EXPECT_THROW(rt.run(post_to{1, 20, 7}, rt.mailbox<std::uint32_t>(refuse_seven{})), device_fault);
+    const auto report = rt.run(post_to{1, 20, 1}, rt.mailbox<std::uint32_t>(refuse_seven{}));
+    EXPECT_EQ(report.posted, report.served);
+    EXPECT_GT(report.served, 0u);
+}
+
+TEST_P(faults_test, TimeoutsMustBePositiveNumbers) {
+    for (const double seconds : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+        options o = job();
+        o.timeout_seconds = seconds;
+        runtime rt(o);
+        EXPECT_THROW(rt.run(post_to{1, 1}, rt.mailbox<std::uint32_t>(swallow{})), usage_error);
+    }
+}
+
+struct thrower {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        if (ctx.pe() == ctx.n_pes() - 1 && ctx.rank() == ctx.size() - 1) throw std::runtime_error("from the functor");
+    }
+};
+
+TEST_P(faults_test, AFunctorsExceptionComesOutAtOnce) {
+    options o = job(30);
+    runtime rt(o);
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        rt.run(thrower{}, rt.mailbox<std::uint32_t>(swallow{}));
+        FAIL() << "the exception was lost";
+    } catch (const std::runtime_error& e) {
+        EXPECT_STREQ(e.what(), "from the functor");
+    }
+    EXPECT_LT(seconds_since(start), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, faults_test, testing::Values("cpu:2", "cpu:3", "checked:2", "checked:3"), name_of);
+
+std::atomic<bool> let_go{false};
+std::atomic<int> held{0};
+
+/// Computes on, whatever it is told.
+struct deaf_functor {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        if (ctx.pe() != 1) return;
+        ++held;
+        while (!let_go) std::this_thread::yield();
+        --held;
+    }
+};
+
+TEST(abandoned_machine_test, AKernelThatDoesNotEndIsLeftBehindAndTheMachineRefusesFurtherRuns) {
+    options o;
+    o.devices = "cpu:2";
+    o.timeout_seconds = 0.1;
+    {
+        runtime rt(o);
+        const auto start = std::chrono::steady_clock::now();
+        try {
+            rt.run(deaf_functor{}, rt.mailbox<std::uint32_t>(swallow{}));
+            ADD_FAILURE() << "ended";
+        } catch (const timeout_error& e) {
+            contains(e.what(), "its kernel did not end");
+            contains(e.what(), "PE 1 (cpu:1)");
+            contains(e.what(), "waiting for all work to be done");
+        }
+        EXPECT_LT(seconds_since(start), 0.1 * 1.125 + 2.5);
+        EXPECT_THROW(rt.run(post_to{1, 1}, rt.mailbox<std::uint32_t>(swallow{})), usage_error);
+    }
+    let_go = true;  // what the kernel uses is still there although the runtime is gone
+    while (held != 0) std::this_thread::yield();
+}
+
+/// A lane that never comes to a collective, though its mates wait there.
+struct missing_mate {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        if (Ctx::warp_lanes > 1 && ctx.lane() != 0) ctx.sync(full_warp<Ctx> | lane_mask{1} << 31);
+    }
+};
+
+TEST(checked_mode_test, ACollectiveWithoutOneOfItsLanesEnds) {
+    options o;
+    o.devices = "checked:1";
+    o.timeout_seconds = 0.01;
+    runtime rt(o);
+    EXPECT_THROW(rt.run(missing_mate{}, rt.mailbox<std::uint32_t>(swallow{})), timeout_error);
+}
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "mailbox_suite.hpp"  // on CPU devices

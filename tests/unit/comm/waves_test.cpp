@@ -1,0 +1,1 @@
+#include "waves_suite.hpp"  // on CPU devices

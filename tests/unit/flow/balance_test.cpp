@@ -1,0 +1,1 @@
+#include "balance_suite.hpp"  // on CPU devices

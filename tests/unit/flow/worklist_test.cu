@@ -1,0 +1,1 @@
+#include "worklist_suite.hpp"  // on GPUs
