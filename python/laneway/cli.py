@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Callable, NoReturn, Optional
 
@@ -164,22 +166,39 @@ def fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def interrupted() -> NoReturn:
+class Stopped(BaseException):
+    """A signal asked the command to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def raise_stopped(number: int, _: object) -> NoReturn:
+    """Signal handler: leave through the open files, so that none of them stays half written."""
+    raise Stopped(number)
+
+
+def end_now(what: str, code: int) -> NoReturn:
     """End the process now: a run in the background must not hold it until its deadline."""
     with suppress(OSError):
-        print("laneway: interrupted", file=sys.stderr, flush=True)
-    os._exit(130)
+        print(f"laneway: {what}", file=sys.stderr, flush=True)
+    os._exit(code)
 
 
 def main() -> None:
     """Entry point: exit code 0, 2 for wrong use or input, 1 for a failed run; never a traceback."""
-    open_missing_streams()
+    prepare_streams()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+            signal.signal(number, raise_stopped)
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
         if code == 130:
-            interrupted()
+            end_now("interrupted", 130)
         sys.exit(code if isinstance(code, int) else 0)
+    except Stopped as stop:
+        end_now(f"ended by {signal.Signals(stop.number).name}", 128 + stop.number)
     except UsageError as error:
         fail(str(error), 2)
     except (Error, MemoryError) as error:
@@ -194,18 +213,20 @@ def main() -> None:
         fail_by_parser(error)
 
 
-def open_missing_streams() -> None:
-    """Stand-ins for streams that the caller has closed: Python has None in their place."""
+def prepare_streams() -> None:
+    """Stand-ins for streams that the caller has closed, and `?` for letters that the terminal's encoding lacks."""
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def fail_by_parser(error: Exception) -> NoReturn:
     """The command-line parser's own errors, whose classes depend on the version of typer."""
     if type(error).__name__ == "Abort":
-        interrupted()
+        end_now("interrupted", 130)
     text = getattr(error, "format_message", None)
     if text is None:
         fail(f"internal error: {type(error).__name__}: {error}", 1)

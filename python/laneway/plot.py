@@ -52,8 +52,8 @@ def draw(summary: Summary, file: Path, kind: str) -> None:
 
 def _head(figure: Figure, summary: Summary) -> None:
     report, result = summary.result.report, summary.result
-    title = f"{summary.program} · {Path(summary.path).name} from vertex {summary.source}"
-    figure.suptitle(title + "\n ", x=0.012, ha="left", weight="bold", size=14)
+    title = f"{summary.program} · {Path(summary.shown_path).name} from vertex {summary.source}"
+    figure.suptitle(title + "\n ", parse_math=False, x=0.012, ha="left", weight="bold", size=14)
     text = (
         f"{device_ranges(list(report.devices))}: {result.reached:,} of {summary.graph.vertices:,} vertices reached in "
         f"{seconds(report.run_seconds)} with {result.items / max(result.least_items, 1):.2f} times the least work"

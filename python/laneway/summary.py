@@ -30,6 +30,11 @@ class Summary:
     verification: Verification | None
 
     @property
+    def shown_path(self) -> str:
+        """The graph's path with ? for what cannot be printed: line ends, bytes that are no text."""
+        return "".join(letter if letter.isprintable() else "?" for letter in self.path)
+
+    @property
     def mean_messages_a_chunk(self) -> float:
         chunks = int(self.result.report.chunks.sum())
         return self.result.report.carried / chunks if chunks else 0.0
@@ -105,7 +110,7 @@ class Summary:
     def as_table(self) -> Table:
         """The short table that the command prints."""
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
-        table.title = Text(f"{self.program} {self.path} from vertex {self.source}", style="bold")
+        table.title = Text(f"{self.program} {self.shown_path} from vertex {self.source}", style="bold")
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in self._rows():

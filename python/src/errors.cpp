@@ -2,6 +2,7 @@
 // loaded, because the package imports this module.
 #include "laneway/base/error.hpp"
 
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -13,8 +14,11 @@ namespace laneway::python {
 
 namespace {
 
+// Names of files may hold bytes that are no UTF-8.
 void raise(const char* name, const char* what) {
-    PyErr_SetString(nb::module_::import_("laneway.errors").attr(name).ptr(), what);
+    const auto size = static_cast<Py_ssize_t>(std::strlen(what));
+    const auto text = nb::steal(PyUnicode_DecodeUTF8(what, size, "backslashreplace"));
+    PyErr_SetObject(nb::module_::import_("laneway.errors").attr(name).ptr(), text.ptr());
 }
 
 void translate(const std::exception_ptr& thrown, void*) {

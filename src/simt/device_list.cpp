@@ -11,7 +11,7 @@ namespace laneway {
 
 namespace {
 
-constexpr int most_devices = 1024;
+constexpr int most_devices = 256;  // every pair of them has rings: about 1.5 GB where all are CPU devices
 
 const char* kind_name(device_kind kind) {
     switch (kind) {
@@ -74,7 +74,7 @@ void add_part(std::vector<device_id>& list, std::string_view part) {
     if (kind == "cuda") {
         add_gpus(list, part, rest, bare);
     } else if (kind == "cpu") {
-        add_cpus(list, part, device_kind::cpu, bare ? cores() : parse_number(part, rest));
+        add_cpus(list, part, device_kind::cpu, bare ? std::min(cores(), most_devices) : parse_number(part, rest));
     } else if (kind == "checked") {
         add_cpus(list, part, device_kind::checked, bare ? 2 : parse_number(part, rest));
     } else {

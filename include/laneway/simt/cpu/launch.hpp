@@ -5,9 +5,13 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "laneway/base/error.hpp"
 #include "laneway/simt/cpu/context.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/running.hpp"
@@ -22,7 +26,13 @@ public:
     thread_run(const pe_environment& env, const launch_shape& shape, const Program& program)
         : state_(std::make_shared<state>(env, shape, program)) {
         for (int block = 0; block < shape.blocks; ++block) {
-            threads_.emplace_back([s = state_, block] { s->run_block(block); });
+            try {
+                threads_.emplace_back([s = state_, block] { s->run_block(block); });
+            } catch (const std::system_error& failed) {
+                // Other threads may already run on memory that only a run which ends in order keeps alive.
+                state_->give_up_from(block, failed.code().message());
+                return;
+            }
         }
     }
     ~thread_run() override {
@@ -48,19 +58,33 @@ private:
             struct alignas(128) line {
                 std::byte bytes[128];
             };
-            std::vector<line> shared(shape.shared_bytes / sizeof(line) + 1);
-            context ctx(env, block, shape.blocks, shared.data()->bytes);
             try {
+                std::vector<line> shared(shape.shared_bytes / sizeof(line) + 1);
+                context ctx(env, block, shape.blocks, shared.data()->bytes);
                 program(ctx);
             } catch (...) {
-                // The fault record lets the host stop the other PEs.
-                (void)fail(ctx, status::handler_failed, operation::user_code);
-                const std::lock_guard lock(mutex);
-                thrown = std::current_exception();
+                stop_others(block, std::current_exception());
             }
             const std::lock_guard lock(mutex);
             --left;
             changed.notify_all();
+        }
+
+        // The blocks from `block` on do not start.
+        void give_up_from(int block, const std::string& why) {
+            const std::string name = "PE " + std::to_string(env.pe) + ": ";
+            stop_others(block, std::make_exception_ptr(system_error(name + "a thread could not be started: " + why)));
+            const std::lock_guard lock(mutex);
+            left -= shape.blocks - block;
+            changed.notify_all();
+        }
+
+        // The fault record lets the host stop the other PEs.
+        void stop_others(int block, std::exception_ptr why) {
+            context ctx(env, block, shape.blocks, nullptr);
+            (void)fail(ctx, status::handler_failed, operation::user_code);
+            const std::lock_guard lock(mutex);
+            thrown = std::move(why);
         }
 
         pe_environment env;

@@ -1,0 +1,70 @@
+"""Surroundings that are not as a program hopes: signals, little memory, odd names, plain ASCII."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import COMMAND, SMALL, Run, names
+
+# Uses what is left below a limit of its own address space; an exception of the package is as good as a result.
+LITTLE_MEMORY = """
+import re, resource, sys
+from pathlib import Path
+import laneway as lw
+
+graph = lw.read_graph(sys.argv[1])
+kib = int(re.search(r"VmSize:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+limit = kib * 1024 + int(sys.argv[2]) * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    print(lw.sssp(graph, 1, devices="cpu:48", timeout=20).checksum)
+except lw.Error as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("mebibytes", [40, 90, 150, 250, 400])
+def test_little_memory(small: Path, mebibytes: int) -> None:
+    words = [sys.executable, "-c", LITTLE_MEMORY, small, str(mebibytes)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "76\n" or "memory" in done.stdout or "thread" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_leave_nothing_behind(new_york: Path, tmp_path: Path, number: signal.Signals) -> None:
+    words = [COMMAND, "sssp", new_york, "--source", "1", "--devices", "checked:3", "--json", "r.json"]
+    started = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not names(tmp_path) and started.poll() is None:  # the pending output tells that the work has begun
+        time.sleep(0.01)
+    started.send_signal(number)
+    output, errors = started.communicate(timeout=30)
+    assert started.returncode == 128 + number
+    assert output == ""
+    assert errors == f"laneway: {'interrupted' if number == signal.SIGINT else f'ended by {number.name}'}\n"
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["new\nline.gr", os.fsdecode(b"byte\xff.gr"), "$\\frac$[bold]x.gr"])
+def test_odd_names(laneway: Run, tmp_path: Path, name: str) -> None:
+    missing = laneway("sssp", name, "--source", 1)
+    assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
+    assert ".gr: " in missing.stderr
+    (tmp_path / "work" / name).write_text(SMALL)
+    done = laneway("sssp", name, "--source", 1, "--devices", "cpu:1", "--plot", "r.svg", "--json", "r.json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].endswith(".gr from vertex 1")
+
+
+def test_plain_ascii(small: Path) -> None:
+    words = [COMMAND, "sssp", small, "--source", "1", "--devices", "cpu:1", "--verify"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(words, capture_output=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"76" in done.stdout and done.stdout.isascii()
