@@ -1,0 +1,1 @@
+#include "real_graphs_suite.hpp"  // on GPUs

@@ -1,0 +1,168 @@
+// Shortest paths over many devices against Dijkstra: priority flow from end to end.
+#pragma once
+
+#include <random>
+
+#include "sssp/shortest_paths.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+struct arc {
+    std::uint64_t tail, head;
+    std::uint32_t weight;
+};
+
+template <class Vertex = std::uint32_t>
+graph::graph make_graph(std::uint64_t vertices, std::vector<arc> arcs) {
+    std::stable_sort(arcs.begin(), arcs.end(), [](const arc& a, const arc& b) { return a.tail < b.tail; });
+    graph::basic_csr<Vertex> csr;
+    csr.offsets.assign(vertices + 1, 0);
+    for (const arc& a : arcs) {
+        ++csr.offsets[a.tail + 1];
+        csr.heads.push_back(static_cast<Vertex>(a.head));
+        csr.weights.push_back(a.weight);
+    }
+    for (std::uint64_t v = 0; v < vertices; ++v) csr.offsets[v + 1] += csr.offsets[v];
+    graph::graph g;
+    g.arcs = std::move(csr);
+    g.ids.vertices = vertices;
+    return g;
+}
+
+/// Arcs at random, with self-loops, parallel arcs, zero weights, unreachable parts and now and then a hub.
+inline graph::graph random_graph(std::uint64_t seed, std::uint64_t most_vertices) {
+    std::mt19937_64 random(seed);
+    const std::uint64_t vertices = 1 + random() % most_vertices;
+    const std::uint64_t n = random() % (3 * vertices);
+    const std::uint32_t greatest = seed % 4 == 0 ? 1 : seed % 4 == 1 ? 1000 : 10;
+    std::vector<arc> arcs;
+    for (std::uint64_t i = 0; i < n; ++i) {
+        arcs.push_back({random() % vertices, random() % vertices, static_cast<std::uint32_t>(random() % (greatest + 1))});
+    }
+    if (seed % 16 == 3) {
+        for (int i = 0; i < 1100; ++i) arcs.push_back({0, random() % vertices, static_cast<std::uint32_t>(1 + random() % 50)});
+    }
+    return make_graph(vertices, arcs);
+}
+
+inline void meets_dijkstra(const graph::graph& g, std::uint64_t source, const apps::shortest_paths_options& o) {
+    const auto expected = apps::dijkstra(g, source, o.unit_weights);
+    const auto result = apps::shortest_paths(g, source, o);
+    EXPECT_EQ(result.distance, expected);
+    const auto reached = static_cast<std::uint64_t>(std::count_if(expected.begin(), expected.end(), [](auto d) { return d >= 0; }));
+    EXPECT_EQ(result.least_items, reached);
+    EXPECT_GE(result.items, reached);
+    EXPECT_EQ(result.report.posted, result.report.direct + result.report.carried);
+    EXPECT_EQ(result.report.carried, result.report.served);
+}
+
+class shortest_paths_test : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] apps::shortest_paths_options job(std::uint64_t round = 2) const {
+        apps::shortest_paths_options o;
+        o.job = options_of(GetParam(), round);
+        if (round == 2) o.job.ring_slots = 0;
+        return o;
+    }
+};
+
+// Handlers push work here: a detection of the end that counts only once, or at one moment, loses distances.
+TEST_P(shortest_paths_test, RandomGraphsMeetDijkstra) {
+    for (std::uint64_t round = 0; round < rounds_of(GetParam()); ++round) {
+        SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
+        const auto g = random_graph(round, is_checked(GetParam()) ? 24 : 400);
+        apps::shortest_paths_options o = job(round);
+        o.job.timeout_seconds = 20;
+        o.unit_weights = round % 5 == 4;
+        if (round % 2 == 0) o.delta = 1 + round % 7;
+        if (round % 3 == 0) o.low_water = round % 4;
+        ASSERT_NO_THROW(meets_dijkstra(g, round % g.vertices(), o));
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(shortest_paths_test, AnyPartitionGivesTheSame) {
+    const auto g = random_graph(1, 300);
+    const auto pes = static_cast<std::uint32_t>(machine(GetParam()).n_pes());
+    for (std::uint32_t way = 0; way < 4; ++way) {
+        apps::shortest_paths_options o = job();
+        o.job.timeout_seconds = 20;
+        for (std::uint32_t v = 0; v < g.vertices(); ++v) {
+            const std::uint32_t part[] = {v % pes, pes - 1, v * 2654435761u >> 8, v < 5 ? 0 : pes - 1};
+            o.parts.push_back(part[way] % pes);
+        }
+        meets_dijkstra(g, g.vertices() / 2, o);
+    }
+}
+
+TEST_P(shortest_paths_test, OddGraphs) {
+    apps::shortest_paths_options o = job();
+    o.job.timeout_seconds = 20;
+    meets_dijkstra(make_graph(1, {}), 0, o);
+    meets_dijkstra(make_graph(5, {}), 3, o);
+    meets_dijkstra(make_graph(1, {{0, 0, 0}, {0, 0, 5}}), 0, o);
+    meets_dijkstra(make_graph(2, {{0, 1, 9}, {0, 1, 3}, {0, 1, 3}, {1, 0, 1}}), 0, o);
+    meets_dijkstra(make_graph(4, {{0, 1, 0}, {1, 2, 0}, {2, 0, 0}, {2, 3, 0}}), 1, o);
+    meets_dijkstra(make_graph(6, {{0, 1, 1}, {1, 0, 1}, {3, 4, 1}, {4, 5, 1}}), 4, o);
+    meets_dijkstra(make_graph<std::uint64_t>(6, {{0, 1, 1}, {1, 2, 4}, {2, 5, 1}, {0, 5, 9}}), 0, o);
+}
+
+TEST_P(shortest_paths_test, LongDistancesTakeWiderKeys) {
+    constexpr std::uint32_t most = 0xffffffff;
+    const std::vector<std::pair<std::uint32_t, int>> hops{{(1u << 29) - 3, 32}, {1u << 29, 64}, {most, 64}};
+    for (const auto& [weight, bits] : hops) {
+        const auto g = make_graph(6, {{0, 1, weight}, {1, 2, weight < most ? 1 : most}, {2, 3, weight < most ? 0 : most}, {4, 0, 1}});
+        apps::shortest_paths_options o = job();
+        o.job.timeout_seconds = 20;
+        apps::shortest_paths_solver solver(g, o);
+        const auto expected = apps::dijkstra(g, 0, false);
+        const auto result = solver.run(0);
+        EXPECT_EQ(result.distance, expected);
+        EXPECT_EQ(result.key_bits, bits) << weight;
+        EXPECT_EQ(solver.run(3).distance, apps::dijkstra(g, 3, false)) << "the next search is not disturbed";
+    }
+}
+
+TEST_P(shortest_paths_test, OneSolverSearchesFromManySources) {
+    const auto g = random_graph(2, 200);
+    apps::shortest_paths_options o = job();
+    o.job.timeout_seconds = 20;
+    apps::shortest_paths_solver solver(g, o);
+    for (std::uint64_t source = 0; source < g.vertices(); source += 1 + g.vertices() / 7) {
+        EXPECT_EQ(solver.run(source).distance, apps::dijkstra(g, source, false)) << "source " << source;
+    }
+}
+
+TEST_P(shortest_paths_test, RefusesWrongUse) {
+    const auto g = make_graph(3, {{0, 1, 1}});
+    EXPECT_THROW(apps::shortest_paths(g, 3, job()), usage_error);
+    EXPECT_THROW(apps::shortest_paths(make_graph(0, {}), 0, job()), usage_error);
+    apps::shortest_paths_options o = job();
+    o.delta = 0;
+    EXPECT_THROW(apps::shortest_paths(g, 0, o), usage_error);
+    o = job();
+    o.parts = {0, 0};
+    EXPECT_THROW(apps::shortest_paths(g, 0, o), usage_error);
+    o.parts = {0, 0, static_cast<std::uint32_t>(machine(GetParam()).n_pes())};
+    EXPECT_THROW(apps::shortest_paths(g, 0, o), usage_error);
+}
+
+TEST_P(shortest_paths_test, ProgressEndsWithNothingOpen) {
+    apps::shortest_paths_options o = job();
+    o.job.timeout_seconds = 20;
+    o.job.progress_samples = 16;
+    const auto result = apps::shortest_paths(random_graph(6, 400), 0, o);
+    ASSERT_FALSE(result.report.progress.empty());
+    EXPECT_LE(result.report.progress.size(), 16u);
+    EXPECT_EQ(result.report.progress.back().open, 0u);
+    EXPECT_EQ(result.report.progress.back().served, result.report.served);
+    for (std::size_t i = 1; i < result.report.progress.size(); ++i) {
+        EXPECT_LE(result.report.progress[i - 1].time_ns, result.report.progress[i].time_ns);
+        EXPECT_LE(result.report.progress[i - 1].served, result.report.progress[i].served);
+    }
+}
+
+LANEWAY_ON_DEVICES(shortest_paths_test, device_lists());
+
+}  // namespace laneway::test

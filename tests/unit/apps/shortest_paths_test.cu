@@ -1,0 +1,1 @@
+#include "shortest_paths_suite.hpp"  // on GPUs
