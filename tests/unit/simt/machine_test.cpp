@@ -1,0 +1,167 @@
+#include "laneway/simt/machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+
+#include "laneway/simt/wait.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+/// Does as told on PE 0, nothing elsewhere.
+template <class Body>
+struct program {
+    static constexpr int cuda_warps = 1;
+    Body body;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.pe() == 0) body(ctx);
+    }
+};
+
+template <class Body>
+double run(machine& machine, const launch_shape& shape, double timeout_seconds, Body body) {
+    const std::vector<program<Body>> programs(static_cast<std::size_t>(machine.n_pes()), program<Body>{body});
+    const std::vector<launch_shape> shapes(programs.size(), shape);
+    return machine.run(programs, shapes, timeout_seconds, [] { return std::string("; the ledger"); });
+}
+
+TEST(machine_test, OpensTheDevicesOfItsListInOrder) {
+    const machine machine("cpu:2,cpu:1");
+    EXPECT_EQ(machine.n_pes(), 3);
+    EXPECT_EQ(machine.names(), (std::vector<std::string>{"cpu:0", "cpu:1", "cpu:2"}));
+    EXPECT_FALSE(machine.has_gpus());
+    EXPECT_THROW(laneway::machine("cpu:0"), usage_error);
+}
+
+class machine_kinds_test : public testing::TestWithParam<std::string> {};
+
+TEST_P(machine_kinds_test, EveryLaneRunsOnceAndKnowsItsPlace) {
+    machine machine(GetParam());
+    const bool checked = is_checked(GetParam());
+    const launch_shape shape{3, checked ? 2 : 1, 512};
+    std::atomic<std::uint64_t> places{0}, wrong{0}, lanes{0};
+    auto* p = &places;
+    auto* w = &wrong;
+    auto* l = &lanes;
+    run(machine, shape, 10, [=](auto& ctx) {
+        const auto warp_lanes = std::decay_t<decltype(ctx)>::warp_lanes;
+        const int place = (ctx.block() * ctx.n_warps() + ctx.warp()) * warp_lanes + ctx.lane();
+        if ((p->fetch_or(std::uint64_t{1} << place) >> place & 1) != 0) ++*w;
+        if (ctx.n_blocks() != shape.blocks || ctx.n_warps() != shape.warps_per_block) ++*w;
+        if (reinterpret_cast<std::uintptr_t>(ctx.shared()) % 128 != 0) ++*w;
+        ctx.shared()[511] = std::byte{1};
+        ++*l;
+    });
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(lanes, checked ? 24u : 3u);
+    EXPECT_EQ(places, (std::uint64_t{1} << lanes) - 1);
+}
+
+TEST_P(machine_kinds_test, TheFirstFaultOfAPeWinsAndEndsTheRun) {
+    machine machine(GetParam());
+    const launch_shape shape{2, is_checked(GetParam()) ? 2 : 1, 0};
+    try {
+        run(machine, shape, 10, [](auto& ctx) {
+            if (ctx.block() == 1 && ctx.warp() == 0 && ctx.lane() == 0) {
+                (void)fail(ctx, status::handler_failed, operation::user_code, 5, 42);
+                (void)fail(ctx, status::bad_pe, operation::post, 6, 43);
+            }
+            bounded_spin spin;
+            while (spin.next(ctx, {operation::quiet, 1, 2}) == status::ok) {
+            }
+        });
+        FAIL() << "the fault was lost";
+    } catch (const device_fault& e) {
+        EXPECT_EQ(std::string(e.what()), "PE 0 (" + machine.names()[0] +
+                                             ") block 1 warp 0 lane 0: handler reported an error while running "
+                                             "application code to PE 5 (42); the ledger");
+    }
+    EXPECT_NO_THROW(run(machine, shape, 10, [](auto&) {})) << "a fault does not outlive its run";
+}
+
+TEST_P(machine_kinds_test, AWaitEndsAtItsDeadlineAndNamesItself) {
+    machine machine(GetParam());
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        run(machine, {}, 0.05, [](auto& ctx) {
+            int idles = 0;
+            const status waited = wait_until(ctx, {operation::quiet, 3, 77}, [] { return false; }, [&] { ++idles; });
+            if (waited != status::timeout || idles == 0) (void)fail(ctx, status::bad_pe, operation::post);
+        });
+        FAIL() << "waited for ever";
+    } catch (const timeout_error& e) {
+        EXPECT_NE(std::string(e.what()).find("deadline passed while waiting for messages to be served to PE 3 (77)"),
+                  std::string::npos)
+            << e.what();
+    }
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 2);
+}
+
+TEST_P(machine_kinds_test, AWaitForWhatHoldsReturnsAtOnceAndNeverIdles) {
+    machine machine(GetParam());
+    std::atomic<int> idles{0};
+    auto* i = &idles;
+    EXPECT_NO_THROW(run(machine, {}, 5, [=](auto& ctx) {
+        if (wait_until(ctx, {}, [] { return true; }, [&] { ++*i; }) != status::ok) ++*i;
+    }));
+    EXPECT_EQ(idles, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, machine_kinds_test, testing::Values("cpu:1", "cpu:3", "checked:1", "checked:3"),
+                         name_of);
+
+/// Order in which a run's lanes draw from one counter.
+std::vector<std::uint32_t> order_under(std::uint64_t seed) {
+    machine machine("checked:2", seed);
+    std::vector<std::uint32_t> order(64);
+    std::uint32_t next = 0;
+    auto* words = order.data();
+    auto* counter = &next;
+    run(machine, {2, 2, 0}, 5, [=](auto& ctx) {
+        for (int i = 0; i < 4; ++i) {
+            const auto me = static_cast<std::uint32_t>(ctx.block() * 100 + ctx.warp() * 10 + ctx.lane());
+            words[ctx.fetch_add(counter, 1, order::relaxed, scope::device)] = me;
+        }
+    });
+    return order;
+}
+
+TEST(checked_machine_test, ASeedReplaysARunAndSeedsDiffer) {
+    std::set<std::vector<std::uint32_t>> orders;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        const auto order = order_under(seed);
+        EXPECT_EQ(order_under(seed), order) << "seed " << seed;
+        orders.insert(order);
+    }
+    EXPECT_EQ(orders.size(), 100u);
+}
+
+TEST(buffer_test, StartsZeroedAndCopiesBothWays) {
+    const auto device = open_device({device_kind::cpu, 0});
+    buffer<std::uint32_t> words(device, 5);
+    EXPECT_EQ(words.copy_out(), std::vector<std::uint32_t>(5));
+    const std::uint32_t value = 7;
+    words.copy_in(&value, 1, 3);
+    EXPECT_EQ(words.copy_out(), (std::vector<std::uint32_t>{0, 0, 0, 7, 0}));
+    words.fill_bytes(0xff);
+    EXPECT_EQ(words.copy_out(), std::vector<std::uint32_t>(5, 0xffffffff));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(words.data()) % 256, 0u);
+    EXPECT_TRUE(buffer<std::uint32_t>(device, 0).copy_out().empty());
+}
+
+TEST(buffer_test, NamesTheSizeThatCannotBeHad) {
+    const auto device = open_device({device_kind::cpu, 3});
+    try {
+        const buffer<std::byte> all(device, std::size_t{1} << 60);
+        FAIL();
+    } catch (const system_error& e) {
+        EXPECT_EQ(std::string(e.what()), "cpu:3: no memory for 1152921504606846976 bytes");
+    }
+}
+
+}  // namespace
+}  // namespace laneway::test
