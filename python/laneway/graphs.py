@@ -10,6 +10,7 @@ from typing import IO, Union, cast
 
 from laneway import _core
 from laneway._core import Graph
+from laneway.arguments import require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 
@@ -38,10 +39,13 @@ def read_graph(
     """
     if not os.fspath(path):
         raise UsageError("the graph's file name is empty")
-    if ids not in (None, 32, 64):
-        raise UsageError(f"ids must be 32 or 64 bits wide, not {ids}")
+    if ids not in (None, 32, 64) or isinstance(ids, float):
+        raise UsageError(f"ids must be 32 or 64 bits wide, not {ids!r}")
+    if directed not in (None, False, True):
+        raise UsageError(f"directed must be None, False or True, not {directed!r}")
+    both_ways = None if directed is None else bool(directed)
     folder = None if cache is None else Path(cache)
-    return interruptible(lambda: _core.read_graph(Path(path), format, ids, folder, directed))
+    return interruptible(lambda: _core.read_graph(Path(path), format, ids, folder, both_ways))
 
 
 def generate_grid(
@@ -51,7 +55,9 @@ def generate_grid(
 
     Symmetric; weights are uniform over 1..max_weight; vertex y * width + x. Raises UsageError for impossible sizes.
     """
-    _require_whole(width=width, height=height, arcs=arcs, max_weight=max_weight, seed=seed)
+    for name, number in (("width", width), ("height", height), ("arcs", arcs), ("seed", seed)):
+        require_whole(name, number)
+    require_whole("max_weight", max_weight, bits=32)
     return interruptible(lambda: _core.generate_grid(width, height, keep, arcs, max_weight, seed))
 
 
@@ -60,15 +66,11 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
 
     Raises UsageError for a scale over 31 or an odd number of symmetric arcs.
     """
-    _require_whole(scale=scale, arcs=arcs, max_weight=max_weight, seed=seed)
+    for name, number in (("arcs", arcs), ("seed", seed)):
+        require_whole(name, number)
+    for name, number in (("scale", scale), ("max_weight", max_weight)):
+        require_whole(name, number, bits=32)
     return interruptible(lambda: _core.generate_kronecker(scale, arcs, symmetric, max_weight, seed))
-
-
-def _require_whole(**numbers: int) -> None:
-    for name, number in numbers.items():
-        limit = 2**32 if name in ("scale", "max_weight") else 2**64
-        if not 0 <= number < limit:
-            raise UsageError(f"{name} must be a whole number from 0 to {limit - 1}, not {number}")
 
 
 def write_graph(graph: Graph, path: PathLike, name: str | None = None) -> None:

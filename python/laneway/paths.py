@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway._core import Graph, Report
+from laneway.arguments import require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 from laneway.partition import metis_parts
@@ -102,10 +103,11 @@ def _run(
     progress: bool,
 ) -> Result:
     index = source_index(graph, source)
-    if delta is not None and not 0 < delta < 2**64:
-        raise UsageError(f"delta must be a positive whole number, not {delta}")
-    if not 0 <= seed < 2**64:
-        raise UsageError(f"seed must be a whole number from 0 to 2^64 - 1, not {seed}")
+    if not isinstance(devices, str):
+        raise UsageError(f"devices must be a list such as 'cpu:4' in one string, not {devices!r}")
+    if delta is not None:
+        require_whole("delta", delta, 1)
+    require_whole("seed", seed)
     if not 0 < timeout < 1e9:
         raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
     parts = _parts(graph, partition, devices)
@@ -118,9 +120,8 @@ def _run(
 def source_index(graph: Graph, source: int) -> int:
     """Place in the arrays of the vertex that the file calls `source`; UsageError if there is none."""
     if not isinstance(graph, Graph):
-        raise TypeError(f"graph must be what read_graph gives, not {type(graph).__name__}")
-    if not 0 <= source < 2**64:
-        raise UsageError(f"source {source} is no vertex number")
+        raise UsageError(f"graph must be what read_graph gives, not {type(graph).__name__}")
+    require_whole("source", source)
     return graph.index_of(source)
 
 

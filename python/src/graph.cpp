@@ -54,6 +54,17 @@ csr_graph read(const std::filesystem::path& path, const std::optional<std::strin
     return cache ? graph::read_graph_cached(path, options, *cache) : graph::read_graph(path, options);
 }
 
+std::uint64_t id_of(const csr_graph& g, std::uint64_t index) {
+    if (index < g.vertices()) return g.ids.id_of(index);
+    throw usage_error("place " + std::to_string(index) + " is outside a graph of " + std::to_string(g.vertices()) +
+                      " vertices");
+}
+
+std::string describe(const csr_graph& g) {
+    return "<laneway.Graph: " + std::to_string(g.vertices()) + " vertices, " + std::to_string(g.arc_count()) +
+           (g.weighted() ? " weighted arcs>" : " arcs>");
+}
+
 void append(std::string& text, std::uint64_t number, char end) {
     char digits[20];
     text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
@@ -125,9 +136,9 @@ void register_graph(nb::module_& module) {
         .def(
             "index_of", [](const csr_graph& g, std::uint64_t id) { return g.ids.index_of(id); }, "id"_a,
             "Place in the arrays of the vertex that the file calls `id`.")
-        .def(
-            "id_of", [](const csr_graph& g, std::uint64_t index) { return g.ids.id_of(index); }, "index"_a,
-            "The file's number of the vertex at place `index`.")
+        .def("id_of", &id_of, "index"_a,
+             "The file's number of the vertex at place `index`; UsageError outside 0..n - 1.")
+        .def("__repr__", &describe)
         .def("dimacs_lines", &dimacs_lines, "first"_a, "last"_a,
              "The arcs of rows [first, last) as DIMACS `a u v w` lines, ids from 1.");
 

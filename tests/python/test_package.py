@@ -46,15 +46,25 @@ def test_directions(small: Path, tmp_path: Path) -> None:
         assert lw.read_graph(small, directed=directed, cache=tmp_path / "cache").arcs == arcs
 
 
-@pytest.mark.parametrize("ids", [0, 33, -32, 2**70])
+@pytest.mark.parametrize("ids", [0, 33, -32, 2**70, 32.0, "32"])
 def test_wrong_width(small: Path, ids: int) -> None:
     with pytest.raises(lw.UsageError, match="32 or 64"):
         lw.read_graph(small, ids=ids)
 
 
 def test_a_path_is_no_graph(small: Path) -> None:
-    with pytest.raises(TypeError, match="read_graph"):
+    with pytest.raises(lw.UsageError, match="read_graph"):
         lw.sssp(str(small), 1)
+
+
+def test_places_and_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.txt"
+    path.write_text("# ids with gaps\n10 1000000\n1000000 70\n")
+    graph = lw.read_graph(path)
+    assert [graph.id_of(place) for place in range(3)] == [10, 70, 1000000]
+    assert repr(graph) == "<laneway.Graph: 3 vertices, 2 arcs>"
+    with pytest.raises(lw.UsageError, match="place 3 is outside a graph of 3 vertices"):
+        graph.id_of(3)
 
 
 def test_results_outlive_everything_else(graph: lw.Graph) -> None:
@@ -98,6 +108,12 @@ def test_audit(new_york: Path) -> None:
         {"source": 7},
         {"source": -1},
         {"source": 2**70},
+        {"source": 1.0},
+        {"source": "1"},
+        {"devices": None},
+        {"devices": ["cpu:1", "cpu:2"]},
+        {"delta": 2.5},
+        {"seed": None},
         {"devices": "tpu"},
         {"delta": 0},
         {"seed": -1},
