@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from conftest import COMMAND, SMALL_DISTANCES, names
 from laneway import verify as verification
-from laneway.job import Job, Outputs
+from laneway.job import Job, Outputs, Reading
 
 
 def sssp(*arguments: object, **options: object) -> lw.Result:
@@ -39,7 +39,7 @@ def test_mismatches_are_named(small: Path, scipy_can: bool, monkeypatch: pytest.
 
 
 def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path) -> None:
-    job = Job(sssp, str(small), 1, "cpu:1", None, True, 1, 60.0, None, None, None)
+    job = Job(sssp, Reading(str(small), None, None, None, None), 1, "cpu:1", None, True, 1, 60.0, None)
     outputs = Outputs(tmp_path / "d.npz", tmp_path / "r.json", tmp_path / "r.svg")
     with pytest.raises(lw.Error, match="vertex 6 is at -1, not at 0"):
         job.run(outputs)
