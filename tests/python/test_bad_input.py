@@ -68,7 +68,9 @@ def test_source_outside_the_graph(laneway: Run, small: Path, source: str) -> Non
     )
 
 
-@pytest.mark.parametrize("devices", ["cuda:99", "gpu", "cpu:0", "cpu:-1", "cpu:x", ",", "cuda:3-1", "cpu:257", "cpu:9999999999"])
+@pytest.mark.parametrize(
+    "devices", ["cuda:99", "gpu", "cpu:0", "cpu:-1", "cpu:x", ",", "cuda:3-1", "cpu:257", "cpu:9999999999"]
+)
 def test_devices_that_do_not_exist(laneway: Run, small: Path, devices: str) -> None:
     assert_refused(laneway("bfs", small, "--source", 1, "--devices", devices))
 
