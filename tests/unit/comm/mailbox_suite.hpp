@@ -1,6 +1,7 @@
 // The mailbox through the runtime: whatever lanes post, from wherever, is served once on the PE it was posted to.
 #pragma once
 
+#include <array>
 #include <map>
 
 #include "laneway/runtime.hpp"
@@ -147,16 +148,16 @@ inline void all_served_once(runtime& rt, const plan& what, std::uint64_t lanes) 
 /// The lanes of a job depend on its list and grids only.
 template <class Body>
 void with_lanes(const std::string& devices, Body&& body) {
-    std::map<std::pair<int, int>, std::uint64_t> lanes;
+    std::map<std::array<int, 3>, std::uint64_t> lanes;
     every_round(devices, [&](const options& o) {
         runtime rt(o);
-        const std::pair grid(o.cpu_threads, o.checked_warps);
+        const std::array grid{o.cpu_threads, o.checked_warps, o.gpu_blocks};
         if (!lanes.contains(grid)) lanes[grid] = lanes_of(rt);
         body(rt, lanes[grid], o);
     });
 }
 
-inline std::uint64_t messages_on(const std::string& devices) { return is_checked(devices) ? 5 : devices[1] == 'u' ? 40 : 500; }
+inline std::uint64_t messages_on(const std::string& devices) { return devices.starts_with("cpu") ? 500 : 5; }
 
 TEST_P(mailbox_test, AllToAll) {
     with_lanes(GetParam(), [&](runtime& rt, std::uint64_t lanes, const options&) {
