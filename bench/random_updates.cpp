@@ -1,8 +1,8 @@
 // Random 8-byte updates over tables on all PEs: through the mailbox, and as raw remote atomics for comparison.
 //
 //   bench_random_updates --devices "cuda:0;cuda:0-3" --table-log2 29 --updates-log2 31 --runs 5 --json FILE
-// table-log2: words a PE; updates-log2: updates a PE. Every run is checked: the sum of all tables is the number of
-// updates made.
+// table-log2: words a PE; updates-log2: updates a PE. The tables are checked against a replay of all updates, word by
+// word.
 #include <exception>
 
 #include "bench_support.hpp"
@@ -58,7 +58,28 @@ struct raw_updates {
     }
 };
 
-/// Adds up each PE's table.
+/// What an update of a word is worth in the check: a wrong index or PE changes the sum.
+LANEWAY_FN std::uint64_t worth(std::uint64_t pe, std::uint64_t index) { return scramble(pe << 40 | index); }
+
+/// Adds up the worth of the updates that a run should have made; nothing is posted.
+struct replay {
+    std::uint64_t updates;
+    std::uint32_t mask;
+    std::uint64_t seed;
+    symmetric_ref<std::uint64_t> total;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        std::uint64_t sum = 0;
+        for (std::uint64_t i = ctx.rank(); i < updates; i += ctx.size()) {
+            const std::uint64_t z = scramble(seed + i);
+            sum +=
+                worth((z >> 32) * static_cast<std::uint64_t>(ctx.n_pes()) >> 32, static_cast<std::uint32_t>(z) & mask);
+        }
+        atomic_add(ctx, total[1], sum);
+    }
+};
+
+/// Adds up the worth of what each PE's table holds.
 struct sum_table {
     symmetric_ref<std::uint64_t> table;
     symmetric_ref<std::uint64_t> total;
@@ -66,7 +87,9 @@ struct sum_table {
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         const std::uint64_t lanes = ctx.size() / static_cast<std::uint64_t>(ctx.n_pes());
         std::uint64_t sum = 0;
-        for (std::uint64_t i = ctx.rank() % lanes; i < table.size(); i += lanes) sum += table.local(ctx)[i];
+        for (std::uint64_t i = ctx.rank() % lanes; i < table.size(); i += lanes) {
+            sum += table.local(ctx)[i] * worth(static_cast<std::uint64_t>(ctx.pe()), i);
+        }
         atomic_add(ctx, total[0], sum);
     }
 };
@@ -76,7 +99,7 @@ public:
     bench_run(const bench::arguments& args, const std::string& devices)
         : args_(args), devices_(devices), runtime_(make_options(args, devices)),
           table_(runtime_.allocate<std::uint64_t>(std::uint64_t{1} << args.number("table-log2"))),
-          total_(runtime_.allocate<std::uint64_t>(1)) {}
+          total_(runtime_.allocate<std::uint64_t>(2)) {}
 
     void measure(bench::json_lines& json) {
         const std::uint64_t updates = static_cast<std::uint64_t>(runtime_.n_pes()) << args_.number("updates-log2");
@@ -87,7 +110,7 @@ public:
         for (std::uint64_t i = 0; i <= args_.number("runs"); ++i) {
             mailbox.push_back(runtime_.run(post_updates{updates, mask, i << 40}, box).run_seconds);
             raw.push_back(runtime_.run(raw_updates{updates, mask, i << 40, table_.ref()}, box).run_seconds);
-            made_ += 2 * updates;
+            runtime_.run(replay{updates, mask, i << 40, total_.ref()}, box);
         }
         check(box);
         mailbox.erase(mailbox.begin());
@@ -109,11 +132,14 @@ private:
     template <class Mailbox>
     void check(const Mailbox& box) {
         runtime_.run(sum_table{table_.ref(), total_.ref()}, box);
-        std::uint64_t sum = 0;
-        for (int pe = 0; pe < runtime_.n_pes(); ++pe) sum += total_.copy_out(pe)[0];
-        if (sum != made_) {
-            throw device_fault(std::to_string(made_) + " updates made, " + std::to_string(sum) + " found");
+        std::uint64_t found = 0;
+        std::uint64_t expected = 0;
+        for (int pe = 0; pe < runtime_.n_pes(); ++pe) {
+            const auto totals = total_.copy_out(pe);
+            found += totals[0];
+            expected += 2 * totals[1];  // each round updates twice: through the mailbox and directly
         }
+        if (found != expected) throw device_fault("the tables do not hold what the updates should have made of them");
     }
 
     void report(const char* style, std::uint64_t updates, const bench::spread& time, bench::json_lines& json) const {
@@ -135,7 +161,6 @@ private:
     runtime runtime_;
     symmetric_array<std::uint64_t> table_;
     symmetric_array<std::uint64_t> total_;
-    std::uint64_t made_ = 0;
 };
 
 }  // namespace

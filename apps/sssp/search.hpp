@@ -44,7 +44,7 @@ class search {
 public:
     using program = priority_flow<Key, relax_arcs<Vertex, Key>, Warps>;
 
-    search(machine& machine, const options& job, const std::vector<graph_part<Vertex>>& parts, std::uint64_t vertices,
+    search(machine& machine, const options& job, std::vector<graph_part<Vertex>>& parts, std::uint64_t vertices,
            const threshold_policy& policy)
         : machine_(machine), job_(job), parts_(parts), policy_(policy),
           shape_(fit_chunks<typename program::message>(machine, job)),
@@ -82,7 +82,7 @@ private:
     void reset(std::uint64_t source) {
         office_.reset();
         for (std::size_t p = 0; p < parts_.size(); ++p) {
-            auto& part = const_cast<graph_part<Vertex>&>(parts_[p]);
+            auto& part = parts_[p];
             part.overflowed.fill_bytes(0);
             if (sent_keys_[p].size() > 0) sent_keys_[p].fill_bytes(0xff);
             lists_[p].reset(policy_.first);
@@ -125,7 +125,7 @@ private:
 
     machine& machine_;
     options job_;
-    const std::vector<graph_part<Vertex>>& parts_;
+    std::vector<graph_part<Vertex>>& parts_;
     threshold_policy policy_;
     chunk_shape<typename program::message> shape_;
     std::vector<pe_grid> grids_;

@@ -24,7 +24,7 @@ std::uint64_t default_delta(const graph::basic_csr<Vertex>& g, bool weighted) {
         weight = std::accumulate(g.weights.begin(), g.weights.end(), 0.0) / static_cast<double>(g.arcs());
     }
     const double degree = static_cast<double>(g.arcs()) / static_cast<double>(g.vertices());
-    return static_cast<std::uint64_t>(std::max(1.0, 32.0 * weight / degree));
+    return static_cast<std::uint64_t>(std::clamp(32.0 * weight / degree, 1.0, 0x1p60));
 }
 
 }  // namespace
@@ -78,6 +78,10 @@ public:
             fits = !needs_wide_ && (dense_ ? run_with(narrow_dense_, start, result) : run_with(narrow_, start, result));
         }
         needs_wide_ = !fits;
+        if (needs_wide_) {
+            narrow_.reset();
+            narrow_dense_.reset();
+        }
         if (!fits && !run_with(wide_, start, result)) throw usage_error("distances do not fit 61 bits");
         if (!new_id_.empty()) {
             std::vector<std::int64_t> renamed(vertices_);
@@ -106,7 +110,8 @@ private:
         std::uint64_t items = 1;
         for (int pe = 0; pe < machine_.n_pes(); ++pe) {
             const auto& d = *machine_.device(pe);
-            if (d.is_gpu()) items = std::max(items, static_cast<std::uint64_t>(d.multiprocessors()) * 16);
+            if (d.is_gpu())
+                items = std::max(items, static_cast<std::uint64_t>(d.multiprocessors()) * (dense_ ? 24 : 16));
         }
         return items;
     }

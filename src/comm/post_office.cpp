@@ -16,9 +16,7 @@ constexpr std::uint32_t cpu_ring_slots = 512;
 constexpr std::uint32_t slots_per_line = 2;  // one is served while the next arrives
 
 // Regions that a transport placed are host memory or device memory; the PE that reads them can write them as well.
-void clear(const device& owner, std::byte* memory, std::size_t bytes) {
-    const_cast<device&>(owner).fill(memory, 0, bytes);
-}
+void clear(device& owner, std::byte* memory, std::size_t bytes) { owner.fill(memory, 0, bytes); }
 
 }  // namespace
 
@@ -115,7 +113,7 @@ void post_office::make_waves() {
 void post_office::reset() {
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         const auto p = static_cast<std::size_t>(pe);
-        const device& own = *machine_.device(pe);
+        device& own = *machine_.device(pe);
         tails_[p].fill_bytes(0);
         sent_[p].fill_bytes(0);
         work_[p].fill_bytes(0);

@@ -1,6 +1,7 @@
 #include "laneway/simt/machine.hpp"
 
 #include <atomic>
+#include <mutex>
 
 #include "laneway/base/error.hpp"
 #include "laneway/simt/cuda/support.hpp"
@@ -124,45 +125,74 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, double timeout_
             limit = clock::now() +
                     std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
         }
-        if (clock::now() > limit) abandon(runs, "PE " + std::to_string(p) + " (" + devices_[p]->name() + ")");
+        if (clock::now() > limit) {
+            throw timeout_error("PE " + std::to_string(p) + " (" + devices_[p]->name() +
+                                "): its kernel did not end within the deadline, nor when it was told to stop" +
+                                (any_fault() ? "; " + describe_worst() : std::string{}));
+        }
     }
     for (auto& r : runs) r->join();
 }
 
-void machine::abandon(std::vector<std::unique_ptr<running>>& runs, const std::string& who) {
+void machine::end_all(std::vector<std::unique_ptr<running>>& runs) {
+    stop_all();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(grace_seconds);
+    bool all_ended = true;
+    for (auto& run : runs) {
+        try {
+            while (!run->done(std::chrono::microseconds(200)) && std::chrono::steady_clock::now() < limit) {
+            }
+            if (run->done(std::chrono::microseconds(0))) {
+                run->join();
+            } else {
+                all_ended = false;
+            }
+        } catch (...) {
+            // The first exception is on its way to the caller; this run has ended as well.
+        }
+    }
+    if (!all_ended) abandon(runs);
+}
+
+void machine::abandon(std::vector<std::unique_ptr<running>>& runs) {
     abandoned_ = true;
     for (auto& d : devices_) d->abandon();
     // Kernels may go on: what they see must outlive this object.
+    static std::mutex mutex;
     static std::vector<std::shared_ptr<std::byte>> kept;
-    kept.push_back(host_visible_);
     static std::vector<std::unique_ptr<running>> left_behind;
+    const std::lock_guard lock(mutex);
+    kept.push_back(host_visible_);
     for (auto& r : runs) left_behind.push_back(std::move(r));
-    throw timeout_error(who + ": its kernel did not end within the deadline, nor when it was told to stop" +
-                        (any_fault() ? "; " + first_fault() : std::string{}));
+    runs.clear();
 }
 
 void machine::report_faults(const std::function<std::string()>& ledger) const {
     if (!any_fault()) return;
     const fault_record& record = worst_record();
-    const std::string text = first_fault() + ledger();
+    const std::string text = describe_worst() + ledger();
     if (record.code == status::timeout) throw timeout_error(text);
     throw device_fault(text);
 }
 
 const fault_record& machine::worst_record() const {
-    // Every PE keeps its own first fault. A wait that names its cause beats the general "not all work was done".
+    // Every PE keeps its own first fault. An error beats a deadline, and a wait that names its cause beats those that
+    // follow from it.
+    const auto severity = [](const fault_record& record) {
+        if (record.code != status::timeout) return 3;
+        if (record.what == operation::reserve_slot) return 2;
+        return record.what == operation::run_to_end ? 0 : 1;
+    };
     const fault_record* chosen = nullptr;
     for (std::size_t p = 0; p < devices_.size(); ++p) {
         fault_record& record = *record_of(host_visible_, p);
         if (!is_written(record)) continue;
-        const bool general = chosen != nullptr && chosen->what == operation::run_to_end;
-        const bool timeout = chosen != nullptr && chosen->code == status::timeout && record.code != status::timeout;
-        if (chosen == nullptr || general || timeout) chosen = &record;
+        if (chosen == nullptr || severity(record) > severity(*chosen)) chosen = &record;
     }
     return *chosen;
 }
 
-std::string machine::first_fault() const {
+std::string machine::describe_worst() const {
     const fault_record& record = worst_record();
     return describe(record, devices_[static_cast<std::size_t>(record.pe)]->name());
 }

@@ -41,9 +41,14 @@ public:
     bool connects(const device& writer, const device& reader) const override {
         return writer.is_gpu() != reader.is_gpu();
     }
-    std::shared_ptr<std::byte> place(const std::shared_ptr<device>&, const std::shared_ptr<device>&,
+    std::shared_ptr<std::byte> place(const std::shared_ptr<device>& writer, const std::shared_ptr<device>& reader,
                                      std::size_t bytes) const override {
-        return allocate_host_visible(bytes, true);
+        auto memory = allocate_host_visible(bytes, true);
+        std::byte* first = memory.get();
+        return {first, [writer, reader, owner = std::move(memory)](std::byte*) mutable {
+                    // A kernel that did not end may still use it.
+                    if (writer->abandoned() || reader->abandoned()) new std::shared_ptr<std::byte>(std::move(owner));
+                }};
     }
 };
 

@@ -15,7 +15,6 @@ enum class operation : std::uint32_t {
     flush,         ///< waiting for chunks of this block to leave
     quiet,         ///< waiting for carried messages to be served
     push_id,       ///< waiting for a worklist place to be read by a slow consumer
-    pop_id,        ///< waiting for a worklist place to be written by a slow producer
     run_to_end,    ///< waiting for all work everywhere to be done
 };
 
@@ -28,7 +27,6 @@ constexpr const char* to_string(operation op) {
         case operation::flush: return "waiting for chunks to leave";
         case operation::quiet: return "waiting for messages to be served";
         case operation::push_id: return "waiting to push into a worklist";
-        case operation::pop_id: return "waiting to pop from a worklist";
         case operation::run_to_end: return "waiting for all work to be done";
     }
     return "unknown operation";

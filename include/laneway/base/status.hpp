@@ -5,25 +5,21 @@
 
 namespace laneway {
 
-enum class status : std::uint32_t {
+enum class [[nodiscard]] status : std::uint32_t{
     ok = 0,
-    would_block,     ///< a try_ operation found no space or nothing to take
     stopped,         ///< the run was stopped elsewhere; return as soon as possible
     timeout,         ///< a wait passed the run's deadline
     handler_failed,  ///< a handler or functor called fail()
     bad_pe,          ///< a message was posted to a PE that does not exist
-    audit_mismatch,  ///< posted, carried and served messages do not agree
 };
 
 constexpr const char* to_string(status s) {
     switch (s) {
         case status::ok: return "ok";
-        case status::would_block: return "would block";
         case status::stopped: return "stopped";
         case status::timeout: return "deadline passed";
         case status::handler_failed: return "handler reported an error";
         case status::bad_pe: return "no such PE";
-        case status::audit_mismatch: return "audit mismatch";
     }
     return "unknown status";
 }

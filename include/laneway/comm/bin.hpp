@@ -34,7 +34,7 @@ struct chunk_shape {
         return bins_bytes(n_pes) + static_cast<std::size_t>(n_pes) * 2 * bytes();
     }
     [[nodiscard]] LANEWAY_FN static std::size_t bins_bytes(int n_pes) {
-        return (static_cast<std::size_t>(n_pes) * sizeof(bin) + sizeof(std::uint32_t) + 15) / 16 * 16;
+        return (static_cast<std::size_t>(n_pes) * sizeof(bin) + sizeof(std::uint64_t) + 15) / 16 * 16;
     }
 
     /// Chunk numbers wrap with the positions they count: modulo 2^32 / messages.

@@ -16,6 +16,11 @@ chunk_shape<Message> fit_chunks(const machine& machine, const options& options) 
     constexpr std::size_t gpu_buffer_bytes = 192 * 1024;
     std::size_t bytes = options.chunk_bytes;
     if (machine.has_gpus()) bytes = std::min(bytes, gpu_buffer_bytes / 2 / static_cast<std::size_t>(machine.n_pes()));
+    if (bytes < sizeof(Message)) {
+        throw usage_error("messages of " + std::to_string(sizeof(Message)) + " bytes are too large for " +
+                          std::to_string(machine.n_pes()) + " PEs and chunks of " +
+                          std::to_string(options.chunk_bytes) + " bytes: a chunk may have " + std::to_string(bytes));
+    }
     return chunk_shape<Message>::fitting(bytes);
 }
 
@@ -25,6 +30,7 @@ template <class Program>
 std::vector<pe_grid> size_grids(const machine& machine, const options& options, std::size_t shared_bytes) {
     std::vector<pe_grid> grids;
     const bool alone = machine.n_pes() == 1;
+    if (options.cpu_threads < 1 || options.cpu_threads > 1024) throw usage_error("cpu_threads: between 1 and 1024");
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         pe_grid grid;
         grid.flushers = Program::has_flushers;

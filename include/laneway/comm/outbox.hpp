@@ -20,7 +20,7 @@ public:
     LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, chunk_shape<Message> shape, const Handler& handler, Idle idle,
                       std::byte* shared, std::uint64_t* completed)
         : links_(links), shape_(shape), handler_(handler), idle_(idle), bins_(reinterpret_cast<bin*>(shared)),
-          done_(reinterpret_cast<std::uint32_t*>(bins_ + ctx.n_pes())), completed_(completed),
+          done_(reinterpret_cast<std::uint64_t*>(bins_ + ctx.n_pes())), completed_(completed),
           buffers_(shared + shape.bins_bytes(ctx.n_pes())) {}
 
     /// Prepares the bins; all lanes of the block call it before any posts, and a block barrier must follow. Counters
@@ -44,14 +44,18 @@ public:
     /// Any lane, also in divergent code. To the own PE: the handler runs before post returns. May wait for buffers
     /// (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) {
+        if (failed_ != status::ok) return failed_;
         if (pe == ctx.pe()) {
+            if (posted_ % 64 == 0 && stopped(ctx)) return failed_ = status::stopped;
             count_direct();
             handler_(ctx, message);
             return status::ok;
         }
-        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post, pe);
+        if (pe < 0 || pe >= ctx.n_pes()) {
+            return failed_ = fail(ctx, status::bad_pe, operation::post, pe);
+        }
         // Where a warp is one lane, nobody else looks after the age of messages.
-        if (Ctx::warp_lanes == 1 && posted_ % 64 == 0) (void)flush_old(ctx);
+        if (Ctx::warp_lanes == 1 && (posted_ - direct_) % 64 == 0) (void)flush_old(ctx);
         ++posted_;
         const lane_mask group = ctx.converged();
         const lane_mask peers = ctx.match(group, static_cast<std::uint32_t>(pe));
@@ -62,11 +66,11 @@ public:
         }
         first = ctx.shuffle(group, first, Ctx::first_lane(peers));
         const std::uint32_t position = first + static_cast<std::uint32_t>(rank_in(ctx, peers));
-        return settle(ctx, group, peers, true, {pe, position >> shape_.log2_messages, 1}, [&] {
-            const std::uint32_t place = position & (shape_.messages() - 1);
-            if (place == 0) ctx.store(&bins_[pe].opened_ns, ctx.now_ns(), order::relaxed, scope::block);
-            buffer(pe, position >> shape_.log2_messages)[place] = message;
-        });
+        return failed_ = settle(ctx, group, peers, true, {pe, position >> shape_.log2_messages, 1}, [&] {
+                   const std::uint32_t place = position & (shape_.messages() - 1);
+                   if (place == 0) ctx.store(&bins_[pe].opened_ns, ctx.now_ns(), order::relaxed, scope::block);
+                   buffer(pe, position >> shape_.log2_messages)[place] = message;
+               });
     }
 
     /// Counts a message to the own PE that the caller has served itself, in the way the handler would. Any lane.
@@ -89,9 +93,9 @@ public:
             if (c.load(&b.looked_at, order::relaxed, scope::block) != position) {
                 c.store(&b.looked_at, position, order::relaxed, scope::block);
                 c.store(&b.looked_ns, now, order::relaxed, scope::block);
-                return c.load(&b.opened_ns, order::relaxed, scope::block) + 16 * links_.age_ns < now;
+                return (now - c.load(&b.opened_ns, order::relaxed, scope::block)) / 16 > links_.age_ns;
             }
-            return c.load(&b.looked_ns, order::relaxed, scope::block) + links_.age_ns < now;
+            return now - c.load(&b.looked_ns, order::relaxed, scope::block) > links_.age_ns;
         });
     }
 
@@ -117,7 +121,7 @@ public:
     }
 
     /// Counts `items` of work as done once every message posted so far has left. Any lane; cheap, does not wait.
-    LANEWAY_FN void complete(Ctx& ctx, std::uint32_t items) {
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) {
         if (ctx.n_pes() == 1) {
             publish_completed(ctx, items);
         } else {
@@ -132,7 +136,7 @@ public:
         if (ctx.n_pes() == 1) return status::ok;
         const lane_mask group = ctx.converged();
         // Partner: the release add in complete. The messages of this work are in the bins that drain empties.
-        const std::uint32_t items = once(ctx, group, [&]() -> std::uint32_t {
+        const std::uint64_t items = once(ctx, group, [&]() -> std::uint64_t {
             if (ctx.load(done_, order::relaxed, scope::block) == 0) return 0;
             return ctx.exchange(done_, 0, order::acquire, scope::block);
         });
@@ -158,7 +162,7 @@ private:
         std::uint32_t positions;
     };
 
-    LANEWAY_FN void publish_completed(Ctx& ctx, std::uint32_t items) {
+    LANEWAY_FN void publish_completed(Ctx& ctx, std::uint64_t items) {
         // Partner: the acquire load of the ledger. What the items created has been counted before.
         ctx.fetch_add(completed_, items, order::release, scope::device);
     }
@@ -324,9 +328,10 @@ private:
     const Handler& handler_;
     Idle idle_;
     bin* bins_;
-    std::uint32_t* done_;       ///< in shared memory: work of the block not yet made known
+    std::uint64_t* done_;       ///< in shared memory: work of the block not yet made known
     std::uint64_t* completed_;  ///< in PE memory: work made known, read by the ledger
     std::byte* buffers_;
+    status failed_ = status::ok;  ///< of an earlier post: the run is ending, and further posts return at once
     std::uint64_t posted_ = 0;
     std::uint64_t direct_ = 0;
 };

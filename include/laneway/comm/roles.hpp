@@ -52,9 +52,10 @@ struct roles {
 /// What the warps of a block tell each other about the end of the run; in shared memory.
 struct turn_board {
     alignas(16) std::uint32_t ended;
+    std::uint32_t refreshing;  ///< 1 while a lane refreshes
 
     /// One lane of the block, before use; a block barrier must follow.
-    LANEWAY_FN void open() { ended = 0; }
+    LANEWAY_FN void open() { ended = refreshing = 0; }
 };
 
 /// Runs a warp's roles in turns until the PE is told that all work everywhere is done, or the run is stopped. The whole
@@ -70,12 +71,15 @@ LANEWAY_FN void run_turns(Ctx& ctx, const roles& mine, turn_board* board, const 
         if (mine.serves) busy = serve();
         if (mine.works) busy = work() || busy;
         if (mine.flushes) flush();
-        if (turn % static_cast<unsigned>(ctx.n_warps()) == static_cast<unsigned>(ctx.warp()) && ctx.lane() == 0) {
+        const bool my_look = turn % static_cast<unsigned>(ctx.n_warps()) == static_cast<unsigned>(ctx.warp());
+        // Partner: the release store below. Turns of warps differ in length, so two might look at once.
+        if (my_look && ctx.lane() == 0 && ctx.exchange(&board->refreshing, 1, order::acquire, scope::block) == 0) {
             refresh();
             // Relaxed: the words only ever go to 1, and whoever reads results waits for the end of the kernel.
             if (ctx.load(finished, order::relaxed, scope::device) != 0 || stopped(ctx)) {
                 ctx.store(&board->ended, 1u, order::relaxed, scope::block);
             }
+            ctx.store(&board->refreshing, 0u, order::release, scope::block);
         }
         if (busy && turn % 64 != 0) continue;
         const std::uint32_t ended =

@@ -41,10 +41,9 @@ public:
         for (int line = index_; line < lines_.count(); line += links_.server_warps) {
             const chunk_receiver& ring = links_.from[lines_.source(line, ctx.pe())];
             const std::uint64_t ticket = links_.line_next[line];
-            std::uint32_t messages = ring.arrived(ctx, ticket);
-            // Lanes may look at different moments: all follow the first.
-            messages = ctx.shuffle(full_warp<Ctx>, messages, 0);
+            const std::uint32_t messages = once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket); });
             if (messages == 0) continue;
+            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
             served = true;
             serve(ctx, ring, ticket, messages);
             if (ctx.lane() == 0) links_.line_next[line] = ticket + static_cast<std::uint64_t>(lines_.residues);
@@ -55,8 +54,6 @@ public:
 
 private:
     LANEWAY_FN void serve(Ctx& ctx, const chunk_receiver& ring, std::uint64_t ticket, std::uint32_t messages) {
-        // A lane that looked before lane 0 may have missed the acquire: look again, now that the chunk is known there.
-        (void)ring.arrived(ctx, ticket);
         const auto* payload = reinterpret_cast<const Message*>(ring.slot(ticket));
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < messages; i += Ctx::warp_lanes) {
             handler_(ctx, payload[i]);

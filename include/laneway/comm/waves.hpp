@@ -81,7 +81,7 @@ private:
             ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
         } else if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
             // Later than the waits' own deadline: where one of them hangs, it names the cause better.
-            fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
+            (void)fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
         }
     }
 
@@ -93,6 +93,7 @@ private:
         if (wave == answered_) return;
         answered_ = wave;
         if (ctx.lane() == 0) obey(ctx);
+        ctx.sync(full_warp<Ctx>);  // the ledger's lanes see the threshold that was just applied
         const wave_reply now = ledger_.look(ctx);
         if (ctx.lane() != 0) return;
         waves_.reply->created = now.created;

@@ -24,10 +24,11 @@ public:
         : list_(list), near_(list.near(ring)), far_(list.far(ring)), block_(list.blocks[ring]), shared_(shared) {}
 
     /// One lane of the block, before use; a block barrier must follow.
-    LANEWAY_FN void open() { *shared_ = worklist_shared{0, 0, 0, 0}; }
+    /// The threshold starts as the host has set it, so that no id is put off for a look that came too early.
+    LANEWAY_FN void open() { *shared_ = worklist_shared{0, 0, 0, *list_.threshold}; }
 
     /// Looks whether the threshold has risen; then the far ring is to be looked through up to its present end. Tells
-    /// the control warp when that is done. One lane, now and then, on behalf of the block.
+    /// the control warp when that is done. One lane of the block at a time.
     template <class Ctx>
     LANEWAY_FN void refresh(Ctx& ctx) {
         const std::uint64_t seen = ctx.load(&shared_->threshold, order::relaxed, scope::block);
@@ -94,7 +95,8 @@ private:
         do {
             const bool stale = (seen & word::settled) != 0 || (seen & word::away_near) == 0;
             if (!stale && (seen >> word::state_bits) >= bound) {
-                far_.push(ctx, mine.id);  // its word goes on saying that it stands there
+                (void)far_.push(ctx,
+                                mine.id);  // fails only as the run ends; its word goes on saying that it stands there
                 return;
             }
             mine.active = !stale;

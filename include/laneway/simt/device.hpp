@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "laneway/base/error.hpp"
 #include "laneway/simt/device_list.hpp"
 
 namespace laneway {
@@ -36,6 +37,7 @@ public:
 
     /// From now on release() keeps the memory: a kernel that did not end may still use it.
     void abandon() noexcept { abandoned_ = true; }
+    [[nodiscard]] bool abandoned() const noexcept { return abandoned_; }
 
 private:
     virtual void free(void* memory) noexcept = 0;
@@ -60,7 +62,7 @@ public:
     buffer() = default;
     buffer(std::shared_ptr<device> owner, std::size_t count)
         : count_(count),
-          memory_(static_cast<T*>(owner->allocate(count * sizeof(T))), [owner](T* memory) { owner->release(memory); }),
+          memory_(static_cast<T*>(owner->allocate(bytes_of(count))), [owner](T* memory) { owner->release(memory); }),
           owner_(std::move(owner)) {}
 
     [[nodiscard]] T* data() const { return memory_.get(); }
@@ -78,6 +80,14 @@ public:
     }
 
 private:
+    static std::size_t bytes_of(std::size_t count) {
+        if (count > ~std::size_t{0} / sizeof(T)) {
+            throw usage_error("no memory holds " + std::to_string(count) + " elements of " + std::to_string(sizeof(T)) +
+                              " bytes");
+        }
+        return count * sizeof(T);
+    }
+
     std::size_t count_ = 0;
     std::shared_ptr<T> memory_;
     std::shared_ptr<device> owner_;

@@ -60,6 +60,7 @@ public:
     template <class Program, bool with_cuda = compiled_with_cuda>
     double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, double timeout_seconds,
                const std::function<std::string()>& ledger) {
+        if (!with_cuda && has_gpus()) throw_not_cuda();
         prepare(timeout_seconds);
         const auto start = std::chrono::steady_clock::now();
         if (device(0)->id().kind == device_kind::checked) {
@@ -70,10 +71,15 @@ public:
             });
         } else {
             std::vector<std::unique_ptr<running>> runs;
-            for (std::size_t p = 0; p < programs.size(); ++p) {
-                runs.push_back(launch_one<Program, with_cuda>(static_cast<int>(p), shapes[p], programs[p]));
+            try {
+                for (std::size_t p = 0; p < programs.size(); ++p) {
+                    runs.push_back(launch_one<Program, with_cuda>(static_cast<int>(p), shapes[p], programs[p]));
+                }
+                watch(runs, timeout_seconds);
+            } catch (...) {
+                end_all(runs);  // nothing that a launched PE uses may be freed before it has ended
+                throw;
             }
-            watch(runs, timeout_seconds);
         }
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
         report_faults(ledger);
@@ -95,11 +101,12 @@ private:
     [[noreturn]] static void throw_not_cuda();
     void prepare(double timeout_seconds);
     void watch(std::vector<std::unique_ptr<running>>& runs, double timeout_seconds);
-    [[noreturn]] void abandon(std::vector<std::unique_ptr<running>>& runs, const std::string& who);
+    void end_all(std::vector<std::unique_ptr<running>>& runs);
+    void abandon(std::vector<std::unique_ptr<running>>& runs);
     [[nodiscard]] bool any_fault() const;
     void stop_all() const;
     [[nodiscard]] const fault_record& worst_record() const;
-    [[nodiscard]] std::string first_fault() const;
+    [[nodiscard]] std::string describe_worst() const;
     void report_faults(const std::function<std::string()>& ledger) const;
 
     std::vector<std::shared_ptr<laneway::device>> devices_;

@@ -24,7 +24,8 @@ public:
                 return fail(ctx, status::timeout, site.what, site.peer, site.waited_for);
             }
         }
-        ctx.pause();
+        // Long waits look less often: a thousand warps that poll one word, over PCIe above all, slow down its writer.
+        ctx.pause(spins_ < 96 ? spins_ / 16 : 6);
         return status::ok;
     }
 

@@ -9,7 +9,7 @@ namespace laneway::test {
 
 struct worklist_words {
     std::uint64_t producers_done;
-    std::uint32_t twice;      ///< keys of an id that were handed out before
+    std::uint32_t twice;  ///< keys of an id that were handed out before
     std::uint32_t ended;
 };
 
@@ -46,7 +46,8 @@ struct worklist_program {
 private:
     template <class Ctx>
     LANEWAY_FN void produce(Ctx& ctx) const {
-        std::uint64_t state = seed * 1000 + static_cast<std::uint64_t>((ctx.block() * ctx.n_warps() + ctx.warp()) * 64 + ctx.lane());
+        std::uint64_t state =
+            seed * 1000 + static_cast<std::uint64_t>((ctx.block() * ctx.n_warps() + ctx.warp()) * 64 + ctx.lane());
         for (std::uint32_t i = 0; i < lowers; ++i) {
             state = state * 6364136223846793005u + 1442695040888963407u;
             const auto id = static_cast<std::uint32_t>((state >> 33) % ids);
@@ -79,7 +80,7 @@ private:
                 }
                 continue;
             }
-            const status going = spin.next(ctx, {operation::pop_id, -1, 0});
+            const status going = spin.next(ctx, {operation::user_code, -1, 0});
             const bool ended = ctx.load(&words->ended, order::relaxed, scope::device) != 0 || going != status::ok;
             if (ctx.ballot(full_warp<Ctx>, ended) != 0) return;
         }
@@ -87,12 +88,14 @@ private:
 
     template <class Ctx>
     LANEWAY_FN worklist_block& mine_block(const Ctx& ctx) const {
-        return list.blocks[static_cast<std::uint32_t>(ctx.block()) + list.rings - static_cast<std::uint32_t>(ctx.n_blocks())];
+        return list
+            .blocks[static_cast<std::uint32_t>(ctx.block()) + list.rings - static_cast<std::uint32_t>(ctx.n_blocks())];
     }
 
     template <class Ctx>
     LANEWAY_FN void control(Ctx& ctx, std::uint32_t producers) const {
-        const auto lanes = static_cast<std::uint64_t>(producers) * static_cast<std::uint64_t>(ctx.n_warps() * Ctx::warp_lanes);
+        const auto lanes =
+            static_cast<std::uint64_t>(producers) * static_cast<std::uint64_t>(ctx.n_warps() * Ctx::warp_lanes);
         bounded_spin spin;
         for (;;) {
             const bool done = ctx.load(&words->producers_done, order::acquire, scope::device) == lanes;
@@ -119,7 +122,8 @@ private:
 
 /// The least key that the program's lanes give each id: what must have been handed out last.
 template <class Key>
-std::vector<Key> least_keys(std::uint32_t ids, std::uint32_t lowers, std::uint64_t seed, int blocks, int warps, int lanes) {
+std::vector<Key> least_keys(std::uint32_t ids, std::uint32_t lowers, std::uint64_t seed, int blocks, int warps,
+                            int lanes) {
     std::vector<Key> least(ids, worklist_word<Key>::unreached);
     for (int lane = 0; lane < blocks * warps * lanes; ++lane) {
         std::uint64_t state = seed * 1000 + static_cast<std::uint64_t>(lane / lanes * 64 + lane % lanes);
@@ -160,7 +164,8 @@ void keys_are_handed_out_once(const std::string& devices) {
             if (least[id] == worklist_word<Key>::unreached) {
                 EXPECT_EQ(bits[id], 0u);
             } else {
-                EXPECT_EQ(bits[id] & (~bits[id] + 1), std::uint64_t{1} << least[id]) << "the least key was not handed out";
+                EXPECT_EQ(bits[id] & (~bits[id] + 1), std::uint64_t{1} << least[id])
+                    << "the least key was not handed out";
             }
         }
     });

@@ -51,7 +51,7 @@ private:
             }
             const bool ended = ctx.load(popped, order::relaxed, scope::device) >= ids * laps;
             if (ctx.ballot(full_warp<Ctx>, ended) != 0) return;
-            const status going = got ? status::ok : spin.next(ctx, {operation::pop_id, -1, 0});
+            const status going = got ? status::ok : spin.next(ctx, {operation::user_code, -1, 0});
             if (ctx.ballot(full_warp<Ctx>, going != status::ok) != 0) return;
         }
     }
@@ -70,7 +70,8 @@ TEST_P(id_ring_test, EveryIdComesOutAsOftenAsItWentIn) {
         const buffer<std::uint32_t> laps_of(device, ids);
         const buffer<std::uint32_t> totals(device, 2);
         run_programs(machine, small_grid(machine), o.timeout_seconds, [&](int) {
-            return laps_program{places.data(), tail.data(), laps_of.data(), totals.data(), totals.data() + 1, ids, laps};
+            return laps_program{places.data(), tail.data(), laps_of.data(), totals.data(), totals.data() + 1,
+                                ids,           laps};
         });
         EXPECT_EQ(totals.copy_out(), (std::vector<std::uint32_t>{ids * laps, 0}));
         EXPECT_EQ(laps_of.copy_out(), std::vector<std::uint32_t>(ids, laps + 1));

@@ -42,21 +42,23 @@ public:
     lane_mask converged(std::source_location where = std::source_location::current()) {
         return my_warp().converge(sched_, where.function_name(), static_cast<int>(where.line()), lane_);
     }
-    void sync(lane_mask mask) { meet(mask, 0); }
+    void sync(lane_mask mask) { meet(mask, 0, "sync"); }
     void sync_block() { shared_block_.sync(sched_); }
-    lane_mask ballot(lane_mask mask, bool predicate) { return match_value(mask, meet(mask, predicate ? 1 : 0), 1); }
+    lane_mask ballot(lane_mask mask, bool predicate) {
+        return match_value(mask, meet(mask, predicate ? 1 : 0, "ballot"), 1);
+    }
     template <class Key>
     lane_mask match(lane_mask mask, Key key) {
-        return match_value(mask, meet(mask, to_bits(key)), to_bits(key));
+        return match_value(mask, meet(mask, to_bits(key), "match"), to_bits(key));
     }
     template <class T>
     T shuffle(lane_mask mask, T value, int source) {
-        return from_bits<T>(meet(mask, to_bits(value))[static_cast<std::size_t>(source)]);
+        return from_bits<T>(meet(mask, to_bits(value), "shuffle")[static_cast<std::size_t>(source)]);
     }
 
     [[nodiscard]] std::uint64_t now_ns() const { return sched_.now_ns(); }
     [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
-    void pause() { sched_.yield(); }
+    void pause(unsigned = 0) { sched_.yield(); }
     void step() { sched_.step(); }
 
 private:
@@ -81,8 +83,8 @@ private:
         }
         return same;
     }
-    const rendezvous::values& meet(lane_mask mask, std::uint64_t value) {
-        return my_warp().meet(sched_, mask, count_lanes(mask), lane_, value);
+    const rendezvous::values& meet(lane_mask mask, std::uint64_t value, const char* what) {
+        return my_warp().meet(sched_, mask, count_lanes(mask), lane_, value, what);
     }
     warp_state& my_warp() { return shared_block_.warps[static_cast<std::size_t>(warp_)]; }
 

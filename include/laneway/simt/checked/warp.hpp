@@ -3,9 +3,11 @@
 
 #include <array>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "laneway/base/error.hpp"
 #include "laneway/simt/checked/scheduler.hpp"
 #include "laneway/simt/order.hpp"
 
@@ -18,8 +20,13 @@ public:
     static constexpr int max_lanes = 32;
     using values = std::array<std::uint64_t, max_lanes>;
 
-    const values& meet(scheduler& sched, int expected, int lane, std::uint64_t value) {
+    /// `what` names the collective: lanes that meet in different ones would hang on a GPU, here they throw.
+    const values& meet(scheduler& sched, int expected, int lane, std::uint64_t value, const char* what) {
         const std::uint64_t generation = generation_;
+        if (arrived_ == 0) what_ = what;
+        if (what_ != what) {
+            throw usage_error(std::string("lanes of one mask are in different collectives: ") + what_ + " and " + what);
+        }
         values& now = values_[generation % 2];
         now[static_cast<std::size_t>(lane)] = value;
         if (++arrived_ == expected) {
@@ -33,6 +40,7 @@ public:
 
 private:
     std::array<values, 2> values_{};
+    const char* what_ = nullptr;
     int arrived_ = 0;
     std::uint64_t generation_ = 0;
 };
@@ -42,8 +50,9 @@ class warp_state {
 public:
     explicit warp_state(int lanes) : lanes_(lanes) {}
 
-    const rendezvous::values& meet(scheduler& sched, lane_mask mask, int expected, int lane, std::uint64_t value) {
-        return meetings_[mask].meet(sched, expected, lane, value);
+    const rendezvous::values& meet(scheduler& sched, lane_mask mask, int expected, int lane, std::uint64_t value,
+                                   const char* what) {
+        return meetings_[mask].meet(sched, expected, lane, value, what);
     }
 
     /// Lanes that arrive at `site` together. The scheduler draws when the door closes, so over the seeds every subset

@@ -46,6 +46,7 @@ public:
         self().step();
         return std::atomic_ref<T>(*word).exchange(value, to_std(o));
     }
+    /// Where the word is no larger already, this is a relaxed load.
     template <class T>
     T fetch_min(T* word, std::type_identity_t<T> value, order o, scope) {
         self().step();

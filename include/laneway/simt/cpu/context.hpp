@@ -58,7 +58,7 @@ public:
     [[nodiscard]] std::uint64_t deadline_ns() const { return deadline_ns_; }
 
     /// There may be more threads than cores: yield, but not at once, as a hand-over between cores takes 100 ns.
-    void pause() {
+    void pause(unsigned = 0) {
         if (++pauses_ % 32 == 0) std::this_thread::yield();
     }
     void step() {}

@@ -100,7 +100,7 @@ public:
 
     __device__ std::uint64_t now_ns() { return global_timer_ns(); }
     __device__ std::uint64_t deadline_ns() const { return deadline_ns_; }
-    __device__ void pause() { __nanosleep(20); }
+    __device__ void pause(unsigned patience = 0) { __nanosleep(20u << patience); }
 
 private:
     __device__ static constexpr cuda::std::memory_order to_cuda(order o) {
