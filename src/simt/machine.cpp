@@ -63,6 +63,8 @@ bool machine::has_gpus() const {
     return false;
 }
 
+bool machine::shares_memory(int pe, int other) const { return device(pe)->is_gpu() == device(other)->is_gpu(); }
+
 std::vector<std::string> machine::names() const {
     std::vector<std::string> list;
     for (const auto& d : devices_) list.push_back(d->name());

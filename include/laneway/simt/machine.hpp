@@ -37,6 +37,8 @@ public:
         return devices_[static_cast<std::size_t>(pe)];
     }
     [[nodiscard]] bool has_gpus() const;
+    /// Whether lanes of one PE can load and store in the other's memory.
+    [[nodiscard]] bool shares_memory(int pe, int other) const;
     [[nodiscard]] std::vector<std::string> names() const;
 
     /// Symmetric segments: registers one base address a PE; returns the segment's number. See memory/symmetric.hpp.
