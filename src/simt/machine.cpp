@@ -75,12 +75,12 @@ std::uint32_t machine::add_segment(const std::vector<void*>& bases) {
     if (n_segments_ == max_segments) {
         throw usage_error("more than " + std::to_string(max_segments) + " symmetric allocations");
     }
-    for (std::size_t p = 0; p < devices_.size(); ++p) {
+    for (int pe = 0; pe < n_pes(); ++pe) {
         std::vector<void*> seen = bases;
-        for (std::size_t q = 0; q < devices_.size(); ++q) {
-            if (devices_[q]->is_gpu() != devices_[p]->is_gpu()) seen[q] = nullptr;  // no loads and stores between them
+        for (int other = 0; other < n_pes(); ++other) {
+            if (!shares_memory(pe, other)) seen[static_cast<std::size_t>(other)] = nullptr;
         }
-        segments_[p].copy_in(seen.data(), seen.size(), n_segments_ * seen.size());
+        segments_[static_cast<std::size_t>(pe)].copy_in(seen.data(), seen.size(), n_segments_ * seen.size());
     }
     return n_segments_++;
 }
