@@ -130,21 +130,32 @@ public:
         }
     }
 
-    /// For a warp that has nothing to do: sends what the block has gathered and makes completed work known. Any set of
-    /// lanes, together. Waits for ring slots, and for other warps of the block to end their shipping.
+    /// For a warp that has nothing to do, again and again: sends what the block has gathered and makes completed work
+    /// known. A chunk is sent when the one before it has left, so while the way is busy chunks fill. Any set of lanes,
+    /// together. Waits for ring slots only.
     LANEWAY_FN status run_dry(Ctx& ctx) {
         if (ctx.n_pes() == 1) return status::ok;
         const lane_mask group = ctx.converged();
-        // Partner: the release add in complete. The messages of this work are in the bins that drain empties.
+        const status sent = close_bins(ctx, [&](Ctx& c, bin& b, std::uint32_t position) {
+            const std::uint32_t next = shape_.chunk_after(position >> shape_.log2_messages, 1);
+            return c.load(&b.ready[next % 2], order::relaxed, scope::block) == next;
+        });
+        // Partner: the release add in complete. The messages of this work are in bins that the look below covers.
         const std::uint64_t items = once(ctx, group, [&]() -> std::uint64_t {
             if (ctx.load(done_, order::relaxed, scope::block) == 0) return 0;
             return ctx.exchange(done_, 0, order::acquire, scope::block);
         });
-        if (items == 0) return flush(ctx);
-        const status left = drain(ctx);
+        if (sent != status::ok || items == 0) return sent;
+        const bool all_left = nothing_gathered(ctx, group);
         ctx.sync(group);  // what the other lanes saw leave comes before the release below
-        if (left == status::ok && elected(ctx, group)) publish_completed(ctx, items);
-        return left;
+        if (elected(ctx, group)) {
+            if (all_left) {
+                publish_completed(ctx, items);
+            } else {
+                ctx.fetch_add(done_, items, order::release, scope::block);
+            }
+        }
+        return status::ok;
     }
 
     /// Adds what this lane has posted to the PE's counters, for the audit. Once, at the end.
@@ -241,7 +252,7 @@ private:
         if (elected(ctx, group)) {
             ctx.store(&b.limit[chunk % 2], shape_.messages(), order::relaxed, scope::block);
             ctx.store(&b.written[chunk % 2], 0, order::relaxed, scope::block);
-            // Partner: the acquire load in settle and await_shipped.
+            // Partner: the acquire loads in settle and is_shipped.
             ctx.store(&b.ready[chunk % 2], shape_.chunk_after(chunk, 2), order::release, scope::block);
         }
         return status::ok;
@@ -292,16 +303,36 @@ private:
         return true;
     }
 
+    /// Whether a chunk that has been closed has left.
+    LANEWAY_FN bool is_shipped(Ctx& ctx, const bin& b, std::uint32_t chunk) const {
+        // Partner: the release store in ship. What left was counted before.
+        const std::uint32_t next = ctx.load(&b.ready[chunk % 2], order::acquire, scope::block);
+        return static_cast<std::int32_t>((next - chunk) << shape_.log2_messages) > 0;
+    }
+
+    /// Whether every message that lanes of this block posted before has left. All lanes of the group, together.
+    LANEWAY_FN bool nothing_gathered(Ctx& ctx, lane_mask group) const {
+        bool clean = true;
+        for (int pe = rank_in(ctx, group); pe < ctx.n_pes(); pe += Ctx::count_lanes(group)) {
+            if (pe == ctx.pe()) continue;
+            const bin& b = bins_[pe];
+            const std::uint32_t position = ctx.load(&b.reserved, order::relaxed, scope::block);
+            const std::uint32_t open = position >> shape_.log2_messages;
+            // Chunks alternate between the buffers, so the last two closed ones speak for all before them.
+            clean = clean && (position & (shape_.messages() - 1)) == 0 &&
+                    is_shipped(ctx, b, shape_.chunk_after(open, std::uint32_t{0} - 1)) &&
+                    is_shipped(ctx, b, shape_.chunk_after(open, std::uint32_t{0} - 2));
+        }
+        return ctx.ballot(group, !clean) == 0;
+    }
+
     LANEWAY_FN status await_shipped(Ctx& ctx, int pe) {
-        bin& b = bins_[pe];
+        const bin& b = bins_[pe];
         const std::uint32_t open = ctx.load(&b.reserved, order::relaxed, scope::block) >> shape_.log2_messages;
-        // Chunks alternate between the buffers, so the last two closed ones speak for all before them.
         for (std::uint32_t back = 2; back > 0; --back) {
             const std::uint32_t chunk = shape_.chunk_after(open, std::uint32_t{0} - back);
-            const status left = wait_until(ctx, {operation::flush, pe, chunk}, [&] {
-                const std::uint32_t next = ctx.load(&b.ready[chunk % 2], order::acquire, scope::block);
-                return static_cast<std::int32_t>((next - chunk) << shape_.log2_messages) > 0;
-            });
+            const status left =
+                wait_until(ctx, {operation::flush, pe, chunk}, [&] { return is_shipped(ctx, b, chunk); });
             if (left != status::ok) return left;
         }
         return status::ok;

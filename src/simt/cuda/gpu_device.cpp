@@ -1,4 +1,7 @@
 #include <cstdlib>
+#include <mutex>
+#include <set>
+#include <utility>
 
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
@@ -88,9 +91,14 @@ std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) {
 }
 
 void enable_peer_access(int from, int to) {
+    static std::mutex mutex;
+    static std::set<std::pair<int, int>> enabled;
+    const std::lock_guard lock(mutex);
+    if (!enabled.emplace(from, to).second) return;
     int possible = 0;
     check(cudaDeviceCanAccessPeer(&possible, from, to), "cudaDeviceCanAccessPeer");
     if (possible == 0) {
+        enabled.erase({from, to});
         throw usage_error("cuda:" + std::to_string(from) + " cannot store into the memory of cuda:" +
                           std::to_string(to) + ": no peer access between them");
     }
