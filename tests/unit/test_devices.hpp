@@ -29,9 +29,8 @@ inline std::vector<std::string> device_lists(int least = 1, bool checked = true)
     std::vector<std::string> lists;
 #if defined(__CUDACC__)
     const auto gpus = find_devices();
-    const auto count = std::count_if(gpus.begin(), gpus.end(), [](const device_finding& d) {
-        return d.usable && d.name.starts_with("cuda:");
-    });
+    const auto count = std::count_if(gpus.begin(), gpus.end(),
+                                     [](const device_finding& d) { return d.usable && d.name.starts_with("cuda:"); });
     (void)checked;
     if (count >= 1 && least <= 1) lists.push_back("cuda:0");
     if (count >= 1 && least <= 2) lists.push_back("cuda:0,cpu:1");
@@ -90,8 +89,8 @@ void every_round(const std::string& devices, Body&& body) {
 /// Names a parameterised test after its devices: "checked:2" becomes "checked_2".
 inline std::string name_of(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
-    std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; },
-                    '_');
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
     return name;
 }
 
@@ -121,6 +120,6 @@ inline launch_shape small_grid(const machine& machine, std::size_t shared_bytes 
 }  // namespace laneway::test
 
 /// Instantiates a suite for a list of devices; without GPUs a CUDA build's list is empty.
-#define LANEWAY_ON_DEVICES(suite, lists)                                                                      \
-    INSTANTIATE_TEST_SUITE_P(devices, suite, testing::ValuesIn(lists), ::laneway::test::name_of);             \
+#define LANEWAY_ON_DEVICES(suite, lists)                                                          \
+    INSTANTIATE_TEST_SUITE_P(devices, suite, testing::ValuesIn(lists), ::laneway::test::name_of); \
     GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite)

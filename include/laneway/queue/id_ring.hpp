@@ -4,8 +4,8 @@
 // the caller guarantees (a worklist that holds each id at most once needs as many places as there are ids). Producers
 // claim places one by one from a counter; consumers look at the places themselves, not at the counter, so an id is
 // seen as soon as it is written. The consumers' head lies in their block's shared memory: claiming costs no traffic.
-// A place also says in which lap it was written, odd or even: a consumer that has claimed a place and not yet emptied it
-// would else offer its id once more to those who come round.
+// A place also says in which lap it was written, odd or even: a consumer that has claimed a place and not yet emptied
+// it would else offer its id once more to those who come round.
 #pragma once
 
 #include "laneway/simt/group.hpp"

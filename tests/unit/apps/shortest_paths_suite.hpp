@@ -38,10 +38,12 @@ inline graph::graph random_graph(std::uint64_t seed, std::uint64_t most_vertices
     const std::uint32_t greatest = seed % 4 == 0 ? 1 : seed % 4 == 1 ? 1000 : 10;
     std::vector<arc> arcs;
     for (std::uint64_t i = 0; i < n; ++i) {
-        arcs.push_back({random() % vertices, random() % vertices, static_cast<std::uint32_t>(random() % (greatest + 1))});
+        arcs.push_back(
+            {random() % vertices, random() % vertices, static_cast<std::uint32_t>(random() % (greatest + 1))});
     }
     if (seed % 16 == 3) {
-        for (int i = 0; i < 1100; ++i) arcs.push_back({0, random() % vertices, static_cast<std::uint32_t>(1 + random() % 50)});
+        for (int i = 0; i < 1100; ++i)
+            arcs.push_back({0, random() % vertices, static_cast<std::uint32_t>(1 + random() % 50)});
     }
     return make_graph(vertices, arcs);
 }
@@ -50,7 +52,8 @@ inline void meets_dijkstra(const graph::graph& g, std::uint64_t source, const ap
     const auto expected = apps::dijkstra(g, source, o.unit_weights);
     const auto result = apps::shortest_paths(g, source, o);
     EXPECT_EQ(result.distance, expected);
-    const auto reached = static_cast<std::uint64_t>(std::count_if(expected.begin(), expected.end(), [](auto d) { return d >= 0; }));
+    const auto reached =
+        static_cast<std::uint64_t>(std::count_if(expected.begin(), expected.end(), [](auto d) { return d >= 0; }));
     EXPECT_EQ(result.least_items, reached);
     EXPECT_GE(result.items, reached);
     EXPECT_EQ(result.report.posted, result.report.direct + result.report.carried);
@@ -112,7 +115,8 @@ TEST_P(shortest_paths_test, LongDistancesTakeWiderKeys) {
     constexpr std::uint32_t most = 0xffffffff;
     const std::vector<std::pair<std::uint32_t, int>> hops{{(1u << 29) - 3, 32}, {1u << 29, 64}, {most, 64}};
     for (const auto& [weight, bits] : hops) {
-        const auto g = make_graph(6, {{0, 1, weight}, {1, 2, weight < most ? 1 : most}, {2, 3, weight < most ? 0 : most}, {4, 0, 1}});
+        const auto g = make_graph(
+            6, {{0, 1, weight}, {1, 2, weight < most ? 1 : most}, {2, 3, weight < most ? 0 : most}, {4, 0, 1}});
         apps::shortest_paths_options o = job();
         o.job.timeout_seconds = 20;
         apps::shortest_paths_solver solver(g, o);

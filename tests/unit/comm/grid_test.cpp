@@ -48,7 +48,8 @@ TEST(grid_test, FlushersTakeOneWarpOfEachWorkingBlock) {
     options o;
     o.checked_warps = 3;
     EXPECT_EQ(grids<true>("checked:2", o)[0].worker_warps(), (o.checked_blocks - 1) * 2);
-    EXPECT_EQ(grids<true>("checked:1", o)[0].worker_warps(), o.checked_blocks * 3 - 1) << "alone there is nothing to send";
+    EXPECT_EQ(grids<true>("checked:1", o)[0].worker_warps(), o.checked_blocks * 3 - 1)
+        << "alone there is nothing to send";
     EXPECT_EQ(grids<true>("cpu:2", o)[0].worker_warps(), o.cpu_threads);
 }
 

@@ -36,9 +36,9 @@ struct count_updates {
 
 /// Message i of a lane: where it goes and what it says, the same for poster and host.
 struct plan {
-    std::uint64_t messages;   ///< at most, a lane
-    bool hot = false;         ///< all to the last PE
-    bool uneven = false;      ///< lanes post different numbers
+    std::uint64_t messages;  ///< at most, a lane
+    bool hot = false;        ///< all to the last PE
+    bool uneven = false;     ///< lanes post different numbers
 
     [[nodiscard]] LANEWAY_FN std::uint64_t count(std::uint64_t rank) const {
         return uneven ? rank * 7 % (messages + 1) : messages;
@@ -86,9 +86,7 @@ struct note_size {
 
 class mailbox_test : public testing::TestWithParam<std::string> {};
 
-inline auto handler_box(const runtime& rt, const count_updates& handler) {
-    return rt.mailbox<table_update>(handler);
-}
+inline auto handler_box(const runtime& rt, const count_updates& handler) { return rt.mailbox<table_update>(handler); }
 
 inline std::uint64_t lanes_of(runtime& rt) {
     const auto size = rt.allocate<std::uint64_t>(3);
@@ -114,7 +112,8 @@ inline void audit(const run_report& report, std::uint64_t posted, int n_pes) {
     for (int s = 0; s < n_pes; ++s) {
         const auto& own = report.traffic_matrix[static_cast<std::size_t>(s * n_pes + s)];
         EXPECT_EQ(own.messages + own.chunks, 0u) << "nothing is carried to the own PE";
-        for (int d = 0; d < n_pes; ++d) messages += report.traffic_matrix[static_cast<std::size_t>(s * n_pes + d)].messages;
+        for (int d = 0; d < n_pes; ++d)
+            messages += report.traffic_matrix[static_cast<std::size_t>(s * n_pes + d)].messages;
     }
     EXPECT_EQ(messages, report.carried);
     EXPECT_EQ(report.bytes(), report.carried * sizeof(table_update));
@@ -231,9 +230,9 @@ struct wait_for_age {
         (void)box.post(ctx, 1, table_update{3, 4, 3 ^ 4 ^ 1});
         const std::uint64_t* word = counts.at(ctx, 1);
         if (word == nullptr) return;
-        (void)wait_until(ctx, {operation::user_code, 1, 3},
-                         [&] { return ctx.load(word + 3, order::acquire, scope::system) != 0; },
-                         [&] { (void)box.flush_old(ctx); });
+        (void)wait_until(
+            ctx, {operation::user_code, 1, 3}, [&] { return ctx.load(word + 3, order::acquire, scope::system) != 0; },
+            [&] { (void)box.flush_old(ctx); });
     }
 };
 
@@ -258,9 +257,9 @@ TEST(mailbox_age_test, YoungMessagesStayInTheirBuffer) {
     o.age_ns = 3'000'000'000;
     runtime rt(o);
     const auto counts = rt.allocate<std::uint64_t>(table_words);
-    EXPECT_THROW(rt.run(wait_for_age{counts.ref()},
-                        handler_box(rt, count_updates{counts.ref(), counts.ref(), counts.ref()})),
-                 timeout_error);
+    EXPECT_THROW(
+        rt.run(wait_for_age{counts.ref()}, handler_box(rt, count_updates{counts.ref(), counts.ref(), counts.ref()})),
+        timeout_error);
 }
 #endif
 

@@ -15,7 +15,7 @@ struct hop_words {
     std::uint64_t hops;       ///< tokens handed on or ended here
     std::uint64_t threshold;  ///< as applied last
     std::uint64_t rises;
-    std::uint64_t fallen;     ///< thresholds lower than one before
+    std::uint64_t fallen;  ///< thresholds lower than one before
 };
 
 struct hop_ledger {
@@ -27,7 +27,8 @@ struct hop_ledger {
         wave_reply now;
         now.completed = ctx.load(&words->completed, order::acquire, scope::device);
         now.created = ctx.load(&words->created, order::relaxed, scope::device);
-        now.deferred = ctx.load(&words->threshold, order::relaxed, scope::device) <= needs ? now.created - now.completed : 0;
+        now.deferred =
+            ctx.load(&words->threshold, order::relaxed, scope::device) <= needs ? now.created - now.completed : 0;
         return now;
     }
     template <class Ctx>
@@ -94,7 +95,8 @@ inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, con
     const auto pes = static_cast<std::size_t>(machine.n_pes());
     launch_shape shape = small_grid(machine);
     shape.warps_per_block = machine.device(0)->id().kind == device_kind::cpu && !machine.has_gpus() ? 1 : 2;
-    std::vector<pe_grid> grids(pes, pe_grid{shape, shape.warps_per_block == 1 ? 0 : 1, false, shape.warps_per_block == 1});
+    std::vector<pe_grid> grids(pes,
+                               pe_grid{shape, shape.warps_per_block == 1 ? 0 : 1, false, shape.warps_per_block == 1});
     post_office office(machine, o, 64, grids);
     office.reset();
     std::vector<buffer<hop_words>> words;

@@ -52,7 +52,8 @@ TEST_P(balance_test, EveryArcIsVisitedOnceWithItsPayload) {
         machine machine(o.devices, o.seed);
         const auto shape = small_grid(machine);
         const int lanes = machine.device(0)->is_gpu() ? 32 : is_checked(GetParam()) ? 4 : 1;
-        const auto owners = static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block * lanes) * spread_program::turns;
+        const auto owners =
+            static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block * lanes) * spread_program::turns;
         const buffer<std::uint32_t> visits(machine.device(0), std::size_t{owners} * spread_program::longest);
         const buffer<std::uint32_t> wrong(machine.device(0), 1);
         const spread_program program{visits.data(), wrong.data(), static_cast<std::uint32_t>(o.seed)};

@@ -9,8 +9,8 @@ namespace {
 
 // Shards must cover each hub's arcs once, in pieces that a worker may take, and leave all other vertices alone.
 TEST(hub_shards_test, CoverTheArcsOfEachHubOnce) {
-    const std::vector<std::uint64_t> degrees{0,   shard_arcs,     shard_arcs + 1, 3, 2 * shard_arcs, 2 * shard_arcs + 1, 0,
-                                             100, 7 * shard_arcs, 511,            513};
+    const std::vector<std::uint64_t> degrees{
+        0, shard_arcs, shard_arcs + 1, 3, 2 * shard_arcs, 2 * shard_arcs + 1, 0, 100, 7 * shard_arcs, 511, 513};
     std::vector<std::uint64_t> offsets{0};
     for (const auto d : degrees) offsets.push_back(offsets.back() + d);
     const hub_shards hubs(open_device({device_kind::cpu, 0}), offsets);
@@ -31,8 +31,8 @@ TEST(hub_shards_test, CoverTheArcsOfEachHubOnce) {
         shards += of.count;
     }
     EXPECT_EQ(hubs.shards(), shards);
-    EXPECT_EQ(ref.n_hubs, static_cast<std::uint32_t>(std::count_if(degrees.begin(), degrees.end(),
-                                                                   [](auto d) { return d > shard_arcs; })));
+    EXPECT_EQ(ref.n_hubs, static_cast<std::uint32_t>(
+                              std::count_if(degrees.begin(), degrees.end(), [](auto d) { return d > shard_arcs; })));
 }
 
 TEST(hub_shards_test, AGraphWithoutHubsHasNone) {

@@ -49,7 +49,9 @@ TEST_P(symmetric_test, PartsAreSeparateAndZeroedAtTheStart) {
         }
         for (int other = 0; other < machine.n_pes(); ++other) {
             const bool same_kind = machine.device(pe)->is_gpu() == machine.device(other)->is_gpu();
-            EXPECT_EQ(reached.copy_out(pe)[static_cast<std::size_t>(other)], pe == other ? 2u : same_kind ? 1u : 0u)
+            EXPECT_EQ(reached.copy_out(pe)[static_cast<std::size_t>(other)], pe == other ? 2u
+                                                                             : same_kind ? 1u
+                                                                                         : 0u)
                 << "PE " << pe << " of PE " << other;
         }
     }

@@ -80,12 +80,15 @@ private:
 /// Memory of one ring between two devices.
 struct ring_memory {
     ring_memory(const std::shared_ptr<device>& source, const std::shared_ptr<device>& destination, std::uint32_t slots)
-        : tail(source, 1),
-          payload(find_transport(*source, *destination).place(source, destination, slots * 16)),
+        : tail(source, 1), payload(find_transport(*source, *destination).place(source, destination, slots * 16)),
           flags(find_transport(*source, *destination).place(source, destination, slots * 8)),
           credits(find_transport(*destination, *source).place(destination, source, slots * 8)) {
-        layout = {payload.get(), reinterpret_cast<std::uint64_t*>(flags.get()),
-                  reinterpret_cast<std::uint64_t*>(credits.get()), tail.data(), slots, 16};
+        layout = {payload.get(),
+                  reinterpret_cast<std::uint64_t*>(flags.get()),
+                  reinterpret_cast<std::uint64_t*>(credits.get()),
+                  tail.data(),
+                  slots,
+                  16};
     }
 
     buffer<std::uint64_t> tail;
@@ -145,7 +148,8 @@ TEST_P(chunk_ring_test, AFullRingMakesTheSenderWaitUntilItsDeadline) {
         });
         FAIL() << "a fourth chunk fitted into three slots";
     } catch (const timeout_error& e) {
-        EXPECT_NE(std::string(e.what()).find("waiting for a free ring slot to PE 3 (3)"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("waiting for a free ring slot to PE 3 (3)"), std::string::npos)
+            << e.what();
     }
     EXPECT_EQ(reserved.copy_out()[0], 3u);
 }

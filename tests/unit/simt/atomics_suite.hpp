@@ -24,7 +24,8 @@ struct atomics_program {
         for (Word lap = 0; lap < laps; ++lap) {
             ctx.fetch_add(&words->sum, Word{2}, order::relaxed, scope::device);
             ctx.fetch_or(&words->bits, static_cast<Word>(Word{1} << (index % 16)), order::acq_rel, scope::device);
-            ctx.fetch_min(&words->least, static_cast<Word>(~Word{0} - index * laps - lap), order::release, scope::device);
+            ctx.fetch_min(&words->least, static_cast<Word>(~Word{0} - index * laps - lap), order::release,
+                          scope::device);
             // What an exchange takes out is put in by exactly one other: the sum of all is kept.
             const Word taken = ctx.exchange(&words->swapped, static_cast<Word>(lap + 1), order::acq_rel, scope::device);
             ctx.fetch_add(&words->claims, static_cast<Word>(lap + 1 - taken), order::relaxed, scope::system);

@@ -19,9 +19,8 @@ std::string names(const std::string& list) {
 
 std::size_t gpus() {
     const auto found = find_devices();
-    return static_cast<std::size_t>(std::count_if(found.begin(), found.end(), [](const device_finding& d) {
-        return d.usable && d.name.starts_with("cuda:");
-    }));
+    return static_cast<std::size_t>(std::count_if(
+        found.begin(), found.end(), [](const device_finding& d) { return d.usable && d.name.starts_with("cuda:"); }));
 }
 
 TEST(device_list_test, CountsCpuDevicesThroughTheWholeList) {
@@ -58,13 +57,13 @@ TEST_P(bad_list_test, IsRefusedInOneLineThatQuotesIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(lists, bad_list_test,
-                         testing::Values(",", "cpu,", ",cpu", "cpu,,cpu", " cpu", "cpu ", "CPU", "gpu", "gpu:0", "cpu:",
-                                         "cpu:0", "cpu:-1", "cpu:+1", "cpu:1.5", "cpu:2x", "cpu:x", "cpu: 2", "cpu:0x2",
-                                         "cpu:1025", "cpu:513,cpu:512", "cpu:99999999999999999999", "cpu:1:2", "cpu:1-2",
-                                         "cpu2", "checked:0", "checked:1025", "checked:", "checked:2,cpu:1",
-                                         "cpu:1,checked:2", "cuda:", "cuda:-1", "cuda:x", "cuda:0-", "cuda:1-0",
-                                         "cuda:0-x", "cuda:9999", "cuda:0-9999", "cuda:0,cuda:0", "cuda,cuda",
-                                         "cuda:99999999999", "cuda:0;1", "\n", "cpu\n"));
+                         testing::Values(",", "cpu,", ",cpu", "cpu,,cpu", " cpu", "cpu ", "CPU", "gpu", "gpu:0",
+                                         "cpu:", "cpu:0", "cpu:-1", "cpu:+1", "cpu:1.5", "cpu:2x", "cpu:x", "cpu: 2",
+                                         "cpu:0x2", "cpu:1025", "cpu:513,cpu:512", "cpu:99999999999999999999",
+                                         "cpu:1:2", "cpu:1-2", "cpu2", "checked:0", "checked:1025",
+                                         "checked:", "checked:2,cpu:1", "cpu:1,checked:2", "cuda:", "cuda:-1", "cuda:x",
+                                         "cuda:0-", "cuda:1-0", "cuda:0-x", "cuda:9999", "cuda:0-9999", "cuda:0,cuda:0",
+                                         "cuda,cuda", "cuda:99999999999", "cuda:0;1", "\n", "cpu\n"));
 
 TEST(device_list_test, MissingGpuSaysWhyThereIsNone) {
     if (gpus() > 0) {

@@ -124,8 +124,9 @@ TEST_P(group_test, CollectivesAnswerForExactlyTheirLanes) {
         const auto shape = small_grid(machine);
         buffer<std::uint32_t> words(machine.device(0), 2);
         buffer<std::uint64_t> seen(machine.device(0), 1);
-        run_programs(machine, shape, o.timeout_seconds,
-                     [&](int) { return collectives_program{words.data(), words.data() + 1, seen.data()}; });
+        run_programs(machine, shape, o.timeout_seconds, [&](int) {
+            return collectives_program{words.data(), words.data() + 1, seen.data()};
+        });
         EXPECT_EQ(words.copy_out()[0], 0u);
         EXPECT_GE(words.copy_out()[1], static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block));
         arrived |= seen.copy_out()[0];

@@ -89,7 +89,8 @@ TEST_P(machine_kinds_test, AWaitEndsAtItsDeadlineAndNamesItself) {
     try {
         run(machine, {}, 0.05, [](auto& ctx) {
             int idles = 0;
-            const status waited = wait_until(ctx, {operation::quiet, 3, 77}, [] { return false; }, [&] { ++idles; });
+            const status waited = wait_until(
+                ctx, {operation::quiet, 3, 77}, [] { return false; }, [&] { ++idles; });
             if (waited != status::timeout || idles == 0) (void)fail(ctx, status::bad_pe, operation::post);
         });
         FAIL() << "waited for ever";
@@ -106,7 +107,9 @@ TEST_P(machine_kinds_test, AWaitForWhatHoldsReturnsAtOnceAndNeverIdles) {
     std::atomic<int> idles{0};
     auto* i = &idles;
     EXPECT_NO_THROW(run(machine, {}, 5, [=](auto& ctx) {
-        if (wait_until(ctx, {}, [] { return true; }, [&] { ++*i; }) != status::ok) ++*i;
+        if (wait_until(
+                ctx, {}, [] { return true; }, [&] { ++*i; }) != status::ok)
+            ++*i;
     }));
     EXPECT_EQ(idles, 0);
 }
