@@ -6,6 +6,7 @@ one. Usage: check_layers.py [ROOT]
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -41,6 +42,14 @@ def layer_of(path: Path) -> str | None:
     return name if name in LAYERS else None
 
 
+def named_from_root(path: Path, header: str) -> str:
+    """A header given relative to the file that includes it, as other files name it."""
+    if not header.startswith("."):
+        return header
+    inside = os.path.normpath(path.parent / header)
+    return inside.removeprefix("include/") if inside.startswith("include/") else re.sub("^src/", "laneway/", inside)
+
+
 def may_include(layer: str | None, header: str) -> str | None:
     """Why a file of `layer` may not include `header`; None where it may."""
     if layer is None or not header.startswith("laneway/"):
@@ -71,7 +80,8 @@ def breaches(root: Path) -> Iterator[str]:
             path = file.relative_to(root)
             for number, line in enumerate(file.read_text().splitlines(), 1):
                 include = INCLUDE.match(line)
-                reason = may_include(layer_of(path), include.group(1)) if include else None
+                header = named_from_root(path, include.group(1)) if include else ""
+                reason = may_include(layer_of(path), header)
                 if reason is None and folder == "apps" and include and include.group(1).startswith(("src/", "../")):
                     reason = f"apps include public headers only, not {include.group(1)}"
                 code = line.split("//")[0]
