@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <set>
+#include <stdexcept>
 
 #include "laneway/simt/wait.hpp"
 #include "unit/test_devices.hpp"
@@ -117,6 +118,65 @@ TEST_P(machine_kinds_test, AWaitForWhatHoldsReturnsAtOnceAndNeverIdles) {
 INSTANTIATE_TEST_SUITE_P(devices, machine_kinds_test, testing::Values("cpu:1", "cpu:3", "checked:1", "checked:3"),
                          name_of);
 
+/// Runs until it is told to stop; the copy that `fails` cannot be made once the launch has begun.
+struct copied_program {
+    static constexpr int cuda_warps = 1;
+    std::atomic<int>* ended;
+    const bool* launching;
+    bool fails;
+
+    copied_program(std::atomic<int>* e, const bool* l, bool f) : ended(e), launching(l), fails(f) {}
+    copied_program(const copied_program& other)
+        : ended(other.ended), launching(other.launching), fails(other.fails) {
+        if (fails && *launching) throw std::domain_error("no copy");
+    }
+
+    template <class Ctx>
+    void operator()(Ctx& ctx) const {
+        while (ctx.load(ctx.environment().host_stop, order::relaxed, scope::system) == 0) ctx.pause();
+        ++*ended;
+    }
+};
+
+TEST(machine_test, ALaunchThatFailsEndsThePesThatRunAlready) {
+    machine machine("cpu:3");
+    std::atomic<int> ended{0};
+    bool launching = false;
+    std::vector<copied_program> programs;
+    for (int pe = 0; pe < 3; ++pe) programs.emplace_back(&ended, &launching, pe == 2);
+    launching = true;
+    EXPECT_THROW(machine.run(programs, std::vector<launch_shape>(3), 5, [] { return std::string{}; }),
+                 std::domain_error);
+    EXPECT_EQ(ended, 2) << "a PE was left running on memory that its owner frees";
+    EXPECT_NO_THROW(run(machine, {}, 5, [](auto&) {})) << "all PEs have ended, so the devices can be used again";
+}
+
+/// Lane 0 votes while its mates shuffle.
+struct mismatched_program {
+    template <class Ctx>
+    void operator()(Ctx& ctx) const {
+        if (ctx.lane() == 0) {
+            (void)ctx.ballot(full_warp<Ctx>, true);
+        } else {
+            (void)ctx.shuffle(full_warp<Ctx>, ctx.lane(), 0);
+        }
+    }
+};
+
+TEST(checked_machine_test, LanesOfOneMaskInDifferentCollectivesAreRefused) {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        machine machine("checked:1", seed);
+        try {
+            machine.run(std::vector{mismatched_program{}}, {launch_shape{}}, 1, [] { return std::string{}; });
+            FAIL() << "met, seed " << seed;
+        } catch (const usage_error& e) {
+            const std::string what = e.what();
+            EXPECT_NE(what.find("ballot"), what.npos) << what;
+            EXPECT_NE(what.find("shuffle"), what.npos) << what;
+        }
+    }
+}
+
 /// Order in which a run's lanes draw from one counter.
 std::vector<std::uint32_t> order_under(std::uint64_t seed) {
     machine machine("checked:2", seed);
@@ -154,6 +214,13 @@ TEST(buffer_test, StartsZeroedAndCopiesBothWays) {
     EXPECT_EQ(words.copy_out(), std::vector<std::uint32_t>(5, 0xffffffff));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(words.data()) % 256, 0u);
     EXPECT_TRUE(buffer<std::uint32_t>(device, 0).copy_out().empty());
+}
+
+TEST(buffer_test, RefusesCountsWhoseBytesOverflow) {
+    const auto device = open_device({device_kind::cpu, 0});
+    for (const std::size_t count : {std::size_t{1} << 61, (std::size_t{1} << 61) + 1, ~std::size_t{0}}) {
+        EXPECT_THROW(buffer<std::uint64_t>(device, count), usage_error) << count;
+    }
 }
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // their allocators end the process instead
