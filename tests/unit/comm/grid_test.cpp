@@ -62,10 +62,39 @@ TEST(grid_test, RefusesGridsWithoutRoomForEveryRole) {
     o.checked_blocks = 1;
     EXPECT_THROW(grids("checked:2", o), usage_error);
     EXPECT_NO_THROW(grids("checked:1", o));
-    o.cpu_threads = 0;
-    EXPECT_THROW(grids("cpu:1", o), usage_error);
-    o.cpu_threads = -2;
-    EXPECT_THROW(grids("cpu:2", o), usage_error);
+}
+
+TEST(grid_test, CpuDevicesHaveSomeThreadsAndNotMillions) {
+    options o;
+    for (const int threads : {0, -2, 1025, 1'000'000'000}) {
+        o.cpu_threads = threads;
+        EXPECT_THROW(grids("cpu:1", o), usage_error) << threads;
+        EXPECT_THROW(grids("cpu:2", o), usage_error) << threads;
+    }
+    o.cpu_threads = 1024;
+    EXPECT_NO_THROW(grids("cpu:2", o));
+}
+
+struct large_message {
+    std::byte bytes[96];
+};
+
+TEST(grid_test, MessagesThatNoChunkHoldsAreRefusedWithTheSizes) {
+    const machine machine("cpu:3");
+    options o;
+    o.chunk_bytes = 96;
+    EXPECT_EQ(fit_chunks<large_message>(machine, o).messages(), 1u);
+    o.chunk_bytes = 95;
+    try {
+        fit_chunks<large_message>(machine, o);
+        FAIL() << "accepted";
+    } catch (const usage_error& e) {
+        const std::string what = e.what();
+        for (const char* part : {"96 bytes", "3 PEs", "95 bytes"}) EXPECT_NE(what.find(part), what.npos) << what;
+        EXPECT_EQ(what.find('\n'), what.npos);
+    }
+    o.chunk_bytes = 0;
+    EXPECT_THROW(fit_chunks<std::byte>(machine, o), usage_error);
 }
 
 }  // namespace

@@ -67,6 +67,12 @@ TEST_P(symmetric_test, RefusesAWrongNumberOfElements) {
     EXPECT_EQ(array.copy_out(0), (std::vector<std::uint32_t>{1, 2, 3, 4}));
 }
 
+TEST_P(symmetric_test, RefusesSizesWhoseBytesOverflow) {
+    machine machine(GetParam());
+    EXPECT_THROW(symmetric_array<std::uint64_t>(machine, std::uint64_t{1} << 61), usage_error);
+    EXPECT_NO_THROW(symmetric_array<std::uint64_t>(machine, 1));
+}
+
 TEST_P(symmetric_test, NamesTheLimitOfAllocations) {
     machine machine(GetParam());
     std::vector<symmetric_array<std::uint32_t>> arrays;
