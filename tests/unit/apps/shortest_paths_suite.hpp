@@ -99,6 +99,26 @@ TEST_P(shortest_paths_test, AnyPartitionGivesTheSame) {
     }
 }
 
+// A threshold that starts at its greatest value never rises: nothing may be put off to wait for that.
+TEST_P(shortest_paths_test, EverythingRunsAtOnceUnderTheWidestStep) {
+    std::mt19937_64 random(1);
+    std::vector<arc> arcs;
+    for (std::uint32_t v = 0; v < 60; ++v) {
+        for (int i = 0; i < (v == 0 ? 80 : 3); ++i) {
+            arcs.push_back({v, random() % 60, static_cast<std::uint32_t>(1 + random() % 100)});
+        }
+    }
+    const auto g = make_graph(60, arcs);
+    for (std::uint64_t round = 0; round < std::min<std::uint64_t>(60, rounds_of(GetParam())); ++round) {
+        SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
+        apps::shortest_paths_options o = job(round);
+        if (!is_checked(GetParam())) o.job.timeout_seconds = 5;
+        o.delta = ~std::uint64_t{0};
+        ASSERT_NO_THROW(meets_dijkstra(g, 0, o));
+        if (HasFailure()) return;
+    }
+}
+
 TEST_P(shortest_paths_test, OddGraphs) {
     apps::shortest_paths_options o = job();
     o.job.timeout_seconds = 20;
