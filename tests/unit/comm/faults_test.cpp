@@ -199,6 +199,38 @@ TEST_P(faults_test, AFunctorsExceptionComesOutAtOnce) {
 
 INSTANTIATE_TEST_SUITE_P(devices, faults_test, testing::Values("cpu:2", "cpu:3", "checked:2", "checked:3"), name_of);
 
+/// Posts on, whatever post says: once the run is ending a post must cost no more than a look.
+struct heedless {
+    std::uint64_t count;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t i = 0; i < count; ++i) {
+            (void)box.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), static_cast<std::uint32_t>(i));
+        }
+    }
+};
+
+TEST(heedless_functor_test, EndsSoonAfterTheFaultAndLeavesTheRuntimeUsable) {
+    options o;
+    o.devices = "cpu:2";
+    o.timeout_seconds = 0.5;
+    o.fault = injected_fault::deaf_server;
+    o.fault_pe = 1;
+    runtime rt(o);
+    for (int run = 0; run < 2; ++run) {
+        const auto start = std::chrono::steady_clock::now();
+        try {
+            rt.run(heedless{20'000'000}, rt.mailbox<std::uint32_t>(swallow{}));
+            ADD_FAILURE() << "the run ended as if nothing had happened";
+        } catch (const timeout_error& e) {
+            contains(e.what(), "waiting for a free ring slot to PE 1 (");
+        }
+        EXPECT_LT(seconds_since(start), o.timeout_seconds + 2);
+    }
+    EXPECT_NO_THROW(rt.run(heedless{0}, rt.mailbox<std::uint32_t>(swallow{})));
+}
+
 std::atomic<bool> let_go{false};
 std::atomic<int> held{0};
 
