@@ -112,12 +112,13 @@ public:
 
     /// Waits until every message that lanes of this block posted before has been served. Any set of lanes, together.
     LANEWAY_FN status quiet(Ctx& ctx) {
-        status result = drain(ctx);
+        const status drained = drain(ctx);
         const lane_mask group = ctx.converged();
+        status result = any_failed(ctx, group, drained);
         for (int pe = 0; pe < ctx.n_pes() && result == status::ok; ++pe) {
             if (pe != ctx.pe()) result = await_served(ctx, group, pe);
         }
-        return any_failed(ctx, group, result);
+        return result;
     }
 
     /// Counts `items` of work as done once every message posted so far has left. Any lane; cheap, does not wait.
@@ -338,20 +339,25 @@ private:
         return status::ok;
     }
 
+    /// Waits until all chunks so far have been served. The same answer for all lanes of the group, together.
     LANEWAY_FN status await_served(Ctx& ctx, lane_mask group, int pe) {
         const chunk_sender& ring = links_.to[pe];
-        const std::uint64_t end = ctx.load(ring.tail, order::relaxed, scope::device);
+        // One look for all: lanes that saw different tails would share out different tickets and leave some to nobody.
+        const std::uint64_t end =
+            once(ctx, group, [&] { return ctx.load(ring.tail, order::relaxed, scope::device); });
         const std::uint64_t begin = end < ring.n_slots ? 0 : end - ring.n_slots;
         const auto stride = static_cast<std::uint64_t>(Ctx::count_lanes(group));
-        for (std::uint64_t t = begin + static_cast<std::uint64_t>(rank_in(ctx, group)); t < end; t += stride) {
+        std::uint64_t t = begin + static_cast<std::uint64_t>(rank_in(ctx, group));
+        status served = status::ok;
+        for (; t < end && served == status::ok; t += stride) {
             const std::uint64_t* credit = ring.credits + t % ring.n_slots;
             // Partner: chunk_receiver::give_back. The handlers' effects are visible to this lane afterwards.
-            const status served = wait_until(
+            served = wait_until(
                 ctx, {operation::quiet, pe, t}, [&] { return ctx.load(credit, order::acquire, scope::system) > t; },
                 idle_);
-            if (served != status::ok) return served;
         }
-        return status::ok;
+        ctx.sync(group);  // what a lane has acquired is visible to its mates
+        return any_failed(ctx, group, served);
     }
 
     const links_ref& links_;
