@@ -1,8 +1,10 @@
-// Atomics of every width, order and scope, under contention, on any device.
+// Atomics of both widths under contention, and payloads behind flags of every scope, on any device.
 #pragma once
 
 #include "laneway/simt/context.hpp"
+#include "laneway/simt/wait.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/warp_threads.hpp"
 
 namespace laneway::test {
 
@@ -59,10 +61,81 @@ void atomics_agree(const std::string& devices) {
     });
 }
 
+/// What two lanes write to each other: plain words behind a flag.
+struct letters {
+    static constexpr int words = 8;
+    std::uint32_t there[words];
+    std::uint32_t back[words];
+    std::uint32_t there_flag;
+    std::uint32_t back_flag;
+    std::uint32_t wrong;
+};
+
+/// Two lanes send each other words that the release store of a flag publishes and its acquire load receives. For the
+/// block's scope they are of two warps of one block, else of two blocks.
+template <scope Scope>
+struct letters_program {
+    static constexpr int cuda_warps = 2;
+    static constexpr std::uint32_t rounds = 100;
+    letters* between;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const int place = Scope == scope::block ? ctx.warp() : ctx.block();
+        const int other = Scope == scope::block ? ctx.block() : ctx.warp();
+        if (ctx.lane() != 0 || other != 0 || place > 1) return;
+        letters& l = *between;
+        for (std::uint32_t round = 1; round <= rounds; ++round) {
+            if (place == 0) write(ctx, l.there, &l.there_flag, round);
+            if (!read(ctx, place == 0 ? l.back : l.there, place == 0 ? &l.back_flag : &l.there_flag, round)) return;
+            if (place == 1) write(ctx, l.back, &l.back_flag, round);
+        }
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void write(Ctx& ctx, std::uint32_t* words, std::uint32_t* flag, std::uint32_t round) const {
+        for (std::uint32_t i = 0; i < letters::words; ++i) words[i] = round * 16 + i;
+        ctx.store(flag, round, order::release, Scope);  // Partner: the acquire load in read.
+    }
+    template <class Ctx>
+    LANEWAY_FN bool read(Ctx& ctx, const std::uint32_t* words, const std::uint32_t* flag, std::uint32_t round) const {
+        // Partner: the release store in write.
+        if (wait_until(ctx, {}, [&] { return ctx.load(flag, order::acquire, Scope) == round; }) != status::ok) {
+            return false;
+        }
+        for (std::uint32_t i = 0; i < letters::words; ++i) {
+            if (words[i] != round * 16 + i) ctx.fetch_add(&between->wrong, 1, order::relaxed, scope::device);
+        }
+        return true;
+    }
+};
+
+template <scope Scope>
+void letters_arrive(const std::string& devices) {
+    every_round(devices, [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const buffer<letters> between(machine.device(0), 1);
+        const letters_program<Scope> program{between.data()};
+        if (Scope == scope::block && machine.device(0)->id().kind == device_kind::cpu) {
+            const lone_environment alone(0, 1, o.timeout_seconds);  // a CPU device's blocks have one warp
+            run_warp_threads(alone.get(), {1, 2, 0}, program);
+        } else {
+            run_programs(machine, small_grid(machine), o.timeout_seconds, [&](int) { return program; });
+        }
+        const letters end = between.copy_out()[0];
+        EXPECT_EQ(end.wrong, 0u);
+        EXPECT_EQ(end.back_flag, letters_program<Scope>::rounds) << "the last letter did not come back";
+    });
+}
+
 class atomics_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(atomics_test, ThirtyTwoBits) { atomics_agree<std::uint32_t>(GetParam()); }
 TEST_P(atomics_test, SixtyFourBits) { atomics_agree<std::uint64_t>(GetParam()); }
+TEST_P(atomics_test, FlagsOfTheBlockPublish) { letters_arrive<scope::block>(GetParam()); }
+TEST_P(atomics_test, FlagsOfTheDevicePublish) { letters_arrive<scope::device>(GetParam()); }
+TEST_P(atomics_test, FlagsOfTheSystemPublish) { letters_arrive<scope::system>(GetParam()); }
 
 LANEWAY_ON_DEVICES(atomics_test, lone_device());
 
