@@ -73,7 +73,7 @@ private:
         for (int lane = 0; lane < Ctx::warp_lanes; ++lane) {
             if ((mask >> lane & 1) == 0) continue;
             const std::uint64_t theirs = value_of(lane, k);
-            odd |= (theirs >> 9 & 1) << lane;
+            odd |= static_cast<lane_mask>(theirs >> 9 & 1) << lane;
             if (theirs % 3 == mine % 3) same |= lane_mask{1} << lane;
             if (lane <= ctx.lane()) sum += theirs;
             if (lane < ctx.lane()) ++below;
