@@ -343,8 +343,7 @@ private:
     LANEWAY_FN status await_served(Ctx& ctx, lane_mask group, int pe) {
         const chunk_sender& ring = links_.to[pe];
         // One look for all: lanes that saw different tails would share out different tickets and leave some to nobody.
-        const std::uint64_t end =
-            once(ctx, group, [&] { return ctx.load(ring.tail, order::relaxed, scope::device); });
+        const std::uint64_t end = once(ctx, group, [&] { return ctx.load(ring.tail, order::relaxed, scope::device); });
         const std::uint64_t begin = end < ring.n_slots ? 0 : end - ring.n_slots;
         const auto stride = static_cast<std::uint64_t>(Ctx::count_lanes(group));
         std::uint64_t t = begin + static_cast<std::uint64_t>(rank_in(ctx, group));

@@ -126,8 +126,7 @@ struct copied_program {
     bool fails;
 
     copied_program(std::atomic<int>* e, const bool* l, bool f) : ended(e), launching(l), fails(f) {}
-    copied_program(const copied_program& other)
-        : ended(other.ended), launching(other.launching), fails(other.fails) {
+    copied_program(const copied_program& other) : ended(other.ended), launching(other.launching), fails(other.fails) {
         if (fails && *launching) throw std::domain_error("no copy");
     }
 
