@@ -1,4 +1,5 @@
 #include <cstring>
+#include <mutex>
 #include <new>
 
 #include "laneway/base/error.hpp"
@@ -33,6 +34,13 @@ private:
 };
 
 }  // namespace
+
+void keep_for_good(std::shared_ptr<void> memory) {
+    static std::mutex mutex;
+    static auto& kept = *new std::vector<std::shared_ptr<void>>;  // never destroyed: its users may outlive main
+    const std::lock_guard lock(mutex);
+    kept.push_back(std::move(memory));
+}
 
 std::shared_ptr<device> open_device(device_id id) {
     if (id.kind == device_kind::cuda) return cuda_backend::open_gpu(id.index);

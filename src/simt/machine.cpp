@@ -1,7 +1,6 @@
 #include "laneway/simt/machine.hpp"
 
 #include <atomic>
-#include <mutex>
 
 #include "laneway/base/error.hpp"
 #include "laneway/simt/cuda/support.hpp"
@@ -160,12 +159,8 @@ void machine::abandon(std::vector<std::unique_ptr<running>>& runs) {
     abandoned_ = true;
     for (auto& d : devices_) d->abandon();
     // Kernels may go on: what they see must outlive this object.
-    static std::mutex mutex;
-    static std::vector<std::shared_ptr<std::byte>> kept;
-    static std::vector<std::unique_ptr<running>> left_behind;
-    const std::lock_guard lock(mutex);
-    kept.push_back(host_visible_);
-    for (auto& r : runs) left_behind.push_back(std::move(r));
+    keep_for_good(host_visible_);
+    for (auto& r : runs) keep_for_good(std::shared_ptr<running>(std::move(r)));
     runs.clear();
 }
 

@@ -47,7 +47,7 @@ public:
         std::byte* first = memory.get();
         return {first, [writer, reader, owner = std::move(memory)](std::byte*) mutable {
                     // A kernel that did not end may still use it.
-                    if (writer->abandoned() || reader->abandoned()) new std::shared_ptr<std::byte>(std::move(owner));
+                    if (writer->abandoned() || reader->abandoned()) keep_for_good(std::move(owner));
                 }};
     }
 };

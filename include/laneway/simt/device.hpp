@@ -11,6 +11,9 @@
 
 namespace laneway {
 
+/// Keeps memory until the process ends, and in sight of leak checkers: something that did not end may still use it.
+void keep_for_good(std::shared_ptr<void> memory);
+
 /// An opened device. Host only; not thread-safe. Allocation and copies must not happen while a kernel of the device
 /// runs: on a GPU they may wait for it. All sizes are in bytes.
 class device {
@@ -27,7 +30,11 @@ public:
     /// Zeroed memory aligned to 256 bytes; throws system_error or cuda_error naming the size and the device.
     [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
     void release(void* memory) noexcept {
-        if (!abandoned_) free(memory);
+        if (abandoned_) {
+            keep_for_good({memory, [](void*) {}});
+        } else {
+            free(memory);
+        }
     }
     virtual void copy_in(void* to, const void* host_from, std::size_t bytes) = 0;
     virtual void copy_out(void* host_to, const void* from, std::size_t bytes) = 0;
