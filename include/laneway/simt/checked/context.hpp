@@ -83,7 +83,7 @@ private:
         }
         return same;
     }
-    const rendezvous::values& meet(lane_mask mask, std::uint64_t value, const char* what) {
+    const rendezvous::values& meet(lane_mask mask, std::uint64_t value, std::string_view what) {
         return my_warp().meet(sched_, mask, count_lanes(mask), lane_, value, what);
     }
     warp_state& my_warp() { return shared_block_.warps[static_cast<std::size_t>(warp_)]; }

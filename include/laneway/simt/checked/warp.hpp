@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,11 +22,12 @@ public:
     using values = std::array<std::uint64_t, max_lanes>;
 
     /// `what` names the collective: lanes that meet in different ones would hang on a GPU, here they throw.
-    const values& meet(scheduler& sched, int expected, int lane, std::uint64_t value, const char* what) {
+    const values& meet(scheduler& sched, int expected, int lane, std::uint64_t value, std::string_view what) {
         const std::uint64_t generation = generation_;
         if (arrived_ == 0) what_ = what;
         if (what_ != what) {
-            throw usage_error(std::string("lanes of one mask are in different collectives: ") + what_ + " and " + what);
+            throw usage_error("lanes of one mask are in different collectives: " + std::string(what_) + " and " +
+                              std::string(what));
         }
         values& now = values_[generation % 2];
         now[static_cast<std::size_t>(lane)] = value;
@@ -40,7 +42,7 @@ public:
 
 private:
     std::array<values, 2> values_{};
-    const char* what_ = nullptr;
+    std::string_view what_;
     int arrived_ = 0;
     std::uint64_t generation_ = 0;
 };
