@@ -53,7 +53,7 @@ public:
     explicit warp_state(int lanes) : lanes_(lanes) {}
 
     const rendezvous::values& meet(scheduler& sched, lane_mask mask, int expected, int lane, std::uint64_t value,
-                                   const char* what) {
+                                   std::string_view what) {
         return meetings_[mask].meet(sched, expected, lane, value, what);
     }
 
