@@ -185,6 +185,7 @@ private:
     }
 
     LANEWAY_FN static status any_failed(Ctx& ctx, lane_mask group, status mine) {
+        ctx.sync(group);  // what a lane has acquired is visible to its mates
         return ctx.ballot(group, mine != status::ok) == 0 ? status::ok : status::stopped;
     }
 
@@ -355,7 +356,6 @@ private:
                 ctx, {operation::quiet, pe, t}, [&] { return ctx.load(credit, order::acquire, scope::system) > t; },
                 idle_);
         }
-        ctx.sync(group);  // what a lane has acquired is visible to its mates
         return any_failed(ctx, group, served);
     }
 
