@@ -1,8 +1,8 @@
 // Random 8-byte updates over tables on all PEs: through the mailbox, and as raw remote atomics for comparison.
 //
 //   bench_random_updates --devices "cuda:0;cuda:0-3" --table-log2 29 --updates-log2 31 --runs 5 --json FILE
-// table-log2: words a PE; updates-log2: updates a PE. The tables are checked against a replay of all updates, word by
-// word.
+// table-log2: words a PE; updates-log2: updates a PE. A checksum of all tables that depends on each word's place is
+// compared with one made by replaying all updates.
 #include <exception>
 
 #include "bench_support.hpp"
