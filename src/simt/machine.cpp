@@ -160,8 +160,7 @@ void machine::abandon(std::vector<std::unique_ptr<running>>& runs) {
     for (auto& d : devices_) d->abandon();
     // Kernels may go on: what they see must outlive this object.
     keep_for_good(host_visible_);
-    for (auto& r : runs) keep_for_good(std::shared_ptr<running>(std::move(r)));
-    runs.clear();
+    runs.clear();  // leaves threads and kernels to themselves
 }
 
 void machine::report_faults(const std::function<std::string()>& ledger) const {

@@ -224,7 +224,7 @@ TEST(heedless_functor_test, EndsSoonAfterTheFaultAndLeavesTheRuntimeUsable) {
             rt.run(heedless{20'000'000}, rt.mailbox<std::uint32_t>(swallow{}));
             ADD_FAILURE() << "the run ended as if nothing had happened";
         } catch (const timeout_error& e) {
-            contains(e.what(), "waiting for a free ring slot to PE 1 (");
+            contains(e.what(), "waiting for a free ring slot to PE ");  // either: PE 0 stops serving once it has failed
         }
         EXPECT_LT(seconds_since(start), o.timeout_seconds + 2);
     }
