@@ -40,13 +40,14 @@ struct hop_ledger {
 };
 
 /// A token goes round the PEs: each counts it as created before it hands it on, and its own as completed afterwards.
-/// Exactly one is open all the time, so a detection that adds up counters of different moments ends too early.
+/// Whoever has it gives errands to the next PE, which makes nothing new of them. A token is open all the time, so a
+/// detection that adds up counters of different moments ends too early: it may see errands run and not yet given.
 struct hop_program {
     static constexpr int cuda_warps = 2;
 
     waves_ref waves;
     hop_words* words = nullptr;
-    std::uint64_t* inbox = nullptr;   ///< this PE's: tokens handed to it so far
+    std::uint64_t* inbox = nullptr;   ///< this PE's: tokens, then errands given to it so far
     std::uint64_t* outbox = nullptr;  ///< the next PE's
     std::uint64_t hops = 0;           ///< of this PE
     bool starts = false;
@@ -57,33 +58,49 @@ struct hop_program {
         if (ctx.block() != 0 || (ctx.warp() != 0 && Ctx::warp_lanes == 1)) return;
         wave_control<Ctx, hop_ledger> control(ctx, waves, {words, needs});
         const bool works = Ctx::warp_lanes == 1 || (ctx.warp() == 1 && ctx.lane() == 0);
-        std::uint64_t made = 0;
+        done_here mine;
         for (;;) {
             if (ctx.warp() == 0) control.turn(ctx);
-            if (works) made += hop(ctx, made) ? 1 : 0;
+            if (works) hop(ctx, mine);
             const std::uint32_t ended = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
                 return ctx.load(waves.finished, order::relaxed, scope::device) != 0 || stopped(ctx) ? 1 : 0;
             });
             if (ended != 0) break;
             ctx.pause();
         }
-        if (works) words->hops = made;
+        if (works) words->hops = mine.tokens;
     }
 
 private:
+    static constexpr std::uint64_t errands = 3;
+
+    /// Of this PE's worker: tokens handed on, errands sent, errands of others run.
+    struct done_here {
+        std::uint64_t tokens = 0;
+        std::uint64_t sent = 0;
+        std::uint64_t run = 0;
+    };
+
     template <class Ctx>
-    LANEWAY_FN bool hop(Ctx& ctx, std::uint64_t made) const {
-        if (made == hops || ctx.load(&words->threshold, order::acquire, scope::device) <= needs) return false;
-        const std::uint64_t tokens = ctx.load(inbox, order::acquire, scope::system) + (starts ? 1 : 0);
-        if (tokens <= made) return false;
-        const bool last = starts && made + 1 == hops;  // the token comes home and ends
+    LANEWAY_FN void hop(Ctx& ctx, done_here& mine) const {
+        if (ctx.load(inbox + 1, order::acquire, scope::system) > mine.run) {
+            ++mine.run;
+            ctx.fetch_add(&words->completed, 1, order::release, scope::device);
+        }
+        if (mine.tokens == hops || ctx.load(&words->threshold, order::acquire, scope::device) <= needs) return;
+        if (ctx.load(inbox, order::acquire, scope::system) + (starts ? 1 : 0) <= mine.tokens) return;
+        const bool last = starts && mine.tokens + 1 == hops;  // the token comes home and ends
         if (!last) {
             // The next PE's work is counted here, before it can be seen there.
             ctx.fetch_add(&words->created, 1, order::relaxed, scope::device);
-            ctx.store(outbox, made + 1, order::release, scope::system);
+            if (mine.sent < errands * (mine.tokens + 1)) {
+                ctx.store(outbox + 1, ++mine.sent, order::release, scope::system);
+                return;
+            }
+            ctx.store(outbox, mine.tokens + 1, order::release, scope::system);
         }
         ctx.fetch_add(&words->completed, 1, order::release, scope::device);
-        return true;
+        ++mine.tokens;
     }
 };
 
@@ -107,7 +124,7 @@ inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, con
         words.back().copy_in(&start, 1);
         const auto& source = machine.device(static_cast<int>((p + pes - 1) % pes));
         const auto& own = machine.device(static_cast<int>(p));
-        inboxes.push_back(find_transport(*source, *own).place(source, own, sizeof(std::uint64_t)));
+        inboxes.push_back(find_transport(*source, *own).place(source, own, 2 * sizeof(std::uint64_t)));
     }
     run_programs(machine, shape, o.timeout_seconds, [&](int pe) {
         const auto p = static_cast<std::size_t>(pe);
