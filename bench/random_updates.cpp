@@ -19,6 +19,18 @@ LANEWAY_FN std::uint64_t scramble(std::uint64_t z) {  // splitmix64
     return z ^ (z >> 31);
 }
 
+/// The word that update number i goes to, uniform over all PEs' tables.
+struct target {
+    int pe;
+    std::uint32_t index;
+
+    LANEWAY_FN target(std::uint64_t i, int n_pes, std::uint32_t mask) {
+        const std::uint64_t z = scramble(i);
+        pe = static_cast<int>((z >> 32) * static_cast<std::uint64_t>(n_pes) >> 32);
+        index = static_cast<std::uint32_t>(z) & mask;
+    }
+};
+
 struct add_one {
     symmetric_ref<std::uint64_t> table;
     template <class Ctx>
@@ -35,9 +47,8 @@ struct post_updates {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         for (std::uint64_t i = ctx.rank(); i < updates; i += ctx.size()) {
-            const std::uint64_t z = scramble(seed + i);
-            const auto pe = static_cast<int>((z >> 32) * static_cast<std::uint64_t>(ctx.n_pes()) >> 32);
-            if (box.post(ctx, pe, static_cast<std::uint32_t>(z) & mask) != status::ok) return;
+            const target to(seed + i, ctx.n_pes(), mask);
+            if (box.post(ctx, to.pe, to.index) != status::ok) return;
         }
     }
 };
@@ -51,9 +62,8 @@ struct raw_updates {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         for (std::uint64_t i = ctx.rank(); i < updates; i += ctx.size()) {
-            const std::uint64_t z = scramble(seed + i);
-            const auto pe = static_cast<int>((z >> 32) * static_cast<std::uint64_t>(ctx.n_pes()) >> 32);
-            ctx.fetch_add(table.at(ctx, pe) + (static_cast<std::uint32_t>(z) & mask), 1, order::relaxed, scope::system);
+            const target to(seed + i, ctx.n_pes(), mask);
+            ctx.fetch_add(table.at(ctx, to.pe) + to.index, 1, order::relaxed, scope::system);
         }
     }
 };
@@ -71,9 +81,8 @@ struct replay {
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         std::uint64_t sum = 0;
         for (std::uint64_t i = ctx.rank(); i < updates; i += ctx.size()) {
-            const std::uint64_t z = scramble(seed + i);
-            sum +=
-                worth((z >> 32) * static_cast<std::uint64_t>(ctx.n_pes()) >> 32, static_cast<std::uint32_t>(z) & mask);
+            const target to(seed + i, ctx.n_pes(), mask);
+            sum += worth(static_cast<std::uint64_t>(to.pe), to.index);
         }
         atomic_add(ctx, total[1], sum);
     }

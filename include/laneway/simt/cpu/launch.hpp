@@ -18,8 +18,8 @@
 
 namespace laneway::cpu {
 
-/// Threads of one PE that run a program. What they use is kept alive by the threads themselves, so that a run which
-/// never ends can be left behind.
+/// Threads of one PE that run a program. Program and environment are kept alive by the threads themselves, so that a
+/// run which never ends can be left behind.
 template <class Program>
 class thread_run final : public running {
 public:
