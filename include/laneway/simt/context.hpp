@@ -40,6 +40,9 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     {ctx.store(word, value, order::release, scope::system)};
     { ctx.fetch_add(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.fetch_min(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
+    { ctx.fetch_max(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
+    { ctx.fetch_and(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
+    { ctx.fetch_xor(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.fetch_or(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.exchange(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.compare_exchange(word, value, value, order::acq_rel, scope::device) } -> std::same_as<bool>;

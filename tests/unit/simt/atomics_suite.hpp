@@ -10,7 +10,7 @@ namespace laneway::test {
 
 template <class Word>
 struct contended_words {
-    Word sum, bits, least, swapped, claims, counted;
+    Word sum, bits, cleared, flipped, least, most, swapped, claims, counted;
 };
 
 /// Every lane works on the same words; the answers do not depend on the order.
@@ -28,6 +28,10 @@ struct atomics_program {
             ctx.fetch_or(&words->bits, static_cast<Word>(Word{1} << (index % 16)), order::acq_rel, scope::device);
             ctx.fetch_min(&words->least, static_cast<Word>(~Word{0} - index * laps - lap), order::release,
                           scope::device);
+            ctx.fetch_max(&words->most, static_cast<Word>(index * laps + lap), order::release, scope::device);
+            ctx.fetch_and(&words->cleared, static_cast<Word>(~(Word{1} << (index % 16))), order::acq_rel,
+                          scope::device);
+            ctx.fetch_xor(&words->flipped, static_cast<Word>(index * laps + lap), order::relaxed, scope::system);
             // What an exchange takes out is put in by exactly one other: the sum of all is kept.
             const Word taken = ctx.exchange(&words->swapped, static_cast<Word>(lap + 1), order::acq_rel, scope::device);
             ctx.fetch_add(&words->claims, static_cast<Word>(lap + 1 - taken), order::relaxed, scope::system);
@@ -46,7 +50,7 @@ void atomics_agree(const std::string& devices) {
         const auto shape = small_grid(machine);
         buffer<contended_words<Word>> words(machine.device(0), 1);
         contended_words<Word> start{};
-        start.least = static_cast<Word>(~Word{0});
+        start.least = start.cleared = static_cast<Word>(~Word{0});
         words.copy_in(&start, 1);
         run_programs(machine, shape, o.timeout_seconds, [&](int) { return atomics_program<Word>{words.data()}; });
         const auto end = words.copy_out()[0];
@@ -56,8 +60,43 @@ void atomics_agree(const std::string& devices) {
         EXPECT_EQ(end.sum, static_cast<Word>(2 * laps * lanes));
         EXPECT_EQ(end.counted, static_cast<Word>(laps * lanes));
         EXPECT_EQ(end.least, static_cast<Word>(~Word{0} - lanes * laps + 1));
+        EXPECT_EQ(end.most, static_cast<Word>(lanes * laps - 1));
+        EXPECT_EQ(end.cleared, static_cast<Word>(~end.bits));
+        Word flipped = 0;
+        for (Word i = 0; i < lanes * laps; ++i) flipped ^= i;
+        EXPECT_EQ(end.flipped, flipped);
         EXPECT_EQ(end.bits, static_cast<Word>((Word{1} << std::min<Word>(lanes, 16)) - 1));
         EXPECT_EQ(end.claims, end.swapped);
+    });
+}
+
+/// Every lane adds to, lowers and raises the same numbers with a fraction; all sums are exact.
+template <class Number>
+struct fractions_program {
+    static constexpr int cuda_warps = 2;
+    Number* words;  ///< sum, least, most
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const auto index =
+            static_cast<Number>((ctx.block() * ctx.n_warps() + ctx.warp()) * Ctx::warp_lanes + ctx.lane());
+        ctx.fetch_add(&words[0], Number{0.5}, order::relaxed, scope::device);
+        ctx.fetch_min(&words[1], Number{-0.25} - index, order::relaxed, scope::system);
+        ctx.fetch_max(&words[2], Number{0.25} + index, order::relaxed, scope::device);
+    }
+};
+
+template <class Number>
+void fractions_agree(const std::string& devices) {
+    every_round(devices, [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const auto shape = small_grid(machine);
+        const buffer<Number> words(machine.device(0), 3);
+        run_programs(machine, shape, o.timeout_seconds, [&](int) { return fractions_program<Number>{words.data()}; });
+        const int warp = machine.device(0)->is_gpu() ? 32 : is_checked(devices) ? 4 : 1;
+        const auto lanes = static_cast<Number>(shape.blocks * shape.warps_per_block * warp);
+        const std::vector<Number> wanted{lanes / 2, Number{-0.25} - (lanes - 1), Number{0.25} + (lanes - 1)};
+        EXPECT_EQ(words.copy_out(), wanted);
     });
 }
 
@@ -133,6 +172,8 @@ class atomics_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(atomics_test, ThirtyTwoBits) { atomics_agree<std::uint32_t>(GetParam()); }
 TEST_P(atomics_test, SixtyFourBits) { atomics_agree<std::uint64_t>(GetParam()); }
+TEST_P(atomics_test, Floats) { fractions_agree<float>(GetParam()); }
+TEST_P(atomics_test, Doubles) { fractions_agree<double>(GetParam()); }
 TEST_P(atomics_test, FlagsOfTheBlockPublish) { letters_arrive<scope::block>(GetParam()); }
 TEST_P(atomics_test, FlagsOfTheDevicePublish) { letters_arrive<scope::device>(GetParam()); }
 TEST_P(atomics_test, FlagsOfTheSystemPublish) { letters_arrive<scope::system>(GetParam()); }

@@ -42,6 +42,16 @@ public:
         return std::atomic_ref<T>(*word).fetch_or(value, to_std(o));
     }
     template <class T>
+    T fetch_and(T* word, std::type_identity_t<T> value, order o, scope) {
+        self().step();
+        return std::atomic_ref<T>(*word).fetch_and(value, to_std(o));
+    }
+    template <class T>
+    T fetch_xor(T* word, std::type_identity_t<T> value, order o, scope) {
+        self().step();
+        return std::atomic_ref<T>(*word).fetch_xor(value, to_std(o));
+    }
+    template <class T>
     T exchange(T* word, std::type_identity_t<T> value, order o, scope) {
         self().step();
         return std::atomic_ref<T>(*word).exchange(value, to_std(o));
@@ -49,12 +59,12 @@ public:
     /// Where the word is no larger already, this is a relaxed load.
     template <class T>
     T fetch_min(T* word, std::type_identity_t<T> value, order o, scope) {
-        self().step();
-        std::atomic_ref<T> ref(*word);
-        T seen = ref.load(std::memory_order_relaxed);
-        while (value < seen && !ref.compare_exchange_weak(seen, value, to_std(o), std::memory_order_relaxed)) {
-        }
-        return seen;
+        return replace_while(word, value, o, [value](T seen) { return value < seen; });
+    }
+    /// Where the word is no smaller already, this is a relaxed load.
+    template <class T>
+    T fetch_max(T* word, std::type_identity_t<T> value, order o, scope) {
+        return replace_while(word, value, o, [value](T seen) { return seen < value; });
     }
     /// On failure `expected` takes the word's value, read relaxed.
     template <class T>
@@ -65,6 +75,15 @@ public:
     }
 
 private:
+    template <class T, class Wanted>
+    T replace_while(T* word, T value, order o, Wanted&& wanted) {
+        self().step();
+        std::atomic_ref<T> ref(*word);
+        T seen = ref.load(std::memory_order_relaxed);
+        while (wanted(seen) && !ref.compare_exchange_weak(seen, value, to_std(o), std::memory_order_relaxed)) {
+        }
+        return seen;
+    }
     Derived& self() { return static_cast<Derived&>(*this); }
 };
 

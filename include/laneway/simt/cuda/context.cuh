@@ -83,6 +83,18 @@ public:
         return scoped(word, s, [=](auto ref) { return ref.fetch_or(value, to_cuda(o)); });
     }
     template <class T>
+    __device__ T fetch_and(T* word, std::type_identity_t<T> value, order o, scope s) {
+        return scoped(word, s, [=](auto ref) { return ref.fetch_and(value, to_cuda(o)); });
+    }
+    template <class T>
+    __device__ T fetch_xor(T* word, std::type_identity_t<T> value, order o, scope s) {
+        return scoped(word, s, [=](auto ref) { return ref.fetch_xor(value, to_cuda(o)); });
+    }
+    template <class T>
+    __device__ T fetch_max(T* word, std::type_identity_t<T> value, order o, scope s) {
+        return scoped(word, s, [=](auto ref) { return ref.fetch_max(value, to_cuda(o)); });
+    }
+    template <class T>
     __device__ T fetch_min(T* word, std::type_identity_t<T> value, order o, scope s) {
         return scoped(word, s, [=](auto ref) { return ref.fetch_min(value, to_cuda(o)); });
     }
