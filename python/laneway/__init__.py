@@ -13,7 +13,7 @@ from laneway import _core
 from laneway._core import Device, Graph, Report
 from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
-from laneway.paths import Result, bfs, sssp
+from laneway.programs.paths import Result, bfs, sssp
 
 __version__: str = _core.version
 

@@ -3,8 +3,33 @@
 from __future__ import annotations
 
 import operator
+from typing import TypedDict
 
+from laneway import _core
 from laneway.errors import UsageError
+
+
+class RunOptions(TypedDict):
+    """Keyword arguments that every program takes."""
+
+    devices: str
+    """A list such as "cuda", "cuda:0-3", "cpu:4" or "cuda:0,cpu:2"; empty: every GPU, else one CPU device a core."""
+    seed: int
+    """Of the scheduler of checked devices."""
+    timeout: float
+    """Deadline of the run in seconds."""
+    progress: bool
+    """Whether the report keeps samples of the run."""
+
+
+def job_options(devices: str, seed: int, timeout: float, progress: bool) -> _core.Options:
+    """The compiled part's view of a program's RunOptions; UsageError where one of them is wrong."""
+    if not isinstance(devices, str):
+        raise UsageError(f"devices must be a list such as 'cpu:4' in one string, not {devices!r}")
+    require_whole("seed", seed)
+    if not 0 < timeout < 1e9:
+        raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
+    return _core.Options(devices, seed, timeout, progress)
 
 
 def require_whole(name: str, number: int, least: int = 0, bits: int = 64) -> None:

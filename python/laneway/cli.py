@@ -8,17 +8,13 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Callable, NoReturn, Optional
+from typing import NoReturn
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 import laneway
+from laneway.commands import devices, generate, paths
 from laneway.errors import Error, UsageError
-from laneway.job import Job, Outputs, Reading
-from laneway.pending_file import PendingFile
-from laneway.terminal import show
 
 app = typer.Typer(
     add_completion=False,
@@ -27,123 +23,8 @@ app = typer.Typer(
     help="Programs whose GPU and CPU lanes send each other messages from inside their kernels.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-generate_app = typer.Typer(no_args_is_help=True, help="Write a generated graph to a file.")
-app.add_typer(generate_app, name="generate")
-
-PATHS_EXAMPLES = """
-[bold]Examples[/bold]
-
-  laneway {name} data/USA-road-d.NY.gr.gz --source 1\n
-  laneway {name} data/USA-road-d.NY.gr.gz --source 1 --devices cpu:4 --verify --plot run.png\n
-  laneway {name} GRAPH --source 1 --devices cuda:0-3 --partition metis --json run.json --output distances.npz
-"""
-
-GRAPH = typer.Argument(..., help="Graph file: DIMACS, SNAP, Matrix Market, METIS or LDBC; plain, gzip or xz.")
-SOURCE = typer.Option(..., help="Vertex to start from, as the file numbers its vertices.")
-DEVICES = typer.Option(
-    "", help="cuda, cuda:0-3, cpu, cpu:4, cuda:0,cpu:2 or checked:2.", show_default="every GPU, else every core"
-)
-DELTA = typer.Option(None, help="Width of a priority step.", show_default="chosen from the graph")
-VERIFY = typer.Option(False, "--verify", help="Compare every distance with a reference answer.")
-OUTPUT = typer.Option(None, help="Write distances as .npz: array `distance`, int64, -1 where unreachable.")
-JSON = typer.Option(None, help="Write the run's report as JSON.")
-PLOT = typer.Option(None, help="Draw the run's progress and traffic: .png, .svg or .pdf.")
-SEED = typer.Option(1, help="Seed of the scheduler of checked devices.")
-TIMEOUT = typer.Option(60.0, help="Deadline of the run in seconds.")
-PARTITION = typer.Option(None, help="metis: few arcs between devices.", show_default="ranges with equal arcs")
-CACHE = typer.Option(None, help="Folder that keeps graphs in binary form for the next run.")
-FORMAT = typer.Option(
-    None, help="dimacs, edge_list, snap, matrix_market, metis or ldbc.", show_default="guessed from the content"
-)
-
-
-IDS = typer.Option(None, help="Width of vertex numbers in memory: 32 or 64 bits.", show_default="32 where they suffice")
-DIRECTED = typer.Option(
-    None,
-    "--directed/--undirected",
-    help="Whether a line of the file is one arc, or one each way.",
-    show_default="what the format says",
-)
-
-
-def add_paths_command(program: Callable[..., laneway.Result], summary: str) -> None:
-    """Give the command a program of the shortest-paths kind; all of them take the same options."""
-    name = program.__name__
-
-    @app.command(name, help=summary, epilog=PATHS_EXAMPLES.format(name=name))
-    def command(
-        graph: str = GRAPH,
-        source: int = SOURCE,
-        devices: str = DEVICES,
-        delta: Optional[int] = DELTA,
-        verify: bool = VERIFY,
-        output: Optional[Path] = OUTPUT,
-        json: Optional[Path] = JSON,
-        plot: Optional[Path] = PLOT,
-        seed: int = SEED,
-        timeout: float = TIMEOUT,
-        partition: Optional[str] = PARTITION,
-        cache: Optional[Path] = CACHE,
-        format: Optional[str] = FORMAT,
-        ids: Optional[int] = IDS,
-        directed: Optional[bool] = DIRECTED,
-    ) -> None:
-        reading = Reading(graph, format, ids, cache, directed)
-        Job(program, reading, source, devices, delta, verify, seed, timeout, partition).run(Outputs(output, json, plot))
-
-
-add_paths_command(laneway.sssp, "Shortest paths by weight from one vertex to all others, over all devices.")
-add_paths_command(laneway.bfs, "Fewest arcs from one vertex to all others, over all devices.")
-
-
-@app.command()
-def devices() -> None:
-    """List the devices of this machine, and why others cannot be used."""
-    table = Table("device", "what", box=None, pad_edge=False)
-    for device in laneway.devices():
-        about = device.description if device.usable else f"[yellow]not usable:[/yellow] {escape(device.reason)}"
-        table.add_row(device.name, about)
-    show(table)
-
-
-OUT_GRAPH = typer.Option(..., "--output", "-o", help="File to write: DIMACS .gr, compressed if named .gr.gz or .gr.xz.")
-
-
-@generate_app.command(epilog="[bold]Example[/bold]  laneway generate grid 600 400 --output grid.gr.gz")
-def grid(
-    width: int = typer.Argument(..., help="Vertices in a row."),
-    height: int = typer.Argument(..., help="Rows."),
-    keep: float = typer.Option(0.62, help="Share of the grid's edges that stay."),
-    arcs: int = typer.Option(0, help="Exact number of arcs, instead of --keep.", show_default=False),
-    max_weight: int = typer.Option(10_000, help="Weights are uniform over 1 to this."),
-    seed: int = typer.Option(1, help="The same seed gives the same graph."),
-    output: Path = OUT_GRAPH,
-) -> None:
-    """A road-like graph: a grid of 4 neighbours from which edges are removed at random."""
-    with PendingFile(output) as file:
-        graph = laneway.generate_grid(width, height, keep=keep, arcs=arcs, max_weight=max_weight, seed=seed)
-        _write(graph, file)
-
-
-@generate_app.command(epilog="[bold]Example[/bold]  laneway generate kronecker 16 2000000 --output k16.gr.gz")
-def kronecker(
-    scale: int = typer.Argument(..., help="The graph has 2^scale vertices."),
-    arcs: int = typer.Argument(..., help="Number of arcs; even unless --directed."),
-    directed: bool = typer.Option(False, "--directed", help="Do not add every arc backwards."),
-    max_weight: int = typer.Option(255, help="Weights are uniform over 1 to this."),
-    seed: int = typer.Option(1, help="The same seed gives the same graph."),
-    output: Path = OUT_GRAPH,
-) -> None:
-    """A power-law graph with the probabilities of Graph500."""
-    with PendingFile(output) as file:
-        graph = laneway.generate_kronecker(scale, arcs, symmetric=not directed, max_weight=max_weight, seed=seed)
-        _write(graph, file)
-
-
-def _write(graph: laneway.Graph, file: PendingFile) -> None:
-    laneway.write_graph(graph, file.temporary, file.path.name)
-    file.commit()
-    typer.echo(f"{file.path}: {graph.vertices:,} vertices, {graph.arcs:,} arcs")
+for command in (paths, devices, generate):  # a file each, in the order of the help page
+    command.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:

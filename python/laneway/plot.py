@@ -51,18 +51,15 @@ def draw(summary: Summary, file: Path, kind: str) -> None:
 
 
 def _head(figure: Figure, summary: Summary) -> None:
-    report, result = summary.result.report, summary.result
-    title = f"{summary.program} · {Path(summary.shown_path).name} from vertex {summary.source}"
+    report = summary.report
+    title = f"{summary.program} · {Path(summary.account.subject).name}"
     figure.suptitle(title + "\n ", parse_math=False, x=0.012, ha="left", weight="bold", size=14)
-    text = (
-        f"{device_ranges(list(report.devices))}: {result.reached:,} of {summary.graph.vertices:,} vertices reached in "
-        f"{seconds(report.run_seconds)} with {result.items / max(result.least_items, 1):.2f} times the least work"
-    )
-    figure.text(0.012, 0.915, text, color=FAINT, va="center")
+    text = f"{device_ranges(list(report.devices))}, {seconds(report.run_seconds)}: {summary.account.headline}"
+    figure.text(0.012, 0.915, text, color=FAINT, va="center", parse_math=False)
 
 
 def _progress(served: Axes, open_work: Axes, summary: Summary) -> None:
-    samples = summary.result.report.progress.astype(np.float64)
+    samples = summary.report.progress.astype(np.float64)
     _title(served, "Messages served so far")
     _title(open_work, "Work open: created and not yet done")
     if len(samples) < 2:
@@ -87,11 +84,11 @@ def _progress(served: Axes, open_work: Axes, summary: Summary) -> None:
 
 def _traffic(figure: Figure, axes: Axes, summary: Summary) -> None:
     _title(axes, "Messages carried between devices")
-    messages = summary.result.report.messages
+    messages = summary.report.messages
     if not messages.any():
         _empty(axes, "one device: every message was served where it was posted")
         return
-    names = list(summary.result.report.devices)
+    names = list(summary.report.devices)
     shown = np.ma.masked_equal(messages, 0).astype(np.float64)
     image = axes.imshow(shown, cmap="YlGnBu", vmin=0)
     axes.set_facecolor("#f2f4f6")

@@ -6,75 +6,58 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from laneway import _core
-from laneway._core import Graph
-from laneway.paths import Result
-from laneway.verify import Verification
+from laneway._core import Report
+from laneway.account import Account, Row
+from laneway.verification import Verification
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One run of a shortest-paths program, with all that its report shows."""
+    """One run of a program, with all that its report shows."""
 
     program: str
-    path: str
-    graph: Graph
-    source: int
-    result: Result
-    load_seconds: float
+    account: Account
+    load_seconds: float | None
+    """Reading the input; None for a program that reads none."""
     verification: Verification | None
 
     @property
-    def shown_path(self) -> str:
-        """The graph's path with ? for what cannot be printed: line ends, bytes that are no text."""
-        return "".join(letter if letter.isprintable() else "?" for letter in self.path)
+    def report(self) -> Report:
+        return self.account.report
+
+    @property
+    def title(self) -> str:
+        return f"{self.program} {self.account.subject}"
 
     @property
     def mean_messages_a_chunk(self) -> float:
-        chunks = int(self.result.report.chunks.sum())
-        return self.result.report.carried / chunks if chunks else 0.0
+        chunks = int(self.report.chunks.sum())
+        return self.report.carried / chunks if chunks else 0.0
 
     @property
     def remote_share(self) -> float:
-        report = self.result.report
-        return report.carried / report.posted if report.posted else 0.0
+        return self.report.carried / self.report.posted if self.report.posted else 0.0
 
     @property
-    def distance_unit(self) -> str:
-        """What a distance of 1 stands for; the graph's whole weights are `weight_scale` times those of its file."""
-        if self.program == "bfs":
-            return "arc"
-        scale = self.graph.weight_scale
-        return "weight" if scale == 1 else f"weight / {scale}"
+    def seconds(self) -> dict[str, float]:
+        """Time of each part, in order."""
+        load = {} if self.load_seconds is None else {"load": self.load_seconds}
+        return {**load, **self.account.seconds, "run": self.report.run_seconds}
 
     def as_json(self) -> dict[str, Any]:
         """Everything in plain numbers; times in seconds, sizes in bytes."""
-        result, report, graph = self.result, self.result.report, self.graph
-        reached = result.distance[result.distance >= 0]
-        check = self.verification
+        report, check = self.report, self.verification
         return {
             "program": self.program,
             "version": _core.version,
-            "graph": {
-                "path": self.path,
-                "vertices": graph.vertices,
-                "arcs": graph.arcs,
-                "weighted": graph.weighted,
-                "weight_scale": graph.weight_scale,
-            },
-            "source": self.source,
+            **self.account.fields,
             "devices": list(report.devices),
-            "seconds": {
-                "load": self.load_seconds,
-                "partition": result.partition_seconds,
-                "run": report.run_seconds,
-            },
-            "work": {"items": result.items, "least_items": result.least_items, "delta": result.delta},
+            "seconds": self.seconds,
             "messages": {
                 "posted": report.posted,
                 "direct": report.direct,
@@ -84,13 +67,6 @@ class Summary:
                 "bytes": int(report.bytes.sum()),
                 "mean_a_chunk": self.mean_messages_a_chunk,
                 "remote_share": self.remote_share,
-            },
-            "result": {
-                "reached": result.reached,
-                "max": int(reached.max()),
-                "sum": exact_sum(reached),
-                "checksum": result.checksum,
-                "distance_unit": self.distance_unit,
             },
             "verified": None
             if check is None
@@ -110,44 +86,32 @@ class Summary:
     def as_table(self) -> Table:
         """The short table that the command prints."""
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
-        table.title = Text(f"{self.program} {self.shown_path} from vertex {self.source}", style="bold")
+        table.title = Text(self.title, style="bold")
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in self._rows():
-            table.add_row(name, value)
+            table.add_row(name, escape(value))
+        if self.verification is not None:
+            table.add_row("verified", self._verified(self.verification))
         return table
 
-    def _rows(self) -> list[tuple[str, str]]:
-        result, report, graph = self.result, self.result.report, self.graph
-        greatest = int(result.distance.max())
-        over = result.items / result.least_items if result.least_items else 0.0
-        rows = [
+    def _rows(self) -> list[Row]:
+        report = self.report
+        return [
             ("devices", f"{len(report.devices)}: {device_ranges(list(report.devices))}"),
-            ("vertices", f"{graph.vertices:,}"),
-            ("arcs", f"{graph.arcs:,}"),
-            ("reached", f"{result.reached:,}, farthest {greatest:,}"),
-            (
-                "time",
-                f"load {seconds(self.load_seconds)}, partition {seconds(result.partition_seconds)}, "
-                f"run {seconds(report.run_seconds)}",
-            ),
-            ("work items", f"{result.items:,} done, {result.least_items:,} the least possible ({over:.2f} times)"),
+            *self.account.rows,
+            ("time", ", ".join(f"{part} {seconds(value)}" for part, value in self.seconds.items())),
             ("messages", f"{report.posted:,} posted, {report.carried:,} carried, {report.served:,} served"),
             ("bytes", f"{int(report.bytes.sum()):,} carried"),
             ("messages a chunk", f"{self.mean_messages_a_chunk:,.1f} on average"),
             ("remote messages", f"{100 * self.remote_share:.1f} %"),
-            ("checksum", str(result.checksum)),
         ]
-        if self.distance_unit not in ("arc", "weight"):
-            rows.insert(4, ("distance unit", f"1/{graph.weight_scale} of the file's unit of weight"))
-        if self.verification is not None:
-            rows.append(("verified", self._verified(self.verification)))
-        return rows
 
     def _verified(self, check: Verification) -> str:
         if check.mismatches:
-            return f"[red]no[/red]: {check.mismatches:,} vertices differ from {check.reference}; {check.first_mismatch}"
-        ratio = check.seconds / max(self.result.report.run_seconds, 1e-9)
+            what = f"{check.mismatches:,} {check.compared} differ from {check.reference}; {check.first_mismatch}"
+            return f"[red]no[/red]: {escape(what)}"
+        ratio = check.seconds / max(self.report.run_seconds, 1e-9)
         return f"[green]yes[/green], against {check.reference}, which took {seconds(check.seconds)} ({ratio:.1f} times)"
 
 
@@ -173,9 +137,3 @@ def device_ranges(names: list[str]) -> str:
         last = members[-1].partition(":")[2]
         parts.append(members[0] if len(members) == 1 else f"{members[0]}-{last}")
     return ", ".join(parts)
-
-
-def exact_sum(values: NDArray[np.int64]) -> int:
-    """Sum of values that are not negative, also where 64 bits do not hold it."""
-    high, low = values >> 32, values & 0xFFFFFFFF
-    return (int(high.sum()) << 32) + int(low.sum())

@@ -6,7 +6,9 @@ NB_MODULE(_core, module) {
     nanobind::set_leak_warnings(false);  // a run that Ctrl-C left behind still holds its graph when Python ends
     module.attr("version") = LANEWAY_VERSION;
     register_errors();
+    register_devices(module);
+    register_options(module);
+    register_report(module);
     register_graph(module);
     register_shortest_paths(module);
-    register_devices(module);
 }

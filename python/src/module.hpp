@@ -6,8 +6,10 @@
 namespace laneway::python {
 
 void register_errors();
+void register_devices(nanobind::module_& module);
+void register_options(nanobind::module_& module);
+void register_report(nanobind::module_& module);
 void register_graph(nanobind::module_& module);
 void register_shortest_paths(nanobind::module_& module);
-void register_devices(nanobind::module_& module);
 
 }  // namespace laneway::python

@@ -13,8 +13,11 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import COMMAND, SMALL_DISTANCES, names
-from laneway import verify as verification
-from laneway.job import Job, Outputs, Reading
+from laneway.commands.graph_input import with_graph
+from laneway.commands.paths import body_of
+from laneway.job import run_job
+from laneway.outputs import Outputs
+from laneway.references import paths as references
 
 
 def sssp(*arguments: object, **options: object) -> lw.Result:
@@ -27,22 +30,31 @@ def sssp(*arguments: object, **options: object) -> lw.Result:
 
 @pytest.mark.parametrize("scipy_can", [True, False])
 def test_mismatches_are_named(small: Path, scipy_can: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "_scipy_can", lambda *_: scipy_can)
+    monkeypatch.setattr(references, "_scipy_can", lambda *_: scipy_can)
     graph = lw.read_graph(small)
     right = np.array(SMALL_DISTANCES)
-    assert verification.verify(graph, 1, right, unit_weights=False).mismatches == 0
+    assert references.verify(graph, 1, right, unit_weights=False).mismatches == 0
     right[2:4] = 9
-    check = verification.verify(graph, 1, right, unit_weights=False)
+    check = references.verify(graph, 1, right, unit_weights=False)
     assert check.mismatches == 2
     assert check.first_mismatch == "vertex 3 is at 4, not at 9"
     assert ("SciPy" in check.reference) == scipy_can
 
 
 def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path) -> None:
-    job = Job(sssp, Reading(str(small), None, None, None, None), 1, "cpu:1", None, True, 1, 60.0, None)
+    body = with_graph(body_of(sssp))
+    reading = {"graph": str(small), "cache": None, "format": None, "ids": None, "directed": None}
     outputs = Outputs(tmp_path / "d.npz", tmp_path / "r.json", tmp_path / "r.svg")
-    with pytest.raises(lw.Error, match="vertex 6 is at -1, not at 0"):
-        job.run(outputs)
+    with pytest.raises(lw.Error, match=r"1 distances differ from .*: vertex 6 is at -1, not at 0"):
+        run_job(
+            "sssp",
+            lambda job: body(job, **reading, source=1, delta=None, partition=None),
+            devices="cpu:1",
+            seed=1,
+            timeout=60.0,
+            verify=True,
+            outputs=outputs,
+        )
     assert names(tmp_path) == ["small.gr"]
 
 

@@ -1,9 +1,8 @@
-"""Comparing a result with a reference answer."""
+"""Reference answers of shortest paths."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +10,8 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway._core import Graph
 from laneway.interrupt import interruptible
-from laneway.paths import source_index
-
-
-@dataclass(frozen=True)
-class Verification:
-    """Outcome of a comparison."""
-
-    reference: str
-    """Whose answer it was compared with."""
-    seconds: float
-    """Time the reference took on one core, the graph's conversion excluded."""
-    mismatches: int
-    """Vertices whose distance differs."""
-    first_mismatch: str
-    """The first of them with both distances; empty if all agree."""
+from laneway.programs.paths import source_index
+from laneway.verification import Verification, compare
 
 
 def verify(graph: Graph, source: int, distance: NDArray[np.int64], unit_weights: bool) -> Verification:
@@ -39,12 +25,11 @@ def verify(graph: Graph, source: int, distance: NDArray[np.int64], unit_weights:
         start = time.perf_counter()
         expected = interruptible(lambda: _core.dijkstra(graph, index, unit_weights))
         seconds = time.perf_counter() - start
-    wrong = np.flatnonzero(expected != distance)
-    first = ""
-    if wrong.size:
-        place = int(wrong[0])
-        first = f"vertex {graph.id_of(place)} is at {expected[place]}, not at {distance[place]}"
-    return Verification(name, seconds, int(wrong.size), first)
+
+    def describe(place: int) -> str:
+        return f"vertex {graph.id_of(place)} is at {expected[place]}, not at {distance[place]}"
+
+    return compare(name, seconds, "distances", expected != distance, describe)
 
 
 def _scipy_can(graph: Graph, unit_weights: bool) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway._core import Graph, Report
-from laneway.arguments import require_whole
+from laneway.arguments import job_options, require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 from laneway.partition import metis_parts
@@ -103,17 +103,11 @@ def _run(
     progress: bool,
 ) -> Result:
     index = source_index(graph, source)
-    if not isinstance(devices, str):
-        raise UsageError(f"devices must be a list such as 'cpu:4' in one string, not {devices!r}")
     if delta is not None:
         require_whole("delta", delta, 1)
-    require_whole("seed", seed)
-    if not 0 < timeout < 1e9:
-        raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
+    job = job_options(devices, seed, timeout, progress)
     parts = _parts(graph, partition, devices)
-    raw = interruptible(
-        lambda: _core.shortest_paths(graph, index, unit_weights, devices, delta, parts, seed, timeout, progress)
-    )
+    raw = interruptible(lambda: _core.shortest_paths(graph, index, unit_weights, delta, parts, job))
     return Result(raw.take_distance(), raw.delta, raw.items, raw.least_items, raw.partition_seconds, raw.report)
 
 

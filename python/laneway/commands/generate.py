@@ -1,0 +1,56 @@
+"""The commands `generate grid` and `generate kronecker`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+import laneway
+from laneway.pending_file import PendingFile
+
+generate = typer.Typer(no_args_is_help=True, help="Write a generated graph to a file.")
+
+OUTPUT = typer.Option(..., "--output", "-o", help="File to write: DIMACS .gr, compressed if named .gr.gz or .gr.xz.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(generate, name="generate")
+
+
+@generate.command(epilog="[bold]Example[/bold]  laneway generate grid 600 400 --output grid.gr.gz")
+def grid(
+    width: int = typer.Argument(..., help="Vertices in a row."),
+    height: int = typer.Argument(..., help="Rows."),
+    keep: float = typer.Option(0.62, help="Share of the grid's edges that stay."),
+    arcs: int = typer.Option(0, help="Exact number of arcs, instead of --keep.", show_default=False),
+    max_weight: int = typer.Option(10_000, help="Weights are uniform over 1 to this."),
+    seed: int = typer.Option(1, help="The same seed gives the same graph."),
+    output: Path = OUTPUT,
+) -> None:
+    """A road-like graph: a grid of 4 neighbours from which edges are removed at random."""
+    with PendingFile(output) as file:
+        graph = laneway.generate_grid(width, height, keep=keep, arcs=arcs, max_weight=max_weight, seed=seed)
+        _write(graph, file)
+
+
+@generate.command(epilog="[bold]Example[/bold]  laneway generate kronecker 16 2000000 --output k16.gr.gz")
+def kronecker(
+    scale: int = typer.Argument(..., help="The graph has 2^scale vertices."),
+    arcs: int = typer.Argument(..., help="Number of arcs; even unless --directed."),
+    directed: bool = typer.Option(False, "--directed", help="Do not add every arc backwards."),
+    max_weight: int = typer.Option(255, help="Weights are uniform over 1 to this."),
+    seed: int = typer.Option(1, help="The same seed gives the same graph."),
+    output: Path = OUTPUT,
+) -> None:
+    """A power-law graph with the probabilities of Graph500."""
+    with PendingFile(output) as file:
+        graph = laneway.generate_kronecker(scale, arcs, symmetric=not directed, max_weight=max_weight, seed=seed)
+        _write(graph, file)
+
+
+def _write(graph: laneway.Graph, file: PendingFile) -> None:
+    laneway.write_graph(graph, file.temporary, file.path.name)
+    file.commit()
+    typer.echo(f"{file.path}: {graph.vertices:,} vertices, {graph.arcs:,} arcs")

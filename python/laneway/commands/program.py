@@ -1,0 +1,79 @@
+"""The frame of commands that run a program: the options that all of them take."""
+
+from __future__ import annotations
+
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import typer
+
+from laneway.account import Account
+from laneway.commands.signature import parameter, parameters_of, set_parameters
+from laneway.job import run_job
+from laneway.outputs import Outputs
+
+DEVICES = typer.Option(
+    "", help="cuda, cuda:0-3, cpu, cpu:4, cuda:0,cpu:2 or checked:2.", show_default="every GPU, else every core"
+)
+SEED = typer.Option(1, help="Seed of the scheduler of checked devices.")
+TIMEOUT = typer.Option(60.0, help="Deadline of the run in seconds.")
+JSON = typer.Option(None, help="Write the run's report as JSON.")
+PLOT = typer.Option(None, help="Draw the run's progress and traffic: .png, .svg or .pdf.")
+
+
+def add_program(
+    app: typer.Typer,
+    name: str,
+    body: Callable[..., Account],
+    *,
+    summary: str,
+    examples: list[str],
+    verify: str,
+    output: str | None = None,
+) -> None:
+    """Give `app` the command `laneway NAME`.
+
+    `body(job, ...)` takes a Job and its own typer arguments and options; it reads its input with `job.load`, calls the
+    program with `**job.options` and returns an Account. The command gets --devices, --seed, --timeout, --verify, --json
+    and --plot as well, and --output where there is something to write: `verify` and `output` are their help texts.
+    """
+
+    def command(
+        devices: str,
+        seed: int,
+        timeout: float,
+        verify: bool,
+        json: Path | None,
+        plot: Path | None,
+        output: Path | None = None,
+        **own: Any,
+    ) -> None:
+        outputs = Outputs(output, json, plot)
+        run_job(
+            name,
+            lambda job: body(job, **own),
+            devices=devices,
+            seed=seed,
+            timeout=timeout,
+            verify=verify,
+            outputs=outputs,
+        )
+
+    set_parameters(command, [*parameters_of(body, skip=1), *_shared_options(verify, output)])
+    lines = "\n".join(f"  laneway {example}\n" for example in examples)
+    app.command(name, help=summary, epilog=f"\n[bold]Examples[/bold]\n\n{lines}")(command)
+
+
+def _shared_options(verify: str, output: str | None) -> list[Parameter]:
+    options = [
+        parameter("devices", str, DEVICES),
+        parameter("verify", bool, typer.Option(False, "--verify", help=verify)),
+        parameter("json", Optional[Path], JSON),
+        parameter("plot", Optional[Path], PLOT),
+        parameter("seed", int, SEED),
+        parameter("timeout", float, TIMEOUT),
+    ]
+    if output is not None:
+        options.append(parameter("output", Optional[Path], typer.Option(None, help=output)))
+    return options

@@ -1,0 +1,1 @@
+"""The programs as typed functions, one file each."""

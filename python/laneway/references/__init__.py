@@ -1,0 +1,1 @@
+"""Reference answers that results are compared with, one file a program."""

@@ -1,0 +1,32 @@
+// What every program takes besides its own arguments.
+#include "laneway/base/options.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "module.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace laneway::python {
+
+namespace {
+
+constexpr std::uint32_t most_samples = 4096;  // more than a picture of a run has columns
+
+void make_options(options* made, std::string devices, std::uint64_t seed, double timeout_seconds, bool progress) {
+    new (made) options;
+    made->devices = std::move(devices);
+    made->seed = seed;
+    made->timeout_seconds = timeout_seconds;
+    made->progress_samples = progress ? most_samples : 0;
+}
+
+}  // namespace
+
+void register_options(nb::module_& module) {
+    nb::class_<options>(module, "Options", "Devices, seed and deadline of a run, and whether its report has samples.")
+        .def("__init__", &make_options, "devices"_a, "seed"_a, "timeout_seconds"_a, "progress"_a);
+}
+
+}  // namespace laneway::python
