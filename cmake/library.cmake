@@ -33,7 +33,7 @@ if(LANEWAY_HAS_CUDA)
 endif()
 foreach(codec ZLIB LIBLZMA)
     if(NOT ${codec}_FOUND)
-        message(STATUS "${codec}: not found; graphs compressed this way cannot be read")
+        message(STATUS "${codec}: not found; files compressed this way cannot be read")
     endif()
 endforeach()
 

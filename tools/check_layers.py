@@ -22,7 +22,8 @@ LAYERS: dict[str, set[str]] = {
     "comm": {"base", "simt", "queue", "memory", "transport"},
     "task": {"base", "simt", "queue", "memory"},
     "flow": {"base", "simt", "queue", "memory", "transport", "comm", "task"},
-    "graph": {"base"},
+    "input": {"base"},
+    "graph": {"base", "input"},
 }
 TRANSPORT_CONCEPT = {"laneway/transport/transport.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^">]+)[">]')

@@ -4,7 +4,7 @@
 #include "arc_buffer.hpp"
 #include "laneway/graph/csr.hpp"
 #include "laneway/graph/read.hpp"
-#include "text_source.hpp"
+#include "laneway/input/text_source.hpp"
 
 namespace laneway::graph {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "text_source.hpp"
+#include "laneway/input/text_source.hpp"
 
 namespace laneway::graph {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "laneway/graph/read.hpp"
-#include "text_source.hpp"
+#include "laneway/input/text_source.hpp"
 
 namespace laneway::graph {
 

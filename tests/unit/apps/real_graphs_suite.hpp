@@ -5,7 +5,7 @@
 
 #include "laneway/graph/read.hpp"
 #include "sssp/shortest_paths.hpp"
-#include "unit/graph/test_files.hpp"
+#include "unit/test_files.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
@@ -92,7 +92,7 @@ inline void expect_reference(const std::filesystem::path& pair, const std::files
 
 TEST_P(real_graphs_test, LdbcReferences) {
     LANEWAY_NEED_SHARED_DATA(archive, "references/ldbc_graphalytics.tar.xz");
-    const graph::test::scratch_directory files;
+    const scratch_directory files;
     files.unpack(archive);
     const auto folder = files / "ldbc_graphalytics/example-data-sets";
     apps::shortest_paths_options o = job();
@@ -109,7 +109,7 @@ TEST_P(real_graphs_test, LdbcReferences) {
 
 TEST_P(real_graphs_test, GnutellaReferences) {
     LANEWAY_NEED_SHARED_DATA(archive, "references/p2p-31.tar.xz");
-    const graph::test::scratch_directory files;
+    const scratch_directory files;
     files.unpack(archive);
     apps::shortest_paths_options o = job();
     expect_reference(files / "p2p/p2p-31.e", files / "p2p/p2p-31-SSSP", 6, o);

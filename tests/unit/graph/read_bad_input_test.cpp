@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "compressed_samples.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/graph/read.hpp"
 #include "test_files.hpp"
+#include "unit/compressed_samples.hpp"
 
 namespace laneway::graph {
 namespace {

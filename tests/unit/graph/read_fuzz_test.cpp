@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "compressed_samples.hpp"
 #include "graph/random.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/graph/read.hpp"
 #include "test_files.hpp"
+#include "unit/compressed_samples.hpp"
 
 namespace laneway::graph {
 namespace {

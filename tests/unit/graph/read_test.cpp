@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "compressed_samples.hpp"
 #include "laneway/base/error.hpp"
 #include "test_files.hpp"
+#include "unit/compressed_samples.hpp"
 
 namespace laneway::graph {
 namespace {

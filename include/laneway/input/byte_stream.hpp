@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-namespace laneway::graph {
+namespace laneway {
 
 class byte_stream {
 public:
@@ -19,4 +19,4 @@ public:
 /// a way that this build does not read.
 std::unique_ptr<byte_stream> open_stream(const std::filesystem::path& path);
 
-}  // namespace laneway::graph
+}  // namespace laneway

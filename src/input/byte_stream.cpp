@@ -1,4 +1,4 @@
-#include "byte_stream.hpp"
+#include "laneway/input/byte_stream.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,7 +24,7 @@
 #include <lzma.h>
 #endif
 
-namespace laneway::graph {
+namespace laneway {
 namespace {
 
 constexpr std::size_t input_bytes = 64 * 1024;
@@ -190,4 +190,4 @@ std::unique_ptr<byte_stream> open_stream(const std::filesystem::path& path) {
     return file;
 }
 
-}  // namespace laneway::graph
+}  // namespace laneway

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "byte_stream.hpp"
+#include "laneway/input/byte_stream.hpp"
 
-namespace laneway::graph {
+namespace laneway {
 
 /// A token of a file, fit for a one-line message: short, with unprintable bytes as `?`.
 std::string shown(std::string_view token);
@@ -44,4 +44,4 @@ private:
     bool ended_ = false;
 };
 
-}  // namespace laneway::graph
+}  // namespace laneway

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace laneway::graph::test {
+namespace laneway::test {
 
 inline constexpr std::string_view triangle_text = "p sp 3 3\na 1 2 5\na 2 3 7\na 3 1 0\n";
 
@@ -19,4 +19,4 @@ inline constexpr std::string_view triangle_xz(
     "\xe5\x90\x42\x99\x0d\x01\x00\x00\x00\x00\x01\x59\x5a",
     88);
 
-}  // namespace laneway::graph::test
+}  // namespace laneway::test

@@ -1,11 +1,11 @@
-#include "text_source.hpp"
+#include "laneway/input/text_source.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "laneway/base/error.hpp"
 
-namespace laneway::graph {
+namespace laneway {
 namespace {
 
 // A block that the second-level cache holds while it is decompressed and parsed.
@@ -95,4 +95,4 @@ bool text_source::fill() {
     }
 }
 
-}  // namespace laneway::graph
+}  // namespace laneway
