@@ -10,6 +10,7 @@ enum class [[nodiscard]] status : std::uint32_t{
     stopped,         ///< the run was stopped elsewhere; return as soon as possible
     timeout,         ///< a wait passed the run's deadline
     handler_failed,  ///< a handler or functor called fail()
+    no_room,         ///< a table of fixed size is full
     bad_pe,          ///< a message was posted to a PE that does not exist
 };
 
@@ -19,6 +20,7 @@ constexpr const char* to_string(status s) {
         case status::stopped: return "stopped";
         case status::timeout: return "deadline passed";
         case status::handler_failed: return "handler reported an error";
+        case status::no_room: return "no room left";
         case status::bad_pe: return "no such PE";
     }
     return "unknown status";

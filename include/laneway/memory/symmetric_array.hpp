@@ -31,6 +31,10 @@ public:
         if (values.size() != size_) throw usage_error("symmetric array: wrong number of elements");
         parts_[static_cast<std::size_t>(pe)].copy_in(values);
     }
+    /// Zeroes every PE's part. Host, between runs.
+    void clear() {
+        for (auto& part : parts_) part.fill_bytes(0);
+    }
 
 private:
     std::uint64_t size_;

@@ -67,6 +67,14 @@ TEST_P(symmetric_test, RefusesAWrongNumberOfElements) {
     EXPECT_EQ(array.copy_out(0), (std::vector<std::uint32_t>{1, 2, 3, 4}));
 }
 
+TEST_P(symmetric_test, ClearingZeroesEveryPart) {
+    machine machine(GetParam());
+    symmetric_array<std::uint32_t> array(machine, 3);
+    for (int pe = 0; pe < machine.n_pes(); ++pe) array.copy_in(pe, {1, 2, 3});
+    array.clear();
+    for (int pe = 0; pe < machine.n_pes(); ++pe) EXPECT_EQ(array.copy_out(pe), std::vector<std::uint32_t>(3));
+}
+
 TEST_P(symmetric_test, RefusesSizesWhoseBytesOverflow) {
     machine machine(GetParam());
     EXPECT_THROW(symmetric_array<std::uint64_t>(machine, std::uint64_t{1} << 61), usage_error);
