@@ -52,6 +52,14 @@ std::shared_ptr<std::byte> allocate_host_visible(std::size_t bytes, bool with_gp
     return {allocate_zeroed(bytes, "host"), [](std::byte* memory) { ::operator delete(memory, alignment); }};
 }
 
+std::shared_ptr<std::byte> allocate_host_visible(const std::shared_ptr<device>& user, std::size_t bytes) {
+    auto memory = allocate_host_visible(bytes, user->is_gpu());
+    std::byte* first = memory.get();
+    return {first, [user, owner = std::move(memory)](std::byte*) mutable {
+                if (user->abandoned()) keep_for_good(std::move(owner));
+            }};
+}
+
 void connect_gpus(const std::vector<std::shared_ptr<device>>& devices) {
     for (const auto& from : devices) {
         for (const auto& to : devices) {

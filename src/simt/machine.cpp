@@ -99,6 +99,13 @@ void machine::prepare(double timeout_seconds) {
     }
 }
 
+std::vector<std::shared_ptr<host_service>> machine::attached() {
+    std::erase_if(services_, [](const auto& service) { return service.expired(); });
+    std::vector<std::shared_ptr<host_service>> all;
+    for (const auto& service : services_) all.push_back(service.lock());
+    return all;
+}
+
 bool machine::any_fault() const {
     for (std::size_t p = 0; p < devices_.size(); ++p) {
         if (is_written(*record_of(host_visible_, p))) return true;
@@ -110,7 +117,7 @@ void machine::stop_all() const {
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(1);
 }
 
-void machine::watch(std::vector<std::unique_ptr<running>>& runs, double timeout_seconds) {
+void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double timeout_seconds) {
     using clock = std::chrono::steady_clock;
     auto limit = clock::now() + std::chrono::duration_cast<clock::duration>(
                                     std::chrono::duration<double>(timeout_seconds * 1.125 + grace_seconds));
@@ -120,7 +127,7 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, double timeout_
             ++p;
             continue;
         }
-        if (!stopping && any_fault()) {
+        if (!stopping && (any_fault() || services.failed())) {
             stopping = true;
             stop_all();
             limit = clock::now() +
@@ -133,15 +140,23 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, double timeout_
         }
     }
     for (auto& r : runs) r->join();
+    services.end();
+    if (services.join(limit)) return;
+    abandon(runs);
+    // Where a lane ran out of time as well, its own report says more.
+    if (!any_fault()) throw timeout_error("a host thread did not return within the deadline" + services.account());
 }
 
-void machine::end_all(std::vector<std::unique_ptr<running>>& runs) {
+void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& services) {
     stop_all();
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(grace_seconds);
+    services.end();
+    using clock = std::chrono::steady_clock;
+    const auto limit =
+        clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
     bool all_ended = true;
     for (auto& run : runs) {
         try {
-            while (!run->done(std::chrono::microseconds(200)) && std::chrono::steady_clock::now() < limit) {
+            while (!run->done(std::chrono::microseconds(200)) && clock::now() < limit) {
             }
             if (run->done(std::chrono::microseconds(0))) {
                 run->join();
@@ -152,6 +167,7 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs) {
             // The first exception is on its way to the caller; this run has ended as well.
         }
     }
+    all_ended = services.join(limit) && all_ended;
     if (!all_ended) abandon(runs);
 }
 
@@ -176,7 +192,10 @@ const fault_record& machine::worst_record() const {
     // follow from it.
     const auto severity = [](const fault_record& record) {
         if (record.code != status::timeout) return 3;
-        if (record.what == operation::reserve_slot) return 2;
+        if (record.what == operation::reserve_slot || record.what == operation::host_slot ||
+            record.what == operation::host_answer) {
+            return 2;
+        }
         return record.what == operation::run_to_end ? 0 : 1;
     };
     const fault_record* chosen = nullptr;

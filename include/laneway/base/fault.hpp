@@ -14,7 +14,13 @@ enum class operation : std::uint32_t {
     reserve_slot,  ///< waiting for a free slot in the ring to another PE
     flush,         ///< waiting for chunks of this block to leave
     quiet,         ///< waiting for carried messages to be served
+    call,          ///< waiting for the answer to a call
+    post_onward,   ///< a handler's post: putting it into the onward list
+    barrier,       ///< waiting for all working warps to come to a barrier
     push_id,       ///< waiting for a worklist place to be read by a slow consumer
+    insert,        ///< inserting into a table of fixed size; the number says how large it is
+    host_slot,     ///< waiting for a free slot of a queue to the host
+    host_answer,   ///< waiting for a host function's answer
     run_to_end,    ///< waiting for all work everywhere to be done
 };
 
@@ -26,7 +32,13 @@ constexpr const char* to_string(operation op) {
         case operation::reserve_slot: return "waiting for a free ring slot";
         case operation::flush: return "waiting for chunks to leave";
         case operation::quiet: return "waiting for messages to be served";
+        case operation::call: return "waiting for an answer";
+        case operation::post_onward: return "posting onward from a handler";
+        case operation::barrier: return "waiting at a barrier";
         case operation::push_id: return "waiting to push into a worklist";
+        case operation::insert: return "inserting into a table of fixed size";
+        case operation::host_slot: return "waiting for a free slot of a queue to the host";
+        case operation::host_answer: return "waiting for a host function's answer";
         case operation::run_to_end: return "waiting for all work to be done";
     }
     return "unknown operation";

@@ -61,6 +61,8 @@ void connect_gpus(const std::vector<std::shared_ptr<device>>& devices);
 
 /// Zeroed host memory that every device of the job can read and write while kernels run.
 std::shared_ptr<std::byte> allocate_host_visible(std::size_t bytes, bool with_gpus);
+/// The same for one device; kept for good where a kernel of the device did not end.
+std::shared_ptr<std::byte> allocate_host_visible(const std::shared_ptr<device>& user, std::size_t bytes);
 
 /// Memory of a device as an owning, typed array.
 template <class T>

@@ -9,6 +9,7 @@
 #include "laneway/simt/checked/launch.hpp"
 #include "laneway/simt/cpu/launch.hpp"
 #include "laneway/simt/device.hpp"
+#include "laneway/simt/service_run.hpp"
 #if defined(__CUDACC__)
 #include "laneway/simt/cuda/launch.cuh"
 #endif
@@ -44,6 +45,9 @@ public:
     /// Symmetric segments: registers one base address a PE; returns the segment's number. See memory/symmetric.hpp.
     std::uint32_t add_segment(const std::vector<void*>& bases);
 
+    /// From now on the service runs next to every run, for as long as it exists.
+    void attach(const std::shared_ptr<host_service>& service) { services_.push_back(service); }
+
     /// Blocks of the program that this PE can hold at once: the size of a persistent grid on a GPU, else `wanted`.
     template <class Program, bool with_cuda = compiled_with_cuda>
     int resident_blocks(int pe, const launch_shape& wanted) const {
@@ -56,35 +60,42 @@ public:
     }
 
     /// Runs `programs[p]` on PE p, all at once, and waits for all. `ledger` adds to a fault's message what the host can
-    /// read of the rings. Returns the seconds from launch to the last end. Throws timeout_error or device_fault naming
-    /// PE, block, operation and what it waited for; after a kernel that does not even stop, the machine is abandoned:
-    /// its memory is kept, and further runs throw.
+    /// read of the rings. Returns the seconds from launch to the last end, of attached services as well. Throws
+    /// timeout_error or device_fault naming PE, block, operation and what it waited for, or what a service threw; after
+    /// a kernel or service that does not even stop, the machine is abandoned: its memory is kept, and further runs
+    /// throw.
     template <class Program, bool with_cuda = compiled_with_cuda>
     double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, double timeout_seconds,
                const std::function<std::string()>& ledger) {
         if (!with_cuda && has_gpus()) throw_not_cuda();
         prepare(timeout_seconds);
+        service_run services(attached());
         const auto start = std::chrono::steady_clock::now();
         if (device(0)->id().kind == device_kind::checked) {
             checked::fiber_launch launch(seed_, timeout_seconds);
             for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
+            for (auto& body : services.bodies()) launch.add_host(std::move(body));
             launch.run([&] {
-                if (any_fault()) stop_all();
+                if (any_fault() || services.failed()) stop_all();
+                if (launch.lanes() == 0) services.end();
             });
         } else {
             std::vector<std::unique_ptr<running>> runs;
             try {
+                services.start();
                 for (std::size_t p = 0; p < programs.size(); ++p) {
                     runs.push_back(launch_one<Program, with_cuda>(static_cast<int>(p), shapes[p], programs[p]));
                 }
-                watch(runs, timeout_seconds);
+                watch(runs, services, timeout_seconds);
             } catch (...) {
-                end_all(runs);  // nothing that a launched PE uses may be freed before it has ended
+                end_all(runs, services);  // nothing that a launched PE uses may be freed before it has ended
                 throw;
             }
         }
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-        report_faults(ledger);
+        services.rethrow();
+        report_faults([&] { return ledger() + services.account(); });
+        services.audit();
         return elapsed.count();
     }
 
@@ -102,9 +113,10 @@ private:
 
     [[noreturn]] static void throw_not_cuda();
     void prepare(double timeout_seconds);
-    void watch(std::vector<std::unique_ptr<running>>& runs, double timeout_seconds);
-    void end_all(std::vector<std::unique_ptr<running>>& runs);
+    void watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double timeout_seconds);
+    void end_all(std::vector<std::unique_ptr<running>>& runs, service_run& services);
     void abandon(std::vector<std::unique_ptr<running>>& runs);
+    [[nodiscard]] std::vector<std::shared_ptr<host_service>> attached();
     [[nodiscard]] bool any_fault() const;
     void stop_all() const;
     [[nodiscard]] const fault_record& worst_record() const;
@@ -117,6 +129,7 @@ private:
     std::vector<buffer<pe_control>> controls_;
     std::vector<buffer<void*>> segments_;
     std::uint32_t n_segments_ = 0;
+    std::vector<std::weak_ptr<host_service>> services_;
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
     bool abandoned_ = false;
 };

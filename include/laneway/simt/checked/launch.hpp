@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "laneway/simt/checked/context.hpp"
+#include "laneway/simt/host_service.hpp"
 
 namespace laneway::checked {
 
@@ -26,16 +27,30 @@ public:
                     context ctx(scheduler_, block, env, shape, b, lane / context::warp_lanes,
                                 lane % context::warp_lanes);
                     program(ctx);
+                    --lanes_;
                 });
+                ++lanes_;
             }
         }
     }
+
+    /// Adds a thread of the host, a fiber as the lanes are.
+    void add_host(std::function<void(host_context&)> body) {
+        scheduler_.add([this, body = std::move(body)] {
+            host_context ctx(&scheduler_);
+            body(ctx);
+        });
+    }
+
+    /// Lanes that have not ended.
+    [[nodiscard]] int lanes() const { return lanes_; }
 
     void run(const std::function<void()>& look) { scheduler_.run(look); }
 
 private:
     scheduler scheduler_;
     std::vector<std::unique_ptr<block_state>> blocks_;
+    int lanes_ = 0;
 };
 
 }  // namespace laneway::checked

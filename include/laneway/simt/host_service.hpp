@@ -1,0 +1,46 @@
+// Work of the host's own threads while programs run on the devices.
+#pragma once
+
+#include <string>
+
+#include "laneway/simt/checked/scheduler.hpp"
+#include "laneway/simt/cpu/atomics.hpp"
+
+namespace laneway {
+
+/// A host thread beside the lanes: atomics on words that it shares with them. In the checked mode it is a fiber of
+/// their scheduler, which may switch at each of its atomics too.
+class host_context : public cpu::atomics<host_context> {
+public:
+    explicit host_context(checked::scheduler* scheduler = nullptr) : scheduler_(scheduler) {}
+
+    void step() {
+        if (scheduler_ != nullptr) scheduler_->step();
+    }
+    /// Gives others a chance to run, after `idle` turns in a row without work: the more, the longer.
+    void pause(unsigned idle);
+
+private:
+    checked::scheduler* scheduler_;
+};
+
+/// What host threads do during every run of the machine that it is attached to.
+class host_service {
+public:
+    virtual ~host_service() = default;
+
+    /// Threads that call turn(), numbered from 0; the same in all runs.
+    [[nodiscard]] virtual int threads() const = 0;
+    /// Prepares a run. Nothing runs on any device.
+    virtual void open() = 0;
+    /// Does a small piece of what is due; returns whether there was any. Never waits for lanes. What it throws ends the
+    /// run and leaves machine::run.
+    virtual bool turn(host_context& ctx, int thread) = 0;
+    /// What it has done, for messages: "; host calls 'log': 12 posted, 7 served". Nothing runs on any device.
+    [[nodiscard]] virtual std::string account() const = 0;
+    /// After a run without faults, when no thread found anything to do any more: throws device_fault where something
+    /// was lost.
+    virtual void audit() const = 0;
+};
+
+}  // namespace laneway

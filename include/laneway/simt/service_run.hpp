@@ -1,0 +1,46 @@
+// The host services of one run: as threads of the process, or as fibers among the lanes of a checked run.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "laneway/simt/host_service.hpp"
+
+namespace laneway {
+
+/// Lives as long as the run. Threads keep alive what they use, so that one that does not return can be left behind.
+class service_run {
+public:
+    /// Opens the services.
+    explicit service_run(std::vector<std::shared_ptr<host_service>> services);
+    /// Ends the threads, or leaves those behind that do not return within a second.
+    ~service_run();
+    service_run(const service_run&) = delete;
+    service_run& operator=(const service_run&) = delete;
+
+    /// Starts a thread for each thread of each service; throws system_error where one cannot be started.
+    void start();
+    /// The same as functions to be run as fibers, which end after end().
+    [[nodiscard]] std::vector<std::function<void(host_context&)>> bodies() const;
+
+    /// Says that no lane runs any more: each thread serves what has arrived and ends. Any thread.
+    void end();
+    /// Whether a service threw. Any thread.
+    [[nodiscard]] bool failed() const;
+    /// After end(): waits for all threads until `limit`; whether all have returned.
+    [[nodiscard]] bool join(std::chrono::steady_clock::time_point limit);
+    /// Throws what the first failing service threw.
+    void rethrow() const;
+
+    [[nodiscard]] std::string account() const;
+    void audit() const;
+
+private:
+    struct state;
+    std::shared_ptr<state> state_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,135 @@
+#include "laneway/simt/service_run.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr unsigned spins_before_yielding = 256;
+constexpr unsigned yields_before_sleeping = 20'000;  // about 10 ms
+constexpr auto nap = std::chrono::microseconds(50);
+constexpr auto grace = std::chrono::seconds(1);
+
+}  // namespace
+
+void host_context::pause(unsigned idle) {
+    if (scheduler_ != nullptr) return scheduler_->yield();
+    if (idle < spins_before_yielding) return;
+    if (idle < spins_before_yielding + yields_before_sleeping) return std::this_thread::yield();
+    std::this_thread::sleep_for(nap);
+}
+
+struct service_run::state {
+    void serve(host_context& ctx, host_service& service, int thread) {
+        try {
+            unsigned idle = 0;
+            // Partner: the release store in end(). What lanes have published before their end is visible afterwards.
+            while (!ended.load(std::memory_order_acquire) && !failed) {
+                idle = service.turn(ctx, thread) ? 0 : idle + 1;
+                if (idle > 0) ctx.pause(idle);
+            }
+            while (!failed && service.turn(ctx, thread)) {
+            }
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (!thrown) thrown = std::current_exception();
+            failed = true;
+        }
+    }
+
+    std::vector<std::shared_ptr<host_service>> services;
+    std::vector<std::thread> threads;
+    std::atomic<bool> ended{false};
+    std::atomic<bool> failed{false};
+    std::mutex mutex;
+    std::condition_variable changed;
+    int running = 0;  ///< threads that have not returned; under the mutex
+    std::exception_ptr thrown;
+};
+
+service_run::service_run(std::vector<std::shared_ptr<host_service>> services) : state_(std::make_shared<state>()) {
+    state_->services = std::move(services);
+    for (const auto& service : state_->services) service->open();
+}
+
+service_run::~service_run() {
+    end();
+    (void)join(std::chrono::steady_clock::now() + grace);  // false: join() has left them behind
+}
+
+void service_run::start() {
+    for (const auto& service : state_->services) {
+        for (int thread = 0; thread < service->threads(); ++thread) {
+            const std::lock_guard lock(state_->mutex);
+            try {
+                state_->threads.emplace_back([s = state_, service, thread] {
+                    host_context ctx;
+                    s->serve(ctx, *service, thread);
+                    const std::lock_guard ending(s->mutex);
+                    --s->running;
+                    s->changed.notify_all();
+                });
+            } catch (const std::system_error& refused) {
+                throw system_error("a host thread could not be started: " + refused.code().message());
+            }
+            ++state_->running;
+        }
+    }
+}
+
+std::vector<std::function<void(host_context&)>> service_run::bodies() const {
+    std::vector<std::function<void(host_context&)>> made;
+    for (const auto& service : state_->services) {
+        for (int thread = 0; thread < service->threads(); ++thread) {
+            made.emplace_back([s = state_, service, thread](host_context& ctx) { s->serve(ctx, *service, thread); });
+        }
+    }
+    return made;
+}
+
+// Partner: the acquire load in serve.
+void service_run::end() { state_->ended.store(true, std::memory_order_release); }
+
+bool service_run::failed() const { return state_->failed; }
+
+bool service_run::join(std::chrono::steady_clock::time_point limit) {
+    std::unique_lock lock(state_->mutex);
+    if (state_->threads.empty()) return state_->running == 0;
+    const bool all = state_->changed.wait_until(lock, limit, [&] { return state_->running == 0; });
+    auto threads = std::exchange(state_->threads, {});
+    lock.unlock();
+    for (auto& thread : threads) {
+        if (all) {
+            thread.join();
+        } else {
+            thread.detach();
+        }
+    }
+    return all;
+}
+
+void service_run::rethrow() const {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->thrown) std::rethrow_exception(state_->thrown);
+}
+
+std::string service_run::account() const {
+    std::string text;
+    for (const auto& service : state_->services) text += service->account();
+    return text;
+}
+
+void service_run::audit() const {
+    for (const auto& service : state_->services) service->audit();
+}
+
+}  // namespace laneway

@@ -1,0 +1,179 @@
+// Host services next to runs: they start, serve to the end, and fail in good order, as threads and as fibers.
+#include "laneway/simt/service_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+
+#include "laneway/simt/wait.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+/// Doubles the numbers that lanes leave in words, one a thread.
+class doubler : public host_service {
+public:
+    explicit doubler(int threads) : words(static_cast<std::size_t>(threads)) {}
+
+    [[nodiscard]] int threads() const override { return static_cast<int>(words.size()); }
+    void open() override {
+        ++opened;
+        for (auto& w : words) w = {};
+    }
+    bool turn(host_context& ctx, int thread) override {
+        auto& w = words[static_cast<std::size_t>(thread)];
+        const std::uint64_t asked = ctx.load(&w.asked, order::acquire, scope::system);
+        if (asked == w.seen) return false;
+        w.seen = asked;
+        if (asked == throw_at) throw std::runtime_error("no doubles of " + std::to_string(asked));
+        while (hold) std::this_thread::yield();
+        ++turns;
+        ctx.store(&w.answered, asked * 2, order::release, scope::system);
+        return true;
+    }
+    [[nodiscard]] std::string account() const override { return "; doubler: " + std::to_string(turns.load()); }
+    void audit() const override { ++audited; }
+
+    struct word {
+        std::uint64_t asked = 0;
+        std::uint64_t answered = 0;
+        std::uint64_t seen = 0;
+    };
+    std::vector<word> words;
+    std::uint64_t throw_at = 0;
+    int opened = 0;
+    mutable int audited = 0;
+    std::atomic<bool> hold{false};
+    std::atomic<std::uint64_t> turns{0};
+};
+
+/// The first lane of block b asks word b for the double of 1 to `last`; with `waits` for each answer.
+struct asker {
+    static constexpr int cuda_warps = 1;
+    doubler::word* words;
+    std::uint64_t last;
+    bool waits;
+    std::atomic<std::uint64_t>* wrong;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.pe() != 0 || ctx.lane() != 0) return;
+        doubler::word& w = words[ctx.block()];
+        for (std::uint64_t i = 1; i <= last; ++i) {
+            ctx.store(&w.asked, i, order::release, scope::system);
+            if (!waits) continue;
+            const status answered = wait_until(ctx, {operation::host_answer, -1, i}, [&] {
+                return ctx.load(&w.answered, order::acquire, scope::system) == 2 * i;
+            });
+            if (answered != status::ok) {
+                ++*wrong;
+                return;
+            }
+        }
+    }
+};
+
+class service_run_test : public testing::TestWithParam<std::string> {
+protected:
+    std::string run(machine& on, doubler& service, std::uint64_t last, bool waits, double timeout_seconds) {
+        std::atomic<std::uint64_t> wrong{0};
+        const launch_shape shape{service.threads(), 1, 0};
+        try {
+            run_programs(on, shape, timeout_seconds, [&](int) {
+                return asker{service.words.data(), last, waits, &wrong};
+            });
+        } catch (const error& e) {
+            return e.what();
+        }
+        EXPECT_EQ(wrong, 0u);
+        return "";
+    }
+};
+
+TEST_P(service_run_test, EveryThreadServesDuringTheRun) {
+    every_round(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const auto service = std::make_shared<doubler>(1 + static_cast<int>(o.seed % 3));
+        machine.attach(service);
+        for (int round = 1; round <= 2; ++round) {
+            EXPECT_EQ(run(machine, *service, 5, true, o.timeout_seconds), "");
+            EXPECT_EQ(service->opened, round);
+            EXPECT_EQ(service->audited, round);
+            EXPECT_EQ(service->turns, static_cast<unsigned>(5 * service->threads() * round));
+        }
+    });
+}
+
+TEST_P(service_run_test, WhatLanesLeftBehindIsServedBeforeTheRunReturns) {
+    every_round(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const auto service = std::make_shared<doubler>(2);
+        machine.attach(service);
+        EXPECT_EQ(run(machine, *service, 3, false, o.timeout_seconds), "");
+        EXPECT_EQ(service->words[0].answered, 6u);
+        EXPECT_EQ(service->words[1].answered, 6u);
+    });
+}
+
+TEST_P(service_run_test, AServiceThatIsGoneDoesNotRun) {
+    machine machine(GetParam());
+    auto service = std::make_shared<doubler>(1);
+    machine.attach(service);
+    service.reset();
+    const auto other = std::make_shared<doubler>(1);
+    EXPECT_EQ(run(machine, *other, 1, false, 1), "");
+    EXPECT_EQ(other->opened, 0);
+}
+
+TEST_P(service_run_test, WhatAServiceThrowsLeavesTheRun) {
+    machine machine(GetParam());
+    const auto service = std::make_shared<doubler>(2);
+    machine.attach(service);
+    service->throw_at = 2;
+    EXPECT_THROW(run(machine, *service, 2, false, 5), std::runtime_error);
+    EXPECT_EQ(service->audited, 0);
+    service->throw_at = 0;
+    EXPECT_EQ(run(machine, *service, 2, true, 5), "");
+}
+
+TEST_P(service_run_test, ALanesFaultCarriesTheAccountOfTheServices) {
+    machine machine(GetParam());
+    const auto service = std::make_shared<doubler>(1);
+    const auto asked = std::make_shared<doubler>(1);  // never runs, so never answers
+    machine.attach(service);
+    const std::string what = run(machine, *asked, 1, true, 0.02);
+    EXPECT_NE(what.find("waiting for a host function's answer (1); doubler: 0"), std::string::npos) << what;
+    EXPECT_EQ(service->audited, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, service_run_test, testing::Values("cpu:1", "cpu:2", "checked:1", "checked:2"),
+                         name_of);
+
+TEST(stuck_service_test, IsLeftBehindAndTheMachineRefusesFurtherRuns) {
+    machine machine("cpu:1");
+    const auto service = std::make_shared<doubler>(1);
+    machine.attach(service);
+    service->hold = true;
+    std::atomic<std::uint64_t> wrong{0};
+    const auto start = std::chrono::steady_clock::now();
+    const auto run = [&] {
+        run_programs(machine, launch_shape{1, 1, 0}, 0.2, [&](int) {
+            return asker{service->words.data(), 1, false, &wrong};
+        });
+    };
+    try {
+        run();
+        ADD_FAILURE() << "the run ended without its service";
+    } catch (const timeout_error& e) {
+        EXPECT_STREQ(e.what(), "a host thread did not return within the deadline; doubler: 0");
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+    EXPECT_THROW(run(), usage_error);
+    service->hold = false;
+    while (service->turns == 0) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace laneway::test
