@@ -1,42 +1,27 @@
 // One distributed graph in device memory and the searches on it, for one choice of vertex and key types.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-
+#include "graph/graph_part.hpp"
 #include "laneway/comm/grid.hpp"
 #include "laneway/comm/post_office.hpp"
 #include "laneway/flow/hub_shards_memory.hpp"
 #include "laneway/flow/priority_flow.hpp"
 #include "laneway/flow/priority_worklist_memory.hpp"
-#include "laneway/graph/split.hpp"
 #include "relax_arcs.hpp"
 #include "shortest_paths.hpp"
 
 namespace laneway::apps {
 
-/// Rows of one PE in its memory.
+/// What a search needs of one PE beside its rows.
 template <class Vertex>
-struct graph_part {
-    graph_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& rows,
-               const std::vector<std::uint64_t>& range_starts, bool weighted)
-        : first(rows.first), count(rows.vertices()), offsets(owner, rows.offsets.size()), heads(owner, rows.arcs()),
-          weights(owner, weighted ? rows.arcs() : 0), starts(owner, range_starts.size()), overflowed(owner, 1),
-          hubs(owner, rows.offsets) {
-        offsets.copy_in(rows.offsets);
-        heads.copy_in(rows.heads.data(), rows.heads.size());
-        if (weighted) weights.copy_in(rows.weights.data(), rows.weights.size());
-        starts.copy_in(range_starts);
-    }
+struct search_part {
+    search_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& rows,
+                const std::vector<std::uint64_t>& starts, bool weighted)
+        : graph(owner, rows, starts, weighted), hubs(owner, rows.offsets), overflowed(owner, 1) {}
 
-    std::uint64_t first;
-    std::uint64_t count;
-    buffer<std::uint64_t> offsets;
-    buffer<Vertex> heads;
-    buffer<std::uint32_t> weights;
-    buffer<std::uint64_t> starts;
-    buffer<std::uint32_t> overflowed;
+    graph_part<Vertex> graph;
     hub_shards hubs;
+    buffer<std::uint32_t> overflowed;
 };
 
 template <class Vertex, class Key, int Warps = 16>
@@ -44,7 +29,7 @@ class search {
 public:
     using program = priority_flow<Key, relax_arcs<Vertex, Key>, Warps>;
 
-    search(machine& machine, const options& job, std::vector<graph_part<Vertex>>& parts, std::uint64_t vertices,
+    search(machine& machine, const options& job, std::vector<search_part<Vertex>>& parts, std::uint64_t vertices,
            const threshold_policy& policy)
         : machine_(machine), job_(job), parts_(parts), policy_(policy),
           shape_(fit_chunks<typename program::message>(machine, job)),
@@ -52,7 +37,8 @@ public:
           office_(machine, job, shape_.bytes(), grids_) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             const auto p = static_cast<std::size_t>(pe);
-            lists_.emplace_back(machine.device(pe), parts[p].count + parts[p].hubs.shards(), grids_[p].worker_blocks());
+            lists_.emplace_back(machine.device(pe), parts[p].graph.count() + parts[p].hubs.shards(),
+                                grids_[p].worker_blocks());
             sent_keys_.emplace_back(machine.device(pe), machine.n_pes() > 1 ? vertices : 0);
         }
     }
@@ -86,8 +72,8 @@ private:
             part.overflowed.fill_bytes(0);
             if (sent_keys_[p].size() > 0) sent_keys_[p].fill_bytes(0xff);
             lists_[p].reset(policy_.first);
-            if (source - part.first < part.count) {
-                lists_[p].start_with(static_cast<std::uint32_t>(source - part.first), 0);
+            if (source - part.graph.first() < part.graph.count()) {
+                lists_[p].start_with(static_cast<std::uint32_t>(source - part.graph.first()), 0);
             }
         }
     }
@@ -95,17 +81,17 @@ private:
     program make_program(std::size_t p) const {
         const int pe = static_cast<int>(p);
         const auto& part = parts_[p];
+        const graph_rows<Vertex> rows = part.graph.rows();
         program made;
         made.links = office_.links(pe);
         made.shape = shape_;
         made.waves = office_.waves(pe, policy_);
         made.serve.list = lists_[p].ref();
-        made.application = {part.offsets.data(), part.heads.data(),
-                            part.weights.size() > 0 ? part.weights.data() : nullptr, part.overflowed.data()};
+        made.application = {rows.offsets, rows.heads, rows.weights, part.overflowed.data()};
         made.hubs = part.hubs.ref();
-        made.ranges = {part.starts.data()};
-        made.first = part.first;
-        made.count = part.count;
+        made.ranges = rows.ranges;
+        made.first = rows.first;
+        made.count = rows.count;
         made.sent_keys = sent_keys_[p].data();
         made.server_blocks = grids_[p].server_blocks;
         return made;
@@ -115,9 +101,9 @@ private:
         result.least_items = 0;
         for (std::size_t p = 0; p < parts_.size(); ++p) {
             const std::vector<Key> keys = lists_[p].keys();
-            for (std::size_t i = 0; i < parts_[p].count; ++i) {  // shards come after
+            for (std::size_t i = 0; i < parts_[p].graph.count(); ++i) {  // shards come after
                 const bool reached = keys[i] != worklist_word<Key>::unreached;
-                result.distance[parts_[p].first + i] = reached ? static_cast<std::int64_t>(keys[i]) : -1;
+                result.distance[parts_[p].graph.first() + i] = reached ? static_cast<std::int64_t>(keys[i]) : -1;
                 result.least_items += reached ? 1 : 0;
             }
         }
@@ -125,7 +111,7 @@ private:
 
     machine& machine_;
     options job_;
-    std::vector<graph_part<Vertex>>& parts_;
+    std::vector<search_part<Vertex>>& parts_;
     threshold_policy policy_;
     chunk_shape<typename program::message> shape_;
     std::vector<pe_grid> grids_;

@@ -1,9 +1,10 @@
 #include "shortest_paths.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 
-#include "laneway/graph/partition.hpp"
+#include "graph/division.hpp"
 #include "search.hpp"
 
 namespace laneway::apps {
@@ -46,15 +47,8 @@ public:
         : options_(options), machine_(options.job.devices, options.job.seed), vertices_(g.vertices()) {
         const auto start = clock::now();
         const bool weighted = g.weighted() && !options.unit_weights;
-        const auto n_pes = static_cast<std::uint64_t>(machine_.n_pes());
-        if (options.parts.empty()) {
-            distribute(g, graph::equal_arc_ranges(g, n_pes), weighted);
-        } else {
-            if (options.parts.size() != vertices_) throw usage_error("partition: one part a vertex is needed");
-            auto order = graph::order_by_part<Vertex>(options.parts, n_pes);
-            new_id_ = std::move(order.new_id);
-            distribute(graph::relabel<Vertex>(g, new_id_), order.ranges, weighted);
-        }
+        division_.emplace(g, options.parts, static_cast<std::uint64_t>(machine_.n_pes()),
+                          [&](int pe, const auto& rows, const auto& starts) { add_part(pe, rows, starts, weighted); });
         dense_ = g.arcs() > dense_degree * g.vertices();
         policy_.step = options.delta.value_or(default_delta(g, weighted));
         if (policy_.step == 0) throw usage_error("delta: expected a number above 0");
@@ -72,7 +66,7 @@ public:
         result.distance.resize(vertices_);
         result.delta = policy_.step;
         result.partition_seconds = partition_seconds_;
-        const std::uint64_t start = new_id_.empty() ? source : new_id_[source];
+        const std::uint64_t start = division_->place(source);
         bool fits = false;
         if constexpr (sizeof(Vertex) == 4) {
             fits = !needs_wide_ && (dense_ ? run_with(narrow_dense_, start, result) : run_with(narrow_, start, result));
@@ -83,25 +77,18 @@ public:
             narrow_dense_.reset();
         }
         if (!fits && !run_with(wide_, start, result)) throw usage_error("distances do not fit 61 bits");
-        if (!new_id_.empty()) {
-            std::vector<std::int64_t> renamed(vertices_);
-            for (std::uint64_t v = 0; v < vertices_; ++v) renamed[v] = result.distance[new_id_[v]];
-            result.distance = std::move(renamed);
-        }
+        result.distance = division_->by_vertex(std::move(result.distance));
         return result;
     }
 
 private:
-    void distribute(const graph::basic_csr<Vertex>& g, const std::vector<std::uint64_t>& starts, bool weighted) {
-        for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-            const auto p = static_cast<std::size_t>(pe);
-            const auto rows = graph::slice(g, starts[p], starts[p + 1]);
-            if (rows.vertices() + 2 * (rows.arcs() / shard_arcs) > id_ring_ref::most_ids) {
-                throw usage_error("PE " + std::to_string(pe) + " would own " + std::to_string(rows.vertices()) +
-                                  " vertices, more than 2147483647: use more devices");
-            }
-            parts_.emplace_back(machine_.device(pe), rows, starts, weighted);
+    void add_part(int pe, const graph::csr_slice<Vertex>& rows, const std::vector<std::uint64_t>& starts,
+                  bool weighted) {
+        if (rows.vertices() + 2 * (rows.arcs() / shard_arcs) > id_ring_ref::most_ids) {
+            throw usage_error("PE " + std::to_string(pe) + " would own " + std::to_string(rows.vertices()) +
+                              " vertices, more than 2147483647: use more devices");
         }
+        parts_.emplace_back(machine_.device(pe), rows, starts, weighted);
     }
 
     // About one open item for each working warp of the largest device: the threshold rises before devices run dry.
@@ -125,8 +112,8 @@ private:
     shortest_paths_options options_;
     machine machine_;
     std::uint64_t vertices_;
-    std::vector<graph_part<Vertex>> parts_;
-    std::vector<Vertex> new_id_;
+    std::optional<division<Vertex>> division_;
+    std::vector<search_part<Vertex>> parts_;
     threshold_policy policy_;
     double partition_seconds_ = 0;
     bool needs_wide_ = false;

@@ -10,6 +10,7 @@
 #include "laneway/comm/server.hpp"
 #include "laneway/comm/waves.hpp"
 #include "laneway/flow/hub_shards.hpp"
+#include "laneway/flow/vertex_ranges.hpp"
 #include "laneway/flow/worklist_consumer.hpp"
 
 namespace laneway {
@@ -38,26 +39,6 @@ template <class Key>
 struct proposal {
     std::uint64_t head = 0;
     Key key = worklist_word<Key>::unreached;
-};
-
-/// Who owns which vertices.
-struct vertex_ranges {
-    const std::uint64_t* starts = nullptr;  ///< n_pes + 1; PE memory
-
-    template <class Ctx>
-    LANEWAY_FN int owner(const Ctx& ctx, std::uint64_t vertex) const {
-        int low = 0;
-        int high = ctx.n_pes() - 1;
-        while (low < high) {
-            const int middle = (low + high + 1) / 2;
-            if (starts[middle] <= vertex) {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        return low;
-    }
 };
 
 /// Counts a PE's work for the waves: places of the worklist's rings, and messages.
