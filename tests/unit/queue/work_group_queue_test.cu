@@ -1,0 +1,1 @@
+#include "work_group_queue_suite.hpp"  // on GPUs
