@@ -1,0 +1,163 @@
+#include "kmer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "laneway/runtime.hpp"
+#include "programs.hpp"
+
+namespace laneway::apps {
+
+class kmer_counter::implementation {
+public:
+    virtual ~implementation() = default;
+    virtual kmer_result run() = 0;
+};
+
+namespace {
+
+void check(const kmer_options& options) {
+    if (options.k < 1 || options.k > 63) throw usage_error("k is " + std::to_string(options.k) + ", not 1 to 63");
+    if (options.greatest < 1 || options.greatest > 100'000'000) {
+        throw usage_error("the histogram's greatest multiplicity is " + std::to_string(options.greatest) +
+                          ", not 1 to 100000000");
+    }
+}
+
+/// K-mers of all PEs that the tables must have room for.
+std::uint64_t distinct_expected(const kmer_options& options, std::uint64_t kmers, std::uint64_t most_distinct) {
+    const std::uint64_t wanted = options.distinct > 0 ? options.distinct : most_distinct;
+    const std::uint64_t possible = options.k < 31 ? std::uint64_t{1} << 2 * options.k : ~std::uint64_t{0};
+    return std::min({wanted, kmers, possible});
+}
+
+template <int Words>
+class counter final : public kmer_counter::implementation {
+public:
+    counter(const kmer_options& options, std::uint64_t words, std::uint64_t kmers, std::uint64_t most_distinct)
+        : options_(options), runtime_(options.job), lead_((static_cast<unsigned>(options.k) + 19) / symbols_a_word),
+          words_(runtime_.allocate<std::uint64_t>(lead_ + (words + pes() - 1) / pes())),
+          taken_(runtime_.allocate<std::uint64_t>(1)), bins_(runtime_.allocate<std::uint64_t>(options.greatest + 2)),
+          sums_(runtime_.allocate<table_sums>(1)),
+          table_(runtime_.allocate<kmer_slot<Words>>(slots(distinct_expected(options, kmers, most_distinct)))),
+          box_(runtime_.mailbox<kmer_key<Words>>(count_kmer<Words>{table_.ref()})) {}
+
+    void load(const packed_sequences& sequences) {
+        const auto& words = sequences.words();
+        const std::uint64_t own = words_.size() - lead_;
+        std::vector<std::uint64_t> part(words_.size());
+        for (std::uint64_t pe = 0; pe < pes(); ++pe) {
+            for (std::uint64_t i = 0; i < part.size(); ++i) {
+                const std::uint64_t place = pe * own + i;  // counts from `lead_` words before the first symbol
+                part[i] = place >= lead_ && place - lead_ < words.size() ? words[place - lead_] : gap_word;
+            }
+            words_.copy_in(static_cast<int>(pe), part);
+        }
+    }
+
+    void load(const simulated_reads& reads) {
+        runtime_.run(make_reads{reads, symbols(), range(words_.size(), 64)}, box_);
+    }
+
+    kmer_result run() override {
+        if (counted_) table_.clear();
+        counted_ = true;
+        const std::uint64_t own = words_.size() - lead_;
+        // A few stretches for each lane of a large GPU, and no more repeated words than one in eight.
+        const std::uint64_t stretch = std::clamp(own >> 20, std::max<std::uint64_t>(8, 8 * lead_), std::uint64_t{64});
+        kmer_result result;
+        result.report =
+            runtime_.run(post_kmers<Words>{symbols(), range(own, stretch), options_.k, options_.canonical}, box_);
+        tally(result);
+        if (result.total != result.report.posted) {
+            throw device_fault("the tables hold " + std::to_string(result.total) + " k-mers, but " +
+                               std::to_string(result.report.posted) + " were posted");
+        }
+        return result;
+    }
+
+private:
+    [[nodiscard]] std::uint64_t pes() const { return static_cast<std::uint64_t>(runtime_.n_pes()); }
+    [[nodiscard]] symbols_ref symbols() const { return {words_.ref(), lead_}; }
+
+    /// A new division of `size` places among the lanes.
+    shared_range range(std::uint64_t size, std::uint64_t piece) {
+        taken_.clear();
+        return {taken_.ref(), size, piece};
+    }
+
+    /// Slots of a PE's table: at most two thirds are taken where memory allows.
+    [[nodiscard]] std::uint64_t slots(std::uint64_t distinct) const {
+        const std::uint64_t most = options_.table_bytes / sizeof(kmer_slot<Words>);
+        if (most == 0) throw usage_error("table memory of " + std::to_string(options_.table_bytes) + " bytes");
+        const double mean = static_cast<double>(distinct) / static_cast<double>(pes());
+        const double fullest = mean + 6 * std::sqrt(mean);  // hashing spreads k-mers as dice would
+        return std::min(std::bit_ceil(static_cast<std::uint64_t>(fullest * 1.5) + 1), std::bit_floor(most));
+    }
+
+    void tally(kmer_result& result) {
+        bins_.clear();
+        sums_.clear();
+        const tally_counts<Words> program{table_.ref(), bins_.ref(), sums_.ref(), range(table_.size(), 256)};
+        result.tally_seconds = runtime_.run(program, box_).run_seconds;
+        result.histogram.assign(bins_.size(), 0);
+        for (int pe = 0; pe < runtime_.n_pes(); ++pe) {
+            const auto bins = bins_.copy_out(pe);
+            for (std::uint64_t m = 0; m < bins.size(); ++m) {
+                result.histogram[m] += bins[m];
+                result.distinct += bins[m];
+            }
+            const table_sums sums = sums_.copy_out(pe)[0];
+            result.total += sums.total;
+            result.checksum += sums.checksum;
+        }
+        result.slots = table_.size() * pes();
+    }
+
+    kmer_options options_;
+    runtime runtime_;
+    std::uint64_t lead_;  ///< words that hold the k - 1 bases before a part
+    symmetric_array<std::uint64_t> words_;
+    symmetric_array<std::uint64_t> taken_;
+    symmetric_array<std::uint64_t> bins_;
+    symmetric_array<table_sums> sums_;
+    symmetric_array<kmer_slot<Words>> table_;
+    mailbox_handle<kmer_key<Words>, count_kmer<Words>> box_;
+    bool counted_ = false;
+};
+
+template <class Source>
+std::unique_ptr<kmer_counter::implementation> make(const Source& source, const kmer_options& options,
+                                                   std::uint64_t words, std::uint64_t most_distinct) {
+    const std::uint64_t kmers = source.kmers(options.k);
+    if (kmers == 0) {
+        throw usage_error("no k-mers: " + std::to_string(options.k) + " bases in a row are nowhere in the sequences");
+    }
+    const auto load = [&](auto made) {
+        made->load(source);
+        return made;
+    };
+    if (options.k <= 31) return load(std::make_unique<counter<1>>(options, words, kmers, most_distinct));
+    return load(std::make_unique<counter<2>>(options, words, kmers, most_distinct));
+}
+
+}  // namespace
+
+kmer_counter::kmer_counter(const packed_sequences& sequences, const kmer_options& options) {
+    check(options);
+    implementation_ = make(sequences, options, sequences.words().size(), ~std::uint64_t{0});
+}
+
+kmer_counter::kmer_counter(const simulated_reads& reads, const kmer_options& options) {
+    check(options);
+    implementation_ = make(reads, options, reads.words(), reads.most_distinct(options.k, options.canonical));
+}
+
+kmer_counter::~kmer_counter() = default;
+kmer_counter::kmer_counter(kmer_counter&&) noexcept = default;
+
+kmer_result kmer_counter::run() { return implementation_->run(); }
+
+}  // namespace laneway::apps

@@ -1,0 +1,140 @@
+// What the lanes do in each run of a k-mer count: make reads, post k-mers, look the tables through.
+#pragma once
+
+#include "laneway/memory/symmetric.hpp"
+#include "laneway/simt/group.hpp"
+#include "simulated_reads.hpp"
+#include "table.hpp"
+
+namespace laneway::apps {
+
+/// A PE's part of the symbols: `lead` words that repeat the end of the part before, then its own.
+struct symbols_ref {
+    symmetric_ref<std::uint64_t> words;
+    std::uint64_t lead;
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t own() const { return words.size() - lead; }
+};
+
+/// Places of an array that the lanes of a PE share out among themselves, `piece` at a time.
+struct shared_range {
+    symmetric_ref<std::uint64_t> taken;  ///< one counter a PE, 0 at the start
+    std::uint64_t size;
+    std::uint64_t piece;
+
+    /// Start of the next piece for this lane; at or behind `size` when there is none left.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx) const {
+        return atomic_add(ctx, taken[0], 1) * piece;
+    }
+    /// The same for a whole warp, together.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t next_of_warp(Ctx& ctx) const {
+        return once(ctx, full_warp<Ctx>, [&] { return next(ctx); });
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t end(std::uint64_t begin) const {
+        return size - begin < piece ? size : begin + piece;
+    }
+};
+
+/// Makes each PE's part of simulated reads in its memory.
+struct make_reads {
+    simulated_reads reads;
+    symbols_ref symbols;
+    shared_range range;  ///< over all words of the part
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        std::uint64_t* const words = symbols.words.local(ctx);
+        const std::uint64_t first = static_cast<std::uint64_t>(ctx.pe()) * symbols.own();
+        for (std::uint64_t begin; (begin = range.next_of_warp(ctx)) < range.size;) {
+            for (std::uint64_t i = begin + static_cast<std::uint64_t>(ctx.lane()); i < range.end(begin);
+                 i += Ctx::warp_lanes) {
+                const std::uint64_t place = first + i;  // counts from `lead` words before the first symbol
+                const bool inside = place >= symbols.lead && place - symbols.lead < reads.words();
+                words[i] = inside ? reads.word(place - symbols.lead) : gap_word;
+            }
+        }
+    }
+};
+
+/// Walks over each PE's symbols and posts every k-mer to its owner. Every lane takes stretches of words, and begins
+/// `lead` words earlier, so that it knows the k - 1 bases before its first.
+template <int Words>
+struct post_kmers {
+    symbols_ref symbols;
+    shared_range range;  ///< over the own words
+    int k;
+    bool canonical;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
+            if (walk(ctx, box, begin, range.end(begin)) != status::ok) return;
+        }
+    }
+
+private:
+    template <class Ctx, class Box>
+    LANEWAY_FN status walk(Ctx& ctx, Box& box, std::uint64_t begin, std::uint64_t end) const {
+        const std::uint64_t* const words = symbols.words.local(ctx);
+        kmer_window<Words> window(k, canonical);
+        for (std::uint64_t at = begin; at < end + symbols.lead; ++at) {
+            std::uint64_t word = words[at];
+            for (unsigned i = 0; i < symbols_a_word; ++i, word >>= symbol_bits) {
+                if (!window.push(static_cast<unsigned>(word & 7)) || at < begin + symbols.lead) continue;
+                const kmer_key<Words> key = window.key();
+                const status posted = box.post(ctx, key.owner(ctx.n_pes()), key);
+                if (posted != status::ok) return posted;
+            }
+        }
+        return status::ok;
+    }
+};
+
+/// Sums over a PE's table.
+struct table_sums {
+    std::uint64_t total;     ///< of all counts
+    std::uint64_t checksum;  ///< of count times hash, mod 2^64: the same however the k-mers are spread over PEs
+};
+
+/// Reads each PE's table: its histogram and sums.
+template <int Words>
+struct tally_counts {
+    symmetric_ref<kmer_slot<Words>> table;
+    symmetric_ref<std::uint64_t> bins;  ///< bin m counts k-mers that occur m times, the last one all that occur oftener
+    symmetric_ref<table_sums> sums;
+    shared_range range;  ///< over the slots
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        table_sums mine{};
+        for (std::uint64_t begin; (begin = range.next_of_warp(ctx)) < range.size;) {
+            for (std::uint64_t i = begin + static_cast<std::uint64_t>(ctx.lane()); i < range.end(begin);
+                 i += Ctx::warp_lanes) {
+                add(ctx, table.local(ctx)[i], mine);
+            }
+        }
+        ctx.fetch_add(&sums.local(ctx)->total, mine.total, order::relaxed, scope::device);
+        ctx.fetch_add(&sums.local(ctx)->checksum, mine.checksum, order::relaxed, scope::device);
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void add(Ctx& ctx, const kmer_slot<Words>& slot, table_sums& mine) const {
+        if (slot.count == 0) return;
+        kmer_key<Words> key;
+        for (int w = 0; w < Words; ++w) key.words[w] = slot.words[w];
+        mine.total += slot.count;
+        mine.checksum += slot.count * key.hash();
+        const std::uint64_t bin = slot.count < bins.size() ? slot.count : bins.size() - 1;
+        // Most k-mers share few bins: lanes that arrive with the same one add together.
+        const lane_mask group = ctx.converged();
+        const lane_mask same = ctx.match(group, static_cast<std::uint32_t>(bin));
+        if (elected(ctx, same)) {
+            atomic_add(ctx, bins[bin], static_cast<std::uint64_t>(Ctx::count_lanes(same)));
+        }
+    }
+};
+
+}  // namespace laneway::apps
