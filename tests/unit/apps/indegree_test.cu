@@ -1,0 +1,1 @@
+#include "indegree_suite.hpp"  // on GPUs
