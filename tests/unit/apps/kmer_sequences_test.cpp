@@ -1,0 +1,103 @@
+#include "kmer/sequences.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "laneway/base/error.hpp"
+#include "unit/test_files.hpp"
+
+namespace laneway::test {
+namespace {
+
+/// All symbols as letters, without the gaps at the end.
+std::string letters_of(const apps::packed_sequences& sequences) {
+    std::string text;
+    sequences.for_each_symbol([&](unsigned symbol) { text += "ACGT-"[symbol]; });
+    return text.substr(0, text.find_last_not_of('-') + 1);
+}
+
+class read_sequences_test : public testing::Test {
+protected:
+    apps::packed_sequences read(std::string_view content) {
+        apps::packed_sequences sequences;
+        apps::read_sequences(files_.write("a", content), sequences);
+        return sequences;
+    }
+    std::string letters(std::string_view content) { return letters_of(read(content)); }
+
+    /// What follows the path in the complaint.
+    std::string rejection(std::string_view content) {
+        try {
+            (void)read(content);
+        } catch (const usage_error& e) {
+            return std::string(e.what()).substr((files_ / "a").string().size());
+        }
+        return "not rejected";
+    }
+    scratch_directory files_;
+};
+
+TEST_F(read_sequences_test, FastaLinesAreJoinedAndRecordsAreNot) {
+    const auto sequences = read(">one\nACG\nTTT\n>two\r\nGATTACA\r\n\n>empty\n>four\nC");
+    EXPECT_EQ(letters_of(sequences), "ACGTTT-GATTACA-C");
+    EXPECT_EQ(sequences.sequences(), 4u);
+    EXPECT_EQ(sequences.bases(), 14u);
+}
+
+TEST_F(read_sequences_test, CaseDoesNotMatterAndOtherLettersAreGaps) {
+    EXPECT_EQ(letters(">x\nacgtNNNNACGTRykA-C.G*T\n"), "ACGT-ACGT-A-C-G-T");
+    EXPECT_EQ(letters(">x\nNNNN\nNN\nA\n"), "A");
+    EXPECT_EQ(letters("\n\n>x\nAC  \n\t\nGT\t\n"), "ACGT") << "blanks at the ends of lines and blank lines";
+}
+
+TEST_F(read_sequences_test, FastqKeepsSequencesOnly) {
+    const auto sequences = read("@r0\nACGT\n+\nIIII\n@r1 more\nTTNAA\n+r1\n@@@>+\n\n");
+    EXPECT_EQ(letters_of(sequences), "ACGT-TT-AA");
+    EXPECT_EQ(sequences.sequences(), 2u);
+}
+
+TEST_F(read_sequences_test, FastqMayBeFoldedAndHaveEmptyReads) {
+    EXPECT_EQ(letters("@r0\nACG\nT\n+\nII\n@I\n@r1\nGG\n+\nII\n"), "ACGT-GG");
+    EXPECT_EQ(letters("@r0\n\n+\n\n@r1\nGG\n+\nII\n"), "GG");
+}
+
+TEST_F(read_sequences_test, WordsHold21Symbols) {
+    for (const std::size_t length : {20, 21, 22, 42, 43, 1000}) {
+        std::string text(length, 'A');
+        for (std::size_t i = 0; i < length; ++i) text[i] = "ACGT"[i * i % 11 % 4];
+        const auto sequences = read(">x\n" + text);
+        EXPECT_EQ(letters_of(sequences), text);
+        EXPECT_EQ(sequences.words().size(), (length + 1 + 20) / 21) << "one gap ends the sequence";
+        EXPECT_EQ(sequences.kmers(5), length - 4);
+        EXPECT_EQ(sequences.kmers(static_cast<int>(std::min<std::size_t>(length + 1, 1001))), 0u);
+    }
+}
+
+TEST_F(read_sequences_test, SeveralFilesFollowEachOther) {
+    apps::packed_sequences sequences;
+    apps::read_sequences(files_.write("a", ">x\nAC"), sequences);
+    apps::read_sequences(files_.write("b", "@y\nGT\n+\nII\n"), sequences);
+    EXPECT_EQ(letters_of(sequences), "AC-GT");
+    EXPECT_EQ(sequences.kmers(2), 2u);
+}
+
+TEST_F(read_sequences_test, BrokenFilesEndInOneLine) {
+    EXPECT_EQ(rejection(""), ": the file is empty");
+    EXPECT_EQ(rejection("\n\n"), ":2: holds no sequence, only blank lines");
+    EXPECT_EQ(rejection("ACGT\n>x\nACGT\n"), ":1: expected a line that starts with > (FASTA) or @ (FASTQ), not 'ACGT'");
+    EXPECT_EQ(rejection(std::string("\x7f\x45\x4c\x46\x00\x01", 6)), ": is neither text nor gzip nor xz");
+    EXPECT_EQ(rejection(">x\nAC1GT\n"), ":2: '1' belongs in no sequence");
+    EXPECT_EQ(rejection(">x\nACGT\n@y\nAC\n"), ":3: '@' belongs in no sequence");
+    EXPECT_EQ(rejection("@x\nACGT\n+\nIII\n"), ":4: 3 qualities for a sequence of 4");
+    EXPECT_EQ(rejection("@x\nACGT\n+\nIIIII\n"), ":4: 5 qualities for a sequence of 4");
+    EXPECT_EQ(rejection("@x\nAC\nGT\n+\nII\nIII\n"), ":6: 5 qualities for a sequence of 4");
+    EXPECT_EQ(rejection("@x\nACGT\n+\nII I\n"), ":4: ' ' is no quality");
+    EXPECT_EQ(rejection("@x\nACGT\n+\n\n"), ":4: a blank line where qualities should be");
+    EXPECT_EQ(rejection("@x\nACGT\n"), ":2: the file ends within a record, before its + line");
+    EXPECT_EQ(rejection("@x\nACGT\n+\n"), ":3: the file ends within a record, before its qualities");
+    EXPECT_EQ(rejection("@x\nACGT\n+\nIIII\n>y\nACGT\n"), ":5: expected a line that starts with @, not '>y'");
+}
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "kmer_suite.hpp"  // on CPU devices
