@@ -41,7 +41,9 @@ TEST(simulated_reads_test, ReadsOfTheWholeGenomeShowBothStrands) {
     EXPECT_EQ(found.begin()->first, other_strand(found.rbegin()->first));
     EXPECT_GT(found.begin()->second, 8);
     EXPECT_GT(found.rbegin()->second, 8);
-    XX
+    for (const char base : {'A', 'C', 'G', 'T'}) {
+        EXPECT_NEAR(static_cast<double>(std::count(reads[0].begin(), reads[0].end(), base)), 125, 45);
+    }
 }
 
 TEST(simulated_reads_test, ReadsLieInTheGenomeAndCoverIt) {
