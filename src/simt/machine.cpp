@@ -115,6 +115,10 @@ bool machine::any_fault() const {
 
 void machine::stop_all() const {
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(1);
+    // A GPU's control warp passes it on. Where one thread has all roles it may be waiting for this very word.
+    for (std::size_t p = 0; p < devices_.size(); ++p) {
+        if (!devices_[p]->is_gpu()) std::atomic_ref<std::uint32_t>(controls_[p].data()->stop).store(1);
+    }
 }
 
 void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double timeout_seconds) {

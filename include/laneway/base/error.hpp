@@ -56,6 +56,13 @@ public:
         : error(what, where) {}
 };
 
+/// A function of the host that lanes called threw; the message names it. What it threw is nested in this.
+class host_call_error : public error {
+public:
+    explicit host_call_error(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
+};
+
 }  // namespace laneway
 
 namespace lw = laneway;

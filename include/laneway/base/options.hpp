@@ -11,6 +11,7 @@ enum class injected_fault {
     none,
     deaf_server,   ///< the PE serves nothing
     stuck_credit,  ///< the PE serves but frees no ring slot
+    deaf_host,     ///< host threads serve no calls
 };
 
 struct options {
@@ -26,6 +27,8 @@ struct options {
     int checked_warps = 2;               ///< warps of its blocks
     int gpu_blocks = 0;                  ///< 0: as many as are resident at once
     double server_share = 0.36;          ///< of a GPU's blocks that serve, where there are several PEs
+    int host_threads = 1;                ///< of each function that lanes may call; with several it must bear it
+    std::uint32_t host_slots = 256;      ///< groups of calls on their way, for each PE and host thread
     std::uint32_t progress_samples = 0;  ///< most samples kept for the report; 0: none
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;

@@ -44,7 +44,7 @@ private:
 
 /// One line as its host thread sees it. Belongs to that thread.
 template <class Message>
-class work_group_receiver {
+class alignas(destructive_bytes) work_group_receiver {
 public:
     work_group_receiver(const work_group_layout& queue, std::uint32_t line) : queue_(queue), line_(line) {}
 

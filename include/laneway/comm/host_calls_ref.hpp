@@ -1,0 +1,118 @@
+// Calling functions of the host from any lane ("reverse offload"): the lanes' side.
+//
+// Lanes that arrive together share a slot of their PE's queue to the host. A host thread calls the function once for
+// each request, writes the answers beside the slot, and frees it; that release is what callers wait for. A wait depends
+// on the host alone, which never waits for lanes, so handlers may call and post as well.
+#pragma once
+
+#include "laneway/memory/symmetric.hpp"
+#include "laneway/queue/work_group_queue.hpp"
+
+namespace laneway {
+
+/// What a function that returns nothing answers.
+struct no_reply {};
+
+/// What call() returns: `value` counts only where `code` is ok.
+template <class Reply>
+struct [[nodiscard]] host_answer {
+    status code = status::ok;
+    Reply value{};
+
+    LANEWAY_FN explicit operator bool() const { return code == status::ok; }
+};
+
+/// One PE's side; in its memory.
+template <class Request, class Reply>
+struct host_desk {
+    work_group_sender<Request> queue;
+    const Reply* answers = nullptr;    ///< host-visible, [slot][column]; written by the host
+    std::uint64_t* settled = nullptr;  ///< PE memory, one a slot: ticket + 1 of the last group done with its answers
+    std::uint64_t* posted = nullptr;   ///< PE memory: requests so far
+};
+
+/// Trivially copyable; the same bits on every PE, so it can be a member of functors and handlers.
+template <class Request, class Reply>
+class host_calls_ref {
+    static_assert(trivially_copyable<Request> && trivially_copyable<Reply>);
+
+public:
+    host_calls_ref() = default;
+    LANEWAY_FN explicit host_calls_ref(symmetric_ref<host_desk<Request, Reply>> desks) : desks_(desks) {}
+
+    /// Has the host call the function, some time before the run returns; the answer is dropped. Any lane, also in
+    /// divergent code and in handlers. Waits while the queue is full. Fails with stopped or timeout when the run ends.
+    template <class Ctx>
+    LANEWAY_FN status post(Ctx& ctx, const Request& request) const {
+        const desk& to = *desks_.local(ctx);
+        const lane_mask group = ctx.converged();
+        group_place place;
+        return send(ctx, group, to, place, request, false);
+    }
+
+    /// Has the host call the function and waits for its answer. Any lane, also in divergent code. What the function
+    /// wrote to host-visible memory is visible afterwards. Fails with stopped or timeout when the run ends.
+    template <class Ctx>
+    LANEWAY_FN host_answer<Reply> call(Ctx& ctx, const Request& request) const {
+        const desk& to = *desks_.local(ctx);
+        const lane_mask group = ctx.converged();
+        group_place place;
+        const status sent = send(ctx, group, to, place, request, true);
+        if (sent != status::ok) return {sent, {}};
+        const status waited = once(ctx, group, [&] {
+            return wait_until(ctx, {operation::host_answer, -1, place.ticket},
+                              [&] { return to.queue.is_served(ctx, place); });
+        });
+        if (waited != status::ok) return {waited, {}};
+        const std::uint32_t slot = ctx.shuffle(group, place.slot, Ctx::first_lane(group));
+        ctx.sync(group);  // what the elected lane acquired is visible to all
+        const Reply value =
+            to.answers[std::size_t{slot} * to.queue.columns + static_cast<std::uint32_t>(rank_in(ctx, group))];
+        ctx.sync(group);
+        if (elected(ctx, group)) settle(ctx, to, place);
+        return {status::ok, value};
+    }
+
+private:
+    using desk = host_desk<Request, Reply>;
+
+    template <class Ctx>
+    LANEWAY_FN static status send(Ctx& ctx, lane_mask group, const desk& to, group_place& place, const Request& request,
+                                  bool keeps_slot) {
+        const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(group));
+        const status reserved = once(ctx, group, [&] {
+            const status free = reserve(ctx, to, place);
+            if (free != status::ok) return free;
+            ctx.fetch_add(to.posted, lanes, order::relaxed, scope::device);
+            if (!keeps_slot) settle(ctx, to, place);
+            return free;
+        });
+        if (reserved != status::ok) return reserved;
+        const std::uint32_t slot = ctx.shuffle(group, place.slot, Ctx::first_lane(group));
+        to.queue.write(slot, static_cast<std::uint32_t>(rank_in(ctx, group)), request);
+        to.queue.publish(ctx, group, place, lanes);
+        return status::ok;
+    }
+
+    /// The host frees a slot when it has answered; the next group's answers must not come before these have been read.
+    template <class Ctx>
+    LANEWAY_FN static status reserve(Ctx& ctx, const desk& to, group_place& place) {
+        const status free = to.queue.reserve(ctx, place);
+        const std::uint64_t slots = std::uint64_t{to.queue.n_lines} << to.queue.log2_slots;
+        if (free != status::ok || place.ticket < slots) return free;
+        return wait_until(ctx, {operation::host_slot, -1, place.ticket}, [&] {
+            // Partner: settle.
+            return ctx.load(to.settled + place.slot, order::acquire, scope::device) == place.ticket - slots + 1;
+        });
+    }
+
+    template <class Ctx>
+    LANEWAY_FN static void settle(Ctx& ctx, const desk& to, const group_place& place) {
+        // Partner: reserve. Cumulative over the other lanes' reads through the barrier.
+        ctx.store(to.settled + place.slot, place.ticket + 1, order::release, scope::device);
+    }
+
+    symmetric_ref<desk> desks_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,51 @@
+#include "host_calls_suite.hpp"  // on CPU devices
+
+#include <atomic>
+#include <thread>
+
+namespace laneway::test {
+namespace {
+
+TEST(host_calls_options_test, NumbersThatCannotBeAreRefused) {
+    for (const int threads : {0, -1, 5000}) {
+        options o = options_of("cpu:1", 0);
+        o.host_threads = threads;
+        runtime rt(o);
+        EXPECT_THROW(test_calls(rt.machine(), o, "echo", reply_to), usage_error);
+    }
+    options o = options_of("cpu:1", 0);
+    o.host_slots = 0;
+    runtime rt(o);
+    EXPECT_THROW(test_calls(rt.machine(), o, "echo", reply_to), usage_error);
+}
+
+TEST(stuck_host_function_test, IsLeftBehindAndTheRunSaysWhoWaitedForIt) {
+    for (const bool waits : {true, false}) {
+        options o = options_of("cpu:2", 0);
+        o.timeout_seconds = 0.2;
+        std::atomic<bool> let_go{false};
+        std::atomic<int> inside{0};
+        {
+            runtime rt(o);
+            test_calls calls(rt.machine(), o, "swamp", [&](const question& q) {
+                ++inside;
+                while (!let_go) std::this_thread::yield();
+                --inside;
+                return reply_to(q);
+            });
+            const auto start = std::chrono::steady_clock::now();
+            const std::string what = failure_of<timeout_error>(rt, {calls.ref(), waits});
+            says(what, waits ? "deadline passed while waiting for a host function's answer (0)"
+                             : "a host thread did not return within the deadline");
+            says(what, "; host calls 'swamp': 1 posted, 0 served");
+            EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4));
+            EXPECT_THROW(rt.run(ask_once{calls.ref(), waits}, rt.mailbox<std::uint32_t>(keep_quiet{})), usage_error);
+        }
+        EXPECT_EQ(inside, 1);
+        let_go = true;
+        while (inside != 0) std::this_thread::yield();
+    }
+}
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "host_calls_suite.hpp"  // on GPUs
