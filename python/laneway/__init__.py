@@ -14,6 +14,7 @@ from laneway._core import Device, Graph, Report
 from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
 from laneway.programs.paths import Result, bfs, sssp
+from laneway.programs.indegree import InDegreeResult, indegree
 
 __version__: str = _core.version
 
@@ -29,6 +30,7 @@ __all__ = [
     "DeviceFault",
     "Error",
     "Graph",
+    "InDegreeResult",
     "Report",
     "Result",
     "SystemError",
@@ -39,6 +41,7 @@ __all__ = [
     "devices",
     "generate_grid",
     "generate_kronecker",
+    "indegree",
     "read_graph",
     "sssp",
     "write_graph",

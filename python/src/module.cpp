@@ -11,4 +11,5 @@ NB_MODULE(_core, module) {
     register_report(module);
     register_graph(module);
     register_shortest_paths(module);
+    register_indegree(module);
 }

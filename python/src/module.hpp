@@ -11,5 +11,6 @@ void register_options(nanobind::module_& module);
 void register_report(nanobind::module_& module);
 void register_graph(nanobind::module_& module);
 void register_shortest_paths(nanobind::module_& module);
+void register_indegree(nanobind::module_& module);
 
 }  // namespace laneway::python

@@ -1,0 +1,50 @@
+"""In-degrees of a graph over many devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laneway import _core
+from laneway._core import Graph, Report
+from laneway.arguments import job_options
+from laneway.errors import UsageError
+from laneway.interrupt import interruptible
+
+
+@dataclass(frozen=True)
+class InDegreeResult:
+    """In-degrees and the account of the run that counted them."""
+
+    in_degree: NDArray[np.uint64]
+    """One entry a vertex, in the order of the graph's arrays: arcs that lead to it, parallel ones too."""
+    walk: str
+    """"lists" or "arcs"."""
+    partition_seconds: float
+    """Dividing the graph and copying it to the devices."""
+    report: Report
+
+
+def indegree(
+    graph: Graph,
+    *,
+    walk: str = "lists",
+    devices: str = "",
+    seed: int = 1,
+    timeout: float = 60.0,
+    progress: bool = False,
+) -> InDegreeResult:
+    """Number of arcs that lead to each vertex; every arc is a message to the owner of its head.
+
+    `walk` is "lists", where a lane walks the list of one vertex after another and lanes diverge as lists end (Orr 2016,
+    section 5.3), or "arcs", where neighbouring lanes take neighbouring arcs. `devices`, `seed`, `timeout` and
+    `progress` are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed
+    run; Ctrl-C raises KeyboardInterrupt at once.
+    """
+    if not isinstance(graph, Graph):
+        raise UsageError(f"graph must be what read_graph gives, not {type(graph).__name__}")
+    job = job_options(devices, seed, timeout, progress)
+    raw = interruptible(lambda: _core.indegree(graph, str(walk), job))
+    return InDegreeResult(raw.take_in_degree(), walk, raw.partition_seconds, raw.report)

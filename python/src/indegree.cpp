@@ -1,0 +1,32 @@
+// In-degrees of a graph.
+#include "indegree/indegree.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "arrays.hpp"
+#include "module.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace laneway::python {
+
+using apps::indegree_result;
+
+void register_indegree(nb::module_& module) {
+    nb::class_<indegree_result>(module, "InDegree")
+        .def(
+            "take_in_degree", [](indegree_result& r) { return give(std::move(r.in_degree)); },
+            nb::sig("def take_in_degree(self) -> numpy.typing.NDArray[numpy.uint64]"))
+        .def_ro("partition_seconds", &indegree_result::partition_seconds)
+        .def_ro("report", &indegree_result::report);
+    module.def(
+        "indegree",
+        [](const graph::graph& graph, const std::string& walk, const options& job) {
+            const nb::gil_scoped_release release;
+            return apps::indegree(graph, {job, apps::parse_arc_walk(walk)});
+        },
+        "graph"_a, "walk"_a, "job"_a);
+}
+
+}  // namespace laneway::python
