@@ -32,9 +32,9 @@ public:
     search(machine& machine, const options& job, std::vector<search_part<Vertex>>& parts, std::uint64_t vertices,
            const threshold_policy& policy)
         : machine_(machine), job_(job), parts_(parts), policy_(policy),
-          shape_(fit_chunks<typename program::message>(machine, job)),
-          grids_(size_grids<program>(machine, job, program::shared_bytes(shape_, machine.n_pes()))),
-          office_(machine, job, shape_.bytes(), grids_) {
+          chunk_bytes_(fit_chunks<typename program::routes_type>(machine, job)),
+          grids_(size_grids<program>(machine, job, program::shared_bytes(chunk_bytes_, machine.n_pes()))),
+          office_(machine, job, needs_of<typename program::routes_type>(chunk_bytes_), grids_) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             const auto p = static_cast<std::size_t>(pe);
             lists_.emplace_back(machine.device(pe), parts[p].graph.count() + parts[p].hubs.shards(),
@@ -54,7 +54,7 @@ public:
         }
         const double seconds =
             machine_.run(programs, shapes, job_.timeout_seconds, [&] { return office_.ring_fills(); });
-        result.report = office_.report(seconds, sizeof(typename program::message));
+        result.report = office_.report(seconds);
         result.items = office_.items();
         result.key_bits = static_cast<int>(sizeof(Key) * 8);
         for (const auto& part : parts_) {
@@ -84,9 +84,9 @@ private:
         const graph_rows<Vertex> rows = part.graph.rows();
         program made;
         made.links = office_.links(pe);
-        made.shape = shape_;
+        made.chunk_bytes = chunk_bytes_;
         made.waves = office_.waves(pe, policy_);
-        made.serve.list = lists_[p].ref();
+        made.handlers.routes = {{{lists_[p].ref()}}};
         made.application = {rows.offsets, rows.heads, rows.weights, part.overflowed.data()};
         made.hubs = part.hubs.ref();
         made.ranges = rows.ranges;
@@ -113,7 +113,7 @@ private:
     options job_;
     std::vector<search_part<Vertex>>& parts_;
     threshold_policy policy_;
-    chunk_shape<typename program::message> shape_;
+    std::uint32_t chunk_bytes_;
     std::vector<pe_grid> grids_;
     post_office office_;
     std::vector<priority_worklist<Key>> lists_;

@@ -8,10 +8,10 @@
 
 namespace laneway {
 
-/// A mailbox as the host knows it: a message type and the handler that serves it. Made by runtime::mailbox.
-template <class Message, class Handler>
+/// A mailbox as the host knows it: types of message and the handlers that serve them. Made by runtime::mailbox.
+template <class Routes>
 struct mailbox_handle {
-    Handler handler;
+    Routes handlers;
 };
 
 /// The devices of a job and what runs on them. Host only; not thread-safe; one run at a time.
@@ -29,31 +29,35 @@ public:
         return symmetric_array<T>(machine_, size);
     }
 
-    /// A mailbox for messages of type `Message`. The handler is trivially copyable, runs on the PE that a message was
-    /// posted to, on any lane, at the same time as other handlers, and must not post.
-    template <class Message, class Handler>
-    [[nodiscard]] mailbox_handle<Message, Handler> mailbox(const Handler& handler) const {
-        static_assert(trivially_copyable<Message> && trivially_copyable<Handler>);
-        return {handler};
+    /// A mailbox for messages of the types `Messages`, which differ, with one handler each. Handlers are trivially
+    /// copyable and run on the PE that a message was posted to, on any lane, at the same time as others;
+    /// comm/routes.hpp says what forms they may have.
+    template <class... Messages, class... Handlers>
+    [[nodiscard]] mailbox_handle<routes<route<Messages, Handlers>...>> mailbox(const Handlers&... handlers) const {
+        return {{{handlers}...}};
     }
 
     /// Runs `functor(ctx, box)` on every working lane of every PE and returns when nothing is left anywhere: all
     /// functors have returned and all messages have been served. Throws timeout_error past the deadline, device_fault
     /// where device code reported an error or the audit fails.
-    template <class Functor, class Message, class Handler>
-    run_report run(const Functor& functor, const mailbox_handle<Message, Handler>& mailbox) {
+    template <class Functor, class Routes>
+    run_report run(const Functor& functor, const mailbox_handle<Routes>& mailbox) {
         static_assert(trivially_copyable<Functor>);
-        using program = mailbox_program<Message, Handler, Functor>;
-        const auto shape = fit_chunks<Message>(machine_, options_);
-        const auto grids = size_grids<program>(machine_, options_, program::shared_bytes(shape, n_pes()));
-        post_office office(machine_, options_, shape.bytes(), grids);
+        using program = mailbox_program<Routes, Functor>;
+        const std::uint32_t chunk_bytes = fit_chunks<Routes>(machine_, options_);
+        const auto grids = size_grids<program>(machine_, options_, program::shared_bytes(chunk_bytes, n_pes()));
+        post_office& office = office_for(needs_of<Routes>(chunk_bytes), grids);
         std::vector<program> programs;
         std::vector<launch_shape> shapes;
         std::uint64_t ranks = 0;
         for (int pe = 0; pe < n_pes(); ++pe) {
             const pe_grid& grid = grids[static_cast<std::size_t>(pe)];
-            programs.push_back({{office.links(pe), shape, mailbox.handler},
-                                office.waves(pe, {}),
+            programs.push_back({{office.links(pe),
+                                 office.replies(pe),
+                                 office.answers(pe),
+                                 {mailbox.handlers, office.onward(pe)},
+                                 chunk_bytes},
+                                office.waves(pe, barrier_policy),
                                 functor,
                                 ranks,
                                 0,
@@ -66,12 +70,22 @@ public:
         office.reset();
         const double seconds =
             machine_.run(programs, shapes, options_.timeout_seconds, [&] { return office.ring_fills(); });
-        return office.report(seconds, sizeof(Message));
+        return office.report(seconds);
     }
 
 private:
+    /// The post office of the last run, where it suits this one as well.
+    post_office& office_for(const office_needs& needs, const std::vector<pe_grid>& grids) {
+        if (!office_ || !office_->suits(needs, grids)) {
+            office_.reset();
+            office_ = std::make_unique<post_office>(machine_, options_, needs, grids);
+        }
+        return *office_;
+    }
+
     options options_;
     laneway::machine machine_;
+    std::unique_ptr<post_office> office_;
 };
 
 }  // namespace laneway

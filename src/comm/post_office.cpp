@@ -4,19 +4,27 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/comm/roles.hpp"
-#include "laneway/comm/server.hpp"
 #include "laneway/transport/transport.hpp"
 
 namespace laneway {
 
 namespace {
 
-// A CPU device keeps about this many chunks on their way, over all its rings.
-constexpr std::uint32_t cpu_ring_slots = 512;
-constexpr std::uint32_t slots_per_line = 2;  // one is served while the next arrives
+constexpr std::size_t head_at = destructive_bytes / sizeof(std::uint64_t);
 
-// Regions that a transport placed are host memory or device memory; the PE that reads them can write them as well.
-void clear(device& owner, std::byte* memory, std::size_t bytes) { owner.fill(memory, 0, bytes); }
+std::vector<int> server_warps(const std::vector<pe_grid>& grids) {
+    std::vector<int> warps;
+    for (const auto& grid : grids) warps.push_back(grid.server_warps());
+    return warps;
+}
+
+void audit(const std::string& what, std::uint64_t posted, std::uint64_t direct, std::uint64_t carried,
+           std::uint64_t served) {
+    if (posted == direct + carried && carried == served) return;
+    throw device_fault("audit mismatch: " + std::to_string(posted) + " " + what + " posted, " + std::to_string(direct) +
+                       " served directly, " + std::to_string(carried) + " carried, " + std::to_string(served) +
+                       " served");
+}
 
 }  // namespace
 
@@ -33,61 +41,52 @@ std::uint64_t pe_grid::worker_lanes(const device& device) const {
     return static_cast<std::uint64_t>(worker_warps()) * static_cast<std::uint64_t>(lanes);
 }
 
-post_office::post_office(machine& machine, const options& options, std::uint32_t slot_bytes,
+post_office::post_office(machine& machine, const options& options, const office_needs& needs,
                          const std::vector<pe_grid>& grids)
-    : machine_(machine), options_(options), grids_(grids), n_(static_cast<std::size_t>(machine.n_pes())) {
-    make_rings(slot_bytes);
-    make_tables();
+    : machine_(machine), options_(options), needs_(needs), grids_(grids), n_(static_cast<std::size_t>(machine.n_pes())),
+      requests_(machine, options, needs.slot_bytes, laneway::server_warps(grids)) {
+    if (needs.replies) replies_.emplace(machine, options, needs.slot_bytes, laneway::server_warps(grids));
+    for (std::size_t p = 0; p < n_; ++p) {
+        work_.emplace_back(device_of(p), 1);
+        finished_.emplace_back(device_of(p), 1);
+    }
+    if (needs.answer_words > 0) make_answers();
+    if (needs.onward_bytes > 0) make_onward();
     make_waves();
 }
 
-void post_office::make_rings(std::uint32_t slot_bytes) {
-    rings_.resize(n_ * n_);
-    for (int s = 0; s < machine_.n_pes(); ++s) {
-        const auto& source = machine_.device(s);
-        tails_.emplace_back(source, n_ * (destructive_bytes / sizeof(std::uint64_t)));
-        for (int d = 0; d < machine_.n_pes(); ++d) {
-            if (s == d) continue;
-            const auto& destination = machine_.device(d);
-            const service_lines lines(machine_.n_pes(), grids_[static_cast<std::size_t>(d)].server_warps());
-            std::uint32_t slots = options_.ring_slots;
-            if (slots == 0) {
-                slots = destination->is_gpu() ? slots_per_line * static_cast<std::uint32_t>(lines.residues)
-                                              : std::clamp(cpu_ring_slots / static_cast<std::uint32_t>(n_), 4u, 64u);
-            }
-            ring_memory ring;
-            const std::size_t payload = static_cast<std::size_t>(slots) * slot_bytes;
-            ring.slots_and_flags = find_transport(*source, *destination)
-                                       .place(source, destination, payload + slots * sizeof(std::uint64_t));
-            ring.credits =
-                find_transport(*destination, *source).place(destination, source, slots * sizeof(std::uint64_t));
-            ring.layout.slots = ring.slots_and_flags.get();
-            ring.layout.flags = reinterpret_cast<std::uint64_t*>(ring.slots_and_flags.get() + payload);
-            ring.layout.credits = reinterpret_cast<std::uint64_t*>(ring.credits.get());
-            ring.layout.tail = tails_.back().data() + static_cast<std::size_t>(d) * destructive_bytes / 8;
-            ring.layout.n_slots = slots;
-            ring.layout.slot_bytes = slot_bytes;
-            rings_[pair(s, d)] = ring;
+std::size_t post_office::answer_bytes(std::size_t reader) const {
+    return grids_[reader].worker_lanes(*device_of(reader)) * needs_.answer_words * sizeof(std::uint64_t);
+}
+
+void post_office::make_answers() {
+    answers_.resize(n_ * n_);
+    for (std::size_t writer = 0; writer < n_; ++writer) {
+        for (std::size_t reader = 0; reader < n_; ++reader) {
+            if (writer == reader) continue;
+            const auto& from = device_of(writer);
+            const auto& to = device_of(reader);
+            answers_[writer * n_ + reader] = find_transport(*from, *to).place(from, to, answer_bytes(reader));
         }
+    }
+    for (std::size_t p = 0; p < n_; ++p) {
+        std::vector<std::uint64_t*> to(n_);
+        std::vector<const std::uint64_t*> from(n_);
+        for (std::size_t other = 0; other < n_; ++other) {
+            to[other] = reinterpret_cast<std::uint64_t*>(answers_[p * n_ + other].get());
+            from[other] = reinterpret_cast<const std::uint64_t*>(answers_[other * n_ + p].get());
+        }
+        answers_to_.emplace_back(device_of(p), n_).copy_in(to);
+        answers_from_.emplace_back(device_of(p), n_).copy_in(from);
     }
 }
 
-void post_office::make_tables() {
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const auto& device = machine_.device(pe);
-        std::vector<chunk_sender> to(n_);
-        std::vector<chunk_receiver> from(n_);
-        for (int other = 0; other < machine_.n_pes(); ++other) {
-            static_cast<chunk_ring_layout&>(to[static_cast<std::size_t>(other)]) = rings_[pair(pe, other)].layout;
-            static_cast<chunk_ring_layout&>(from[static_cast<std::size_t>(other)]) = rings_[pair(other, pe)].layout;
-        }
-        to_.emplace_back(device, n_).copy_in(to);
-        from_.emplace_back(device, n_).copy_in(from);
-        sent_.emplace_back(device, n_);
-        work_.emplace_back(device, 1);
-        const service_lines lines(machine_.n_pes(), grids_[static_cast<std::size_t>(pe)].server_warps());
-        line_next_.emplace_back(device, static_cast<std::size_t>(std::max(1, lines.count())));
-        finished_.emplace_back(device, 1);
+void post_office::make_onward() {
+    if (options_.onward_slots == 0) throw usage_error("onward_slots: expected a number above 0");
+    for (std::size_t p = 0; p < n_; ++p) {
+        onward_ends_.emplace_back(device_of(p), 2 * head_at);
+        onward_slots_.emplace_back(device_of(p),
+                                   options_.onward_slots * onward_ref::bytes_of_slot(needs_.onward_bytes));
     }
 }
 
@@ -95,12 +94,12 @@ void post_office::make_waves() {
     const auto& coordinator = machine_.device(0);
     std::vector<wave_command*> commands;
     std::vector<const wave_reply*> replies;
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const auto& device = machine_.device(pe);
+    for (std::size_t p = 0; p < n_; ++p) {
+        const auto& device = device_of(p);
         commands_.push_back(find_transport(*coordinator, *device).place(coordinator, device, sizeof(wave_command)));
-        replies_.push_back(find_transport(*device, *coordinator).place(device, coordinator, sizeof(wave_reply)));
+        wave_replies_.push_back(find_transport(*device, *coordinator).place(device, coordinator, sizeof(wave_reply)));
         commands.push_back(reinterpret_cast<wave_command*>(commands_.back().get()));
-        replies.push_back(reinterpret_cast<const wave_reply*>(replies_.back().get()));
+        replies.push_back(reinterpret_cast<const wave_reply*>(wave_replies_.back().get()));
     }
     command_table_ = buffer<wave_command*>(coordinator, n_);
     command_table_.copy_in(commands);
@@ -111,44 +110,55 @@ void post_office::make_waves() {
 }
 
 void post_office::reset() {
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const auto p = static_cast<std::size_t>(pe);
-        device& own = *machine_.device(pe);
-        tails_[p].fill_bytes(0);
-        sent_[p].fill_bytes(0);
+    requests_.reset();
+    if (replies_) replies_->reset();
+    for (std::size_t p = 0; p < n_; ++p) {
         work_[p].fill_bytes(0);
         finished_[p].fill_bytes(0);
-        const service_lines lines(machine_.n_pes(), grids_[p].server_warps());
-        std::vector<std::uint64_t> next(line_next_[p].size());
-        for (int line = 0; line < lines.count(); ++line) {
-            next[static_cast<std::size_t>(line)] = static_cast<std::uint64_t>(lines.residue(line));
+        device_of(p)->fill(commands_[p].get(), 0, sizeof(wave_command));
+        device_of(0)->fill(wave_replies_[p].get(), 0, sizeof(wave_reply));
+        for (std::size_t writer = 0; writer < n_ && !answers_.empty(); ++writer) {
+            if (writer != p) device_of(p)->fill(answers_[writer * n_ + p].get(), 0, answer_bytes(p));
         }
-        line_next_[p].copy_in(next);
-        for (int other = 0; other < machine_.n_pes(); ++other) {
-            if (other == pe) continue;
-            const chunk_ring_layout& in = rings_[pair(other, pe)].layout;
-            const chunk_ring_layout& out = rings_[pair(pe, other)].layout;
-            clear(own, reinterpret_cast<std::byte*>(in.flags), in.n_slots * sizeof(std::uint64_t));
-            clear(own, reinterpret_cast<std::byte*>(out.credits), out.n_slots * sizeof(std::uint64_t));
+        if (!onward_slots_.empty()) {
+            onward_ends_[p].fill_bytes(0);
+            onward_slots_[p].fill_bytes(0);
         }
-        clear(own, commands_[p].get(), sizeof(wave_command));
-        clear(*machine_.device(0), replies_[p].get(), sizeof(wave_reply));
     }
     n_samples_.fill_bytes(0);
 }
 
 links_ref post_office::links(int pe) const {
+    links_ref ref = requests_.links(pe);
+    ref.work = work_[static_cast<std::size_t>(pe)].data();
+    ref.served = &ref.work->served;
+    return ref;
+}
+
+links_ref post_office::replies(int pe) const {
+    if (!replies_) return {};
+    links_ref ref = replies_->links(pe);
+    ref.work = work_[static_cast<std::size_t>(pe)].data();
+    ref.served = &ref.work->replies_served;
+    return ref;
+}
+
+answers_ref post_office::answers(int pe) const {
+    if (answers_.empty()) return {};
     const auto p = static_cast<std::size_t>(pe);
-    links_ref ref;
-    ref.to = to_[p].data();
-    ref.from = from_[p].data();
-    ref.sent = sent_[p].data();
-    ref.work = work_[p].data();
-    ref.line_next = line_next_[p].data();
-    ref.server_warps = grids_[p].server_warps();
-    ref.age_ns = options_.age_ns;
-    ref.deaf = options_.fault == injected_fault::deaf_server && options_.fault_pe == pe;
-    ref.keeps_credits = options_.fault == injected_fault::stuck_credit && options_.fault_pe == pe;
+    return {answers_to_[p].data(), answers_from_[p].data(), needs_.answer_words};
+}
+
+onward_ref post_office::onward(int pe) const {
+    if (onward_slots_.empty()) return {};
+    const auto p = static_cast<std::size_t>(pe);
+    onward_ref ref;
+    ref.tail = onward_ends_[p].data();
+    ref.head = onward_ends_[p].data() + head_at;
+    ref.count = &work_[p].data()->deferred;
+    ref.slots = onward_slots_[p].data();
+    ref.capacity = options_.onward_slots;
+    ref.slot_bytes = onward_ref::bytes_of_slot(needs_.onward_bytes);
     return ref;
 }
 
@@ -158,7 +168,7 @@ waves_ref post_office::waves(int pe, const threshold_policy& policy) const {
     ref.commands = command_table_.data();
     ref.replies = reply_table_.data();
     ref.command = reinterpret_cast<const wave_command*>(commands_[p].get());
-    ref.reply = reinterpret_cast<wave_reply*>(replies_[p].get());
+    ref.reply = reinterpret_cast<wave_reply*>(wave_replies_[p].get());
     ref.finished = finished_[p].data();
     ref.samples = samples_.data();
     ref.n_samples = n_samples_.data();
@@ -167,30 +177,39 @@ waves_ref post_office::waves(int pe, const threshold_policy& policy) const {
     return ref;
 }
 
-run_report post_office::report(double seconds, std::size_t message_bytes) const {
+run_report post_office::report(double seconds) const {
     run_report report;
     report.devices = machine_.names();
     report.run_seconds = seconds;
+    std::uint64_t replies_served = 0, replies_carried = 0;
     for (std::size_t p = 0; p < n_; ++p) {
         const work_counters work = work_[p].copy_out()[0];
         report.posted += work.posted;
         report.direct += work.direct;
         report.served += work.served;
-        const auto sent = sent_[p].copy_out();
-        for (std::size_t d = 0; d < n_; ++d) {
-            report.carried += sent[d].messages;
-            report.traffic_matrix.push_back({sent[d].messages, sent[d].chunks, sent[d].messages * message_bytes});
+        report.replies += work.replied;
+        replies_served += work.replies_served;
+    }
+    report.traffic_matrix = requests_.traffic_matrix();
+    for (const auto& t : report.traffic_matrix) report.carried += t.messages;
+    audit("messages", report.posted, report.direct, report.carried, report.served);
+    if (replies_) {
+        const auto replies = replies_->traffic_matrix();
+        for (std::size_t i = 0; i < replies.size(); ++i) {
+            replies_carried += replies[i].messages;
+            report.traffic_matrix[i].messages += replies[i].messages;
+            report.traffic_matrix[i].chunks += replies[i].chunks;
+            report.traffic_matrix[i].bytes += replies[i].bytes;
         }
+        audit("replies", report.replies, 0, replies_carried, replies_served);
+        report.posted += report.replies;
+        report.carried += replies_carried;
+        report.served += replies_served;
     }
     const auto samples = samples_.copy_out();
     const std::uint64_t n = n_samples_.copy_out()[0];
     for (std::size_t i = 0; i < n; ++i) {
         report.progress.push_back({samples[i].time_ns, samples[i].served, samples[i].open});
-    }
-    if (report.posted != report.direct + report.carried || report.carried != report.served) {
-        throw device_fault("audit mismatch: " + std::to_string(report.posted) + " messages posted, " +
-                           std::to_string(report.direct) + " served directly, " + std::to_string(report.carried) +
-                           " carried, " + std::to_string(report.served) + " served");
     }
     return report;
 }
@@ -202,25 +221,16 @@ std::uint64_t post_office::items() const {
 }
 
 std::string post_office::ring_fills() const {
-    std::string text;
-    for (int s = 0; s < machine_.n_pes(); ++s) {
-        const auto tails = tails_[static_cast<std::size_t>(s)].copy_out();
-        for (int d = 0; d < machine_.n_pes(); ++d) {
-            if (s == d) continue;
-            const chunk_ring_layout& ring = rings_[pair(s, d)].layout;
-            std::vector<std::uint64_t> credits(ring.n_slots);
-            machine_.device(s)->copy_out(credits.data(), ring.credits, ring.n_slots * sizeof(std::uint64_t));
-            const std::uint64_t tail = tails[static_cast<std::size_t>(d) * destructive_bytes / 8];
-            std::uint64_t used = 0;
-            for (std::uint64_t t = tail < ring.n_slots ? 0 : tail - ring.n_slots; t < tail; ++t) {
-                used += credits[t % ring.n_slots] <= t ? 1 : 0;
-            }
-            if (used == 0) continue;
-            text += "; ring " + std::to_string(s) + "->" + std::to_string(d) + ": " + std::to_string(used) + " of " +
-                    std::to_string(ring.n_slots) + " slots in use";
-        }
-    }
-    return text;
+    return requests_.fills("ring") + (replies_ ? replies_->fills("ring of replies") : std::string{});
+}
+
+std::size_t post_office::bytes_into(int pe) const {
+    const auto p = static_cast<std::size_t>(pe);
+    std::size_t bytes = requests_.bytes_into(pe);
+    if (replies_) bytes += replies_->bytes_into(pe);
+    if (!answers_.empty()) bytes += (n_ - 1) * answer_bytes(p);
+    if (!onward_slots_.empty()) bytes += onward_slots_[p].size();
+    return bytes;
 }
 
 }  // namespace laneway

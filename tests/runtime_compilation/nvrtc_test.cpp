@@ -34,7 +34,7 @@ struct ring_arcs {
     }
 };
 
-extern "C" __global__ void mail(lw::mailbox_program<std::uint64_t, add_one, post_ranks> program,
+extern "C" __global__ void mail(lw::mailbox_program<lw::routes<lw::route<std::uint64_t, add_one>>, post_ranks> program,
                                 lw::pe_environment env) {
     lw::cuda_backend::context ctx(env);
     program(ctx);

@@ -25,10 +25,11 @@ struct progress_sample {
 struct run_report {
     std::vector<std::string> devices;       ///< one name a PE, in PE order
     double run_seconds = 0;                 ///< launch to last device done, host clock
-    std::uint64_t posted = 0;               ///< messages posted by lanes
+    std::uint64_t posted = 0;               ///< messages posted by lanes, and replies made by handlers
     std::uint64_t direct = 0;               ///< of these, served at once because poster and owner are one PE
     std::uint64_t carried = 0;              ///< messages put into chunks that left
     std::uint64_t served = 0;               ///< carried messages whose handler has run
+    std::uint64_t replies = 0;              ///< of the carried ones, those that handlers replied
     std::vector<traffic> traffic_matrix;    ///< row-major [source][destination], n_pes × n_pes
     std::vector<progress_sample> progress;  ///< for plots; at most a few thousand samples
 

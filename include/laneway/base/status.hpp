@@ -10,8 +10,9 @@ enum class [[nodiscard]] status : std::uint32_t{
     stopped,         ///< the run was stopped elsewhere; return as soon as possible
     timeout,         ///< a wait passed the run's deadline
     handler_failed,  ///< a handler or functor called fail()
-    no_room,         ///< a table of fixed size is full
-    bad_pe,          ///< a message was posted to a PE that does not exist
+    no_room,         ///< a table or list of fixed size is full
+    bad_pe,          ///< an operation named a PE that does not exist
+    uneven_barrier,  ///< some working warps came to a barrier that others will never come to
 };
 
 constexpr const char* to_string(status s) {
@@ -22,6 +23,7 @@ constexpr const char* to_string(status s) {
         case status::handler_failed: return "handler reported an error";
         case status::no_room: return "no room left";
         case status::bad_pe: return "no such PE";
+        case status::uneven_barrier: return "not every working warp called the barrier";
     }
     return "unknown status";
 }

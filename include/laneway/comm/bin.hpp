@@ -14,7 +14,7 @@ struct bin {
     std::uint32_t written[2];  ///< positions of the buffer's chunk accounted for
     std::uint32_t limit[2];    ///< messages of the buffer's chunk: capacity, or less after a flush
     std::uint32_t ready[2];    ///< chunk that may be written to the buffer
-    std::uint32_t looked_at;   ///< next position when flush_old last looked
+    std::uint32_t looked_at;   ///< next position when packer::flush_old last looked
     std::uint64_t looked_ns;   ///< when it first saw that position
     std::uint64_t opened_ns;   ///< when the open chunk got its first message
 };
@@ -34,7 +34,7 @@ struct chunk_shape {
         return bins_bytes(n_pes) + static_cast<std::size_t>(n_pes) * 2 * bytes();
     }
     [[nodiscard]] LANEWAY_FN static std::size_t bins_bytes(int n_pes) {
-        return (static_cast<std::size_t>(n_pes) * sizeof(bin) + sizeof(std::uint64_t) + 15) / 16 * 16;
+        return (static_cast<std::size_t>(n_pes) * sizeof(bin) + 15) / 16 * 16;
     }
 
     /// Chunk numbers wrap with the positions they count: modulo 2^32 / messages.

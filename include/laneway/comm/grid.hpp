@@ -4,24 +4,34 @@
 #include <algorithm>
 
 #include "laneway/base/error.hpp"
-#include "laneway/comm/bin.hpp"
 #include "laneway/comm/post_office.hpp"
+#include "laneway/comm/routes.hpp"
 
 namespace laneway {
 
-/// Shape of the chunks of a job: as large as the options allow, smaller where a GPU's shared memory would not hold two
-/// buffers for each of many PEs.
-template <class Message>
-chunk_shape<Message> fit_chunks(const machine& machine, const options& options) {
+/// Payload of a chunk for each type of message of a job, at most: what the options allow, less where a GPU's shared
+/// memory would not hold two buffers for each of many PEs and types.
+template <class Routes>
+std::uint32_t fit_chunks(const machine& machine, const options& options) {
+    using list = route_list<Routes>;
     constexpr std::size_t gpu_buffer_bytes = 192 * 1024;
+    const auto pes = static_cast<std::size_t>(machine.n_pes());
     std::size_t bytes = options.chunk_bytes;
-    if (machine.has_gpus()) bytes = std::min(bytes, gpu_buffer_bytes / 2 / static_cast<std::size_t>(machine.n_pes()));
-    if (bytes < sizeof(Message)) {
-        throw usage_error("messages of " + std::to_string(sizeof(Message)) + " bytes are too large for " +
-                          std::to_string(machine.n_pes()) + " PEs and chunks of " +
-                          std::to_string(options.chunk_bytes) + " bytes: a chunk may have " + std::to_string(bytes));
+    if (machine.has_gpus()) bytes = std::min(bytes, gpu_buffer_bytes / 2 / pes / list::bins);
+    if (bytes < list::record_bytes) {
+        throw usage_error("messages of " + std::to_string(list::record_bytes) + " bytes are too large for " +
+                          std::to_string(pes) + " PEs and chunks of " + std::to_string(options.chunk_bytes) +
+                          " bytes: a chunk may have " + std::to_string(bytes));
     }
-    return chunk_shape<Message>::fitting(bytes);
+    return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, 1u << 30));
+}
+
+/// What the mailbox program of these routes needs of a post office.
+template <class Routes>
+office_needs needs_of(std::uint32_t chunk_bytes) {
+    using list = route_list<Routes>;
+    return {list::slot_bytes(chunk_bytes), list::replies, list::answer_words,
+            list::posts_onward ? list::message_bytes : 0};
 }
 
 /// Grid of every PE for `Program`, whose blocks need `shared_bytes`. On GPUs: all blocks that are resident at once, of

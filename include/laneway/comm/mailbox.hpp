@@ -1,7 +1,8 @@
-// The typed mailbox: messages of one type, served by one handler on the PE they are posted to.
+// The mailbox: messages of one type or several, each served by its handler on the PE it is posted to.
 #pragma once
 
-#include "laneway/comm/outbox.hpp"
+#include "laneway/comm/box.hpp"
+#include "laneway/comm/reply_desk.hpp"
 #include "laneway/comm/roles.hpp"
 #include "laneway/comm/server.hpp"
 #include "laneway/comm/waves.hpp"
@@ -9,46 +10,74 @@
 namespace laneway {
 
 /// What a PE needs to take part in a mailbox; trivially copyable.
-template <class Message, class Handler>
+template <class Routes>
 struct mailbox_ref {
     links_ref links;
-    chunk_shape<Message> shape;
-    Handler handler;
+    links_ref replies;  ///< where some handler's answer is a message of the mailbox
+    answers_ref answers;
+    delivery<Routes> handlers;
+    std::uint32_t chunk_bytes = 0;
 };
 
-/// Counts a PE's work for the waves: `initial` items that exist from the start, and messages.
-template <class Ctx>
+/// Counts a PE's work for the waves: `initial` items that exist from the start, messages, and posts that handlers made.
+/// Warps at a barrier are deferred work, and the threshold is the number of barriers that are open.
+template <class Ctx, bool Replies>
 struct message_ledger {
     const links_ref& links;
+    const links_ref& replies;
     std::uint64_t initial;
 
     LANEWAY_FN wave_reply look(Ctx& ctx) const {
+        const work_counters& work = *links.work;
         wave_reply now;
         // Partners: the release adds of servers and workers. What they created is counted below.
-        now.served = ctx.load(&links.work->served, order::acquire, scope::device);
-        now.completed = now.served + ctx.load(&links.work->completed, order::acquire, scope::device);
-        now.created = initial;
+        now.served = ctx.load(&work.served, order::acquire, scope::device);
+        if constexpr (Replies) now.served += ctx.load(&work.replies_served, order::acquire, scope::device);
+        now.completed = now.served + ctx.load(&work.completed, order::acquire, scope::device);
+        now.deferred = ctx.load(&work.arrived, order::acquire, scope::device) - released(ctx) * initial;
+        now.created = initial + ctx.load(&work.deferred, order::relaxed, scope::device);
+        if constexpr (Replies) now.created += ctx.load(&work.replied, order::relaxed, scope::device);
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             now.created += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
         }
         return now;
     }
-    LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+
+    /// Opens barriers; a PE whose warps are not all there has run past one, or ended before it.
+    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t barriers) const {
+        if (barriers == 0) return;
+        const std::uint64_t arrived = ctx.load(&links.work->arrived, order::relaxed, scope::device);
+        if (arrived != barriers * initial) {
+            (void)fail(ctx, status::uneven_barrier, operation::barrier, -1, arrived);
+            return;
+        }
+        // Partner: the acquire load in turn_board::released.
+        ctx.store(&links.work->released, barriers, order::release, scope::device);
+    }
+
+private:
+    LANEWAY_FN std::uint64_t released(Ctx& ctx) const {
+        return ctx.load(&links.work->released, order::relaxed, scope::device);
+    }
 };
+
+/// The waves of a mailbox: barriers open one by one, each when nothing else is open.
+inline constexpr threshold_policy barrier_policy{0, 1, 0, true};
 
 /// The program that runs an application's functor over a mailbox: every working lane calls
 /// `functor(ctx, box)` once, with ctx.rank() of ctx.size() as its place in the job.
-template <class Message, class Handler, class Functor>
+template <class Routes, class Functor>
 struct mailbox_program {
     static constexpr int cuda_warps = 32;
     static constexpr bool has_flushers = true;
+    using list = route_list<Routes>;
 
     /// Shared memory of a block.
-    static std::size_t shared_bytes(const chunk_shape<Message>& shape, int n_pes) {
-        return sizeof(turn_board) + shape.shared_bytes(n_pes);
+    static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
+        return sizeof(turn_board) + outbox_bytes<Routes>(chunk_bytes, n_pes) + list::reply_bytes(chunk_bytes, n_pes);
     }
 
-    mailbox_ref<Message, Handler> mailbox;
+    mailbox_ref<Routes> mailbox;
     waves_ref waves;
     Functor functor;
     std::uint64_t first_rank = 0;  ///< of this PE's working lanes
@@ -58,29 +87,50 @@ struct mailbox_program {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
+        constexpr bool one_lane = Ctx::warp_lanes == 1;
         const links_ref& links = mailbox.links;
         const roles mine(ctx, server_blocks, has_flushers);
-        server<Ctx, Message, Handler> in(ctx, links, mailbox.handler, mine.server_index);
-        wave_control<Ctx, message_ledger<Ctx>> control(ctx, waves, {links, worker_warps});
+        wave_control<Ctx, message_ledger<Ctx, list::replies>> control(ctx, waves,
+                                                                      {links, mailbox.replies, worker_warps});
+
+        server replies_in(ctx, mailbox.replies, mine.server_index, plain_service<Ctx>{ctx, mailbox.handlers});
+        const auto serve_replies = [&] {
+            if constexpr (list::replies) return replies_in.turn(ctx);
+            return false;
+        };
+        std::byte* shared = ctx.shared() + sizeof(turn_board);
+        reply_desk<Ctx, Routes, decltype(serve_replies)> desk(ctx, mailbox.replies, mailbox.chunk_bytes,
+                                                              mailbox.handlers, mailbox.answers, serve_replies, shared);
+        shared += list::reply_bytes(mailbox.chunk_bytes, ctx.n_pes());
+        server requests_in(ctx, links, mine.server_index,
+                           request_service<Ctx, decltype(desk)>{ctx, mailbox.handlers, desk});
+        const auto serve = [&] {
+            bool busy = requests_in.turn(ctx);
+            busy = serve_replies() || busy;
+            if (list::replies && !busy) desk.run_dry(ctx);
+            return busy;
+        };
         const auto idle = [&] {
-            if constexpr (Ctx::warp_lanes == 1) {
-                in.turn(ctx);
+            if constexpr (one_lane) {
+                serve();
                 if (mine.control) control.turn(ctx);
             }
         };
-        outbox<Ctx, Message, Handler, decltype(idle)> out(ctx, links, mailbox.shape, mailbox.handler, idle,
-                                                          ctx.shared() + sizeof(turn_board), &links.work->completed);
         auto* board = reinterpret_cast<turn_board*>(ctx.shared());
+        const int slot = mine.worker_index * Ctx::warp_lanes + ctx.lane();
+        box<Ctx, Routes, decltype(idle)> out(ctx, links, mailbox.chunk_bytes, mailbox.handlers, idle, shared,
+                                             mailbox.answers, board, static_cast<std::uint32_t>(slot));
         out.open(ctx);
+        desk.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
         ctx.sync_block();
-        ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()), ranks);
+        ctx.set_rank(first_rank + static_cast<std::uint64_t>(slot), ranks);
         bool worked = false;
         run_turns(
-            ctx, mine, board, waves.finished, [&] { control.turn(ctx); }, [&] { return in.turn(ctx); },
+            ctx, mine, board, waves.finished, [&] { control.turn(ctx); }, serve,
             [&] {
                 if (worked) {
-                    (void)out.run_dry(ctx);
+                    (void)out.advance(ctx);
                     return false;
                 }
                 worked = true;
@@ -89,9 +139,46 @@ struct mailbox_program {
                 if (ctx.lane() == 0) out.complete(ctx, 1);
                 return true;
             },
-            [] {}, [&] { (void)out.flush_old(ctx); });
+            [] {},
+            [&] {
+                if constexpr (list::posts_onward) (void)out.send_onward(ctx);
+                (void)out.flush_old(ctx);
+            });
         out.account(ctx);
     }
+
+private:
+    /// Serves chunks of replies.
+    template <class Ctx>
+    struct plain_service {
+        Ctx& ctx;
+        const delivery<Routes>& handlers;
+
+        LANEWAY_FN void operator()(int, chunk_label label, const std::byte* payload) const {
+            list::visit(label.kind(), [&]<class Message, class Handler>() {
+                if constexpr (list::template is_reply<Message>)
+                    serve_plain<Ctx, Message>(ctx, handlers, label, payload);
+            });
+        }
+    };
+
+    /// Serves chunks of requests.
+    template <class Ctx, class Desk>
+    struct request_service {
+        Ctx& ctx;
+        const delivery<Routes>& handlers;
+        Desk& desk;
+
+        LANEWAY_FN void operator()(int source, chunk_label label, const std::byte* payload) const {
+            list::visit(label.kind(), [&]<class Message, class Handler>() {
+                if constexpr (answering<Handler>) {
+                    desk.template serve<Message, Handler>(ctx, source, label, payload);
+                } else {
+                    serve_plain<Ctx, Message>(ctx, handlers, label, payload);
+                }
+            });
+        }
+    };
 };
 
 }  // namespace laneway

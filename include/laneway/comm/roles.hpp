@@ -1,6 +1,7 @@
 // Which warps of a persistent kernel do what, and the loop that they all run.
 #pragma once
 
+#include "laneway/comm/links.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"
 
@@ -53,9 +54,24 @@ struct roles {
 struct turn_board {
     alignas(16) std::uint32_t ended;
     std::uint32_t refreshing;  ///< 1 while a lane refreshes
+    std::uint64_t barriers;    ///< that are open, as the block knows it
 
     /// One lane of the block, before use; a block barrier must follow.
-    LANEWAY_FN void open() { ended = refreshing = 0; }
+    LANEWAY_FN void open() { *this = {}; }
+
+    /// How many barriers are open. Any lane; does not wait.
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t released(Ctx& ctx, const links_ref& links) {
+        if (ctx.exchange(&refreshing, 1u, order::acquire, scope::block) == 0) {
+            // Partner: the release store in message_ledger::apply. What was served everywhere comes before.
+            const std::uint64_t open = ctx.load(&links.work->released, order::acquire, scope::device);
+            ctx.store(&barriers, open, order::release, scope::block);
+            ctx.store(&refreshing, 0u, order::release, scope::block);
+            return open;
+        }
+        // Partner: the release store above, in another warp.
+        return ctx.load(&barriers, order::acquire, scope::block);
+    }
 };
 
 /// Runs a warp's roles in turns until the PE is told that all work everywhere is done, or the run is stopped. The whole

@@ -5,8 +5,8 @@
 // Handlers must not post and must not wait for remote space: then servers always drain, and senders always end.
 #pragma once
 
-#include "laneway/comm/bin.hpp"
 #include "laneway/comm/links.hpp"
+#include "laneway/comm/routes.hpp"
 
 namespace laneway {
 
@@ -26,50 +26,56 @@ struct service_lines {
     [[nodiscard]] LANEWAY_FN int residue(int line) const { return line / sources; }
 };
 
-template <class Ctx, class Message, class Handler>
+/// `Serve` is called by the whole warp for each chunk: serve(source, label, payload). It runs the handler of every
+/// message and may wait for nothing that depends on this server.
+template <class Ctx, class Serve>
 class server {
 public:
     /// `index`: number of this warp among the PE's server warps.
-    LANEWAY_FN server(Ctx& ctx, const links_ref& links, const Handler& handler, int index)
-        : links_(links), handler_(handler), lines_(ctx.n_pes(), links.server_warps), index_(index) {}
+    LANEWAY_FN server(Ctx& ctx, const links_ref& links, int index, Serve serve)
+        : links_(links), serve_(serve), lines_(ctx.n_pes(), links.server_warps), index_(index) {}
 
     /// Serves what has arrived on this warp's lines, at most one chunk a line; returns whether there was any. The whole
-    /// warp, together. Does not wait.
+    /// warp, together.
     LANEWAY_FN bool turn(Ctx& ctx) {
         bool served = false;
         if (links_.deaf) return false;
         for (int line = index_; line < lines_.count(); line += links_.server_warps) {
-            const chunk_receiver& ring = links_.from[lines_.source(line, ctx.pe())];
+            const int source = lines_.source(line, ctx.pe());
+            const chunk_receiver& ring = links_.from[source];
             const std::uint64_t ticket = links_.line_next[line];
-            const std::uint32_t messages = once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket); });
-            if (messages == 0) continue;
+            const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
+            if (label.bits == 0) continue;
             ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
             served = true;
-            serve(ctx, ring, ticket, messages);
+            // Before the chunk is served: serving may wait, and this line may then be looked at again.
             if (ctx.lane() == 0) links_.line_next[line] = ticket + static_cast<std::uint64_t>(lines_.residues);
+            serve_(source, label, ring.slot(ticket));
             ctx.sync(full_warp<Ctx>);
+            if (ctx.lane() == 0) {
+                // Partner: the acquire load in ledger. Whoever counts these as served has counted what their handlers
+                // made.
+                ctx.fetch_add(links_.served, label.messages(), order::release, scope::device);
+            }
+            if (!links_.keeps_credits) ring.give_back(ctx, full_warp<Ctx>, ticket);
         }
         return served;
     }
 
 private:
-    LANEWAY_FN void serve(Ctx& ctx, const chunk_receiver& ring, std::uint64_t ticket, std::uint32_t messages) {
-        const auto* payload = reinterpret_cast<const Message*>(ring.slot(ticket));
-        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < messages; i += Ctx::warp_lanes) {
-            handler_(ctx, payload[i]);
-        }
-        ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) {
-            // Partner: the acquire load in ledger. Whoever counts these as served has counted what their handlers made.
-            ctx.fetch_add(&links_.work->served, messages, order::release, scope::device);
-        }
-        if (!links_.keeps_credits) ring.give_back(ctx, full_warp<Ctx>, ticket);
-    }
-
     const links_ref& links_;
-    const Handler& handler_;
+    Serve serve_;
     service_lines lines_;
     int index_;
 };
+
+/// Runs the handlers of a chunk's messages, which answer nothing. The whole warp, together.
+template <class Ctx, class Message, class Routes>
+LANEWAY_FN void serve_plain(Ctx& ctx, const delivery<Routes>& handlers, chunk_label label, const std::byte* payload) {
+    const auto* messages = reinterpret_cast<const Message*>(payload);
+    for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < label.messages(); i += Ctx::warp_lanes) {
+        handlers.run(ctx, messages[i]);
+    }
+}
 
 }  // namespace laneway

@@ -40,6 +40,9 @@ struct threshold_policy {
     std::uint64_t first = ~std::uint64_t{0};  ///< no priorities: everything runs at once
     std::uint64_t step = 0;
     std::uint64_t low_water = 0;  ///< the threshold rises when no more than this much work runs
+    /// The threshold rises when surely nothing but deferred work is open, by `step` each time. Deferred work must stay
+    /// so until then.
+    bool exact = false;
 };
 
 /// Device view of one PE's part; pointers are valid on that PE.
@@ -138,11 +141,20 @@ private:
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
         sample(ctx, sum);
+        if (waves_.policy.exact) return judge_deferred(sum);
         if (sum.settling != 0 || sum.deferred == 0 || open_ > sum.deferred + waves_.policy.low_water) return;
         // Where a rise has released nothing, the next is twice as high: gaps between priorities cost few waves.
         step_ = sum.completed == completed_at_rise_ ? step_ * 2 : waves_.policy.step;
         completed_at_rise_ = sum.completed;
         threshold_ = threshold_ + step_ < threshold_ ? ~std::uint64_t{0} : threshold_ + step_;
+    }
+
+    /// As with the end: completed and deferred were read in the wave before, created in this one. After a rise the wave
+    /// before does not count, as what it saw deferred has been let go.
+    LANEWAY_FN void judge_deferred(const wave_reply& sum) {
+        const bool only_deferred = sum.deferred != 0 && last_settled_ == sum.created;
+        last_settled_ = only_deferred ? ~std::uint64_t{0} : sum.completed + sum.deferred;
+        if (only_deferred) threshold_ += waves_.policy.step;
     }
 
     LANEWAY_FN void command(Ctx& ctx) {
@@ -176,6 +188,7 @@ private:
     std::uint64_t wave_ = 0;
     std::uint64_t answered_ = 0;
     std::uint64_t last_completed_ = 0;
+    std::uint64_t last_settled_ = ~std::uint64_t{0};  ///< completed or deferred in the wave before
     std::uint64_t completed_at_rise_ = ~std::uint64_t{0};
     std::uint64_t open_ = 0;
     std::uint64_t threshold_;

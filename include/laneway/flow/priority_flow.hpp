@@ -54,7 +54,7 @@ struct flow_ledger {
         std::uint64_t far_taken = 0;
         std::uint64_t unscanned = 0;
         for (std::uint32_t r = lane; r < list.rings; r += Ctx::warp_lanes) {
-            // Partner: the release add in outbox::publish_completed. What that work created is counted below.
+            // Partner: the release add in outbox::publish. What that work created is counted below.
             completed += ctx.load(&list.blocks[r].completed, order::acquire, scope::device);
             far_taken += ctx.load(&list.blocks[r].far_taken, order::relaxed, scope::device);
             unscanned += ctx.load(&list.blocks[r].scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
@@ -94,12 +94,12 @@ struct priority_flow {
     static constexpr int cuda_warps = Warps;
     static constexpr bool has_flushers = false;  // every worker takes short turns and flushes between them
     using message = key_message<Key>;
-    using handler = lower_key<Key>;
+    using routes_type = routes<route<message, lower_key<Key>>>;
 
     links_ref links;
-    chunk_shape<message> shape;
+    std::uint32_t chunk_bytes = 0;
     waves_ref waves;
-    handler serve;
+    delivery<routes_type> handlers;
     Application application;
     hub_shards_ref hubs;
     vertex_ranges ranges;
@@ -109,15 +109,18 @@ struct priority_flow {
     int server_blocks = 0;
 
     /// Shared memory of a block.
-    static std::size_t shared_bytes(const chunk_shape<message>& shape, int n_pes) {
-        return sizeof(shared_words) + shape.shared_bytes(n_pes);
+    static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
+        return sizeof(shared_words) + outbox_bytes<routes_type>(chunk_bytes, n_pes);
     }
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const roles mine(ctx, server_blocks);
-        server<Ctx, message, handler> in(ctx, links, serve, mine.server_index);
-        wave_control<Ctx, flow_ledger<Ctx, Key>> control(ctx, waves, {links, serve.list});
+        const auto serve = [&](int, chunk_label label, const std::byte* payload) {
+            serve_plain<Ctx, message>(ctx, handlers, label, payload);
+        };
+        server in(ctx, links, mine.server_index, serve);
+        wave_control<Ctx, flow_ledger<Ctx, Key>> control(ctx, waves, {links, worklist()});
         const auto idle = [&] {
             if constexpr (Ctx::warp_lanes == 1) {
                 in.turn(ctx);
@@ -126,9 +129,10 @@ struct priority_flow {
         };
         auto* words = reinterpret_cast<shared_words*>(ctx.shared());
         const auto ring = static_cast<std::uint32_t>(mine.works ? ctx.block() - server_blocks : 0);
-        worklist_consumer<Key> list(serve.list, ring, &words->list);
-        outbox<Ctx, message, handler, decltype(idle)> out(
-            ctx, links, shape, serve, idle, ctx.shared() + sizeof(shared_words), &serve.list.blocks[ring].completed);
+        worklist_consumer<Key> list(worklist(), ring, &words->list);
+        outbox<Ctx, routes_type, decltype(idle)> out(ctx, links, chunk_bytes, handlers, idle,
+                                                     ctx.shared() + sizeof(shared_words),
+                                                     &worklist().blocks[ring].completed);
         out.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) {
             words->board.open();
@@ -154,6 +158,8 @@ struct priority_flow {
     }
 
 private:
+    LANEWAY_FN const priority_worklist_ref<Key>& worklist() const { return handler_of<message>(handlers.routes).list; }
+
     struct shared_words {
         turn_board board;
         alignas(16) worklist_shared list;
@@ -189,7 +195,7 @@ private:
     LANEWAY_FN void spread(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) const {
         for (int k = 0; k < batch.count; ++k) {
             const std::uint64_t shard = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
-            serve.list.lower(ctx, static_cast<std::uint32_t>(count + shard), key, bound);
+            worklist().lower(ctx, static_cast<std::uint32_t>(count + shard), key, bound);
         }
     }
 
@@ -231,7 +237,7 @@ private:
     /// Where this PE keeps what it knows of a vertex: the word of its own ones, the least key sent to others.
     LANEWAY_FN Key* known_key(std::uint64_t head) const {
         const std::uint64_t local = head - first;
-        return local < count ? serve.list.words + local : sent_keys + head;
+        return local < count ? worklist().words + local : sent_keys + head;
     }
 
     template <class Ctx, class Out>
@@ -239,7 +245,7 @@ private:
         const std::uint64_t local = made.head - first;
         if (local < count) {
             out.count_direct();
-            serve.list.lower(ctx, static_cast<std::uint32_t>(local), made.key, bound, seen);
+            worklist().lower(ctx, static_cast<std::uint32_t>(local), made.key, bound, seen);
             return;
         }
         // Only where it beats all that this PE has sent for the vertex before.

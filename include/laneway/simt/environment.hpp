@@ -27,6 +27,8 @@ struct launch_shape {
     int blocks = 1;
     int warps_per_block = 1;
     std::size_t shared_bytes = 0;  ///< per block
+
+    friend bool operator==(const launch_shape&, const launch_shape&) = default;
 };
 
 }  // namespace laneway

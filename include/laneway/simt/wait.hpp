@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/simt/fail.hpp"
+#include "laneway/simt/group.hpp"
 
 namespace laneway {
 
@@ -49,6 +50,27 @@ template <class Ctx, class Done, class Idle>
 template <class Ctx, class Done>
 [[nodiscard]] LANEWAY_FN status wait_until(Ctx& ctx, const wait_site& site, Done&& done) {
     return wait_until(ctx, site, static_cast<Done&&>(done), [] {});
+}
+
+/// The same for lanes that wait together: the elected one looks, and all of the mask call `idle()` between looks, so
+/// that it may be a collective. Called by exactly the lanes of the mask; all get the same answer, stopped in place of
+/// timeout but for the elected lane's fault record. What `done` acquired is visible to all of them.
+template <class Ctx, class Done, class Idle>
+[[nodiscard]] LANEWAY_FN status wait_together(Ctx& ctx, lane_mask mask, const wait_site& site, Done&& done,
+                                              Idle&& idle) {
+    enum : std::uint32_t { again, over, ended };
+    bounded_spin spin;
+    for (;;) {
+        const auto seen = once(ctx, mask, [&]() -> std::uint32_t {
+            if (done()) return over;
+            return spin.next(ctx, site) == status::ok ? again : ended;
+        });
+        if (seen != again) {
+            ctx.sync(mask);
+            return seen == over ? status::ok : status::stopped;
+        }
+        idle();
+    }
 }
 
 }  // namespace laneway

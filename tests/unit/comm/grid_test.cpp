@@ -79,14 +79,20 @@ struct large_message {
     std::byte bytes[96];
 };
 
+struct serve_nothing {
+    template <class Ctx, class Message>
+    void operator()(Ctx&, const Message&) const {}
+};
+using large_routes = routes<route<large_message, serve_nothing>>;
+
 TEST(grid_test, MessagesThatNoChunkHoldsAreRefusedWithTheSizes) {
     const machine machine("cpu:3");
     options o;
     o.chunk_bytes = 96;
-    EXPECT_EQ(fit_chunks<large_message>(machine, o).messages(), 1u);
+    EXPECT_EQ(fit_chunks<large_routes>(machine, o), 96u);
     o.chunk_bytes = 95;
     try {
-        fit_chunks<large_message>(machine, o);
+        fit_chunks<large_routes>(machine, o);
         FAIL() << "accepted";
     } catch (const usage_error& e) {
         const std::string what = e.what();
@@ -94,7 +100,8 @@ TEST(grid_test, MessagesThatNoChunkHoldsAreRefusedWithTheSizes) {
         EXPECT_EQ(what.find('\n'), what.npos);
     }
     o.chunk_bytes = 0;
-    EXPECT_THROW(fit_chunks<std::byte>(machine, o), usage_error);
+    using byte_routes = routes<route<std::byte, serve_nothing>>;
+    EXPECT_THROW(fit_chunks<byte_routes>(machine, o), usage_error);
 }
 
 }  // namespace

@@ -33,19 +33,20 @@ struct add_up {
     }
 };
 
+using add_up_routes = routes<route<checked_message, add_up>>;
+
 /// Every warp of PE 0 posts its share of 0, 1, 2, ... to PE 1, and flushes in all ways between.
 struct post_share {
     const links_ref& links;
-    chunk_shape<checked_message> shape;
+    std::uint32_t chunk_bytes;
     std::uint64_t messages;  ///< a warp
     std::uint64_t* completed;
 
     template <class Ctx>
     void operator()(Ctx& ctx) const {
         const auto idle = [] {};
-        const add_up none{nullptr};
-        outbox<Ctx, checked_message, add_up, decltype(idle)> out(ctx, links, shape, none, idle, ctx.shared(),
-                                                                 completed);
+        const delivery<add_up_routes> none{};
+        outbox<Ctx, add_up_routes, decltype(idle)> out(ctx, links, chunk_bytes, none, idle, ctx.shared(), completed);
         out.open(ctx);
         ctx.sync_block();
         const auto warps = static_cast<std::uint64_t>(ctx.n_warps());
@@ -64,13 +65,12 @@ struct post_share {
 };
 
 /// PE 0 with three warps of one block sends, PE 1 with one thread serves.
-served_sums gather(std::size_t chunk_bytes, std::uint64_t messages, std::uint64_t& completed) {
+served_sums gather(std::uint32_t chunk_bytes, std::uint64_t messages, std::uint64_t& completed) {
     options o;
     o.ring_slots = 2;
     o.age_ns = 1000;
     machine machine("cpu:2");
-    const auto shape = chunk_shape<checked_message>::fitting(chunk_bytes);
-    post_office office(machine, o, shape.bytes(), std::vector<pe_grid>(2));
+    post_office office(machine, o, needs_of<add_up_routes>(chunk_bytes), std::vector<pe_grid>(2));
     office.reset();
     const links_ref links[] = {office.links(0), office.links(1)};
     const lone_environment sender(0, 2, 30), receiver(1, 2, 30);
@@ -78,13 +78,15 @@ served_sums gather(std::size_t chunk_bytes, std::uint64_t messages, std::uint64_
     std::atomic<bool> sent{false};
     std::jthread serving([&] {
         run_warp_threads(receiver.get(), {}, [&](warp_context& ctx) {
-            const add_up handler{&sums};
-            server<warp_context, checked_message, add_up> in(ctx, links[1], handler, 0);
+            const delivery<add_up_routes> handlers{{{{&sums}}}, {}};
+            server in(ctx, links[1], 0, [&](int, chunk_label label, const std::byte* payload) {
+                serve_plain<warp_context, checked_message>(ctx, handlers, label, payload);
+            });
             while (in.turn(ctx) || !sent) ctx.pause();
         });
     });
-    const launch_shape block{1, 3, shape.shared_bytes(2)};
-    run_warp_threads(sender.get(), block, post_share{links[0], shape, messages, &completed});
+    const launch_shape block{1, 3, outbox_bytes<add_up_routes>(chunk_bytes, 2)};
+    run_warp_threads(sender.get(), block, post_share{links[0], chunk_bytes, messages, &completed});
     sent = true;
     serving.join();
     EXPECT_FALSE(sender.failed() || receiver.failed());
@@ -93,7 +95,7 @@ served_sums gather(std::size_t chunk_bytes, std::uint64_t messages, std::uint64_
 
 TEST(outbox_test, WarpsOfOneBlockShareBins) {
     constexpr std::uint64_t messages = 3000;
-    for (const std::size_t chunk_bytes : {16u, 64u, 256u}) {
+    for (const std::uint32_t chunk_bytes : {16u, 64u, 256u}) {
         SCOPED_TRACE("chunks of " + std::to_string(chunk_bytes) + " bytes");
         std::uint64_t completed = 0;
         const served_sums sums = gather(chunk_bytes, messages, completed);

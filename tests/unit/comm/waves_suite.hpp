@@ -114,7 +114,7 @@ inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, con
     shape.warps_per_block = machine.device(0)->id().kind == device_kind::cpu && !machine.has_gpus() ? 1 : 2;
     std::vector<pe_grid> grids(pes,
                                pe_grid{shape, shape.warps_per_block == 1 ? 0 : 1, false, shape.warps_per_block == 1});
-    post_office office(machine, o, 64, grids);
+    post_office office(machine, o, {64}, grids);
     office.reset();
     std::vector<buffer<hop_words>> words;
     std::vector<std::shared_ptr<std::byte>> inboxes;

@@ -41,15 +41,13 @@ private:
                 once(ctx, all, [&] { return ctx.fetch_add(next_chunk, 1, order::relaxed, scope::device); });
             if (chunk >= chunks) return;
             std::uint64_t ticket = 0;
-            const status reserved = once(ctx, all, [&] { return to.reserve(ctx, 1, ticket, [] {}); });
-            if (reserved != status::ok) return;
-            ticket = ctx.shuffle(all, ticket, 0);
+            if (to.reserve(ctx, all, 1, ticket, [] {}) != status::ok) return;
             const std::uint32_t messages = 1 + chunk % slot_words;
             auto* words = reinterpret_cast<std::uint32_t*>(to.slot(ticket));
             for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < messages; i += Ctx::warp_lanes) {
                 words[i] = chunk * slot_words + i;
             }
-            to.publish(ctx, all, ticket, messages);
+            to.publish(ctx, all, ticket, messages, chunk % max_chunk_kinds);
         }
     }
 
@@ -60,15 +58,17 @@ private:
         chunk_receiver from;
         static_cast<chunk_ring_layout&>(from) = ring;
         for (std::uint64_t ticket = index; ticket < chunks; ticket += receivers) {
-            std::uint32_t messages = 0;
+            chunk_label label;
             const status waited = wait_until(ctx, {operation::user_code, 0, ticket}, [&] {
-                messages = from.arrived(ctx, ticket);
-                return messages != 0;
+                label = from.arrived(ctx, ticket);
+                return label.bits != 0;
             });
             if (ctx.ballot(all, waited != status::ok) != 0) return;
             const auto* words = reinterpret_cast<const std::uint32_t*>(from.slot(ticket));
             const std::uint32_t chunk = words[0] / slot_words;
-            bool right = chunk < chunks && messages == 1 + chunk % slot_words;
+            const std::uint32_t messages = label.messages();
+            bool right =
+                chunk < chunks && messages == 1 + chunk % slot_words && label.kind() == chunk % max_chunk_kinds;
             for (std::uint32_t i = 0; i < messages; ++i) right = right && words[i] == chunk * slot_words + i;
             if (!right) ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
             if (right && ctx.lane() == 0) ctx.fetch_add(arrived + chunk, 1, order::relaxed, scope::device);
@@ -131,7 +131,7 @@ struct overfull_program {
         chunk_sender to;
         static_cast<chunk_ring_layout&>(to) = ring;
         std::uint64_t ticket = 0;
-        while (to.reserve(ctx, 3, ticket, [] {}) == status::ok) {
+        while (to.reserve(ctx, 1, 3, ticket, [] {}) == status::ok) {
             to.publish(ctx, 1, ticket, 1);
             ctx.fetch_add(reserved, 1, order::relaxed, scope::device);
         }

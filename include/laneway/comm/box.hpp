@@ -1,0 +1,107 @@
+// The box: what an application's functor posts into. An outbox that can also call, and meet the others at a barrier.
+#pragma once
+
+#include "laneway/comm/answers.hpp"
+#include "laneway/comm/outbox.hpp"
+#include "laneway/comm/roles.hpp"
+
+namespace laneway {
+
+template <class Ctx, class Routes, class Idle>
+class box : public outbox<Ctx, Routes, Idle> {
+    using base = outbox<Ctx, Routes, Idle>;
+    template <class Message>
+    using handler = typename route_list<Routes>::template handler<Message>;
+
+public:
+    /// `slot`: number of this lane among the working lanes of its PE.
+    LANEWAY_FN box(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, const delivery<Routes>& handlers,
+                   Idle idle, std::byte* shared, const answers_ref& answers, turn_board* board, std::uint32_t slot)
+        : base(ctx, links, chunk_bytes, handlers, idle, shared, &links.work->completed), answers_(answers),
+          board_(board), slot_(slot) {}
+
+    /// Posts a message to a PE and waits for what its handler answers. Any lane, also in divergent code; other warps
+    /// run meanwhile. The answer orders nothing else. Fails with bad_pe, or stopped or timeout when the run ends.
+    template <class Message>
+    LANEWAY_FN answered<typename handler<Message>::answer> call(Ctx& ctx, int pe, const Message& message) {
+        answered<typename handler<Message>::answer> result;
+        result.code = this->check(ctx, pe);
+        if (result.code != status::ok) return result;
+        if (pe == ctx.pe()) {
+            this->count_direct();
+            result.value = this->handlers().run(ctx, message);
+            return result;
+        }
+        const lane_mask mask = ctx.converged();
+        const std::uint64_t token = answers_ref::token(slot_, ++calls_);
+        result.code = this->send(ctx, mask, pe, message, token);
+        if (result.code == status::ok) result.code = await_answer(ctx, mask, pe, token, result.value);
+        return result;
+    }
+
+    /// Waits until all working warps of all PEs have come to the same barrier and everything that was posted before it,
+    /// anywhere, has been served, with all replies and onward posts that followed. The whole warp, together; every
+    /// working warp calls it equally often. What handlers wrote is visible afterwards.
+    LANEWAY_FN status barrier(Ctx& ctx) {
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) this->arrive(ctx);
+        ++barriers_;
+        bounded_spin spin;
+        for (;;) {
+            const std::uint64_t open = once(ctx, full_warp<Ctx>, [&] { return board_->released(ctx, this->links()); });
+            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
+            if (open >= barriers_) return status::ok;
+            const status sent = advance(ctx);
+            if (sent != status::ok) return sent;
+            this->idle();
+            const auto going = once(ctx, full_warp<Ctx>, [&] {
+                return spin.next(ctx, {operation::barrier, -1, barriers_});
+            });
+            if (going != status::ok) return going;
+        }
+    }
+
+    /// For a warp that has nothing to do, again and again: run_dry, and sends what handlers have posted onward. The
+    /// whole warp, together.
+    LANEWAY_FN status advance(Ctx& ctx) {
+        if constexpr (route_list<Routes>::posts_onward) (void)send_onward(ctx);
+        return this->run_dry(ctx);
+    }
+
+    /// Sends what handlers have posted onward, one post a lane at most; returns whether there was any. The whole warp,
+    /// together.
+    LANEWAY_FN bool send_onward(Ctx& ctx) {
+        const bool taken = this->handlers().onward.take(ctx, [&](onward_slot& next) {
+            route_list<Routes>::visit(next.kind, [&]<class Message, class Handler>() {
+                (void)this->post(ctx, static_cast<int>(next.pe), *next.message<Message>());
+            });
+        });
+        const lane_mask lanes = ctx.ballot(full_warp<Ctx>, taken);
+        if (lanes == 0) return false;
+        if (ctx.lane() == 0) this->complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(lanes)));
+        return true;
+    }
+
+private:
+    template <class Value>
+    LANEWAY_FN status await_answer(Ctx& ctx, lane_mask mask, int pe, std::uint64_t token, Value& value) {
+        bool here = false;
+        bounded_spin spin;
+        for (;;) {
+            here = here || answers_.take(ctx, pe, token, value);
+            if (ctx.ballot(mask, !here) == 0) return status::ok;
+            const status sent = this->run_dry(ctx, mask);
+            this->idle();
+            const status going = sent != status::ok ? sent : spin.next(ctx, {operation::call, pe, token & 0xffffffff});
+            if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
+        }
+    }
+
+    const answers_ref& answers_;
+    turn_board* board_;
+    std::uint32_t slot_;
+    std::uint32_t calls_ = 0;
+    std::uint64_t barriers_ = 0;
+};
+
+}  // namespace laneway

@@ -1,0 +1,86 @@
+// The onward list: posts that handlers make. A handler must not wait for space, so its posts go into a bounded list in
+// PE memory, from which warps that may wait send them. A list that overflows ends the run with an error.
+#pragma once
+
+#include "laneway/queue/chunk_ring.hpp"
+
+namespace laneway {
+
+/// One post: where it goes and what it says, `message_bytes` of it. Its flag is 2 lap while free, 2 lap + 1 while full.
+struct onward_slot {
+    alignas(16) std::uint64_t flag = 0;
+    std::uint32_t pe = 0;
+    std::uint32_t kind = 0;
+
+    template <class Message>
+    LANEWAY_FN Message* message() {
+        return reinterpret_cast<Message*>(this + 1);
+    }
+};
+
+/// Device view of a PE's list; all pointers are PE memory. Any number of lanes put and take.
+struct onward_ref {
+    std::uint64_t* tail = nullptr;   ///< next place to fill
+    std::uint64_t* head = nullptr;   ///< next place to take
+    std::uint64_t* count = nullptr;  ///< posts so far, see work_counters::deferred
+    std::byte* slots = nullptr;
+    std::uint64_t capacity = 0;
+    std::uint64_t slot_bytes = 0;
+
+    static constexpr std::size_t bytes_of_slot(std::size_t message_bytes) {
+        return sizeof(onward_slot) + (message_bytes + 15) / 16 * 16;
+    }
+    [[nodiscard]] LANEWAY_FN onward_slot& slot(std::uint64_t place) const {
+        return *reinterpret_cast<onward_slot*>(slots + place % capacity * slot_bytes);
+    }
+
+    /// Any lane; does not wait. Reports a fault where the list is full.
+    template <class Ctx, class Message>
+    LANEWAY_FN status put(Ctx& ctx, int pe, std::uint32_t kind, const Message& message) const {
+        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post_onward, pe);
+        // Counted before the message that caused it counts as served.
+        ctx.fetch_add(count, 1, order::relaxed, scope::device);
+        const std::uint64_t place = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
+        onward_slot& s = slot(place);
+        // Partner: the release store in take. The last lap's post has been read.
+        if (ctx.load(&s.flag, order::acquire, scope::device) != place / capacity * 2) {
+            return fail(ctx, status::no_room, operation::post_onward, pe, capacity);
+        }
+        s.pe = static_cast<std::uint32_t>(pe);
+        s.kind = kind;
+        *s.message<Message>() = message;
+        // Partner: the acquire load in take.
+        ctx.store(&s.flag, place / capacity * 2 + 1, order::release, scope::device);
+        return status::ok;
+    }
+
+    /// Takes the oldest post, if there is one, and gives it to `use(slot)`. Any lane; does not wait.
+    template <class Ctx, class Use>
+    LANEWAY_FN bool take(Ctx& ctx, Use&& use) const {
+        std::uint64_t place = ctx.load(head, order::relaxed, scope::device);
+        do {
+            // Partner: the release store in put.
+            if (ctx.load(&slot(place).flag, order::acquire, scope::device) != place / capacity * 2 + 1) return false;
+        } while (!ctx.compare_exchange(head, place, place + 1, order::relaxed, scope::device));
+        use(slot(place));
+        // Partner: the acquire load in put.
+        ctx.store(&slot(place).flag, (place / capacity + 1) * 2, order::release, scope::device);
+        return true;
+    }
+};
+
+/// What a handler posts with. `List` knows the mailbox's types of message.
+template <class List>
+struct onward_poster {
+    const onward_ref& list;
+
+    /// Posts a message to a PE, the own one included; it is sent later, in no order. Any lane; does not wait. Fails
+    /// with bad_pe, or no_room where more posts are open than options::onward_slots: the run ends with that error.
+    template <class Ctx, class Message>
+    LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) const {
+        static_assert(List::template has<Message>, "the mailbox does not carry messages of this type");
+        return list.put(ctx, pe, List::template kind<Message>, message);
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,281 @@
+// The packer: gathers the messages of one type that a block sends, one bin a destination, and ships full chunks.
+//
+// Gathering follows Gravel (Orr 2016, ch. 5): lanes of a warp are grouped by destination, each group claims its places
+// with one atomic in shared memory. Three rules keep it free of deadlock. A warp commits what it can write before it
+// waits for anything else. A wait for a buffer depends only on warps that reserved earlier. A wait for a ring slot
+// depends only on the destination's servers, which never wait for this ring.
+#pragma once
+
+#include "laneway/comm/bin.hpp"
+#include "laneway/comm/links.hpp"
+
+namespace laneway {
+
+/// One lane's access to the bins that its block has for one type of message. Members that take a mask are called by
+/// exactly the lanes of the mask, together. `idle()` is called by all of them while they wait; it must serve what the
+/// awaited event depends on where no other warp does.
+template <class Ctx, class Message>
+class packer {
+public:
+    /// `kind` labels the chunks; `shared` lies in the block's shared memory, shape.shared_bytes of it.
+    LANEWAY_FN packer(Ctx& ctx, const links_ref& links, chunk_shape<Message> shape, std::uint32_t kind,
+                      std::byte* shared)
+        : links_(links), shape_(shape), kind_(kind), bins_(reinterpret_cast<bin*>(shared)),
+          buffers_(shared + shape.bins_bytes(ctx.n_pes())) {}
+
+    /// Prepares the bins; all lanes of the block call it before any message, and a block barrier must follow. Counters
+    /// start four chunks before they wrap, so that no run is long enough to see something new.
+    LANEWAY_FN void open(Ctx& ctx) {
+        const int lanes = ctx.n_warps() * Ctx::warp_lanes;
+        for (int pe = ctx.warp() * Ctx::warp_lanes + ctx.lane(); pe < ctx.n_pes(); pe += lanes) {
+            const std::uint32_t first = shape_.chunk_after(0, std::uint32_t{0} - 4);
+            bins_[pe] = bin{first << shape_.log2_messages,
+                            {0, 0},
+                            {shape_.messages(), shape_.messages()},
+                            {first, first + 1},
+                            0,
+                            0,
+                            0};
+        }
+    }
+
+    /// Puts the messages of the active lanes into the bins of their PEs, which exist and are not the own one. May wait
+    /// for buffers and ring slots (back-pressure).
+    template <class Idle>
+    LANEWAY_FN status put(Ctx& ctx, lane_mask mask, bool active, int pe, const Message& message, Idle&& idle) {
+        const lane_mask peers = ctx.match(mask, active ? static_cast<std::uint32_t>(pe) : ~std::uint32_t{0});
+        std::uint32_t first = 0;
+        if (active && elected(ctx, peers)) {
+            const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
+            first = ctx.fetch_add(&bins_[pe].reserved, lanes, order::relaxed, scope::block);
+        }
+        first = ctx.shuffle(mask, first, Ctx::first_lane(peers));
+        const std::uint32_t position = first + static_cast<std::uint32_t>(rank_in(ctx, peers));
+        return settle(
+            ctx, mask, peers, active, {active ? pe : 0, position >> shape_.log2_messages, 1},
+            [&] {
+                const std::uint32_t place = position & (shape_.messages() - 1);
+                if (place == 0) ctx.store(&bins_[pe].opened_ns, ctx.now_ns(), order::relaxed, scope::block);
+                buffer(pe, position >> shape_.log2_messages)[place] = message;
+            },
+            idle);
+    }
+
+    /// Sends what the block has gathered. On return every message put before by these lanes has left or is being
+    /// shipped by another warp of the block; see await_left.
+    template <class Idle>
+    LANEWAY_FN status flush(Ctx& ctx, lane_mask mask, Idle&& idle) {
+        return close_bins(
+            ctx, mask, [](Ctx&, bin&, std::uint32_t) { return true; }, idle);
+    }
+
+    /// Sends the chunks that nobody has added to for the age limit, and those whose first message has waited for 16
+    /// times as long: a chunk that fills quickly is left to fill.
+    template <class Idle>
+    LANEWAY_FN status flush_old(Ctx& ctx, lane_mask mask, Idle&& idle) {
+        const std::uint64_t now = ctx.now_ns();
+        const auto is_old = [&](Ctx& c, bin& b, std::uint32_t position) {
+            if (c.load(&b.looked_at, order::relaxed, scope::block) != position) {
+                c.store(&b.looked_at, position, order::relaxed, scope::block);
+                c.store(&b.looked_ns, now, order::relaxed, scope::block);
+                return (now - c.load(&b.opened_ns, order::relaxed, scope::block)) / 16 > links_.age_ns;
+            }
+            return now - c.load(&b.looked_ns, order::relaxed, scope::block) > links_.age_ns;
+        };
+        return close_bins(ctx, mask, is_old, idle);
+    }
+
+    /// Sends each chunk whose predecessor has left, so while the way is busy chunks fill.
+    template <class Idle>
+    LANEWAY_FN status flush_dry(Ctx& ctx, lane_mask mask, Idle&& idle) {
+        const auto has_way = [&](Ctx& c, bin& b, std::uint32_t position) {
+            const std::uint32_t next = shape_.chunk_after(position >> shape_.log2_messages, 1);
+            return c.load(&b.ready[next % 2], order::relaxed, scope::block) == next;
+        };
+        return close_bins(ctx, mask, has_way, idle);
+    }
+
+    /// Whether every message that lanes of this block put before has left. The same answer for all.
+    LANEWAY_FN bool all_left(Ctx& ctx, lane_mask mask) const {
+        bool clean = true;
+        for (int pe = rank_in(ctx, mask); pe < ctx.n_pes(); pe += Ctx::count_lanes(mask)) {
+            if (pe == ctx.pe()) continue;
+            const bin& b = bins_[pe];
+            const std::uint32_t position = ctx.load(&b.reserved, order::relaxed, scope::block);
+            const std::uint32_t open = position >> shape_.log2_messages;
+            // Chunks alternate between the buffers, so the last two closed ones speak for all before them.
+            clean = clean && (position & (shape_.messages() - 1)) == 0 &&
+                    is_shipped(ctx, b, shape_.chunk_after(open, std::uint32_t{0} - 1)) &&
+                    is_shipped(ctx, b, shape_.chunk_after(open, std::uint32_t{0} - 2));
+        }
+        const bool left = ctx.ballot(mask, !clean) == 0;
+        ctx.sync(mask);  // what the other lanes saw leave comes before what this one does next
+        return left;
+    }
+
+    /// Waits until every chunk that was closed before has left. The same answer for all.
+    template <class Idle>
+    LANEWAY_FN status await_left(Ctx& ctx, lane_mask mask, Idle&& idle) {
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            if (pe == ctx.pe()) continue;
+            const bin& b = bins_[pe];
+            const std::uint32_t open =
+                once(ctx, mask, [&] { return ctx.load(&b.reserved, order::relaxed, scope::block); }) >>
+                shape_.log2_messages;
+            for (std::uint32_t back = 2; back > 0; --back) {
+                const std::uint32_t chunk = shape_.chunk_after(open, std::uint32_t{0} - back);
+                const status left = wait_together(
+                    ctx, mask, {operation::flush, pe, chunk}, [&] { return is_shipped(ctx, b, chunk); }, idle);
+                if (left != status::ok) return left;
+            }
+        }
+        return status::ok;
+    }
+
+private:
+    /// A share of a chunk that this lane accounts for: one message, or a flush's padding.
+    struct share {
+        int pe;
+        std::uint32_t chunk;
+        std::uint32_t positions;
+    };
+
+    LANEWAY_FN Message* buffer(int pe, std::uint32_t chunk) const {
+        const auto index = static_cast<std::size_t>(pe) * 2 + chunk % 2;
+        return reinterpret_cast<Message*>(buffers_ + index * shape_.bytes());
+    }
+
+    /// Accounts for the shares of the pending lanes and ships the chunks that this completes. `peers`: lanes of the
+    /// mask with the same destination, which hold consecutive positions.
+    template <class Write, class Idle>
+    LANEWAY_FN status settle(Ctx& ctx, lane_mask mask, lane_mask peers, bool pending, share mine, Write&& write,
+                             Idle&& idle) {
+        bounded_spin spin;
+        for (;;) {
+            // Partner: the release store of `ready` in ship. The last chunk of the buffer has been read out.
+            const bool ready =
+                pending && ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire, scope::block) == mine.chunk;
+            if (ctx.ballot(mask, ready) != 0) {
+                if (ready) write();
+                const status shipped = commit(ctx, mask, peers, ready, mine, idle);
+                if (shipped != status::ok) return shipped;
+                pending = pending && !ready;
+            }
+            if (ctx.ballot(mask, pending) == 0) return status::ok;
+            idle();
+            const status going = spin.next(ctx, {operation::gather, mine.pe, mine.chunk});
+            if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
+        }
+    }
+
+    template <class Idle>
+    LANEWAY_FN status commit(Ctx& ctx, lane_mask mask, lane_mask peers, bool ready, share mine, Idle&& idle) {
+        // Peers hold consecutive positions, so they share one chunk or two adjacent ones: parity tells them apart.
+        const lane_mask odd = ctx.ballot(mask, ready && mine.chunk % 2 == 1);
+        const lane_mask even = ctx.ballot(mask, ready && mine.chunk % 2 == 0);
+        const lane_mask mates = peers & (mine.chunk % 2 == 1 ? odd : even);
+        ctx.sync(mask);  // the mates' messages are written before the elected one accounts for them
+        bool complete = false;
+        if (ready && elected(ctx, mates)) {
+            const std::uint32_t positions = mine.positions * static_cast<std::uint32_t>(Ctx::count_lanes(mates));
+            // Partner: itself, in other warps. Whoever completes the chunk sees what all have written.
+            complete = ctx.fetch_add(&bins_[mine.pe].written[mine.chunk % 2], positions, order::acq_rel, scope::block) +
+                           positions ==
+                       shape_.messages();
+        }
+        for (lane_mask rest = ctx.ballot(mask, complete); rest != 0; rest &= rest - 1) {
+            const int from = Ctx::first_lane(rest);
+            const int pe = ctx.shuffle(mask, mine.pe, from);
+            const std::uint32_t chunk = ctx.shuffle(mask, mine.chunk, from);
+            ctx.sync(mask);  // the completing lane's acquire covers the lanes that copy
+            const status shipped = ship(ctx, mask, pe, chunk, idle);
+            if (shipped != status::ok) return shipped;
+        }
+        return status::ok;
+    }
+
+    /// Carries a complete chunk into the ring of its destination.
+    template <class Idle>
+    LANEWAY_FN status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, Idle&& idle) {
+        bin& b = bins_[pe];
+        const chunk_sender& ring = links_.to[pe];
+        std::uint64_t ticket = 0;
+        const status reserved = ring.reserve(ctx, mask, pe, ticket, idle);
+        if (reserved != status::ok) return reserved;
+        const std::uint32_t messages = ctx.load(&b.limit[chunk % 2], order::relaxed, scope::block);
+        copy(ctx, mask, ring.slot(ticket), buffer(pe, chunk), messages);
+        if (elected(ctx, mask)) {
+            // Before the publishing release: termination detection must count a message before it can be served.
+            ctx.fetch_add(&links_.sent[pe].messages, messages, order::relaxed, scope::device);
+            ctx.fetch_add(&links_.sent[pe].chunks, 1, order::relaxed, scope::device);
+            ctx.fetch_add(&links_.sent[pe].bytes, messages * sizeof(Message), order::relaxed, scope::device);
+        }
+        ring.publish(ctx, mask, ticket, messages, kind_);
+        if (elected(ctx, mask)) {
+            ctx.store(&b.limit[chunk % 2], shape_.messages(), order::relaxed, scope::block);
+            ctx.store(&b.written[chunk % 2], 0, order::relaxed, scope::block);
+            // Partner: the acquire loads in settle and is_shipped.
+            ctx.store(&b.ready[chunk % 2], shape_.chunk_after(chunk, 2), order::release, scope::block);
+        }
+        return status::ok;
+    }
+
+    struct alignas(16) line16 {
+        std::uint64_t words[2];
+    };
+
+    LANEWAY_FN static void copy(Ctx& ctx, lane_mask mask, std::byte* to, const Message* from, std::uint32_t messages) {
+        const auto lines = static_cast<std::uint32_t>((messages * sizeof(Message) + 15) / 16);
+        const auto stride = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        auto* target = reinterpret_cast<line16*>(to);
+        const auto* source = reinterpret_cast<const line16*>(from);
+        for (auto i = static_cast<std::uint32_t>(rank_in(ctx, mask)); i < lines; i += stride) target[i] = source[i];
+    }
+
+    /// Closes the open chunk of each bin that `wanted` names: claims its free positions as padding and settles them.
+    template <class Wanted, class Idle>
+    LANEWAY_FN status close_bins(Ctx& ctx, lane_mask mask, Wanted&& wanted, Idle&& idle) {
+        const lane_mask self = lane_mask{1} << ctx.lane();
+        for (int base = 0; base < ctx.n_pes(); base += Ctx::count_lanes(mask)) {
+            const int pe = base + rank_in(ctx, mask);
+            std::uint32_t position = 0;
+            bool closed = false;
+            if (pe < ctx.n_pes() && pe != ctx.pe()) closed = close(ctx, bins_[pe], position, wanted);
+            if (ctx.ballot(mask, closed) == 0) continue;
+            const std::uint32_t filled = position & (shape_.messages() - 1);
+            const share padding{closed ? pe : 0, position >> shape_.log2_messages, shape_.messages() - filled};
+            const status settled = settle(
+                ctx, mask, self, closed, padding,
+                [&] { ctx.store(&bins_[pe].limit[padding.chunk % 2], filled, order::relaxed, scope::block); }, idle);
+            if (settled != status::ok) return settled;
+        }
+        return status::ok;
+    }
+
+    /// Moves the bin's counter to the next chunk; on success `position` is where the open chunk ended.
+    template <class Wanted>
+    LANEWAY_FN bool close(Ctx& ctx, bin& b, std::uint32_t& position, Wanted&& wanted) const {
+        position = ctx.load(&b.reserved, order::relaxed, scope::block);
+        do {
+            if ((position & (shape_.messages() - 1)) == 0 || !wanted(ctx, b, position)) return false;
+        } while (!ctx.compare_exchange(&b.reserved, position,
+                                       ((position >> shape_.log2_messages) + 1) << shape_.log2_messages, order::relaxed,
+                                       scope::block));
+        return true;
+    }
+
+    /// Whether a chunk that has been closed has left.
+    LANEWAY_FN bool is_shipped(Ctx& ctx, const bin& b, std::uint32_t chunk) const {
+        // Partner: the release store in ship. What left was counted before.
+        const std::uint32_t next = ctx.load(&b.ready[chunk % 2], order::acquire, scope::block);
+        return static_cast<std::int32_t>((next - chunk) << shape_.log2_messages) > 0;
+    }
+
+    const links_ref& links_;
+    chunk_shape<Message> shape_;
+    std::uint32_t kind_;
+    bin* bins_;
+    std::byte* buffers_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,107 @@
+// The answering half of a server: runs handlers that answer, and sends their answers back.
+#pragma once
+
+#include "laneway/comm/answers.hpp"
+#include "laneway/comm/packer.hpp"
+#include "laneway/comm/routes.hpp"
+
+namespace laneway {
+
+/// Bins for replies of one type; nothing where no handler answers with it.
+template <class Ctx, class Message, bool Used>
+struct reply_bins {
+    LANEWAY_FN reply_bins(Ctx&, const links_ref&, std::size_t, std::uint32_t, std::byte*&) {}
+};
+
+template <class Ctx, class Message>
+struct reply_bins<Ctx, Message, true> : packer<Ctx, Message> {
+    LANEWAY_FN reply_bins(Ctx& ctx, const links_ref& replies, std::size_t chunk_bytes, std::uint32_t kind,
+                          std::byte*& shared)
+        : packer<Ctx, Message>(ctx, replies, chunk_shape<Message>::fitting(chunk_bytes), kind, shared) {
+        shared += chunk_shape<Message>::fitting(chunk_bytes).shared_bytes(ctx.n_pes());
+    }
+};
+
+template <class Ctx, class Routes, class Idle>
+class reply_desk;
+
+/// One serving lane's part. `idle()` must serve arrived replies: then space for replies always comes.
+template <class Ctx, class... M, class... H, class Idle>
+class reply_desk<Ctx, routes<route<M, H>...>, Idle>
+    : reply_bins<Ctx, M, route_list<routes<route<M, H>...>>::template is_reply<M>>... {
+    using routes_type = routes<route<M, H>...>;
+    using list = route_list<routes_type>;
+    template <class Message>
+    using bins = reply_bins<Ctx, Message, list::template is_reply<Message>>;
+
+public:
+    LANEWAY_FN reply_desk(Ctx& ctx, const links_ref& replies, std::size_t chunk_bytes,
+                          const delivery<routes_type>& handlers, const answers_ref& answers, Idle idle,
+                          std::byte* shared)
+        : bins<M>(ctx, replies, chunk_bytes, list::template kind<M>, shared)..., links_(replies), handlers_(handlers),
+          answers_(answers), idle_(idle) {}
+
+    /// Prepares the bins; all lanes of the block call it, and a block barrier must follow.
+    LANEWAY_FN void open(Ctx& ctx) {
+        each([&](auto& part) {
+            part.open(ctx);
+            return status::ok;
+        });
+    }
+
+    /// Runs the handlers of a chunk's requests. The whole warp, together. May wait for space for replies.
+    template <class Message, answering Handler>
+    LANEWAY_FN void serve(Ctx& ctx, int source, chunk_label label, const std::byte* payload) {
+        using answer_type = typename Handler::answer;
+        constexpr lane_mask all = full_warp<Ctx>;
+        const auto* requests = reinterpret_cast<const request<Message>*>(payload);
+        for (std::uint32_t row = 0; row < label.messages(); row += Ctx::warp_lanes) {
+            const std::uint32_t i = row + static_cast<std::uint32_t>(ctx.lane());
+            bool posted = false;
+            answer_type answer{};
+            if (i < label.messages()) {
+                const std::uint64_t token = requests[i].token;
+                answer = handlers_.run(ctx, requests[i].message);
+                posted = token == 0;
+                if (!posted) answers_.give(ctx, source, token, answer);
+            }
+            if constexpr (list::template has<answer_type>) {
+                const lane_mask replying = ctx.ballot(all, posted);
+                if (replying == 0) continue;
+                // Before the request counts as served, and so before it can be taken for the last one open.
+                if (ctx.lane() == 0) {
+                    ctx.fetch_add(&links_.work->replied, static_cast<std::uint32_t>(Ctx::count_lanes(replying)),
+                                  order::relaxed, scope::device);
+                }
+                bins<answer_type>& out = *this;
+                if (out.put(ctx, all, posted, source, answer, idle_) != status::ok) return;
+            }
+        }
+    }
+
+    /// For a serving warp that has nothing to do: sends replies while the way is free. The whole warp, together.
+    LANEWAY_FN void run_dry(Ctx& ctx) {
+        each([&](auto& part) { return part.flush_dry(ctx, full_warp<Ctx>, idle_); });
+    }
+
+private:
+    template <class Message, class Use>
+    LANEWAY_FN bool on(Use& use) {
+        if constexpr (list::template is_reply<Message>) {
+            return use(static_cast<packer<Ctx, Message>&>(static_cast<bins<Message>&>(*this))) == status::ok;
+        } else {
+            return true;
+        }
+    }
+    template <class Use>
+    LANEWAY_FN void each(Use&& use) {
+        (void)(on<M>(use) && ...);
+    }
+
+    const links_ref& links_;
+    const delivery<routes_type>& handlers_;
+    const answers_ref& answers_;
+    Idle idle_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,58 @@
+// Host owner of the rings of one class of traffic, one from each PE to each other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "laneway/base/options.hpp"
+#include "laneway/base/report.hpp"
+#include "laneway/comm/links.hpp"
+#include "laneway/simt/machine.hpp"
+
+namespace laneway {
+
+class ring_mesh {
+public:
+    /// Allocates the rings; `slot_bytes` is the largest payload of a chunk, `server_warps[p]` serve on PE p.
+    ring_mesh(machine& machine, const options& options, std::uint32_t slot_bytes, std::vector<int> server_warps);
+
+    /// Empties all rings and clears the counters. Host, before each run.
+    void reset();
+
+    /// The PE's view; counters of served messages and work are left to the caller.
+    [[nodiscard]] links_ref links(int pe) const;
+    /// After a run: what left, row-major [source][destination].
+    [[nodiscard]] std::vector<traffic> traffic_matrix() const;
+    /// Fill of each ring that is not empty, for people: "; ring 0->1: 8 of 8 slots in use".
+    [[nodiscard]] std::string fills(const std::string& name) const;
+    /// Payload, flags and credits that lie in the PE's memory or are placed for it to read.
+    [[nodiscard]] std::size_t bytes_into(int pe) const;
+
+private:
+    struct ring_memory {
+        std::shared_ptr<std::byte> slots_and_flags;  ///< written by the source
+        std::shared_ptr<std::byte> credits;          ///< written by the destination
+        chunk_ring_layout layout;
+    };
+
+    void make_rings(std::uint32_t slot_bytes);
+    void make_tables();
+    [[nodiscard]] std::uint32_t choose_slots(int destination) const;
+    [[nodiscard]] std::size_t pair(int source, int destination) const {
+        return static_cast<std::size_t>(source) * n_ + static_cast<std::size_t>(destination);
+    }
+
+    machine& machine_;
+    options options_;
+    std::vector<int> server_warps_;
+    std::size_t n_;
+    std::vector<ring_memory> rings_;  ///< [source][destination]
+    std::vector<buffer<std::uint64_t>> tails_;
+    std::vector<buffer<chunk_sender>> to_;
+    std::vector<buffer<chunk_receiver>> from_;
+    std::vector<buffer<link_counters>> sent_;
+    std::vector<buffer<std::uint64_t>> line_next_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,178 @@
+// Routes: which types of message a mailbox carries, and which handler serves each.
+//
+// A handler has one of these forms, for messages of type M:
+//   void operator()(ctx, const M&) const                 serves
+//   R operator()(ctx, const M&) const                    answers, where the handler says `using answer = R;`
+//   ... operator()(ctx, const M&, onward&) const         may post onward: onward.post(ctx, pe, message), where the
+//                                                        handler says `static constexpr bool posts_onward = true;`
+// It runs on the PE that the message was posted to, on any lane, at the same time as other handlers, and never waits.
+// An answer to `box.call` goes to the calling lane. An answer to `box.post` goes to the handler of R on the poster's
+// PE, where the mailbox carries R, and nowhere else. That handler answers nothing (the rule of GASNet).
+#pragma once
+
+#include "laneway/comm/answers.hpp"
+#include "laneway/comm/bin.hpp"
+#include "laneway/comm/onward.hpp"
+
+namespace laneway {
+
+template <class Message, class Handler>
+struct route {
+    static_assert(trivially_copyable<Message> && trivially_copyable<Handler>);
+    Handler handler;
+};
+
+/// Handlers of a mailbox, one for each type of message; the types differ.
+template <class... Routes>
+struct routes : Routes... {};
+
+template <class Message, class Handler>
+LANEWAY_FN const Handler& handler_of(const route<Message, Handler>& r) {
+    return r.handler;
+}
+
+template <class Handler>
+concept answering = requires {
+    typename Handler::answer;
+};
+
+template <class Handler>
+concept onward_posting = requires {
+    requires Handler::posts_onward;
+};
+
+/// A message that asks for an answer, as it is carried. `token` names the call that waits; 0: it was posted.
+template <class Message>
+struct request {
+    Message message;
+    std::uint64_t token;
+};
+
+/// What is carried for a message.
+template <class Message, class Handler>
+struct record_of {
+    using type = Message;
+};
+template <class Message, answering Handler>
+struct record_of<Message, Handler> {
+    using type = request<Message>;
+};
+
+/// Words of a call's answer, 0 where the handler gives none.
+template <class Handler>
+inline constexpr std::uint32_t answer_words_of = 0;
+template <answering Handler>
+inline constexpr std::uint32_t answer_words_of<Handler> = answer_words<typename Handler::answer>;
+
+/// What is known of a list of routes at compile time.
+template <class Routes>
+struct route_list;
+
+template <class... M, class... H>
+struct route_list<routes<route<M, H>...>> {
+    static_assert(sizeof...(M) >= 1 && sizeof...(M) <= max_chunk_kinds);
+
+    static constexpr std::uint32_t count = sizeof...(M);
+    static constexpr bool posts_onward = (onward_posting<H> || ...);
+    static constexpr std::uint32_t answer_words = [] {
+        std::uint32_t most = 0;
+        ((most = answer_words_of<H> > most ? answer_words_of<H> : most), ...);
+        return most;
+    }();
+    static constexpr std::size_t message_bytes = [] {
+        std::size_t most = 0;
+        ((most = sizeof(M) > most ? sizeof(M) : most), ...);
+        return most;
+    }();
+    static constexpr std::size_t record_bytes = [] {
+        std::size_t most = 0;
+        ((most = sizeof(typename record_of<M, H>::type) > most ? sizeof(typename record_of<M, H>::type) : most), ...);
+        return most;
+    }();
+
+    template <class Message>
+    static constexpr bool has = (std::is_same_v<Message, M> || ...);
+
+    /// Handler of a message's type.
+    template <class Message>
+    using handler = std::remove_cvref_t<decltype(handler_of<Message>(std::declval<const routes<route<M, H>...>&>()))>;
+    template <class Message>
+    using record = typename record_of<Message, handler<Message>>::type;
+
+    /// Number of a message's type; `count` for others.
+    template <class Message>
+    static constexpr std::uint32_t kind = [] {
+        std::uint32_t number = 0;
+        bool found = false;
+        ((found = found || std::is_same_v<Message, M>, number += found ? 0 : 1), ...);
+        return number;
+    }();
+
+    /// Whether some handler's answer is a message of this type.
+    template <class Message>
+    static constexpr bool is_reply = [] {
+        return ([] {
+            if constexpr (answering<H>) return std::is_same_v<typename H::answer, Message>;
+            return false;
+        }() || ...);
+    }();
+    static constexpr bool replies = (is_reply<M> || ...);
+    /// Bins that a block has for each PE.
+    static constexpr std::size_t bins = count + (std::size_t{is_reply<M>} + ...);
+    static_assert(!((is_reply<M> && answering<H>) || ...), "the handler of a reply must not answer");
+
+    /// Shared memory of the bins for requests of all types, where a chunk has at most `chunk_bytes`.
+    static constexpr std::size_t bins_bytes(std::size_t chunk_bytes, int n_pes) {
+        return (chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).shared_bytes(n_pes) + ...);
+    }
+    /// The same for replies.
+    static constexpr std::size_t reply_bytes(std::size_t chunk_bytes, int n_pes) {
+        return ((is_reply<M> ? chunk_shape<M>::fitting(chunk_bytes).shared_bytes(n_pes) : 0) + ...);
+    }
+    /// The largest payload of a chunk of any type.
+    static constexpr std::uint32_t slot_bytes(std::size_t chunk_bytes) {
+        std::uint32_t most = 0;
+        const auto more = [&](std::uint32_t bytes) { most = bytes > most ? bytes : most; };
+        (more(chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).bytes()), ...);
+        return most;
+    }
+
+    /// Calls `visit.template operator()<Message, Handler>()` for the type with this number.
+    template <class Visit>
+    static LANEWAY_FN void visit(std::uint32_t number, Visit&& visit) {
+        (void)((number == kind<M> ? (visit.template operator()<M, H>(), true) : false) || ...);
+    }
+};
+
+/// Runs handlers.
+template <class Routes>
+struct delivery {
+    Routes routes;
+    onward_ref onward;
+
+    /// Runs the handler of one message and returns what it returns. Any lane.
+    template <class Ctx, class Message>
+    LANEWAY_FN decltype(auto) run(Ctx& ctx, const Message& message) const {
+        const auto& handler = handler_of<Message>(routes);
+        if constexpr (onward_posting<std::remove_cvref_t<decltype(handler)>>) {
+            onward_poster<route_list<Routes>> next{onward};
+            return handler(ctx, message, next);
+        } else {
+            return handler(ctx, message);
+        }
+    }
+
+    /// Runs the handler of a message that the own PE posted to itself, and that of its answer.
+    template <class Ctx, class Message>
+    LANEWAY_FN void run_own(Ctx& ctx, const Message& message) const {
+        using handler = typename route_list<Routes>::template handler<Message>;
+        if constexpr (answering<handler>) {
+            const typename handler::answer answer = run(ctx, message);
+            if constexpr (route_list<Routes>::template has<typename handler::answer>) run(ctx, answer);
+        } else {
+            run(ctx, message);
+        }
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,389 @@
+// Active messages: several types in one run, calls, replies, onward posts and barriers, on any devices.
+#pragma once
+
+#include <numeric>
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+class active_messages_test : public testing::TestWithParam<std::string> {};
+
+inline std::uint64_t rounds_a_lane(const std::string& devices) { return devices.starts_with("cpu") ? 40 : 4; }
+
+inline std::uint64_t sum_over_pes(const symmetric_array<std::uint64_t>& words, int pes, std::size_t index) {
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < pes; ++pe) sum += words.copy_out(pe)[index];
+    return sum;
+}
+
+/// Three types of different size; each says to which PE it was posted.
+struct small_message {
+    std::uint32_t pe;
+};
+struct middle_message {
+    std::uint64_t pe, value;
+};
+struct large_message {
+    std::uint64_t pe, values[5];
+};
+
+struct count_by_type {
+    symmetric_ref<std::uint64_t> counts;  ///< small, middle, large, sum of values, wrong
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const small_message& m) const {
+        count(ctx, 0, m.pe, 0);
+    }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const middle_message& m) const {
+        count(ctx, 1, m.pe, m.value);
+    }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const large_message& m) const {
+        std::uint64_t sum = 0;
+        for (const std::uint64_t value : m.values) sum += value;
+        count(ctx, 2, m.pe, sum);
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void count(Ctx& ctx, std::uint64_t type, std::uint64_t pe, std::uint64_t sum) const {
+        atomic_add(ctx, counts[pe == static_cast<std::uint64_t>(ctx.pe()) ? type : 4], 1);
+        atomic_add(ctx, counts[3], sum);
+    }
+};
+
+struct post_types {
+    std::uint64_t rounds;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            const auto pe = static_cast<std::uint64_t>((ctx.rank() * 7 + i * 3) % static_cast<unsigned>(ctx.n_pes()));
+            const int to = static_cast<int>(pe);
+            if ((ctx.rank() + i) % 3 == 0) {
+                (void)box.post(ctx, to, small_message{static_cast<std::uint32_t>(pe)});
+            } else if ((ctx.rank() + i) % 3 == 1) {
+                (void)box.post(ctx, to, middle_message{pe, i});
+            } else {
+                (void)box.post(ctx, to, large_message{pe, {i, i, i, i, i}});
+            }
+        }
+    }
+};
+
+/// Lanes of a job.
+struct count_lanes {
+    symmetric_ref<std::uint64_t> lanes;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        if (ctx.rank() == 0) lanes.local(ctx)[0] = ctx.size();
+    }
+};
+
+inline std::uint64_t lanes_in(runtime& rt) {
+    const auto lanes = rt.allocate<std::uint64_t>(5);
+    rt.run(count_lanes{lanes.ref()}, rt.mailbox<small_message>(count_by_type{lanes.ref()}));
+    return lanes.copy_out(0)[0];
+}
+
+TEST_P(active_messages_test, SeveralTypesShareARun) {
+    every_round(GetParam(), [&](options o) {
+        o.chunk_bytes += 32;
+        runtime rt(o);
+        const auto counts = rt.allocate<std::uint64_t>(5);
+        const count_by_type serve{counts.ref()};
+        const std::uint64_t rounds = rounds_a_lane(GetParam());
+        const auto report =
+            rt.run(post_types{rounds}, rt.mailbox<small_message, middle_message, large_message>(serve, serve, serve));
+        const std::uint64_t lanes = lanes_in(rt);
+        std::uint64_t wanted[4] = {};
+        for (std::uint64_t rank = 0; rank < lanes; ++rank) {
+            for (std::uint64_t i = 0; i < rounds; ++i) {
+                ++wanted[(rank + i) % 3];
+                wanted[3] += (rank + i) % 3 == 0 ? 0 : (rank + i) % 3 == 1 ? i : 5 * i;
+            }
+        }
+        for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(sum_over_pes(counts, rt.n_pes(), i), wanted[i]) << i;
+        EXPECT_EQ(sum_over_pes(counts, rt.n_pes(), 4), 0u) << "a message went to the wrong PE";
+        EXPECT_EQ(report.posted, rounds * lanes);
+    });
+}
+
+/// Draws a number from a counter of the PE it is sent to.
+struct draw {
+    std::uint32_t counter;
+};
+struct drawn {
+    std::uint64_t number;
+    std::uint32_t check;
+};
+struct serve_draw {
+    using answer = drawn;
+    symmetric_ref<std::uint64_t> counters;
+
+    template <class Ctx>
+    LANEWAY_FN drawn operator()(Ctx& ctx, const draw& d) const {
+        return {atomic_add(ctx, counters[d.counter], 1), d.counter ^ static_cast<std::uint32_t>(ctx.pe())};
+    }
+};
+
+/// Every lane draws numbers from all PEs, in two branches, and ticks them off where it can: none may come twice.
+struct draw_numbers {
+    std::uint64_t rounds;
+    symmetric_ref<std::uint64_t> sums;  ///< of the numbers drawn, by PE drawn from; then failures
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            const int pe = static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes()));
+            if (ctx.rank() % 2 == 0) {
+                note(ctx, pe, 0, box.call(ctx, pe, draw{0}));
+            } else {
+                note(ctx, pe, 1, box.call(ctx, pe, draw{1}));
+            }
+        }
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void note(Ctx& ctx, int pe, std::uint32_t counter, const answered<drawn>& a) const {
+        const bool right = a.code == status::ok && a.value.check == (counter ^ static_cast<std::uint32_t>(pe));
+        atomic_add(ctx, sums[static_cast<std::uint64_t>(right ? pe : ctx.n_pes())], right ? a.value.number : 1);
+    }
+};
+
+TEST_P(active_messages_test, CallsBringTheAnswerToTheLaneThatAsked) {
+    every_round(GetParam(), [&](options o) {
+        o.chunk_bytes += 16;
+        runtime rt(o);
+        const auto counters = rt.allocate<std::uint64_t>(2);
+        const auto sums = rt.allocate<std::uint64_t>(static_cast<std::uint64_t>(rt.n_pes()) + 1);
+        const std::uint64_t rounds = rounds_a_lane(GetParam());
+        rt.run(draw_numbers{rounds, sums.ref()}, rt.mailbox<draw>(serve_draw{counters.ref()}));
+        std::uint64_t drawn_in_all = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            // Each counter gave 0, 1, ... n - 1, each once.
+            std::uint64_t wanted = 0;
+            for (const std::uint64_t n : counters.copy_out(pe)) {
+                wanted += n * (n - 1) / 2 * (n > 0 ? 1 : 0);
+                drawn_in_all += n;
+            }
+            EXPECT_EQ(sum_over_pes(sums, rt.n_pes(), static_cast<std::size_t>(pe)), wanted) << "numbers of PE " << pe;
+        }
+        EXPECT_EQ(sum_over_pes(sums, rt.n_pes(), static_cast<std::size_t>(rt.n_pes())), 0u) << "wrong answers";
+        EXPECT_EQ(drawn_in_all, rounds * lanes_in(rt));
+    });
+}
+
+/// The answer to a posted draw goes to this handler on the poster's PE.
+struct keep_drawn {
+    symmetric_ref<std::uint64_t> kept;  ///< how many, sum of numbers
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const drawn& d) const {
+        atomic_add(ctx, kept[0], 1);
+        atomic_add(ctx, kept[1], d.number);
+    }
+};
+
+struct post_draws {
+    std::uint64_t rounds;
+    int to = -1;  ///< -1: all PEs by turns
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            const int pe = to >= 0 ? to : static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes()));
+            (void)box.post(ctx, pe, draw{0});
+        }
+    }
+};
+
+inline void replies_come_home(const options& o, std::uint64_t rounds, bool hot) {
+    runtime rt(o);
+    const auto counters = rt.allocate<std::uint64_t>(2);
+    const auto kept = rt.allocate<std::uint64_t>(2);
+    const auto report = rt.run(post_draws{rounds, hot ? rt.n_pes() - 1 : -1},
+                               rt.mailbox<draw, drawn>(serve_draw{counters.ref()}, keep_drawn{kept.ref()}));
+    const std::uint64_t lanes = lanes_in(rt);
+    std::uint64_t wanted = 0;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const std::uint64_t n = counters.copy_out(pe)[0];
+        wanted += n == 0 ? 0 : n * (n - 1) / 2;
+    }
+    EXPECT_EQ(sum_over_pes(kept, rt.n_pes(), 0), rounds * lanes);
+    EXPECT_EQ(sum_over_pes(kept, rt.n_pes(), 1), wanted);
+    EXPECT_EQ(report.posted, rounds * lanes + report.replies);
+    EXPECT_EQ(report.carried, 2 * report.replies);
+}
+
+TEST_P(active_messages_test, RepliesReachTheirHandler) {
+    every_round(GetParam(), [&](options o) {
+        o.chunk_bytes += 16;
+        replies_come_home(o, rounds_a_lane(GetParam()), false);
+    });
+}
+
+TEST_P(active_messages_test, RepliesOfAHotPeAreNotLost) {
+    every_round(GetParam(), [&](options o) {
+        o.chunk_bytes += 16;
+        replies_come_home(o, rounds_a_lane(GetParam()), true);
+    });
+}
+
+/// A message that goes on: each server hands two with one hop less to the next PEs.
+struct hop {
+    std::uint32_t left;
+};
+struct serve_hop {
+    static constexpr bool posts_onward = true;
+    symmetric_ref<std::uint64_t> counts;
+
+    template <class Ctx, class Onward>
+    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Onward& onward) const {
+        atomic_add(ctx, counts[h.left], 1);
+        if (h.left == 0) return;
+        for (int i = 1; i <= 2; ++i) {
+            if (onward.post(ctx, (ctx.pe() + i) % ctx.n_pes(), hop{h.left - 1}) != status::ok) return;
+        }
+    }
+};
+struct start_hops {
+    std::uint32_t hops;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.rank() % 3 == 0) (void)box.post(ctx, ctx.n_pes() - 1, hop{hops});
+    }
+};
+
+TEST_P(active_messages_test, HandlersPostOnward) {
+    every_round(GetParam(), [&](const options& o) {
+        constexpr std::uint32_t hops = 3;
+        runtime rt(o);
+        const auto counts = rt.allocate<std::uint64_t>(hops + 1);
+        rt.run(start_hops{hops}, rt.mailbox<hop>(serve_hop{counts.ref()}));
+        const std::uint64_t starts = (lanes_in(rt) + 2) / 3;
+        for (std::uint32_t left = 0; left <= hops; ++left) {
+            EXPECT_EQ(sum_over_pes(counts, rt.n_pes(), left), starts << (hops - left)) << left << " hops left";
+        }
+    });
+}
+
+TEST_P(active_messages_test, AnOnwardListThatOverflowsEndsTheRun) {
+    options o = options_of(GetParam(), 3);
+    o.onward_slots = 2;
+    runtime rt(o);
+    const auto counts = rt.allocate<std::uint64_t>(21);
+    try {
+        rt.run(start_hops{20}, rt.mailbox<hop>(serve_hop{counts.ref()}));
+        FAIL() << "a list of two places held millions";
+    } catch (const device_fault& e) {
+        EXPECT_NE(std::string(e.what()).find("no room left while posting onward from a handler"), std::string::npos)
+            << e.what();
+        EXPECT_NE(std::string(e.what()).find("(2)"), std::string::npos) << e.what();
+    }
+    o.onward_slots = 0;
+    runtime none(o);
+    EXPECT_THROW(none.run(start_hops{1}, none.mailbox<hop>(serve_hop{counts.ref()})), usage_error);
+}
+
+/// Rounds that each start from what the last one left everywhere: messages, replies and onward posts.
+struct rounds_between_barriers {
+    std::uint32_t rounds;
+    symmetric_ref<std::uint64_t> hops;  ///< as serve_hop counts
+    symmetric_ref<std::uint64_t> kept;  ///< as keep_drawn counts
+    symmetric_ref<std::uint64_t> early;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            const int next = (ctx.pe() + 1) % ctx.n_pes();
+            (void)box.post(ctx, next, hop{1});
+            if (ctx.rank() % 2 == 0) (void)box.post(ctx, next, draw{0});
+            if (box.barrier(ctx) != status::ok) return;
+            check(ctx, round);
+            if (box.barrier(ctx) != status::ok) return;  // nobody goes on while others look
+        }
+    }
+
+private:
+    /// One lane of each PE looks at all that it can reach.
+    template <class Ctx>
+    LANEWAY_FN void check(Ctx& ctx, std::uint64_t round) const {
+        if (ctx.lane() != 0 || ctx.rank() % 5 != 0) return;
+        std::uint64_t first = 0, second = 0, replies = 0;
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            if (hops.at(ctx, pe) == nullptr) return;
+            first += ctx.load(hops.at(ctx, pe) + 1, order::relaxed, scope::system);
+            second += ctx.load(hops.at(ctx, pe), order::relaxed, scope::system);
+            replies += ctx.load(kept.at(ctx, pe), order::relaxed, scope::system);
+        }
+        const bool right =
+            first == round * ctx.size() && second == 2 * first && replies == round * ((ctx.size() + 1) / 2);
+        if (!right) atomic_add(ctx, early[0], 1);
+    }
+};
+
+TEST_P(active_messages_test, BarriersWaitForEverythingEverywhere) {
+    every_round(GetParam(), [&](options o) {
+        o.chunk_bytes += 16;
+        runtime rt(o);
+        const auto hops = rt.allocate<std::uint64_t>(2);
+        const auto counters = rt.allocate<std::uint64_t>(2);
+        const auto kept = rt.allocate<std::uint64_t>(2);
+        const auto early = rt.allocate<std::uint64_t>(1);
+        constexpr std::uint32_t rounds = 2;
+        rt.run(rounds_between_barriers{rounds, hops.ref(), kept.ref(), early.ref()},
+               rt.mailbox<hop, draw, drawn>(serve_hop{hops.ref()}, serve_draw{counters.ref()}, keep_drawn{kept.ref()}));
+        EXPECT_EQ(sum_over_pes(early, rt.n_pes(), 0), 0u) << "a barrier opened too early";
+        EXPECT_EQ(sum_over_pes(hops, rt.n_pes(), 1), rounds * lanes_in(rt));
+    });
+}
+
+/// Barriers one behind the other, with nothing between them.
+struct bare_barriers {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (int i = 0; i < 5; ++i) {
+            if (box.barrier(ctx) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(active_messages_test, BarriersNeedNoMessages) {
+    every_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const auto counts = rt.allocate<std::uint64_t>(5);
+        rt.run(bare_barriers{}, rt.mailbox<small_message>(count_by_type{counts.ref()}));
+    });
+}
+
+/// One warp of the job does not come.
+struct missing_warp {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.rank() / Ctx::warp_lanes != 0) (void)box.barrier(ctx);
+    }
+};
+
+TEST_P(active_messages_test, ABarrierThatAWarpLeavesOutEndsTheRun) {
+    options o = options_of(GetParam(), 7);
+    o.cpu_threads = 3;
+    runtime rt(o);
+    const auto counts = rt.allocate<std::uint64_t>(5);
+    try {
+        rt.run(missing_warp{}, rt.mailbox<small_message>(count_by_type{counts.ref()}));
+        FAIL() << "the others went on";
+    } catch (const device_fault& e) {
+        EXPECT_NE(std::string(e.what()).find("not every working warp called the barrier"), std::string::npos)
+            << e.what();
+    }
+}
+
+LANEWAY_ON_DEVICES(active_messages_test, device_lists());
+
+}  // namespace laneway::test

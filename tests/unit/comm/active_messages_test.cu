@@ -1,0 +1,1 @@
+#include "active_messages_suite.hpp"  // on GPUs
