@@ -76,7 +76,7 @@ private:
     // Slots that a device wrote lie in no core's cache. If the next one has arrived, it comes while this one is served.
     void fetch_ahead() const {
         constexpr std::uint32_t line_bytes = 64;
-        constexpr std::uint32_t most_bytes = 2048;  // beyond, the hardware has seen the stream itself
+        constexpr std::uint32_t most_bytes = 8192;  // beyond, the hardware has seen the stream itself
         const std::uint32_t slot = queue_.slot_of(line_, turn_ + 1);
         const std::atomic_ref<std::uint64_t> flag(queue_.flags[slot]);
         if (flag.load(std::memory_order_relaxed) >> 16 != flag_of(turn_ + 1)) return;
