@@ -64,6 +64,13 @@ inline constexpr std::uint32_t answer_words_of = 0;
 template <answering Handler>
 inline constexpr std::uint32_t answer_words_of<Handler> = answer_words<typename Handler::answer>;
 
+template <class... Sizes>
+constexpr std::size_t greatest(Sizes... sizes) {
+    std::size_t most = 0;
+    ((most = sizes > most ? sizes : most), ...);
+    return most;
+}
+
 /// What is known of a list of routes at compile time.
 template <class Routes>
 struct route_list;
@@ -74,21 +81,9 @@ struct route_list<routes<route<M, H>...>> {
 
     static constexpr std::uint32_t count = sizeof...(M);
     static constexpr bool posts_onward = (onward_posting<H> || ...);
-    static constexpr std::uint32_t answer_words = [] {
-        std::uint32_t most = 0;
-        ((most = answer_words_of<H> > most ? answer_words_of<H> : most), ...);
-        return most;
-    }();
-    static constexpr std::size_t message_bytes = [] {
-        std::size_t most = 0;
-        ((most = sizeof(M) > most ? sizeof(M) : most), ...);
-        return most;
-    }();
-    static constexpr std::size_t record_bytes = [] {
-        std::size_t most = 0;
-        ((most = sizeof(typename record_of<M, H>::type) > most ? sizeof(typename record_of<M, H>::type) : most), ...);
-        return most;
-    }();
+    static constexpr auto answer_words = static_cast<std::uint32_t>(greatest(answer_words_of<H>...));
+    static constexpr std::size_t message_bytes = greatest(sizeof(M)...);
+    static constexpr std::size_t record_bytes = greatest(sizeof(typename record_of<M, H>::type)...);
 
     template <class Message>
     static constexpr bool has = (std::is_same_v<Message, M> || ...);
@@ -131,10 +126,8 @@ struct route_list<routes<route<M, H>...>> {
     }
     /// The largest payload of a chunk of any type.
     static constexpr std::uint32_t slot_bytes(std::size_t chunk_bytes) {
-        std::uint32_t most = 0;
-        const auto more = [&](std::uint32_t bytes) { most = bytes > most ? bytes : most; };
-        (more(chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).bytes()), ...);
-        return most;
+        return static_cast<std::uint32_t>(
+            greatest(chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).bytes()...));
     }
 
     /// Calls `visit.template operator()<Message, Handler>()` for the type with this number.
