@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <string>
 
@@ -44,21 +45,12 @@ public:
           table_(runtime_.allocate<kmer_slot<Words>>(slots(distinct_expected(options, kmers, most_distinct)))),
           box_(runtime_.mailbox<kmer_key<Words>>(count_kmer<Words>{table_.ref()})) {}
 
-    void load(const packed_sequences& sequences) {
-        const auto& words = sequences.words();
-        const std::uint64_t own = words_.size() - lead_;
-        std::vector<std::uint64_t> part(words_.size());
-        for (std::uint64_t pe = 0; pe < pes(); ++pe) {
-            for (std::uint64_t i = 0; i < part.size(); ++i) {
-                const std::uint64_t place = pe * own + i;  // counts from `lead_` words before the first symbol
-                part[i] = place >= lead_ && place - lead_ < words.size() ? words[place - lead_] : gap_word;
-            }
-            words_.copy_in(static_cast<int>(pe), part);
-        }
-    }
-
-    void load(const simulated_reads& reads) {
-        runtime_.run(make_reads{reads, symbols(), range(words_.size(), 64)}, box_);
+    /// Brings the sequences to the devices, or makes the reads there.
+    template <class Source>
+    void load(const Source& source) {
+        const auto start = std::chrono::steady_clock::now();
+        fill(source);
+        copy_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
 
     kmer_result run() override {
@@ -75,10 +67,28 @@ public:
             throw device_fault("the tables hold " + std::to_string(result.total) + " k-mers, but " +
                                std::to_string(result.report.posted) + " were posted");
         }
+        result.copy_seconds = copy_seconds_;
         return result;
     }
 
 private:
+    void fill(const packed_sequences& sequences) {
+        const auto& words = sequences.words();
+        const std::uint64_t own = words_.size() - lead_;
+        std::vector<std::uint64_t> part(words_.size());
+        for (std::uint64_t pe = 0; pe < pes(); ++pe) {
+            for (std::uint64_t i = 0; i < part.size(); ++i) {
+                const std::uint64_t place = pe * own + i;  // counts from `lead_` words before the first symbol
+                part[i] = place >= lead_ && place - lead_ < words.size() ? words[place - lead_] : gap_word;
+            }
+            words_.copy_in(static_cast<int>(pe), part);
+        }
+    }
+
+    void fill(const simulated_reads& reads) {
+        runtime_.run(make_reads{reads, symbols(), range(words_.size(), 64)}, box_);
+    }
+
     [[nodiscard]] std::uint64_t pes() const { return static_cast<std::uint64_t>(runtime_.n_pes()); }
     [[nodiscard]] symbols_ref symbols() const { return {words_.ref(), lead_}; }
 
@@ -124,7 +134,8 @@ private:
     symmetric_array<std::uint64_t> bins_;
     symmetric_array<table_sums> sums_;
     symmetric_array<kmer_slot<Words>> table_;
-    mailbox_handle<kmer_key<Words>, count_kmer<Words>> box_;
+    mailbox_handle<routes<route<kmer_key<Words>, count_kmer<Words>>>> box_;
+    double copy_seconds_ = 0;
     bool counted_ = false;
 };
 

@@ -27,6 +27,7 @@ struct kmer_result {
     std::uint64_t distinct = 0;            ///< k-mers counted, without
     std::uint64_t checksum = 0;            ///< of all k-mers and their counts: the same on any devices
     std::uint64_t slots = 0;               ///< of all PEs' tables
+    double copy_seconds = 0;               ///< spreading the sequences over the devices, or making them there
     double tally_seconds = 0;              ///< reading the tables for the histogram, after the run
     run_report report;                     ///< of counting: from packed symbols on the devices to full tables
 

@@ -10,11 +10,12 @@ The package offers the library's programs to Python; results are NumPy arrays::
 """
 
 from laneway import _core
-from laneway._core import Device, Graph, Report
+from laneway._core import Device, Graph, Report, Sequences, SimulatedReads
 from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
-from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.indegree import InDegreeResult, indegree
+from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
+from laneway.programs.paths import Result, bfs, sssp
 
 __version__: str = _core.version
 
@@ -31,8 +32,11 @@ __all__ = [
     "Error",
     "Graph",
     "InDegreeResult",
+    "KmerCounts",
     "Report",
     "Result",
+    "Sequences",
+    "SimulatedReads",
     "SystemError",
     "TimeoutError",
     "UsageError",
@@ -42,7 +46,10 @@ __all__ = [
     "generate_grid",
     "generate_kronecker",
     "indegree",
+    "kmer",
     "read_graph",
+    "read_sequences",
+    "simulate_reads",
     "sssp",
     "write_graph",
 ]

@@ -31,12 +31,14 @@ def add_program(
     examples: list[str],
     verify: str,
     output: str | None = None,
+    output_name: str = "--output",
 ) -> None:
     """Give `app` the command `laneway NAME`.
 
     `body(job, ...)` takes a Job and its own typer arguments and options; it reads its input with `job.load`, calls the
     program with `**job.options` and returns an Account. The command gets --devices, --seed, --timeout, --verify, --json
-    and --plot as well, and --output where there is something to write: `verify` and `output` are their help texts.
+    and --plot as well, and --output (`output_name`) where there is something to write: `verify` and `output` are their
+    help texts.
     """
 
     def command(
@@ -60,12 +62,12 @@ def add_program(
             outputs=outputs,
         )
 
-    set_parameters(command, [*parameters_of(body, skip=1), *_shared_options(verify, output)])
+    set_parameters(command, [*parameters_of(body, skip=1), *_shared_options(verify, output, output_name)])
     lines = "\n".join(f"  laneway {example}\n" for example in examples)
     app.command(name, help=summary, epilog=f"\n[bold]Examples[/bold]\n\n{lines}")(command)
 
 
-def _shared_options(verify: str, output: str | None) -> list[Parameter]:
+def _shared_options(verify: str, output: str | None, output_name: str) -> list[Parameter]:
     options = [
         parameter("devices", str, DEVICES),
         parameter("verify", bool, typer.Option(False, "--verify", help=verify)),
@@ -75,5 +77,5 @@ def _shared_options(verify: str, output: str | None) -> list[Parameter]:
         parameter("timeout", float, TIMEOUT),
     ]
     if output is not None:
-        options.append(parameter("output", Optional[Path], typer.Option(None, help=output)))
+        options.append(parameter("output", Optional[Path], typer.Option(None, output_name, help=output)))
     return options

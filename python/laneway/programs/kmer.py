@@ -1,0 +1,140 @@
+"""Counting k-mers over many devices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laneway import _core
+from laneway._core import Report, Sequences, SimulatedReads
+from laneway.arguments import job_options, require_whole
+from laneway.errors import UsageError
+from laneway.interrupt import interruptible
+
+PathLike = Union[str, "os.PathLike[str]"]
+KmerSource = Union[PathLike, Iterable[PathLike], Sequences, SimulatedReads]
+
+GREATEST = 10_000
+MEMORY_GIB = 16.0
+
+
+@dataclass(frozen=True)
+class KmerCounts:
+    """How often k-mers occur, and the account of the run that counted them."""
+
+    multiplicity: NDArray[np.uint64]
+    """Numbers of occurrences that there are, rising. `greatest` + 1 stands for all that are above `greatest`."""
+    kmers: NDArray[np.uint64]
+    """How many distinct k-mers occur so often, one entry for each of `multiplicity`."""
+    total: int
+    """K-mers counted, with repetitions."""
+    distinct: int
+    """K-mers counted, without."""
+    checksum: int
+    """Of all k-mers and their counts: the same on any devices."""
+    slots: int
+    """Slots of all devices' tables."""
+    copy_seconds: float
+    """Spreading the sequences over the devices, or making them there."""
+    tally_seconds: float
+    """Reading the tables for the histogram, after the run."""
+    report: Report
+
+    @property
+    def load_factor(self) -> float:
+        """Share of the tables' slots that are taken."""
+        return self.distinct / self.slots
+
+    @property
+    def kmers_per_second(self) -> float:
+        """Of the run: from packed sequences on the devices to full tables."""
+        return self.total / self.report.run_seconds
+
+
+def kmer(
+    source: KmerSource,
+    k: int,
+    *,
+    canonical: bool = True,
+    greatest: int = GREATEST,
+    distinct: int | None = None,
+    memory_gib: float = MEMORY_GIB,
+    devices: str = "",
+    seed: int = 1,
+    timeout: float = 60.0,
+    progress: bool = False,
+) -> KmerCounts:
+    """Count the k-mers of `source`: FASTA or FASTQ files (plain, gzip or xz), `read_sequences` or `simulate_reads`.
+
+    A k-mer is `k` bases in a row, 1 to 63, within one sequence; letters other than ACGT, of either case, end it.
+    With `canonical` a k-mer and its reverse complement count as one. K-mers that occur more than `greatest` times share
+    the last entry of the histogram. `distinct` is how many distinct k-mers are expected at most and sizes the tables:
+    None takes the number of k-mers in `source`. No device's table takes more than `memory_gib`; a table that is full
+    ends the run with DeviceFault.
+
+    `devices`, `seed`, `timeout` and `progress` are as for `sssp`. Raises UsageError for wrong arguments, for files that
+    are missing or broken, naming the line, and for sequences without a k-mer.
+    """
+    options = kmer_options(k, canonical, greatest, distinct, memory_gib, job_options(devices, seed, timeout, progress))
+    sequences = source if isinstance(source, (Sequences, SimulatedReads)) else read_sequences(source)
+    raw = interruptible(lambda: _core.count_kmers(sequences, options))
+    histogram = raw.take_histogram()
+    multiplicity = np.flatnonzero(histogram).astype(np.uint64)
+    return KmerCounts(
+        multiplicity,
+        histogram[multiplicity],
+        raw.total,
+        raw.distinct,
+        raw.checksum,
+        raw.slots,
+        raw.copy_seconds,
+        raw.tally_seconds,
+        raw.report,
+    )
+
+
+def read_sequences(paths: PathLike | Iterable[PathLike]) -> Sequences:
+    """The sequences of one or several FASTA or FASTQ files, packed; UsageError for one that is missing or broken."""
+    sequences = Sequences()
+    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
+        add_sequences(sequences, path)
+    return sequences
+
+
+def add_sequences(sequences: Sequences, path: PathLike) -> None:
+    """Append a file's sequences."""
+    if not os.fspath(path):
+        raise UsageError("the file name of sequences is empty")
+    interruptible(lambda: sequences.read(os.fspath(path)))
+
+
+def simulate_reads(
+    genome_length: int, *, coverage: float = 10.0, read_length: int = 100, error_rate: float = 0.0, seed: int = 1
+) -> SimulatedReads:
+    """Reads of a random genome of `genome_length` bases, made on the devices that count their k-mers.
+
+    On average `coverage` reads lie over each base; half of the reads are of the other strand, and a base is read
+    as one of the three others with probability `error_rate`. The same `seed` gives the same reads.
+    """
+    require_whole("genome_length", genome_length, 1)
+    require_whole("read_length", read_length, 1, bits=32)
+    require_whole("seed", seed)
+    return SimulatedReads(genome_length, coverage, read_length, error_rate, seed)
+
+
+def kmer_options(
+    k: int, canonical: bool, greatest: int, distinct: int | None, memory_gib: float, job: _core.Options
+) -> _core.KmerOptions:
+    """The compiled part's view of the arguments; UsageError where one of them is wrong."""
+    require_whole("k", k, 1, bits=6)
+    require_whole("greatest", greatest, 1)
+    if distinct is not None:
+        require_whole("distinct", distinct, 1)
+    if not 0 < memory_gib < 2**20:
+        raise UsageError(f"memory_gib must be a positive number of GiB below 2**20, not {memory_gib}")
+    return _core.KmerOptions(k, bool(canonical), greatest, distinct or 0, int(memory_gib * 2**30), job)

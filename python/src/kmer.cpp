@@ -1,0 +1,81 @@
+// The k-mer program, its sequences and its reads.
+#include "kmer/kmer.hpp"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+#include "module.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace laneway::python {
+
+namespace {
+
+using apps::kmer_options;
+using apps::kmer_result;
+using apps::packed_sequences;
+using apps::simulated_reads;
+
+void make_options(kmer_options* made, int k, bool canonical, std::uint64_t greatest, std::uint64_t distinct,
+                  std::uint64_t table_bytes, const options& job) {
+    new (made) kmer_options{job, k, canonical, greatest, distinct, table_bytes};
+}
+
+void make_reads(simulated_reads* made, std::uint64_t genome_length, double coverage, std::uint32_t read_length,
+                double error_rate, std::uint64_t seed) {
+    new (made) simulated_reads({genome_length, coverage, read_length, error_rate, seed});
+}
+
+template <class Source>
+kmer_result count(const Source& source, const kmer_options& options) {
+    return apps::kmer_counter(source, options).run();
+}
+
+kmer_result sort_reads(const simulated_reads& reads, const kmer_options& options) {
+    return apps::count_kmers_by_sorting(reads.to_sequences(), options);
+}
+
+void register_sources(nb::module_& module) {
+    nb::class_<packed_sequences>(module, "Sequences", "DNA sequences, packed: what k-mers are counted in.")
+        .def(nb::init<>())
+        .def(
+            "read", [](packed_sequences& s, const std::filesystem::path& path) { apps::read_sequences(path, s); },
+            "path"_a, nb::call_guard<nb::gil_scoped_release>(), "Append the sequences of a FASTA or FASTQ file.")
+        .def_prop_ro("sequences", &packed_sequences::sequences, "Number of sequences.")
+        .def_prop_ro("bases", &packed_sequences::bases, "Number of bases; other letters are gaps and not counted.")
+        .def("kmers", &packed_sequences::kmers, "k"_a, nb::call_guard<nb::gil_scoped_release>(),
+             "Number of places where `k` bases follow each other.");
+    nb::class_<simulated_reads>(module, "SimulatedReads", "Reads of a random genome, made where they are needed.")
+        .def("__init__", &make_reads, "genome_length"_a, "coverage"_a, "read_length"_a, "error_rate"_a, "seed"_a)
+        .def_prop_ro("sequences", &simulated_reads::reads, "Number of reads.")
+        .def_prop_ro("bases", &simulated_reads::bases, "Number of bases.");
+}
+
+}  // namespace
+
+void register_kmer(nb::module_& module) {
+    register_sources(module);
+    nb::class_<kmer_options>(module, "KmerOptions")
+        .def("__init__", &make_options, "k"_a, "canonical"_a, "greatest"_a, "distinct"_a, "table_bytes"_a, "job"_a);
+    nb::class_<kmer_result>(module, "KmerResult")
+        .def(
+            "take_histogram", [](kmer_result& r) { return give(std::move(r.histogram)); },
+            nb::sig("def take_histogram(self) -> numpy.typing.NDArray[numpy.uint64]"))
+        .def_ro("total", &kmer_result::total)
+        .def_ro("distinct", &kmer_result::distinct)
+        .def_ro("checksum", &kmer_result::checksum)
+        .def_ro("slots", &kmer_result::slots)
+        .def_ro("copy_seconds", &kmer_result::copy_seconds)
+        .def_ro("tally_seconds", &kmer_result::tally_seconds)
+        .def_ro("report", &kmer_result::report);
+    const nb::call_guard<nb::gil_scoped_release> release;
+    module.def("count_kmers", &count<packed_sequences>, "source"_a, "options"_a, release);
+    module.def("count_kmers", &count<simulated_reads>, "source"_a, "options"_a, release);
+    module.def("count_kmers_by_sorting", &apps::count_kmers_by_sorting, "source"_a, "options"_a, release);
+    module.def("count_kmers_by_sorting", &sort_reads, "source"_a, "options"_a, release);
+}
+
+}  // namespace laneway::python
