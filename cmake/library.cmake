@@ -5,8 +5,12 @@ if(LANEWAY_HAS_CUDA)
     file(GLOB gpu_sources CONFIGURE_DEPENDS src/*/*.cu src/*/cuda/*.cpp src/*/cuda/*.cu)
     file(GLOB gpu_app_sources CONFIGURE_DEPENDS apps/*/*.cu)
     # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
-    set_source_files_properties(apps/indegree/indegree.cpp apps/kmer/kmer.cpp apps/sssp/shortest_paths.cpp PROPERTIES LANGUAGE CUDA)
+    set_source_files_properties(apps/indegree/indegree.cpp apps/kmeans/kmeans.cpp apps/kmer/kmer.cpp
+                                apps/sssp/shortest_paths.cpp PROPERTIES LANGUAGE CUDA)
 endif()
+# Fused multiply-adds would round distances in another way on some devices than on others.
+set_source_files_properties(apps/kmeans/kmeans.cpp PROPERTIES COMPILE_OPTIONS
+    "$<IF:$<COMPILE_LANGUAGE:CUDA>,--fmad=false;-Xcompiler=-ffp-contract=off,-ffp-contract=off>")
 
 find_package(Threads REQUIRED)
 find_package(ZLIB)

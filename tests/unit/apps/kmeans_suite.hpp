@@ -1,0 +1,278 @@
+// k-means over many devices against plain Lloyd rounds, and against itself on other devices.
+#pragma once
+
+#include <random>
+
+#include "kmeans/kmeans.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+template <class Real>
+struct point_set {
+    std::vector<Real> coordinates;
+    std::uint32_t dimensions;
+
+    [[nodiscard]] std::uint64_t count() const { return coordinates.size() / dimensions; }
+    [[nodiscard]] apps::point_rows<Real> rows() const { return {coordinates.data(), count(), dimensions}; }
+    [[nodiscard]] std::vector<Real> first(std::uint32_t clusters) const {
+        return {coordinates.begin(), coordinates.begin() + std::ptrdiff_t{clusters} * dimensions};
+    }
+};
+
+/// Blobs of unit spread around random centres, in random order.
+template <class Real>
+point_set<Real> blobs(std::uint64_t seed, std::uint64_t count, std::uint32_t dimensions, std::uint32_t clusters) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> place(-20, 20);
+    std::normal_distribution<double> around;
+    std::vector<double> centres(std::size_t{clusters} * dimensions);
+    for (double& x : centres) x = place(random);
+    point_set<Real> made{{}, dimensions};
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::size_t centre = random() % clusters * dimensions;
+        for (std::uint32_t j = 0; j < dimensions; ++j)
+            made.coordinates.push_back(static_cast<Real>(centres[centre + j] + around(random)));
+    }
+    return made;
+}
+
+struct plain_answer {
+    std::vector<std::uint32_t> labels;
+    std::vector<double> centroids;
+    std::uint32_t rounds = 0;
+};
+
+/// Lloyd's rounds in double precision, one after the other, as a textbook has them.
+template <class Real>
+plain_answer plain_lloyd(const point_set<Real>& set, const std::vector<Real>& initial, std::uint32_t most_rounds) {
+    const std::size_t d = set.dimensions;
+    const std::size_t clusters = initial.size() / d;
+    plain_answer answer{std::vector<std::uint32_t>(set.count()), {initial.begin(), initial.end()}, 0};
+    for (bool moved = true;; ++answer.rounds) {
+        std::vector<long double> sums(clusters * d);
+        std::vector<std::uint64_t> members(clusters);
+        for (std::size_t i = 0; i < set.count(); ++i) {
+            double least = std::numeric_limits<double>::infinity();
+            for (std::size_t c = 0; c < clusters; ++c) {
+                double square = 0;
+                for (std::size_t j = 0; j < d; ++j) {
+                    const double apart = static_cast<double>(set.coordinates[i * d + j]) - answer.centroids[c * d + j];
+                    square += apart * apart;
+                }
+                if (square < least) {
+                    least = square;
+                    answer.labels[i] = static_cast<std::uint32_t>(c);
+                }
+            }
+            ++members[answer.labels[i]];
+            for (std::size_t j = 0; j < d; ++j)
+                sums[answer.labels[i] * d + j] += static_cast<long double>(set.coordinates[i * d + j]);
+        }
+        if (!moved || answer.rounds == most_rounds) return answer;
+        moved = false;
+        for (std::size_t x = 0; x < sums.size(); ++x) {
+            if (members[x / d] == 0) continue;
+            // Rounded as the program rounds, so that both come to rest in the same round.
+            const double mean = static_cast<Real>(sums[x] / static_cast<long double>(members[x / d]));
+            moved = moved || std::abs(mean - answer.centroids[x]) > 1e-12;
+            answer.centroids[x] = mean;
+        }
+    }
+}
+
+inline apps::kmeans_options job_of(const std::string& devices, std::uint32_t most_rounds = 300) {
+    apps::kmeans_options o;
+    o.job.devices = devices;
+    o.most_rounds = most_rounds;
+    return o;
+}
+
+template <class Real>
+void meets_plain_lloyd(const point_set<Real>& set, std::uint32_t clusters, const apps::kmeans_options& o) {
+    const auto expected = plain_lloyd(set, set.first(clusters), o.most_rounds);
+    const auto result = apps::kmeans(set.rows(), set.first(clusters), o);
+    EXPECT_EQ(result.labels, expected.labels);
+    EXPECT_EQ(result.rounds, expected.rounds);
+    const double allowed = sizeof(Real) == 4 ? 1e-5 : 1e-12;
+    for (std::size_t i = 0; i < expected.centroids.size(); ++i)
+        EXPECT_NEAR(static_cast<double>(result.centroids[i]), expected.centroids[i], allowed);
+    EXPECT_EQ(result.report.posted, result.report.direct + result.report.carried);
+    EXPECT_EQ(result.report.carried, result.report.served);
+}
+
+template <class Real>
+void expect_same(const apps::kmeans_result<Real>& a, const apps::kmeans_result<Real>& b) {
+    EXPECT_EQ(a.labels, b.labels);
+    EXPECT_EQ(a.centroids, b.centroids);  // to the bit
+    EXPECT_EQ(a.sizes, b.sizes);
+    EXPECT_EQ(a.inertia, b.inertia);
+    EXPECT_EQ(a.rounds, b.rounds);
+    EXPECT_EQ(a.converged, b.converged);
+    EXPECT_EQ(a.empties, b.empties);
+}
+
+class kmeans_on : public testing::TestWithParam<std::string> {};
+
+TEST_P(kmeans_on, blobs_of_any_shape) {
+    std::uint64_t seed = 1;
+    for (const std::uint32_t dimensions : {1u, 2u, 3u, 31u, 33u, 300u}) {
+        for (const std::uint32_t clusters : {1u, 2u, 7u, 8u, 9u, 17u}) {
+            SCOPED_TRACE(std::to_string(clusters) + " clusters, " + std::to_string(dimensions) + " dimensions");
+            const std::uint64_t count = dimensions > 100 ? 60 : 300;
+            meets_plain_lloyd(blobs<double>(seed, count, dimensions, clusters), clusters, job_of(GetParam()));
+            meets_plain_lloyd(blobs<float>(seed, count, dimensions, clusters), clusters, job_of(GetParam(), 3));
+            ++seed;
+        }
+    }
+}
+
+TEST_P(kmeans_on, any_interleaving) {
+    const auto set = blobs<float>(3, 40, 2, 3);
+    const auto expected = apps::kmeans(set.rows(), set.first(4), job_of("cpu:1"));
+    const std::uint64_t rounds = rounds_of(GetParam());
+    for (std::uint64_t round = 0; round < rounds; round += is_checked(GetParam()) ? 10 : 1) {
+        apps::kmeans_options o;
+        o.job = options_of(GetParam(), round);
+        o.job.timeout_seconds = 20;
+        SCOPED_TRACE("seed " + std::to_string(o.job.seed));
+        expect_same(apps::kmeans(set.rows(), set.first(4), o), expected);
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST_P(kmeans_on, the_same_to_the_bit_as_on_one_cpu) {
+    const auto set = blobs<float>(11, 20'000, 5, 6);
+    expect_same(apps::kmeans(set.rows(), set.first(12), job_of(GetParam(), 12)),
+                apps::kmeans(set.rows(), set.first(12), job_of("cpu:1", 12)));
+    const auto wide = blobs<double>(12, 3'000, 40, 30);
+    expect_same(apps::kmeans(wide.rows(), wide.first(30), job_of(GetParam(), 5)),
+                apps::kmeans(wide.rows(), wide.first(30), job_of("cpu:1", 5)));
+}
+
+TEST_P(kmeans_on, empty_clusters_keep_their_centroids) {
+    const point_set<double> set{{0, 0, 1, 0, 0, 1, 9, 9}, 2};
+    const auto result = apps::kmeans(set.rows(), {500, 500, 0, 0, 9, 8, -500, 0}, job_of(GetParam()));
+    EXPECT_EQ(result.labels, (std::vector<std::uint32_t>{1, 1, 1, 2}));
+    EXPECT_EQ(result.sizes, (std::vector<std::uint64_t>{0, 3, 1, 0}));
+    EXPECT_EQ((std::vector<double>{result.centroids.begin(), result.centroids.begin() + 2}),
+              (std::vector<double>{500, 500}));
+    EXPECT_NEAR(result.centroids[2], 1.0 / 3, 1e-15);
+    EXPECT_EQ(result.centroids[4], 9);
+    EXPECT_EQ(result.centroids[6], -500);
+    EXPECT_TRUE(result.converged);
+    EXPECT_EQ(result.rounds, 2u);
+    EXPECT_EQ(result.empties, 4u);
+    EXPECT_NEAR(result.inertia, 4.0 / 3, 1e-12);
+}
+
+TEST_P(kmeans_on, a_cluster_may_lose_all_points_and_win_some) {
+    // Cluster 1 starts with the point 10 alone, loses it to cluster 2 and gets it back never; cluster 0 gathers.
+    const point_set<double> set{{0, 1, 2, 10, 11, 12, 30}, 1};
+    for (const std::uint32_t rounds : {1u, 2u, 3u, 9u}) meets_plain_lloyd(set, 3, job_of(GetParam(), rounds));
+}
+
+TEST_P(kmeans_on, duplicates_and_ties_go_to_the_lower_cluster) {
+    const point_set<float> same{std::vector<float>(2 * 100, 3.25f), 2};
+    const auto one = apps::kmeans(same.rows(), same.first(3), job_of(GetParam()));
+    EXPECT_EQ(one.labels, std::vector<std::uint32_t>(100, 0));
+    EXPECT_EQ(one.centroids, std::vector<float>(6, 3.25f));
+    EXPECT_EQ(one.inertia, 0);
+    const point_set<float> line{{0, 2, 1}, 1};
+    EXPECT_EQ(apps::kmeans(line.rows(), {0, 2}, job_of(GetParam(), 1)).labels, (std::vector<std::uint32_t>{0, 1, 0}));
+}
+
+TEST_P(kmeans_on, fewer_points_than_devices) {
+    const point_set<double> set{{4, 5}, 2};
+    const auto result = apps::kmeans(set.rows(), {1, 1}, job_of(GetParam()));
+    EXPECT_EQ(result.labels, std::vector<std::uint32_t>{0});
+    EXPECT_EQ(result.centroids, (std::vector<double>{4, 5}));
+}
+
+TEST_P(kmeans_on, columns_of_different_size) {
+    // Every column as exact as its own range allows: a common scale would drown the first or overflow with the last.
+    point_set<double> set{{}, 3};
+    for (int i = 0; i < 1000; ++i) {
+        const double x = i % 10;
+        set.coordinates.insert(set.coordinates.end(), {x * 1e-100, 1e9 + x * 1e-3, (i / 500) * 1e100});
+    }
+    const std::vector<double> initial{0, 1e9, 0, 0, 1e9, 1e100};
+    const auto result = apps::kmeans(set.rows(), initial, job_of(GetParam()));
+    for (const int row : {0, 3}) {
+        EXPECT_NEAR(result.centroids[static_cast<std::size_t>(row)], 4.5e-100, 1e-112);
+        EXPECT_NEAR(result.centroids[static_cast<std::size_t>(row + 1)], 1e9 + 4.5e-3, 2e-7);
+    }
+    EXPECT_NEAR(result.centroids[2], 0, 1e85);
+    EXPECT_NEAR(result.centroids[5], 1e100, 1e85);
+    EXPECT_EQ(result.sizes, (std::vector<std::uint64_t>{500, 500}));
+}
+
+TEST_P(kmeans_on, tolerance_and_most_rounds) {
+    const auto set = blobs<double>(5, 500, 2, 9);
+    const auto all = apps::kmeans(set.rows(), set.first(9), job_of(GetParam()));
+    ASSERT_GT(all.rounds, 3u);
+    EXPECT_TRUE(all.converged);
+    const auto two = apps::kmeans(set.rows(), set.first(9), job_of(GetParam(), 2));
+    EXPECT_EQ(two.rounds, 2u);
+    EXPECT_FALSE(two.converged);
+    auto o = job_of(GetParam());
+    double last_shift = 0;  // of the second round: what the third round's centroids show
+    const auto one = apps::kmeans(set.rows(), set.first(9), job_of(GetParam(), 1));
+    for (std::size_t i = 0; i < one.centroids.size(); ++i)
+        last_shift += (two.centroids[i] - one.centroids[i]) * (two.centroids[i] - one.centroids[i]);
+    o.tolerance = last_shift * 1.001;
+    const auto coarse = apps::kmeans(set.rows(), set.first(9), o);
+    EXPECT_EQ(coarse.rounds, 2u);
+    EXPECT_TRUE(coarse.converged);
+    EXPECT_EQ(coarse.labels, two.labels);
+    o.tolerance = last_shift * 0.999;
+    EXPECT_GT(apps::kmeans(set.rows(), set.first(9), o).rounds, 2u);
+}
+
+TEST_P(kmeans_on, messages_follow_changes_and_not_points) {
+    if (GetParam().find(':') == std::string::npos || GetParam().ends_with("1")) return;  // one PE carries nothing
+    const auto set = blobs<float>(2, 5'000, 2, 4);
+    const auto result = apps::kmeans(set.rows(), set.first(4), job_of(GetParam(), 1));
+    EXPECT_GT(result.report.carried, 0u);
+    EXPECT_LT(result.report.posted, 3'000u);
+}
+
+template <class Real>
+std::string refusal(const point_set<Real>& set, const std::vector<Real>& initial, double tolerance = 0) {
+    auto o = job_of("cpu:1");
+    o.tolerance = tolerance;
+    try {
+        (void)apps::kmeans(set.rows(), initial, o);
+    } catch (const usage_error& e) {
+        return e.what();
+    }
+    return "none";
+}
+
+TEST(kmeans, bad_input_is_named) {
+    const float infinite = std::numeric_limits<float>::infinity();
+    const point_set<float> three{{0, 1, 2}, 1};
+    EXPECT_NE(refusal(three, {0, 1, 2, 3}).find("4 clusters are more than there are points: 3"), std::string::npos);
+    EXPECT_NE(refusal(three, {}).find("at least 1"), std::string::npos);
+    EXPECT_NE(refusal(point_set<float>{{}, 2}, {0, 1}).find("there are none"), std::string::npos);
+    EXPECT_NE(refusal(point_set<float>{{0, 1, 2, 3}, 2}, {0}).find("no rows of 2"), std::string::npos);
+    EXPECT_EQ(refusal(point_set<float>{{0, 1, 2, std::nanf("")}, 2}, {0, 1}),
+              "points: row 2, column 2 is not a number");
+    EXPECT_EQ(refusal(point_set<float>{{0, 1, -infinite, 2}, 2}, {0, 1}), "points: row 2, column 1 is infinite");
+    EXPECT_EQ(refusal(three, {infinite}), "centroids: row 1, column 1 is infinite");
+    EXPECT_NE(refusal(point_set<float>{{0, 0, 1e20f, 0}, 2}, {0, 0}).find("column 1 spans"), std::string::npos);
+    EXPECT_NE(refusal(three, {0}, -1).find("tolerance"), std::string::npos);
+    EXPECT_NE(refusal(three, {0}, std::nan("")).find("tolerance"), std::string::npos);
+}
+
+TEST_P(kmeans_on, a_deadline_ends_the_run) {
+    if (GetParam().starts_with("checked")) return;  // its time is virtual
+    const auto set = blobs<double>(1, 20'000, 20, 20);
+    auto o = job_of(GetParam(), 1'000'000);
+    o.job.timeout_seconds = 1e-4;
+    EXPECT_THROW((void)apps::kmeans(set.rows(), set.first(20), o), timeout_error);
+}
+
+LANEWAY_ON_DEVICES(kmeans_on, device_lists());
+
+}  // namespace laneway::test

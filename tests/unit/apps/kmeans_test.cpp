@@ -1,0 +1,1 @@
+#include "kmeans_suite.hpp"  // on CPU devices
