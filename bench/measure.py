@@ -90,6 +90,13 @@ def measure(tree: Path, sets: list[str], runs: int) -> list[Row]:
                 wanted |= {"table-log2": "29", "updates-log2": "31"}
             rows += run(tree / "bench" / "bench_random_updates", wanted)
             continue
+        if name == "kmer":
+            wanted = {"devices": ";".join(lists) or "cpu:1;cpu:2", "runs": str(runs)}
+            if lists:
+                wanted |= {"genome": "100000000"}
+            for k in ("21", "31", "51"):
+                rows += run(tree / "bench" / "bench_kmer", {"k": k, **wanted})
+            continue
         graph, source, extra = GRAPHS[name]
         devices = ";".join([*lists, *([extra] if extra or not lists else [])]) or "cpu:2"
         wanted = {"graph": graph, "source": source, "devices": devices, "runs": str(runs)}
@@ -106,6 +113,9 @@ def show(rows: list[Row]) -> None:
         if "g_updates_per_s" in row:
             print(f"{what[:34]:<34} {row['devices']!s:<26} {row['g_updates_per_s']:>8.2f} G/s")
             continue
+        if "g_kmers_per_s_per_pe" in row:
+            print(f"{what[:34]:<34} {row['devices']!s:<26} {row['g_kmers_per_s_per_pe']:>8.2f} G/s a PE")
+            continue
         times = [float(str(row.get(key, row["median_s"]))) * 1e3 for key in ("median_s", "min_s", "max_s")]
         print(f"{what[:34]:<34} {row['devices']!s:<26} {times[0]:>9.3f} ms   {times[1]:.3f} to {times[2]:.3f}")
 
@@ -119,7 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", type=Path, default=ROOT / "build" / "tree", help="build folder")
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
-    parser.add_argument("--sets", default="new-york,kronecker,grid,updates", help="what to measure")
+    parser.add_argument("--sets", default="new-york,kronecker,grid,updates,kmer", help="what to measure")
     parser.add_argument("--runs", type=int, default=7, help="timed runs of each case")
     args = parser.parse_args()
     found = gpus()
