@@ -1,0 +1,1 @@
+#include "gups_suite.hpp"  // on GPUs
