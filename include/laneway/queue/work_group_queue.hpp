@@ -26,7 +26,7 @@ struct work_group_layout {
     std::byte* slots = nullptr;       ///< host-visible, n_lines << log2_slots of slot_bytes; written by the PE
     std::uint64_t* flags = nullptr;   ///< host-visible, one a slot: (ticket + 1) << 16 | messages; written by the PE
     std::uint64_t* served = nullptr;  ///< host-visible, one a line, line_stride apart; slots served, by its host thread
-    std::uint64_t* known = nullptr;   ///< PE memory, one a line, line_stride apart; what lanes have seen of `served`
+    std::uint64_t* known = nullptr;   ///< PE memory, two a line: what lanes have seen of `served`; 1 while one looks
     std::uint64_t* tail = nullptr;    ///< PE memory; next ticket
     std::uint32_t n_lines = 1;
     std::uint32_t log2_slots = 0;  ///< of each line
@@ -142,29 +142,36 @@ public:
         }
     }
 
-    /// Whether the host has served this place. One lane.
+    /// Whether the host has served this place; what it wrote for the group is visible afterwards. One lane.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool is_served(Ctx& ctx, const group_place& place) const {
-        // Partner: work_group_receiver::release. What the host wrote for the group is visible afterwards.
-        return ctx.load(served + place.line * line_stride, order::acquire, scope::system) > place.turn;
+        return has_served(ctx, place.line, place.turn + 1);
     }
 
 private:
     template <class Ctx>
     LANEWAY_FN bool is_free(Ctx& ctx, const group_place& place) const {
-        const std::uint64_t slots_per_line = std::uint64_t{1} << log2_slots;
-        std::uint64_t* word = known + place.line * line_stride;
-        // Partner: the release store below. The host had read the last lap before another lane saw that it was served.
-        const std::uint64_t seen = ctx.load(word, order::acquire, scope::device);
-        if (place.turn < seen + slots_per_line) return true;
-        // Of all lanes that wait for this line only the first looks at the host's word, and tells the others: reads
-        // over PCIe are slow, and many of one word slow down its writer.
-        if (place.turn != seen + slots_per_line) return false;
+        // The host has read the last lap before we overwrite it.
+        const std::uint64_t lap = std::uint64_t{1} << log2_slots;
+        return place.turn < lap || has_served(ctx, place.line, place.turn - lap + 1);
+    }
+
+    /// Whether the host has served `count` slots of the line. Reads over PCIe are slow, and many of one word slow down
+    /// its writer: of all lanes that wait for a line one at a time looks at the host's word, and tells the others.
+    template <class Ctx>
+    LANEWAY_FN bool has_served(Ctx& ctx, std::uint32_t line, std::uint64_t count) const {
+        std::uint64_t* seen = known + line * line_stride;
+        std::uint64_t* looking = seen + 1;
+        // Partner: the release store of `seen` below, after another lane's look.
+        if (ctx.load(seen, order::acquire, scope::device) >= count) return true;
+        if (ctx.load(looking, order::relaxed, scope::device) != 0) return false;
+        // Partner: the release store of `looking` below. So `seen` only ever grows.
+        if (ctx.exchange(looking, 1, order::acquire, scope::device) != 0) return false;
         // Partner: work_group_receiver::release.
-        const std::uint64_t now = ctx.load(served + place.line * line_stride, order::acquire, scope::system);
-        if (now == seen) return false;
-        ctx.store(word, now, order::release, scope::device);
-        return true;
+        const std::uint64_t now = ctx.load(served + line * line_stride, order::acquire, scope::system);
+        ctx.store(seen, now, order::release, scope::device);
+        ctx.store(looking, 0, order::release, scope::device);
+        return now >= count;
     }
 };
 

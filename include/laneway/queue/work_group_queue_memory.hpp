@@ -60,7 +60,7 @@ public:
 
     /// Frees the slot that peek() gave, after the last read of it.
     void release(host_context& ctx) {
-        // Partners: work_group_sender::is_free and is_served.
+        // Partner: work_group_sender::has_served.
         ctx.store(queue_.served + line_ * work_group_layout::line_stride, ++turn_, order::release, scope::system);
     }
 
