@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/grid.hpp"
+#include "laneway/comm/host_calls.hpp"
 #include "laneway/comm/mailbox.hpp"
 #include "laneway/comm/post_office.hpp"
 #include "laneway/memory/symmetric_array.hpp"
@@ -37,9 +38,17 @@ public:
         return {{{handlers}...}};
     }
 
+    /// A function of the host that lanes of any PE may call during runs: `ref()` of what this returns goes into
+    /// functors and handlers. `function(request)` returns a Reply, or anything where lanes want no_reply; it is called
+    /// by options::host_threads threads. What it throws ends the run with host_call_error, which names `name`.
+    template <class Request, class Reply = no_reply, class Function>
+    [[nodiscard]] laneway::host_calls<Request, Reply> host_calls(std::string name, Function function) {
+        return {machine_, options_, std::move(name), std::move(function)};
+    }
+
     /// Runs `functor(ctx, box)` on every working lane of every PE and returns when nothing is left anywhere: all
-    /// functors have returned and all messages have been served. Throws timeout_error past the deadline, device_fault
-    /// where device code reported an error or the audit fails.
+    /// functors have returned and all messages and host calls have been served. Throws timeout_error past the
+    /// deadline, device_fault where device code reported an error or the audit fails.
     template <class Functor, class Routes>
     run_report run(const Functor& functor, const mailbox_handle<Routes>& mailbox) {
         static_assert(trivially_copyable<Functor>);

@@ -31,7 +31,6 @@ struct keep_quiet {
     LANEWAY_FN void operator()(Ctx&, std::uint32_t) const {}
 };
 
-using test_calls = host_calls<question, reply>;
 using test_calls_ref = host_calls_ref<question, reply>;
 
 /// Every lane asks `each` questions, in branches that part the lanes; some wait for the answer.
@@ -82,7 +81,7 @@ TEST_P(host_calls_test, EachRequestIsServedOnceAndEachCallerGetsItsAnswer) {
         runtime rt(o);
         std::mutex mutex;
         std::map<std::uint64_t, int> heard;
-        test_calls calls(rt.machine(), o, "echo", [&](const question& q) {
+        const auto calls = rt.host_calls<question, reply>("echo", [&](const question& q) {
             const std::lock_guard lock(mutex);
             ++heard[q.id];
             return reply_to(q);
@@ -130,8 +129,8 @@ TEST_P(host_calls_test, HandlersCallAndFunctionsMayReturnNothing) {
     runtime rt(o);
     for (int run = 0; run < 2; ++run) {
         std::uint64_t ranks = 0;
-        test_calls calls(rt.machine(), o, "look up", reply_to);
-        host_calls<std::uint32_t> done(rt.machine(), o, "count", [&](std::uint32_t) { ++ranks; });
+        const auto calls = rt.host_calls<question, reply>("look up", reply_to);
+        const auto done = rt.host_calls<std::uint32_t>("count", [&](std::uint32_t) { ++ranks; });
         const auto sums = rt.allocate<std::uint64_t>(1);
         rt.run(post_ranks{done.ref()}, rt.mailbox<std::uint32_t>(look_up{calls.ref(), sums.ref()}));
         EXPECT_GT(ranks, 0u);
@@ -177,7 +176,7 @@ TEST_P(host_calls_test, AHostFunctionsExceptionEndsTheRunAndNamesIt) {
     o.timeout_seconds = 30;  // nobody may wait for the deadline
     runtime rt(o);
     bool refuse = true;
-    test_calls calls(rt.machine(), o, "ledger", [&](const question& q) {
+    const auto calls = rt.host_calls<question, reply>("ledger", [&](const question& q) {
         if (refuse && q.id == 3) throw std::out_of_range("no page " + std::to_string(q.id));
         return reply_to(q);
     });
@@ -195,7 +194,7 @@ TEST_P(host_calls_test, AHostFunctionsExceptionEndsTheRunAndNamesIt) {
 TEST_P(host_calls_test, TheOriginalExceptionIsNested) {
     const options o = options_of(GetParam(), 0);
     runtime rt(o);
-    test_calls calls(rt.machine(), o, "odd", [](const question&) -> reply { throw 7; });
+    const auto calls = rt.host_calls<question, reply>("odd", [](const question&) -> reply { throw 7; });
     try {
         rt.run(ask_once{calls.ref(), true}, rt.mailbox<std::uint32_t>(keep_quiet{}));
         FAIL() << "the exception was lost";
@@ -211,7 +210,7 @@ TEST_P(host_calls_test, ADeafHostIsNamed) {
     o.fault = injected_fault::deaf_host;
     o.host_slots = 4;
     runtime rt(o);
-    test_calls calls(rt.machine(), o, "echo", reply_to);
+    const auto calls = rt.host_calls<question, reply>("echo", reply_to);
     std::string what = failure_of<timeout_error>(rt, {calls.ref(), true});
     says(what, "PE 0 ");
     says(what, "deadline passed while waiting for a host function's answer (0); host calls 'echo': 1 posted, 0 served");
