@@ -9,6 +9,7 @@
 namespace {
 
 const char* const source = R"(
+#include "laneway/comm/host_calls_ref.hpp"
 #include "laneway/comm/mailbox.hpp"
 #include "laneway/flow/priority_flow.hpp"
 #include "laneway/memory/symmetric.hpp"
@@ -20,10 +21,12 @@ struct add_one {
     LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t index) const { atomic_add(ctx, table[index], 1); }
 };
 struct post_ranks {
+    lw::host_calls_ref<std::uint64_t, std::uint64_t> host;
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         if (ctx.lane() % 3 == 0) (void)box.post(ctx, static_cast<int>(ctx.rank()) % ctx.n_pes(), ctx.rank());
         (void)box.quiet(ctx);
+        if (const auto answer = host.call(ctx, ctx.rank())) (void)host.post(ctx, answer.value);
     }
 };
 struct ring_arcs {
