@@ -1,7 +1,7 @@
 // 32-byte messages from all lanes of the devices to a few host threads: through the work-group queue, with groups of
 // different sizes, beside a queue of single messages and a ring for each warp.
 //
-//   bench_host_queue --devices "cuda:0" --threads "1;2;4" --messages-log2 27 --runs 5 --json FILE
+//   bench_host_queue --devices "cuda:0" --blocks 264 --threads "1;2;4" --messages-log2 27 --json FILE
 // messages-log2: messages a PE. Styles: warp (32 lanes share a slot), rounds (a warp fills a slot of 128 columns),
 // block (all warps of a block share one), single (one message a slot), rings. Every message carries a seal over its
 // four words, and the sums of all words as the lanes sent them are compared with the sums of what the host threads
