@@ -87,8 +87,8 @@ def measure(tree: Path, sets: list[str], runs: int) -> list[Row]:
         if name == "updates":
             wanted = {"devices": ";".join(lists) or "cpu:1;cpu:2", "runs": str(runs)}
             if lists:
-                wanted |= {"table-log2": "29", "updates-log2": "31"}
-            rows += run(tree / "bench" / "bench_random_updates", wanted)
+                wanted |= {"table-log2": "29", "updates-log2": "31", "hpcc-updates-log2": "27"}
+            rows += run(tree / "bench" / "bench_gups", wanted)
             continue
         if name == "kmer":
             wanted = {"devices": ";".join(lists) or "cpu:1;cpu:2", "runs": str(runs)}

@@ -13,6 +13,7 @@ from laneway import _core
 from laneway._core import Device, Graph, Report, Sequences, SimulatedReads
 from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
+from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
 from laneway.programs.paths import Result, bfs, sssp
@@ -31,6 +32,7 @@ __all__ = [
     "DeviceFault",
     "Error",
     "Graph",
+    "GupsResult",
     "InDegreeResult",
     "KmerCounts",
     "Report",
@@ -45,6 +47,7 @@ __all__ = [
     "devices",
     "generate_grid",
     "generate_kronecker",
+    "gups",
     "indegree",
     "kmer",
     "read_graph",

@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
     register_kmer(module);
     register_shortest_paths(module);
     register_indegree(module);
+    register_gups(module);
 }

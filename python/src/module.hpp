@@ -13,5 +13,6 @@ void register_graph(nanobind::module_& module);
 void register_kmer(nanobind::module_& module);
 void register_shortest_paths(nanobind::module_& module);
 void register_indegree(nanobind::module_& module);
+void register_gups(nanobind::module_& module);
 
 }  // namespace laneway::python
