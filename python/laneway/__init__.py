@@ -13,8 +13,10 @@ from laneway import _core
 from laneway._core import Device, Graph, Report, Sequences, SimulatedReads
 from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
+from laneway.points import generate_blobs, read_points, write_points
 from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
+from laneway.programs.kmeans import KmeansResult, kmeans
 from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
 from laneway.programs.paths import Result, bfs, sssp
 
@@ -34,6 +36,7 @@ __all__ = [
     "Graph",
     "GupsResult",
     "InDegreeResult",
+    "KmeansResult",
     "KmerCounts",
     "Report",
     "Result",
@@ -45,14 +48,18 @@ __all__ = [
     "__version__",
     "bfs",
     "devices",
+    "generate_blobs",
     "generate_grid",
     "generate_kronecker",
     "gups",
     "indegree",
+    "kmeans",
     "kmer",
     "read_graph",
+    "read_points",
     "read_sequences",
     "simulate_reads",
     "sssp",
     "write_graph",
+    "write_points",
 ]

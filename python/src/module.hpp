@@ -10,6 +10,7 @@ void register_devices(nanobind::module_& module);
 void register_options(nanobind::module_& module);
 void register_report(nanobind::module_& module);
 void register_graph(nanobind::module_& module);
+void register_kmeans(nanobind::module_& module);
 void register_kmer(nanobind::module_& module);
 void register_shortest_paths(nanobind::module_& module);
 void register_indegree(nanobind::module_& module);

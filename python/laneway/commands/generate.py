@@ -1,4 +1,4 @@
-"""The commands `generate grid` and `generate kronecker`."""
+"""The commands `generate grid`, `generate kronecker` and `generate blobs`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import typer
 import laneway
 from laneway.pending_file import PendingFile
 
-generate = typer.Typer(no_args_is_help=True, help="Write a generated graph to a file.")
+generate = typer.Typer(no_args_is_help=True, help="Write generated data to a file.")
 
 OUTPUT = typer.Option(..., "--output", "-o", help="File to write: DIMACS .gr, compressed if named .gr.gz or .gr.xz.")
+POINTS = typer.Option(..., "--output", "-o", help="File to write: .npy, .npz or .csv.")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -48,6 +49,24 @@ def kronecker(
     with PendingFile(output) as file:
         graph = laneway.generate_kronecker(scale, arcs, symmetric=not directed, max_weight=max_weight, seed=seed)
         _write(graph, file)
+
+
+@generate.command(epilog="[bold]Example[/bold]  laneway generate blobs 100000 2 8 --output points.npy")
+def blobs(
+    count: int = typer.Argument(..., help="Number of points."),
+    dimensions: int = typer.Argument(..., help="Coordinates of a point."),
+    clusters: int = typer.Argument(..., help="Number of blobs."),
+    spread: float = typer.Option(1.0, help="Standard deviation of a blob; centres lie in a cube of side 20."),
+    double: bool = typer.Option(False, "--double", help="Write float64, not float32."),
+    seed: int = typer.Option(1, help="The same seed gives the same points."),
+    output: Path = POINTS,
+) -> None:
+    """Points of Gaussian blobs around random centres, for kmeans."""
+    with PendingFile(output) as file:
+        points = laneway.generate_blobs(count, dimensions, clusters, spread=spread, double=double, seed=seed)
+        laneway.write_points(points, file.temporary, output.name)
+        file.commit()
+    typer.echo(f"{output}: {count:,} points of {dimensions} dimensions")
 
 
 def _write(graph: laneway.Graph, file: PendingFile) -> None:
