@@ -82,9 +82,9 @@ def gups(
     """
     for name, number, least in (("look_ahead", look_ahead, 1), ("region_bytes", region_bytes, 8)):
         require_whole(name, number, least)
-    for name, number in (("updates", updates), ("round_updates", round_updates)):
-        if number is not None:
-            require_whole(name, number, 1)
+    for name, wanted in (("updates", updates), ("round_updates", round_updates)):
+        if wanted is not None:
+            require_whole(name, wanted, 1)
     job = job_options(devices, seed, timeout, progress)
     power = _log2_words(log2_words, size, devices)
 
