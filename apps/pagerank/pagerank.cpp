@@ -1,0 +1,50 @@
+#include "pagerank.hpp"
+
+#include <cmath>
+
+#include "push_ranks.hpp"
+
+namespace laneway::apps {
+
+namespace {
+
+std::uint64_t to_rank(double value) { return static_cast<std::uint64_t>(std::ldexp(value, rank_bits)); }
+double to_double(std::uint64_t rank) { return std::ldexp(static_cast<double>(rank), -rank_bits); }
+
+template <class Vertex>
+pagerank_result iterate(const graph::basic_csr<Vertex>& g, const pagerank_options& options) {
+    runtime runtime(options.job);
+    const distributed_graph<Vertex> graph(runtime, g, options.parts);
+    constexpr std::uint64_t totals = 4;  // two for each parity of rounds
+    const auto ranks = runtime.allocate<std::uint64_t>(graph.most_rows());
+    const auto sums = runtime.allocate<std::uint64_t>(graph.most_rows() + totals);
+    const auto counters = runtime.allocate<rank_counters>(1);
+    const auto outcome = runtime.allocate<rank_outcome>(1);
+    const auto box = runtime.mailbox<rank_share>(add_share{sums.ref()});
+
+    pagerank_result result;
+    // A change is at most 2.
+    const std::uint64_t tolerance = to_rank(std::min(options.tolerance, 3.0));
+    result.report = runtime.run(push_ranks<Vertex>{graph.ref(), ranks.ref(), sums.ref(), counters.ref(), outcome.ref(),
+                                                   g.vertices(), to_rank(options.damping), tolerance, options.rounds},
+                                box);
+    const std::vector<std::uint64_t> found = graph.collect(ranks);
+    result.rank.resize(found.size());
+    std::transform(found.begin(), found.end(), result.rank.begin(), to_double);
+    const rank_outcome end = outcome.copy_out(0).front();
+    result.rounds = end.rounds;
+    result.change = to_double(end.change);
+    result.partition_seconds = graph.seconds();
+    return result;
+}
+
+}  // namespace
+
+pagerank_result pagerank(const graph::graph& graph, const pagerank_options& options) {
+    if (!(options.damping >= 0 && options.damping <= 1)) throw usage_error("damping: expected a number from 0 to 1");
+    if (!(options.tolerance >= 0)) throw usage_error("tolerance: expected a number of 0 or more");
+    if (graph.vertices() == 0) throw usage_error("the graph has no vertices to rank");
+    return std::visit([&](const auto& g) { return iterate(g, options); }, graph.arcs);
+}
+
+}  // namespace laneway::apps

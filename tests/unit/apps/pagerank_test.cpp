@@ -1,0 +1,1 @@
+#include "pagerank_suite.hpp"  // on CPU devices

@@ -1,0 +1,1 @@
+#include "row_tiles_suite.hpp"  // on CPU devices
