@@ -5,8 +5,9 @@ if(LANEWAY_HAS_CUDA)
     file(GLOB gpu_sources CONFIGURE_DEPENDS src/*/*.cu src/*/cuda/*.cpp src/*/cuda/*.cu)
     file(GLOB gpu_app_sources CONFIGURE_DEPENDS apps/*/*.cu)
     # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
-    set_source_files_properties(apps/gups/gups.cpp apps/indegree/indegree.cpp apps/kmeans/kmeans.cpp apps/kmer/kmer.cpp
-                                apps/pagerank/pagerank.cpp apps/sssp/shortest_paths.cpp PROPERTIES LANGUAGE CUDA)
+    set_source_files_properties(apps/color/color.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp
+                                apps/kmeans/kmeans.cpp apps/kmer/kmer.cpp apps/pagerank/pagerank.cpp
+                                apps/sssp/shortest_paths.cpp PROPERTIES LANGUAGE CUDA)
 endif()
 # Fused multiply-adds would round distances in another way on some devices than on others.
 set_source_files_properties(apps/kmeans/kmeans.cpp PROPERTIES COMPILE_OPTIONS

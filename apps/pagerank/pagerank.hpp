@@ -26,10 +26,10 @@ struct pagerank_result {
     run_report report;
 };
 
-/// Ranks by power iteration from equal ones (Page and Brin 1998; with LDBC Graphalytics' treatment of vertices without
-/// arcs, whose rank spreads evenly over all). Parallel arcs count each, weights do not. The result is the same to the
-/// last bit on any devices: it is added up in whole numbers. Each share of a rank is rounded to 24 bits, so ranks are
-/// within 2^-24 · damping / (1 - damping) of the exact ones, relative to these: 3.4e-7 at most for 0.85.
+/// Ranks by power iteration from equal ones (Page et al., Stanford 1999; with LDBC Graphalytics' treatment of vertices
+/// without arcs, whose rank spreads evenly over all). Parallel arcs count each, weights do not. The result is the same
+/// to the last bit on any devices: it is added up in whole numbers. Each share of a rank is rounded to 24 bits, so
+/// ranks are within 2^-24 · damping / (1 - damping) of the exact ones, relative to these: 3.4e-7 at most for 0.85.
 /// Throws usage_error for options out of range, a graph without vertices and parts that do not fit it; timeout_error
 /// and device_fault for a failed run.
 pagerank_result pagerank(const graph::graph& graph, const pagerank_options& options);

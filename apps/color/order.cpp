@@ -1,0 +1,33 @@
+#include "order.hpp"
+
+#include <array>
+#include <bit>
+#include <random>
+#include <utility>
+
+namespace laneway::apps {
+
+template <class Vertex>
+std::vector<Vertex> coloring_order(const graph::basic_csr<Vertex>& graph, std::uint64_t seed) {
+    const std::uint64_t n = graph.vertices();
+    std::vector<Vertex> shuffled(n);
+    for (std::uint64_t v = 0; v < n; ++v) shuffled[v] = static_cast<Vertex>(v);
+    std::mt19937_64 random(seed);  // std::shuffle differs from library to library
+    for (std::uint64_t i = n; i > 1; --i) std::swap(shuffled[i - 1], shuffled[random() % i]);
+
+    // By counting, stably.
+    const auto level = [&](std::uint64_t v) {
+        return 64 - static_cast<std::size_t>(std::bit_width(graph.offsets[v + 1] - graph.offsets[v]));
+    };
+    std::array<std::uint64_t, 66> starts{};
+    for (std::uint64_t v = 0; v < n; ++v) ++starts[level(v) + 1];
+    for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+    std::vector<Vertex> order(n);
+    for (const Vertex v : shuffled) order[starts[level(v)]++] = v;
+    return order;
+}
+
+template std::vector<std::uint32_t> coloring_order(const graph::csr32&, std::uint64_t);
+template std::vector<std::uint64_t> coloring_order(const graph::csr64&, std::uint64_t);
+
+}  // namespace laneway::apps

@@ -1,0 +1,18 @@
+// The order in which vertices may choose their colours.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "laneway/graph/csr.hpp"
+
+namespace laneway::apps {
+
+/// The vertices, first those of many arcs: by falling binary logarithm of the degree, at random among equals. A
+/// neighbour that comes first chooses first. Method: largest log-degree first (Hasenplaug, Kaler, Schardl, Leiserson,
+/// SPAA 2014), which needs fewer colours than a random order and keeps chains of neighbours as short. The same seed
+/// gives the same order everywhere.
+template <class Vertex>
+std::vector<Vertex> coloring_order(const graph::basic_csr<Vertex>& graph, std::uint64_t seed);
+
+}  // namespace laneway::apps

@@ -1,0 +1,73 @@
+#include "laneway/graph/undirected.hpp"
+
+#include <algorithm>
+
+namespace laneway::graph {
+namespace {
+
+// The mixing function of SplitMix64 (Steele, Lea, Flood: OOPSLA 2014).
+std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+std::uint64_t hash_of_arc(std::uint64_t tail, std::uint64_t head) { return mix(mix(tail) + 0x9e3779b97f4a7c15 + head); }
+
+// All arcs turned round. Rows come out ascending.
+template <class Vertex>
+basic_csr<Vertex> transposed(const basic_csr<Vertex>& graph) {
+    const std::uint64_t n = graph.vertices();
+    basic_csr<Vertex> result;
+    result.offsets.assign(n + 1, 0);
+    result.heads.resize(graph.arcs());
+    for (const Vertex head : graph.heads) ++result.offsets[head + std::uint64_t{1}];
+    for (std::uint64_t v = 0; v < n; ++v) result.offsets[v + 1] += result.offsets[v];
+    std::vector<std::uint64_t> next(result.offsets.begin(), result.offsets.end() - 1);
+    for (std::uint64_t v = 0; v < n; ++v) {
+        for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
+            result.heads[next[graph.heads[arc]]++] = static_cast<Vertex>(v);
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+template <class Vertex>
+bool is_symmetric(const basic_csr<Vertex>& graph) {
+    std::uint64_t difference = 0;
+    for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
+        for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
+            difference += hash_of_arc(v, graph.heads[arc]) - hash_of_arc(graph.heads[arc], v);
+        }
+    }
+    return difference == 0;
+}
+
+template <class Vertex>
+basic_csr<Vertex> undirected(const basic_csr<Vertex>& graph) {
+    const basic_csr<Vertex> back = transposed(graph);
+    const basic_csr<Vertex> forth = transposed(back);  // the graph itself with ascending rows
+    basic_csr<Vertex> result;
+    result.offsets.reserve(graph.vertices() + 1);
+    for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
+        std::uint64_t a = forth.offsets[v], b = back.offsets[v];
+        while (a < forth.offsets[v + 1] || b < back.offsets[v + 1]) {
+            const bool forward =
+                b == back.offsets[v + 1] || (a < forth.offsets[v + 1] && forth.heads[a] <= back.heads[b]);
+            const Vertex head = forward ? forth.heads[a++] : back.heads[b++];
+            const bool known = result.heads.size() > result.offsets.back() && result.heads.back() == head;
+            if (head != v && !known) result.heads.push_back(head);
+        }
+        result.offsets.push_back(result.heads.size());
+    }
+    return result;
+}
+
+template bool is_symmetric(const csr32&);
+template bool is_symmetric(const csr64&);
+template csr32 undirected(const csr32&);
+template csr64 undirected(const csr64&);
+
+}  // namespace laneway::graph

@@ -1,0 +1,1 @@
+#include "color_suite.hpp"  // on CPU devices
