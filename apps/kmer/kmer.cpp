@@ -57,11 +57,13 @@ public:
         if (counted_) table_.clear();
         counted_ = true;
         const std::uint64_t own = words_.size() - lead_;
-        // A few stretches for each lane of a large GPU, and no more repeated words than one in eight.
+        // A few stretches for each lane of a large GPU, and no more than one word in eight repeated.
         const std::uint64_t stretch = std::clamp(own >> 20, std::max<std::uint64_t>(8, 8 * lead_), std::uint64_t{64});
+        constexpr std::uint64_t widest_warp = 32;
+        const post_kmers<Words> program{symbols(), stretch, range(own, widest_warp * stretch), options_.k,
+                                        options_.canonical};
         kmer_result result;
-        result.report =
-            runtime_.run(post_kmers<Words>{symbols(), range(own, stretch), options_.k, options_.canonical}, box_);
+        result.report = runtime_.run(program, box_);
         tally(result);
         if (result.total != result.report.posted) {
             throw device_fault("the tables hold " + std::to_string(result.total) + " k-mers, but " +

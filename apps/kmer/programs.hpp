@@ -16,21 +16,16 @@ struct symbols_ref {
     [[nodiscard]] LANEWAY_FN std::uint64_t own() const { return words.size() - lead; }
 };
 
-/// Places of an array that the lanes of a PE share out among themselves, `piece` at a time.
+/// Places of an array that the warps of a PE share out among themselves, `piece` at a time.
 struct shared_range {
     symmetric_ref<std::uint64_t> taken;  ///< one counter a PE, 0 at the start
     std::uint64_t size;
     std::uint64_t piece;
 
-    /// Start of the next piece for this lane; at or behind `size` when there is none left.
+    /// Start of the warp's next piece; at or behind `size` when there is none left. The whole warp, together.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx) const {
-        return atomic_add(ctx, taken[0], 1) * piece;
-    }
-    /// The same for a whole warp, together.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t next_of_warp(Ctx& ctx) const {
-        return once(ctx, full_warp<Ctx>, [&] { return next(ctx); });
+        return once(ctx, full_warp<Ctx>, [&] { return atomic_add(ctx, taken[0], 1) * piece; });
     }
     [[nodiscard]] LANEWAY_FN std::uint64_t end(std::uint64_t begin) const {
         return size - begin < piece ? size : begin + piece;
@@ -47,7 +42,7 @@ struct make_reads {
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         std::uint64_t* const words = symbols.words.local(ctx);
         const std::uint64_t first = static_cast<std::uint64_t>(ctx.pe()) * symbols.own();
-        for (std::uint64_t begin; (begin = range.next_of_warp(ctx)) < range.size;) {
+        for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
             for (std::uint64_t i = begin + static_cast<std::uint64_t>(ctx.lane()); i < range.end(begin);
                  i += Ctx::warp_lanes) {
                 const std::uint64_t place = first + i;  // counts from `lead` words before the first symbol
@@ -59,36 +54,49 @@ struct make_reads {
 };
 
 /// Walks over each PE's symbols and posts every k-mer to its owner. Every lane takes stretches of words, and begins
-/// `lead` words earlier, so that it knows the k - 1 bases before its first.
+/// `lead` words earlier, so that it knows the k - 1 bases before its first. The lanes of a warp walk in step: lanes
+/// that come to a post together share its cost.
 template <int Words>
 struct post_kmers {
     symbols_ref symbols;
-    shared_range range;  ///< over the own words
+    std::uint64_t stretch;  ///< words of a lane's stretch
+    shared_range range;     ///< over the own words; a piece holds one stretch for each lane of any warp
     int k;
     bool canonical;
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
-            if (walk(ctx, box, begin, range.end(begin)) != status::ok) return;
+            const std::uint64_t end = range.end(begin);
+            for (; begin < end; begin += stretch * Ctx::warp_lanes) {
+                if (!walk(ctx, box, begin + static_cast<std::uint64_t>(ctx.lane()) * stretch)) return;
+            }
         }
     }
 
 private:
+    /// One stretch for each lane of the warp, together; false where the run ends early.
     template <class Ctx, class Box>
-    LANEWAY_FN status walk(Ctx& ctx, Box& box, std::uint64_t begin, std::uint64_t end) const {
+    LANEWAY_FN bool walk(Ctx& ctx, Box& box, std::uint64_t begin) const {
         const std::uint64_t* const words = symbols.words.local(ctx);
         kmer_window<Words> window(k, canonical);
-        for (std::uint64_t at = begin; at < end + symbols.lead; ++at) {
-            std::uint64_t word = words[at];
-            for (unsigned i = 0; i < symbols_a_word; ++i, word >>= symbol_bits) {
-                if (!window.push(static_cast<unsigned>(word & 7)) || at < begin + symbols.lead) continue;
-                const kmer_key<Words> key = window.key();
-                const status posted = box.post(ctx, key.owner(ctx.n_pes()), key);
-                if (posted != status::ok) return posted;
-            }
+        for (std::uint64_t at = 0; at < symbols.lead + stretch; ++at) {
+            const bool inside = begin + at < symbols.words.size();
+            const bool posted = take(ctx, box, window, inside ? words[begin + at] : gap_word, at >= symbols.lead);
+            if (ctx.ballot(full_warp<Ctx>, !posted) != 0) return false;
         }
-        return status::ok;
+        return true;
+    }
+
+    /// Rolls the window over a word's symbols, and posts what it shows where the word is of the stretch itself.
+    template <class Ctx, class Box>
+    LANEWAY_FN bool take(Ctx& ctx, Box& box, kmer_window<Words>& window, std::uint64_t word, bool own) const {
+        for (unsigned i = 0; i < symbols_a_word; ++i, word >>= symbol_bits) {
+            if (!window.push(static_cast<unsigned>(word & 7)) || !own) continue;
+            const kmer_key<Words> key = window.key();
+            if (box.post(ctx, key.owner(ctx.n_pes()), key) != status::ok) return false;
+        }
+        return true;
     }
 };
 
@@ -109,7 +117,7 @@ struct tally_counts {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         table_sums mine{};
-        for (std::uint64_t begin; (begin = range.next_of_warp(ctx)) < range.size;) {
+        for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
             for (std::uint64_t i = begin + static_cast<std::uint64_t>(ctx.lane()); i < range.end(begin);
                  i += Ctx::warp_lanes) {
                 add(ctx, table.local(ctx)[i], mine);
