@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable, TypeVar
 
@@ -55,7 +56,8 @@ def run_job(
     options = RunOptions(devices=devices, seed=seed, timeout=timeout, progress=outputs.need_progress)
     job_options(**options)
     _core.parse_devices(devices)
-    with outputs:
+    with ExitStack() as stack:
+        outputs.open(stack)
         with Phases() as phases:
             job = Job(options, outputs, phases)
             account = body(job)

@@ -7,7 +7,6 @@ import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from laneway.errors import UsageError
 from laneway.pending_file import PendingFile
@@ -16,34 +15,29 @@ from laneway.summary import Summary
 
 @dataclass
 class Outputs:
-    """Files that the user asked for; each is None or a path.
-
-    Entering the context finds out, before any work is done, whether all can be written; raises UsageError if not.
-    """
+    """Files that the user asked for; each is None or a path."""
 
     result: Path | None
     report: Path | None
     plot: Path | None
     _files: dict[Path, PendingFile] = field(default_factory=dict, init=False)
-    _stack: ExitStack = field(default_factory=ExitStack, init=False)
 
     @property
     def need_progress(self) -> bool:
         """Whether one of them shows samples of the run."""
         return self.report is not None or self.plot is not None
 
-    def __enter__(self) -> Outputs:
+    def open(self, stack: ExitStack) -> None:
+        """Find out, before any work is done, whether all can be written; raises UsageError if not. The stack's end
+        removes what was not written."""
         if self.plot is not None:
             from laneway.plot import check_format
 
             check_format(self.plot)
-        with self._stack:
-            for path in (self.result, self.report, self.plot):
-                if path is not None:
-                    self.require_spared(path)
-                    self._files[path] = self._stack.enter_context(PendingFile(path))
-            self._stack = self._stack.pop_all()
-        return self
+        for path in (self.result, self.report, self.plot):
+            if path is not None:
+                self.require_spared(path)
+                self._files[path] = stack.enter_context(PendingFile(path))
 
     def require_spared(self, path: Path) -> None:
         """UsageError where an output would replace `path`, whatever their names and links."""
@@ -66,8 +60,3 @@ class Outputs:
                 pending.commit()
         except OSError as error:
             raise UsageError(f"the outputs cannot be written: {error.strerror}") from None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
