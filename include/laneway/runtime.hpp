@@ -4,6 +4,7 @@
 #include "laneway/comm/grid.hpp"
 #include "laneway/comm/host_calls.hpp"
 #include "laneway/comm/mailbox.hpp"
+#include "laneway/comm/one_sided.hpp"
 #include "laneway/comm/post_office.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 
@@ -46,6 +47,15 @@ public:
         return {machine_, options_, std::move(name), std::move(function)};
     }
 
+    /// A mailbox with which lanes can do one-sided operations as well (comm/one_sided.hpp).
+    template <class... Messages, class... Handlers>
+    [[nodiscard]] mailbox_handle<with_one_sided<route<Messages, Handlers>...>> one_sided(const Handlers&... handlers) {
+        if (gets_ == nullptr)
+            gets_ = std::make_unique<symmetric_array<lane_gets>>(machine_, most_lanes(machine_, options_));
+        const serve_memory serve{gets_->ref()};
+        return {{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}};
+    }
+
     /// Runs `functor(ctx, box)` on every working lane of every PE and returns when nothing is left anywhere: all
     /// functors have returned and all messages and host calls have been served. Throws timeout_error past the
     /// deadline, device_fault where device code reported an error or the audit fails.
@@ -65,7 +75,8 @@ public:
                                  office.replies(pe),
                                  office.answers(pe),
                                  {mailbox.handlers, office.onward(pe)},
-                                 chunk_bytes},
+                                 chunk_bytes,
+                                 options_.carry},
                                 office.waves(pe, barrier_policy),
                                 functor,
                                 ranks,
@@ -77,6 +88,7 @@ public:
         }
         for (auto& p : programs) p.ranks = ranks;
         office.reset();
+        if (gets_ != nullptr) gets_->clear();
         const double seconds =
             machine_.run(programs, shapes, options_.timeout_seconds, [&] { return office.ring_fills(); });
         return office.report(seconds);
@@ -95,6 +107,7 @@ private:
     options options_;
     laneway::machine machine_;
     std::unique_ptr<post_office> office_;
+    std::unique_ptr<symmetric_array<lane_gets>> gets_;  ///< see serve_memory
 };
 
 }  // namespace laneway

@@ -44,6 +44,7 @@ machine::machine(const std::string& devices, std::uint64_t seed) : seed_(seed) {
     for (std::size_t p = 0; p < pes; ++p) {
         controls_.emplace_back(devices_[p], 1);
         segments_.emplace_back(devices_[p], max_segments * pes);
+        segment_bytes_.emplace_back(devices_[p], max_segments);
         pe_environment env;
         env.pe = static_cast<int>(p);
         env.n_pes = static_cast<int>(pes);
@@ -51,6 +52,8 @@ machine::machine(const std::string& devices, std::uint64_t seed) : seed_(seed) {
         env.fault = record_of(host_visible_, p);
         env.host_stop = reinterpret_cast<const std::uint32_t*>(host_visible_.get());
         env.segments = segments_[p].data();
+        env.segment_bytes = segment_bytes_[p].data();
+        env.n_segments = max_segments;
         environments_.push_back(env);
     }
 }
@@ -70,7 +73,7 @@ std::vector<std::string> machine::names() const {
     return list;
 }
 
-std::uint32_t machine::add_segment(const std::vector<void*>& bases) {
+std::uint32_t machine::add_segment(const std::vector<void*>& bases, std::uint64_t bytes) {
     if (n_segments_ == max_segments) {
         throw usage_error("more than " + std::to_string(max_segments) + " symmetric allocations");
     }
@@ -80,6 +83,7 @@ std::uint32_t machine::add_segment(const std::vector<void*>& bases) {
             if (!shares_memory(pe, other)) seen[static_cast<std::size_t>(other)] = nullptr;
         }
         segments_[static_cast<std::size_t>(pe)].copy_in(seen.data(), seen.size(), n_segments_ * seen.size());
+        segment_bytes_[static_cast<std::size_t>(pe)].copy_in(&bytes, 1, n_segments_);
     }
     return n_segments_++;
 }

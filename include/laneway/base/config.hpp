@@ -16,14 +16,19 @@ using namespace cuda::std;
 #include <type_traits>
 #endif
 
-// LANEWAY_FN marks a function that a lane of any device may run. One template serves contexts whose members are
+// LANEWAY_FN marks a function that a lane of any device may run. On GPUs all of a program becomes one function, so that
+// its state stays in registers. One template serves contexts whose members are
 // host-only (CPU devices) and device-only (GPUs); which of them it calls is known at instantiation, but nvcc warns of
 // both, also in the functors of applications, so these warnings are off wherever the library is included.
 #if defined(__CUDACC__)
 #pragma nv_diag_suppress 20011, 20012, 20013, 20014, 20015
+#endif
+#if defined(__CUDA_ARCH__)
 #define LANEWAY_FN __host__ __device__ __forceinline__
+#elif defined(__CUDACC__)
+#define LANEWAY_FN __host__ __device__ inline
 #else
-#define LANEWAY_FN inline __attribute__((always_inline))
+#define LANEWAY_FN inline
 #endif
 
 namespace laneway {

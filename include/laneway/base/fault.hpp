@@ -16,6 +16,10 @@ enum class operation : std::uint32_t {
     quiet,         ///< waiting for carried messages to be served
     call,          ///< waiting for the answer to a call
     post_onward,   ///< a handler's post: putting it into the onward list
+    put,           ///< storing to another PE's symmetric memory
+    get,           ///< loading from it
+    atomic,        ///< an atomic operation on it
+    signal,        ///< waiting for a signal word
     barrier,       ///< waiting for all working warps to come to a barrier
     push_id,       ///< waiting for a worklist place to be read by a slow consumer
     insert,        ///< inserting into a table of fixed size; the number says how large it is
@@ -34,6 +38,10 @@ constexpr const char* to_string(operation op) {
         case operation::quiet: return "waiting for messages to be served";
         case operation::call: return "waiting for an answer";
         case operation::post_onward: return "posting onward from a handler";
+        case operation::put: return "putting";
+        case operation::get: return "getting";
+        case operation::atomic: return "an atomic operation";
+        case operation::signal: return "waiting for a signal";
         case operation::barrier: return "waiting at a barrier";
         case operation::push_id: return "waiting to push into a worklist";
         case operation::insert: return "inserting into a table of fixed size";

@@ -12,6 +12,7 @@ enum class [[nodiscard]] status : std::uint32_t{
     handler_failed,  ///< a handler or functor called fail()
     no_room,         ///< a table or list of fixed size is full
     bad_pe,          ///< an operation named a PE that does not exist
+    bad_address,     ///< an operation named memory that no symmetric array holds
     uneven_barrier,  ///< some working warps came to a barrier that others will never come to
 };
 
@@ -23,6 +24,7 @@ constexpr const char* to_string(status s) {
         case status::handler_failed: return "handler reported an error";
         case status::no_room: return "no room left";
         case status::bad_pe: return "no such PE";
+        case status::bad_address: return "an address outside symmetric memory";
         case status::uneven_barrier: return "not every working warp called the barrier";
     }
     return "unknown status";

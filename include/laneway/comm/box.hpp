@@ -1,11 +1,23 @@
 // The box: what an application's functor posts into. An outbox that can also call, and meet the others at a barrier.
 #pragma once
 
+#include "laneway/base/carry.hpp"
 #include "laneway/comm/answers.hpp"
 #include "laneway/comm/outbox.hpp"
 #include "laneway/comm/roles.hpp"
 
 namespace laneway {
+
+/// What a PE needs to take part in a mailbox; trivially copyable.
+template <class Routes>
+struct mailbox_ref {
+    links_ref links;
+    links_ref replies;  ///< where some handler's answer is a message of the mailbox
+    answers_ref answers;
+    delivery<Routes> handlers;
+    std::uint32_t chunk_bytes = 0;
+    carry default_carry = carry::direct;
+};
 
 template <class Ctx, class Routes, class Idle>
 class box : public outbox<Ctx, Routes, Idle> {
@@ -14,11 +26,37 @@ class box : public outbox<Ctx, Routes, Idle> {
     using handler = typename route_list<Routes>::template handler<Message>;
 
 public:
-    /// `slot`: number of this lane among the working lanes of its PE.
-    LANEWAY_FN box(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, const delivery<Routes>& handlers,
-                   Idle idle, std::byte* shared, const answers_ref& answers, turn_board* board, std::uint32_t slot)
-        : base(ctx, links, chunk_bytes, handlers, idle, shared, &links.work->completed), answers_(answers),
-          board_(board), slot_(slot) {}
+    /// Where the warp stands among those of its block that run the functor.
+    struct team_place {
+        int index;
+        int warps;
+    };
+
+    LANEWAY_FN box(Ctx& ctx, const mailbox_ref<Routes>& mailbox, Idle idle, std::byte* shared, turn_board* board,
+                   const roles& mine)
+        : base(ctx, mailbox.links, mailbox.chunk_bytes, mailbox.handlers, idle, shared, &mailbox.links.work->completed),
+          mailbox_(mailbox), board_(board),
+          slot_(static_cast<std::uint32_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane())), team_{mine.team_index,
+                                                                                                     mine.team_warps} {}
+
+    [[nodiscard]] LANEWAY_FN team_place team() const { return team_; }
+    /// Number of this lane among the working lanes of its PE.
+    [[nodiscard]] LANEWAY_FN std::uint32_t slot() const { return slot_; }
+    /// How one-sided operations go that do not say it.
+    [[nodiscard]] LANEWAY_FN carry default_carry() const { return mailbox_.default_carry; }
+    /// The handler of a type of message.
+    template <class Message>
+    [[nodiscard]] LANEWAY_FN const handler<Message>& served_by() const {
+        return handler_of<Message>(mailbox_.handlers.routes);
+    }
+
+    /// Between two looks of lanes that wait for something: sends what the block has gathered, and serves where no other
+    /// warp does. The lanes of the mask, together.
+    LANEWAY_FN status help(Ctx& ctx, lane_mask mask) {
+        const status sent = this->run_dry(ctx, mask);
+        this->idle();
+        return sent;
+    }
 
     /// Posts a message to a PE and waits for what its handler answers. Any lane, also in divergent code; other warps
     /// run meanwhile. The answer orders nothing else. Fails with bad_pe, or stopped or timeout when the run ends.
@@ -88,18 +126,18 @@ private:
         bool here = false;
         bounded_spin spin;
         for (;;) {
-            here = here || answers_.take(ctx, pe, token, value);
+            here = here || mailbox_.answers.take(ctx, pe, token, value);
             if (ctx.ballot(mask, !here) == 0) return status::ok;
-            const status sent = this->run_dry(ctx, mask);
-            this->idle();
+            const status sent = help(ctx, mask);
             const status going = sent != status::ok ? sent : spin.next(ctx, {operation::call, pe, token & 0xffffffff});
             if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
         }
     }
 
-    const answers_ref& answers_;
+    const mailbox_ref<Routes>& mailbox_;
     turn_board* board_;
     std::uint32_t slot_;
+    team_place team_;
     std::uint32_t calls_ = 0;
     std::uint64_t barriers_ = 0;
 };

@@ -34,6 +34,23 @@ office_needs needs_of(std::uint32_t chunk_bytes) {
             list::posts_onward ? list::message_bytes : 0};
 }
 
+/// More working lanes than a PE of the machine can have.
+inline std::uint64_t most_lanes(const machine& machine, const options& options) {
+    constexpr std::uint64_t lanes_a_multiprocessor = 2048;
+    auto most = static_cast<std::uint64_t>(std::max(options.cpu_threads, 1));
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        const device& d = *machine.device(pe);
+        std::uint64_t lanes = 0;
+        if (d.is_gpu()) lanes = static_cast<std::uint64_t>(d.multiprocessors()) * lanes_a_multiprocessor;
+        if (d.id().kind == device_kind::checked) {
+            lanes = static_cast<std::uint64_t>(std::max(options.checked_blocks * options.checked_warps, 1)) *
+                    checked::context::warp_lanes;
+        }
+        most = std::max(most, lanes);
+    }
+    return most;
+}
+
 /// Grid of every PE for `Program`, whose blocks need `shared_bytes`. On GPUs: all blocks that are resident at once, of
 /// which a share serves where there are several PEs. Throws usage_error where a PE cannot hold the least grid.
 template <class Program>

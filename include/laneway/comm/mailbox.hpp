@@ -9,16 +9,6 @@
 
 namespace laneway {
 
-/// What a PE needs to take part in a mailbox; trivially copyable.
-template <class Routes>
-struct mailbox_ref {
-    links_ref links;
-    links_ref replies;  ///< where some handler's answer is a message of the mailbox
-    answers_ref answers;
-    delivery<Routes> handlers;
-    std::uint32_t chunk_bytes = 0;
-};
-
 /// Counts a PE's work for the waves: `initial` items that exist from the start, messages, and posts that handlers made.
 /// Warps at a barrier are deferred work, and the threshold is the number of barriers that are open.
 template <class Ctx, bool Replies>
@@ -117,14 +107,12 @@ struct mailbox_program {
             }
         };
         auto* board = reinterpret_cast<turn_board*>(ctx.shared());
-        const int slot = mine.worker_index * Ctx::warp_lanes + ctx.lane();
-        box<Ctx, Routes, decltype(idle)> out(ctx, links, mailbox.chunk_bytes, mailbox.handlers, idle, shared,
-                                             mailbox.answers, board, static_cast<std::uint32_t>(slot));
+        box<Ctx, Routes, decltype(idle)> out(ctx, mailbox, idle, shared, board, mine);
         out.open(ctx);
         desk.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
         ctx.sync_block();
-        ctx.set_rank(first_rank + static_cast<std::uint64_t>(slot), ranks);
+        ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()), ranks);
         bool worked = false;
         run_turns(
             ctx, mine, board, waves.finished, [&] { control.turn(ctx); }, serve,

@@ -19,6 +19,8 @@ struct roles {
     bool flushes = false;
     int server_index = 0;  ///< among the PE's server warps
     int worker_index = 0;  ///< among the PE's working warps
+    int team_index = 0;    ///< among the working warps of its block
+    int team_warps = 1;    ///< working warps of its block
 
     template <class Ctx>
     LANEWAY_FN roles(const Ctx& ctx, int server_blocks, bool flushers = false) {
@@ -34,7 +36,11 @@ struct roles {
             works = !control && !serves && !flushes;
             server_index = index - 1;
             worker_index = index - count_servers(ctx.n_blocks(), ctx.n_warps(), server_blocks, false) - 1;
-            if (flushers && server_blocks > 0) worker_index -= ctx.block() - server_blocks;
+            const bool with_flusher = flushers && server_blocks > 0;
+            if (with_flusher) worker_index -= ctx.block() - server_blocks;
+            const bool with_control = ctx.block() == 0;
+            team_index = ctx.warp() - (with_control ? 1 : 0);
+            team_warps = ctx.n_warps() - (with_control ? 1 : 0) - (with_flusher ? 1 : 0);
         }
     }
 

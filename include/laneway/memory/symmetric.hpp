@@ -40,6 +40,22 @@ private:
     std::uint64_t size_ = 0;
 };
 
+/// Whether the array that the element belongs to holds `count` elements from there on. Any lane.
+template <class Ctx, class T>
+[[nodiscard]] LANEWAY_FN bool exists(const Ctx& ctx, symmetric_ptr<T> element, std::uint64_t count = 1) {
+    const auto& env = ctx.environment();
+    if (element.segment >= env.n_segments) return false;
+    const std::uint64_t held = env.segment_bytes[element.segment] / sizeof(T);
+    return element.index <= held && count <= held - element.index;
+}
+
+/// Address of the element in a PE's part, null where its memory cannot be reached. Any lane.
+template <class Ctx, class T>
+[[nodiscard]] LANEWAY_FN T* address(const Ctx& ctx, symmetric_ptr<T> element, int pe) {
+    T* const part = symmetric_ref<T>(element.segment, 0).at(ctx, pe);
+    return part == nullptr ? nullptr : part + element.index;
+}
+
 /// Address of the element in the own PE's part. Any lane.
 template <class Ctx, class T>
 [[nodiscard]] LANEWAY_FN T* local(const Ctx& ctx, symmetric_ptr<T> element) {

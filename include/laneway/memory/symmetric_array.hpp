@@ -19,7 +19,7 @@ public:
             parts_.emplace_back(machine.device(pe), size);
             bases.push_back(parts_.back().data());
         }
-        segment_ = machine.add_segment(bases);
+        segment_ = machine.add_segment(bases, size * sizeof(T));
     }
 
     [[nodiscard]] symmetric_ref<T> ref() const { return {segment_, size_}; }

@@ -46,6 +46,7 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     { ctx.fetch_or(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.exchange(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;
     { ctx.compare_exchange(word, value, value, order::acq_rel, scope::device) } -> std::same_as<bool>;
+    {ctx.fence(scope::system)};  // orders this lane's accesses before it against those after it
     // Time and waiting.
     { ctx.now_ns() } -> std::same_as<std::uint64_t>;
     { cctx.deadline_ns() } -> std::same_as<std::uint64_t>;

@@ -20,6 +20,8 @@ struct pe_environment {
     fault_record* fault = nullptr;             ///< host-visible
     const std::uint32_t* host_stop = nullptr;  ///< host-visible; the host sets it to end the run on all PEs
     void* const* segments = nullptr;           ///< PE memory: base of symmetric segment s on PE p at [s * n_pes + p]
+    const std::uint64_t* segment_bytes = nullptr;  ///< PE memory: size of each symmetric segment, the same on all PEs
+    std::uint32_t n_segments = 0;
 };
 
 /// Grid of one launch.

@@ -42,8 +42,9 @@ public:
     [[nodiscard]] bool shares_memory(int pe, int other) const;
     [[nodiscard]] std::vector<std::string> names() const;
 
-    /// Symmetric segments: registers one base address a PE; returns the segment's number. See memory/symmetric.hpp.
-    std::uint32_t add_segment(const std::vector<void*>& bases);
+    /// Symmetric segments: registers one base address a PE, `bytes` behind each; returns the segment's number. See
+    /// memory/symmetric.hpp.
+    std::uint32_t add_segment(const std::vector<void*>& bases, std::uint64_t bytes);
 
     /// From now on the service runs next to every run, for as long as it exists.
     void attach(const std::shared_ptr<host_service>& service) { services_.push_back(service); }
@@ -128,6 +129,7 @@ private:
     std::vector<pe_environment> environments_;
     std::vector<buffer<pe_control>> controls_;
     std::vector<buffer<void*>> segments_;
+    std::vector<buffer<std::uint64_t>> segment_bytes_;
     std::uint32_t n_segments_ = 0;
     std::vector<std::weak_ptr<host_service>> services_;
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE

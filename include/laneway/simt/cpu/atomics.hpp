@@ -74,6 +74,18 @@ public:
                                                                  std::memory_order_relaxed);
     }
 
+    /// Orders all accesses of this lane before it against all after it, for everyone.
+    void fence(scope) {
+        self().step();
+#if defined(__SANITIZE_THREAD__)
+        // ThreadSanitizer knows no fences; an atomic that all fences share orders them among themselves.
+        static std::atomic<unsigned> meeting{0};
+        meeting.fetch_add(1, std::memory_order_acq_rel);
+#else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+    }
+
 private:
     template <class T, class Wanted>
     T replace_while(T* word, T value, order o, Wanted&& wanted) {

@@ -110,6 +110,14 @@ public:
         });
     }
 
+    __device__ void fence(scope s) {
+        switch (s) {
+            case scope::block: return __threadfence_block();
+            case scope::device: return __threadfence();
+            default: return __threadfence_system();
+        }
+    }
+
     __device__ std::uint64_t now_ns() { return global_timer_ns(); }
     __device__ std::uint64_t deadline_ns() const { return deadline_ns_; }
     __device__ void pause(unsigned patience = 0) { __nanosleep(20u << patience); }

@@ -1,0 +1,194 @@
+// Operations on symmetric memory as messages: what they say, and how their owner serves them.
+#pragma once
+
+#include "laneway/memory/symmetric.hpp"
+#include "laneway/simt/fail.hpp"
+#include "laneway/simt/group.hpp"
+
+namespace laneway {
+
+enum class memory_op : std::uint32_t { put, add, bit_and, bit_or, bit_xor, min, max, exchange, compare_exchange, get };
+
+/// Types of a word, by number.
+enum class word_type : std::uint32_t { i32, u32, i64, u64, f32, f64 };
+
+template <class T>
+concept remote_word =
+    std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::int64_t> ||
+    std::is_same_v<T, std::uint64_t> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+template <class T>
+concept remote_integer = remote_word<T> && std::is_integral_v<T>;
+
+template <remote_word T>
+inline constexpr word_type type_of = std::is_same_v<T, std::int32_t>    ? word_type::i32
+                                     : std::is_same_v<T, std::uint32_t> ? word_type::u32
+                                     : std::is_same_v<T, std::int64_t>  ? word_type::i64
+                                     : std::is_same_v<T, std::uint64_t> ? word_type::u64
+                                     : std::is_same_v<T, float>         ? word_type::f32
+                                                                        : word_type::f64;
+
+/// A word of any type in 64 bits.
+template <remote_word T>
+LANEWAY_FN std::uint64_t word_bits(T value) {
+    if constexpr (sizeof(T) == 8) {
+        return __builtin_bit_cast(std::uint64_t, value);
+    } else {
+        return __builtin_bit_cast(std::uint32_t, value);
+    }
+}
+template <remote_word T>
+LANEWAY_FN T word_of(std::uint64_t bits) {
+    if constexpr (sizeof(T) == 8) {
+        return __builtin_bit_cast(T, bits);
+    } else {
+        return __builtin_bit_cast(T, static_cast<std::uint32_t>(bits));
+    }
+}
+
+/// What an operation is applied to, in 8 bytes: operation, type, segment and element.
+class memory_place {
+public:
+    memory_place() = default;
+    template <remote_word T>
+    LANEWAY_FN memory_place(memory_op op, symmetric_ptr<T> element)
+        : bits_(static_cast<std::uint64_t>(op) << 60 | static_cast<std::uint64_t>(type_of<T>) << 57 |
+                std::uint64_t{element.segment} << 44 | element.index) {}
+
+    [[nodiscard]] LANEWAY_FN memory_op op() const { return static_cast<memory_op>(bits_ >> 60); }
+    [[nodiscard]] LANEWAY_FN word_type type() const { return static_cast<word_type>(bits_ >> 57 & 7); }
+    template <class T>
+    [[nodiscard]] LANEWAY_FN symmetric_ptr<T> element() const {
+        return {static_cast<std::uint32_t>(bits_ >> 44 & 0x1fff), bits_ & ((std::uint64_t{1} << 44) - 1)};
+    }
+
+    /// Calls `visit.template operator()<T>()` for the place's type.
+    template <class Visit>
+    LANEWAY_FN auto visit(Visit&& visit) const {
+        switch (type()) {
+            case word_type::i32: return visit.template operator()<std::int32_t>();
+            case word_type::u32: return visit.template operator()<std::uint32_t>();
+            case word_type::i64: return visit.template operator()<std::int64_t>();
+            case word_type::u64: return visit.template operator()<std::uint64_t>();
+            case word_type::f32: return visit.template operator()<float>();
+            default: return visit.template operator()<double>();
+        }
+    }
+
+private:
+    std::uint64_t bits_ = 0;
+};
+
+/// Applies an operation to a word that this lane can reach, and returns what the word held; of a put, nothing useful.
+/// Relaxed, at system scope: lanes of other PEs may work on the word at the same time.
+template <class Ctx, remote_word T>
+LANEWAY_FN T apply(Ctx& ctx, memory_op op, T* word, T value, T expected = {}) {
+    constexpr order o = order::relaxed;
+    constexpr scope s = scope::system;
+    switch (op) {
+        case memory_op::put: ctx.store(word, value, o, s); return value;
+        case memory_op::get: return ctx.load(word, o, s);
+        case memory_op::add: return ctx.fetch_add(word, value, o, s);
+        case memory_op::min: return ctx.fetch_min(word, value, o, s);
+        case memory_op::max: return ctx.fetch_max(word, value, o, s);
+        case memory_op::exchange: return ctx.exchange(word, value, o, s);
+        case memory_op::compare_exchange: (void)ctx.compare_exchange(word, expected, value, o, s); return expected;
+        default: break;
+    }
+    if constexpr (std::is_integral_v<T>) {
+        if (op == memory_op::bit_and) return ctx.fetch_and(word, value, o, s);
+        if (op == memory_op::bit_or) return ctx.fetch_or(word, value, o, s);
+        if (op == memory_op::bit_xor) return ctx.fetch_xor(word, value, o, s);
+    }
+    return {};
+}
+
+/// "Apply this to your word." Nobody waits for an answer.
+struct remote_update {
+    memory_place place;
+    std::uint64_t value;
+};
+/// "Store these words, then apply the signal." `words` of `values` count.
+struct remote_signal {
+    memory_place place;
+    std::uint64_t value;
+    memory_place signal;
+    std::uint64_t signal_value;
+};
+/// "Apply this to your word and tell me what it held."
+struct remote_fetch {
+    memory_place place;
+    std::uint64_t value;
+    std::uint64_t expected;
+};
+/// "Send me your word to my `to`." `lane` has asked.
+struct remote_get {
+    memory_place from;
+    memory_place to;
+    std::uint64_t lane;
+};
+/// The answer to remote_get.
+struct remote_got {
+    memory_place to;
+    std::uint64_t value;
+    std::uint64_t lane;
+};
+
+/// Gets that a lane has asked for without waiting, and those that have come.
+struct lane_gets {
+    std::uint32_t asked;
+    std::uint32_t come;
+};
+
+/// Serves all of them on the PE that owns the words. Places were checked where they were posted.
+struct serve_memory {
+    symmetric_ref<lane_gets> gets;  ///< one for each working lane of a PE
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const remote_update& m) const {
+        (void)apply_at(ctx, m.place, m.value, 0);
+    }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const remote_signal& m) const {
+        (void)apply_at(ctx, m.place, m.value, 0);
+        // Partner: the acquire load of who waits for the signal.
+        ctx.fence(scope::system);
+        (void)apply_at(ctx, m.signal, m.signal_value, 0);
+    }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const remote_got& m) const {
+        (void)apply_at(ctx, m.to, m.value, 0);
+        // Partner: the acquire load in one_sided::quiet.
+        ctx.fetch_add(&gets.local(ctx)[m.lane].come, 1, order::release, scope::device);
+    }
+
+protected:
+    template <class Ctx>
+    LANEWAY_FN static std::uint64_t apply_at(Ctx& ctx, const memory_place& place, std::uint64_t value,
+                                             std::uint64_t expected) {
+        return place.visit([&]<class T>() {
+            return word_bits(
+                apply(ctx, place.op(), local(ctx, place.element<T>()), word_of<T>(value), word_of<T>(expected)));
+        });
+    }
+};
+
+struct serve_fetch : serve_memory {
+    using answer = std::uint64_t;
+
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t operator()(Ctx& ctx, const remote_fetch& m) const {
+        return apply_at(ctx, m.place, m.value, m.expected);
+    }
+};
+
+struct serve_get : serve_memory {
+    using answer = remote_got;
+
+    template <class Ctx>
+    LANEWAY_FN remote_got operator()(Ctx& ctx, const remote_get& m) const {
+        return {m.to, apply_at(ctx, m.from, 0, 0), m.lane};
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,326 @@
+// One-sided operations on symmetric memory, from any lane, also in a branch: puts, gets, signals and atomics, carried
+// by load, store and atomic over NVLink (direct) or as messages that the owner serves (gathered).
+#pragma once
+
+#include "laneway/base/carry.hpp"
+#include "laneway/comm/memory_operation.hpp"
+#include "laneway/comm/routes.hpp"
+
+namespace laneway {
+
+/// Routes of an application, and those that one-sided operations need.
+template <class... Routes>
+using with_one_sided =
+    routes<Routes..., route<remote_update, serve_memory>, route<remote_signal, serve_memory>,
+           route<remote_fetch, serve_fetch>, route<remote_get, serve_get>, route<remote_got, serve_memory>>;
+
+/// Which lanes share a bulk operation.
+/// block: its working warps, which are those that run the functor.
+enum class width { lane, warp, block };
+
+/// What compares a signal word with the value that is waited for.
+enum class compare { equal, not_equal, greater, greater_equal, less, less_equal };
+
+/// A lane's access to the symmetric memory of all PEs, over a box whose mailbox has the one-sided routes; made where it
+/// is used: `lw::one_sided remote(ctx, box);`. All members: any lane, also in divergent code, unless they say more;
+/// they fail with bad_pe or bad_address, which end the run, and with stopped or timeout when the run ends. Operations
+/// on words are atomic and relaxed: fence, quiet and signals order them. The last argument says how to carry one
+/// operation; without it the options do.
+template <class Ctx, class Box>
+class one_sided {
+public:
+    LANEWAY_FN one_sided(Ctx& ctx, Box& box) : ctx_(ctx), box_(box) {}
+
+    /// Stores a value. Returns when the source may be reused; the value is there after quiet.
+    template <remote_word T>
+    LANEWAY_FN status put(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
+        return update(operation::put, memory_op::put, to, pe, value, how);
+    }
+
+    /// Stores `count` values, of which the lanes of the width take turns; all of them call it with the same arguments.
+    /// `values` may be reused when all have returned.
+    template <remote_word T>
+    LANEWAY_FN status put(width lanes, symmetric_ptr<T> to, int pe, const T* values, std::uint64_t count,
+                          carry how = carry::by_options) {
+        T* word = nullptr;
+        status result = reach(operation::put, to, pe, count, how, word);
+        for (std::uint64_t i = first(lanes); i < count && result == status::ok; i += step(lanes)) {
+            if (word != nullptr) {
+                word[i] = values[i];
+            } else {
+                result = send(memory_op::put, {to.segment, to.index + i}, pe, values[i]);
+            }
+        }
+        return result;
+    }
+
+    /// Loads a value and waits for it.
+    template <remote_word T>
+    LANEWAY_FN answered<T> get(symmetric_ptr<T> from, int pe, carry how = carry::by_options) {
+        return fetch(operation::get, memory_op::get, from, pe, T{}, T{}, how);
+    }
+
+    /// Loads `count` values into own memory, as the bulk put stores them, and waits for those that this lane takes.
+    template <remote_word T>
+    LANEWAY_FN status get(width lanes, T* values, symmetric_ptr<T> from, int pe, std::uint64_t count,
+                          carry how = carry::by_options) {
+        T* word = nullptr;
+        status result = reach(operation::get, from, pe, count, how, word);
+        for (std::uint64_t i = first(lanes); i < count && result == status::ok; i += step(lanes)) {
+            if (word != nullptr) {
+                values[i] = word[i];
+            } else {
+                const auto got = ask(memory_op::get, symmetric_ptr<T>{from.segment, from.index + i}, pe, T{}, T{});
+                result = got.code;
+                values[i] = got.value;
+            }
+        }
+        return result;
+    }
+
+    /// Loads a value into the own PE's `to`, where it is after quiet.
+    template <remote_word T>
+    LANEWAY_FN status get_nbi(symmetric_ptr<T> to, symmetric_ptr<T> from, int pe, carry how = carry::by_options) {
+        T* word = nullptr;
+        status result = reach(operation::get, from, pe, 1, how, word);
+        if (result == status::ok && !exists(ctx_, to)) result = refuse(operation::get, pe, to);
+        if (result != status::ok) return result;
+        if (word != nullptr) {
+            ctx_.store(local(ctx_, to), ctx_.load(word, order::relaxed, scope::system), order::relaxed, scope::system);
+            return status::ok;
+        }
+        ++gets().asked;
+        return box_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, box_.slot()});
+    }
+
+    /// Stores a value, then stores `signal_value` or adds it to the signal, as `signal_op` says: whoever sees the
+    /// signal sees the value.
+    template <remote_word T>
+    LANEWAY_FN status put_signal(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value,
+                                 symmetric_ptr<std::uint64_t> signal, std::uint64_t signal_value,
+                                 memory_op signal_op = memory_op::put, carry how = carry::by_options) {
+        T* word = nullptr;
+        std::uint64_t* flag = nullptr;
+        status result = reach(operation::put, to, pe, 1, how, word);
+        if (result == status::ok) result = reach(operation::put, signal, pe, 1, how, flag);
+        if (result != status::ok) return result;
+        if (word == nullptr) {
+            return box_.post(ctx_, pe,
+                             remote_signal{{memory_op::put, to}, word_bits(value), {signal_op, signal}, signal_value});
+        }
+        (void)apply(ctx_, memory_op::put, word, value);
+        ctx_.fence(scope::system);  // Partner: the acquire load in test.
+        (void)apply(ctx_, signal_op, flag, signal_value);
+        return status::ok;
+    }
+
+    /// Whether the own PE's signal word has come to stand so against `value`. What was put before the signal is
+    /// visible.
+    LANEWAY_FN bool test(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
+        if (!exists(ctx_, signal)) return refuse(operation::signal, ctx_.pe(), signal) == status::ok;
+        // Partner: the fences of put_signal and of serve_memory.
+        const std::uint64_t seen = ctx_.load(local(ctx_, signal), order::acquire, scope::system);
+        switch (how) {
+            case compare::equal: return seen == value;
+            case compare::not_equal: return seen != value;
+            case compare::greater: return seen > value;
+            case compare::greater_equal: return seen >= value;
+            case compare::less: return seen < value;
+            default: return seen <= value;
+        }
+    }
+
+    /// Waits for the signal; what this block has gathered is sent meanwhile.
+    LANEWAY_FN status wait(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
+        bounded_spin spin;
+        // Each lane leaves when its own signal has come: that of another may depend on what this one does next.
+        while (!test(signal, how, value)) {
+            status going = box_.help(ctx_, ctx_.converged());
+            if (going == status::ok) going = spin.next(ctx_, {operation::signal, ctx_.pe(), value});
+            if (going != status::ok) return going;
+        }
+        return status::ok;
+    }
+
+    // Atomic operations on a word of another PE. Without `fetch_` nobody waits: they are done after quiet. With it the
+    // call returns what the word held, and waits for that. `bit_` operations take integers.
+
+    template <remote_word T>
+    LANEWAY_FN status add(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
+        return update(operation::atomic, memory_op::add, at, pe, value, how);
+    }
+    template <remote_word T>
+    LANEWAY_FN status min(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
+        return update(operation::atomic, memory_op::min, at, pe, value, how);
+    }
+    template <remote_word T>
+    LANEWAY_FN status max(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
+        return update(operation::atomic, memory_op::max, at, pe, value, how);
+    }
+    template <remote_integer T>
+    LANEWAY_FN status bit_and(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                              carry how = carry::by_options) {
+        return update(operation::atomic, memory_op::bit_and, at, pe, value, how);
+    }
+    template <remote_integer T>
+    LANEWAY_FN status bit_or(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                             carry how = carry::by_options) {
+        return update(operation::atomic, memory_op::bit_or, at, pe, value, how);
+    }
+    template <remote_integer T>
+    LANEWAY_FN status bit_xor(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                              carry how = carry::by_options) {
+        return update(operation::atomic, memory_op::bit_xor, at, pe, value, how);
+    }
+    template <remote_word T>
+    LANEWAY_FN answered<T> fetch_add(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                                     carry how = carry::by_options) {
+        return fetch(operation::atomic, memory_op::add, at, pe, value, T{}, how);
+    }
+    template <remote_word T>
+    LANEWAY_FN answered<T> fetch_min(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                                     carry how = carry::by_options) {
+        return fetch(operation::atomic, memory_op::min, at, pe, value, T{}, how);
+    }
+    template <remote_word T>
+    LANEWAY_FN answered<T> fetch_max(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                                     carry how = carry::by_options) {
+        return fetch(operation::atomic, memory_op::max, at, pe, value, T{}, how);
+    }
+    template <remote_word T>
+    LANEWAY_FN answered<T> exchange(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                                    carry how = carry::by_options) {
+        return fetch(operation::atomic, memory_op::exchange, at, pe, value, T{}, how);
+    }
+    template <remote_integer T>
+    LANEWAY_FN answered<T> fetch_bit_and(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                                         carry how = carry::by_options) {
+        return fetch(operation::atomic, memory_op::bit_and, at, pe, value, T{}, how);
+    }
+    template <remote_integer T>
+    LANEWAY_FN answered<T> fetch_bit_or(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                                        carry how = carry::by_options) {
+        return fetch(operation::atomic, memory_op::bit_or, at, pe, value, T{}, how);
+    }
+    template <remote_integer T>
+    LANEWAY_FN answered<T> fetch_bit_xor(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
+                                         carry how = carry::by_options) {
+        return fetch(operation::atomic, memory_op::bit_xor, at, pe, value, T{}, how);
+    }
+    template <remote_word T>
+    LANEWAY_FN status inc(symmetric_ptr<T> at, int pe, carry how = carry::by_options) {
+        return add(at, pe, T{1}, how);
+    }
+    template <remote_word T>
+    LANEWAY_FN answered<T> fetch_inc(symmetric_ptr<T> at, int pe, carry how = carry::by_options) {
+        return fetch_add(at, pe, T{1}, how);
+    }
+    /// Stores `desired` where the word equals `expected`; returns what it held before.
+    template <remote_word T>
+    LANEWAY_FN answered<T> compare_exchange(symmetric_ptr<T> at, int pe, std::type_identity_t<T> expected,
+                                            std::type_identity_t<T> desired, carry how = carry::by_options) {
+        return fetch(operation::atomic, memory_op::compare_exchange, at, pe, desired, expected, how);
+    }
+
+    /// Orders the lane's puts and updates before it to each PE against those after it. Gathered ones have no order
+    /// among themselves, so for them it waits as quiet does.
+    LANEWAY_FN status fence() { return quiet(); }
+
+    /// On return the sources of all puts may be reused, and what was gathered has left.
+    LANEWAY_FN status flush() { return box_.drain(ctx_); }
+
+    /// Waits until everything that lanes of this block have put, updated, signalled and asked for is done, and visible
+    /// to all. Any set of lanes, together.
+    LANEWAY_FN status quiet() {
+        ctx_.fence(scope::system);
+        const status served = box_.quiet(ctx_);
+        if (served != status::ok) return served;
+        const lane_mask mask = ctx_.converged();
+        const std::uint32_t asked = gets().asked;
+        bounded_spin spin;
+        for (;;) {
+            // Partner: the release add of serve_memory.
+            const bool here = ctx_.load(&gets().come, order::acquire, scope::device) == asked;
+            if (ctx_.ballot(mask, !here) == 0) break;
+            status going = box_.help(ctx_, mask);
+            if (going == status::ok) going = spin.next(ctx_, {operation::get, -1, asked});
+            if (ctx_.ballot(mask, going != status::ok) != 0) return status::stopped;
+        }
+        ctx_.sync(mask);  // what a lane has acquired is visible to its mates
+        return status::ok;
+    }
+
+    /// See box::barrier; it covers everything that was put and asked for, direct as well.
+    LANEWAY_FN status barrier() {
+        ctx_.fence(scope::system);
+        return box_.barrier(ctx_);
+    }
+
+private:
+    LANEWAY_FN lane_gets& gets() const {
+        return box_.template served_by<remote_update>().gets.local(ctx_)[box_.slot()];
+    }
+
+    template <class T>
+    LANEWAY_FN status refuse(operation what, int pe, symmetric_ptr<T> at) {
+        const auto& env = ctx_.environment();
+        const std::uint64_t held = at.segment < env.n_segments ? env.segment_bytes[at.segment] / sizeof(T) : 0;
+        return fail(ctx_, status::bad_address, what, pe, held);
+    }
+
+    /// Checks PE and elements, and finds the word where the operation goes direct; null: it is to be gathered.
+    template <class T>
+    LANEWAY_FN status reach(operation what, symmetric_ptr<T> at, int pe, std::uint64_t count, carry how, T*& word) {
+        if (pe < 0 || pe >= ctx_.n_pes()) return fail(ctx_, status::bad_pe, what, pe);
+        if (!exists(ctx_, at, count)) return refuse(what, pe, at);
+        if (how == carry::by_options) how = box_.default_carry();
+        if (how != carry::gathered || pe == ctx_.pe()) word = address(ctx_, at, pe);
+        return status::ok;
+    }
+
+    template <class T>
+    LANEWAY_FN status send(memory_op op, symmetric_ptr<T> at, int pe, T value) {
+        return box_.post(ctx_, pe, remote_update{{op, at}, word_bits(value)});
+    }
+
+    template <class T>
+    LANEWAY_FN answered<T> ask(memory_op op, symmetric_ptr<T> at, int pe, T value, T expected) {
+        const auto answer = box_.call(ctx_, pe, remote_fetch{{op, at}, word_bits(value), word_bits(expected)});
+        return {answer.code, word_of<T>(answer.value)};
+    }
+
+    template <class T>
+    LANEWAY_FN status update(operation what, memory_op op, symmetric_ptr<T> at, int pe, T value, carry how) {
+        static_assert(remote_word<T>);
+        T* word = nullptr;
+        const status found = reach(what, at, pe, 1, how, word);
+        if (found != status::ok) return found;
+        if (word == nullptr) return send(op, at, pe, value);
+        (void)apply(ctx_, op, word, value);
+        return status::ok;
+    }
+
+    template <class T>
+    LANEWAY_FN answered<T> fetch(operation what, memory_op op, symmetric_ptr<T> at, int pe, T value, T expected,
+                                 carry how) {
+        T* word = nullptr;
+        const status found = reach(what, at, pe, 1, how, word);
+        if (found != status::ok) return {found, T{}};
+        if (word == nullptr) return ask(op, at, pe, value, expected);
+        return {status::ok, apply(ctx_, op, word, value, expected)};
+    }
+
+    LANEWAY_FN std::uint64_t first(width lanes) const {
+        const int warp = lanes == width::block ? box_.team().index : 0;
+        return lanes == width::lane ? 0 : static_cast<std::uint64_t>(warp * Ctx::warp_lanes + ctx_.lane());
+    }
+    LANEWAY_FN std::uint64_t step(width lanes) const {
+        const int warps = lanes == width::block ? box_.team().warps : 1;
+        return lanes == width::lane ? 1 : static_cast<std::uint64_t>(warps * Ctx::warp_lanes);
+    }
+
+    Ctx& ctx_;
+    Box& box_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,322 @@
+// One-sided operations: every operation on every type, direct and gathered, on any devices.
+#pragma once
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+class one_sided_test : public testing::TestWithParam<std::string> {};
+
+/// Options of a round: all five types of message fit, and the way to carry alternates.
+inline options one_sided_options(options o) {
+    o.chunk_bytes += 32;
+    o.carry = o.seed % 2 == 0 ? carry::direct : carry::gathered;
+    return o;
+}
+
+template <class T>
+T total(const symmetric_array<T>& words, int pes, std::size_t index) {
+    T sum{};
+    for (int pe = 0; pe < pes; ++pe) sum += words.copy_out(pe)[index];
+    return sum;
+}
+
+/// Words that all lanes of all PEs work on; each PE has its own set.
+enum word_of_set : std::uint64_t { sums, least, most, swapped, claims, counted, cleared, flagged, flipped, n_words };
+
+/// Every lane works on the words of all PEs by turns; the answers do not depend on the order.
+template <class T>
+struct contend {
+    symmetric_ref<T> words;
+    symmetric_ref<T> drawn;  ///< sum of all that fetch_add and fetch_inc gave
+    std::uint32_t rounds;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        for (std::uint32_t i = 0; i < rounds; ++i) {
+            const int pe = static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes()));
+            const T mine = static_cast<T>(ctx.rank() % 50 + 1);
+            (void)remote.add(words[sums], pe, T{2});
+            (void)remote.inc(words[sums], pe);
+            (void)remote.min(words[least], pe, static_cast<T>(100 - mine));
+            (void)remote.max(words[most], pe, mine);
+            // What an exchange takes out is put in by exactly one other: the sum of all is kept.
+            const auto taken = remote.exchange(words[swapped], pe, mine);
+            (void)remote.add(words[claims], pe, static_cast<T>(mine - taken.value));
+            if (ctx.rank() % 2 == 0) {
+                const auto number = remote.fetch_add(words[counted], pe, T{1});
+                (void)remote.add(drawn[0], 0, number.value);
+            } else {
+                count_by_compare(ctx, remote, pe);
+            }
+            if constexpr (std::is_integral_v<T>) bits(remote, pe, ctx.rank(), i);
+        }
+    }
+
+private:
+    template <class Ctx, class Remote>
+    LANEWAY_FN void count_by_compare(Ctx& ctx, Remote& remote, int pe) const {
+        answered<T> seen = remote.get(words[counted], pe);
+        while (seen.code == status::ok && !stopped(ctx)) {
+            const auto held = remote.compare_exchange(words[counted], pe, seen.value, seen.value + 1);
+            if (held.code == status::ok && held.value == seen.value) break;
+            seen = held;
+        }
+        (void)remote.add(drawn[0], 0, seen.value);
+    }
+
+    template <class Remote>
+    LANEWAY_FN void bits(Remote& remote, int pe, std::uint64_t rank, std::uint32_t i) const {
+        const T bit = static_cast<T>(T{1} << (rank % 16));
+        if (i % 2 == 0) {
+            (void)remote.bit_and(words[cleared], pe, static_cast<T>(~bit));
+            (void)remote.bit_or(words[flagged], pe, bit);
+            (void)remote.bit_xor(words[flipped], pe, bit);
+        } else {
+            (void)remote.fetch_bit_and(words[cleared], pe, static_cast<T>(~bit));
+            (void)remote.fetch_bit_or(words[flagged], pe, bit);
+            (void)remote.fetch_bit_xor(words[flipped], pe, bit);
+        }
+    }
+};
+
+struct count_ranks {
+    symmetric_ref<std::uint64_t> ranks;  ///< all lanes of the job, then those of this PE
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        if (ctx.rank() == 0) ranks.local(ctx)[0] = ctx.size();
+        atomic_add(ctx, ranks[1], 1);
+    }
+};
+
+template <class T>
+void contended_words_agree(const options& o) {
+    runtime rt(o);
+    const auto ranks = rt.allocate<std::uint64_t>(2);
+    rt.run(count_ranks{ranks.ref()}, rt.one_sided());
+    const std::uint64_t lanes = ranks.copy_out(0)[0];
+    auto words = rt.allocate<T>(n_words);
+    const auto drawn = rt.allocate<T>(1);
+    std::vector<T> start(n_words);
+    start[least] = T{100};
+    if constexpr (std::is_integral_v<T>) start[cleared] = static_cast<T>(~T{0});
+    for (int pe = 0; pe < rt.n_pes(); ++pe) words.copy_in(pe, start);
+    const std::uint32_t rounds = is_checked(o.devices) ? 2 : 12;
+    rt.run(contend<T>{words.ref(), drawn.ref(), rounds}, rt.one_sided());
+
+    const auto all = static_cast<T>(lanes * rounds);
+    EXPECT_EQ(total(words, rt.n_pes(), sums), static_cast<T>(3 * all));
+    EXPECT_EQ(total(words, rt.n_pes(), counted), all);
+    EXPECT_EQ(total(words, rt.n_pes(), claims), total(words, rt.n_pes(), swapped));
+    T numbers{};
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const auto seen = words.copy_out(pe);
+        const T n = seen[counted];
+        numbers += n * (n - 1) / 2;
+        if (n == T{}) continue;
+        EXPECT_GE(seen[least], T{50});
+        EXPECT_EQ(seen[least], T{100} - seen[most]) << "both follow the greatest rank that came here";
+        if constexpr (std::is_integral_v<T>) {
+            EXPECT_EQ(seen[cleared], static_cast<T>(~seen[flagged]));
+        }
+    }
+    EXPECT_EQ(drawn.copy_out(0)[0], numbers) << "a number was drawn twice";
+}
+
+TEST_P(one_sided_test, AtomicsOfSignedWords) {
+    every_round(GetParam(), [](options o) { contended_words_agree<std::int32_t>(one_sided_options(o)); });
+}
+TEST_P(one_sided_test, AtomicsOfLongWords) {
+    every_round(GetParam(), [](options o) { contended_words_agree<std::uint64_t>(one_sided_options(o)); });
+}
+TEST_P(one_sided_test, AtomicsOfDoubles) {
+    every_round(GetParam(), [](options o) { contended_words_agree<double>(one_sided_options(o)); });
+}
+TEST_P(one_sided_test, AtomicsOfTheOtherTypes) {
+    for (std::uint64_t round = 0; round < 4; ++round) {
+        const options o = one_sided_options(options_of(GetParam(), round));
+        contended_words_agree<std::uint32_t>(o);
+        contended_words_agree<std::int64_t>(o);
+        // Sums of floats stay below 2^24 and so exact: fewer numbers.
+        if (!o.devices.starts_with("cuda")) contended_words_agree<float>(o);
+    }
+}
+
+/// What a lane of any PE can work out for itself.
+LANEWAY_FN std::uint32_t value_of(std::uint64_t rank, std::uint64_t i) {
+    return static_cast<std::uint32_t>(rank * 1000 + i * 7 + 1);
+}
+
+/// Puts into all PEs, one value or many, and reads back what others put, in all ways.
+struct put_and_get {
+    symmetric_ref<std::uint32_t> words;    ///< a block of `each` for every rank of the job
+    symmetric_ref<std::uint32_t> fetched;  ///< one for every rank
+    symmetric_ref<std::uint32_t> wrong;
+    width lanes;
+
+    static constexpr std::uint64_t each = 40;
+    static constexpr std::uint64_t single = 3;  ///< of these are put and got one by one
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        const std::uint64_t owner = team_rank(ctx, box);
+        std::uint32_t values[each];
+        for (std::uint64_t i = 0; i < each; ++i) values[i] = value_of(owner, i);
+        const int pe = static_cast<int>(owner % static_cast<unsigned>(ctx.n_pes()));
+        for (std::uint64_t i = 0; i < single; ++i) (void)remote.put(words[owner * each + i], pe, values[i]);
+        (void)remote.put(lanes, words[owner * each + single], pe, values + single, each - single);
+        if (remote.barrier() != status::ok) return;
+
+        const std::uint64_t other = (owner + ctx.size() / 2) % ctx.size();
+        const bool written = lanes == width::lane;
+        const std::uint64_t from = written ? other : owner;  // of wider teams not every rank has put
+        const int from_pe = static_cast<int>(from % static_cast<unsigned>(ctx.n_pes()));
+        bool right = true;
+        for (std::uint64_t i = 0; i < single; ++i) {
+            const auto got = remote.get(words[from * each + i], from_pe);
+            right = right && got.code == status::ok && got.value == value_of(from, i);
+        }
+        std::uint32_t back[each] = {};
+        right = remote.get(width::lane, back, words[from * each], from_pe, each) == status::ok && right;
+        for (std::uint64_t i = 0; i < each; ++i) right = right && back[i] == value_of(from, i);
+        right = remote.get_nbi(fetched[ctx.rank()], words[from * each + 5], from_pe) == status::ok && right;
+        if (remote.quiet() != status::ok) return;
+        right = right && ctx.load(fetched.local(ctx) + ctx.rank(), order::relaxed, scope::device) == value_of(from, 5);
+        if (!right) atomic_add(ctx, wrong[0], 1);
+    }
+
+private:
+    /// The rank of the team's first lane: all lanes of the team put the same.
+    template <class Ctx, class Box>
+    LANEWAY_FN std::uint64_t team_rank(Ctx& ctx, Box& box) const {
+        const auto lane = static_cast<std::uint64_t>(ctx.lane());
+        if (lanes == width::lane) return ctx.rank();
+        if (lanes == width::warp) return ctx.rank() - lane;
+        return ctx.rank() - lane - static_cast<std::uint64_t>(box.team().index * Ctx::warp_lanes);
+    }
+};
+
+inline void puts_and_gets_agree(const options& o, width lanes) {
+    runtime rt(o);
+    const auto ranks = rt.allocate<std::uint64_t>(2);
+    rt.run(count_ranks{ranks.ref()}, rt.one_sided());
+    const std::uint64_t size = ranks.copy_out(0)[0];
+    const auto words = rt.allocate<std::uint32_t>(size * put_and_get::each);
+    const auto fetched = rt.allocate<std::uint32_t>(size);
+    const auto wrong = rt.allocate<std::uint32_t>(1);
+    rt.run(put_and_get{words.ref(), fetched.ref(), wrong.ref(), lanes}, rt.one_sided());
+    EXPECT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "lanes that read something else than was put";
+}
+
+TEST_P(one_sided_test, PutsAndGetsOfLanes) {
+    every_round(GetParam(), [](options o) { puts_and_gets_agree(one_sided_options(o), width::lane); });
+}
+TEST_P(one_sided_test, PutsAndGetsOfWarps) {
+    every_round(GetParam(), [](options o) { puts_and_gets_agree(one_sided_options(o), width::warp); });
+}
+TEST_P(one_sided_test, PutsAndGetsOfBlocks) {
+    every_round(GetParam(), [](options o) { puts_and_gets_agree(one_sided_options(o), width::block); });
+}
+
+/// Lane i of each PE hands numbers to lane i of the next, round by round, each with a signal.
+struct pass_round {
+    symmetric_ref<std::uint64_t> letters;
+    symmetric_ref<std::uint64_t> signals;
+    symmetric_ref<std::uint64_t> places;  ///< [0]: lanes that have taken a place
+    symmetric_ref<std::uint64_t> wrong;
+    std::uint64_t lanes;  ///< of each PE take part
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        const std::uint64_t place = atomic_add(ctx, places[0], 1);
+        if (place >= lanes) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        for (std::uint64_t round = 1; round <= 3; ++round) {
+            const auto from = static_cast<std::uint64_t>(ctx.pe()) * 100;
+            if (round % 2 == 1) {
+                (void)remote.put_signal(letters[place], next, from + round, signals[place], round);
+            } else {
+                (void)remote.put_signal(letters[place], next, from + round, signals[place], 1, memory_op::add);
+            }
+            if (remote.wait(signals[place], compare::greater_equal, round) != status::ok) return;
+            const auto sender = static_cast<std::uint64_t>((ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes()) * 100;
+            if (ctx.load(letters.local(ctx) + place, order::relaxed, scope::system) != sender + round) {
+                atomic_add(ctx, wrong[0], 1);
+            }
+            // The letter has been read: the sender may write the next.
+            const int back = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+            (void)remote.add(signals[lanes + place], back, 1);
+            if (remote.wait(signals[lanes + place], compare::equal, round) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(one_sided_test, SignalsFollowWhatTheyAnnounce) {
+    every_round(GetParam(), [](options plain) {
+        runtime rt(one_sided_options(plain));
+        const auto ranks = rt.allocate<std::uint64_t>(2);
+        rt.run(count_ranks{ranks.ref()}, rt.one_sided());
+        std::uint64_t lanes = ~std::uint64_t{0};
+        for (int pe = 0; pe < rt.n_pes(); ++pe) lanes = std::min(lanes, ranks.copy_out(pe)[1]);
+        const auto letters = rt.allocate<std::uint64_t>(lanes);
+        const auto signals = rt.allocate<std::uint64_t>(2 * lanes);
+        const auto places = rt.allocate<std::uint64_t>(1);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        rt.run(pass_round{letters.ref(), signals.ref(), places.ref(), wrong.ref(), lanes}, rt.one_sided());
+        EXPECT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "a signal came before its letter";
+    });
+}
+
+/// Breaks one rule on one lane.
+struct break_rule {
+    symmetric_ref<std::uint64_t> words;
+    int rule;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        if (ctx.rank() != 0) return;
+        const int last = ctx.n_pes() - 1;
+        std::uint64_t values[4] = {};
+        if (rule == 0) (void)remote.put(words[words.size()], last, 1);
+        if (rule == 1) (void)remote.get(words[~std::uint64_t{0}], last);
+        if (rule == 2) (void)remote.add(symmetric_ptr<std::uint64_t>{999, 0}, last, 1);
+        if (rule == 3) (void)remote.put(width::lane, words[words.size() - 3], last, values, 4);
+        if (rule == 4) (void)remote.put(words[0], ctx.n_pes(), 1);
+        if (rule == 5) (void)remote.fetch_add(words[0], -1, 1);
+        if (rule == 6) (void)remote.put_signal(words[0], last, 1, words[words.size()], 1);
+        if (rule == 7) (void)remote.get_nbi(words[words.size()], words[0], last);
+    }
+};
+
+TEST_P(one_sided_test, AddressesAndPesThatDoNotExistEndTheRun) {
+    const char* const expected[] = {"symmetric memory while putting",   "symmetric memory while getting",
+                                    "symmetric memory while an atomic", "symmetric memory while putting",
+                                    "no such PE while putting",         "no such PE while an atomic",
+                                    "symmetric memory while putting",   "symmetric memory while getting"};
+    for (int rule = 0; rule < 8; ++rule) {
+        for (const carry how : {carry::direct, carry::gathered}) {
+            options o = one_sided_options(options_of(GetParam(), 1));
+            o.carry = how;
+            runtime rt(o);
+            const auto words = rt.allocate<std::uint64_t>(16);
+            try {
+                rt.run(break_rule{words.ref(), rule}, rt.one_sided());
+                FAIL() << "rule " << rule << " was not kept";
+            } catch (const device_fault& e) {
+                EXPECT_NE(std::string(e.what()).find(expected[rule]), std::string::npos) << e.what();
+            }
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                EXPECT_EQ(words.copy_out(pe), std::vector<std::uint64_t>(16)) << "a word was written";
+            }
+        }
+    }
+}
+
+LANEWAY_ON_DEVICES(one_sided_test, device_lists());
+
+}  // namespace laneway::test
