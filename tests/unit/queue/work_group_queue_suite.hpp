@@ -81,7 +81,7 @@ private:
         const std::uint32_t slot = ctx.shuffle(full_warp<Ctx>, place.slot, 0);
         const auto column = static_cast<std::uint32_t>(ctx.lane());
         queue.write(slot, column, Message::numbered(id));
-        queue.write(slot, lanes + column, Message::numbered(id + 10'000));
+        queue.write(slot, lanes + column, Message::numbered(id + 8'000));
         queue.publish(ctx, full_warp<Ctx>, place, 2 * lanes);
         ctx.fetch_add(pushed, 2, order::relaxed, scope::device);
         return status::ok;
@@ -157,7 +157,7 @@ void check_run(const options& o, pushing way, int lines, std::uint32_t slots, st
     machine.attach(service);
     run_programs(machine, shape, o.timeout_seconds, [&](int pe) {
         const auto p = static_cast<std::size_t>(pe);
-        return push_program<Message>{queues[p].sender(), way, each, 20'000 * p, pushed[p].data()};
+        return push_program<Message>{queues[p].sender(), way, each, 16'000 * p, pushed[p].data()};
     });
     std::uint64_t expected = 0;
     for (const auto& counter : pushed) expected += counter.copy_out()[0];
@@ -177,7 +177,8 @@ TEST_P(work_group_queue_test, EveryMessageArrivesOnceAndWhole) {
     every_round(GetParam(), [&](const options& o) {
         const int lines = 1 + static_cast<int>(o.seed % 3);
         const std::uint32_t slots = 1 + static_cast<std::uint32_t>(o.seed / 3 % 2);
-        const std::uint32_t each = is_checked(GetParam()) ? 4 : 60;
+        // On GPUs with their 256 lanes numbers stay below 8,000, so that none comes twice.
+        const std::uint32_t each = is_checked(GetParam()) ? 4 : 30;
         const auto way = static_cast<pushing>(o.seed / 2 % 3);
         if (o.seed % 2 == 0) {
             check_run<long_message>(o, way, lines, slots, each);
