@@ -25,7 +25,8 @@ struct spread_colors {
             const std::uint32_t busy = once(
                 ctx, full_warp<Ctx>, [&] { return ctx.load(&counters.busy_round, order::relaxed, scope::device); });
             if (busy + 1 < round) {
-                if (ctx.lane() == 0) counters.rounds = busy;  // the same by every warp
+                // For the host; every warp says the same.
+                if (ctx.lane() == 0) ctx.store(&counters.rounds, busy, order::relaxed, scope::device);
                 return;
             }
             spread(ctx, box, mine, counters, round);

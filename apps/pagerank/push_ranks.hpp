@@ -62,7 +62,7 @@ struct push_ranks {
             if (box.barrier(ctx) != status::ok) return;
             const std::uint64_t change = total(ctx, round, change_of);
             if (round == rounds || (round > 0 && change < tolerance)) {
-                if (ctx.lane() == 0) *outcome.local(ctx) = {round, change};  // the same by every warp
+                if (ctx.lane() == 0) end(ctx, round, change);
                 return;
             }
             push(ctx, box, mine, round);
@@ -80,6 +80,13 @@ private:
     template <class Ctx>
     LANEWAY_FN std::uint64_t total(Ctx& ctx, std::uint64_t round, std::uint64_t which) const {
         return ctx.load(sums.local(ctx) + total_index(round, which), order::relaxed, scope::device);
+    }
+
+    /// Tells the host; every warp says the same.
+    template <class Ctx>
+    LANEWAY_FN void end(Ctx& ctx, std::uint64_t round, std::uint64_t change) const {
+        ctx.store(&outcome.local(ctx)->rounds, round, order::relaxed, scope::device);
+        ctx.store(&outcome.local(ctx)->change, change, order::relaxed, scope::device);
     }
 
     /// The next tile for a warp; called by all its lanes, together.

@@ -14,10 +14,12 @@ from laneway._core import Device, Graph, Report, Sequences, SimulatedReads
 from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
 from laneway.points import generate_blobs, read_points, write_points
+from laneway.programs.color import ColorResult, color
 from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmeans import KmeansResult, kmeans
 from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
+from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 
 __version__: str = _core.version
@@ -29,6 +31,7 @@ def devices() -> list[Device]:
 
 
 __all__ = [
+    "ColorResult",
     "CudaError",
     "Device",
     "DeviceFault",
@@ -38,6 +41,7 @@ __all__ = [
     "InDegreeResult",
     "KmeansResult",
     "KmerCounts",
+    "PageRankResult",
     "Report",
     "Result",
     "Sequences",
@@ -47,6 +51,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "bfs",
+    "color",
     "devices",
     "generate_blobs",
     "generate_grid",
@@ -55,6 +60,7 @@ __all__ = [
     "indegree",
     "kmeans",
     "kmer",
+    "pagerank",
     "read_graph",
     "read_points",
     "read_sequences",

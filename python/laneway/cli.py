@@ -13,7 +13,7 @@ from typing import NoReturn
 import typer
 
 import laneway
-from laneway.commands import devices, generate, gups, indegree, kmeans, kmer, paths
+from laneway.commands import color, devices, generate, gups, indegree, kmeans, kmer, pagerank, paths
 from laneway.errors import Error, UsageError
 
 app = typer.Typer(
@@ -23,7 +23,8 @@ app = typer.Typer(
     help="Programs whose GPU and CPU lanes send each other messages from inside their kernels.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (paths, kmeans, kmer, indegree, gups, devices, generate):  # a file each, in the order of the help page
+# A file each, in the order of the help page.
+for command in (paths, pagerank, color, kmeans, kmer, indegree, gups, devices, generate):
     command.add_to(app)
 
 

@@ -48,6 +48,12 @@ def read_graph(
     return interruptible(lambda: _core.read_graph(Path(path), format, ids, folder, both_ways))
 
 
+def require_graph(graph: Graph) -> None:
+    """UsageError for an argument that is no graph."""
+    if not isinstance(graph, Graph):
+        raise UsageError(f"graph must be what read_graph gives, not {type(graph).__name__}")
+
+
 def generate_grid(
     width: int, height: int, *, keep: float = 0.62, arcs: int = 0, max_weight: int = 10_000, seed: int = 1
 ) -> Graph:

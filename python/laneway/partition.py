@@ -1,12 +1,33 @@
-"""Dividing a graph by METIS."""
+"""Dividing a graph among devices."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Union
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from laneway import _core
 from laneway._core import Graph
 from laneway.errors import UsageError
+
+Partition = Union[None, str, ArrayLike]
+
+
+def parts_of(graph: Graph, partition: Partition, devices: str) -> NDArray[np.uint32] | None:
+    """PE of each vertex for a program's `partition`; None for contiguous ranges with equal arcs."""
+    if partition is None:
+        return None
+    if isinstance(partition, str):
+        if partition != "metis":
+            raise UsageError(f"partition must be None, 'metis' or an array, not {partition!r}")
+        return metis_parts(graph, len(_core.parse_devices(devices)))
+    parts = np.asarray(partition)
+    if parts.shape != (graph.vertices,) or parts.dtype.kind not in "iu":
+        raise UsageError(f"partition must hold one whole number for each of {graph.vertices} vertices")
+    if parts.size and not 0 <= int(parts.min()) <= int(parts.max()) < 2**32:
+        raise UsageError(f"partition names PEs from {parts.min()} to {parts.max()}")
+    return np.ascontiguousarray(parts, dtype=np.uint32)
 
 
 def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:

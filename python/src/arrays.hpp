@@ -4,7 +4,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,15 @@ matrix_array<T> give_matrix(std::vector<T>&& values, std::size_t columns) {
     T* data = nullptr;
     const auto owner = keep(std::move(values), data);
     return matrix_array<T>(data, {rows, columns}, owner);
+}
+
+using parts_array =
+    nanobind::ndarray<const std::uint32_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+
+/// PE of each vertex as the programs on graphs take it; empty where there is none.
+inline std::vector<std::uint32_t> parts_of(const std::optional<parts_array>& parts) {
+    if (!parts) return {};
+    return {parts->data(), parts->data() + parts->size()};
 }
 
 }  // namespace laneway::python

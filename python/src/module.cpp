@@ -14,5 +14,7 @@ NB_MODULE(_core, module) {
     register_kmer(module);
     register_shortest_paths(module);
     register_indegree(module);
+    register_pagerank(module);
+    register_color(module);
     register_gups(module);
 }

@@ -14,6 +14,8 @@ void register_kmeans(nanobind::module_& module);
 void register_kmer(nanobind::module_& module);
 void register_shortest_paths(nanobind::module_& module);
 void register_indegree(nanobind::module_& module);
+void register_pagerank(nanobind::module_& module);
+void register_color(nanobind::module_& module);
 void register_gups(nanobind::module_& module);
 
 }  // namespace laneway::python

@@ -17,7 +17,6 @@ namespace laneway::python {
 namespace {
 
 using apps::shortest_paths_result;
-using parts_array = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Σ (i + 1) · d_i mod (2^61 − 1) over reached vertices: what published reference answers are compared by.
 std::uint64_t checksum(nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> distance) {
@@ -38,7 +37,7 @@ shortest_paths_result run(const graph::graph& graph, std::uint64_t source, bool 
     options.job = job;
     options.unit_weights = unit_weights;
     options.delta = delta;
-    if (parts) options.parts.assign(parts->data(), parts->data() + parts->size());
+    options.parts = parts_of(parts);
     const nb::gil_scoped_release release;
     return apps::shortest_paths(graph, source, options);
 }

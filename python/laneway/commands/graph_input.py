@@ -12,6 +12,7 @@ import typer
 from laneway._core import Graph
 from laneway.account import Account, Row, printable
 from laneway.commands.signature import parameter, parameters_of, set_parameters
+from laneway.errors import UsageError
 from laneway.graphs import read_graph
 from laneway.job import Job
 
@@ -27,6 +28,13 @@ DIRECTED = typer.Option(
     help="Whether a line of the file is one arc, or one each way.",
     show_default="what the format says",
 )
+PARTITION = typer.Option(None, help="metis: few arcs between devices.", show_default="ranges with equal arcs")
+
+
+def require_partition(partition: str | None) -> None:
+    """UsageError for a value of PARTITION that names nothing."""
+    if partition not in (None, "metis"):
+        raise UsageError(f"--partition must be metis, not {partition}")
 
 
 @dataclass(frozen=True)

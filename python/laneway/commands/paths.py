@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 
 import laneway
 from laneway.account import Account, Row
-from laneway.commands.graph_input import GraphInput, with_graph
+from laneway.commands.graph_input import PARTITION, GraphInput, require_partition, with_graph
 from laneway.commands.program import add_program
-from laneway.errors import UsageError
 from laneway.job import Job
 from laneway.programs.paths import Result, source_index
 from laneway.references.paths import verify
 
 SOURCE = typer.Option(..., help="Vertex to start from, as the file numbers its vertices.")
 DELTA = typer.Option(None, help="Width of a priority step.", show_default="chosen from the graph")
-PARTITION = typer.Option(None, help="metis: few arcs between devices.", show_default="ranges with equal arcs")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -54,8 +52,7 @@ def body_of(program: Callable[..., Result]) -> Callable[..., Account]:
         delta: Optional[int] = DELTA,
         partition: Optional[str] = PARTITION,
     ) -> Account:
-        if partition not in (None, "metis"):
-            raise UsageError(f"--partition must be metis, not {partition}")
+        require_partition(partition)
         graph, name = given.graph, program.__name__
         source_index(graph, source)
         result = program(graph, source, delta=delta, partition=partition, **job.options)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway._core import Graph, Report
 from laneway.arguments import job_options
-from laneway.errors import UsageError
+from laneway.graphs import require_graph
 from laneway.interrupt import interruptible
 
 
@@ -43,8 +43,7 @@ def indegree(
     `progress` are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed
     run; Ctrl-C raises KeyboardInterrupt at once.
     """
-    if not isinstance(graph, Graph):
-        raise UsageError(f"graph must be what read_graph gives, not {type(graph).__name__}")
+    require_graph(graph)
     job = job_options(devices, seed, timeout, progress)
     raw = interruptible(lambda: _core.indegree(graph, str(walk), job))
     return InDegreeResult(raw.take_in_degree(), walk, raw.partition_seconds, raw.report)

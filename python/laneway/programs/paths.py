@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import Graph, Report
 from laneway.arguments import job_options, require_whole
-from laneway.errors import UsageError
+from laneway.graphs import require_graph
 from laneway.interrupt import interruptible
-from laneway.partition import metis_parts
-
-Partition = Union[None, str, ArrayLike]
+from laneway.partition import Partition, parts_of
 
 
 @dataclass(frozen=True)
@@ -106,29 +103,13 @@ def _run(
     if delta is not None:
         require_whole("delta", delta, 1)
     job = job_options(devices, seed, timeout, progress)
-    parts = _parts(graph, partition, devices)
+    parts = parts_of(graph, partition, devices)
     raw = interruptible(lambda: _core.shortest_paths(graph, index, unit_weights, delta, parts, job))
     return Result(raw.take_distance(), raw.delta, raw.items, raw.least_items, raw.partition_seconds, raw.report)
 
 
 def source_index(graph: Graph, source: int) -> int:
     """Place in the arrays of the vertex that the file calls `source`; UsageError if there is none."""
-    if not isinstance(graph, Graph):
-        raise UsageError(f"graph must be what read_graph gives, not {type(graph).__name__}")
+    require_graph(graph)
     require_whole("source", source)
     return graph.index_of(source)
-
-
-def _parts(graph: Graph, partition: Partition, devices: str) -> NDArray[np.uint32] | None:
-    if partition is None:
-        return None
-    if isinstance(partition, str):
-        if partition != "metis":
-            raise UsageError(f"partition must be None, 'metis' or an array, not {partition!r}")
-        return metis_parts(graph, len(_core.parse_devices(devices)))
-    parts = np.asarray(partition)
-    if parts.shape != (graph.vertices,) or parts.dtype.kind not in "iu":
-        raise UsageError(f"partition must hold one whole number for each of {graph.vertices} vertices")
-    if parts.size and not 0 <= int(parts.min()) <= int(parts.max()) < 2**32:
-        raise UsageError(f"partition names PEs from {parts.min()} to {parts.max()}")
-    return np.ascontiguousarray(parts, dtype=np.uint32)

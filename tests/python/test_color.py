@@ -1,0 +1,89 @@
+"""Graph colouring: the command, the function, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import laneway as lw
+import numpy as np
+import pytest
+from conftest import Run, device_lists, metis, names
+from laneway.references import color as reference
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+def test_odd_graph(laneway: Run, small: Path, tmp_path: Path, devices: str) -> None:
+    done = laneway("color", small, "--devices", devices, "--verify", "--output", "c.npz")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "yes, against Laneway's one-core greedy colouring" in done.stdout
+    with np.load(tmp_path / "work" / "c.npz") as file:
+        color = file["color"].tolist()
+    assert sorted(color[:3]) == [0, 1, 2]  # a triangle
+    assert color[3] not in (color[0], color[1])
+    assert sorted(color[4:]) == [0, 1]
+
+
+@pytest.mark.parametrize("partition", [None, metis()])
+def test_same_colours_on_any_devices(partition: str | None) -> None:
+    graph = lw.generate_kronecker(10, 60_000, seed=3)
+    alone = lw.color(graph, devices="cpu:1")
+    assert reference.verify(graph, alone).mismatches == 0
+    assert alone.colors == alone.color.max() + 1
+    for devices in device_lists():
+        result = lw.color(graph, devices=devices, partition=partition)
+        assert np.array_equal(result.color, alone.color)
+        assert result.rounds <= alone.color.size
+        assert result.report.carried == result.report.served
+    assert not np.array_equal(lw.color(graph, order=2, devices="cpu:1").color, alone.color)
+
+
+def test_report(laneway: Run, new_york: Path, tmp_path: Path) -> None:
+    done = laneway("color", new_york, "--devices", "cpu:2", "--json", "r.json", "--plot", "r.svg")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    assert (report["program"], report["order"]) == ("color", 1)
+    counts = report["result"]["vertices_of_color"]
+    assert len(counts) == report["result"]["colors"] < 8
+    assert min(counts) > 0 and sum(counts) == 264346
+    assert 5 < report["work"]["rounds"] < 30
+    assert names(tmp_path / "work") == ["r.json", "r.svg"]
+
+
+def test_wrong_colours_are_named(small: Path) -> None:
+    graph = lw.read_graph(small)
+    result = lw.color(graph, devices="cpu:1")
+    before = int(result.color[5])
+    result.color[5] = 7
+    check = reference.verify(graph, result)
+    assert check.mismatches == 1
+    assert check.first_mismatch == f"vertex 6 has colour 7, not {before}"
+    result.color[5] = result.color[4]
+    check = reference.verify(graph, result)
+    assert check.first_mismatch == f"vertex 5 has colour {result.color[4]}, as a neighbour has"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--order", "-1"], "order must be a whole number"),
+        (["--partition", "halves"], "--partition must be metis, not halves"),
+        (["--devices", "gpu"], "gpu"),
+    ],
+)
+def test_bad_options(laneway: Run, small: Path, tmp_path: Path, options: list[str], message: str) -> None:
+    done = laneway("color", small, *options, "--json", "r.json")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr
+    assert names(tmp_path / "work") == []
+
+
+def test_bad_arguments(small: Path, tmp_path: Path) -> None:
+    graph = lw.read_graph(small)
+    with pytest.raises(lw.UsageError, match="what read_graph gives, not ndarray"):
+        lw.color(np.zeros(3))
+    with pytest.raises(lw.UsageError, match="one whole number for each of 6 vertices"):
+        lw.color(graph, partition=[0, 1])
+    (tmp_path / "empty.gr").write_text("p sp 0 0\n")
+    assert lw.color(lw.read_graph(tmp_path / "empty.gr"), devices="cpu:2").colors == 0
