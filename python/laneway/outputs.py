@@ -37,7 +37,9 @@ class Outputs:
         for path in (self.result, self.report, self.plot):
             if path is not None:
                 self.require_spared(path)
-                self._files[path] = stack.enter_context(PendingFile(path))
+                pending = self._files[path] = PendingFile(path)
+                stack.callback(pending.discard)  # before there is anything to discard: a signal may come in between
+                pending.open()
 
     def require_spared(self, path: Path) -> None:
         """UsageError where an output would replace `path`, whatever their names and links."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -15,23 +15,34 @@ from laneway.errors import UsageError
 class PendingFile:
     """A file that is written under a temporary name and takes its place at `commit`.
 
-    Entering the context finds out, before any work is done, whether the file can be written; raises UsageError if not.
-    Leaving it without `commit` removes the temporary file and leaves what stood at `path` as it was.
+    As a context: entering opens, leaving discards.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.temporary = path
         self._target = Path(os.path.realpath(path))  # a link stays a link; what it points to is written
+        # Known before there is such a file: a signal may come at any moment, and discard must find it.
+        self.temporary = self._target.parent / f".laneway.{secrets.token_hex(8)}"
+
+    def open(self) -> None:
+        """Find out, before any work is done, whether the file can be written; UsageError if not."""
+        try:
+            self._require_replaceable()
+            os.close(os.open(self.temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise UsageError(f"{self.path}: cannot be written: {_reason(error)}") from None
+
+    def discard(self) -> None:
+        """Remove the temporary file, unless it has been committed, and leave what stands at `path` as it is."""
+        with suppress(OSError):
+            self.temporary.unlink()
 
     def __enter__(self) -> PendingFile:
         try:
-            self._require_replaceable()
-            handle, name = tempfile.mkstemp(dir=self._target.parent, prefix=".laneway.")
-        except OSError as error:
-            raise UsageError(f"{self.path}: cannot be written: {_reason(error)}") from None
-        os.close(handle)
-        self.temporary = Path(name)
+            self.open()
+        except BaseException:
+            self.discard()
+            raise
         return self
 
     def _require_replaceable(self) -> None:
@@ -61,8 +72,7 @@ class PendingFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):
-            self.temporary.unlink()
+        self.discard()
 
 
 def _is_stream(file: os.stat_result, stream: int) -> bool:

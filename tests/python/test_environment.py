@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from conftest import COMMAND, SMALL, Run, names
+from laneway.outputs import Outputs
+from laneway.pending_file import PendingFile
 
 # Uses what is left below a limit of its own address space; an exception of the package is as good as a result.
 LITTLE_MEMORY = """
@@ -48,6 +51,23 @@ def test_signals_leave_nothing_behind(new_york: Path, tmp_path: Path, number: si
     assert started.returncode == 128 + number
     assert output == ""
     assert errors == f"laneway: {'interrupted' if number == signal.SIGINT else f'ended by {number.name}'}\n"
+    assert names(tmp_path) == []
+
+
+def test_a_signal_as_a_file_is_made_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close = os.close
+
+    def interrupted(file: int) -> None:
+        close(file)
+        if names(tmp_path):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt), PendingFile(tmp_path / "g.gr"):
+        pass
+    assert names(tmp_path) == []
+    with pytest.raises(KeyboardInterrupt), ExitStack() as stack:
+        Outputs(None, tmp_path / "r.json", None).open(stack)
     assert names(tmp_path) == []
 
 
