@@ -16,12 +16,11 @@ struct color_message {
 
 /// Words of a PE that its warps share.
 struct color_counters {
-    alignas(destructive_bytes) std::uint64_t next_tile[2];  ///< to count, to start
-    alignas(destructive_bytes) std::uint64_t told;          ///< entries of the list that warps have drawn
-    alignas(destructive_bytes) std::uint64_t chosen;        ///< entries of the list
-    alignas(destructive_bytes) std::uint32_t announced;     ///< last round in which this PE said that it has to tell
-    std::uint32_t busy_round;                               ///< last round in which some PE said so
-    std::uint32_t rounds;                                   ///< for the host
+    alignas(destructive_bytes) std::uint64_t told;       ///< entries of the list that warps have drawn
+    alignas(destructive_bytes) std::uint64_t chosen;     ///< entries of the list
+    alignas(destructive_bytes) std::uint32_t announced;  ///< last round in which this PE said that it has to tell
+    std::uint32_t busy_round;                            ///< last round in which some PE said so
+    std::uint32_t rounds;                                ///< for the host
 };
 
 /// A vertex that has chosen stands in its PE's list until its neighbours are told. One with many arcs stands there
@@ -32,10 +31,11 @@ inline constexpr std::uint32_t piece_arcs = 512;
 template <class Vertex>
 struct color_state {
     symmetric_ref<graph_view<Vertex>> view;
-    symmetric_ref<Vertex> turn;           ///< of each vertex of the whole graph: its place in the order
-    symmetric_ref<std::uint32_t> slates;  ///< see slate
-    symmetric_ref<std::uint32_t> colors;  ///< one a row
-    symmetric_ref<std::uint64_t> list;    ///< (row + 1) · 2^32 + piece; 0 where nothing is written yet
+    symmetric_ref<Vertex> turn;              ///< of each vertex of the whole graph: its place in the order
+    symmetric_ref<std::uint32_t> slates;     ///< see slate
+    symmetric_ref<std::uint32_t> colors;     ///< one a row
+    symmetric_ref<std::uint64_t> list;       ///< (row + 1) · 2^32 + piece; 0 where nothing is written yet
+    symmetric_ref<std::uint64_t> next_tile;  ///< to count, to start
     symmetric_ref<color_counters> counters;
 
     /// A row's slate: first the number of neighbours it has yet to hear from, then a bit for each colour up to its

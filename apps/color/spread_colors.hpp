@@ -3,6 +3,7 @@
 
 #include "color_state.hpp"
 #include "laneway/simt/wait.hpp"
+#include "parallel/share_out.hpp"
 
 namespace laneway::apps {
 
@@ -16,9 +17,9 @@ struct spread_colors {
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         const graph_view<Vertex>& mine = *state.view.local(ctx);
         color_counters& counters = *state.counters.local(ctx);
-        count_earlier(ctx, mine, counters);
+        count_earlier(ctx, mine);
         if (box.barrier(ctx) != status::ok) return;
-        start(ctx, mine, counters);
+        start(ctx, mine);
         for (std::uint32_t round = 1;; ++round) {
             if (box.barrier(ctx) != status::ok) return;
             // A PE that went on may have said so of this round already, but only if somebody was busy in the last one.
@@ -34,11 +35,6 @@ struct spread_colors {
     }
 
 private:
-    template <class Ctx>
-    LANEWAY_FN static std::uint64_t draw_tile(Ctx& ctx, std::uint64_t* next) {
-        return once(ctx, full_warp<Ctx>, [&] { return ctx.fetch_add(next, 1, order::relaxed, scope::device); });
-    }
-
     /// Calls `each(head)` for the heads of a batch that come after `row`, or before it; first all words are read.
     template <bool After, class Ctx, class Each>
     LANEWAY_FN void for_heads(Ctx& ctx, const graph_rows<Vertex>& rows, const arc_batch& batch, std::uint64_t row,
@@ -66,9 +62,9 @@ private:
     }
 
     template <class Ctx>
-    LANEWAY_FN void count_earlier(Ctx& ctx, const graph_view<Vertex>& mine, color_counters& counters) const {
+    LANEWAY_FN void count_earlier(Ctx& ctx, const graph_view<Vertex>& mine) const {
         for (;;) {
-            const std::uint64_t tile = draw_tile(ctx, &counters.next_tile[0]);
+            const std::uint64_t tile = claim(ctx, state.next_tile[0]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {
@@ -83,9 +79,9 @@ private:
 
     /// Lets those choose that come before all their neighbours.
     template <class Ctx>
-    LANEWAY_FN void start(Ctx& ctx, const graph_view<Vertex>& mine, color_counters& counters) const {
+    LANEWAY_FN void start(Ctx& ctx, const graph_view<Vertex>& mine) const {
         for (;;) {
-            const std::uint64_t tile = draw_tile(ctx, &counters.next_tile[1]);
+            const std::uint64_t tile = claim(ctx, state.next_tile[1]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range&, bool begins) {
                 if (!begins) return;

@@ -18,6 +18,7 @@ pagerank_result iterate(const graph::basic_csr<Vertex>& g, const pagerank_option
     constexpr std::uint64_t totals = 4;  // two for each parity of rounds
     const auto ranks = runtime.allocate<std::uint64_t>(graph.most_rows());
     const auto sums = runtime.allocate<std::uint64_t>(graph.most_rows() + totals);
+    const auto next_tile = runtime.allocate<std::uint64_t>(2);
     const auto counters = runtime.allocate<rank_counters>(1);
     const auto outcome = runtime.allocate<rank_outcome>(1);
     const auto box = runtime.mailbox<rank_share>(add_share{sums.ref()});
@@ -25,9 +26,10 @@ pagerank_result iterate(const graph::basic_csr<Vertex>& g, const pagerank_option
     pagerank_result result;
     // A change is at most 2.
     const std::uint64_t tolerance = to_rank(std::min(options.tolerance, 3.0));
-    result.report = runtime.run(push_ranks<Vertex>{graph.ref(), ranks.ref(), sums.ref(), counters.ref(), outcome.ref(),
-                                                   g.vertices(), to_rank(options.damping), tolerance, options.rounds},
-                                box);
+    result.report = runtime.run(
+        push_ranks<Vertex>{graph.ref(), ranks.ref(), sums.ref(), next_tile.ref(), counters.ref(), outcome.ref(),
+                           g.vertices(), to_rank(options.damping), tolerance, options.rounds},
+        box);
     const std::vector<std::uint64_t> found = graph.collect(ranks);
     result.rank.resize(found.size());
     std::transform(found.begin(), found.end(), result.rank.begin(), to_double);

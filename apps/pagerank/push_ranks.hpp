@@ -3,6 +3,7 @@
 
 #include "fixed_rank.hpp"
 #include "graph/distributed_graph.hpp"
+#include "parallel/share_out.hpp"
 
 namespace laneway::apps {
 
@@ -25,10 +26,9 @@ struct add_share {
 
 /// Words of a PE that its warps share.
 struct rank_counters {
-    alignas(destructive_bytes) std::uint64_t next_tile[2];  ///< to push, to settle
-    alignas(destructive_bytes) std::uint64_t settled;       ///< tiles whose ranks are settled in this round
-    std::uint64_t dangling;                                 ///< rank of own vertices without arcs
-    std::uint64_t change;                                   ///< of own ranks, against the round before
+    std::uint64_t settled;   ///< tiles whose ranks are settled in this round
+    std::uint64_t dangling;  ///< rank of own vertices without arcs
+    std::uint64_t change;    ///< of own ranks, against the round before
 };
 
 /// How a run ended; the same on every PE.
@@ -47,6 +47,7 @@ struct push_ranks {
     symmetric_ref<graph_view<Vertex>> view;
     symmetric_ref<std::uint64_t> ranks;
     symmetric_ref<std::uint64_t> sums;
+    symmetric_ref<std::uint64_t> next_tile;  ///< to push, to settle
     symmetric_ref<rank_counters> counters;
     symmetric_ref<rank_outcome> outcome;
     std::uint64_t vertices = 1;  ///< of the whole graph
@@ -71,7 +72,7 @@ struct push_ranks {
     }
 
 private:
-    static constexpr int to_push = 0, to_settle = 1;
+    static constexpr std::uint64_t to_push = 0, to_settle = 1;
     static constexpr std::uint64_t dangling_of = 0, change_of = 1;
 
     [[nodiscard]] LANEWAY_FN std::uint64_t total_index(std::uint64_t round, std::uint64_t which) const {
@@ -89,20 +90,13 @@ private:
         ctx.store(&outcome.local(ctx)->change, change, order::relaxed, scope::device);
     }
 
-    /// The next tile for a warp; called by all its lanes, together.
-    template <class Ctx>
-    LANEWAY_FN std::uint64_t draw(Ctx& ctx, int phase) const {
-        std::uint64_t* next = &counters.local(ctx)->next_tile[phase];
-        return once(ctx, full_warp<Ctx>, [&] { return ctx.fetch_add(next, 1, order::relaxed, scope::device); });
-    }
-
     template <class Ctx, class Box>
     LANEWAY_FN void push(Ctx& ctx, Box& box, const graph_view<Vertex>& mine, std::uint64_t round) const {
         const std::uint64_t* rank = ranks.local(ctx);
         for (;;) {
-            const std::uint64_t tile = draw(ctx, to_push);
+            const std::uint64_t tile = claim(ctx, next_tile[to_push]);
             if (tile == 0 && ctx.lane() == 0) {  // one warp of the PE: prepares what the next settling needs
-                counters.local(ctx)->next_tile[to_settle] = 0;
+                *local(ctx, next_tile[to_settle]) = 0;
                 sums.local(ctx)[total_index(round + 1, dangling_of)] = 0;
                 sums.local(ctx)[total_index(round + 1, change_of)] = 0;
             }
@@ -142,8 +136,8 @@ private:
         std::uint64_t change = 0;
         std::uint64_t tiles = 0;
         for (;; ++tiles) {
-            const std::uint64_t tile = draw(ctx, to_settle);
-            if (tile == 0 && ctx.lane() == 0) counters.local(ctx)->next_tile[to_push] = 0;
+            const std::uint64_t tile = claim(ctx, next_tile[to_settle]);
+            if (tile == 0 && ctx.lane() == 0) *local(ctx, next_tile[to_push]) = 0;
             if (tile >= mine.tiles.n_tiles) break;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range&, bool begins) {
                 if (!begins) return;

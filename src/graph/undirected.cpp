@@ -1,16 +1,9 @@
 #include "laneway/graph/undirected.hpp"
 
-#include <algorithm>
+#include "checksum.hpp"
 
 namespace laneway::graph {
 namespace {
-
-// The mixing function of SplitMix64 (Steele, Lea, Flood: OOPSLA 2014).
-std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-}
 
 std::uint64_t hash_of_arc(std::uint64_t tail, std::uint64_t head) { return mix(mix(tail) + 0x9e3779b97f4a7c15 + head); }
 

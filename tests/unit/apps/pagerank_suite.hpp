@@ -76,7 +76,7 @@ protected:
 TEST_P(pagerank_test, RandomGraphsMeetIterationAndEachOther) {
     for (std::uint64_t round = 0; round < rounds_of(GetParam()); ++round) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
-        const auto g = random_graph(round, is_checked(GetParam()) ? 16 : 400);
+        const auto g = random_graph(round, is_checked(GetParam()) ? 10 : 400);
         apps::pagerank_options o = job(round);
         o.rounds = round % 4;
         o.damping = round % 7 == 0 ? 0.5 : 0.85;
