@@ -1,0 +1,71 @@
+"""Builds the programs that measure NVSHMEM and NCCL, as far as their wheels are installed.
+
+Run it with the Python that has the wheels (nvidia-nvshmem-cu13, nvidia-nccl-cu13):
+
+    python3 bench/peers/build.py --out build/peers
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PROGRAMS = {"nvshmem": ["nvshmem_updates", "nvshmem_round_trip", "nvshmem_one_sided"], "nccl": ["nccl_updates"]}
+
+
+def wheel_folder(name: str) -> Path | None:
+    """Folder of an installed wheel with include/ and lib/, below the namespace package `nvidia`."""
+    spec = importlib.util.find_spec("nvidia")
+    places = spec.submodule_search_locations if spec else None
+    return next((Path(place) / name for place in places or [] if (Path(place) / name / "lib").is_dir()), None)
+
+
+def link_options(name: str, lib: Path) -> list[str]:
+    """Wheels have no unversioned .so, so libraries are named by their file. NVSHMEM's device half is linked as device
+    code, its host half by the host linker only."""
+    if name == "nccl":
+        return ["-Xlinker", str(next(lib.glob("libnccl.so.*")))]
+    host = ["-Xlinker", str(next(lib.glob("libnvshmem_host.so.*")))]
+    return ["-rdc=true", f"-L{lib}", "-lnvshmem_device", *host, "-lcuda"]
+
+
+def build(name: str, folder: Path, nvcc: str, out: Path, arch: str) -> None:
+    lib = folder / "lib"
+    for program in PROGRAMS[name]:
+        command = [nvcc, f"-arch={arch}", "-std=c++20", "-O3", "--expt-relaxed-constexpr"]
+        command += [f"-I{path}" for path in (ROOT / "include", ROOT / "apps", ROOT / "bench", folder / "include")]
+        command += [str(HERE / f"{program}.cu"), "-o", str(out / program), *link_options(name, lib)]
+        command += ["-Xlinker", f"-rpath={lib}"]
+        if subprocess.run(command).returncode:
+            sys.exit(f"build.py: failed: {' '.join(command)}")
+        print(out / program)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "peers", help="folder for the programs")
+    parser.add_argument("--nvcc", default=shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc", help="the compiler")
+    parser.add_argument("--arch", default="sm_90", help="architecture of the GPUs")
+    args = parser.parse_args()
+    found = {name: wheel_folder(name) for name in PROGRAMS}
+    for name, folder in found.items():
+        if folder is None:
+            print(f"build.py: {name}: left out, wheel nvidia-{name}-cu13 is not installed", file=sys.stderr)
+    if not any(found.values()) or shutil.which(args.nvcc) is None:
+        print("build.py: nothing to build: it takes nvcc and one of the wheels", file=sys.stderr)
+        return 2
+    args.out.mkdir(parents=True, exist_ok=True)
+    for name, folder in found.items():
+        if folder is not None:
+            build(name, folder, args.nvcc, args.out, args.arch)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
