@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Run
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "data").glob("*.md")])
+FOLDERS = ("docs", "data", "apps", "bench")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))])
 README = (ROOT / "README.md").read_text()
 
 
 def squeezed(code: str) -> str:
     """Code without comments and blanks."""
     return "".join(re.sub(r"//.*", "", code).split())
+
+
+def code_blocks(document: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -39,6 +44,16 @@ def test_cpp_example() -> None:
     assert len(structs) == 2
     for struct in structs:
         assert squeezed(struct) in example
+
+
+def test_page_for_nvshmem_users_shows_programs() -> None:
+    """All code of the page stands in a program that is compiled."""
+    files = ["examples/one_sided.cpp", "examples/histogram.cpp", "bench/peers/nvshmem_one_sided.cu"]
+    programs = [squeezed((ROOT / file).read_text()) for file in files]
+    blocks = code_blocks(ROOT / "docs" / "from_nvshmem.md", "cpp")
+    assert len(blocks) == 10
+    for block in blocks:
+        assert any(squeezed(block) in program for program in programs), block
 
 
 def test_python_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
