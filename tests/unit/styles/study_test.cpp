@@ -1,0 +1,1 @@
+#include "study_suite.hpp"  // on CPU devices
