@@ -1,7 +1,7 @@
 """Checks that each layer includes only what stands below it, and that device code stands where it may.
 
-Reads the sources under include/, src/ and apps/; prints each breach as `file:line: reason`; exit code 1 if there is
-one. Usage: check_layers.py [ROOT]
+Reads the sources under include/, src/, apps/ and study/; prints each breach as `file:line: reason`; exit code 1 if
+there is one. Usage: check_layers.py [ROOT]
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def may_hold_device_code(path: Path) -> bool:
 
 def breaches(root: Path) -> Iterator[str]:
     """Every breach as one line."""
-    for folder in ("include", "src", "apps"):
+    for folder in ("include", "src", "apps", "study"):
         for file in sorted((root / folder).rglob("*")):
             if file.suffix not in SOURCES:
                 continue

@@ -37,6 +37,13 @@ struct chunk_shape {
         return (static_cast<std::size_t>(n_pes) * sizeof(bin) + 15) / 16 * 16;
     }
 
+    /// A bin before its first message. Counters start four chunks before they wrap, so that no run is long enough to
+    /// see something new.
+    [[nodiscard]] LANEWAY_FN bin empty_bin() const {
+        const std::uint32_t first = chunk_after(0, std::uint32_t{0} - 4);
+        return {first << log2_messages, {0, 0}, {messages(), messages()}, {first, first + 1}, 0, 0, 0};
+    }
+
     /// Chunk numbers wrap with the positions they count: modulo 2^32 / messages.
     [[nodiscard]] LANEWAY_FN std::uint32_t chunk_after(std::uint32_t chunk, std::uint32_t steps) const {
         return (chunk + steps) & (~std::uint32_t{0} >> log2_messages);

@@ -14,28 +14,22 @@ namespace laneway {
 /// One lane's access to the bins that its block has for one type of message. Members that take a mask are called by
 /// exactly the lanes of the mask, together. `idle()` is called by all of them while they wait; it must serve what the
 /// awaited event depends on where no other warp does.
-template <class Ctx, class Message>
+/// `Reach`: who shares the bins; device where they lie in PE memory and serve the lanes of several blocks.
+template <class Ctx, class Message, scope Reach = scope::block>
 class packer {
 public:
-    /// `kind` labels the chunks; `shared` lies in the block's shared memory, shape.shared_bytes of it.
+    /// `kind` labels the chunks; `memory` holds the bins, shape.shared_bytes of it, in the block's shared memory or
+    /// that of the PE.
     LANEWAY_FN packer(Ctx& ctx, const links_ref& links, chunk_shape<Message> shape, std::uint32_t kind,
-                      std::byte* shared)
-        : links_(links), shape_(shape), kind_(kind), bins_(reinterpret_cast<bin*>(shared)),
-          buffers_(shared + shape.bins_bytes(ctx.n_pes())) {}
+                      std::byte* memory)
+        : links_(links), shape_(shape), kind_(kind), bins_(reinterpret_cast<bin*>(memory)),
+          buffers_(memory + shape.bins_bytes(ctx.n_pes())) {}
 
-    /// Prepares the bins; all lanes of the block call it before any message, and a block barrier must follow. Counters
-    /// start four chunks before they wrap, so that no run is long enough to see something new.
+    /// Prepares the bins of a block; all its lanes call it before any message, and a block barrier must follow.
     LANEWAY_FN void open(Ctx& ctx) {
         const int lanes = ctx.n_warps() * Ctx::warp_lanes;
         for (int pe = ctx.warp() * Ctx::warp_lanes + ctx.lane(); pe < ctx.n_pes(); pe += lanes) {
-            const std::uint32_t first = shape_.chunk_after(0, std::uint32_t{0} - 4);
-            bins_[pe] = bin{first << shape_.log2_messages,
-                            {0, 0},
-                            {shape_.messages(), shape_.messages()},
-                            {first, first + 1},
-                            0,
-                            0,
-                            0};
+            bins_[pe] = shape_.empty_bin();
         }
     }
 
@@ -45,17 +39,27 @@ public:
     LANEWAY_FN status put(Ctx& ctx, lane_mask mask, bool active, int pe, const Message& message, Idle&& idle) {
         const lane_mask peers = ctx.match(mask, active ? static_cast<std::uint32_t>(pe) : ~std::uint32_t{0});
         std::uint32_t first = 0;
-        if (active && elected(ctx, peers)) {
-            const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
-            first = ctx.fetch_add(&bins_[pe].reserved, lanes, order::relaxed, scope::block);
-        }
+        if (active && elected(ctx, peers)) first = reserve(ctx, pe, Ctx::count_lanes(peers));
         first = ctx.shuffle(mask, first, Ctx::first_lane(peers));
         const std::uint32_t position = first + static_cast<std::uint32_t>(rank_in(ctx, peers));
+        return put_at(ctx, mask, peers, active, pe, position, message, idle);
+    }
+
+    /// Claims consecutive positions in the bin of a PE and returns the first; each must be filled by put_at. One lane.
+    LANEWAY_FN std::uint32_t reserve(Ctx& ctx, int pe, int positions) const {
+        return ctx.fetch_add(&bins_[pe].reserved, static_cast<std::uint32_t>(positions), order::relaxed, Reach);
+    }
+
+    /// The second half of put: the positions are reserved. `peers`: lanes of the mask with the same destination, which
+    /// hold consecutive positions.
+    template <class Idle>
+    LANEWAY_FN status put_at(Ctx& ctx, lane_mask mask, lane_mask peers, bool active, int pe, std::uint32_t position,
+                             const Message& message, Idle&& idle) {
         return settle(
             ctx, mask, peers, active, {active ? pe : 0, position >> shape_.log2_messages, 1},
             [&] {
                 const std::uint32_t place = position & (shape_.messages() - 1);
-                if (place == 0) ctx.store(&bins_[pe].opened_ns, ctx.now_ns(), order::relaxed, scope::block);
+                if (place == 0) ctx.store(&bins_[pe].opened_ns, ctx.now_ns(), order::relaxed, Reach);
                 buffer(pe, position >> shape_.log2_messages)[place] = message;
             },
             idle);
@@ -75,12 +79,12 @@ public:
     LANEWAY_FN status flush_old(Ctx& ctx, lane_mask mask, Idle&& idle) {
         const std::uint64_t now = ctx.now_ns();
         const auto is_old = [&](Ctx& c, bin& b, std::uint32_t position) {
-            if (c.load(&b.looked_at, order::relaxed, scope::block) != position) {
-                c.store(&b.looked_at, position, order::relaxed, scope::block);
-                c.store(&b.looked_ns, now, order::relaxed, scope::block);
-                return (now - c.load(&b.opened_ns, order::relaxed, scope::block)) / 16 > links_.age_ns;
+            if (c.load(&b.looked_at, order::relaxed, Reach) != position) {
+                c.store(&b.looked_at, position, order::relaxed, Reach);
+                c.store(&b.looked_ns, now, order::relaxed, Reach);
+                return (now - c.load(&b.opened_ns, order::relaxed, Reach)) / 16 > links_.age_ns;
             }
-            return now - c.load(&b.looked_ns, order::relaxed, scope::block) > links_.age_ns;
+            return now - c.load(&b.looked_ns, order::relaxed, Reach) > links_.age_ns;
         };
         return close_bins(ctx, mask, is_old, idle);
     }
@@ -90,7 +94,7 @@ public:
     LANEWAY_FN status flush_dry(Ctx& ctx, lane_mask mask, Idle&& idle) {
         const auto has_way = [&](Ctx& c, bin& b, std::uint32_t position) {
             const std::uint32_t next = shape_.chunk_after(position >> shape_.log2_messages, 1);
-            return c.load(&b.ready[next % 2], order::relaxed, scope::block) == next;
+            return c.load(&b.ready[next % 2], order::relaxed, Reach) == next;
         };
         return close_bins(ctx, mask, has_way, idle);
     }
@@ -101,7 +105,7 @@ public:
         for (int pe = rank_in(ctx, mask); pe < ctx.n_pes(); pe += Ctx::count_lanes(mask)) {
             if (pe == ctx.pe()) continue;
             const bin& b = bins_[pe];
-            const std::uint32_t position = ctx.load(&b.reserved, order::relaxed, scope::block);
+            const std::uint32_t position = ctx.load(&b.reserved, order::relaxed, Reach);
             const std::uint32_t open = position >> shape_.log2_messages;
             // Chunks alternate between the buffers, so the last two closed ones speak for all before them.
             clean = clean && (position & (shape_.messages() - 1)) == 0 &&
@@ -120,8 +124,7 @@ public:
             if (pe == ctx.pe()) continue;
             const bin& b = bins_[pe];
             const std::uint32_t open =
-                once(ctx, mask, [&] { return ctx.load(&b.reserved, order::relaxed, scope::block); }) >>
-                shape_.log2_messages;
+                once(ctx, mask, [&] { return ctx.load(&b.reserved, order::relaxed, Reach); }) >> shape_.log2_messages;
             for (std::uint32_t back = 2; back > 0; --back) {
                 const std::uint32_t chunk = shape_.chunk_after(open, std::uint32_t{0} - back);
                 const status left = wait_together(
@@ -154,7 +157,7 @@ private:
         for (;;) {
             // Partner: the release store of `ready` in ship. The last chunk of the buffer has been read out.
             const bool ready =
-                pending && ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire, scope::block) == mine.chunk;
+                pending && ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire, Reach) == mine.chunk;
             if (ctx.ballot(mask, ready) != 0) {
                 if (ready) write();
                 const status shipped = commit(ctx, mask, peers, ready, mine, idle);
@@ -179,9 +182,9 @@ private:
         if (ready && elected(ctx, mates)) {
             const std::uint32_t positions = mine.positions * static_cast<std::uint32_t>(Ctx::count_lanes(mates));
             // Partner: itself, in other warps. Whoever completes the chunk sees what all have written.
-            complete = ctx.fetch_add(&bins_[mine.pe].written[mine.chunk % 2], positions, order::acq_rel, scope::block) +
-                           positions ==
-                       shape_.messages();
+            complete =
+                ctx.fetch_add(&bins_[mine.pe].written[mine.chunk % 2], positions, order::acq_rel, Reach) + positions ==
+                shape_.messages();
         }
         for (lane_mask rest = ctx.ballot(mask, complete); rest != 0; rest &= rest - 1) {
             const int from = Ctx::first_lane(rest);
@@ -202,7 +205,7 @@ private:
         std::uint64_t ticket = 0;
         const status reserved = ring.reserve(ctx, mask, pe, ticket, idle);
         if (reserved != status::ok) return reserved;
-        const std::uint32_t messages = ctx.load(&b.limit[chunk % 2], order::relaxed, scope::block);
+        const std::uint32_t messages = ctx.load(&b.limit[chunk % 2], order::relaxed, Reach);
         copy(ctx, mask, ring.slot(ticket), buffer(pe, chunk), messages);
         if (elected(ctx, mask)) {
             // Before the publishing release: termination detection must count a message before it can be served.
@@ -212,10 +215,10 @@ private:
         }
         ring.publish(ctx, mask, ticket, messages, kind_);
         if (elected(ctx, mask)) {
-            ctx.store(&b.limit[chunk % 2], shape_.messages(), order::relaxed, scope::block);
-            ctx.store(&b.written[chunk % 2], 0, order::relaxed, scope::block);
+            ctx.store(&b.limit[chunk % 2], shape_.messages(), order::relaxed, Reach);
+            ctx.store(&b.written[chunk % 2], 0, order::relaxed, Reach);
             // Partner: the acquire loads in settle and is_shipped.
-            ctx.store(&b.ready[chunk % 2], shape_.chunk_after(chunk, 2), order::release, scope::block);
+            ctx.store(&b.ready[chunk % 2], shape_.chunk_after(chunk, 2), order::release, Reach);
         }
         return status::ok;
     }
@@ -246,7 +249,7 @@ private:
             const share padding{closed ? pe : 0, position >> shape_.log2_messages, shape_.messages() - filled};
             const status settled = settle(
                 ctx, mask, self, closed, padding,
-                [&] { ctx.store(&bins_[pe].limit[padding.chunk % 2], filled, order::relaxed, scope::block); }, idle);
+                [&] { ctx.store(&bins_[pe].limit[padding.chunk % 2], filled, order::relaxed, Reach); }, idle);
             if (settled != status::ok) return settled;
         }
         return status::ok;
@@ -255,19 +258,19 @@ private:
     /// Moves the bin's counter to the next chunk; on success `position` is where the open chunk ended.
     template <class Wanted>
     LANEWAY_FN bool close(Ctx& ctx, bin& b, std::uint32_t& position, Wanted&& wanted) const {
-        position = ctx.load(&b.reserved, order::relaxed, scope::block);
+        position = ctx.load(&b.reserved, order::relaxed, Reach);
         do {
             if ((position & (shape_.messages() - 1)) == 0 || !wanted(ctx, b, position)) return false;
         } while (!ctx.compare_exchange(&b.reserved, position,
                                        ((position >> shape_.log2_messages) + 1) << shape_.log2_messages, order::relaxed,
-                                       scope::block));
+                                       Reach));
         return true;
     }
 
     /// Whether a chunk that has been closed has left.
     LANEWAY_FN bool is_shipped(Ctx& ctx, const bin& b, std::uint32_t chunk) const {
         // Partner: the release store in ship. What left was counted before.
-        const std::uint32_t next = ctx.load(&b.ready[chunk % 2], order::acquire, scope::block);
+        const std::uint32_t next = ctx.load(&b.ready[chunk % 2], order::acquire, Reach);
         return static_cast<std::int32_t>((next - chunk) << shape_.log2_messages) > 0;
     }
 

@@ -111,15 +111,21 @@ public:
         return reserved;
     }
 
-    /// Draws a ticket and waits until its slot is free. One lane. On ok the place must be published: a ticket that
-    /// never is blocks its line.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, group_place& place) const {
+    /// Draws a ticket and waits until its slot is free, calling `idle()` meanwhile. One lane. On ok the place must be
+    /// published: a ticket that never is blocks its line.
+    template <class Ctx, class Idle>
+    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, group_place& place, Idle&& idle) const {
         place.ticket = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
         place.turn = place.ticket / n_lines;
         place.line = static_cast<std::uint32_t>(place.ticket - place.turn * n_lines);
         place.slot = slot_of(place.line, place.turn);
-        return wait_until(ctx, {operation::host_slot, -1, place.ticket}, [&] { return is_free(ctx, place); });
+        return wait_until(
+            ctx, {operation::host_slot, -1, place.ticket}, [&] { return is_free(ctx, place); },
+            static_cast<Idle&&>(idle));
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, group_place& place) const {
+        return reserve(ctx, place, [] {});
     }
 
     /// Writes one column of a reserved slot. Any lane; a column has one writer.

@@ -1,0 +1,133 @@
+// The program of a study run: the library's mailbox program (comm/mailbox.hpp) with another way of gathering.
+#pragma once
+
+#include "aggregator.hpp"
+#include "laneway/comm/mailbox.hpp"
+
+namespace laneway::study {
+
+template <class Scheme>
+concept through_host = requires {
+    requires Scheme::through_host;
+};
+
+/// Every working lane calls `functor(ctx, box)` once. When the PE's last working warp is through, it drains the agent
+/// and counts the PE's one work item as done; the waves do the rest.
+template <class Scheme, class Message, class Handler, class Functor>
+struct study_program {
+    static constexpr int cuda_warps = 32;
+    static constexpr bool has_flushers = false;
+
+    links_ref links;
+    waves_ref waves;
+    typename Scheme::view view;
+    chunk_shape<Message> shape;
+    Handler handler;
+    Functor functor;
+    work_counters* tally = nullptr;       ///< where posts are counted
+    std::uint32_t* warps_done = nullptr;  ///< PE memory
+    std::uint64_t first_rank = 0;
+    std::uint64_t ranks = 1;
+    int workers = 1;
+    int helpers = 0;
+    int helper_warps = 0;
+    int server_blocks = 0;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        roles mine(ctx, server_blocks);
+        const place where = share_out(ctx, mine);
+        const links_ref no_replies{};
+        wave_control<Ctx, message_ledger<Ctx, false>> control(ctx, waves, {links, no_replies, 1});
+        const auto run_handlers = [&](int, chunk_label label, const std::byte* payload) {
+            const auto* messages = reinterpret_cast<const Message*>(payload);
+            for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < label.messages(); i += Ctx::warp_lanes) {
+                handler(ctx, messages[i]);
+            }
+        };
+        server carried(ctx, links, mine.server_index, run_handlers);
+        const auto idle = [&] {
+            if constexpr (Ctx::warp_lanes == 1) {
+                carried.turn(ctx);
+                if constexpr (through_host<Scheme>) serve_inbox(ctx, mine, run_handlers);
+                if (mine.control) control.turn(ctx);
+            }
+        };
+        using agent_type = typename Scheme::template agent<Ctx, decltype(idle)>;
+        static_assert(aggregator<agent_type, Ctx, Message>);
+        auto* board = reinterpret_cast<turn_board*>(ctx.shared());
+        agent_type agent(ctx, view, links, shape, ctx.shared() + sizeof(turn_board), where, idle);
+        study_box<Ctx, agent_type, Handler> box(agent, handler);
+        agent.open(ctx);
+        if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
+        ctx.sync_block();
+        ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()), ranks);
+        const auto help = [&] {
+            if (ctx.n_pes() > 1) agent.turn(ctx);
+        };
+        bool worked = false;
+        run_turns(
+            ctx, mine, board, waves.finished, [&] { control.turn(ctx); },
+            [&] {
+                bool busy = carried.turn(ctx);
+                if constexpr (through_host<Scheme>) busy = serve_inbox(ctx, mine, run_handlers) || busy;
+                return busy;
+            },
+            [&] {
+                if (worked) {
+                    if constexpr (Ctx::warp_lanes == 1) help();
+                    return false;
+                }
+                worked = true;
+                functor(ctx, box);
+                end_work(ctx, agent);
+                return true;
+            },
+            [] {}, help);
+        box.account(ctx, *tally);
+    }
+
+private:
+    /// Makes the last warps of each working block helpers, and numbers workers and helpers.
+    template <class Ctx>
+    LANEWAY_FN place share_out(const Ctx& ctx, roles& mine) const {
+        place where;
+        where.worker_block = ctx.block() - server_blocks;
+        where.helpers = helpers;
+        if constexpr (Ctx::warp_lanes == 1) {
+            where.helper_index = mine.worker_index;
+        } else {
+            const int posting = ctx.n_warps() - helper_warps;
+            const int controls = server_blocks == 0 ? 1 : 0;
+            if (where.worker_block < 0) return where;
+            where.team_lanes = (posting - (where.worker_block == 0 ? controls : 0)) * Ctx::warp_lanes;
+            where.helper_index = where.worker_block * helper_warps + ctx.warp() - posting;
+            mine.worker_index = where.worker_block * posting + ctx.warp() - controls;
+            mine.flushes = ctx.warp() >= posting;
+            mine.works = !mine.control && !mine.flushes;
+        }
+        return where;
+    }
+
+    /// Called by each working warp, whole, when its lanes have returned.
+    template <class Ctx, class Agent>
+    LANEWAY_FN void end_work(Ctx& ctx, Agent& agent) const {
+        ctx.sync(full_warp<Ctx>);
+        const std::uint32_t done = once(ctx, full_warp<Ctx>, [&] {
+            // Partner: itself. The last warp drains what all have handed over.
+            return ctx.fetch_add(warps_done, 1, order::acq_rel, scope::device);
+        });
+        if (done + 1 != static_cast<std::uint32_t>(workers)) return;
+        ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
+        if (ctx.n_pes() > 1 && agent.drain(ctx) != status::ok) return;
+        // Partner: the acquire load in message_ledger.
+        if (ctx.lane() == 0) ctx.fetch_add(&links.work->completed, 1, order::release, scope::device);
+    }
+
+    template <class Ctx, class Serve>
+    LANEWAY_FN bool serve_inbox(Ctx& ctx, const roles& mine, Serve&& serve) const {
+        return Scheme::serve_inbox(ctx, view, links, mine.server_index, serve);
+    }
+};
+
+}  // namespace laneway::study

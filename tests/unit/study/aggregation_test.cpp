@@ -1,0 +1,1 @@
+#include "aggregation_suite.hpp"  // on CPU devices

@@ -1,0 +1,1 @@
+#include "fine_grain_barrier_suite.hpp"  // on GPUs
