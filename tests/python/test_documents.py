@@ -44,6 +44,8 @@ def test_cpp_example() -> None:
     assert len(structs) == 2
     for struct in structs:
         assert squeezed(struct) in example
+    handler = next(block for block in code_blocks(ROOT / "README.md", "cpp") if "posts_onward" in block)
+    assert squeezed(handler) in squeezed((ROOT / "examples" / "one_sided.cpp").read_text())
 
 
 def test_page_for_nvshmem_users_shows_programs() -> None:
