@@ -16,19 +16,23 @@ using namespace cuda::std;
 #include <type_traits>
 #endif
 
-// LANEWAY_FN marks a function that a lane of any device may run. On GPUs all of a program becomes one function, so that
-// its state stays in registers. One template serves contexts whose members are
-// host-only (CPU devices) and device-only (GPUs); which of them it calls is known at instantiation, but nvcc warns of
-// both, also in the functors of applications, so these warnings are off wherever the library is included.
+// LANEWAY_FN marks a function that a lane of any device may run; on GPUs it is inlined, so that state stays in registers.
+// LANEWAY_SLOW marks one that waits, or that runs once a chunk: it stays a function of its own, as a program that posts
+// from many places would grow with every one. One template serves contexts whose members are host-only (CPU devices) and
+// device-only (GPUs); which of them it calls is known at instantiation, but nvcc warns of both, also in the functors of
+// applications, so these warnings are off wherever the library is included.
 #if defined(__CUDACC__)
 #pragma nv_diag_suppress 20011, 20012, 20013, 20014, 20015
 #endif
 #if defined(__CUDA_ARCH__)
 #define LANEWAY_FN __host__ __device__ __forceinline__
+#define LANEWAY_SLOW __host__ __device__ __noinline__
 #elif defined(__CUDACC__)
 #define LANEWAY_FN __host__ __device__ inline
+#define LANEWAY_SLOW __host__ __device__ inline
 #else
 #define LANEWAY_FN inline
+#define LANEWAY_SLOW inline
 #endif
 
 namespace laneway {

@@ -52,7 +52,7 @@ public:
 
     /// Between two looks of lanes that wait for something: sends what the block has gathered, and serves where no other
     /// warp does. The lanes of the mask, together.
-    LANEWAY_FN status help(Ctx& ctx, lane_mask mask) {
+    LANEWAY_SLOW status help(Ctx& ctx, lane_mask mask) {
         const status sent = this->run_dry(ctx, mask);
         this->idle();
         return sent;
@@ -80,7 +80,7 @@ public:
     /// Waits until all working warps of all PEs have come to the same barrier and everything that was posted before it,
     /// anywhere, has been served, with all replies and onward posts that followed. The whole warp, together; every
     /// working warp calls it equally often. What handlers wrote is visible afterwards.
-    LANEWAY_FN status barrier(Ctx& ctx) {
+    LANEWAY_SLOW status barrier(Ctx& ctx) {
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) this->arrive(ctx);
         ++barriers_;
@@ -122,7 +122,7 @@ public:
 
 private:
     template <class Value>
-    LANEWAY_FN status await_answer(Ctx& ctx, lane_mask mask, int pe, std::uint64_t token, Value& value) {
+    LANEWAY_SLOW status await_answer(Ctx& ctx, lane_mask mask, int pe, std::uint64_t token, Value& value) {
         bool here = false;
         bounded_spin spin;
         for (;;) {

@@ -79,28 +79,66 @@ private:
     std::uint64_t bits_ = 0;
 };
 
+/// Whether an operation has a meaning for words of a type.
+template <memory_op Op, remote_word T>
+inline constexpr bool applies = std::is_integral_v<T> ||
+                                (Op != memory_op::bit_and && Op != memory_op::bit_or && Op != memory_op::bit_xor);
+
 /// Applies an operation to a word that this lane can reach, and returns what the word held; of a put, nothing useful.
 /// Relaxed, at system scope: lanes of other PEs may work on the word at the same time.
-template <class Ctx, remote_word T>
-LANEWAY_FN T apply(Ctx& ctx, memory_op op, T* word, T value, T expected = {}) {
+template <memory_op Op, class Ctx, remote_word T>
+requires applies<Op, T> LANEWAY_FN T apply(Ctx& ctx, T* word, std::type_identity_t<T> value,
+                                           std::type_identity_t<T> expected = {}) {
     constexpr order o = order::relaxed;
     constexpr scope s = scope::system;
-    switch (op) {
-        case memory_op::put: ctx.store(word, value, o, s); return value;
-        case memory_op::get: return ctx.load(word, o, s);
-        case memory_op::add: return ctx.fetch_add(word, value, o, s);
-        case memory_op::min: return ctx.fetch_min(word, value, o, s);
-        case memory_op::max: return ctx.fetch_max(word, value, o, s);
-        case memory_op::exchange: return ctx.exchange(word, value, o, s);
-        case memory_op::compare_exchange: (void)ctx.compare_exchange(word, expected, value, o, s); return expected;
-        default: break;
+    if constexpr (Op == memory_op::put) {
+        ctx.store(word, value, o, s);
+        return value;
+    } else if constexpr (Op == memory_op::get) {
+        return ctx.load(word, o, s);
+    } else if constexpr (Op == memory_op::add) {
+        return ctx.fetch_add(word, value, o, s);
+    } else if constexpr (Op == memory_op::min) {
+        return ctx.fetch_min(word, value, o, s);
+    } else if constexpr (Op == memory_op::max) {
+        return ctx.fetch_max(word, value, o, s);
+    } else if constexpr (Op == memory_op::bit_and) {
+        return ctx.fetch_and(word, value, o, s);
+    } else if constexpr (Op == memory_op::bit_or) {
+        return ctx.fetch_or(word, value, o, s);
+    } else if constexpr (Op == memory_op::bit_xor) {
+        return ctx.fetch_xor(word, value, o, s);
+    } else if constexpr (Op == memory_op::exchange) {
+        return ctx.exchange(word, value, o, s);
+    } else {
+        (void)ctx.compare_exchange(word, expected, value, o, s);
+        return expected;
     }
-    if constexpr (std::is_integral_v<T>) {
-        if (op == memory_op::bit_and) return ctx.fetch_and(word, value, o, s);
-        if (op == memory_op::bit_or) return ctx.fetch_or(word, value, o, s);
-        if (op == memory_op::bit_xor) return ctx.fetch_xor(word, value, o, s);
-    }
-    return {};
+}
+
+/// Applies the operation of a place to the own PE's word. Not inlined: it holds every operation on every type.
+template <class Ctx>
+LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_place& place, std::uint64_t value, std::uint64_t expected) {
+    return place.visit([&]<class T>() {
+        T* const word = local(ctx, place.element<T>());
+        const T operand = word_of<T>(value);
+        const auto held = [&]<memory_op Op>() -> T {
+            if constexpr (applies<Op, T>) return apply<Op>(ctx, word, operand, word_of<T>(expected));
+            return {};
+        };
+        switch (place.op()) {
+            case memory_op::put: return word_bits(held.template operator()<memory_op::put>());
+            case memory_op::add: return word_bits(held.template operator()<memory_op::add>());
+            case memory_op::bit_and: return word_bits(held.template operator()<memory_op::bit_and>());
+            case memory_op::bit_or: return word_bits(held.template operator()<memory_op::bit_or>());
+            case memory_op::bit_xor: return word_bits(held.template operator()<memory_op::bit_xor>());
+            case memory_op::min: return word_bits(held.template operator()<memory_op::min>());
+            case memory_op::max: return word_bits(held.template operator()<memory_op::max>());
+            case memory_op::exchange: return word_bits(held.template operator()<memory_op::exchange>());
+            case memory_op::compare_exchange: return word_bits(held.template operator()<memory_op::compare_exchange>());
+            default: return word_bits(held.template operator()<memory_op::get>());
+        }
+    });
 }
 
 /// "Apply this to your word." Nobody waits for an answer.
@@ -160,16 +198,6 @@ struct serve_memory {
         (void)apply_at(ctx, m.to, m.value, 0);
         // Partner: the acquire load in one_sided::quiet.
         ctx.fetch_add(&gets.local(ctx)[m.lane].come, 1, order::release, scope::device);
-    }
-
-protected:
-    template <class Ctx>
-    LANEWAY_FN static std::uint64_t apply_at(Ctx& ctx, const memory_place& place, std::uint64_t value,
-                                             std::uint64_t expected) {
-        return place.visit([&]<class T>() {
-            return word_bits(
-                apply(ctx, place.op(), local(ctx, place.element<T>()), word_of<T>(value), word_of<T>(expected)));
-        });
     }
 };
 

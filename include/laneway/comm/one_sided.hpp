@@ -18,6 +18,8 @@ using with_one_sided =
 /// block: its working warps, which are those that run the functor.
 enum class width { lane, warp, block };
 
+enum class signal_op { set, add };
+
 /// What compares a signal word with the value that is waited for.
 enum class compare { equal, not_equal, greater, greater_equal, less, less_equal };
 
@@ -34,7 +36,7 @@ public:
     /// Stores a value. Returns when the source may be reused; the value is there after quiet.
     template <remote_word T>
     LANEWAY_FN status put(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
-        return update(operation::put, memory_op::put, to, pe, value, how);
+        return update<memory_op::put>(operation::put, to, pe, value, how);
     }
 
     /// Stores `count` values, of which the lanes of the width take turns; all of them call it with the same arguments.
@@ -48,7 +50,8 @@ public:
             if (word != nullptr) {
                 word[i] = values[i];
             } else {
-                result = send(memory_op::put, {to.segment, to.index + i}, pe, values[i]);
+                const symmetric_ptr<T> next{to.segment, to.index + i};
+                result = send({memory_op::put, next}, pe, word_bits(values[i]));
             }
         }
         return result;
@@ -57,7 +60,7 @@ public:
     /// Loads a value and waits for it.
     template <remote_word T>
     LANEWAY_FN answered<T> get(symmetric_ptr<T> from, int pe, carry how = carry::by_options) {
-        return fetch(operation::get, memory_op::get, from, pe, T{}, T{}, how);
+        return fetch<memory_op::get>(operation::get, from, pe, T{}, T{}, how);
     }
 
     /// Loads `count` values into own memory, as the bulk put stores them, and waits for those that this lane takes.
@@ -70,9 +73,10 @@ public:
             if (word != nullptr) {
                 values[i] = word[i];
             } else {
-                const auto got = ask(memory_op::get, symmetric_ptr<T>{from.segment, from.index + i}, pe, T{}, T{});
+                const symmetric_ptr<T> next{from.segment, from.index + i};
+                const auto got = ask({memory_op::get, next}, pe, 0, 0);
                 result = got.code;
-                values[i] = got.value;
+                values[i] = word_of<T>(got.value);
             }
         }
         return result;
@@ -93,12 +97,12 @@ public:
         return box_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, box_.slot()});
     }
 
-    /// Stores a value, then stores `signal_value` or adds it to the signal, as `signal_op` says: whoever sees the
+    /// Stores a value, then stores `signal_value` or adds it to the signal, as the operation says: whoever sees the
     /// signal sees the value.
     template <remote_word T>
     LANEWAY_FN status put_signal(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value,
                                  symmetric_ptr<std::uint64_t> signal, std::uint64_t signal_value,
-                                 memory_op signal_op = memory_op::put, carry how = carry::by_options) {
+                                 signal_op how_signal = signal_op::set, carry how = carry::by_options) {
         T* word = nullptr;
         std::uint64_t* flag = nullptr;
         status result = reach(operation::put, to, pe, 1, how, word);
@@ -106,11 +110,18 @@ public:
         if (result != status::ok) return result;
         if (word == nullptr) {
             return box_.post(ctx_, pe,
-                             remote_signal{{memory_op::put, to}, word_bits(value), {signal_op, signal}, signal_value});
+                             remote_signal{{memory_op::put, to},
+                                           word_bits(value),
+                                           {how_signal == signal_op::set ? memory_op::put : memory_op::add, signal},
+                                           signal_value});
         }
-        (void)apply(ctx_, memory_op::put, word, value);
+        (void)apply<memory_op::put>(ctx_, word, value);
         ctx_.fence(scope::system);  // Partner: the acquire load in test.
-        (void)apply(ctx_, signal_op, flag, signal_value);
+        if (how_signal == signal_op::set) {
+            (void)apply<memory_op::put>(ctx_, flag, signal_value);
+        } else {
+            (void)apply<memory_op::add>(ctx_, flag, signal_value);
+        }
         return status::ok;
     }
 
@@ -131,7 +142,7 @@ public:
     }
 
     /// Waits for the signal; what this block has gathered is sent meanwhile.
-    LANEWAY_FN status wait(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
+    LANEWAY_SLOW status wait(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
         bounded_spin spin;
         // Each lane leaves when its own signal has come: that of another may depend on what this one does next.
         while (!test(signal, how, value)) {
@@ -147,65 +158,65 @@ public:
 
     template <remote_word T>
     LANEWAY_FN status add(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
-        return update(operation::atomic, memory_op::add, at, pe, value, how);
+        return update<memory_op::add>(operation::atomic, at, pe, value, how);
     }
     template <remote_word T>
     LANEWAY_FN status min(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
-        return update(operation::atomic, memory_op::min, at, pe, value, how);
+        return update<memory_op::min>(operation::atomic, at, pe, value, how);
     }
     template <remote_word T>
     LANEWAY_FN status max(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
-        return update(operation::atomic, memory_op::max, at, pe, value, how);
+        return update<memory_op::max>(operation::atomic, at, pe, value, how);
     }
     template <remote_integer T>
     LANEWAY_FN status bit_and(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                               carry how = carry::by_options) {
-        return update(operation::atomic, memory_op::bit_and, at, pe, value, how);
+        return update<memory_op::bit_and>(operation::atomic, at, pe, value, how);
     }
     template <remote_integer T>
     LANEWAY_FN status bit_or(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                              carry how = carry::by_options) {
-        return update(operation::atomic, memory_op::bit_or, at, pe, value, how);
+        return update<memory_op::bit_or>(operation::atomic, at, pe, value, how);
     }
     template <remote_integer T>
     LANEWAY_FN status bit_xor(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                               carry how = carry::by_options) {
-        return update(operation::atomic, memory_op::bit_xor, at, pe, value, how);
+        return update<memory_op::bit_xor>(operation::atomic, at, pe, value, how);
     }
     template <remote_word T>
     LANEWAY_FN answered<T> fetch_add(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                                      carry how = carry::by_options) {
-        return fetch(operation::atomic, memory_op::add, at, pe, value, T{}, how);
+        return fetch<memory_op::add>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_word T>
     LANEWAY_FN answered<T> fetch_min(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                                      carry how = carry::by_options) {
-        return fetch(operation::atomic, memory_op::min, at, pe, value, T{}, how);
+        return fetch<memory_op::min>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_word T>
     LANEWAY_FN answered<T> fetch_max(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                                      carry how = carry::by_options) {
-        return fetch(operation::atomic, memory_op::max, at, pe, value, T{}, how);
+        return fetch<memory_op::max>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_word T>
     LANEWAY_FN answered<T> exchange(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                                     carry how = carry::by_options) {
-        return fetch(operation::atomic, memory_op::exchange, at, pe, value, T{}, how);
+        return fetch<memory_op::exchange>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_integer T>
     LANEWAY_FN answered<T> fetch_bit_and(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                                          carry how = carry::by_options) {
-        return fetch(operation::atomic, memory_op::bit_and, at, pe, value, T{}, how);
+        return fetch<memory_op::bit_and>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_integer T>
     LANEWAY_FN answered<T> fetch_bit_or(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                                         carry how = carry::by_options) {
-        return fetch(operation::atomic, memory_op::bit_or, at, pe, value, T{}, how);
+        return fetch<memory_op::bit_or>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_integer T>
     LANEWAY_FN answered<T> fetch_bit_xor(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
                                          carry how = carry::by_options) {
-        return fetch(operation::atomic, memory_op::bit_xor, at, pe, value, T{}, how);
+        return fetch<memory_op::bit_xor>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_word T>
     LANEWAY_FN status inc(symmetric_ptr<T> at, int pe, carry how = carry::by_options) {
@@ -219,7 +230,7 @@ public:
     template <remote_word T>
     LANEWAY_FN answered<T> compare_exchange(symmetric_ptr<T> at, int pe, std::type_identity_t<T> expected,
                                             std::type_identity_t<T> desired, carry how = carry::by_options) {
-        return fetch(operation::atomic, memory_op::compare_exchange, at, pe, desired, expected, how);
+        return fetch<memory_op::compare_exchange>(operation::atomic, at, pe, desired, expected, how);
     }
 
     /// Orders the lane's puts and updates before it to each PE against those after it. Gathered ones have no order
@@ -231,7 +242,7 @@ public:
 
     /// Waits until everything that lanes of this block have put, updated, signalled and asked for is done, and visible
     /// to all. Any set of lanes, together.
-    LANEWAY_FN status quiet() {
+    LANEWAY_SLOW status quiet() {
         ctx_.fence(scope::system);
         const status served = box_.quiet(ctx_);
         if (served != status::ok) return served;
@@ -278,36 +289,34 @@ private:
         return status::ok;
     }
 
-    template <class T>
-    LANEWAY_FN status send(memory_op op, symmetric_ptr<T> at, int pe, T value) {
-        return box_.post(ctx_, pe, remote_update{{op, at}, word_bits(value)});
+    LANEWAY_SLOW status send(memory_place place, int pe, std::uint64_t value) {
+        return box_.post(ctx_, pe, remote_update{place, value});
     }
 
-    template <class T>
-    LANEWAY_FN answered<T> ask(memory_op op, symmetric_ptr<T> at, int pe, T value, T expected) {
-        const auto answer = box_.call(ctx_, pe, remote_fetch{{op, at}, word_bits(value), word_bits(expected)});
-        return {answer.code, word_of<T>(answer.value)};
+    LANEWAY_SLOW answered<std::uint64_t> ask(memory_place place, int pe, std::uint64_t value, std::uint64_t expected) {
+        return box_.call(ctx_, pe, remote_fetch{place, value, expected});
     }
 
-    template <class T>
-    LANEWAY_FN status update(operation what, memory_op op, symmetric_ptr<T> at, int pe, T value, carry how) {
-        static_assert(remote_word<T>);
+    template <memory_op Op, class T>
+    LANEWAY_FN status update(operation what, symmetric_ptr<T> at, int pe, T value, carry how) {
         T* word = nullptr;
         const status found = reach(what, at, pe, 1, how, word);
         if (found != status::ok) return found;
-        if (word == nullptr) return send(op, at, pe, value);
-        (void)apply(ctx_, op, word, value);
+        if (word == nullptr) return send({Op, at}, pe, word_bits(value));
+        (void)apply<Op>(ctx_, word, value);
         return status::ok;
     }
 
-    template <class T>
-    LANEWAY_FN answered<T> fetch(operation what, memory_op op, symmetric_ptr<T> at, int pe, T value, T expected,
-                                 carry how) {
+    template <memory_op Op, class T>
+    LANEWAY_FN answered<T> fetch(operation what, symmetric_ptr<T> at, int pe, T value, T expected, carry how) {
         T* word = nullptr;
         const status found = reach(what, at, pe, 1, how, word);
         if (found != status::ok) return {found, T{}};
-        if (word == nullptr) return ask(op, at, pe, value, expected);
-        return {status::ok, apply(ctx_, op, word, value, expected)};
+        if (word == nullptr) {
+            const auto answer = ask({Op, at}, pe, word_bits(value), word_bits(expected));
+            return {answer.code, word_of<T>(answer.value)};
+        }
+        return {status::ok, apply<Op>(ctx_, word, value, expected)};
     }
 
     LANEWAY_FN std::uint64_t first(width lanes) const {

@@ -131,7 +131,7 @@ protected:
         }
     }
 
-    LANEWAY_FN status run_dry(Ctx& ctx, lane_mask mask) {
+    LANEWAY_SLOW status run_dry(Ctx& ctx, lane_mask mask) {
         if (ctx.n_pes() == 1) return status::ok;
         const status sent = each([&](auto& part) { return part.flush_dry(ctx, mask, idle_); });
         const std::uint64_t items = take_done(ctx, mask, done_.completed);
@@ -206,7 +206,7 @@ private:
         return failed_ = send(ctx, ctx.converged(), pe, message, 0);
     }
 
-    LANEWAY_FN status drain(Ctx& ctx, lane_mask mask) {
+    LANEWAY_SLOW status drain(Ctx& ctx, lane_mask mask) {
         const status sent = each([&](auto& part) { return part.flush(ctx, mask, idle_); });
         if (sent != status::ok) return sent;
         return each([&](auto& part) { return part.await_left(ctx, mask, idle_); });
@@ -235,7 +235,7 @@ private:
     }
 
     /// Waits until all chunks so far have been served. The same answer for all lanes of the mask, together.
-    LANEWAY_FN status await_served(Ctx& ctx, lane_mask mask, int pe) {
+    LANEWAY_SLOW status await_served(Ctx& ctx, lane_mask mask, int pe) {
         const chunk_sender& ring = links_.to[pe];
         // One look for all: lanes that saw different tails would share out different tickets and leave some to nobody.
         const std::uint64_t end = once(ctx, mask, [&] { return ctx.load(ring.tail, order::relaxed, scope::device); });

@@ -119,7 +119,7 @@ public:
 
     /// Waits until every chunk that was closed before has left. The same answer for all.
     template <class Idle>
-    LANEWAY_FN status await_left(Ctx& ctx, lane_mask mask, Idle&& idle) {
+    LANEWAY_SLOW status await_left(Ctx& ctx, lane_mask mask, Idle&& idle) {
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             if (pe == ctx.pe()) continue;
             const bin& b = bins_[pe];
@@ -199,7 +199,7 @@ private:
 
     /// Carries a complete chunk into the ring of its destination.
     template <class Idle>
-    LANEWAY_FN status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, Idle&& idle) {
+    LANEWAY_SLOW status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, Idle&& idle) {
         bin& b = bins_[pe];
         const chunk_sender& ring = links_.to[pe];
         std::uint64_t ticket = 0;
@@ -237,7 +237,7 @@ private:
 
     /// Closes the open chunk of each bin that `wanted` names: claims its free positions as padding and settles them.
     template <class Wanted, class Idle>
-    LANEWAY_FN status close_bins(Ctx& ctx, lane_mask mask, Wanted&& wanted, Idle&& idle) {
+    LANEWAY_SLOW status close_bins(Ctx& ctx, lane_mask mask, Wanted&& wanted, Idle&& idle) {
         const lane_mask self = lane_mask{1} << ctx.lane();
         for (int base = 0; base < ctx.n_pes(); base += Ctx::count_lanes(mask)) {
             const int pe = base + rank_in(ctx, mask);
