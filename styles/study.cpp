@@ -4,6 +4,7 @@
 
 #include "laneway/base/error.hpp"
 #include "styles/gups/study.hpp"
+#include "styles/kmer/study.hpp"
 
 namespace laneway::styles {
 
@@ -30,7 +31,8 @@ std::unique_ptr<study> study::open(const std::string& program, const study_optio
         throw usage_error("round_messages must be from 1 to 2^30, not " + std::to_string(options.round_messages));
     }
     if (program == "gups") return open_gups(options);
-    throw usage_error("program must be gups, not " + program);
+    if (program == "kmer") return open_kmer(options);
+    throw usage_error("program must be gups or kmer, not " + program);
 }
 
 std::vector<double> study::measure(style which, int runs) {

@@ -23,7 +23,7 @@ struct post_sorted {
         block_memory<std::uint64_t> own;
         block_call<Ctx, std::uint64_t> call(ctx, own, box.team().index, box.team().warps);
         const std::uint64_t updates = data.updates.size();
-        for (std::uint64_t first; (first = call.once([&] { return take(ctx, call.lanes()); })) < updates;) {
+        for (std::uint64_t first; (first = take(ctx, call)) < updates;) {
             const std::uint64_t i = first + call.lane();
             const std::uint64_t value = i < updates ? data.updates.local(ctx)[i] : 0;
             call.sort(i < updates, data.owner(value), value);
@@ -32,9 +32,10 @@ struct post_sorted {
     }
 
 private:
+    /// The first of as many updates as the block has lanes.
     template <class Ctx>
-    LANEWAY_FN std::uint64_t take(Ctx& ctx, std::uint64_t count) const {
-        return atomic_add(ctx, data.taken, count);
+    LANEWAY_FN std::uint64_t take(Ctx& ctx, block_call<Ctx, std::uint64_t>& call) const {
+        return call.once([&] { return atomic_add(ctx, data.taken, call.lanes()); });
     }
     /// A post that fails ends the run; the lanes of the block go on together.
     template <class Ctx, class Box>

@@ -28,27 +28,56 @@ struct draw_updates {
     }
 };
 
+struct number_words {
+    symmetric_ref<std::uint64_t> table;
+    apps::table_map map;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const std::uint64_t first = map.first(ctx.pe());
+        for_each_index(ctx, map.first(ctx.pe() + 1) - first,
+                       [&](std::uint64_t i) { table.local(ctx)[map.place(first + i)] = first + i; });
+    }
+};
+
+struct count_errors {
+    symmetric_ref<std::uint64_t> table;
+    symmetric_ref<std::uint64_t> expected;
+    symmetric_ptr<std::uint64_t> errors;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        for_each_index(ctx, table.size(), [&](std::uint64_t i) {
+            if (table.local(ctx)[i] != expected.local(ctx)[i]) atomic_add(ctx, errors, 1);
+        });
+    }
+};
+
 class gups_study final : public study {
 public:
     explicit gups_study(const study_options& options)
         : on_(options), updates_(on_.runtime().allocate<std::uint64_t>(std::uint64_t{1} << options.log2_messages)),
           log2_words_(options.log2_messages + static_cast<unsigned>(std::bit_width(pes()) - 1)),
           map_(log2_words_, on_.n_pes()), table_(on_.runtime().allocate<std::uint64_t>(map_.places())),
-          taken_(on_.runtime().allocate<std::uint64_t>(1)) {
+          expected_(on_.runtime().allocate<std::uint64_t>(map_.places())),
+          counters_(on_.runtime().allocate<std::uint64_t>(1)) {
         on_.launch(draw_updates{{}, updates_.ref()});
-        reference_ = apps::gups_reference(log2_words_, messages());
+        const auto reference = apps::gups_reference(log2_words_, messages());
+        for (int pe = 0; pe < on_.n_pes(); ++pe) {
+            std::vector<std::uint64_t> part(map_.places());
+            for (std::uint64_t i = map_.first(pe); i < map_.first(pe + 1); ++i) part[map_.place(i)] = reference[i];
+            expected_.copy_in(pe, part);
+        }
     }
 
     [[nodiscard]] std::uint64_t messages() const override { return updates_.size() * pes(); }
 
-    [[nodiscard]] std::string difference() const override {
-        for (int pe = 0; pe < on_.n_pes(); ++pe) {
-            const auto part = table_.copy_out(pe);
-            for (std::uint64_t i = map_.first(pe); i < map_.first(pe + 1); ++i) {
-                if (part[map_.place(i)] != reference_[i]) return "gups: word " + std::to_string(i) + " is wrong";
-            }
-        }
-        return {};
+    [[nodiscard]] std::string difference() override {
+        counters_.clear();
+        on_.launch(count_errors{table_.ref(), expected_.ref(), counters_.ref()[0]});
+        std::uint64_t errors = 0;
+        for (int pe = 0; pe < on_.n_pes(); ++pe) errors += counters_.copy_out(pe)[0];
+        return errors == 0 ? "" : "gups: " + std::to_string(errors) + " words are wrong";
     }
 
 private:
@@ -57,18 +86,13 @@ private:
     void prepare(style which) override {
         work (*const starts[n_styles])(launcher&, const gups_data&) = {gups_coprocessor, gups_direct, gups_coalesced,
                                                                        gups_coalesced_gathered, gups_laneway};
-        work_ = starts[static_cast<int>(which)](on_, {updates_.ref(), table_.ref(), map_, taken_.ref()[0]});
+        work_ = starts[static_cast<int>(which)](on_, {updates_.ref(), table_.ref(), map_, counters_.ref()[0]});
     }
 
     void reset() override {
-        taken_.clear();
-        std::vector<std::uint64_t> part(map_.places());
-        for (int pe = 0; pe < on_.n_pes(); ++pe) {
-            for (std::uint64_t i = map_.first(pe); i < map_.first(pe + 1); ++i) part[map_.place(i)] = i;
-            table_.copy_in(pe, part);
-        }
+        counters_.clear();
+        on_.launch(number_words{table_.ref(), map_});
     }
-
     void run() override { work_(); }
 
     launcher on_;
@@ -76,8 +100,8 @@ private:
     unsigned log2_words_;
     apps::table_map map_;
     symmetric_array<std::uint64_t> table_;
-    symmetric_array<std::uint64_t> taken_;
-    std::vector<std::uint64_t> reference_;
+    symmetric_array<std::uint64_t> expected_;
+    symmetric_array<std::uint64_t> counters_;
     work work_;
 };
 

@@ -1,0 +1,10 @@
+// kmer: input, reference and check.
+#pragma once
+
+#include "styles/study.hpp"
+
+namespace laneway::styles {
+
+std::unique_ptr<study> open_kmer(const study_options& options);
+
+}  // namespace laneway::styles
