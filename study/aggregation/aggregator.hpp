@@ -5,6 +5,8 @@
 // warps, so schemes differ in nothing but the gathering.
 #pragma once
 
+#include <algorithm>
+
 #include "laneway/base/options.hpp"
 #include "laneway/comm/bin.hpp"
 #include "laneway/comm/links.hpp"
@@ -23,8 +25,13 @@ struct study_options {
     int blocks_per_bins = 8;
     /// Groups of lanes that the queue of an indirect scheme in PE memory holds for each aggregating warp.
     std::uint32_t queue_slots = 4;
-    /// Part of a block's warps that repack in the indirect scheme in PE memory.
+    /// Part of a block's warps that repack in the indirect scheme in PE memory, or send on in the hierarchical one.
     double aggregator_share = 0.25;
+
+    /// That part of a block's `warps`, one at least.
+    [[nodiscard]] int aggregators(int warps) const {
+        return std::clamp(static_cast<int>(warps * aggregator_share), 1, std::max(1, warps - 1));
+    }
 };
 
 /// Grid of one PE in a study run.

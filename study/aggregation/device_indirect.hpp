@@ -6,8 +6,6 @@
 // aggregating warp t mod helpers. Its flags have system scope, which on one device is more than would be needed.
 #pragma once
 
-#include <algorithm>
-
 #include "aggregator.hpp"
 #include "laneway/comm/packer.hpp"
 
@@ -24,9 +22,7 @@ template <class Message>
 struct device_indirect {
     using record = addressed<Message>;
 
-    static int helper_warps(const study_options& options, int warps) {
-        return std::clamp(static_cast<int>(warps * options.aggregator_share), 1, std::max(1, warps - 1));
-    }
+    static int helper_warps(const study_options& options, int warps) { return options.aggregators(warps); }
     /// The bins of the block's aggregating warps.
     static std::size_t shared_bytes(chunk_shape<Message> shape, int n_pes, int) { return shape.shared_bytes(n_pes); }
 
@@ -60,7 +56,7 @@ struct device_indirect {
         void reset() {
             for (auto& words : words_) words.fill_bytes(0);
         }
-        [[nodiscard]] view view_of(int pe) const { return views_[static_cast<std::size_t>(pe)]; }
+        [[nodiscard]] view view_of(int pe, const links_ref&) const { return views_[static_cast<std::size_t>(pe)]; }
         [[nodiscard]] std::size_t bytes(int pe) const {
             return payload_[static_cast<std::size_t>(pe)].size() + words_[static_cast<std::size_t>(pe)].size() * 8;
         }

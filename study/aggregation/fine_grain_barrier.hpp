@@ -1,6 +1,6 @@
 // A barrier for those lanes of a block that take part, in software: lanes join, come, and leave in any order.
 //
-// After the fbar object of HSA as Orr 2016 (sections 5.3.3 and 5.6.2) extends it to single lanes and emulates it with
+// After the fbar object as Orr 2016 (sections 5.3.3 and 5.6.2) extends it to single lanes and emulates it with
 // counters of members and arrivals. Here both stand with a generation in one word, so that whoever comes last, or
 // leaves last, opens the barrier with the same atomic that counts it.
 #pragma once

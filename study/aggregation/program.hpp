@@ -11,6 +11,17 @@ concept through_host = requires {
     requires Scheme::through_host;
 };
 
+/// What a scheme carries for a message.
+template <class Scheme, class Message>
+struct carried_of {
+    using type = Message;
+};
+template <class Scheme, class Message>
+requires requires { typename Scheme::carried; }
+struct carried_of<Scheme, Message> {
+    using type = typename Scheme::carried;
+};
+
 /// Every working lane calls `functor(ctx, box)` once. When the PE's last working warp is through, it drains the agent
 /// and counts the PE's one work item as done; the waves do the rest.
 template <class Scheme, class Message, class Handler, class Functor>
@@ -21,7 +32,7 @@ struct study_program {
     links_ref links;
     waves_ref waves;
     typename Scheme::view view;
-    chunk_shape<Message> shape;
+    chunk_shape<typename carried_of<Scheme, Message>::type> shape;
     Handler handler;
     Functor functor;
     work_counters* tally = nullptr;       ///< where posts are counted
@@ -40,9 +51,9 @@ struct study_program {
         const links_ref no_replies{};
         wave_control<Ctx, message_ledger<Ctx, false>> control(ctx, waves, {links, no_replies, 1});
         const auto run_handlers = [&](int, chunk_label label, const std::byte* payload) {
-            const auto* messages = reinterpret_cast<const Message*>(payload);
+            const auto* messages = reinterpret_cast<const typename carried_of<Scheme, Message>::type*>(payload);
             for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < label.messages(); i += Ctx::warp_lanes) {
-                handler(ctx, messages[i]);
+                serve(ctx, messages[i]);
             }
         };
         server carried(ctx, links, mine.server_index, run_handlers);
@@ -107,6 +118,15 @@ private:
             mine.works = !mine.control && !mine.flushes;
         }
         return where;
+    }
+
+    template <class Ctx, class Carried>
+    LANEWAY_FN void serve(Ctx& ctx, const Carried& message) const {
+        if constexpr (std::is_same_v<Carried, Message>) {
+            handler(ctx, message);
+        } else {
+            Scheme::serve(ctx, view, handler, message);
+        }
     }
 
     /// Called by each working warp, whole, when its lanes have returned.

@@ -40,11 +40,9 @@ study_result run_scheme(const std::string& name, runtime& runtime, const study_o
     if (name == "block") return run_study<block_direct, Message>(runtime, options, handler, functor);
     if (name == "device") return run_study<device_indirect, Message>(runtime, options, handler, functor);
     if (name == "host") return run_study<host_indirect, Message>(runtime, options, handler, functor);
+    if (name == "hierarchy") return run_study<hierarchical, Message>(runtime, options, handler, functor);
     if (name == "library") {
         return library_result<Message>(runtime, options, runtime.run(functor, runtime.mailbox<Message>(handler)));
-    }
-    if (name == "hierarchy") {
-        return library_result<hop<Message>>(runtime, options, run_hierarchy<Message>(runtime, handler, functor));
     }
     throw usage_error("unknown scheme of aggregation: " + name);
 }

@@ -9,6 +9,7 @@
 #include "hierarchy.hpp"
 #include "host_indirect.hpp"
 #include "laneway/comm/grid.hpp"
+#include "laneway/runtime.hpp"
 #include "program.hpp"
 #include "warp_direct.hpp"
 
@@ -51,8 +52,9 @@ study_result run_study(runtime& runtime, const study_options& options, const Han
     using scheme = Scheme<Message>;
     using program = study_program<scheme, Message, Handler, Functor>;
     machine& machine = runtime.machine();
-    const std::uint32_t chunk_bytes = fit_chunks<routes<route<Message, Handler>>>(machine, options.job);
-    const auto shape = chunk_shape<Message>::fitting(chunk_bytes);
+    using carried = typename carried_of<scheme, Message>::type;
+    const std::uint32_t chunk_bytes = fit_chunks<routes<route<carried, Handler>>>(machine, options.job);
+    const auto shape = chunk_shape<carried>::fitting(chunk_bytes);
     const int most_lanes = machine.has_gpus() ? program::cuda_warps * 32 : checked::context::warp_lanes * 32;
     const std::size_t gathering = scheme::shared_bytes(shape, machine.n_pes(), most_lanes);
     const auto sized = size_grids<program>(machine, options.job, sizeof(turn_board) + gathering);
@@ -72,12 +74,12 @@ study_result run_study(runtime& runtime, const study_options& options, const Han
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         const study_grid& grid = grids[static_cast<std::size_t>(pe)];
         warps_done.emplace_back(machine.device(pe), 1);
-        const auto view = memory.view_of(pe);
-        work_counters* tally = office.links(pe).work;
+        const links_ref links = office.links(pe);
+        const auto view = memory.view_of(pe, links);
+        work_counters* tally = links.work;
         if constexpr (through_host<scheme>) tally = view.tally;
-        programs.push_back({office.links(pe), office.waves(pe, {}), view, shape, handler, functor, tally,
-                            warps_done.back().data(), ranks, 0, grid.workers, grid.helpers, grid.helper_warps,
-                            grid.grid.server_blocks});
+        programs.push_back({links, office.waves(pe, {}), view, shape, handler, functor, tally, warps_done.back().data(),
+                            ranks, 0, grid.workers, grid.helpers, grid.helper_warps, grid.grid.server_blocks});
         shapes.push_back(grid.grid.shape);
         ranks += static_cast<std::uint64_t>(grid.workers) * static_cast<std::uint64_t>(grid.lanes);
     }
