@@ -102,8 +102,8 @@ private:
     void sort_one(std::size_t pe, int items, void* workspace, std::size_t& bytes) {
         const exchange_buffers& b = buffers_[pe];
         check(cub::DeviceRadixSort::SortPairs(workspace, bytes, b.owners.data(), b.sorted_owners.data(),
-                                              b.messages.data(), b.sorted.data(), items, 0, std::bit_width(pes_),
-                                              streams_[pe]),
+                                              b.messages.data(), b.sorted.data(), items, 0,
+                                              static_cast<int>(std::bit_width(pes_)), streams_[pe]),
               "sorting messages");
     }
     void count_one(std::size_t pe, int items, void* workspace, std::size_t& bytes) {

@@ -5,6 +5,7 @@
 #include "laneway/base/error.hpp"
 #include "styles/gups/study.hpp"
 #include "styles/kmer/study.hpp"
+#include "styles/pagerank/study.hpp"
 
 namespace laneway::styles {
 
@@ -32,7 +33,8 @@ std::unique_ptr<study> study::open(const std::string& program, const study_optio
     }
     if (program == "gups") return open_gups(options);
     if (program == "kmer") return open_kmer(options);
-    throw usage_error("program must be gups or kmer, not " + program);
+    if (program == "pagerank") return open_pagerank(options);
+    throw usage_error("program must be gups, kmer or pagerank, not " + program);
 }
 
 std::vector<double> study::measure(style which, int runs) {

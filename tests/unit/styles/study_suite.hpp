@@ -10,7 +10,7 @@ using styles::study;
 using styles::study_options;
 using styles::style;
 
-inline std::vector<std::string> style_programs() { return {"gups", "kmer"}; }
+inline std::vector<std::string> style_programs() { return {"gups", "kmer", "pagerank"}; }
 
 /// CPU devices in threads mode, or GPUs; what shares memory.
 inline std::vector<std::string> style_devices() {
