@@ -71,6 +71,8 @@ private:
     exchange_ref ref_;
 };
 
+/// A thread a PE, counting sort and plain copies.
+std::unique_ptr<exchange_carrier> carry_between_threads(std::vector<exchange_buffers>& buffers);
 /// Radix sort of CUB; NCCL's sends and receives in a group where the build has NCCL, else copies between peers.
 std::unique_ptr<exchange_carrier> carry_between_gpus(machine& all, std::vector<exchange_buffers>& buffers);
 

@@ -21,6 +21,7 @@ from laneway.programs.kmeans import KmeansResult, kmeans
 from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
+from laneway.programs.styles import StyleRun, compare_styles
 
 __version__: str = _core.version
 
@@ -46,12 +47,14 @@ __all__ = [
     "Result",
     "Sequences",
     "SimulatedReads",
+    "StyleRun",
     "SystemError",
     "TimeoutError",
     "UsageError",
     "__version__",
     "bfs",
     "color",
+    "compare_styles",
     "devices",
     "generate_blobs",
     "generate_grid",

@@ -13,7 +13,7 @@ from typing import NoReturn
 import typer
 
 import laneway
-from laneway.commands import color, devices, generate, gups, indegree, kmeans, kmer, pagerank, paths
+from laneway.commands import color, devices, generate, gups, indegree, kmeans, kmer, pagerank, paths, study
 from laneway.errors import Error, UsageError
 
 app = typer.Typer(
@@ -24,7 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # A file each, in the order of the help page.
-for command in (paths, pagerank, color, kmeans, kmer, indegree, gups, devices, generate):
+for command in (paths, pagerank, color, kmeans, kmer, indegree, gups, study, devices, generate):
     command.add_to(app)
 
 

@@ -76,7 +76,7 @@ def _progress(served: Axes, open_work: Axes, summary: Summary) -> None:
         axes.plot(time, values, color=color, linewidth=1.6)
         axes.set_ylim(0, max(1.0, 1.06 * float(values.max())))
         axes.set_xlim(0, time[-1])
-        axes.yaxis.set_major_formatter(lambda value, _: _short(value))
+        axes.yaxis.set_major_formatter(lambda value, _: short_number(value))
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color=FAINT, alpha=0.25)
     open_work.set_xlabel(f"time since the start ({unit})")
@@ -101,7 +101,7 @@ def _traffic(figure: Figure, axes: Axes, summary: Summary) -> None:
     axes.spines[:].set_visible(False)
     if len(names) <= NUMBERED_PES:
         _numbers(axes, messages)
-    bar = figure.colorbar(image, ax=axes, shrink=0.8, format=lambda value, _: _short(value))
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, format=lambda value, _: short_number(value))
     bar.outline.set_visible(False)
 
 
@@ -109,7 +109,7 @@ def _numbers(axes: Axes, messages: NDArray[np.uint64]) -> None:
     half = int(messages.max()) / 2
     for (row, column), count in np.ndenumerate(messages):
         color = "white" if count > half else INK if count else FAINT
-        text = "own" if row == column and not count else _short(int(count))
+        text = "own" if row == column and not count else short_number(int(count))
         axes.text(column, row, text, ha="center", va="center", color=color, fontsize=9)
 
 
@@ -129,7 +129,8 @@ def _time_unit(greatest_ns: float) -> tuple[float, str]:
     return 1e3, "µs"
 
 
-def _short(value: Any) -> str:
+def short_number(value: Any) -> str:
+    """A number with three digits and a letter for thousands, millions or thousand millions."""
     for scale, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= scale:
             return f"{value / scale:.3g}{unit}"

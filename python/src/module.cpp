@@ -17,4 +17,5 @@ NB_MODULE(_core, module) {
     register_pagerank(module);
     register_color(module);
     register_gups(module);
+    register_styles(module);
 }

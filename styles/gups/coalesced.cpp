@@ -3,6 +3,7 @@
 
 #include "styles/block_call.hpp"
 #include "styles/gups/problem.hpp"
+#include "styles/inbox.hpp"
 
 namespace laneway::styles {
 

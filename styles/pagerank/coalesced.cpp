@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "styles/block_call.hpp"
+#include "styles/inbox.hpp"
 #include "styles/pagerank/problem.hpp"
 
 namespace laneway::styles {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Run
 
-FOLDERS = ("docs", "data", "apps", "bench")
+FOLDERS = ("docs", "data", "apps", "bench", "styles")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))])
 README = (ROOT / "README.md").read_text()
 
