@@ -30,15 +30,22 @@ struct parcels {
     }
 };
 
-/// Draws updates begin to end of the job, with one jump in the stream a thread, and sorts them by owner.
-__global__ void draw(bench::updates_job job, std::uint64_t begin, std::uint64_t end, int pes, parcels out,
+/// Threads that draw: `count` of all PEs, on this launch those from `first` on. Each keeps its place in the stream.
+struct drawers {
+    std::uint64_t first;
+    std::uint64_t count;
+    std::uint64_t* values;  ///< one for each thread of the launch
+};
+
+/// Each thread draws the next `share` updates of its part, after `done` of them, and sorts them by owner.
+__global__ void draw(bench::updates_job job, drawers who, std::uint64_t done, std::uint64_t share, int pes, parcels out,
                      std::uint64_t* refused) {
     __shared__ std::uint32_t counts[most_owners];
     __shared__ std::uint64_t bases[most_owners];
-    const std::uint64_t share = (end - begin + bench::thread_count() - 1) / bench::thread_count();
-    std::uint64_t i = min(begin + bench::thread_number() * share, end);
-    const std::uint64_t last = min(i + share, end);
-    std::uint64_t value = job.stream.at(i);
+    const std::uint64_t me = who.first + bench::thread_number();
+    std::uint64_t i = job.begin(me, who.count) + done;
+    const std::uint64_t last = min(i + share, job.begin(me + 1, who.count));
+    std::uint64_t value = done == 0 ? job.stream.at(i) : who.values[bench::thread_number()];
     for (std::uint64_t step = 0; step < share; step += tile) {
         std::uint64_t values[tile];
         std::uint32_t places[tile];
@@ -66,34 +73,38 @@ __global__ void draw(bench::updates_job job, std::uint64_t begin, std::uint64_t 
             }
         }
     }
+    who.values[bench::thread_number()] = value;
 }
 
 /// Applies one parcel.
-__global__ void apply(bench::updates_job job, const std::uint64_t* parcel, std::uint64_t* table) {
-    const std::uint64_t count = parcel[0];
+__global__ void apply(bench::updates_job job, const std::uint64_t* parcel, std::uint64_t capacity,
+                      std::uint64_t* table) {
+    const std::uint64_t count = min(parcel[0], capacity);
     for (std::uint64_t i = bench::thread_number(); i < count; i += bench::thread_count()) {
         const std::uint64_t value = parcel[1 + i];
         bench::apply_xor(table + job.map.place(job.map.index(value)), value);
     }
 }
 
-/// Buffers and stream of every second round.
+/// Buffers, stream and drawing threads of every second round.
 class lane_of_rounds {
 public:
-    lane_of_rounds(int pes, std::uint64_t capacity)
-        : words_(static_cast<std::uint64_t>(pes) * (capacity + 1)), sent_(words_),
-          come_(words_), out_{sent_.data(), capacity}, in_{come_.data(), capacity} {
+    /// `which`: number of this one among `of` on all PEs.
+    lane_of_rounds(int pes, std::uint64_t capacity, int blocks, std::uint64_t which, std::uint64_t of)
+        : threads_(static_cast<std::uint64_t>(blocks) * bench::update_threads), blocks_(blocks), values_(threads_),
+          sent_(static_cast<std::uint64_t>(pes) * (capacity + 1)),
+          come_(static_cast<std::uint64_t>(pes) * (capacity + 1)), out_{sent_.data(), capacity},
+          in_{come_.data(), capacity}, who_{which * threads_, of * threads_, values_.data()} {
         bench::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
     }
     lane_of_rounds(const lane_of_rounds&) = delete;
     lane_of_rounds& operator=(const lane_of_rounds&) = delete;
     ~lane_of_rounds() { (void)cudaStreamDestroy(stream_); }  // a failure shows at the next call
 
-    void round(const bench::team& pes, ncclComm_t nccl, const bench::updates_job& job, std::uint64_t begin,
-               std::uint64_t end, std::uint64_t* table, std::uint64_t* refused) {
+    void round(const bench::team& pes, ncclComm_t nccl, const bench::updates_job& job, std::uint64_t done,
+               std::uint64_t share, std::uint64_t* table, std::uint64_t* refused) {
         for (int pe = 0; pe < pes.size(); ++pe) bench::check(cudaMemsetAsync(out_.of(pe), 0, 8, stream_), "counts");
-        const int blocks = bench::full_grid(draw, bench::update_threads);
-        draw<<<blocks, bench::update_threads, 0, stream_>>>(job, begin, end, pes.size(), out_, refused);
+        draw<<<blocks_, bench::update_threads, 0, stream_>>>(job, who_, done, share, pes.size(), out_, refused);
         check(ncclGroupStart(), "group");
         for (int pe = 0; pe < pes.size(); ++pe) {
             if (pe == pes.rank()) continue;
@@ -104,17 +115,20 @@ public:
         const int appliers = bench::full_grid(apply, bench::update_threads);
         for (int pe = 0; pe < pes.size(); ++pe) {
             const std::uint64_t* const parcel = pe == pes.rank() ? out_.of(pe) : in_.of(pe);
-            apply<<<appliers, bench::update_threads, 0, stream_>>>(job, parcel, table);
+            apply<<<appliers, bench::update_threads, 0, stream_>>>(job, parcel, in_.capacity, table);
         }
         bench::check(cudaGetLastError(), "launching a round");
     }
 
 private:
-    std::uint64_t words_;
+    std::uint64_t threads_;
+    int blocks_;
+    bench::device_words values_;
     bench::device_words sent_;
     bench::device_words come_;
     parcels out_;
     parcels in_;
+    drawers who_;
     cudaStream_t stream_ = nullptr;
 };
 
@@ -125,21 +139,24 @@ void run_pe(bench::team& pes, const bench::arguments& args) {
     id = pes.from_first(id);
     ncclComm_t nccl = nullptr;
     check(ncclCommInitRank(&nccl, pes.size(), id, pes.rank()), "start");
-    const std::uint64_t a_round = std::uint64_t{1} << args.number("round-log2");
-    const double mean = static_cast<double>(a_round) / pes.size();
+    const int blocks = bench::full_grid(draw, bench::update_threads);
+    const std::uint64_t threads = static_cast<std::uint64_t>(blocks) * bench::update_threads;
+    const std::uint64_t share = std::max<std::uint64_t>(1, (std::uint64_t{1} << args.number("round-log2")) / threads);
+    const double mean = static_cast<double>(share * threads) / pes.size();
     // Updates fall at random: eight standard deviations, and a sixteenth for what the stream is short of random.
-    const auto capacity = std::min(a_round, static_cast<std::uint64_t>(mean + mean / 16 + 8 * std::sqrt(mean)));
+    const auto capacity = std::min(share * threads, static_cast<std::uint64_t>(mean + mean / 16 + 8 * std::sqrt(mean)));
     const bench::device_words table(std::uint64_t{1} << args.number("table-log2"));
     const bench::device_words refused(1);
-    lane_of_rounds even(pes.size(), capacity), odd(pes.size(), capacity);
+    const auto rank = static_cast<std::uint64_t>(pes.rank());
+    const std::uint64_t lanes = 2 * static_cast<std::uint64_t>(pes.size());
+    lane_of_rounds even(pes.size(), capacity, blocks, 2 * rank, lanes);
+    lane_of_rounds odd(pes.size(), capacity, blocks, 2 * rank + 1, lanes);
     bench::measure_updates(
         pes, args, table.data(), "nccl rounds", [&](const bench::updates_job& job, std::uint64_t* words) {
-            const auto rank = static_cast<std::uint64_t>(pes.rank());
-            const auto n = static_cast<std::uint64_t>(pes.size());
-            const std::uint64_t last = job.begin(rank + 1, n);
-            bool is_odd = false;
-            for (std::uint64_t i = job.begin(rank, n); i < last; i += a_round, is_odd = !is_odd) {
-                (is_odd ? odd : even).round(pes, nccl, job, i, std::min(i + a_round, last), words, refused.data());
+            const std::uint64_t of_a_thread = (job.updates + lanes * threads - 1) / (lanes * threads);
+            for (std::uint64_t done = 0; done < of_a_thread; done += share) {
+                even.round(pes, nccl, job, done, share, words, refused.data());
+                odd.round(pes, nccl, job, done, share, words, refused.data());
             }
             bench::check(cudaDeviceSynchronize(), "updating");
             if (refused.read(0) != 0) throw device_fault("a parcel was too small for its updates");
