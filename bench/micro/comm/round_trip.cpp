@@ -122,6 +122,7 @@ void measure(const bench::arguments& args, const std::string& devices, what kind
     options o;
     o.devices = devices;
     o.timeout_seconds = args.real("timeout");
+    o.age_ns = args.number("age-ns");
     runtime rt(o);
     if (rt.n_pes() < 2) throw usage_error("devices: at least two are needed");
     auto counts = rt.allocate<std::uint64_t>(steps);
@@ -152,6 +153,7 @@ void measure(const bench::arguments& args, const std::string& devices, what kind
                 {"median_ns", quantile(0.5)},
                 {"p99_ns", quantile(0.99)},
                 {"p999_ns", quantile(0.999)},
+                {"age_ns", static_cast<double>(o.age_ns)},
                 {"pause_ns", static_cast<double>(program.pause_ns)}});
 }
 
@@ -159,9 +161,13 @@ void measure(const bench::arguments& args, const std::string& devices, what kind
 
 int main(int argc, char** argv) {
     try {
-        const bench::arguments args(
-            argc, argv,
-            {{"devices", "cpu:2"}, {"rounds", "2000"}, {"pause-ns", "50000"}, {"timeout", "60"}, {"json", ""}});
+        const bench::arguments args(argc, argv,
+                                    {{"devices", "cpu:2"},
+                                     {"rounds", "2000"},
+                                     {"pause-ns", "50000"},
+                                     {"age-ns", std::to_string(options{}.age_ns)},
+                                     {"timeout", "60"},
+                                     {"json", ""}});
         bench::json_lines json(args.text("json"));
         for (const auto& devices : args.list("devices")) {
             measure(args, devices, what::flag, "flag", json);

@@ -23,7 +23,7 @@ struct options {
     std::size_t chunk_bytes = 4096;  ///< payload of a chunk, at most; sets the gathering buffers' size as well
     /// Chunks a ring holds; 0: two a service line into GPUs, 512 / n_pes but 4 to 64 into CPU devices.
     std::uint32_t ring_slots = 0;
-    std::uint64_t age_ns = 10'000;       ///< a chunk that gets no message for so long leaves half empty
+    std::uint64_t age_ns = 5'000;        ///< a chunk leaves half empty when its first message has waited for so long
     int cpu_threads = 1;                 ///< blocks of a CPU device
     int checked_blocks = 3;              ///< blocks of a checked device
     int checked_warps = 2;               ///< warps of its blocks

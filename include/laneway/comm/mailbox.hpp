@@ -9,27 +9,45 @@
 
 namespace laneway {
 
+/// Loads up to 4 words for the whole warp, together: each by another lane where there are enough, as an acquire load
+/// waits for its answer before the next may start. What any of them acquired is visible to all.
+template <class Ctx>
+LANEWAY_FN void load_each(Ctx& ctx, const std::uint64_t* const (&words)[4], std::uint64_t (&values)[4], int count,
+                          order o) {
+    if constexpr (Ctx::warp_lanes >= 4) {
+        const std::uint64_t* word = words[0];
+        for (int i = 1; i < 4; ++i) word = ctx.lane() == i ? words[i] : word;  // so the table stays in registers
+        const std::uint64_t mine = ctx.lane() < count ? ctx.load(word, o, scope::device) : 0;
+        ctx.sync(full_warp<Ctx>);
+        for (int i = 0; i < 4; ++i) values[i] = ctx.shuffle(full_warp<Ctx>, mine, i);
+    } else {
+        for (int i = 0; i < 4; ++i) values[i] = i < count ? ctx.load(words[i], o, scope::device) : 0;
+    }
+}
+
 /// Counts a PE's work for the waves: `initial` items that exist from the start, messages, and posts that handlers made.
 /// Warps at a barrier are deferred work, and the threshold is the number of barriers that are open.
 template <class Ctx, bool Replies>
 struct message_ledger {
     const links_ref& links;
-    const links_ref& replies;
     std::uint64_t initial;
 
     LANEWAY_FN wave_reply look(Ctx& ctx) const {
-        const work_counters& work = *links.work;
-        wave_reply now;
+        work_counters& work = *links.work;
         // Partners: the release adds of servers and workers. What they created is counted below.
-        now.served = ctx.load(&work.served, order::acquire, scope::device);
-        if constexpr (Replies) now.served += ctx.load(&work.replies_served, order::acquire, scope::device);
-        now.completed = now.served + ctx.load(&work.completed, order::acquire, scope::device);
-        now.deferred = ctx.load(&work.arrived, order::acquire, scope::device) - released(ctx) * initial;
-        now.created = initial + ctx.load(&work.deferred, order::relaxed, scope::device);
-        if constexpr (Replies) now.created += ctx.load(&work.replied, order::relaxed, scope::device);
-        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-            now.created += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
+        const std::uint64_t* const ended[] = {&work.served, &work.completed, &work.arrived, &work.replies_served};
+        std::uint64_t counts[4];
+        load_each(ctx, ended, counts, Replies ? 4 : 3, order::acquire);
+        wave_reply now;
+        now.served = counts[0] + (Replies ? counts[3] : 0);
+        now.completed = now.served + counts[1];
+        now.deferred = counts[2] - ctx.load(&work.released, order::relaxed, scope::device) * initial;
+        std::uint64_t sent = 0;
+        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
+            sent += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
         }
+        now.created = initial + warp_sum(ctx, sent) + ctx.load(&work.deferred, order::relaxed, scope::device);
+        if constexpr (Replies) now.created += ctx.load(&work.replied, order::relaxed, scope::device);
         return now;
     }
 
@@ -43,11 +61,6 @@ struct message_ledger {
         }
         // Partner: the acquire load in turn_board::released.
         ctx.store(&links.work->released, barriers, order::release, scope::device);
-    }
-
-private:
-    LANEWAY_FN std::uint64_t released(Ctx& ctx) const {
-        return ctx.load(&links.work->released, order::relaxed, scope::device);
     }
 };
 
@@ -80,8 +93,7 @@ struct mailbox_program {
         constexpr bool one_lane = Ctx::warp_lanes == 1;
         const links_ref& links = mailbox.links;
         const roles mine(ctx, server_blocks, has_flushers);
-        wave_control<Ctx, message_ledger<Ctx, list::replies>> control(ctx, waves,
-                                                                      {links, mailbox.replies, worker_warps});
+        wave_control<Ctx, message_ledger<Ctx, list::replies>> control(ctx, waves, {links, worker_warps});
 
         server replies_in(ctx, mailbox.replies, mine.server_index, plain_service<Ctx>{ctx, mailbox.handlers});
         const auto serve_replies = [&] {
@@ -119,6 +131,8 @@ struct mailbox_program {
             [&] {
                 if (worked) {
                     (void)out.advance(ctx);
+                    if (!one_lane)
+                        ctx.pause(5);  // thousands of warps that look for work would slow those that have some
                     return false;
                 }
                 worked = true;

@@ -73,8 +73,8 @@ public:
             ctx, mask, [](Ctx&, bin&, std::uint32_t) { return true; }, idle);
     }
 
-    /// Sends the chunks that nobody has added to for the age limit, and those whose first message has waited for 16
-    /// times as long: a chunk that fills quickly is left to fill.
+    /// Sends the chunks that nobody has added to for the age limit, and those whose first message has waited for
+    /// `patience` times as long.
     template <class Idle>
     LANEWAY_FN status flush_old(Ctx& ctx, lane_mask mask, Idle&& idle) {
         const std::uint64_t now = ctx.now_ns();
@@ -82,7 +82,7 @@ public:
             if (c.load(&b.looked_at, order::relaxed, Reach) != position) {
                 c.store(&b.looked_at, position, order::relaxed, Reach);
                 c.store(&b.looked_ns, now, order::relaxed, Reach);
-                return (now - c.load(&b.opened_ns, order::relaxed, Reach)) / 16 > links_.age_ns;
+                return (now - c.load(&b.opened_ns, order::relaxed, Reach)) / links_.patience > links_.age_ns;
             }
             return now - c.load(&b.looked_ns, order::relaxed, Reach) > links_.age_ns;
         };
