@@ -62,7 +62,7 @@ public:
         if (program == "gups") return gups(job, pes);
         if (program == "kmer") return kmer(job, pes);
         if (program == "indegree") {
-            const auto r = apps::indegree(graph_, {job});
+            const auto r = apps::indegree(graph_, {job, apps::arc_walk::arcs});
             return {1, digest_of(r.in_degree), r.report};
         }
         if (program == "pagerank") {

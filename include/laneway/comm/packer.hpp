@@ -199,7 +199,7 @@ private:
 
     /// Carries a complete chunk into the ring of its destination.
     template <class Idle>
-    LANEWAY_SLOW status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, Idle&& idle) {
+    LANEWAY_FN status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, Idle&& idle) {
         bin& b = bins_[pe];
         const chunk_sender& ring = links_.to[pe];
         std::uint64_t ticket = 0;
