@@ -15,7 +15,7 @@ symmetric_ref<T> register_segment(machine& all, const std::vector<exchange_buffe
 
 }  // namespace
 
-exchange::exchange(machine& all, std::uint64_t most) {
+exchange::exchange(machine& all, std::uint64_t most, double timeout_seconds) {
     const auto pes = static_cast<std::uint64_t>(all.n_pes());
     for (int pe = 0; pe < all.n_pes(); ++pe) {
         const auto& owner = all.device(pe);
@@ -23,7 +23,7 @@ exchange::exchange(machine& all, std::uint64_t most) {
             {{owner, most}, {owner, most}, {owner, most}, {owner, most}, {owner, most * pes}, {owner, 1}});
     }
     if (all.has_gpus()) {
-        carrier_ = carry_between_gpus(all, buffers_);
+        carrier_ = carry_between_gpus(all, buffers_, timeout_seconds);
     } else {
         carrier_ = carry_between_threads(buffers_);
     }

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_radix_sort.cuh>
+#include <thread>
 
 #include "laneway/simt/cuda/check.hpp"
 #include "styles/exchange.hpp"
@@ -23,10 +26,11 @@ void check_nccl(ncclResult_t code, const char* what) {
 
 class gpu_carrier final : public exchange_carrier {
 public:
-    gpu_carrier(machine& all, std::vector<exchange_buffers>& buffers) : buffers_(buffers), pes_(buffers.size()) {
+    gpu_carrier(machine& all, std::vector<exchange_buffers>& buffers, double timeout_seconds)
+        : buffers_(buffers), pes_(buffers.size()), timeout_seconds_(timeout_seconds) {
         const auto most = static_cast<int>(buffers.front().messages.size());
         for (std::size_t pe = 0; pe < pes_; ++pe) {
-            const auto& owner = all.device(static_cast<int>(pe));
+            const auto& owner = owners_.emplace_back(all.device(static_cast<int>(pe)));
             gpus_.push_back(owner->id().index);
             counts_.emplace_back(owner, pes_);
             const device_scope scope(gpus_[pe]);
@@ -43,12 +47,13 @@ public:
     }
     ~gpu_carrier() override {
 #if LANEWAY_HAS_NCCL
-        for (auto communicator : communicators_) ncclCommDestroy(communicator);
+        for (auto communicator : communicators_) stuck_ ? ncclCommAbort(communicator) : ncclCommDestroy(communicator);
 #endif
         for (auto stream : streams_) cudaStreamDestroy(stream);
     }
 
     std::vector<std::uint64_t> sort(std::uint64_t count) override {
+        if (count == 0) return std::vector<std::uint64_t>(pes_ * pes_);
         const auto items = static_cast<int>(count);
         for (std::size_t pe = 0; pe < pes_; ++pe) {
             const device_scope scope(gpus_[pe]);
@@ -113,11 +118,29 @@ private:
               "counting messages");
     }
     void wait() {
-        for (auto stream : streams_) check(cudaStreamSynchronize(stream), "exchanging messages");
+        const auto start = std::chrono::steady_clock::now();
+        for (auto stream : streams_) {
+            cudaError_t code;
+            while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+                const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+                if (waited.count() > timeout_seconds_) give_up();
+                std::this_thread::yield();
+            }
+            check(code, "exchanging messages");
+        }
+    }
+    /// What is still under way may write: its memory is kept.
+    [[noreturn]] void give_up() {
+        stuck_ = true;
+        for (const auto& owner : owners_) owner->abandon();
+        throw timeout_error("the exchange between GPUs did not end in " + std::to_string(timeout_seconds_) + " s");
     }
 
     std::vector<exchange_buffers>& buffers_;
     std::size_t pes_;
+    double timeout_seconds_;
+    bool stuck_ = false;
+    std::vector<std::shared_ptr<device>> owners_;
     std::vector<int> gpus_;
     std::vector<cudaStream_t> streams_;
     std::vector<buffer<std::uint32_t>> counts_;  ///< of each PE's messages, by owner
@@ -129,8 +152,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<exchange_carrier> carry_between_gpus(machine& all, std::vector<exchange_buffers>& buffers) {
-    return std::make_unique<gpu_carrier>(all, buffers);
+std::unique_ptr<exchange_carrier> carry_between_gpus(machine& all, std::vector<exchange_buffers>& buffers,
+                                                     double timeout_seconds) {
+    return std::make_unique<gpu_carrier>(all, buffers, timeout_seconds);
 }
 
 }  // namespace laneway::styles

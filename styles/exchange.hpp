@@ -59,10 +59,11 @@ public:
 class exchange {
 public:
     /// Room for `most` messages a PE, less than 2^31.
-    exchange(machine& all, std::uint64_t most);
+    exchange(machine& all, std::uint64_t most, double timeout_seconds);
 
     [[nodiscard]] exchange_ref ref() const { return ref_; }
-    /// Brings the first `count` messages of every PE to their owners. Host, between launches.
+    /// Brings the first `count` messages of every PE to their owners. Host, between launches. Throws timeout_error
+    /// where GPUs take longer than `timeout_seconds`.
     void run(std::uint64_t count);
 
 private:
@@ -74,6 +75,7 @@ private:
 /// A thread a PE, counting sort and plain copies.
 std::unique_ptr<exchange_carrier> carry_between_threads(std::vector<exchange_buffers>& buffers);
 /// Radix sort of CUB; NCCL's sends and receives in a group where the build has NCCL, else copies between peers.
-std::unique_ptr<exchange_carrier> carry_between_gpus(machine& all, std::vector<exchange_buffers>& buffers);
+std::unique_ptr<exchange_carrier> carry_between_gpus(machine& all, std::vector<exchange_buffers>& buffers,
+                                                     double timeout_seconds);
 
 }  // namespace laneway::styles

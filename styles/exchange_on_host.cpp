@@ -56,7 +56,7 @@ std::unique_ptr<exchange_carrier> carry_between_threads(std::vector<exchange_buf
 }
 
 #if !LANEWAY_HAS_CUDA
-std::unique_ptr<exchange_carrier> carry_between_gpus(machine&, std::vector<exchange_buffers>&) {
+std::unique_ptr<exchange_carrier> carry_between_gpus(machine&, std::vector<exchange_buffers>&, double) {
     throw usage_error("this build has no support for GPUs");
 }
 #endif

@@ -43,6 +43,7 @@ public:
     [[nodiscard]] laneway::runtime& runtime() { return runtime_; }
     [[nodiscard]] int n_pes() const { return runtime_.n_pes(); }
 
+    [[nodiscard]] double timeout_seconds() const { return timeout_seconds_; }
     /// Most messages of a PE between two kernels, in styles that buffer them.
     [[nodiscard]] std::uint64_t round_messages() const { return round_messages_; }
 

@@ -41,7 +41,7 @@ struct apply_arrived {
 work gups_coprocessor(launcher& on, const gups_data& data) {
     const std::uint64_t updates = data.updates.size();
     const std::uint64_t round = std::min(updates, on.round_messages());
-    const auto messages = std::make_shared<exchange>(on.runtime().machine(), round);
+    const auto messages = std::make_shared<exchange>(on.runtime().machine(), round, on.timeout_seconds());
     return [=, &on] {
         for (std::uint64_t first = 0; first < updates; first += round) {
             const std::uint64_t count = std::min(round, updates - first);

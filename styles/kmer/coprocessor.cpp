@@ -47,7 +47,8 @@ struct count_arrived {
 work kmer_coprocessor(launcher& on, const kmer_data& data) {
     const std::uint64_t stretches = data.stretches();
     const std::uint64_t round = std::min(stretches, stretches_within(on.round_messages()));
-    const auto messages = std::make_shared<exchange>(on.runtime().machine(), round * kmer_data::stretch_steps);
+    const auto messages =
+        std::make_shared<exchange>(on.runtime().machine(), round * kmer_data::stretch_steps, on.timeout_seconds());
     return [=, &on] {
         for (std::uint64_t first = 0; first < stretches; first += round) {
             const std::uint64_t count = std::min(round, stretches - first);

@@ -44,7 +44,7 @@ struct add_arrived {
 work pagerank_coprocessor(launcher& on, const pagerank_data& data) {
     const std::uint64_t most_arcs = data.heads.size();
     const std::uint64_t round = std::min(most_arcs, on.round_messages());
-    const auto messages = std::make_shared<exchange>(on.runtime().machine(), round);
+    const auto messages = std::make_shared<exchange>(on.runtime().machine(), round, on.timeout_seconds());
     return [=, &on] {
         for (std::uint64_t first = 0; first < most_arcs; first += round) {
             const std::uint64_t count = std::min(round, most_arcs - first);

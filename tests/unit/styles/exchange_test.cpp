@@ -1,0 +1,1 @@
+#include "exchange_suite.hpp"  // on CPU devices
