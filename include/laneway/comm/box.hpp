@@ -50,9 +50,10 @@ public:
         return handler_of<Message>(mailbox_.handlers.routes);
     }
 
-    /// Between two looks of lanes that wait for something: sends what the block has gathered, and serves where no other
-    /// warp does. The lanes of the mask, together.
+    /// Between two looks of lanes that wait for something: sends what the block has gathered and what handlers have
+    /// posted onward, and serves where no other warp does. The lanes of the mask, together.
     LANEWAY_SLOW status help(Ctx& ctx, lane_mask mask) {
+        if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, mask);
         const status sent = this->run_dry(ctx, mask);
         this->idle();
         return sent;
@@ -102,22 +103,8 @@ public:
     /// For a warp that has nothing to do, again and again: run_dry, and sends what handlers have posted onward. The
     /// whole warp, together.
     LANEWAY_FN status advance(Ctx& ctx) {
-        if constexpr (route_list<Routes>::posts_onward) (void)send_onward(ctx);
+        if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, full_warp<Ctx>);
         return this->run_dry(ctx);
-    }
-
-    /// Sends what handlers have posted onward, one post a lane at most; returns whether there was any. The whole warp,
-    /// together.
-    LANEWAY_FN bool send_onward(Ctx& ctx) {
-        const bool taken = this->handlers().onward.take(ctx, [&](onward_slot& next) {
-            route_list<Routes>::visit(next.kind, [&]<class Message, class Handler>() {
-                (void)this->post(ctx, static_cast<int>(next.pe), *next.message<Message>());
-            });
-        });
-        const lane_mask lanes = ctx.ballot(full_warp<Ctx>, taken);
-        if (lanes == 0) return false;
-        if (ctx.lane() == 0) this->complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(lanes)));
-        return true;
     }
 
 private:

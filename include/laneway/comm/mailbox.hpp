@@ -143,7 +143,7 @@ struct mailbox_program {
             },
             [] {},
             [&] {
-                if constexpr (list::posts_onward) (void)out.send_onward(ctx);
+                if constexpr (list::posts_onward) (void)out.send_onward(ctx, full_warp<Ctx>);
                 (void)out.flush_old(ctx);
             });
         out.account(ctx);

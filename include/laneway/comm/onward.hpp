@@ -34,7 +34,8 @@ struct onward_ref {
         return *reinterpret_cast<onward_slot*>(slots + place % capacity * slot_bytes);
     }
 
-    /// Any lane; does not wait. Reports a fault where the list is full.
+    /// Any lane; waits only while another lane copies an old post out of the place. Reports a fault where the list is
+    /// full.
     template <class Ctx, class Message>
     LANEWAY_FN status put(Ctx& ctx, int pe, std::uint32_t kind, const Message& message) const {
         if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post_onward, pe);
@@ -42,30 +43,37 @@ struct onward_ref {
         ctx.fetch_add(count, 1, order::relaxed, scope::device);
         const std::uint64_t place = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
         onward_slot& s = slot(place);
-        // Partner: the release store in take. The last lap's post has been read.
-        if (ctx.load(&s.flag, order::acquire, scope::device) != place / capacity * 2) {
-            return fail(ctx, status::no_room, operation::post_onward, pe, capacity);
+        bounded_spin spin;
+        // Partner: the release store in give_back. The last lap's post has been read.
+        while (ctx.load(&s.flag, order::acquire, scope::device) != place / capacity * 2) {
+            if (place - ctx.load(head, order::relaxed, scope::device) >= capacity) {
+                return fail(ctx, status::no_room, operation::post_onward, pe, capacity);
+            }
+            const status going = spin.next(ctx, {operation::post_onward, pe, capacity});
+            if (going != status::ok) return going;
         }
         s.pe = static_cast<std::uint32_t>(pe);
         s.kind = kind;
         *s.message<Message>() = message;
-        // Partner: the acquire load in take.
+        // Partner: the acquire load in claim.
         ctx.store(&s.flag, place / capacity * 2 + 1, order::release, scope::device);
         return status::ok;
     }
 
-    /// Takes the oldest post, if there is one, and gives it to `use(slot)`. Any lane; does not wait.
-    template <class Ctx, class Use>
-    LANEWAY_FN bool take(Ctx& ctx, Use&& use) const {
-        std::uint64_t place = ctx.load(head, order::relaxed, scope::device);
+    /// Claims the oldest post, if there is one, which the lane copies and gives back at once. Any lane; does not wait.
+    template <class Ctx>
+    LANEWAY_FN bool claim(Ctx& ctx, std::uint64_t& place) const {
+        place = ctx.load(head, order::relaxed, scope::device);
         do {
             // Partner: the release store in put.
             if (ctx.load(&slot(place).flag, order::acquire, scope::device) != place / capacity * 2 + 1) return false;
         } while (!ctx.compare_exchange(head, place, place + 1, order::relaxed, scope::device));
-        use(slot(place));
+        return true;
+    }
+    template <class Ctx>
+    LANEWAY_FN void give_back(Ctx& ctx, std::uint64_t place) const {
         // Partner: the acquire load in put.
         ctx.store(&slot(place).flag, (place / capacity + 1) * 2, order::release, scope::device);
-        return true;
     }
 };
 

@@ -107,6 +107,27 @@ public:
         return run_dry(ctx, mask);
     }
 
+    /// Sends what handlers have posted onward, one post a lane at most; returns whether there was any. The lanes of the
+    /// mask, together.
+    LANEWAY_FN bool send_onward(Ctx& ctx, lane_mask mask) {
+        const onward_ref& onward = handlers_.onward;
+        std::uint64_t place = 0;
+        const bool taken = onward.claim(ctx, place);
+        if (taken) {
+            list::visit(onward.slot(place).kind, [&]<class Message, class Handler>() {
+                onward_slot& next = onward.slot(place);
+                const auto pe = static_cast<int>(next.pe);
+                const Message message = *next.template message<Message>();
+                onward.give_back(ctx, place);
+                (void)post_alone(ctx, pe, message);  // a failure is told by the next post
+            });
+        }
+        const lane_mask lanes = ctx.ballot(mask, taken);
+        if (lanes == 0) return false;
+        if (elected(ctx, mask)) complete(ctx, static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
+        return true;
+    }
+
     /// Adds what this lane has posted to the PE's counters, for the audit. Once, at the end.
     LANEWAY_FN void account(Ctx& ctx) const {
         if (posted_ == 0) return;
@@ -196,6 +217,23 @@ private:
 
     template <class Message>
     LANEWAY_FN status post_message(Ctx& ctx, int pe, const Message& message) {
+        if constexpr (list::posts_onward) {
+            if (posted_ % 64 == 0) keep_onward_short(ctx);
+        }
+        return post_alone(ctx, pe, message);
+    }
+
+    /// Sends what handlers have posted onward: on a PE without flushers nobody else does while functors post.
+    LANEWAY_FN void keep_onward_short(Ctx& ctx) {
+        const lane_mask mask = ctx.converged();
+        // Others wait for this PE to serve, and their lists grow meanwhile.
+        if constexpr (Ctx::warp_lanes == 1) idle_();
+        while (send_onward(ctx, mask)) {
+        }
+    }
+
+    template <class Message>
+    LANEWAY_FN status post_alone(Ctx& ctx, int pe, const Message& message) {
         const status checked = check(ctx, pe);
         if (checked != status::ok) return checked;
         if (pe == ctx.pe()) {

@@ -2,7 +2,8 @@
 //
 // Tickets are shared out beforehand, so servers need no atomics among themselves: a service line is a pair of source
 // and residue, it serves the tickets of that source that are congruent to the residue, and it belongs to one warp.
-// Handlers must not post and must not wait for remote space: then servers always drain, and senders always end.
+// Handlers must not wait for remote space, and servers wait for that of replies only: so servers always drain, and
+// senders always end.
 #pragma once
 
 #include "laneway/comm/links.hpp"

@@ -273,6 +273,81 @@ TEST_P(active_messages_test, HandlersPostOnward) {
     });
 }
 
+/// A message that its handler posts once more to the own PE.
+struct echo {
+    std::uint32_t first;
+};
+struct serve_echo {
+    static constexpr bool posts_onward = true;
+    symmetric_ref<std::uint64_t> counts;
+
+    template <class Ctx, class Onward>
+    LANEWAY_FN void operator()(Ctx& ctx, const echo& e, Onward& onward) const {
+        atomic_add(ctx, counts[e.first], 1);
+        if (e.first != 0) (void)onward.post(ctx, ctx.pe(), echo{0});  // a failure ends the run
+    }
+};
+struct post_echoes {
+    std::uint32_t rounds;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint32_t i = 0; i < rounds; ++i) {
+            if (box.post(ctx, ctx.pe(), echo{1}) != status::ok) return;
+        }
+    }
+};
+
+/// On CPU devices more onward posts than the list holds: it is sent while functors post.
+TEST_P(active_messages_test, OnwardPostsLeaveWhileFunctorsPost) {
+    options o = options_of(GetParam(), 0);
+    o.gpu_blocks = 2;
+    runtime rt(o);
+    const auto counts = rt.allocate<std::uint64_t>(2);
+    const std::uint32_t rounds = GetParam().starts_with("cpu") ? 200'000 : 20;
+    rt.run(post_echoes{rounds}, rt.mailbox<echo>(serve_echo{counts.ref()}));
+    EXPECT_EQ(sum_over_pes(counts, rt.n_pes(), 1), rounds * lanes_in(rt));
+    EXPECT_EQ(sum_over_pes(counts, rt.n_pes(), 0), rounds * lanes_in(rt));
+}
+
+/// A message that goes once round all PEs by onward posts and then raises a signal.
+struct lap {
+    std::uint32_t left;
+};
+struct serve_lap {
+    static constexpr bool posts_onward = true;
+    symmetric_ref<std::uint64_t> signal;
+
+    template <class Ctx, class Onward>
+    LANEWAY_FN void operator()(Ctx& ctx, const lap& l, Onward& onward) const {
+        if (l.left == 0) {
+            atomic_add(ctx, signal[0], 1);
+        } else {
+            (void)onward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), lap{l.left - 1});  // a failure ends the run
+        }
+    }
+};
+struct await_lap {
+    symmetric_ref<std::uint64_t> signal;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        if (box.post(ctx, ctx.pe(), lap{static_cast<std::uint32_t>(ctx.n_pes())}) != status::ok) return;
+        (void)remote.wait(signal[0], compare::greater, 0);  // a failure ends the run
+    }
+};
+
+TEST_P(active_messages_test, LanesMayWaitForWhatOnwardPostsBring) {
+    every_round(GetParam(), [&](options o) {
+        o.chunk_bytes += 32;
+        runtime rt(o);
+        const auto signal = rt.allocate<std::uint64_t>(1);
+        rt.run(await_lap{signal.ref()}, rt.one_sided<lap>(serve_lap{signal.ref()}));
+        EXPECT_EQ(sum_over_pes(signal, rt.n_pes(), 0), lanes_in(rt));
+    });
+}
+
 TEST_P(active_messages_test, AnOnwardListThatOverflowsEndsTheRun) {
     options o = options_of(GetParam(), 3);
     o.onward_slots = 2;
