@@ -36,7 +36,7 @@ def styles(
         list(PROGRAMS), help="gups, kmer or pagerank; may be given several times.", show_default="all"
     ),
     log2_messages: Optional[int] = typer.Option(
-        None, help="About 2^N messages a device in each run.", show_default="26 on GPUs, else 20"
+        None, help="About 2^N messages a device in each run.", show_default="26 on GPUs, else 18"
     ),
     runs: int = typer.Option(3, help="Measured runs of each program in each style."),
     devices: str = typer.Option(

@@ -52,7 +52,7 @@ def compare_styles(
 ) -> list[StyleRun]:
     """Run each program in each style (Orr 2016, sections 3.1 and 5.5.2) on the same input, and check every result.
 
-    A run has about 2**log2_messages messages a device, 8 to 30: 26 on GPUs and 20 on CPU devices where it is None. Of
+    A run has about 2**log2_messages messages a device, 8 to 30: 26 on GPUs and 18 on CPU devices where it is None. Of
     each style one run warms up and `runs` are measured. `devices` and `timeout`, of each launch, are those of `sssp`;
     devices must share memory, and checked ones are refused. `progress` is told what runs next. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run or a wrong result.
@@ -66,7 +66,7 @@ def compare_styles(
     if log2_messages is None:
         # A job without a list takes every GPU, else one CPU device a core.
         names = _core.parse_devices(devices)
-        log2_messages = 26 if names[0].startswith("cuda") else 20
+        log2_messages = 26 if names[0].startswith("cuda") else 18
     require_whole("log2_messages", log2_messages, 8, bits=31)
     counts = json.loads(resources.files("laneway").joinpath("style_lines.json").read_text())
     found = []
