@@ -1,10 +1,11 @@
 // Schemes of aggregation side by side: random 8-byte updates posted by every lane, gathered in different ways.
 //
 //   bench_aggregation --devices "cuda:0-3" --chunk-bytes "1024;4096;16384" --updates-log2 28 --json FILE
-// updates-log2: updates a PE; table-log2: words a PE. patterns: `even`, where all lanes post the same number, and
-// `lists`, where half of them post nothing and an eighth five times the mean. walks of lists: `leaving`, the plain
-// loop, and `predicated`, where all lanes of a block walk to the end of its longest list (scheme block only). Sums over
-// all tables are checked after every run.
+// updates-log2: updates a PE; table-log2: words a PE. patterns: `even`, where all lanes post the same number; `lists`,
+// where half of them post nothing and an eighth five times the mean; `sparse`, where one in twenty posts all (as
+// GUPS-mod of Orr 2016, section 5.6.2; wants many lanes). Walks of unequal lists: `leaving`, the plain loop, and
+// `predicated`, where all lanes of a block walk to the end of its longest list (scheme block only). Sums over all
+// tables are checked after every run.
 #include <exception>
 
 #include "aggregation/schemes.hpp"
@@ -37,18 +38,28 @@ struct apply_update {
     }
 };
 
+enum class pattern { even, lists, sparse };
+
+pattern parse_pattern(const std::string& name) {
+    if (name == "even") return pattern::even;
+    if (name == "lists") return pattern::lists;
+    if (name == "sparse") return pattern::sparse;
+    throw usage_error("patterns are even, lists and sparse, not " + name);
+}
+
 /// Updates of all lanes, and what their sum must be.
 struct updates {
     std::uint64_t total;                   ///< of the job, about
-    bool lists;                            ///< lanes differ
+    pattern lengths;                       ///< of the lanes' lists
     bool predicated;                       ///< they walk in step
     symmetric_ref<std::uint64_t> account;  ///< sum and number of updates posted
 
     [[nodiscard]] LANEWAY_FN std::uint64_t count(std::uint64_t rank, std::uint64_t lanes) const {
         const std::uint64_t mean = total / lanes;
-        if (!lists) return mean;
-        const std::uint64_t kind = mix(rank + 1) % 8;
-        return kind < 4 ? 0 : kind < 7 ? mean : 5 * mean;
+        if (lengths == pattern::even) return mean;
+        const std::uint64_t kind = mix(rank + 1);
+        if (lengths == pattern::sparse) return kind % 20 == 0 ? 20 * mean : 0;
+        return kind % 8 < 4 ? 0 : kind % 8 < 7 ? mean : 5 * mean;
     }
 
     template <class Ctx, class Box>
@@ -86,15 +97,15 @@ public:
           table_(runtime_.allocate<std::uint64_t>(std::uint64_t{1} << args.number("table-log2"))),
           wrong_(runtime_.allocate<std::uint64_t>(1)), account_(runtime_.allocate<std::uint64_t>(2)) {}
 
-    void measure(const std::string& scheme, const std::string& pattern, const std::string& walk,
+    void measure(const std::string& scheme, const std::string& lengths, const std::string& walk,
                  bench::json_lines& json) {
         std::vector<double> seconds;
         sample last;
         for (std::uint64_t i = 0; i <= args_.number("runs"); ++i) {
-            last = run(scheme, pattern == "lists", walk == "predicated");
+            last = run(scheme, parse_pattern(lengths), walk == "predicated");
             if (i > 0) seconds.push_back(last.result.report.run_seconds);  // the first run warms up
         }
-        report(scheme, pattern, walk, last, bench::spread_of(seconds), json);
+        report(scheme, lengths, walk, last, bench::spread_of(seconds), json);
     }
 
 private:
@@ -116,12 +127,12 @@ private:
     }
 
     /// One checked run.
-    sample run(const std::string& scheme, bool lists, bool predicated) {
+    sample run(const std::string& scheme, pattern lengths, bool predicated) {
         table_.clear();
         wrong_.clear();
         account_.clear();
         const auto pes = static_cast<std::uint64_t>(runtime_.n_pes());
-        const updates functor{pes << args_.number("updates-log2"), lists, predicated, account_.ref()};
+        const updates functor{pes << args_.number("updates-log2"), lengths, predicated, account_.ref()};
         sample made;
         made.result = study::run_scheme<std::uint64_t>(scheme, runtime_, options_,
                                                        apply_update{table_.ref(), wrong_.ref()}, functor);
@@ -136,7 +147,7 @@ private:
         return made;
     }
 
-    void report(const std::string& scheme, const std::string& pattern, const std::string& walk, const sample& last,
+    void report(const std::string& scheme, const std::string& lengths, const std::string& walk, const sample& last,
                 const bench::spread& time, bench::json_lines& json) const {
         const auto rate = [&](double seconds) { return static_cast<double>(last.updates) / seconds / 1e9; };
         const study::study_result& result = last.result;
@@ -145,13 +156,13 @@ private:
         std::printf(
             "%-10s %6zu B  %-9s %-5s %-10s %8.4f G messages/s (%.4f to %.4f), %8.1f messages a chunk, "
             "%zu B of buffers a PE\n",
-            options_.job.devices.c_str(), options_.job.chunk_bytes, scheme.c_str(), pattern.c_str(), walk.c_str(),
+            options_.job.devices.c_str(), options_.job.chunk_bytes, scheme.c_str(), lengths.c_str(), walk.c_str(),
             rate(time.median), rate(time.most), rate(time.least), result.messages_per_chunk(), result.buffer_bytes);
         std::fflush(stdout);
         json.write({{"bench", "aggregation"},
                     {"devices", options_.job.devices},
                     {"scheme", scheme},
-                    {"pattern", pattern},
+                    {"pattern", lengths},
                     {"walk", walk}},
                    {{"g_messages_per_s", rate(time.median)},
                     {"messages", static_cast<double>(last.updates)},
@@ -176,10 +187,9 @@ void measure_all(const bench::arguments& args, const std::string& devices, const
                  bench::json_lines& json) {
     bench_run run(args, devices, chunk_bytes);
     for (const auto& scheme : args.list("schemes")) {
-        for (const auto& pattern : args.list("patterns")) {
-            if (pattern != "even" && pattern != "lists") throw usage_error("patterns are even and lists");
-            run.measure(scheme, pattern, "leaving", json);
-            if (scheme == "block" && pattern == "lists") run.measure(scheme, pattern, "predicated", json);
+        for (const auto& lengths : args.list("patterns")) {
+            run.measure(scheme, lengths, "leaving", json);
+            if (scheme == "block" && lengths != "even") run.measure(scheme, lengths, "predicated", json);
         }
     }
 }

@@ -121,7 +121,12 @@ struct hierarchical {
         LANEWAY_FN void turn(Ctx& ctx) {
             constexpr lane_mask all = full_warp<Ctx>;
             carried next{};
-            const bool taken = way_.onward.take(ctx, [&](onward_slot& slot) { next = *slot.message<carried>(); });
+            std::uint64_t listed = 0;
+            const bool taken = way_.onward.claim(ctx, listed);
+            if (taken) {
+                next = *way_.onward.slot(listed).template message<carried>();
+                way_.onward.give_back(ctx, listed);
+            }
             const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(all, taken)));
             if (lanes == 0) {
                 (void)bins_.flush_old(ctx, all, idle_);
@@ -151,7 +156,7 @@ struct hierarchical {
         /// Counts what this warp has sent on as done, once it has left.
         LANEWAY_FN void complete(Ctx& ctx) {
             if (open_ == 0 || !bins_.all_left(ctx, full_warp<Ctx>)) return;
-            // Partner: the acquire load in message_ledger.
+            // Partner: the acquire load in study_ledger.
             if (ctx.lane() == 0) ctx.fetch_add(&links_.work->completed, open_, order::release, scope::device);
             open_ = 0;
         }

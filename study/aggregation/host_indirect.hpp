@@ -98,7 +98,7 @@ struct host_indirect {
                 const status free = desk_.queue.reserve(ctx, at, [&] {
                     if constexpr (Ctx::warp_lanes == 1) idle_();  // the host may wait for this PE to serve
                 });
-                // Before the host can see them: created work, see message_ledger.
+                // Before the host can see them: created work, see study_ledger.
                 ctx.fetch_add(&links_.work->deferred, lanes, order::relaxed, scope::device);
                 return free;
             });
@@ -138,7 +138,7 @@ struct host_indirect {
             if (ctx.lane() == 0) {
                 desk.next[t] = ticket + 1;
                 ctx.fetch_add(&desk.tally->served, label.messages(), order::relaxed, scope::device);
-                // Partner: the acquire load in message_ledger.
+                // Partner: the acquire load in study_ledger.
                 ctx.fetch_add(&links.work->completed, label.messages(), order::release, scope::device);
             }
             ring.give_back(ctx, full_warp<Ctx>, ticket);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "aggregator.hpp"
-#include "laneway/comm/mailbox.hpp"
+#include "laneway/comm/roles.hpp"
+#include "laneway/comm/server.hpp"
+#include "laneway/comm/waves.hpp"
 
 namespace laneway::study {
 
@@ -20,6 +22,25 @@ template <class Scheme, class Message>
 requires requires { typename Scheme::carried; }
 struct carried_of<Scheme, Message> {
     using type = typename Scheme::carried;
+};
+
+/// Counts a PE's work for the waves: one item, what its functors post, and messages.
+template <class Ctx>
+struct study_ledger {
+    const links_ref& links;
+
+    LANEWAY_FN wave_reply look(Ctx& ctx) const {
+        wave_reply now;
+        // Partners: the release adds of servers and workers. What they created is counted below.
+        now.served = ctx.load(&links.work->served, order::acquire, scope::device);
+        now.completed = now.served + ctx.load(&links.work->completed, order::acquire, scope::device);
+        now.created = 1 + ctx.load(&links.work->deferred, order::relaxed, scope::device);
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            now.created += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
+        }
+        return now;
+    }
+    LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
 };
 
 /// Every working lane calls `functor(ctx, box)` once. When the PE's last working warp is through, it drains the agent
@@ -48,8 +69,7 @@ struct study_program {
     LANEWAY_FN void operator()(Ctx& ctx) const {
         roles mine(ctx, server_blocks);
         const place where = share_out(ctx, mine);
-        const links_ref no_replies{};
-        wave_control<Ctx, message_ledger<Ctx, false>> control(ctx, waves, {links, no_replies, 1});
+        wave_control<Ctx, study_ledger<Ctx>> control(ctx, waves, {links});
         const auto run_handlers = [&](int, chunk_label label, const std::byte* payload) {
             const auto* messages = reinterpret_cast<const typename carried_of<Scheme, Message>::type*>(payload);
             for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < label.messages(); i += Ctx::warp_lanes) {
@@ -140,7 +160,7 @@ private:
         if (done + 1 != static_cast<std::uint32_t>(workers)) return;
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
         if (ctx.n_pes() > 1 && agent.drain(ctx) != status::ok) return;
-        // Partner: the acquire load in message_ledger.
+        // Partner: the acquire load in study_ledger.
         if (ctx.lane() == 0) ctx.fetch_add(&links.work->completed, 1, order::release, scope::device);
     }
 
