@@ -56,7 +56,7 @@ public:
             }
         }
     }
-    [[nodiscard]] bin_sets_view view_of(int pe, const links_ref&) const {
+    [[nodiscard]] bin_sets_view view_of(int pe, const post_office&) const {
         const auto p = static_cast<std::size_t>(pe);
         return {memory_[p].data(), set_bytes_, sets_[p]};
     }

@@ -56,7 +56,7 @@ struct device_indirect {
         void reset() {
             for (auto& words : words_) words.fill_bytes(0);
         }
-        [[nodiscard]] view view_of(int pe, const links_ref&) const { return views_[static_cast<std::size_t>(pe)]; }
+        [[nodiscard]] view view_of(int pe, const post_office&) const { return views_[static_cast<std::size_t>(pe)]; }
         [[nodiscard]] std::size_t bytes(int pe) const {
             return payload_[static_cast<std::size_t>(pe)].size() + words_[static_cast<std::size_t>(pe)].size() * 8;
         }

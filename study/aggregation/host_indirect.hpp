@@ -45,7 +45,7 @@ struct host_indirect {
             for (auto& next : next_) next.fill_bytes(0);
             for (auto& tally : tally_) tally.fill_bytes(0);
         }
-        [[nodiscard]] view view_of(int pe, const links_ref&) const {
+        [[nodiscard]] view view_of(int pe, const post_office&) const {
             const auto p = static_cast<std::size_t>(pe);
             return {service_->sender(pe), inbox_[p].data(), next_[p].data(), service_->threads(), tally_[p].data()};
         }

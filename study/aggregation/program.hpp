@@ -13,6 +13,11 @@ concept through_host = requires {
     requires Scheme::through_host;
 };
 
+template <class Scheme>
+concept second_hops = requires {
+    requires Scheme::second_hops;
+};
+
 /// What a scheme carries for a message.
 template <class Scheme, class Message>
 struct carried_of {
@@ -24,7 +29,7 @@ struct carried_of<Scheme, Message> {
     using type = typename Scheme::carried;
 };
 
-/// Counts a PE's work for the waves: one item, what its functors post, and messages.
+/// Counts a PE's work for the waves: one item, what its functors post, messages to the host, first and second hops.
 template <class Ctx>
 struct study_ledger {
     const links_ref& links;
@@ -33,8 +38,10 @@ struct study_ledger {
         wave_reply now;
         // Partners: the release adds of servers and workers. What they created is counted below.
         now.served = ctx.load(&links.work->served, order::acquire, scope::device);
+        now.served += ctx.load(&links.work->replies_served, order::acquire, scope::device);
         now.completed = now.served + ctx.load(&links.work->completed, order::acquire, scope::device);
-        now.created = 1 + ctx.load(&links.work->deferred, order::relaxed, scope::device);
+        now.created = 1 + ctx.load(&links.work->deferred, order::relaxed, scope::device) +
+                      ctx.load(&links.work->replied, order::relaxed, scope::device);
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             now.created += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
         }
@@ -77,10 +84,22 @@ struct study_program {
             }
         };
         server carried(ctx, links, mine.server_index, run_handlers);
+        const auto serve_all = [&] {
+            bool busy = false;
+            if constexpr (second_hops<Scheme>) {
+                server arrived(ctx, view.second_links, mine.server_index, run_handlers);
+                busy = arrived.turn(ctx);
+                if (!Scheme::may_serve(ctx, view)) return busy;
+            }
+            busy = carried.turn(ctx) || busy;
+            if constexpr (through_host<Scheme>) {
+                busy = Scheme::serve_inbox(ctx, view, links, mine.server_index, run_handlers) || busy;
+            }
+            return busy;
+        };
         const auto idle = [&] {
             if constexpr (Ctx::warp_lanes == 1) {
-                carried.turn(ctx);
-                if constexpr (through_host<Scheme>) serve_inbox(ctx, mine, run_handlers);
+                serve_all();
                 if (mine.control) control.turn(ctx);
             }
         };
@@ -98,12 +117,7 @@ struct study_program {
         };
         bool worked = false;
         run_turns(
-            ctx, mine, board, waves.finished, [&] { control.turn(ctx); },
-            [&] {
-                bool busy = carried.turn(ctx);
-                if constexpr (through_host<Scheme>) busy = serve_inbox(ctx, mine, run_handlers) || busy;
-                return busy;
-            },
+            ctx, mine, board, waves.finished, [&] { control.turn(ctx); }, serve_all,
             [&] {
                 if (worked) {
                     if constexpr (Ctx::warp_lanes == 1) help();
@@ -162,11 +176,6 @@ private:
         if (ctx.n_pes() > 1 && agent.drain(ctx) != status::ok) return;
         // Partner: the acquire load in study_ledger.
         if (ctx.lane() == 0) ctx.fetch_add(&links.work->completed, 1, order::release, scope::device);
-    }
-
-    template <class Ctx, class Serve>
-    LANEWAY_FN bool serve_inbox(Ctx& ctx, const roles& mine, Serve&& serve) const {
-        return Scheme::serve_inbox(ctx, view, links, mine.server_index, serve);
     }
 };
 

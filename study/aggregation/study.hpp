@@ -65,7 +65,7 @@ study_result run_study(runtime& runtime, const study_options& options, const Han
         grids.push_back(with_helpers(machine, pe, grid, scheme::helper_warps(options, grid.shape.warps_per_block)));
         plain.push_back(grid);
     }
-    post_office office(machine, options.job, {shape.bytes(), false, 0, 0}, plain);
+    post_office office(machine, options.job, {shape.bytes(), second_hops<scheme>, 0, 0}, plain);
     typename scheme::memory memory(machine, options, shape, grids);
     std::vector<buffer<std::uint32_t>> warps_done;
     std::vector<program> programs;
@@ -75,7 +75,7 @@ study_result run_study(runtime& runtime, const study_options& options, const Han
         const study_grid& grid = grids[static_cast<std::size_t>(pe)];
         warps_done.emplace_back(machine.device(pe), 1);
         const links_ref links = office.links(pe);
-        const auto view = memory.view_of(pe, links);
+        const auto view = memory.view_of(pe, office);
         work_counters* tally = links.work;
         if constexpr (through_host<scheme>) tally = view.tally;
         programs.push_back({links, office.waves(pe, {}), view, shape, handler, functor, tally, warps_done.back().data(),
