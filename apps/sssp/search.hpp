@@ -84,7 +84,6 @@ private:
         const graph_rows<Vertex> rows = part.graph.rows();
         program made;
         made.links = office_.links(pe);
-        made.links.patience = 16;  // a chunk that fills quickly is left to fill: searches send many keys in vain
         made.chunk_bytes = chunk_bytes_;
         made.waves = office_.waves(pe, policy_);
         made.handlers.routes = {{{lists_[p].ref()}}};

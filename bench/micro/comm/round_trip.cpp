@@ -75,12 +75,12 @@ private:
         if (there == nullptr) return;
         for (std::uint64_t round = 1; mine && round <= rounds; ++round) {
             const std::uint64_t start = ctx.now_ns();
-            if (ctx.pe() == 0) ctx.store(there, round, order::release, scope::system);
+            if (ctx.pe() == 0) ctx.store(there, round, order::relaxed, scope::system);
             const std::uint64_t* flag = flags.local(ctx);
             // Without pauses: this is what the hardware can do.
-            while (ctx.load(flag, order::acquire, scope::system) < round && !stopped(ctx)) {
+            while (ctx.load(flag, order::relaxed, scope::system) < round && !stopped(ctx)) {
             }
-            if (ctx.pe() == last) ctx.store(there, round, order::release, scope::system);
+            if (ctx.pe() == last) ctx.store(there, round, order::relaxed, scope::system);
             if (ctx.pe() == 0) times.add(ctx, ctx.now_ns() - start);
         }
     }
@@ -102,8 +102,7 @@ private:
             const auto other = (static_cast<std::uint64_t>(ctx.pe()) + 1 + (ctx.rank() + round) % (pes - 1)) % pes;
             const std::uint64_t start = ctx.now_ns();
             if (box.post(ctx, static_cast<int>(other), question{start}) != status::ok) return;
-            while (ctx.now_ns() < start + pause_ns) {
-            }
+            while (ctx.now_ns() < start + pause_ns) ctx.pause(4);
         }
     }
 

@@ -112,10 +112,12 @@ private:
     LANEWAY_SLOW status await_answer(Ctx& ctx, lane_mask mask, int pe, std::uint64_t token, Value& value) {
         bool here = false;
         bounded_spin spin;
+        unsigned looks = 0;
         for (;;) {
             here = here || mailbox_.answers.take(ctx, pe, token, value);
             if (ctx.ballot(mask, !here) == 0) return status::ok;
-            const status sent = help(ctx, mask);
+            // Looking is what brings the answer soon; one look in eight helps the call on its way.
+            const status sent = looks++ % 8 == 0 ? help(ctx, mask) : status::ok;
             const status going = sent != status::ok ? sent : spin.next(ctx, {operation::call, pe, token & 0xffffffff});
             if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
         }

@@ -41,7 +41,6 @@ struct links_ref {
     std::uint64_t* line_next = nullptr;  ///< next ticket of each service line, see server.hpp
     int server_warps = 1;                ///< warps of this PE that serve
     std::uint64_t age_ns = 0;            ///< see packer::flush_old
-    std::uint32_t patience = 1;          ///< see packer::flush_old
     bool deaf = false;                   ///< injected fault: servers look at nothing
     bool keeps_credits = false;          ///< injected fault: servers free no slot
 };

@@ -73,18 +73,20 @@ public:
             ctx, mask, [](Ctx&, bin&, std::uint32_t) { return true; }, idle);
     }
 
-    /// Sends the chunks that nobody has added to for the age limit, and those whose first message has waited for
-    /// `patience` times as long.
+    /// Sends the chunks whose first message has waited for the age limit. A chunk that fills quickly is left to fill,
+    /// for 16 times as long at most: one that nobody has added to for the age limit is not, nor one that is not yet a
+    /// 16th full.
     template <class Idle>
     LANEWAY_FN status flush_old(Ctx& ctx, lane_mask mask, Idle&& idle) {
         const std::uint64_t now = ctx.now_ns();
         const auto is_old = [&](Ctx& c, bin& b, std::uint32_t position) {
-            if (c.load(&b.looked_at, order::relaxed, Reach) != position) {
-                c.store(&b.looked_at, position, order::relaxed, Reach);
-                c.store(&b.looked_ns, now, order::relaxed, Reach);
-                return (now - c.load(&b.opened_ns, order::relaxed, Reach)) / links_.patience > links_.age_ns;
+            if (c.load(&b.looked_at, order::relaxed, Reach) == position) {
+                return now - c.load(&b.looked_ns, order::relaxed, Reach) > links_.age_ns;
             }
-            return now - c.load(&b.looked_ns, order::relaxed, Reach) > links_.age_ns;
+            c.store(&b.looked_at, position, order::relaxed, Reach);
+            c.store(&b.looked_ns, now, order::relaxed, Reach);
+            const bool fills = (position & (shape_.messages() - 1)) * 16 >= shape_.messages();
+            return (now - c.load(&b.opened_ns, order::relaxed, Reach)) / (fills ? 16 : 1) > links_.age_ns;
         };
         return close_bins(ctx, mask, is_old, idle);
     }
