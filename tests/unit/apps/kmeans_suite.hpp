@@ -1,10 +1,7 @@
 // k-means over many devices against plain Lloyd rounds, and against itself on other devices.
 #pragma once
 
-#if defined(__CUDACC__)
-#pragma nv_diag_suppress 20208  // long double: the reference runs on the host only
-#endif
-
+#include <cmath>
 #include <random>
 
 #include "kmeans/kmeans.hpp"
@@ -47,6 +44,18 @@ struct plain_answer {
     std::uint32_t rounds = 0;
 };
 
+/// A sum of doubles that keeps what each addition rounds off (Neumaier, ZAMM 1974).
+struct careful_sum {
+    double sum = 0;
+    double lost = 0;
+
+    void add(double value) {
+        const double next = sum + value;
+        lost += std::abs(sum) >= std::abs(value) ? (sum - next) + value : (value - next) + sum;
+        sum = next;
+    }
+};
+
 /// Lloyd's rounds in double precision, one after the other, as a textbook has them.
 template <class Real>
 plain_answer plain_lloyd(const point_set<Real>& set, const std::vector<Real>& initial, std::uint32_t most_rounds) {
@@ -54,7 +63,7 @@ plain_answer plain_lloyd(const point_set<Real>& set, const std::vector<Real>& in
     const std::size_t clusters = initial.size() / d;
     plain_answer answer{std::vector<std::uint32_t>(set.count()), {initial.begin(), initial.end()}, 0};
     for (bool moved = true;; ++answer.rounds) {
-        std::vector<long double> sums(clusters * d);
+        std::vector<careful_sum> sums(clusters * d);
         std::vector<std::uint64_t> members(clusters);
         for (std::size_t i = 0; i < set.count(); ++i) {
             double least = std::numeric_limits<double>::infinity();
@@ -71,14 +80,14 @@ plain_answer plain_lloyd(const point_set<Real>& set, const std::vector<Real>& in
             }
             ++members[answer.labels[i]];
             for (std::size_t j = 0; j < d; ++j)
-                sums[answer.labels[i] * d + j] += static_cast<long double>(set.coordinates[i * d + j]);
+                sums[answer.labels[i] * d + j].add(static_cast<double>(set.coordinates[i * d + j]));
         }
         if (!moved || answer.rounds == most_rounds) return answer;
         moved = false;
         for (std::size_t x = 0; x < sums.size(); ++x) {
             if (members[x / d] == 0) continue;
             // Rounded as the program rounds, so that both come to rest in the same round.
-            const double mean = static_cast<Real>(sums[x] / static_cast<long double>(members[x / d]));
+            const double mean = static_cast<Real>((sums[x].sum + sums[x].lost) / static_cast<double>(members[x / d]));
             moved = moved || std::abs(mean - answer.centroids[x]) > 1e-12;
             answer.centroids[x] = mean;
         }
