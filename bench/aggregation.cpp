@@ -203,7 +203,7 @@ int main(int argc, char** argv) {
                                      {"schemes", "library;warp;block;device;host;hierarchy"},
                                      {"patterns", "even;lists"},
                                      {"chunk-bytes", "4096"},
-                                     {"age-ns", "10000"},
+                                     {"age-ns", "5000"},
                                      {"updates-log2", "20"},
                                      {"table-log2", "16"},
                                      {"runs", "3"},
