@@ -23,17 +23,17 @@ struct options {
     std::size_t chunk_bytes = 8192;  ///< payload of a chunk, at most; sets the gathering buffers' size as well
     /// Chunks a ring holds; 0: two a service line into GPUs, 512 / n_pes but 4 to 64 into CPU devices.
     std::uint32_t ring_slots = 0;
-    std::uint64_t age_ns = 5'000;    ///< a chunk that does not fill leaves when its first message has waited so long
-    int cpu_threads = 1;             ///< blocks of a CPU device
-    int checked_blocks = 3;          ///< blocks of a checked device
-    int checked_warps = 2;           ///< warps of its blocks
-    int gpu_blocks = 0;              ///< 0: as many as are resident at once
-    double server_share = 0.36;      ///< of a GPU's blocks that serve, where there are several PEs
-    int host_threads = 1;            ///< of each function that lanes may call; with several it must bear it
-    std::uint32_t host_slots = 256;  ///< groups of calls on their way, for each PE and host thread
-    std::uint32_t progress_samples = 0;             ///< most samples kept for the report; 0: none
+    std::uint64_t age_ns = 5'000;        ///< a chunk leaves when its first message has waited so long; see packer.hpp
+    int cpu_threads = 1;                 ///< blocks of a CPU device
+    int checked_blocks = 3;              ///< blocks of a checked device
+    int checked_warps = 2;               ///< warps of its blocks
+    int gpu_blocks = 0;                  ///< 0: as many as are resident at once
+    double server_share = 0.36;          ///< of a GPU's blocks that serve, where there are several PEs
+    int host_threads = 1;                ///< of each function that lanes may call; with several it must bear it
+    std::uint32_t host_slots = 256;      ///< groups of calls on their way, for each PE and host thread
+    std::uint32_t progress_samples = 0;  ///< most samples kept for the report; 0: none
     laneway::carry carry = laneway::carry::direct;  ///< of one-sided operations that do not say it themselves
-    std::uint64_t onward_slots = 262'144;            ///< posts of handlers that a PE holds until they are sent, at most
+    std::uint64_t onward_slots = 262'144;           ///< posts of handlers that a PE holds until they are sent, at most
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;
 };

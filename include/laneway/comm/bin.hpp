@@ -14,8 +14,6 @@ struct bin {
     std::uint32_t written[2];  ///< positions of the buffer's chunk accounted for
     std::uint32_t limit[2];    ///< messages of the buffer's chunk: capacity, or less after a flush
     std::uint32_t ready[2];    ///< chunk that may be written to the buffer
-    std::uint32_t looked_at;   ///< next position when packer::flush_old last looked
-    std::uint64_t looked_ns;   ///< when it first saw that position
     std::uint64_t opened_ns;   ///< when the open chunk got its first message
 };
 
@@ -41,7 +39,7 @@ struct chunk_shape {
     /// see something new.
     [[nodiscard]] LANEWAY_FN bin empty_bin() const {
         const std::uint32_t first = chunk_after(0, std::uint32_t{0} - 4);
-        return {first << log2_messages, {0, 0}, {messages(), messages()}, {first, first + 1}, 0, 0, 0};
+        return {first << log2_messages, {0, 0}, {messages(), messages()}, {first, first + 1}, 0};
     }
 
     /// Chunk numbers wrap with the positions they count: modulo 2^32 / messages.

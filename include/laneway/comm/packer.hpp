@@ -73,20 +73,15 @@ public:
             ctx, mask, [](Ctx&, bin&, std::uint32_t) { return true; }, idle);
     }
 
-    /// Sends the chunks whose first message has waited for the age limit. A chunk that fills quickly is left to fill,
-    /// for 16 times as long at most: one that nobody has added to for the age limit is not, nor one that is not yet a
-    /// 16th full.
+    /// Sends the chunks whose first message has waited for the age limit; for 16 times as long where the chunk fills
+    /// quickly, or where the block is busy sending: then more small chunks would slow all of them.
     template <class Idle>
     LANEWAY_FN status flush_old(Ctx& ctx, lane_mask mask, Idle&& idle) {
         const std::uint64_t now = ctx.now_ns();
+        const bool busy = !all_ways_free(ctx, mask);
         const auto is_old = [&](Ctx& c, bin& b, std::uint32_t position) {
-            if (c.load(&b.looked_at, order::relaxed, Reach) == position) {
-                return now - c.load(&b.looked_ns, order::relaxed, Reach) > links_.age_ns;
-            }
-            c.store(&b.looked_at, position, order::relaxed, Reach);
-            c.store(&b.looked_ns, now, order::relaxed, Reach);
-            const bool fills = (position & (shape_.messages() - 1)) * 16 >= shape_.messages();
-            return (now - c.load(&b.opened_ns, order::relaxed, Reach)) / (fills ? 16 : 1) > links_.age_ns;
+            const bool fills = (position & (shape_.messages() - 1)) * 16 > shape_.messages();
+            return (now - c.load(&b.opened_ns, order::relaxed, Reach)) / (fills || busy ? 16 : 1) > links_.age_ns;
         };
         return close_bins(ctx, mask, is_old, idle);
     }
@@ -94,11 +89,8 @@ public:
     /// Sends each chunk whose predecessor has left, so while the way is busy chunks fill.
     template <class Idle>
     LANEWAY_FN status flush_dry(Ctx& ctx, lane_mask mask, Idle&& idle) {
-        const auto has_way = [&](Ctx& c, bin& b, std::uint32_t position) {
-            const std::uint32_t next = shape_.chunk_after(position >> shape_.log2_messages, 1);
-            return c.load(&b.ready[next % 2], order::relaxed, Reach) == next;
-        };
-        return close_bins(ctx, mask, has_way, idle);
+        return close_bins(
+            ctx, mask, [&](Ctx& c, bin& b, std::uint32_t position) { return has_way(c, b, position); }, idle);
     }
 
     /// Whether every message that lanes of this block put before has left. The same answer for all.
@@ -267,6 +259,21 @@ private:
                                        ((position >> shape_.log2_messages) + 1) << shape_.log2_messages, order::relaxed,
                                        Reach));
         return true;
+    }
+
+    /// Whether the chunk before the open one has left.
+    LANEWAY_FN bool has_way(Ctx& ctx, const bin& b, std::uint32_t position) const {
+        const std::uint32_t next = shape_.chunk_after(position >> shape_.log2_messages, 1);
+        return ctx.load(&b.ready[next % 2], order::relaxed, Reach) == next;
+    }
+
+    LANEWAY_FN bool all_ways_free(Ctx& ctx, lane_mask mask) const {
+        bool all_free = true;
+        for (int pe = rank_in(ctx, mask); pe < ctx.n_pes(); pe += Ctx::count_lanes(mask)) {
+            const bin& b = bins_[pe];
+            if (pe != ctx.pe() && !has_way(ctx, b, ctx.load(&b.reserved, order::relaxed, Reach))) all_free = false;
+        }
+        return ctx.ballot(mask, !all_free) == 0;
     }
 
     /// Whether a chunk that has been closed has left.
