@@ -16,11 +16,11 @@ using namespace cuda::std;
 #include <type_traits>
 #endif
 
-// LANEWAY_FN marks a function that a lane of any device may run; on GPUs it is inlined, so that state stays in registers.
-// LANEWAY_SLOW marks one that waits, or that runs once a chunk: it stays a function of its own, as a program that posts
-// from many places would grow with every one. One template serves contexts whose members are host-only (CPU devices) and
-// device-only (GPUs); which of them it calls is known at instantiation, but nvcc warns of both, also in the functors of
-// applications, so these warnings are off wherever the library is included.
+// LANEWAY_FN marks a function that a lane of any device may run; on GPUs it is inlined, so that state stays in
+// registers. LANEWAY_SLOW marks one that waits, or that runs once a chunk: it stays a function of its own, as a program
+// that posts from many places would grow with every one. One template serves contexts whose members are host-only (CPU
+// devices) and device-only (GPUs); which of them it calls is known at instantiation, but nvcc warns of both, also in
+// the functors of applications, so these warnings are off wherever the library is included.
 #if defined(__CUDACC__)
 #pragma nv_diag_suppress 20011, 20012, 20013, 20014, 20015
 #endif

@@ -5,8 +5,8 @@
 
 #include "laneway/graph/read.hpp"
 #include "sssp/shortest_paths.hpp"
-#include "unit/test_files.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/test_files.hpp"
 
 namespace laneway::test {
 
