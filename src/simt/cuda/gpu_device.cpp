@@ -33,6 +33,8 @@ public:
     void copy_in(void* to, const void* from, std::size_t bytes) override {
         const device_scope scope(id().index);
         check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy to the device");
+        // From pageable memory the call may return before the copy has ended, and kernels run on streams of their own.
+        check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
     }
     void copy_out(void* to, const void* from, std::size_t bytes) override {
         const device_scope scope(id().index);
