@@ -224,13 +224,4 @@ std::string post_office::ring_fills() const {
     return requests_.fills("ring") + (replies_ ? replies_->fills("ring of replies") : std::string{});
 }
 
-std::size_t post_office::bytes_into(int pe) const {
-    const auto p = static_cast<std::size_t>(pe);
-    std::size_t bytes = requests_.bytes_into(pe);
-    if (replies_) bytes += replies_->bytes_into(pe);
-    if (!answers_.empty()) bytes += (n_ - 1) * answer_bytes(p);
-    if (!onward_slots_.empty()) bytes += onward_slots_[p].size();
-    return bytes;
-}
-
 }  // namespace laneway

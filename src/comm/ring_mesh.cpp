@@ -140,14 +140,4 @@ std::string ring_mesh::fills(const std::string& name) const {
     return text;
 }
 
-std::size_t ring_mesh::bytes_into(int pe) const {
-    std::size_t bytes = 0;
-    for (int source = 0; source < machine_.n_pes(); ++source) {
-        if (source == pe) continue;
-        const chunk_ring_layout& ring = rings_[pair(source, pe)].layout;
-        bytes += ring.n_slots * (ring.slot_bytes + 2 * sizeof(std::uint64_t));
-    }
-    return bytes;
-}
-
 }  // namespace laneway

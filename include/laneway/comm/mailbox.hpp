@@ -12,16 +12,15 @@ namespace laneway {
 /// Loads up to 4 words for the whole warp, together: each by another lane where there are enough, as an acquire load
 /// waits for its answer before the next may start. What any of them acquired is visible to all.
 template <class Ctx>
-LANEWAY_FN void load_each(Ctx& ctx, const std::uint64_t* const (&words)[4], std::uint64_t (&values)[4], int count,
-                          order o) {
+LANEWAY_FN void load_each(Ctx& ctx, const std::uint64_t* const (&words)[4], std::uint64_t (&values)[4], int count) {
     if constexpr (Ctx::warp_lanes >= 4) {
         const std::uint64_t* word = words[0];
         for (int i = 1; i < 4; ++i) word = ctx.lane() == i ? words[i] : word;  // so the table stays in registers
-        const std::uint64_t mine = ctx.lane() < count ? ctx.load(word, o, scope::device) : 0;
+        const std::uint64_t mine = ctx.lane() < count ? ctx.load(word, order::acquire, scope::device) : 0;
         ctx.sync(full_warp<Ctx>);
         for (int i = 0; i < 4; ++i) values[i] = ctx.shuffle(full_warp<Ctx>, mine, i);
     } else {
-        for (int i = 0; i < 4; ++i) values[i] = i < count ? ctx.load(words[i], o, scope::device) : 0;
+        for (int i = 0; i < 4; ++i) values[i] = i < count ? ctx.load(words[i], order::acquire, scope::device) : 0;
     }
 }
 
@@ -37,7 +36,7 @@ struct message_ledger {
         // Partners: the release adds of servers and workers. What they created is counted below.
         const std::uint64_t* const ended[] = {&work.served, &work.completed, &work.arrived, &work.replies_served};
         std::uint64_t counts[4];
-        load_each(ctx, ended, counts, Replies ? 4 : 3, order::acquire);
+        load_each(ctx, ended, counts, Replies ? 4 : 3);
         wave_reply now;
         now.served = counts[0] + (Replies ? counts[3] : 0);
         now.completed = now.served + counts[1];

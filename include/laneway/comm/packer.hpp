@@ -81,7 +81,9 @@ public:
         const bool busy = !all_ways_free(ctx, mask);
         const auto is_old = [&](Ctx& c, bin& b, std::uint32_t position) {
             const bool fills = (position & (shape_.messages() - 1)) * 16 > shape_.messages();
-            return (now - c.load(&b.opened_ns, order::relaxed, Reach)) / (fills || busy ? 16 : 1) > links_.age_ns;
+            const std::uint64_t opened = c.load(&b.opened_ns, order::relaxed, Reach);
+            // Another warp may have opened the chunk since `now`.
+            return opened < now && (now - opened) / (fills || busy ? 16 : 1) > links_.age_ns;
         };
         return close_bins(ctx, mask, is_old, idle);
     }

@@ -61,8 +61,6 @@ public:
     [[nodiscard]] std::uint64_t items() const;
     /// Fill of each ring that is not empty, for messages.
     [[nodiscard]] std::string ring_fills() const;
-    /// Memory for carrying messages into a PE: rings, answer slots and the onward list.
-    [[nodiscard]] std::size_t bytes_into(int pe) const;
 
 private:
     void make_answers();

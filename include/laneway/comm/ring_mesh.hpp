@@ -26,8 +26,6 @@ public:
     [[nodiscard]] std::vector<traffic> traffic_matrix() const;
     /// Fill of each ring that is not empty, for people: "; ring 0->1: 8 of 8 slots in use".
     [[nodiscard]] std::string fills(const std::string& name) const;
-    /// Payload, flags and credits that lie in the PE's memory or are placed for it to read.
-    [[nodiscard]] std::size_t bytes_into(int pe) const;
 
 private:
     struct ring_memory {
