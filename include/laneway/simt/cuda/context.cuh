@@ -4,6 +4,7 @@
 #include <cuda/atomic>
 
 #include "laneway/simt/context.hpp"
+#include "laneway/simt/cuda/global_atomics.cuh"
 
 namespace laneway::cuda_backend {
 
@@ -22,6 +23,9 @@ __device__ __forceinline__ std::uint64_t global_timer_ns() {
 class context {
 public:
     static constexpr int warp_lanes = 32;
+    /// Order of stores that prove themselves (queue/proven_words.hpp): relaxed, as a release waits for all stores
+    /// before.
+    static constexpr order proven = order::relaxed;
     __device__ static int count_lanes(lane_mask mask) { return __popc(mask); }
     __device__ static int first_lane(lane_mask mask) { return __ffs(static_cast<int>(mask)) - 1; }
 
@@ -48,22 +52,28 @@ public:
 
     // __activemask() is taken where the lanes arrive, never after a branch: whatever subset it names is a valid group.
     __device__ lane_mask converged() { return __activemask(); }
-    __device__ void sync(lane_mask mask) { __syncwarp(mask); }
+    __device__ void sync(lane_mask mask) {
+        with_mask(mask, [](lane_mask lanes) { __syncwarp(lanes); });
+    }
     __device__ void sync_block() { __syncthreads(); }
-    __device__ lane_mask ballot(lane_mask mask, bool predicate) { return __ballot_sync(mask, predicate); }
+    __device__ lane_mask ballot(lane_mask mask, bool predicate) {
+        return with_mask(mask, [=](lane_mask lanes) { return __ballot_sync(lanes, predicate); });
+    }
     template <class Key>
     __device__ lane_mask match(lane_mask mask, Key key) {
-        return __match_any_sync(mask, key);
+        return with_mask(mask, [=](lane_mask lanes) { return __match_any_sync(lanes, key); });
     }
     template <class T>
     __device__ T shuffle(lane_mask mask, T value, int source) {
-        if constexpr (std::is_same_v<T, std::uint64_t>) {
-            return static_cast<T>(__shfl_sync(mask, static_cast<unsigned long long>(value), source));
-        } else if constexpr (std::is_enum_v<T>) {
-            return static_cast<T>(__shfl_sync(mask, static_cast<std::underlying_type_t<T>>(value), source));
-        } else {
-            return static_cast<T>(__shfl_sync(mask, value, source));
-        }
+        return with_mask(mask, [=](lane_mask lanes) {
+            if constexpr (std::is_same_v<T, std::uint64_t>) {
+                return static_cast<T>(__shfl_sync(lanes, static_cast<unsigned long long>(value), source));
+            } else if constexpr (std::is_enum_v<T>) {
+                return static_cast<T>(__shfl_sync(lanes, static_cast<std::underlying_type_t<T>>(value), source));
+            } else {
+                return static_cast<T>(__shfl_sync(lanes, value, source));
+            }
+        });
     }
 
     template <class T>
@@ -76,26 +86,36 @@ public:
     }
     template <class T>
     __device__ T fetch_add(T* word, std::type_identity_t<T> value, order o, scope s) {
-        return scoped(word, s, [=](auto ref) { return ref.fetch_add(value, to_cuda(o)); });
+        if (s != scope::block) return static_cast<T>(global_atomics::add(fixed_width(word), value, o, s));
+        return cuda::atomic_ref<T, cuda::thread_scope_block>(*word).fetch_add(value, to_cuda(o));
     }
     template <class T>
     __device__ T fetch_or(T* word, std::type_identity_t<T> value, order o, scope s) {
-        return scoped(word, s, [=](auto ref) { return ref.fetch_or(value, to_cuda(o)); });
+        if (s != scope::block) return static_cast<T>(global_atomics::bit_or(fixed_width(word), value, o, s));
+        return cuda::atomic_ref<T, cuda::thread_scope_block>(*word).fetch_or(value, to_cuda(o));
     }
     template <class T>
     __device__ T fetch_and(T* word, std::type_identity_t<T> value, order o, scope s) {
-        return scoped(word, s, [=](auto ref) { return ref.fetch_and(value, to_cuda(o)); });
+        if (s != scope::block) return static_cast<T>(global_atomics::bit_and(fixed_width(word), value, o, s));
+        return cuda::atomic_ref<T, cuda::thread_scope_block>(*word).fetch_and(value, to_cuda(o));
     }
     template <class T>
     __device__ T fetch_xor(T* word, std::type_identity_t<T> value, order o, scope s) {
-        return scoped(word, s, [=](auto ref) { return ref.fetch_xor(value, to_cuda(o)); });
+        if (s != scope::block) return static_cast<T>(global_atomics::bit_xor(fixed_width(word), value, o, s));
+        return cuda::atomic_ref<T, cuda::thread_scope_block>(*word).fetch_xor(value, to_cuda(o));
     }
     template <class T>
     __device__ T fetch_max(T* word, std::type_identity_t<T> value, order o, scope s) {
+        if constexpr (std::is_integral_v<T>) {
+            if (s != scope::block) return static_cast<T>(global_atomics::max(fixed_width(word), value, o, s));
+        }
         return scoped(word, s, [=](auto ref) { return ref.fetch_max(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T fetch_min(T* word, std::type_identity_t<T> value, order o, scope s) {
+        if constexpr (std::is_integral_v<T>) {
+            if (s != scope::block) return static_cast<T>(global_atomics::min(fixed_width(word), value, o, s));
+        }
         return scoped(word, s, [=](auto ref) { return ref.fetch_min(value, to_cuda(o)); });
     }
     template <class T>
@@ -123,12 +143,28 @@ public:
     __device__ void pause(unsigned patience = 0) { __nanosleep(20u << patience); }
 
 private:
+    /// Where the compiler does not know a mask, it has all lanes compare theirs before each collective. Most masks are
+    /// whole warps.
+    template <class Collective>
+    __device__ __forceinline__ static decltype(auto) with_mask(lane_mask mask, Collective&& collective) {
+        return mask == ~lane_mask{0} ? collective(~lane_mask{0}) : collective(mask);
+    }
     __device__ static constexpr cuda::std::memory_order to_cuda(order o) {
         switch (o) {
             case order::acquire: return cuda::std::memory_order_acquire;
             case order::release: return cuda::std::memory_order_release;
             case order::acq_rel: return cuda::std::memory_order_acq_rel;
             default: return cuda::std::memory_order_relaxed;
+        }
+    }
+    template <class T>
+    __device__ __forceinline__ static auto fixed_width(T* word) {
+        if constexpr (std::is_floating_point_v<T>) {
+            return word;
+        } else {
+            using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+            using number = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+            return reinterpret_cast<std::conditional_t<std::is_signed_v<T>, number, bits>*>(word);
         }
     }
     template <class T, class Operation>
