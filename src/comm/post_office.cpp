@@ -11,6 +11,8 @@ namespace laneway {
 namespace {
 
 constexpr std::size_t head_at = destructive_bytes / sizeof(std::uint64_t);
+constexpr std::size_t command_bytes = proven_words<wave_command> * sizeof(std::uint64_t);
+constexpr std::size_t reply_bytes = proven_words<wave_reply> * sizeof(std::uint64_t);
 
 std::vector<int> server_warps(const std::vector<pe_grid>& grids) {
     std::vector<int> warps;
@@ -92,18 +94,18 @@ void post_office::make_onward() {
 
 void post_office::make_waves() {
     const auto& coordinator = machine_.device(0);
-    std::vector<wave_command*> commands;
-    std::vector<const wave_reply*> replies;
+    std::vector<std::uint64_t*> commands;
+    std::vector<const std::uint64_t*> replies;
     for (std::size_t p = 0; p < n_; ++p) {
         const auto& device = device_of(p);
-        commands_.push_back(find_transport(*coordinator, *device).place(coordinator, device, sizeof(wave_command)));
-        wave_replies_.push_back(find_transport(*device, *coordinator).place(device, coordinator, sizeof(wave_reply)));
-        commands.push_back(reinterpret_cast<wave_command*>(commands_.back().get()));
-        replies.push_back(reinterpret_cast<const wave_reply*>(wave_replies_.back().get()));
+        commands_.push_back(find_transport(*coordinator, *device).place(coordinator, device, command_bytes));
+        wave_replies_.push_back(find_transport(*device, *coordinator).place(device, coordinator, reply_bytes));
+        commands.push_back(reinterpret_cast<std::uint64_t*>(commands_.back().get()));
+        replies.push_back(reinterpret_cast<const std::uint64_t*>(wave_replies_.back().get()));
     }
-    command_table_ = buffer<wave_command*>(coordinator, n_);
+    command_table_ = buffer<std::uint64_t*>(coordinator, n_);
     command_table_.copy_in(commands);
-    reply_table_ = buffer<const wave_reply*>(coordinator, n_);
+    reply_table_ = buffer<const std::uint64_t*>(coordinator, n_);
     reply_table_.copy_in(replies);
     samples_ = buffer<wave_sample>(coordinator, std::max<std::size_t>(1, options_.progress_samples));
     n_samples_ = buffer<std::uint64_t>(coordinator, 1);
@@ -115,8 +117,8 @@ void post_office::reset() {
     for (std::size_t p = 0; p < n_; ++p) {
         work_[p].fill_bytes(0);
         finished_[p].fill_bytes(0);
-        device_of(p)->fill(commands_[p].get(), 0, sizeof(wave_command));
-        device_of(0)->fill(wave_replies_[p].get(), 0, sizeof(wave_reply));
+        device_of(p)->fill(commands_[p].get(), 0, command_bytes);
+        device_of(0)->fill(wave_replies_[p].get(), 0, reply_bytes);
         for (std::size_t writer = 0; writer < n_ && !answers_.empty(); ++writer) {
             if (writer != p) device_of(p)->fill(answers_[writer * n_ + p].get(), 0, answer_bytes(p));
         }
@@ -167,8 +169,8 @@ waves_ref post_office::waves(int pe, const threshold_policy& policy) const {
     waves_ref ref;
     ref.commands = command_table_.data();
     ref.replies = reply_table_.data();
-    ref.command = reinterpret_cast<const wave_command*>(commands_[p].get());
-    ref.reply = reinterpret_cast<wave_reply*>(wave_replies_[p].get());
+    ref.command = reinterpret_cast<const std::uint64_t*>(commands_[p].get());
+    ref.reply = reinterpret_cast<std::uint64_t*>(wave_replies_[p].get());
     ref.finished = finished_[p].data();
     ref.samples = samples_.data();
     ref.n_samples = n_samples_.data();

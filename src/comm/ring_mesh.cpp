@@ -42,12 +42,14 @@ void ring_mesh::make_rings(std::uint32_t slot_bytes) {
             const std::uint32_t slots = choose_slots(d);
             ring_memory ring;
             const std::size_t payload = static_cast<std::size_t>(slots) * slot_bytes;
+            const std::size_t words = slots * chunk_words;
             ring.slots_and_flags = find_transport(*source, *destination)
-                                       .place(source, destination, payload + slots * sizeof(std::uint64_t));
+                                       .place(source, destination, payload + (words + slots) * sizeof(std::uint64_t));
             ring.credits =
                 find_transport(*destination, *source).place(destination, source, slots * sizeof(std::uint64_t));
             ring.layout.slots = ring.slots_and_flags.get();
-            ring.layout.flags = reinterpret_cast<std::uint64_t*>(ring.slots_and_flags.get() + payload);
+            ring.layout.words = reinterpret_cast<std::uint64_t*>(ring.slots_and_flags.get() + payload);
+            ring.layout.flags = ring.layout.words + words;
             ring.layout.credits = reinterpret_cast<std::uint64_t*>(ring.credits.get());
             ring.layout.tail = tails_.back().data() + static_cast<std::size_t>(d) * destructive_bytes / 8;
             ring.layout.n_slots = slots;
@@ -90,7 +92,7 @@ void ring_mesh::reset() {
             // Host memory or device memory: the PE that reads it can write it as well.
             const chunk_ring_layout& in = rings_[pair(other, pe)].layout;
             const chunk_ring_layout& out = rings_[pair(pe, other)].layout;
-            machine_.device(pe)->fill(in.flags, 0, in.n_slots * sizeof(std::uint64_t));
+            machine_.device(pe)->fill(in.words, 0, (chunk_words + 1) * in.n_slots * sizeof(std::uint64_t));
             machine_.device(pe)->fill(out.credits, 0, out.n_slots * sizeof(std::uint64_t));
         }
     }

@@ -71,7 +71,8 @@ private:
         if (ctx.load(ring_.credits + place, order::acquire, scope::system) != free_at) return false;
         std::memcpy(ring_.slots + place * ring_.slot_bytes, waiting_.data(), waiting_.size() * sizeof(Message));
         // Partner: chunk_receiver::arrived.
-        ctx.store(ring_.flags + place, (ticket_ + 1) << 20 | waiting_.size(), order::release, scope::system);
+        ctx.store(ring_.flags + place, chunk_label::of(static_cast<std::uint32_t>(waiting_.size()), 0).flag(ticket_),
+                  order::release, scope::system);
         ++ticket_;
         waiting_.clear();
         return true;

@@ -132,8 +132,8 @@ struct host_indirect {
             const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
             if (label.bits == 0) continue;
             any = true;
-            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
-            serve(ctx.pe(), label, ring.slot(ticket));
+            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the slot
+            serve(ctx.pe(), arrived_chunk{ring, ticket, label});
             ctx.sync(full_warp<Ctx>);
             if (ctx.lane() == 0) {
                 desk.next[t] = ticket + 1;

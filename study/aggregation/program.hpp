@@ -77,10 +77,10 @@ struct study_program {
         roles mine(ctx, server_blocks);
         const place where = share_out(ctx, mine);
         wave_control<Ctx, study_ledger<Ctx>> control(ctx, waves, {links});
-        const auto run_handlers = [&](int, chunk_label label, const std::byte* payload) {
-            const auto* messages = reinterpret_cast<const typename carried_of<Scheme, Message>::type*>(payload);
-            for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < label.messages(); i += Ctx::warp_lanes) {
-                serve(ctx, messages[i]);
+        const auto run_handlers = [&](int, const arrived_chunk& chunk) {
+            for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < chunk.label.messages(); i += Ctx::warp_lanes) {
+                typename carried_of<Scheme, Message>::type message;
+                if (chunk.load(ctx, i, message)) serve(ctx, message);
             }
         };
         server carried(ctx, links, mine.server_index, run_handlers);

@@ -2,7 +2,9 @@
 // messages at light load that only their age sends, and barriers.
 //
 //   bench_round_trip --devices "cuda:0-1" --rounds 2000 --json FILE
-// Times are a lane's own clock from before the operation to after it, in ns; on GPUs the clock's step is 32 ns.
+// Times are a lane's own clock from before the operation to after it, in ns; on GPUs the clock's step is 32 ns. That of
+// a message at light load ends when its lane sees what the handler has stored in the lane's own memory, so a store's
+// way back is in it.
 #include <exception>
 #include <numeric>
 
@@ -30,21 +32,25 @@ struct time_counts {
 struct question {
     std::uint64_t asked_ns;
 };
-struct reply {
-    std::uint64_t asked_ns;
-};
 struct serve_question {
-    using answer = reply;
+    using answer = std::uint64_t;
     template <class Ctx>
-    LANEWAY_FN reply operator()(Ctx&, const question& q) const {
-        return {q.asked_ns};
+    LANEWAY_FN std::uint64_t operator()(Ctx&, const question& q) const {
+        return q.asked_ns;
     }
 };
-struct serve_reply {
-    time_counts times;
+
+/// Asks the handler to store `asked_ns` into the flag of a lane.
+struct notice {
+    std::uint64_t asked_ns;
+    std::int32_t pe;
+    std::uint32_t slot;
+};
+struct serve_notice {
+    symmetric_ref<std::uint64_t> flags;
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx, const reply& r) const {
-        times.add(ctx, ctx.now_ns() - r.asked_ns);
+    LANEWAY_FN void operator()(Ctx& ctx, const notice& n) const {
+        ctx.store(flags.at(ctx, n.pe) + n.slot, n.asked_ns, order::relaxed, scope::system);
     }
 };
 
@@ -91,7 +97,7 @@ private:
             const std::uint64_t start = ctx.now_ns();
             const auto got = box.call(ctx, ctx.n_pes() - 1, question{start});
             if (got.code != status::ok) return;
-            times.add(ctx, ctx.now_ns() - got.value.asked_ns);
+            times.add(ctx, ctx.now_ns() - got.value);
         }
     }
 
@@ -100,8 +106,11 @@ private:
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         for (std::uint64_t round = 0; round < rounds; ++round) {
             const auto other = (static_cast<std::uint64_t>(ctx.pe()) + 1 + (ctx.rank() + round) % (pes - 1)) % pes;
+            const std::uint64_t* const flag = flags.local(ctx) + box.slot();
             const std::uint64_t start = ctx.now_ns();
-            if (box.post(ctx, static_cast<int>(other), question{start}) != status::ok) return;
+            if (box.post(ctx, static_cast<int>(other), notice{start, ctx.pe(), box.slot()}) != status::ok) return;
+            while (ctx.load(flag, order::relaxed, scope::system) != start && !stopped(ctx)) ctx.pause(1);
+            times.add(ctx, ctx.now_ns() - start);
             while (ctx.now_ns() < start + pause_ns) ctx.pause(4);
         }
     }
@@ -125,11 +134,11 @@ void measure(const bench::arguments& args, const std::string& devices, what kind
     runtime rt(o);
     if (rt.n_pes() < 2) throw usage_error("devices: at least two are needed");
     auto counts = rt.allocate<std::uint64_t>(steps);
-    auto flags = rt.allocate<std::uint64_t>(1);
+    auto flags = rt.allocate<std::uint64_t>(most_lanes(rt.machine(), o));
     const time_counts times{counts.ref()};
     const std::uint64_t rounds = args.number("rounds");
     const time_operations program{kind, rounds, times, flags.ref(), args.number("pause-ns")};
-    rt.run(program, rt.mailbox<question, reply>(serve_question{}, serve_reply{times}));
+    rt.run(program, rt.mailbox<question, notice>(serve_question{}, serve_notice{flags.ref()}));
     std::vector<std::uint64_t> all(steps);
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         const auto part = counts.copy_out(pe);

@@ -14,6 +14,7 @@ enum class operation : std::uint32_t {
     reserve_slot,  ///< waiting for a free slot in the ring to another PE
     flush,         ///< waiting for chunks of this block to leave
     quiet,         ///< waiting for carried messages to be served
+    serve,         ///< waiting for the words of a chunk whose flag has come
     call,          ///< waiting for the answer to a call
     post_onward,   ///< a handler's post: putting it into the onward list
     put,           ///< storing to another PE's symmetric memory
@@ -36,6 +37,7 @@ constexpr const char* to_string(operation op) {
         case operation::reserve_slot: return "waiting for a free ring slot";
         case operation::flush: return "waiting for chunks to leave";
         case operation::quiet: return "waiting for messages to be served";
+        case operation::serve: return "waiting for the words of a chunk";
         case operation::call: return "waiting for an answer";
         case operation::post_onward: return "posting onward from a handler";
         case operation::put: return "putting";

@@ -17,10 +17,10 @@ enum class injected_fault {
 };
 
 struct options {
-    std::string devices;             ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
-    double timeout_seconds = 60;     ///< deadline of each run
-    std::uint64_t seed = 1;          ///< of the checked mode's scheduler
-    std::size_t chunk_bytes = 8192;  ///< payload of a chunk, at most; sets the gathering buffers' size as well
+    std::string devices;              ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
+    double timeout_seconds = 60;      ///< deadline of each run
+    std::uint64_t seed = 1;           ///< of the checked mode's scheduler
+    std::size_t chunk_bytes = 16384;  ///< payload of a chunk, at most; sets the gathering buffers' size as well
     /// Chunks a ring holds; 0: two a service line into GPUs, 512 / n_pes but 4 to 64 into CPU devices.
     std::uint32_t ring_slots = 0;
     std::uint64_t age_ns = 5'000;        ///< a chunk leaves when its first message has waited so long; see packer.hpp

@@ -1,26 +1,14 @@
 // Answers to calls: how the value that a handler returns comes back to the lane that waits for it.
 //
-// Each working lane has a slot, which it alone reads. An answer is stored there in words of 8 bytes, half value and
-// half number of the call. A word that shows the number is whole, so an answer needs no fence, no flag and no ring, and
-// who answers never waits (the low-latency protocol of NCCL). A lane has one call open at a time.
+// Each working lane has a slot, which it alone reads. An answer is stored there in words that prove themselves by the
+// number of the call, so it needs no fence, no flag and no ring, and who answers never waits. A lane has one call open
+// at a time.
 #pragma once
 
+#include "laneway/queue/proven_words.hpp"
 #include "laneway/simt/wait.hpp"
 
 namespace laneway {
-
-/// A value as words of 32 bits.
-template <class Value>
-struct alignas(alignof(Value) < 4 ? 4 : alignof(Value)) padded_value {
-    Value value;
-};
-template <class Value>
-inline constexpr std::uint32_t answer_words = sizeof(padded_value<Value>) / 4;
-
-template <class Value>
-struct value_words {
-    std::uint32_t words[answer_words<Value>];
-};
 
 /// What a call gave: the value where `code` is ok.
 template <class Value>
@@ -43,27 +31,15 @@ struct answers_ref {
     /// Stores the answer to a call from `pe`. Any lane; does not wait.
     template <class Ctx, class Value>
     LANEWAY_FN void give(Ctx& ctx, int pe, std::uint64_t token, const Value& value) const {
-        std::uint64_t* slot = to[pe] + (token >> 32) * slot_words;
-        const auto parts = __builtin_bit_cast(value_words<Value>, padded_value<Value>{value});
-        for (std::uint32_t i = 0; i < answer_words<Value>; ++i) {
-            // Partner: the load in take. Relaxed: each word brings its own proof.
-            ctx.store(slot + i, token << 32 | parts.words[i], order::relaxed, scope::system);
-        }
+        store_proven(ctx, to[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value,
+                     order::relaxed);
     }
 
     /// Whether the answer to a call to `pe` has come, and what it is. Any lane; does not wait.
     template <class Ctx, class Value>
     LANEWAY_FN bool take(Ctx& ctx, int pe, std::uint64_t token, Value& value) const {
-        const std::uint64_t* slot = from[pe] + (token >> 32) * slot_words;
-        value_words<Value> parts;
-        bool whole = true;
-        for (std::uint32_t i = 0; i < answer_words<Value>; ++i) {
-            const std::uint64_t word = ctx.load(slot + i, order::relaxed, scope::system);
-            whole = whole && word >> 32 == (token & 0xffffffff);
-            parts.words[i] = static_cast<std::uint32_t>(word);
-        }
-        if (whole) value = __builtin_bit_cast(padded_value<Value>, parts).value;
-        return whole;
+        return load_proven(ctx, from[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value,
+                           order::relaxed);
     }
 };
 

@@ -52,11 +52,8 @@ public:
 
     /// Between two looks of lanes that wait for something: sends what the block has gathered and what handlers have
     /// posted onward, and serves where no other warp does. The lanes of the mask, together.
-    LANEWAY_SLOW status help(Ctx& ctx, lane_mask mask) {
-        if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, mask);
-        const status sent = this->run_dry(ctx, mask);
-        this->idle();
-        return sent;
+    LANEWAY_FN status help(Ctx& ctx, lane_mask mask) {
+        return base::aside(ctx, *this, [&](Ctx& here, box& self) { return self.help_aside(here, mask); });
     }
 
     /// Posts a message to a PE and waits for what its handler answers. Any lane, also in divergent code; other warps
@@ -73,18 +70,39 @@ public:
         }
         const lane_mask mask = ctx.converged();
         const std::uint64_t token = answers_ref::token(slot_, ++calls_);
-        result.code = this->send(ctx, mask, pe, message, token);
-        if (result.code == status::ok) result.code = await_answer(ctx, mask, pe, token, result.value);
+        result.code = this->send(ctx, mask, true, pe, message, token);
+        if (result.code != status::ok) return result;
+        result.code = base::aside(
+            ctx, *this, [&](Ctx& here, box& self) { return self.await_answer(here, mask, pe, token, result.value); });
         return result;
     }
 
     /// Waits until all working warps of all PEs have come to the same barrier and everything that was posted before it,
     /// anywhere, has been served, with all replies and onward posts that followed. The whole warp, together; every
     /// working warp calls it equally often. What handlers wrote is visible afterwards.
-    LANEWAY_SLOW status barrier(Ctx& ctx) {
+    LANEWAY_FN status barrier(Ctx& ctx) {
+        ++barriers_;
+        return base::aside(ctx, *this, [&](Ctx& here, box& self) { return self.await_barrier(here); });
+    }
+
+    /// For a warp that has nothing to do, again and again: run_dry, and sends what handlers have posted onward. The
+    /// whole warp, together.
+    LANEWAY_FN status advance(Ctx& ctx) {
+        if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, full_warp<Ctx>);
+        return base::run_dry(ctx);
+    }
+
+private:
+    LANEWAY_SLOW status help_aside(Ctx& ctx, lane_mask mask) {
+        if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, mask);
+        const status sent = this->run_dry(ctx, mask);
+        this->idle();
+        return sent;
+    }
+
+    LANEWAY_SLOW status await_barrier(Ctx& ctx) {
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) this->arrive(ctx);
-        ++barriers_;
         bounded_spin spin;
         for (;;) {
             const std::uint64_t open = once(ctx, full_warp<Ctx>, [&] { return board_->released(ctx, this->links()); });
@@ -100,25 +118,17 @@ public:
         }
     }
 
-    /// For a warp that has nothing to do, again and again: run_dry, and sends what handlers have posted onward. The
-    /// whole warp, together.
-    LANEWAY_FN status advance(Ctx& ctx) {
-        if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, full_warp<Ctx>);
-        return this->run_dry(ctx);
-    }
-
-private:
     template <class Value>
     LANEWAY_SLOW status await_answer(Ctx& ctx, lane_mask mask, int pe, std::uint64_t token, Value& value) {
         bool here = false;
         bounded_spin spin;
         unsigned looks = 0;
         for (;;) {
+            // Looking is what brings the answer soon; before one look in eight, what the block has gathered is sent.
+            status going = looks++ % 8 == 0 ? help_aside(ctx, mask) : status::ok;
             here = here || mailbox_.answers.take(ctx, pe, token, value);
             if (ctx.ballot(mask, !here) == 0) return status::ok;
-            // Looking is what brings the answer soon; one look in eight helps the call on its way.
-            const status sent = looks++ % 8 == 0 ? help(ctx, mask) : status::ok;
-            const status going = sent != status::ok ? sent : spin.next(ctx, {operation::call, pe, token & 0xffffffff});
+            if (going == status::ok) going = spin.next(ctx, {operation::call, pe, token & 0xffffffff});
             if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
         }
     }

@@ -9,44 +9,30 @@
 
 namespace laneway {
 
-/// Loads up to 4 words for the whole warp, together: each by another lane where there are enough, as an acquire load
-/// waits for its answer before the next may start. What any of them acquired is visible to all.
-template <class Ctx>
-LANEWAY_FN void load_each(Ctx& ctx, const std::uint64_t* const (&words)[4], std::uint64_t (&values)[4], int count) {
-    if constexpr (Ctx::warp_lanes >= 4) {
-        const std::uint64_t* word = words[0];
-        for (int i = 1; i < 4; ++i) word = ctx.lane() == i ? words[i] : word;  // so the table stays in registers
-        const std::uint64_t mine = ctx.lane() < count ? ctx.load(word, order::acquire, scope::device) : 0;
-        ctx.sync(full_warp<Ctx>);
-        for (int i = 0; i < 4; ++i) values[i] = ctx.shuffle(full_warp<Ctx>, mine, i);
-    } else {
-        for (int i = 0; i < 4; ++i) values[i] = i < count ? ctx.load(words[i], order::acquire, scope::device) : 0;
-    }
-}
-
 /// Counts a PE's work for the waves: `initial` items that exist from the start, messages, and posts that handlers made.
 /// Warps at a barrier are deferred work, and the threshold is the number of barriers that are open.
 template <class Ctx, bool Replies>
 struct message_ledger {
     const links_ref& links;
     std::uint64_t initial;
+    std::uint64_t fenced = 0;  ///< what had been settled at the last fence
 
-    LANEWAY_FN wave_reply look(Ctx& ctx) const {
-        work_counters& work = *links.work;
-        // Partners: the release adds of servers and workers. What they created is counted below.
-        const std::uint64_t* const ended[] = {&work.served, &work.completed, &work.arrived, &work.replies_served};
-        std::uint64_t counts[4];
-        load_each(ctx, ended, counts, Replies ? 4 : 3);
+    LANEWAY_FN wave_reply look(Ctx& ctx) {
+        // All words are loaded at once, each by another lane where there are enough: an acquire load waits for its
+        // answer before the next may start.
+        const int words = own_words + ctx.n_pes();
+        wave_reply mine;
+        for (int i = ctx.lane(); i < words; i += Ctx::warp_lanes) add(ctx, i, mine);
         wave_reply now;
-        now.served = counts[0] + (Replies ? counts[3] : 0);
-        now.completed = now.served + counts[1];
-        now.deferred = counts[2] - ctx.load(&work.released, order::relaxed, scope::device) * initial;
-        std::uint64_t sent = 0;
-        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
-            sent += ctx.load(&links.sent[pe].messages, order::relaxed, scope::device);
+        now.served = warp_sum(ctx, mine.served);
+        now.completed = now.served + warp_sum(ctx, mine.completed);
+        now.deferred = warp_sum(ctx, mine.deferred);
+        now.created = initial + warp_sum(ctx, mine.created);
+        // A barrier may open on what is told here. Behind it, what handlers and warps of this PE wrote is seen by all.
+        if (ctx.lane() == 0 && now.deferred != 0 && now.completed + now.deferred != fenced) {
+            fenced = now.completed + now.deferred;
+            ctx.fence(scope::system);
         }
-        now.created = initial + warp_sum(ctx, sent) + ctx.load(&work.deferred, order::relaxed, scope::device);
-        if constexpr (Replies) now.created += ctx.load(&work.replied, order::relaxed, scope::device);
         return now;
     }
 
@@ -60,6 +46,26 @@ struct message_ledger {
         }
         // Partner: the acquire load in turn_board::released.
         ctx.store(&links.work->released, barriers, order::release, scope::device);
+    }
+
+private:
+    static constexpr int own_words = 7;
+
+    LANEWAY_FN void add(Ctx& ctx, int word, wave_reply& sum) const {
+        work_counters& work = *links.work;
+        const std::uint64_t* at = word < own_words ? &work.served : &links.sent[word - own_words].messages;
+        if (word == 1) at = &work.completed;
+        if (word == 2) at = &work.arrived;
+        if (word == 3) at = &work.released;
+        if (word == 4) at = &work.deferred;
+        if (word == 5) at = &work.replied;
+        if (word == 6) at = &work.replies_served;
+        // Partners: the release adds of servers and workers. What they created is counted in the next wave.
+        const std::uint64_t value = ctx.load(at, order::acquire, scope::device);
+        sum.served += word == 0 || (Replies && word == 6) ? value : 0;
+        sum.completed += word == 1 ? value : 0;
+        sum.deferred += word == 2 ? value : word == 3 ? 0 - value * initial : 0;
+        sum.created += word == 4 || word == 5 || word >= own_words ? value : 0;
     }
 };
 
@@ -113,10 +119,14 @@ struct mailbox_program {
         };
         const auto idle = [&] {
             if constexpr (one_lane) {
-                serve();
-                if (mine.control) control.turn(ctx);
+                return [&] {
+                    serve();
+                    if (mine.control) control.turn(ctx);
+                };
+            } else {
+                return [] {};  // refers to nothing, so that nothing must lie in memory for its sake
             }
-        };
+        }();
         auto* board = reinterpret_cast<turn_board*>(ctx.shared());
         box<Ctx, Routes, decltype(idle)> out(ctx, mailbox, idle, shared, board, mine);
         out.open(ctx);
@@ -155,10 +165,9 @@ private:
         Ctx& ctx;
         const delivery<Routes>& handlers;
 
-        LANEWAY_FN void operator()(int, chunk_label label, const std::byte* payload) const {
-            list::visit(label.kind(), [&]<class Message, class Handler>() {
-                if constexpr (list::template is_reply<Message>)
-                    serve_plain<Ctx, Message>(ctx, handlers, label, payload);
+        LANEWAY_FN void operator()(int, const arrived_chunk& chunk) const {
+            list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
+                if constexpr (list::template is_reply<Message>) serve_plain<Ctx, Message>(ctx, handlers, chunk);
             });
         }
     };
@@ -170,12 +179,12 @@ private:
         const delivery<Routes>& handlers;
         Desk& desk;
 
-        LANEWAY_FN void operator()(int source, chunk_label label, const std::byte* payload) const {
-            list::visit(label.kind(), [&]<class Message, class Handler>() {
+        LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
+            list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
                 if constexpr (answering<Handler>) {
-                    desk.template serve<Message, Handler>(ctx, source, label, payload);
+                    desk.template serve<Message, Handler>(ctx, source, chunk);
                 } else {
-                    serve_plain<Ctx, Message>(ctx, handlers, label, payload);
+                    serve_plain<Ctx, Message>(ctx, handlers, chunk);
                 }
             });
         }

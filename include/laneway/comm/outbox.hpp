@@ -61,39 +61,45 @@ public:
 
     /// Counts a message to the own PE that the caller has served itself, in the way the handler would. Any lane.
     LANEWAY_FN void count_direct() {
-        ++posted_;
-        ++direct_;
+        ++tally_.posted;
+        ++tally_.direct;
     }
 
     /// Sends what the block has gathered. Any set of lanes, together. On return every message posted before by these
     /// lanes has left or is being shipped by another warp of the block; see drain.
     LANEWAY_FN status flush(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
-        return each([&](auto& part) { return part.flush(ctx, mask, idle_); });
+        return aside(ctx, *this, [&](Ctx& here, outbox& self) {
+            return self.each([&](auto& part) { return part.flush(here, mask, self.idle_); });
+        });
     }
 
     /// Sends what has waited for the age limit. Any set of lanes, together.
     LANEWAY_FN status flush_old(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
-        return each([&](auto& part) { return part.flush_old(ctx, mask, idle_); });
+        return aside(ctx, *this, [&](Ctx& here, outbox& self) {
+            return self.each([&](auto& part) { return part.flush_old(here, mask, self.idle_); });
+        });
     }
 
     /// Flushes and waits until every message that lanes of this block posted before has left. Any set of lanes,
     /// together.
     LANEWAY_FN status drain(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
-        return drain(ctx, mask);
+        return aside(ctx, *this, [&](Ctx& here, outbox& self) { return self.drain(here, mask); });
     }
 
     /// Waits until every message that lanes of this block posted before has been served. Any set of lanes, together.
     /// What their handlers posted onward or replied may still be on its way.
     LANEWAY_FN status quiet(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
-        status result = drain(ctx, mask);
-        for (int pe = 0; pe < ctx.n_pes() && result == status::ok; ++pe) {
-            if (pe != ctx.pe()) result = await_served(ctx, mask, pe);
-        }
-        return result;
+        return aside(ctx, *this, [&](Ctx& here, outbox& self) {
+            status result = self.drain(here, mask);
+            for (int pe = 0; pe < here.n_pes() && result == status::ok; ++pe) {
+                if (pe != here.pe()) result = self.await_served(here, mask, pe);
+            }
+            return result;
+        });
     }
 
     /// Counts `items` of work as done once every message posted so far has left. Any lane; cheap, does not wait.
@@ -104,7 +110,8 @@ public:
     /// together. Waits for ring slots only.
     LANEWAY_FN status run_dry(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
-        return run_dry(ctx, mask);
+        if (!anything_to_send(ctx, mask)) return status::ok;
+        return aside(ctx, *this, [&](Ctx& here, outbox& self) { return self.run_dry(here, mask); });
     }
 
     /// Sends what handlers have posted onward, one post a lane at most; returns whether there was any. The lanes of the
@@ -130,30 +137,58 @@ public:
 
     /// Adds what this lane has posted to the PE's counters, for the audit. Once, at the end.
     LANEWAY_FN void account(Ctx& ctx) const {
-        if (posted_ == 0) return;
-        ctx.fetch_add(&links_.work->posted, posted_, order::relaxed, scope::device);
-        ctx.fetch_add(&links_.work->direct, direct_, order::relaxed, scope::device);
+        if (tally_.posted == 0) return;
+        ctx.fetch_add(&links_.work->posted, tally_.posted, order::relaxed, scope::device);
+        ctx.fetch_add(&links_.work->direct, tally_.direct, order::relaxed, scope::device);
     }
 
 protected:
+    /// What a lane's posts have changed of its outbox.
+    struct post_tally {
+        std::uint64_t posted = 0;
+        std::uint64_t direct = 0;
+        status failed = status::ok;  ///< of an earlier post: the run is ending, and further posts return at once
+    };
+
+    /// Runs `slow` on copies of the context and of `self`, an outbox. A function that stays out of line takes their
+    /// addresses, and an object whose address is taken lives in memory: each post would load its members from there.
+    template <class Self, class Slow>
+    LANEWAY_FN static status aside(Ctx& ctx, Self& self, Slow&& slow) {
+        Ctx here(ctx);
+        Self copy(self);
+        const status result = slow(here, copy);
+        self.tally_ = copy.tally_;
+        return result;
+    }
     /// Counts an arrival at a barrier, to be made known when every message posted so far has left. One lane a warp.
     LANEWAY_FN void arrive(Ctx& ctx) { count_later(ctx, done_.arrived, &links_.work->arrived, 1); }
 
-    /// Sends a message to another PE, which exists. The lanes of the mask, together. `token`: see request.
+    /// Sends the messages of the active lanes to another PE each, which exists. The lanes of the mask, together.
+    /// `token`: see request.
     template <class Message>
-    LANEWAY_FN status send(Ctx& ctx, lane_mask mask, int pe, const Message& message, std::uint64_t token) {
+    LANEWAY_FN status send(Ctx& ctx, lane_mask mask, bool active, int pe, const Message& message, std::uint64_t token) {
         // Where a warp is one lane, nobody else looks after the age of messages.
-        if (Ctx::warp_lanes == 1 && (posted_ - direct_) % 64 == 0) (void)flush_old(ctx);
-        ++posted_;
+        if (Ctx::warp_lanes == 1 && (tally_.posted - tally_.direct) % 64 == 0) (void)flush_old(ctx);
+        tally_.posted += active ? 1 : 0;
         if constexpr (std::is_same_v<record<Message>, Message>) {
-            return bins<Message>().put(ctx, mask, true, pe, message, idle_);
+            return bins<Message>().put(ctx, mask, active, pe, message, idle_);
         } else {
-            return bins<Message>().put(ctx, mask, true, pe, {message, token}, idle_);
+            return bins<Message>().put(ctx, mask, active, pe, {message, token}, idle_);
         }
     }
 
+    /// Whether run_dry would find anything. Cheap, as thousands of warps that have no work ask again and again.
+    LANEWAY_FN bool anything_to_send(Ctx& ctx, lane_mask mask) {
+        if (ctx.n_pes() == 1) return false;
+        const bool done = once(ctx, mask, [&] {
+            return ctx.load(&done_.completed, order::relaxed, scope::block) != 0 ||
+                   ctx.load(&done_.arrived, order::relaxed, scope::block) != 0;
+        });
+        return done || (bins<M>().any_open(ctx, mask) || ...);
+    }
+
     LANEWAY_SLOW status run_dry(Ctx& ctx, lane_mask mask) {
-        if (ctx.n_pes() == 1) return status::ok;
+        if (!anything_to_send(ctx, mask)) return status::ok;
         const status sent = each([&](auto& part) { return part.flush_dry(ctx, mask, idle_); });
         const std::uint64_t items = take_done(ctx, mask, done_.completed);
         const std::uint64_t arrivals = take_done(ctx, mask, done_.arrived);
@@ -173,9 +208,9 @@ protected:
 
     /// Refuses a PE that does not exist, and everything once the run is ending.
     LANEWAY_FN status check(Ctx& ctx, int pe) {
-        if (failed_ != status::ok) return failed_;
-        if (pe < 0 || pe >= ctx.n_pes()) return failed_ = fail(ctx, status::bad_pe, operation::post, pe);
-        if (pe == ctx.pe() && posted_ % 64 == 0 && stopped(ctx)) return failed_ = status::stopped;
+        if (tally_.failed != status::ok) return tally_.failed;
+        if (pe < 0 || pe >= ctx.n_pes()) return tally_.failed = fail(ctx, status::bad_pe, operation::post, pe);
+        if (pe == ctx.pe() && tally_.posted % 64 == 0 && stopped(ctx)) return tally_.failed = status::stopped;
         return status::ok;
     }
 
@@ -218,7 +253,7 @@ private:
     template <class Message>
     LANEWAY_FN status post_message(Ctx& ctx, int pe, const Message& message) {
         if constexpr (list::posts_onward) {
-            if (posted_ % 64 == 0) keep_onward_short(ctx);
+            if (tally_.posted % 64 == 0) keep_onward_short(ctx);
         }
         return post_alone(ctx, pe, message);
     }
@@ -234,14 +269,21 @@ private:
 
     template <class Message>
     LANEWAY_FN status post_alone(Ctx& ctx, int pe, const Message& message) {
-        const status checked = check(ctx, pe);
-        if (checked != status::ok) return checked;
-        if (pe == ctx.pe()) {
+        // Lanes that arrive together leave together. A warp that fell apart at each post, as some of its lanes post to
+        // the own PE, would soon post lane by lane.
+        const lane_mask mask = ctx.converged();
+        status result = check(ctx, pe);
+        const bool own = pe == ctx.pe();
+        const bool leaves = result == status::ok && !own;
+        if (result == status::ok && own) {
             count_direct();
             handlers_.run_own(ctx, message);
-            return status::ok;
         }
-        return failed_ = send(ctx, ctx.converged(), pe, message, 0);
+        if (ctx.ballot(mask, leaves) != 0) {
+            const status sent = send(ctx, mask, leaves, pe, message, 0);
+            if (leaves) result = tally_.failed = sent;
+        }
+        return result;
     }
 
     LANEWAY_SLOW status drain(Ctx& ctx, lane_mask mask) {
@@ -298,10 +340,8 @@ private:
     const delivery<routes_type>& handlers_;
     Idle idle_;
     done_words& done_;
-    std::uint64_t* completed_;    ///< in PE memory: work made known, read by the ledger
-    status failed_ = status::ok;  ///< of an earlier post: the run is ending, and further posts return at once
-    std::uint64_t posted_ = 0;
-    std::uint64_t direct_ = 0;
+    std::uint64_t* completed_;  ///< in PE memory: work made known, read by the ledger
+    post_tally tally_;
 };
 
 }  // namespace laneway

@@ -95,6 +95,16 @@ public:
             ctx, mask, [&](Ctx& c, bin& b, std::uint32_t position) { return has_way(c, b, position); }, idle);
     }
 
+    /// Whether some chunk is open that has messages. The same answer for all lanes of the mask.
+    LANEWAY_FN bool any_open(Ctx& ctx, lane_mask mask) const {
+        bool open = false;
+        for (int pe = rank_in(ctx, mask); pe < ctx.n_pes(); pe += Ctx::count_lanes(mask)) {
+            const std::uint32_t position = ctx.load(&bins_[pe].reserved, order::relaxed, Reach);
+            open = open || (position & (shape_.messages() - 1)) != 0;
+        }
+        return ctx.ballot(mask, open) != 0;
+    }
+
     /// Whether every message that lanes of this block put before has left. The same answer for all.
     LANEWAY_FN bool all_left(Ctx& ctx, lane_mask mask) const {
         bool clean = true;
@@ -198,18 +208,27 @@ private:
     LANEWAY_FN status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, Idle&& idle) {
         bin& b = bins_[pe];
         const chunk_sender& ring = links_.to[pe];
-        std::uint64_t ticket = 0;
-        const status reserved = ring.reserve(ctx, mask, pe, ticket, idle);
-        if (reserved != status::ok) return reserved;
         const std::uint32_t messages = ctx.load(&b.limit[chunk % 2], order::relaxed, Reach);
-        copy(ctx, mask, ring.slot(ticket), buffer(pe, chunk), messages);
+        std::uint64_t counted = 0;
         if (elected(ctx, mask)) {
-            // Before the publishing release: termination detection must count a message before it can be served.
-            ctx.fetch_add(&links_.sent[pe].messages, messages, order::relaxed, scope::device);
+            // Before the chunk is published: termination detection must count a message before it can be served.
+            counted = ctx.fetch_add(&links_.sent[pe].messages, messages, order::relaxed, scope::device);
             ctx.fetch_add(&links_.sent[pe].chunks, 1, order::relaxed, scope::device);
             ctx.fetch_add(&links_.sent[pe].bytes, messages * sizeof(Message), order::relaxed, scope::device);
         }
-        ring.publish(ctx, mask, ticket, messages, kind_);
+        std::uint64_t ticket = 0;
+        const status reserved = ring.reserve(ctx, mask, pe, ticket, idle);
+        if (reserved != status::ok) return reserved;
+        const Message* gathered = buffer(pe, chunk);
+        bool in_words = false;
+        if constexpr (fits_words<Message>(1)) {
+            in_words = ring.words != nullptr && fits_words<Message>(messages);
+            if (in_words) ring.publish_in_words(ctx, mask, ticket, gathered, messages, kind_, counted);
+        }
+        if (!in_words) {
+            copy(ctx, mask, ring.slot(ticket), gathered, messages);
+            ring.publish(ctx, mask, ticket, messages, kind_);
+        }
         if (elected(ctx, mask)) {
             ctx.store(&b.limit[chunk % 2], shape_.messages(), order::relaxed, Reach);
             ctx.store(&b.written[chunk % 2], 0, order::relaxed, Reach);

@@ -86,8 +86,8 @@ private:
     std::vector<buffer<std::byte>> onward_slots_;
     std::vector<std::shared_ptr<std::byte>> commands_;
     std::vector<std::shared_ptr<std::byte>> wave_replies_;
-    buffer<wave_command*> command_table_;
-    buffer<const wave_reply*> reply_table_;
+    buffer<std::uint64_t*> command_table_;
+    buffer<const std::uint64_t*> reply_table_;
     std::vector<buffer<std::uint32_t>> finished_;
     buffer<wave_sample> samples_;
     buffer<std::uint64_t> n_samples_;

@@ -4,6 +4,7 @@
 #include "laneway/comm/answers.hpp"
 #include "laneway/comm/packer.hpp"
 #include "laneway/comm/routes.hpp"
+#include "laneway/comm/server.hpp"
 
 namespace laneway {
 
@@ -51,20 +52,19 @@ public:
 
     /// Runs the handlers of a chunk's requests. The whole warp, together. May wait for space for replies.
     template <class Message, answering Handler>
-    LANEWAY_FN void serve(Ctx& ctx, int source, chunk_label label, const std::byte* payload) {
+    LANEWAY_FN void serve(Ctx& ctx, int source, const arrived_chunk& chunk) {
         using answer_type = typename Handler::answer;
         constexpr lane_mask all = full_warp<Ctx>;
-        const auto* requests = reinterpret_cast<const request<Message>*>(payload);
-        for (std::uint32_t row = 0; row < label.messages(); row += Ctx::warp_lanes) {
+        for (std::uint32_t row = 0; row < chunk.label.messages(); row += Ctx::warp_lanes) {
             const std::uint32_t i = row + static_cast<std::uint32_t>(ctx.lane());
             bool posted = false;
             answer_type answer{};
-            if (i < label.messages()) {
-                const std::uint64_t token = requests[i].token;
-                answer = handlers_.run(ctx, requests[i].message);
-                posted = token == 0;
-                if (!posted) answers_.give(ctx, source, token, answer);
-            }
+            const auto run = [&](const request<Message>& asked) {
+                answer = handlers_.run(ctx, asked.message);
+                posted = asked.token == 0;
+                if (!posted) answers_.give(ctx, source, asked.token, answer);
+            };
+            if (i < chunk.label.messages()) chunk.use<request<Message>>(ctx, i, run);
             if constexpr (list::template has<answer_type>) {
                 const lane_mask replying = ctx.ballot(all, posted);
                 if (replying == 0) continue;

@@ -62,7 +62,7 @@ struct record_of<Message, Handler> {
 template <class Handler>
 inline constexpr std::uint32_t answer_words_of = 0;
 template <answering Handler>
-inline constexpr std::uint32_t answer_words_of<Handler> = answer_words<typename Handler::answer>;
+inline constexpr std::uint32_t answer_words_of<Handler> = proven_words<typename Handler::answer>;
 
 template <class... Sizes>
 constexpr std::size_t greatest(Sizes... sizes) {

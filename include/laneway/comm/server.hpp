@@ -27,8 +27,35 @@ struct service_lines {
     [[nodiscard]] LANEWAY_FN int residue(int line) const { return line / sources; }
 };
 
-/// `Serve` is called by the whole warp for each chunk: serve(source, label, payload). It runs the handler of every
-/// message and may wait for nothing that depends on this server.
+/// A chunk that has arrived, and its messages.
+struct arrived_chunk {
+    const chunk_receiver& ring;
+    std::uint64_t ticket;
+    chunk_label label;
+
+    /// Takes message i. Any lane; false when the run ends.
+    template <class Ctx, class Message>
+    [[nodiscard]] LANEWAY_FN bool load(Ctx& ctx, std::uint32_t i, Message& message) const {
+        if constexpr (fits_words<Message>(1)) {
+            if (label.in_words()) return ring.load_words(ctx, ticket, i, message);
+        }
+        message = reinterpret_cast<const Message*>(ring.slot(ticket))[i];
+        return true;
+    }
+    /// Calls `use(message)` with message i, large ones where they lie. Any lane; not when the run ends.
+    template <class Message, class Ctx, class Use>
+    LANEWAY_FN void use(Ctx& ctx, std::uint32_t i, Use&& use) const {
+        if constexpr (fits_words<Message>(1)) {
+            Message message;
+            if (load(ctx, i, message)) use(message);
+        } else {
+            use(reinterpret_cast<const Message*>(ring.slot(ticket))[i]);
+        }
+    }
+};
+
+/// `Serve` is called by the whole warp for each chunk: serve(source, chunk). It runs the handler of every message and
+/// may wait for nothing that depends on this server.
 template <class Ctx, class Serve>
 class server {
 public:
@@ -51,7 +78,7 @@ public:
             served = true;
             // Before the chunk is served: serving may wait, and this line may then be looked at again.
             if (ctx.lane() == 0) links_.line_next[line] = ticket + static_cast<std::uint64_t>(lines_.residues);
-            serve_(source, label, ring.slot(ticket));
+            serve_(source, arrived_chunk{ring, ticket, label});
             ctx.sync(full_warp<Ctx>);
             if (ctx.lane() == 0) {
                 // Partner: the acquire load in ledger. Whoever counts these as served has counted what their handlers
@@ -72,10 +99,30 @@ private:
 
 /// Runs the handlers of a chunk's messages, which answer nothing. The whole warp, together.
 template <class Ctx, class Message, class Routes>
-LANEWAY_FN void serve_plain(Ctx& ctx, const delivery<Routes>& handlers, chunk_label label, const std::byte* payload) {
-    const auto* messages = reinterpret_cast<const Message*>(payload);
-    for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < label.messages(); i += Ctx::warp_lanes) {
-        handlers.run(ctx, messages[i]);
+LANEWAY_FN void serve_plain(Ctx& ctx, const delivery<Routes>& handlers, const arrived_chunk& chunk) {
+    constexpr auto stride = static_cast<std::uint32_t>(Ctx::warp_lanes);
+    const auto lane = static_cast<std::uint32_t>(ctx.lane());
+    if constexpr (stride == 1 || sizeof(Message) > 16 || !fits_words<Message>(1)) {
+        for (std::uint32_t i = lane; i < chunk.label.messages(); i += stride) {
+            chunk.use<Message>(ctx, i, [&](const Message& message) { handlers.run(ctx, message); });
+        }
+    } else {
+        // Several loads are on the way at once, while registers hold what they bring.
+        constexpr std::uint32_t batch = 4;
+        for (std::uint32_t i = lane; i < chunk.label.messages(); i += stride * batch) {
+            const std::uint32_t left = (chunk.label.messages() - i - 1) / stride + 1;
+            Message loaded[batch];
+            bool here = true;
+            for (std::uint32_t k = 0; k < batch; ++k) {
+                if (k < left) here = chunk.load(ctx, i + k * stride, loaded[k]) && here;
+            }
+            for (std::uint32_t k = 0; here && k < batch && k < left; ++k) {
+                // Chosen by comparing, not by indexing: so the messages stay in registers.
+                Message message = loaded[0];
+                for (std::uint32_t j = 1; j < batch; ++j) message = j == k ? loaded[j] : message;
+                handlers.run(ctx, message);
+            }
+        }
     }
 }
 

@@ -1,31 +1,31 @@
 // Waves: how PE 0 learns the state of all PEs, detects the end of all work, and agrees a threshold with them.
 //
 // PE 0 sends a numbered command to every PE, each answers with its counters, and the next wave starts when all answers
-// are in. Every word has one writer. All counters only grow, and each PE adds to `created` before the work it counts
-// can be seen anywhere, and to `completed` only when all that the work created has been counted. So if the sum of
-// `completed` in one wave equals the sum of `created` in the next, then at the moment between them nothing was open,
-// nothing could be created any more, and the run is over (four-counter method: Mattern, Distributed Computing 1987).
+// are in. Commands and answers travel in words that prove themselves by the number of the wave, each with one writer.
+// All counters only grow, and each PE adds to `created` before the work it counts can be seen anywhere, and to
+// `completed` only when all that the work created has been counted. So if the sum of `completed` in one wave equals the
+// sum of `created` in the next, then at the moment between them nothing was open, nothing could be created any more,
+// and the run is over (four-counter method: Mattern, Distributed Computing 1987).
 #pragma once
 
 #include "laneway/comm/links.hpp"
+#include "laneway/queue/proven_words.hpp"
 
 namespace laneway {
 
-/// PE to coordinator. Written by the PE's control warp; `wave` last, with release.
+/// PE to coordinator.
 struct wave_reply {
-    alignas(destructive_bytes) std::uint64_t created = 0;
+    std::uint64_t created = 0;
     std::uint64_t completed = 0;
     std::uint64_t deferred = 0;  ///< created work that waits for a higher threshold
     std::uint64_t settling = 0;  ///< nonzero while the PE still acts on the last threshold
     std::uint64_t served = 0;
-    std::uint64_t wave = 0;
 };
 
-/// Coordinator to PE. Written by the coordinator's control warp; `wave` last, with release.
+/// Coordinator to PE.
 struct wave_command {
-    alignas(destructive_bytes) std::uint64_t threshold = 0;
+    std::uint64_t threshold = 0;
     std::uint64_t finished = 0;
-    std::uint64_t wave = 0;
 };
 
 /// One look at all PEs; see progress_sample of the run report.
@@ -47,19 +47,20 @@ struct threshold_policy {
 
 /// Device view of one PE's part; pointers are valid on that PE.
 struct waves_ref {
-    wave_command* const* commands = nullptr;     ///< coordinator only: n_pes
-    const wave_reply* const* replies = nullptr;  ///< coordinator only: n_pes
-    const wave_command* command = nullptr;       ///< written by the coordinator
-    wave_reply* reply = nullptr;                 ///< read by the coordinator
-    std::uint32_t* finished = nullptr;           ///< PE memory, polled by all warps of the PE
-    wave_sample* samples = nullptr;              ///< coordinator only
-    std::uint64_t* n_samples = nullptr;          ///< coordinator only
-    std::uint32_t max_samples = 0;               ///< even; 0 records none
+    std::uint64_t* const* commands = nullptr;       ///< coordinator only: n_pes, words of a wave_command each
+    const std::uint64_t* const* replies = nullptr;  ///< coordinator only: n_pes, words of a wave_reply each
+    const std::uint64_t* command = nullptr;         ///< written by the coordinator
+    std::uint64_t* reply = nullptr;                 ///< read by the coordinator
+    std::uint32_t* finished = nullptr;              ///< PE memory, polled by all warps of the PE
+    wave_sample* samples = nullptr;                 ///< coordinator only
+    std::uint64_t* n_samples = nullptr;             ///< coordinator only
+    std::uint32_t max_samples = 0;                  ///< even; 0 records none
     threshold_policy policy;
 };
 
 /// Runs on each PE's control warp. `Ledger` reads the PE's counters and applies its threshold:
-///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums
+///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums. What
+///                                                       a rise of the threshold promises to others is fenced here.
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
 template <class Ctx, class Ledger>
 class wave_control {
@@ -73,7 +74,7 @@ public:
     LANEWAY_FN void turn(Ctx& ctx) {
         if (ctx.lane() == 0) watch(ctx);
         answer(ctx);
-        if (ctx.pe() == 0 && ctx.lane() == 0) coordinate(ctx);
+        if (ctx.pe() == 0) coordinate(ctx);
     }
 
 private:
@@ -89,49 +90,54 @@ private:
     }
 
     LANEWAY_FN void answer(Ctx& ctx) {
-        const std::uint64_t wave = once(ctx, full_warp<Ctx>, [&] {
-            // Partner: the release store in command.
-            return ctx.load(&waves_.command->wave, order::acquire, scope::system);
-        });
-        if (wave == answered_) return;
-        answered_ = wave;
-        if (ctx.lane() == 0) obey(ctx);
+        wave_command command;
+        const bool here = once(ctx, full_warp<Ctx>, [&] { return take(ctx, waves_.command, answered_ + 1, command); });
+        if (!here) return;
+        ++answered_;
+        if (ctx.lane() == 0) obey(ctx, command);
         ctx.sync(full_warp<Ctx>);  // the ledger's lanes see the threshold that was just applied
         const wave_reply now = ledger_.look(ctx);
-        if (ctx.lane() != 0) return;
-        waves_.reply->created = now.created;
-        waves_.reply->completed = now.completed;
-        waves_.reply->deferred = now.deferred;
-        waves_.reply->settling = now.settling;
-        waves_.reply->served = now.served;
-        // Partner: the acquire load in coordinate.
-        ctx.store(&waves_.reply->wave, wave, order::release, scope::system);
+        if (ctx.lane() == 0) store_proven(ctx, waves_.reply, proof(answered_), now, Ctx::proven);
     }
 
-    LANEWAY_FN void obey(Ctx& ctx) {
-        if (waves_.command->finished != 0) ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
-        if (waves_.command->threshold == applied_) return;
-        applied_ = waves_.command->threshold;
+    LANEWAY_FN void obey(Ctx& ctx, const wave_command& command) {
+        if (command.finished != 0) ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
+        if (command.threshold == applied_) return;
+        applied_ = command.threshold;
         ledger_.apply(ctx, applied_);
     }
 
+    /// Each lane reads the answers of some PEs; all lanes judge the same sums.
     LANEWAY_FN void coordinate(Ctx& ctx) {
         if (done_) return;
-        wave_reply sum;
-        for (; arrived_ < ctx.n_pes() && wave_ > 0; ++arrived_) {
-            // Partner: the release store in answer.
-            if (ctx.load(&waves_.replies[arrived_]->wave, order::acquire, scope::system) != wave_) return;
+        if (wave_ > 0) {
+            wave_reply mine;
+            bool missing = false;
+            for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
+                wave_reply reply;
+                missing = missing || !take(ctx, waves_.replies[pe], wave_, reply);
+                mine.created += reply.created;
+                mine.completed += reply.completed;
+                mine.deferred += reply.deferred;
+                mine.settling += reply.settling;
+                mine.served += reply.served;
+            }
+            if (ctx.ballot(full_warp<Ctx>, missing) != 0) return;
+            judge(ctx, {warp_sum(ctx, mine.created), warp_sum(ctx, mine.completed), warp_sum(ctx, mine.deferred),
+                        warp_sum(ctx, mine.settling), warp_sum(ctx, mine.served)});
         }
-        for (int pe = 0; pe < ctx.n_pes() && wave_ > 0; ++pe) {
-            const wave_reply& reply = *waves_.replies[pe];
-            sum.created += reply.created;
-            sum.completed += reply.completed;
-            sum.deferred += reply.deferred;
-            sum.settling += reply.settling;
-            sum.served += reply.served;
-        }
-        if (wave_ > 0) judge(ctx, sum);
         command(ctx);
+    }
+
+    static LANEWAY_FN std::uint32_t proof(std::uint64_t wave) { return static_cast<std::uint32_t>(wave); }
+
+    /// Whether what this wave brings is there, and what it is.
+    template <class Value>
+    LANEWAY_FN bool take(Ctx& ctx, const std::uint64_t* words, std::uint64_t wave, Value& value) const {
+        // Loaded again with acquire only on arrival: polling must stay cheap. What the sender saw and fenced comes
+        // before what this lane does next.
+        return load_proven(ctx, words, proof(wave), value, order::relaxed) &&
+               load_proven(ctx, words, proof(wave), value, order::acquire);
     }
 
     LANEWAY_FN void judge(Ctx& ctx, const wave_reply& sum) {
@@ -159,18 +165,18 @@ private:
 
     LANEWAY_FN void command(Ctx& ctx) {
         ++wave_;
-        arrived_ = 0;
-        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-            waves_.commands[pe]->threshold = threshold_;
-            waves_.commands[pe]->finished = done_ ? 1 : 0;
-            // Partner: the acquire load in answer.
-            ctx.store(&waves_.commands[pe]->wave, wave_, order::release, scope::system);
+        ctx.sync(full_warp<Ctx>);  // what each lane has acquired from its PEs is passed on by the others
+        if (waves_.policy.exact && threshold_ != commanded_) ctx.fence(scope::system);
+        commanded_ = threshold_;
+        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
+            const wave_command next{threshold_, done_ ? std::uint64_t{1} : 0};
+            store_proven(ctx, waves_.commands[pe], proof(wave_), next, Ctx::proven);
         }
     }
 
     /// Keeps at most max_samples: when full, drops every second one and looks half as often.
     LANEWAY_FN void sample(Ctx& ctx, const wave_reply& sum) {
-        if (waves_.max_samples == 0) return;
+        if (waves_.max_samples == 0 || ctx.lane() != 0) return;
         const std::uint64_t time = ctx.now_ns() - started_ns_;
         if (time < next_sample_ns_ && !done_) return;
         if (samples_ == waves_.max_samples) {
@@ -193,12 +199,12 @@ private:
     std::uint64_t open_ = 0;
     std::uint64_t threshold_;
     std::uint64_t applied_ = ~std::uint64_t{0};
+    std::uint64_t commanded_ = ~std::uint64_t{0};
     std::uint64_t step_;
     std::uint64_t started_ns_ = 0;
     std::uint64_t next_sample_ns_ = 0;
     std::uint64_t sample_gap_ns_ = 1000;
     std::uint32_t samples_ = 0;
-    int arrived_ = 0;
     unsigned turns_ = 0;
     bool done_ = false;
 };

@@ -116,17 +116,19 @@ struct priority_flow {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const roles mine(ctx, server_blocks);
-        const auto serve = [&](int, chunk_label label, const std::byte* payload) {
-            serve_plain<Ctx, message>(ctx, handlers, label, payload);
-        };
+        const auto serve = [&](int, const arrived_chunk& chunk) { serve_plain<Ctx, message>(ctx, handlers, chunk); };
         server in(ctx, links, mine.server_index, serve);
         wave_control<Ctx, flow_ledger<Ctx, Key>> control(ctx, waves, {links, worklist()});
         const auto idle = [&] {
             if constexpr (Ctx::warp_lanes == 1) {
-                in.turn(ctx);
-                if (mine.control) control.turn(ctx);
+                return [&] {
+                    in.turn(ctx);
+                    if (mine.control) control.turn(ctx);
+                };
+            } else {
+                return [] {};  // refers to nothing, so that nothing must lie in memory for its sake
             }
-        };
+        }();
         auto* words = reinterpret_cast<shared_words*>(ctx.shared());
         const auto ring = static_cast<std::uint32_t>(mine.works ? ctx.block() - server_blocks : 0);
         worklist_consumer<Key> list(worklist(), ring, &words->list);

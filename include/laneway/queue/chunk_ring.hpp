@@ -4,8 +4,12 @@
 // atomic is needed: a slot's flag and payload are written by the source, its credit by the destination. Tickets are
 // drawn from a counter in the source's own memory; ticket t uses slot t mod n_slots. Slots are filled and drained
 // independently: the ring keeps no order between chunks.
+//
+// A chunk of a few small messages travels in words that prove themselves, beside its slot, where the ring has such
+// words: it needs no fence, and the destination reads it with one load.
 #pragma once
 
+#include "laneway/queue/proven_words.hpp"
 #include "laneway/simt/group.hpp"
 #include "laneway/simt/wait.hpp"
 
@@ -14,23 +18,39 @@ namespace laneway {
 /// Where the parts of one ring lie. Each pointer is valid on the side that the view belongs to.
 struct chunk_ring_layout {
     std::byte* slots = nullptr;        ///< n_slots × slot_bytes, readable by the destination
-    std::uint64_t* flags = nullptr;    ///< n_slots; (ticket + 1) << 20 | kind << 16 | messages, beside the slots
+    std::uint64_t* flags = nullptr;    ///< n_slots, see chunk_label::flag; beside the slots
     std::uint64_t* credits = nullptr;  ///< n_slots; ticket + 1 of the last chunk served there, readable by the source
     std::uint64_t* tail = nullptr;     ///< next ticket; source memory
     std::uint32_t n_slots = 0;
-    std::uint32_t slot_bytes = 0;  ///< multiple of 16
+    std::uint32_t slot_bytes = 0;    ///< multiple of 16
+    std::uint64_t* words = nullptr;  ///< n_slots × chunk_words for small chunks, beside the slots; null: none
 };
 
 inline constexpr std::uint32_t max_chunk_messages = 0xffff;
 inline constexpr std::uint32_t max_chunk_kinds = 16;
+inline constexpr std::uint32_t chunk_words = 16;  ///< that prove themselves, of a small chunk
 
-/// What a chunk's flag says of it: `kind << 16 | messages`; 0 where nothing has arrived.
+/// What a chunk's flag says of it: `in_words << 20 | kind << 16 | messages`; 0 where nothing has arrived.
 struct chunk_label {
+    static constexpr int bits_used = 21;
+
     std::uint32_t bits = 0;
 
+    static LANEWAY_FN chunk_label of(std::uint32_t messages, std::uint32_t kind, bool in_words = false) {
+        return {(in_words ? 1u << 20 : 0) | kind << 16 | messages};
+    }
     [[nodiscard]] LANEWAY_FN std::uint32_t messages() const { return bits & max_chunk_messages; }
-    [[nodiscard]] LANEWAY_FN std::uint32_t kind() const { return bits >> 16; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t kind() const { return bits >> 16 & (max_chunk_kinds - 1); }
+    [[nodiscard]] LANEWAY_FN bool in_words() const { return bits >> 20 != 0; }
+    /// The flag of the chunk with this ticket.
+    [[nodiscard]] LANEWAY_FN std::uint64_t flag(std::uint64_t ticket) const { return (ticket + 1) << bits_used | bits; }
 };
+
+/// Whether a chunk of so many messages can travel in words.
+template <class Message>
+LANEWAY_FN constexpr bool fits_words(std::uint32_t messages) {
+    return std::is_default_constructible_v<Message> && messages * proven_words<Message> <= chunk_words;
+}
 
 /// The source's view of a ring.
 class chunk_sender : public chunk_ring_layout {
@@ -61,7 +81,27 @@ public:
         ctx.sync(mask);
         if (elected(ctx, mask)) {
             // Partner: chunk_receiver::arrived. Cumulative over the other lanes' writes through the barrier.
-            ctx.store(flags + ticket % n_slots, (ticket + 1) << 20 | kind << 16 | messages, order::release,
+            ctx.store(flags + ticket % n_slots, chunk_label::of(messages, kind).flag(ticket), order::release,
+                      scope::system);
+        }
+    }
+
+    /// The same for a chunk that fits words, which nobody wrote to the slot. `counted` of the elected lane: what an
+    /// atomic has returned that others must see before the chunk; its highest bit is 0.
+    template <class Ctx, class Message>
+    LANEWAY_FN void publish_in_words(Ctx& ctx, lane_mask mask, std::uint64_t ticket, const Message* messages,
+                                     std::uint32_t n, std::uint32_t kind, std::uint64_t counted) const {
+        const std::uint64_t slot = ticket % n_slots;
+        const auto stride = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        for (auto i = static_cast<std::uint32_t>(rank_in(ctx, mask)); i < n; i += stride) {
+            store_proven(ctx, words + slot * chunk_words + i * proven_words<Message>,
+                         static_cast<std::uint32_t>(ticket + 1), messages[i], Ctx::proven);
+        }
+        ctx.sync(mask);
+        if (elected(ctx, mask)) {
+            // Partner: chunk_receiver::arrived. The flag is made of the count, so it is not stored before that has
+            // come.
+            ctx.store(flags + slot, chunk_label::of(n, kind, true).flag(ticket) | counted >> 63, Ctx::proven,
                       scope::system);
         }
     }
@@ -74,10 +114,25 @@ public:
     /// not wait. The caller owns the ticket: tickets are shared out among the receiving warps beforehand.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN chunk_label arrived(Ctx& ctx, std::uint64_t ticket) const {
+        constexpr std::uint64_t label_mask = (std::uint64_t{1} << chunk_label::bits_used) - 1;
         const std::uint64_t* flag = flags + ticket % n_slots;
-        if (ctx.load(flag, order::relaxed, scope::system) >> 20 != ticket + 1) return {};
+        const std::uint64_t seen = ctx.load(flag, order::relaxed, scope::system);
+        if (seen >> chunk_label::bits_used != ticket + 1) return {};
+        const chunk_label label{static_cast<std::uint32_t>(seen & label_mask)};
+        if (label.in_words()) return label;  // the words are loaded with acquire
         // Partner: chunk_sender::publish. Loaded again with acquire only on arrival: polling must stay cheap.
-        return {static_cast<std::uint32_t>(ctx.load(flag, order::acquire, scope::system) & 0xfffff)};
+        return {static_cast<std::uint32_t>(ctx.load(flag, order::acquire, scope::system) & label_mask)};
+    }
+
+    /// Message i of the chunk with this ticket, which has arrived in words. Any lane. Waits for words that are still on
+    /// their way; false when the run ends.
+    template <class Ctx, class Message>
+    [[nodiscard]] LANEWAY_FN bool load_words(Ctx& ctx, std::uint64_t ticket, std::uint32_t i, Message& message) const {
+        const std::uint64_t* from = words + ticket % n_slots * chunk_words + i * proven_words<Message>;
+        const status here = wait_until(ctx, {operation::serve, -1, ticket}, [&] {
+            return load_proven(ctx, from, static_cast<std::uint32_t>(ticket + 1), message, order::acquire);
+        });
+        return here == status::ok;
     }
 
     [[nodiscard]] LANEWAY_FN const std::byte* slot(std::uint64_t ticket) const {

@@ -14,6 +14,7 @@ namespace laneway {
 template <class C>
 concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t value, std::uint64_t* word) {
     { C::warp_lanes } -> std::convertible_to<int>;
+    { C::proven } -> std::convertible_to<order>;  // of stores that prove themselves: relaxed, or stronger for nothing
     { C::count_lanes(mask) } -> std::same_as<int>;
     { C::first_lane(mask) } -> std::same_as<int>;  // of a non-empty mask
     // Place of this lane.
@@ -35,7 +36,7 @@ concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t 
     { ctx.ballot(mask, true) } -> std::same_as<lane_mask>;
     { ctx.match(mask, value) } -> std::same_as<lane_mask>;  // lanes of the mask with the same key
     { ctx.shuffle(mask, value, 0) } -> std::same_as<std::uint64_t>;
-    // Atomics.
+    // Atomics. Words in a block's shared memory at block scope only.
     { ctx.load(word, order::acquire, scope::system) } -> std::same_as<std::uint64_t>;
     {ctx.store(word, value, order::release, scope::system)};
     { ctx.fetch_add(word, value, order::relaxed, scope::device) } -> std::same_as<std::uint64_t>;

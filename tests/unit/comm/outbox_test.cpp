@@ -79,8 +79,8 @@ served_sums gather(std::uint32_t chunk_bytes, std::uint64_t messages, std::uint6
     std::jthread serving([&] {
         run_warp_threads(receiver.get(), {}, [&](warp_context& ctx) {
             const delivery<add_up_routes> handlers{{{{&sums}}}, {}};
-            server in(ctx, links[1], 0, [&](int, chunk_label label, const std::byte* payload) {
-                serve_plain<warp_context, checked_message>(ctx, handlers, label, payload);
+            server in(ctx, links[1], 0, [&](int, const arrived_chunk& chunk) {
+                serve_plain<warp_context, checked_message>(ctx, handlers, chunk);
             });
             while (in.turn(ctx) || !sent) ctx.pause();
         });

@@ -7,7 +7,8 @@
 
 namespace laneway::test {
 
-/// Warps of one PE send numbered chunks, warps of another receive them; alone, a PE's odd blocks receive.
+/// Warps of one PE send numbered chunks, every second one in words, warps of another receive them; alone, a PE's odd
+/// blocks receive.
 struct ring_program {
     static constexpr int cuda_warps = 2;
     static constexpr std::uint32_t slot_words = 4;
@@ -43,11 +44,18 @@ private:
             std::uint64_t ticket = 0;
             if (to.reserve(ctx, all, 1, ticket, [] {}) != status::ok) return;
             const std::uint32_t messages = 1 + chunk % slot_words;
-            auto* words = reinterpret_cast<std::uint32_t*>(to.slot(ticket));
-            for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < messages; i += Ctx::warp_lanes) {
-                words[i] = chunk * slot_words + i;
+            const std::uint32_t kind = chunk / 2 % max_chunk_kinds;
+            std::uint32_t all_messages[slot_words];
+            for (std::uint32_t i = 0; i < slot_words; ++i) all_messages[i] = chunk * slot_words + i;
+            if (chunk % 2 == 1) {
+                to.publish_in_words(ctx, all, ticket, all_messages, messages, kind, chunk);
+                continue;
             }
-            to.publish(ctx, all, ticket, messages, chunk % max_chunk_kinds);
+            auto* slot = reinterpret_cast<std::uint32_t*>(to.slot(ticket));
+            for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < messages; i += Ctx::warp_lanes) {
+                slot[i] = all_messages[i];
+            }
+            to.publish(ctx, all, ticket, messages, kind);
         }
     }
 
@@ -64,12 +72,16 @@ private:
                 return label.bits != 0;
             });
             if (ctx.ballot(all, waited != status::ok) != 0) return;
-            const auto* words = reinterpret_cast<const std::uint32_t*>(from.slot(ticket));
-            const std::uint32_t chunk = words[0] / slot_words;
             const std::uint32_t messages = label.messages();
-            bool right =
-                chunk < chunks && messages == 1 + chunk % slot_words && label.kind() == chunk % max_chunk_kinds;
-            for (std::uint32_t i = 0; i < messages; ++i) right = right && words[i] == chunk * slot_words + i;
+            std::uint32_t read[slot_words] = {};
+            for (std::uint32_t i = 0; i < messages && i < slot_words; ++i) {
+                read[i] = reinterpret_cast<const std::uint32_t*>(from.slot(ticket))[i];
+                if (label.in_words() && !from.load_words(ctx, ticket, i, read[i])) return;
+            }
+            const std::uint32_t chunk = read[0] / slot_words;
+            bool right = chunk < chunks && messages == 1 + chunk % slot_words &&
+                         label.kind() == chunk / 2 % max_chunk_kinds && label.in_words() == (chunk % 2 == 1);
+            for (std::uint32_t i = 0; i < messages; ++i) right = right && read[i] == chunk * slot_words + i;
             if (!right) ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
             if (right && ctx.lane() == 0) ctx.fetch_add(arrived + chunk, 1, order::relaxed, scope::device);
             from.give_back(ctx, all, ticket);
@@ -82,17 +94,19 @@ struct ring_memory {
     ring_memory(const std::shared_ptr<device>& source, const std::shared_ptr<device>& destination, std::uint32_t slots)
         : tail(source, 1), payload(find_transport(*source, *destination).place(source, destination, slots * 16)),
           flags(find_transport(*source, *destination).place(source, destination, slots * 8)),
+          words(find_transport(*source, *destination).place(source, destination, slots * chunk_words * 8)),
           credits(find_transport(*destination, *source).place(destination, source, slots * 8)) {
         layout = {payload.get(),
                   reinterpret_cast<std::uint64_t*>(flags.get()),
                   reinterpret_cast<std::uint64_t*>(credits.get()),
                   tail.data(),
                   slots,
-                  16};
+                  16,
+                  reinterpret_cast<std::uint64_t*>(words.get())};
     }
 
     buffer<std::uint64_t> tail;
-    std::shared_ptr<std::byte> payload, flags, credits;
+    std::shared_ptr<std::byte> payload, flags, words, credits;
     chunk_ring_layout layout;
 };
 

@@ -14,6 +14,7 @@ namespace laneway::checked {
 class context : public cpu::atomics<context> {
 public:
     static constexpr int warp_lanes = 4;
+    static constexpr order proven = order::relaxed;  ///< of stores that prove themselves, see queue/proven_words.hpp
     static constexpr int count_lanes(lane_mask mask) { return std::popcount(mask); }
     static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }
 

@@ -1,0 +1,53 @@
+// Values that travel without a flag: each word of 8 bytes is half value, half proof of which value it belongs to.
+//
+// A word is stored and seen whole, so a word that shows the expected proof has arrived, in whatever order the words do.
+// Who stores needs no fence, which would wait for all its earlier stores, and who waits looks at the value itself (the
+// low-latency protocol of NCCL).
+#pragma once
+
+#include "laneway/simt/context.hpp"
+
+namespace laneway {
+
+/// A value as words of 32 bits.
+template <class Value>
+struct alignas(alignof(Value) < 4 ? 4 : alignof(Value)) padded_value {
+    Value value;
+};
+
+/// Words that a value takes.
+template <class Value>
+inline constexpr std::uint32_t proven_words = sizeof(padded_value<Value>) / 4;
+
+template <class Value>
+struct value_words {
+    std::uint32_t words[proven_words<Value>];
+};
+
+/// Stores a value. Any lane; does not wait. `o`: relaxed, or Ctx::proven where the value says that something has
+/// happened.
+template <class Ctx, class Value>
+LANEWAY_FN void store_proven(Ctx& ctx, std::uint64_t* to, std::uint32_t proof, const Value& value, order o) {
+    const auto parts = __builtin_bit_cast(value_words<Value>, padded_value<Value>{value});
+    for (std::uint32_t i = 0; i < proven_words<Value>; ++i) {
+        // Partner: the load in load_proven.
+        ctx.store(to + i, std::uint64_t{proof} << 32 | parts.words[i], o, scope::system);
+    }
+}
+
+/// Whether the value with this proof is there, and what it is. Any lane; does not wait.
+template <class Ctx, class Value>
+[[nodiscard]] LANEWAY_FN bool load_proven(Ctx& ctx, const std::uint64_t* from, std::uint32_t proof, Value& value,
+                                          order o) {
+    value_words<Value> parts;
+    bool whole = true;
+    for (std::uint32_t i = 0; i < proven_words<Value>; ++i) {
+        const std::uint64_t word = ctx.load(from + i, o, scope::system);
+        whole = whole && word >> 32 == proof;
+        parts.words[i] = static_cast<std::uint32_t>(word);
+    }
+    if (whole) value = __builtin_bit_cast(padded_value<Value>, parts).value;
+    return whole;
+}
+
+}  // namespace laneway
