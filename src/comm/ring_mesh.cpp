@@ -1,6 +1,7 @@
 #include "laneway/comm/ring_mesh.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "laneway/comm/server.hpp"
 #include "laneway/transport/transport.hpp"
@@ -23,12 +24,12 @@ ring_mesh::ring_mesh(machine& machine, const options& options, std::uint32_t slo
 }
 
 std::uint32_t ring_mesh::choose_slots(int destination) const {
-    if (options_.ring_slots != 0) return options_.ring_slots;
+    if (options_.ring_slots != 0) return std::bit_floor(options_.ring_slots);
     if (!machine_.device(destination)->is_gpu()) {
-        return std::clamp(cpu_ring_slots / static_cast<std::uint32_t>(n_), 4u, 64u);
+        return std::bit_floor(std::clamp(cpu_ring_slots / static_cast<std::uint32_t>(n_), 4u, 64u));
     }
     const service_lines lines(machine_.n_pes(), server_warps_[static_cast<std::size_t>(destination)]);
-    return slots_per_line * static_cast<std::uint32_t>(lines.residues);
+    return std::bit_floor(slots_per_line * static_cast<std::uint32_t>(lines.residues));
 }
 
 void ring_mesh::make_rings(std::uint32_t slot_bytes) {

@@ -6,6 +6,8 @@
 // aggregating warp t mod helpers. Its flags have system scope, which on one device is more than would be needed.
 #pragma once
 
+#include <bit>
+
 #include "aggregator.hpp"
 #include "laneway/comm/packer.hpp"
 
@@ -40,7 +42,7 @@ struct device_indirect {
             for (int pe = 0; pe < machine.n_pes(); ++pe) {
                 const study_grid& grid = grids[static_cast<std::size_t>(pe)];
                 chunk_ring_layout ring;
-                ring.n_slots = std::max(1u, options.queue_slots * static_cast<std::uint32_t>(grid.helpers));
+                ring.n_slots = std::bit_ceil(options.queue_slots * static_cast<std::uint32_t>(grid.helpers));
                 ring.slot_bytes =
                     static_cast<std::uint32_t>((static_cast<std::size_t>(grid.lanes) * sizeof(record) + 15) / 16 * 16);
                 payload_.emplace_back(machine.device(pe), std::size_t{ring.n_slots} * ring.slot_bytes);

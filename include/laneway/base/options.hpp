@@ -21,7 +21,8 @@ struct options {
     double timeout_seconds = 60;      ///< deadline of each run
     std::uint64_t seed = 1;           ///< of the checked mode's scheduler
     std::size_t chunk_bytes = 16384;  ///< payload of a chunk, at most; sets the gathering buffers' size as well
-    /// Chunks a ring holds; 0: two a service line into GPUs, 512 / n_pes but 4 to 64 into CPU devices.
+    /// Chunks a ring holds, rounded down to a power of two; 0: up to two a service line into GPUs, 512 / n_pes but 4
+    /// to 64 into CPU devices.
     std::uint32_t ring_slots = 0;
     std::uint64_t age_ns = 5'000;        ///< a chunk leaves when its first message has waited so long; see packer.hpp
     int cpu_threads = 1;                 ///< blocks of a CPU device

@@ -70,10 +70,20 @@ public:
         }
         const lane_mask mask = ctx.converged();
         const std::uint64_t token = answers_ref::token(slot_, ++calls_);
-        result.code = this->send(ctx, mask, true, pe, message, token);
-        if (result.code != status::ok) return result;
+        bool here = false;
+        if (this->send_at_once(ctx, mask, pe, message, token, result.code)) {
+            // Nothing has to be helped on its way, so the lane does nothing but look.
+            for (int look = 0; Ctx::warp_lanes > 1 && look < 64 && !here && result.code == status::ok; ++look) {
+                here = mailbox_.answers.take(ctx, pe, token, result.value);
+            }
+        } else {
+            result.code = this->send(ctx, mask, true, pe, message, token);
+        }
+        if (ctx.ballot(mask, result.code == status::ok && !here) == 0) return result;
+        auto value = result.value;
         result.code = base::aside(
-            ctx, *this, [&](Ctx& here, box& self) { return self.await_answer(here, mask, pe, token, result.value); });
+            ctx, *this, [&](Ctx& slow, box& self) { return self.await_answer(slow, mask, here, pe, token, value); });
+        result.value = value;
         return result;
     }
 
@@ -103,7 +113,7 @@ private:
     LANEWAY_SLOW status await_barrier(Ctx& ctx) {
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) this->arrive(ctx);
-        bounded_spin spin;
+        bounded_spin spin(2);
         for (;;) {
             const std::uint64_t open = once(ctx, full_warp<Ctx>, [&] { return board_->released(ctx, this->links()); });
             ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
@@ -119,8 +129,7 @@ private:
     }
 
     template <class Value>
-    LANEWAY_SLOW status await_answer(Ctx& ctx, lane_mask mask, int pe, std::uint64_t token, Value& value) {
-        bool here = false;
+    LANEWAY_SLOW status await_answer(Ctx& ctx, lane_mask mask, bool here, int pe, std::uint64_t token, Value& value) {
         bounded_spin spin;
         unsigned looks = 0;
         for (;;) {

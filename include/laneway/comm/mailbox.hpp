@@ -23,11 +23,13 @@ struct message_ledger {
         const int words = own_words + ctx.n_pes();
         wave_reply mine;
         for (int i = ctx.lane(); i < words; i += Ctx::warp_lanes) add(ctx, i, mine);
+        std::uint64_t sums[] = {mine.served, mine.completed, mine.deferred, mine.created};
+        warp_sums(ctx, sums);
         wave_reply now;
-        now.served = warp_sum(ctx, mine.served);
-        now.completed = now.served + warp_sum(ctx, mine.completed);
-        now.deferred = warp_sum(ctx, mine.deferred);
-        now.created = initial + warp_sum(ctx, mine.created);
+        now.served = sums[0];
+        now.completed = now.served + sums[1];
+        now.deferred = sums[2];
+        now.created = initial + sums[3];
         // A barrier may open on what is told here. Behind it, what handlers and warps of this PE wrote is seen by all.
         if (ctx.lane() == 0 && now.deferred != 0 && now.completed + now.deferred != fenced) {
             fenced = now.completed + now.deferred;

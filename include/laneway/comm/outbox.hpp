@@ -177,6 +177,16 @@ protected:
         }
     }
 
+    /// Sends the messages of the mask's lanes past the bins where that is possible; false: none was sent.
+    template <class Message>
+    [[nodiscard]] LANEWAY_FN bool send_at_once(Ctx& ctx, lane_mask mask, int pe, const Message& message,
+                                               std::uint64_t token, status& result) {
+        const record<Message> carried{message, token};
+        if (!bins<Message>().send_at_once(ctx, mask, pe, carried, result, idle_)) return false;
+        ++tally_.posted;
+        return true;
+    }
+
     /// Whether run_dry would find anything. Cheap, as thousands of warps that have no work ask again and again.
     LANEWAY_FN bool anything_to_send(Ctx& ctx, lane_mask mask) {
         if (ctx.n_pes() == 1) return false;
@@ -324,7 +334,7 @@ private:
         bounded_spin spin;
         for (;;) {
             // Partner: chunk_receiver::give_back. The handlers' effects are visible to this lane afterwards.
-            while (next < end && ctx.load(ring.credits + next % ring.n_slots, order::acquire, scope::system) > next) {
+            while (next < end && ctx.load(ring.credits + ring.slot_of(next), order::acquire, scope::system) > next) {
                 next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
             }
             if (ctx.ballot(mask, next < end) == 0) break;

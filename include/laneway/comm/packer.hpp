@@ -45,6 +45,33 @@ public:
         return put_at(ctx, mask, peers, active, pe, position, message, idle);
     }
 
+    /// Sends the messages of the mask's lanes at once, past the bins, if those for each PE fit words and the block is
+    /// gathering nothing for it; false: none was sent. May wait for ring slots.
+    template <class Idle>
+    [[nodiscard]] LANEWAY_FN bool send_at_once(Ctx& ctx, lane_mask mask, int pe, const Message& message, status& result,
+                                               Idle&& idle) {
+        if constexpr (!fits_words<Message>(1)) {
+            return false;
+        } else {
+            const chunk_sender& ring = links_.to[pe];
+            const lane_mask peers = ctx.match(mask, static_cast<std::uint32_t>(pe));
+            const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
+            const std::uint32_t position = ctx.load(&bins_[pe].reserved, order::relaxed, Reach);
+            const bool gathers = (position & (shape_.messages() - 1)) != 0;
+            if (ctx.ballot(mask, gathers || ring.words == nullptr || !fits_words<Message>(n)) != 0) return false;
+            const bool leads = elected(ctx, peers);
+            std::uint64_t counted = 0;
+            std::uint64_t ticket = 0;
+            if (leads) {
+                counted = count_sent(ctx, pe, n);
+                ticket = ring.draw(ctx);
+            }
+            ticket = ctx.shuffle(mask, ticket, Ctx::first_lane(peers));
+            result = publish_each(ctx, mask, peers, ticket, pe, message, counted, idle);
+            return true;
+        }
+    }
+
     /// Claims consecutive positions in the bin of a PE and returns the first; each must be filled by put_at. One lane.
     LANEWAY_FN std::uint32_t reserve(Ctx& ctx, int pe, int positions) const {
         return ctx.fetch_add(&bins_[pe].reserved, static_cast<std::uint32_t>(positions), order::relaxed, Reach);
@@ -203,6 +230,40 @@ private:
         return status::ok;
     }
 
+    /// Publishes the chunks of words that groups of lanes send, each as soon as its slot is free: a chunk that waited
+    /// for another ring could keep that ring waiting.
+    template <class Idle>
+    LANEWAY_FN status publish_each(Ctx& ctx, lane_mask mask, lane_mask peers, std::uint64_t ticket, int pe,
+                                   const Message& message, std::uint64_t counted, Idle&& idle) {
+        const chunk_sender& ring = links_.to[pe];
+        const bool leads = elected(ctx, peers);
+        bool left = false;
+        bounded_spin spin;
+        for (;;) {
+            const bool ready = (ctx.ballot(mask, leads && !left && ring.is_free(ctx, ticket)) & peers) != 0;
+            if (ready) ring.store_words(ctx, ticket, static_cast<std::uint32_t>(rank_in(ctx, peers)), message);
+            ctx.sync(mask);
+            if (ready && leads) {
+                const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
+                ring.raise_flag(ctx, ticket, chunk_label::of(n, kind_, true), counted);
+            }
+            left = left || ready;
+            if (ctx.ballot(mask, !left) == 0) return status::ok;
+            idle();
+            const status going = spin.next(ctx, {operation::reserve_slot, pe, ticket});
+            if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
+        }
+    }
+
+    /// Counts messages as sent, before their chunk is published: termination detection must count a message before it
+    /// can be served. Returns what stood there before. One lane.
+    LANEWAY_FN std::uint64_t count_sent(Ctx& ctx, int pe, std::uint32_t messages) const {
+        link_counters& sent = links_.sent[pe];
+        ctx.fetch_add(&sent.chunks, 1, order::relaxed, scope::device);
+        ctx.fetch_add(&sent.bytes, messages * sizeof(Message), order::relaxed, scope::device);
+        return ctx.fetch_add(&sent.messages, messages, order::relaxed, scope::device);
+    }
+
     /// Carries a complete chunk into the ring of its destination.
     template <class Idle>
     LANEWAY_FN status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, Idle&& idle) {
@@ -210,12 +271,7 @@ private:
         const chunk_sender& ring = links_.to[pe];
         const std::uint32_t messages = ctx.load(&b.limit[chunk % 2], order::relaxed, Reach);
         std::uint64_t counted = 0;
-        if (elected(ctx, mask)) {
-            // Before the chunk is published: termination detection must count a message before it can be served.
-            counted = ctx.fetch_add(&links_.sent[pe].messages, messages, order::relaxed, scope::device);
-            ctx.fetch_add(&links_.sent[pe].chunks, 1, order::relaxed, scope::device);
-            ctx.fetch_add(&links_.sent[pe].bytes, messages * sizeof(Message), order::relaxed, scope::device);
-        }
+        if (elected(ctx, mask)) counted = count_sent(ctx, pe, messages);
         std::uint64_t ticket = 0;
         const status reserved = ring.reserve(ctx, mask, pe, ticket, idle);
         if (reserved != status::ok) return reserved;

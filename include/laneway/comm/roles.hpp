@@ -69,8 +69,12 @@ struct turn_board {
     template <class Ctx>
     LANEWAY_FN std::uint64_t released(Ctx& ctx, const links_ref& links) {
         if (ctx.exchange(&refreshing, 1u, order::acquire, scope::block) == 0) {
-            // Partner: the release store in message_ledger::apply. What was served everywhere comes before.
-            const std::uint64_t open = ctx.load(&links.work->released, order::acquire, scope::device);
+            // Partner: the release store in message_ledger::apply. What was served everywhere comes before. Loaded with
+            // acquire only when it has changed: an acquire empties the multiprocessor's cache.
+            std::uint64_t open = ctx.load(&links.work->released, order::relaxed, scope::device);
+            if (open != ctx.load(&barriers, order::relaxed, scope::block)) {
+                open = ctx.load(&links.work->released, order::acquire, scope::device);
+            }
             ctx.store(&barriers, open, order::release, scope::block);
             ctx.store(&refreshing, 0u, order::release, scope::block);
             return open;
@@ -87,13 +91,15 @@ struct turn_board {
 template <class Ctx, class Control, class Serve, class Work, class Refresh, class Flush>
 LANEWAY_FN void run_turns(Ctx& ctx, const roles& mine, turn_board* board, const std::uint32_t* finished,
                           Control&& control, Serve&& serve, Work&& work, Refresh&& refresh, Flush&& flush) {
+    int turns_to_look = ctx.warp();  // the warps of a block take it in turns
     for (unsigned turn = 0;; ++turn) {
         bool busy = false;
         if (mine.control) control();
         if (mine.serves) busy = serve();
         if (mine.works) busy = work() || busy;
         if (mine.flushes) flush();
-        const bool my_look = turn % static_cast<unsigned>(ctx.n_warps()) == static_cast<unsigned>(ctx.warp());
+        const bool my_look = turns_to_look == 0;
+        turns_to_look = my_look ? ctx.n_warps() - 1 : turns_to_look - 1;
         // Partner: the release store below. Turns of warps differ in length, so two might look at once.
         if (my_look && ctx.lane() == 0 && ctx.exchange(&board->refreshing, 1, order::acquire, scope::block) == 0) {
             refresh();

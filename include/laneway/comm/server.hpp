@@ -61,40 +61,48 @@ class server {
 public:
     /// `index`: number of this warp among the PE's server warps.
     LANEWAY_FN server(Ctx& ctx, const links_ref& links, int index, Serve serve)
-        : links_(links), serve_(serve), lines_(ctx.n_pes(), links.server_warps), index_(index) {}
+        : links_(links), serve_(serve), lines_(ctx.n_pes(), links.server_warps), n_lines_(lines_.count()),
+          index_(index), first_source_(index >= 0 && index < n_lines_ ? lines_.source(index, ctx.pe()) : 0) {}
 
     /// Serves what has arrived on this warp's lines, at most one chunk a line; returns whether there was any. The whole
     /// warp, together.
     LANEWAY_FN bool turn(Ctx& ctx) {
-        bool served = false;
         if (links_.deaf) return false;
-        for (int line = index_; line < lines_.count(); line += links_.server_warps) {
-            const int source = lines_.source(line, ctx.pe());
-            const chunk_receiver& ring = links_.from[source];
-            const std::uint64_t ticket = links_.line_next[line];
-            const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
-            if (label.bits == 0) continue;
-            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
-            served = true;
-            // Before the chunk is served: serving may wait, and this line may then be looked at again.
-            if (ctx.lane() == 0) links_.line_next[line] = ticket + static_cast<std::uint64_t>(lines_.residues);
-            serve_(source, arrived_chunk{ring, ticket, label});
-            ctx.sync(full_warp<Ctx>);
-            if (ctx.lane() == 0) {
-                // Partner: the acquire load in ledger. Whoever counts these as served has counted what their handlers
-                // made.
-                ctx.fetch_add(links_.served, label.messages(), order::release, scope::device);
-            }
-            if (!links_.keeps_credits) ring.give_back(ctx, full_warp<Ctx>, ticket);
+        bool served = false;
+        int source = first_source_;  // most warps have one line at most
+        for (int line = index_; line < n_lines_;) {
+            served = serve(ctx, line, source) || served;
+            line += links_.server_warps;
+            if (line < n_lines_) source = lines_.source(line, ctx.pe());
         }
         return served;
     }
 
 private:
+    LANEWAY_FN bool serve(Ctx& ctx, int line, int source) {
+        const chunk_receiver& ring = links_.from[source];
+        const std::uint64_t ticket = links_.line_next[line];
+        const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
+        if (label.bits == 0) return false;
+        ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
+        // Before the chunk is served: serving may wait, and this line may then be looked at again.
+        if (ctx.lane() == 0) links_.line_next[line] = ticket + static_cast<std::uint64_t>(lines_.residues);
+        serve_(source, arrived_chunk{ring, ticket, label});
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) {
+            // Partner: the acquire load in ledger. Whoever counts these as served has counted what their handlers made.
+            ctx.fetch_add(links_.served, label.messages(), order::release, scope::device);
+        }
+        if (!links_.keeps_credits) ring.give_back(ctx, full_warp<Ctx>, ticket);
+        return true;
+    }
+
     const links_ref& links_;
     Serve serve_;
     service_lines lines_;
+    int n_lines_;
     int index_;
+    int first_source_;
 };
 
 /// Runs the handlers of a chunk's messages, which answer nothing. The whole warp, together.

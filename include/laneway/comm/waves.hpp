@@ -68,6 +68,7 @@ public:
     LANEWAY_FN wave_control(Ctx& ctx, const waves_ref& waves, Ledger ledger)
         : waves_(waves), ledger_(ledger), threshold_(waves.policy.first), step_(waves.policy.step) {
         started_ns_ = ctx.now_ns();
+        if (ctx.pe() == 0 && ctx.lane() < ctx.n_pes()) first_reply_ = waves.replies[ctx.lane()];
     }
 
     /// One step of this PE's part; never waits. The whole warp, together.
@@ -111,20 +112,20 @@ private:
     LANEWAY_FN void coordinate(Ctx& ctx) {
         if (done_) return;
         if (wave_ > 0) {
-            wave_reply mine;
+            std::uint64_t sums[5] = {};
             bool missing = false;
             for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
                 wave_reply reply;
-                missing = missing || !take(ctx, waves_.replies[pe], wave_, reply);
-                mine.created += reply.created;
-                mine.completed += reply.completed;
-                mine.deferred += reply.deferred;
-                mine.settling += reply.settling;
-                mine.served += reply.served;
+                missing = missing || !take(ctx, pe == ctx.lane() ? first_reply_ : waves_.replies[pe], wave_, reply);
+                sums[0] += reply.created;
+                sums[1] += reply.completed;
+                sums[2] += reply.deferred;
+                sums[3] += reply.settling;
+                sums[4] += reply.served;
             }
             if (ctx.ballot(full_warp<Ctx>, missing) != 0) return;
-            judge(ctx, {warp_sum(ctx, mine.created), warp_sum(ctx, mine.completed), warp_sum(ctx, mine.deferred),
-                        warp_sum(ctx, mine.settling), warp_sum(ctx, mine.served)});
+            warp_sums(ctx, sums);
+            judge(ctx, {sums[0], sums[1], sums[2], sums[3], sums[4]});
         }
         command(ctx);
     }
@@ -191,6 +192,7 @@ private:
 
     const waves_ref& waves_;
     Ledger ledger_;
+    const std::uint64_t* first_reply_ = nullptr;  ///< of those that this lane reads
     std::uint64_t wave_ = 0;
     std::uint64_t answered_ = 0;
     std::uint64_t last_completed_ = 0;

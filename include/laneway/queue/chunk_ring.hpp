@@ -2,8 +2,8 @@
 //
 // Many warps of the source send, warps of the destination receive. Every shared word has one writing PE, so no remote
 // atomic is needed: a slot's flag and payload are written by the source, its credit by the destination. Tickets are
-// drawn from a counter in the source's own memory; ticket t uses slot t mod n_slots. Slots are filled and drained
-// independently: the ring keeps no order between chunks.
+// drawn from a counter in the source's own memory; ticket t uses slot t mod n_slots, a power of two. Slots are filled
+// and drained independently: the ring keeps no order between chunks.
 //
 // A chunk of a few small messages travels in words that prove themselves, beside its slot, where the ring has such
 // words: it needs no fence, and the destination reads it with one load.
@@ -21,9 +21,16 @@ struct chunk_ring_layout {
     std::uint64_t* flags = nullptr;    ///< n_slots, see chunk_label::flag; beside the slots
     std::uint64_t* credits = nullptr;  ///< n_slots; ticket + 1 of the last chunk served there, readable by the source
     std::uint64_t* tail = nullptr;     ///< next ticket; source memory
-    std::uint32_t n_slots = 0;
-    std::uint32_t slot_bytes = 0;    ///< multiple of 16
-    std::uint64_t* words = nullptr;  ///< n_slots × chunk_words for small chunks, beside the slots; null: none
+    std::uint32_t n_slots = 0;         ///< a power of two
+    std::uint32_t slot_bytes = 0;      ///< multiple of 16
+    std::uint64_t* words = nullptr;    ///< n_slots × chunk_words for small chunks, beside the slots; null: none
+
+    [[nodiscard]] LANEWAY_FN std::uint32_t slot_of(std::uint64_t ticket) const {
+        return static_cast<std::uint32_t>(ticket) & (n_slots - 1);
+    }
+    [[nodiscard]] LANEWAY_FN std::byte* slot(std::uint64_t ticket) const {
+        return slots + std::size_t{slot_of(ticket)} * slot_bytes;
+    }
 };
 
 inline constexpr std::uint32_t max_chunk_messages = 0xffff;
@@ -61,17 +68,24 @@ public:
     template <class Ctx, class Idle>
     [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, lane_mask mask, int peer, std::uint64_t& ticket,
                                             Idle&& idle) const {
-        ticket = once(ctx, mask, [&] { return ctx.fetch_add(tail, 1, order::relaxed, scope::device); });
-        const std::uint64_t free_at = ticket < n_slots ? 0 : ticket - n_slots + 1;
-        const std::uint64_t* credit = credits + ticket % n_slots;
-        // Partner: chunk_receiver::give_back. The payload of the last lap has been read before we overwrite it.
+        ticket = once(ctx, mask, [&] { return draw(ctx); });
         return wait_together(
-            ctx, mask, {operation::reserve_slot, peer, ticket},
-            [&] { return ctx.load(credit, order::acquire, scope::system) == free_at; }, static_cast<Idle&&>(idle));
+            ctx, mask, {operation::reserve_slot, peer, ticket}, [&] { return is_free(ctx, ticket); },
+            static_cast<Idle&&>(idle));
     }
 
-    [[nodiscard]] LANEWAY_FN std::byte* slot(std::uint64_t ticket) const {
-        return slots + (ticket % n_slots) * slot_bytes;
+    /// The two halves of reserve, for one lane: draws a ticket, and tells whether its slot is free. Neither waits.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx) const {
+        return ctx.fetch_add(tail, 1, order::relaxed, scope::device);
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket) const {
+        const std::uint64_t free_at = ticket < n_slots ? 0 : ticket - n_slots + 1;
+        const std::uint64_t* credit = credits + slot_of(ticket);
+        if (ctx.load(credit, order::relaxed, scope::system) != free_at) return false;
+        // Partner: chunk_receiver::give_back. The payload of the last lap has been read before we overwrite it.
+        return ticket < n_slots || ctx.load(credit, order::acquire, scope::system) == free_at;
     }
 
     /// Makes the chunk visible. Called by exactly the lanes of the mask, which wrote the slot between them.
@@ -81,7 +95,7 @@ public:
         ctx.sync(mask);
         if (elected(ctx, mask)) {
             // Partner: chunk_receiver::arrived. Cumulative over the other lanes' writes through the barrier.
-            ctx.store(flags + ticket % n_slots, chunk_label::of(messages, kind).flag(ticket), order::release,
+            ctx.store(flags + slot_of(ticket), chunk_label::of(messages, kind).flag(ticket), order::release,
                       scope::system);
         }
     }
@@ -91,19 +105,24 @@ public:
     template <class Ctx, class Message>
     LANEWAY_FN void publish_in_words(Ctx& ctx, lane_mask mask, std::uint64_t ticket, const Message* messages,
                                      std::uint32_t n, std::uint32_t kind, std::uint64_t counted) const {
-        const std::uint64_t slot = ticket % n_slots;
         const auto stride = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
         for (auto i = static_cast<std::uint32_t>(rank_in(ctx, mask)); i < n; i += stride) {
-            store_proven(ctx, words + slot * chunk_words + i * proven_words<Message>,
-                         static_cast<std::uint32_t>(ticket + 1), messages[i], Ctx::proven);
+            store_words(ctx, ticket, i, messages[i]);
         }
         ctx.sync(mask);
-        if (elected(ctx, mask)) {
-            // Partner: chunk_receiver::arrived. The flag is made of the count, so it is not stored before that has
-            // come.
-            ctx.store(flags + slot, chunk_label::of(n, kind, true).flag(ticket) | counted >> 63, Ctx::proven,
-                      scope::system);
-        }
+        if (elected(ctx, mask)) raise_flag(ctx, ticket, chunk_label::of(n, kind, true), counted);
+    }
+
+    /// The two halves of publish_in_words, for one lane: stores message i, and raises the flag when all are stored.
+    template <class Ctx, class Message>
+    LANEWAY_FN void store_words(Ctx& ctx, std::uint64_t ticket, std::uint32_t i, const Message& message) const {
+        store_proven(ctx, words + slot_of(ticket) * chunk_words + i * proven_words<Message>,
+                     static_cast<std::uint32_t>(ticket + 1), message, Ctx::proven);
+    }
+    template <class Ctx>
+    LANEWAY_FN void raise_flag(Ctx& ctx, std::uint64_t ticket, chunk_label label, std::uint64_t counted) const {
+        // Partner: chunk_receiver::arrived. The flag is made of the count, so it is not stored before that has come.
+        ctx.store(flags + slot_of(ticket), label.flag(ticket) | counted >> 63, Ctx::proven, scope::system);
     }
 };
 
@@ -115,7 +134,7 @@ public:
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN chunk_label arrived(Ctx& ctx, std::uint64_t ticket) const {
         constexpr std::uint64_t label_mask = (std::uint64_t{1} << chunk_label::bits_used) - 1;
-        const std::uint64_t* flag = flags + ticket % n_slots;
+        const std::uint64_t* flag = flags + slot_of(ticket);
         const std::uint64_t seen = ctx.load(flag, order::relaxed, scope::system);
         if (seen >> chunk_label::bits_used != ticket + 1) return {};
         const chunk_label label{static_cast<std::uint32_t>(seen & label_mask)};
@@ -128,15 +147,11 @@ public:
     /// their way; false when the run ends.
     template <class Ctx, class Message>
     [[nodiscard]] LANEWAY_FN bool load_words(Ctx& ctx, std::uint64_t ticket, std::uint32_t i, Message& message) const {
-        const std::uint64_t* from = words + ticket % n_slots * chunk_words + i * proven_words<Message>;
+        const std::uint64_t* from = words + slot_of(ticket) * chunk_words + i * proven_words<Message>;
         const status here = wait_until(ctx, {operation::serve, -1, ticket}, [&] {
             return load_proven(ctx, from, static_cast<std::uint32_t>(ticket + 1), message, order::acquire);
         });
         return here == status::ok;
-    }
-
-    [[nodiscard]] LANEWAY_FN const std::byte* slot(std::uint64_t ticket) const {
-        return slots + (ticket % n_slots) * slot_bytes;
     }
 
     /// Frees the slot. Called by exactly the lanes of the mask, after their last read of it.
@@ -145,7 +160,7 @@ public:
         ctx.sync(mask);
         if (elected(ctx, mask)) {
             // Partner: chunk_sender::reserve and quiet.
-            ctx.store(credits + ticket % n_slots, ticket + 1, order::release, scope::system);
+            ctx.store(credits + slot_of(ticket), ticket + 1, order::release, scope::system);
         }
     }
 };

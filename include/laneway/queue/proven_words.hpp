@@ -35,19 +35,23 @@ LANEWAY_FN void store_proven(Ctx& ctx, std::uint64_t* to, std::uint32_t proof, c
     }
 }
 
-/// Whether the value with this proof is there, and what it is. Any lane; does not wait.
+/// Whether the value with this proof is there, and what it is. Any lane; does not wait. `o`: of the last word's load,
+/// acquire where what the sender has fenced comes before what this lane does next.
 template <class Ctx, class Value>
 [[nodiscard]] LANEWAY_FN bool load_proven(Ctx& ctx, const std::uint64_t* from, std::uint32_t proof, Value& value,
                                           order o) {
+    constexpr std::uint32_t n = proven_words<Value>;
+    // All loads are on their way before the first word is looked at.
+    std::uint64_t words[n];
+    for (std::uint32_t i = 0; i < n; ++i) words[i] = ctx.load(from + i, i + 1 < n ? order::relaxed : o, scope::system);
     value_words<Value> parts;
-    bool whole = true;
-    for (std::uint32_t i = 0; i < proven_words<Value>; ++i) {
-        const std::uint64_t word = ctx.load(from + i, o, scope::system);
-        whole = whole && word >> 32 == proof;
-        parts.words[i] = static_cast<std::uint32_t>(word);
+    std::uint32_t differs = 0;
+    for (std::uint32_t i = 0; i < n; ++i) {
+        differs |= static_cast<std::uint32_t>(words[i] >> 32) ^ proof;
+        parts.words[i] = static_cast<std::uint32_t>(words[i]);
     }
-    if (whole) value = __builtin_bit_cast(padded_value<Value>, parts).value;
-    return whole;
+    if (differs == 0) value = __builtin_bit_cast(padded_value<Value>, parts).value;
+    return differs == 0;
 }
 
 }  // namespace laneway

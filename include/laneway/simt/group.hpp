@@ -39,10 +39,18 @@ LANEWAY_FN T inclusive_scan(Ctx& ctx, lane_mask mask, T value) {
     return sum;
 }
 
-/// Sum over all lanes of the warp, for all of them; called by all, together.
+/// Sums over all lanes of the warp, for all of them; called by all, together.
+template <class Ctx, class T, std::size_t N>
+LANEWAY_FN void warp_sums(Ctx& ctx, T (&values)[N]) {
+    for (int distance = Ctx::warp_lanes / 2; distance > 0; distance /= 2) {
+        for (T& value : values) value += ctx.shuffle(full_warp<Ctx>, value, ctx.lane() ^ distance);
+    }
+}
 template <class Ctx, class T>
 LANEWAY_FN T warp_sum(Ctx& ctx, T value) {
-    return ctx.shuffle(full_warp<Ctx>, inclusive_scan(ctx, full_warp<Ctx>, value), Ctx::warp_lanes - 1);
+    T values[] = {value};
+    warp_sums(ctx, values);
+    return values[0];
 }
 
 /// Combines the values of all lanes of the mask with an associative, commutative `combine`; every lane of the mask

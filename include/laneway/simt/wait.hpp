@@ -16,6 +16,9 @@ struct wait_site {
 /// The bound of one wait: call next() between two looks.
 class bounded_spin {
 public:
+    /// `most_patience`: of the pauses. Little where lanes look at words of their own block.
+    LANEWAY_FN explicit bounded_spin(unsigned most_patience = 6) : most_patience_(most_patience) {}
+
     /// Pauses. Returns ok to look again, stopped when the run is ending, or timeout after reporting a fault.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN status next(Ctx& ctx, const wait_site& site) {
@@ -28,11 +31,12 @@ public:
             }
         }
         // Long waits look less often: a thousand warps that poll one word, over PCIe above all, slow down its writer.
-        ctx.pause(spins_ < 96 ? spins_ / 16 : 6);
+        ctx.pause(spins_ / 16 < most_patience_ ? spins_ / 16 : most_patience_);
         return status::ok;
     }
 
 private:
+    unsigned most_patience_;
     unsigned spins_ = 0;
 };
 
