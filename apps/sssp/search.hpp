@@ -32,13 +32,11 @@ public:
     search(machine& machine, const options& job, std::vector<search_part<Vertex>>& parts, std::uint64_t vertices,
            const threshold_policy& policy)
         : machine_(machine), job_(job), parts_(parts), policy_(policy),
-          chunk_bytes_(fit_chunks<typename program::routes_type>(machine, job)),
-          grids_(size_grids<program>(machine, job, program::shared_bytes(chunk_bytes_, machine.n_pes()))),
-          office_(machine, job, needs_of<typename program::routes_type>(chunk_bytes_), grids_) {
+          plan_(plan_program<program>(outline_of<program>(machine), job)), office_(machine, job, plan_) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             const auto p = static_cast<std::size_t>(pe);
             lists_.emplace_back(machine.device(pe), parts[p].graph.count() + parts[p].hubs.shards(),
-                                grids_[p].worker_blocks());
+                                plan_.grids[p].worker_blocks());
             sent_keys_.emplace_back(machine.device(pe), machine.n_pes() > 1 ? vertices : 0);
         }
     }
@@ -50,7 +48,7 @@ public:
         std::vector<launch_shape> shapes;
         for (std::size_t p = 0; p < parts_.size(); ++p) {
             programs.push_back(make_program(p));
-            shapes.push_back(grids_[p].shape);
+            shapes.push_back(plan_.grids[p].shape);
         }
         const double seconds =
             machine_.run(programs, shapes, job_.timeout_seconds, [&] { return office_.ring_fills(); });
@@ -84,7 +82,7 @@ private:
         const graph_rows<Vertex> rows = part.graph.rows();
         program made;
         made.links = office_.links(pe);
-        made.chunk_bytes = chunk_bytes_;
+        made.chunk_bytes = plan_.chunk_bytes;
         made.waves = office_.waves(pe, policy_);
         made.handlers.routes = {{{lists_[p].ref()}}};
         made.application = {rows.offsets, rows.heads, rows.weights, part.overflowed.data()};
@@ -93,7 +91,7 @@ private:
         made.first = rows.first;
         made.count = rows.count;
         made.sent_keys = sent_keys_[p].data();
-        made.server_blocks = grids_[p].server_blocks;
+        made.server_blocks = plan_.grids[p].server_blocks;
         return made;
     }
 
@@ -113,8 +111,7 @@ private:
     options job_;
     std::vector<search_part<Vertex>>& parts_;
     threshold_policy policy_;
-    std::uint32_t chunk_bytes_;
-    std::vector<pe_grid> grids_;
+    office_plan plan_;
     post_office office_;
     std::vector<priority_worklist<Key>> lists_;
     std::vector<buffer<Key>> sent_keys_;

@@ -58,24 +58,25 @@ public:
 
     /// Runs `functor(ctx, box)` on every working lane of every PE and returns when nothing is left anywhere: all
     /// functors have returned and all messages and host calls have been served. Throws timeout_error past the
-    /// deadline, device_fault where device code reported an error or the audit fails.
+    /// deadline, device_fault where device code reported an error or the audit fails, usage_error where the options
+    /// leave no room for what the program needs.
     template <class Functor, class Routes>
     run_report run(const Functor& functor, const mailbox_handle<Routes>& mailbox) {
         static_assert(trivially_copyable<Functor>);
         using program = mailbox_program<Routes, Functor>;
-        const std::uint32_t chunk_bytes = fit_chunks<Routes>(machine_, options_);
-        const auto grids = size_grids<program>(machine_, options_, program::shared_bytes(chunk_bytes, n_pes()));
-        post_office& office = office_for(needs_of<Routes>(chunk_bytes), grids);
+        const std::uint64_t gets_bytes = gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets);
+        const office_plan plan = plan_program<program>(outline_of<program>(machine_, gets_bytes), options_);
+        post_office& office = office_for(plan);
         std::vector<program> programs;
         std::vector<launch_shape> shapes;
         std::uint64_t ranks = 0;
         for (int pe = 0; pe < n_pes(); ++pe) {
-            const pe_grid& grid = grids[static_cast<std::size_t>(pe)];
+            const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
             programs.push_back({{office.links(pe),
                                  office.replies(pe),
                                  office.answers(pe),
                                  {mailbox.handlers, office.onward(pe)},
-                                 chunk_bytes,
+                                 plan.chunk_bytes,
                                  options_.carry},
                                 office.waves(pe, barrier_policy),
                                 functor,
@@ -84,7 +85,7 @@ public:
                                 static_cast<std::uint64_t>(grid.worker_warps()),
                                 grid.server_blocks});
             shapes.push_back(grid.shape);
-            ranks += grid.worker_lanes(*machine_.device(pe));
+            ranks += grid.worker_lanes();
         }
         for (auto& p : programs) p.ranks = ranks;
         office.reset();
@@ -96,10 +97,10 @@ public:
 
 private:
     /// The post office of the last run, where it suits this one as well.
-    post_office& office_for(const office_needs& needs, const std::vector<pe_grid>& grids) {
-        if (!office_ || !office_->suits(needs, grids)) {
+    post_office& office_for(const office_plan& plan) {
+        if (!office_ || !office_->suits(plan)) {
             office_.reset();
-            office_ = std::make_unique<post_office>(machine_, options_, needs, grids);
+            office_ = std::make_unique<post_office>(machine_, options_, plan);
         }
         return *office_;
     }

@@ -1,9 +1,6 @@
 #include "laneway/comm/post_office.hpp"
 
-#include <algorithm>
-
 #include "laneway/base/error.hpp"
-#include "laneway/comm/roles.hpp"
 #include "laneway/transport/transport.hpp"
 
 namespace laneway {
@@ -11,14 +8,6 @@ namespace laneway {
 namespace {
 
 constexpr std::size_t head_at = destructive_bytes / sizeof(std::uint64_t);
-constexpr std::size_t command_bytes = proven_words<wave_command> * sizeof(std::uint64_t);
-constexpr std::size_t reply_bytes = proven_words<wave_reply> * sizeof(std::uint64_t);
-
-std::vector<int> server_warps(const std::vector<pe_grid>& grids) {
-    std::vector<int> warps;
-    for (const auto& grid : grids) warps.push_back(grid.server_warps());
-    return warps;
-}
 
 void audit(const std::string& what, std::uint64_t posted, std::uint64_t direct, std::uint64_t carried,
            std::uint64_t served) {
@@ -30,35 +19,16 @@ void audit(const std::string& what, std::uint64_t posted, std::uint64_t direct, 
 
 }  // namespace
 
-int pe_grid::server_warps() const {
-    return roles::count_servers(shape.blocks, shape.warps_per_block, server_blocks, one_lane);
-}
-
-int pe_grid::worker_warps() const {
-    return roles::count_workers(shape.blocks, shape.warps_per_block, server_blocks, one_lane, flushers);
-}
-
-std::uint64_t pe_grid::worker_lanes(const device& device) const {
-    const int lanes = device.is_gpu() ? 32 : one_lane ? 1 : checked::context::warp_lanes;
-    return static_cast<std::uint64_t>(worker_warps()) * static_cast<std::uint64_t>(lanes);
-}
-
-post_office::post_office(machine& machine, const options& options, const office_needs& needs,
-                         const std::vector<pe_grid>& grids)
-    : machine_(machine), options_(options), needs_(needs), grids_(grids), n_(static_cast<std::size_t>(machine.n_pes())),
-      requests_(machine, options, needs.slot_bytes, laneway::server_warps(grids)) {
-    if (needs.replies) replies_.emplace(machine, options, needs.slot_bytes, laneway::server_warps(grids));
+post_office::post_office(machine& machine, const options& options, const office_plan& plan)
+    : machine_(machine), options_(options), plan_(plan), n_(plan.n_pes()), requests_(machine, options, plan) {
+    if (plan.needs.replies) replies_.emplace(machine, options, plan);
     for (std::size_t p = 0; p < n_; ++p) {
         work_.emplace_back(device_of(p), 1);
         finished_.emplace_back(device_of(p), 1);
     }
-    if (needs.answer_words > 0) make_answers();
-    if (needs.onward_bytes > 0) make_onward();
+    if (plan.needs.answer_words > 0) make_answers();
+    if (plan.needs.onward_bytes > 0) make_onward();
     make_waves();
-}
-
-std::size_t post_office::answer_bytes(std::size_t reader) const {
-    return grids_[reader].worker_lanes(*device_of(reader)) * needs_.answer_words * sizeof(std::uint64_t);
 }
 
 void post_office::make_answers() {
@@ -68,7 +38,7 @@ void post_office::make_answers() {
             if (writer == reader) continue;
             const auto& from = device_of(writer);
             const auto& to = device_of(reader);
-            answers_[writer * n_ + reader] = find_transport(*from, *to).place(from, to, answer_bytes(reader));
+            answers_[writer * n_ + reader] = find_transport(*from, *to).place(from, to, plan_.answer_bytes(reader));
         }
     }
     for (std::size_t p = 0; p < n_; ++p) {
@@ -84,11 +54,9 @@ void post_office::make_answers() {
 }
 
 void post_office::make_onward() {
-    if (options_.onward_slots == 0) throw usage_error("onward_slots: expected a number above 0");
     for (std::size_t p = 0; p < n_; ++p) {
         onward_ends_.emplace_back(device_of(p), 2 * head_at);
-        onward_slots_.emplace_back(device_of(p),
-                                   options_.onward_slots * onward_ref::bytes_of_slot(needs_.onward_bytes));
+        onward_slots_.emplace_back(device_of(p), plan_.onward_bytes());
     }
 }
 
@@ -98,8 +66,8 @@ void post_office::make_waves() {
     std::vector<const std::uint64_t*> replies;
     for (std::size_t p = 0; p < n_; ++p) {
         const auto& device = device_of(p);
-        commands_.push_back(find_transport(*coordinator, *device).place(coordinator, device, command_bytes));
-        wave_replies_.push_back(find_transport(*device, *coordinator).place(device, coordinator, reply_bytes));
+        commands_.push_back(find_transport(*coordinator, *device).place(coordinator, device, plan_.command_bytes()));
+        wave_replies_.push_back(find_transport(*device, *coordinator).place(device, coordinator, plan_.reply_bytes()));
         commands.push_back(reinterpret_cast<std::uint64_t*>(commands_.back().get()));
         replies.push_back(reinterpret_cast<const std::uint64_t*>(wave_replies_.back().get()));
     }
@@ -107,7 +75,7 @@ void post_office::make_waves() {
     command_table_.copy_in(commands);
     reply_table_ = buffer<const std::uint64_t*>(coordinator, n_);
     reply_table_.copy_in(replies);
-    samples_ = buffer<wave_sample>(coordinator, std::max<std::size_t>(1, options_.progress_samples));
+    samples_ = buffer<wave_sample>(coordinator, plan_.samples);
     n_samples_ = buffer<std::uint64_t>(coordinator, 1);
 }
 
@@ -117,10 +85,10 @@ void post_office::reset() {
     for (std::size_t p = 0; p < n_; ++p) {
         work_[p].fill_bytes(0);
         finished_[p].fill_bytes(0);
-        device_of(p)->fill(commands_[p].get(), 0, command_bytes);
-        device_of(0)->fill(wave_replies_[p].get(), 0, reply_bytes);
+        device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
+        device_of(0)->fill(wave_replies_[p].get(), 0, plan_.reply_bytes());
         for (std::size_t writer = 0; writer < n_ && !answers_.empty(); ++writer) {
-            if (writer != p) device_of(p)->fill(answers_[writer * n_ + p].get(), 0, answer_bytes(p));
+            if (writer != p) device_of(p)->fill(answers_[writer * n_ + p].get(), 0, plan_.answer_bytes(p));
         }
         if (!onward_slots_.empty()) {
             onward_ends_[p].fill_bytes(0);
@@ -148,7 +116,7 @@ links_ref post_office::replies(int pe) const {
 answers_ref post_office::answers(int pe) const {
     if (answers_.empty()) return {};
     const auto p = static_cast<std::size_t>(pe);
-    return {answers_to_[p].data(), answers_from_[p].data(), needs_.answer_words};
+    return {answers_to_[p].data(), answers_from_[p].data(), plan_.needs.answer_words};
 }
 
 onward_ref post_office::onward(int pe) const {
@@ -159,8 +127,8 @@ onward_ref post_office::onward(int pe) const {
     ref.head = onward_ends_[p].data() + head_at;
     ref.count = &work_[p].data()->deferred;
     ref.slots = onward_slots_[p].data();
-    ref.capacity = options_.onward_slots;
-    ref.slot_bytes = onward_ref::bytes_of_slot(needs_.onward_bytes);
+    ref.capacity = plan_.onward_slots;
+    ref.slot_bytes = onward_ref::bytes_of_slot(plan_.needs.onward_bytes);
     return ref;
 }
 
@@ -191,6 +159,7 @@ run_report post_office::report(double seconds) const {
         report.served += work.served;
         report.replies += work.replied;
         replies_served += work.replies_served;
+        report.buffer_bytes.push_back(plan_.bytes(p));
     }
     report.traffic_matrix = requests_.traffic_matrix();
     for (const auto& t : report.traffic_matrix) report.carried += t.messages;

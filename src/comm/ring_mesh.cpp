@@ -1,38 +1,20 @@
 #include "laneway/comm/ring_mesh.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "laneway/comm/server.hpp"
 #include "laneway/transport/transport.hpp"
 
 namespace laneway {
 
-namespace {
-
-// A CPU device keeps about this many chunks on their way, over all its rings.
-constexpr std::uint32_t cpu_ring_slots = 512;
-constexpr std::uint32_t slots_per_line = 2;  // one is served while the next arrives
-
-}  // namespace
-
-ring_mesh::ring_mesh(machine& machine, const options& options, std::uint32_t slot_bytes, std::vector<int> server_warps)
-    : machine_(machine), options_(options), server_warps_(std::move(server_warps)),
-      n_(static_cast<std::size_t>(machine.n_pes())) {
-    make_rings(slot_bytes);
+ring_mesh::ring_mesh(machine& machine, const options& options, const office_plan& plan)
+    : machine_(machine), options_(options), n_(plan.n_pes()) {
+    for (const auto& grid : plan.grids) server_warps_.push_back(grid.server_warps());
+    make_rings(plan);
     make_tables();
 }
 
-std::uint32_t ring_mesh::choose_slots(int destination) const {
-    if (options_.ring_slots != 0) return std::bit_floor(options_.ring_slots);
-    if (!machine_.device(destination)->is_gpu()) {
-        return std::bit_floor(std::clamp(cpu_ring_slots / static_cast<std::uint32_t>(n_), 4u, 64u));
-    }
-    const service_lines lines(machine_.n_pes(), server_warps_[static_cast<std::size_t>(destination)]);
-    return std::bit_floor(slots_per_line * static_cast<std::uint32_t>(lines.residues));
-}
-
-void ring_mesh::make_rings(std::uint32_t slot_bytes) {
+void ring_mesh::make_rings(const office_plan& plan) {
     rings_.resize(n_ * n_);
     for (int s = 0; s < machine_.n_pes(); ++s) {
         const auto& source = machine_.device(s);
@@ -40,19 +22,20 @@ void ring_mesh::make_rings(std::uint32_t slot_bytes) {
         for (int d = 0; d < machine_.n_pes(); ++d) {
             if (s == d) continue;
             const auto& destination = machine_.device(d);
-            const std::uint32_t slots = choose_slots(d);
+            const auto to = static_cast<std::size_t>(d);
+            const std::uint32_t slots = plan.ring_slots[to];
+            const std::uint32_t slot_bytes = plan.needs.slot_bytes;
             ring_memory ring;
             const std::size_t payload = static_cast<std::size_t>(slots) * slot_bytes;
             const std::size_t words = slots * chunk_words;
-            ring.slots_and_flags = find_transport(*source, *destination)
-                                       .place(source, destination, payload + (words + slots) * sizeof(std::uint64_t));
-            ring.credits =
-                find_transport(*destination, *source).place(destination, source, slots * sizeof(std::uint64_t));
+            ring.slots_and_flags =
+                find_transport(*source, *destination).place(source, destination, plan.ring_bytes(to));
+            ring.credits = find_transport(*destination, *source).place(destination, source, plan.credit_bytes(to));
             ring.layout.slots = ring.slots_and_flags.get();
             ring.layout.words = reinterpret_cast<std::uint64_t*>(ring.slots_and_flags.get() + payload);
             ring.layout.flags = ring.layout.words + words;
             ring.layout.credits = reinterpret_cast<std::uint64_t*>(ring.credits.get());
-            ring.layout.tail = tails_.back().data() + static_cast<std::size_t>(d) * destructive_bytes / 8;
+            ring.layout.tail = tails_.back().data() + to * destructive_bytes / 8;
             ring.layout.n_slots = slots;
             ring.layout.slot_bytes = slot_bytes;
             rings_[pair(s, d)] = ring;

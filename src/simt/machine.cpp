@@ -103,6 +103,14 @@ void machine::prepare(double timeout_seconds) {
     }
 }
 
+std::uint64_t machine::service_bytes(int pe) const {
+    std::uint64_t bytes = 0;
+    for (const auto& service : services_) {
+        if (const auto alive = service.lock()) bytes += alive->buffer_bytes(pe);
+    }
+    return bytes;
+}
+
 std::vector<std::shared_ptr<host_service>> machine::attached() {
     std::erase_if(services_, [](const auto& service) { return service.expired(); });
     std::vector<std::shared_ptr<host_service>> all;

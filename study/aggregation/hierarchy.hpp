@@ -67,7 +67,8 @@ struct hierarchical {
             for (int pe = 0; pe < machine.n_pes(); ++pe) {
                 const service_lines lines(machine.n_pes(), grids[static_cast<std::size_t>(pe)].grid.server_warps());
                 turn_messages_.push_back(static_cast<std::uint64_t>(lines.count()) * shape.messages());
-                const std::uint64_t slots = std::max(options.job.onward_slots, 2 * turn_messages_.back());
+                const std::uint64_t usual = options.job.onward_slots == 0 ? 262'144 : options.job.onward_slots;
+                const std::uint64_t slots = std::max(usual, 2 * turn_messages_.back());
                 slots_.emplace_back(machine.device(pe), slots * slot_bytes);
                 ends_.emplace_back(machine.device(pe), 2 * head_at);
             }

@@ -19,7 +19,9 @@ template <class Message>
 study_result library_result(runtime& runtime, const study_options& options, run_report report) {
     study_result result;
     const machine& machine = runtime.machine();
-    const std::uint32_t chunk_bytes = fit_chunks<routes<route<Message, std::nullptr_t>>>(machine, options.job);
+    const auto pes = static_cast<std::size_t>(machine.n_pes());
+    const std::uint32_t chunk_bytes =
+        chunk_sizes<routes<route<Message, std::nullptr_t>>>(pes, machine.has_gpus(), options.job).front();
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         const device& d = *machine.device(pe);
         int blocks = d.is_gpu() ? d.multiprocessors() : options.job.cpu_threads;

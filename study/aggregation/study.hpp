@@ -31,11 +31,11 @@ struct study_result {
 inline study_grid with_helpers(const machine& machine, int pe, const pe_grid& grid, int helper_warps) {
     study_grid made;
     made.grid = grid;
-    if (grid.one_lane) {
+    if (grid.one_lane()) {
         made.workers = made.helpers = grid.shape.blocks;
         return made;
     }
-    made.lanes = machine.device(pe)->is_gpu() ? 32 : checked::context::warp_lanes;
+    made.lanes = grid.warp_lanes();
     made.helper_warps = machine.n_pes() == 1 ? 0 : helper_warps;
     made.helpers = made.worker_blocks() * made.helper_warps;
     made.workers = made.worker_blocks() * (grid.shape.warps_per_block - made.helper_warps);
@@ -53,19 +53,24 @@ study_result run_study(runtime& runtime, const study_options& options, const Han
     using program = study_program<scheme, Message, Handler, Functor>;
     machine& machine = runtime.machine();
     using carried = typename carried_of<scheme, Message>::type;
-    const std::uint32_t chunk_bytes = fit_chunks<routes<route<carried, Handler>>>(machine, options.job);
-    const auto shape = chunk_shape<carried>::fitting(chunk_bytes);
     const int most_lanes = machine.has_gpus() ? program::cuda_warps * 32 : checked::context::warp_lanes * 32;
-    const std::size_t gathering = scheme::shared_bytes(shape, machine.n_pes(), most_lanes);
-    const auto sized = size_grids<program>(machine, options.job, sizeof(turn_board) + gathering);
+    const auto gathering_of = [&](std::uint32_t chunk_bytes) {
+        return scheme::shared_bytes(chunk_shape<carried>::fitting(chunk_bytes), machine.n_pes(), most_lanes);
+    };
+    const auto pes = outline_of<program>(machine);
+    const auto sizes = chunk_sizes<routes<route<carried, Handler>>>(pes.size(), machine.has_gpus(), options.job);
+    const office_plan plan = plan_office(options.job, pes, sizes, [&](std::uint32_t chunk_bytes) -> office_draft {
+        return {{chunk_shape<carried>::fitting(chunk_bytes).bytes(), second_hops<scheme>, 0, 0},
+                size_grids<program>(pes, options.job, sizeof(turn_board) + gathering_of(chunk_bytes))};
+    });
+    const auto shape = chunk_shape<carried>::fitting(plan.chunk_bytes);
+    const std::size_t gathering = gathering_of(plan.chunk_bytes);
     std::vector<study_grid> grids;
-    std::vector<pe_grid> plain;
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
-        const pe_grid& grid = sized[static_cast<std::size_t>(pe)];
+        const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
         grids.push_back(with_helpers(machine, pe, grid, scheme::helper_warps(options, grid.shape.warps_per_block)));
-        plain.push_back(grid);
     }
-    post_office office(machine, options.job, {shape.bytes(), second_hops<scheme>, 0, 0}, plain);
+    post_office office(machine, options.job, plan);
     typename scheme::memory memory(machine, options, shape, grids);
     std::vector<buffer<std::uint32_t>> warps_done;
     std::vector<program> programs;

@@ -17,24 +17,29 @@ enum class injected_fault {
 };
 
 struct options {
-    std::string devices;              ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
-    double timeout_seconds = 60;      ///< deadline of each run
-    std::uint64_t seed = 1;           ///< of the checked mode's scheduler
-    std::size_t chunk_bytes = 16384;  ///< payload of a chunk, at most; sets the gathering buffers' size as well
+    std::string devices;          ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
+    double timeout_seconds = 60;  ///< deadline of each run
+    std::uint64_t seed = 1;       ///< of the checked mode's scheduler
+    /// What buffers and rings of the library may take on a PE, all together; comm/office_plan.hpp says what counts, and
+    /// which sizes shrink in which order where this is little.
+    std::uint64_t buffer_bytes = 256 << 20;
+    /// Payload of a chunk, at most; sets the gathering buffers' size as well. 0: 16,384, or less.
+    std::size_t chunk_bytes = 0;
     /// Chunks a ring holds, rounded down to a power of two; 0: up to two a service line into GPUs, 512 / n_pes but 4
-    /// to 64 into CPU devices.
+    /// to 64 into CPU devices, or fewer.
     std::uint32_t ring_slots = 0;
-    std::uint64_t age_ns = 5'000;        ///< a chunk leaves when its first message has waited so long; see packer.hpp
-    int cpu_threads = 1;                 ///< blocks of a CPU device
-    int checked_blocks = 3;              ///< blocks of a checked device
-    int checked_warps = 2;               ///< warps of its blocks
-    int gpu_blocks = 0;                  ///< 0: as many as are resident at once
-    double server_share = 0.36;          ///< of a GPU's blocks that serve, where there are several PEs
-    int host_threads = 1;                ///< of each function that lanes may call; with several it must bear it
-    std::uint32_t host_slots = 256;      ///< groups of calls on their way, for each PE and host thread
-    std::uint32_t progress_samples = 0;  ///< most samples kept for the report; 0: none
+    std::uint64_t age_ns = 5'000;  ///< a chunk leaves when its first message has waited so long; see packer.hpp
+    int cpu_threads = 1;           ///< blocks of a CPU device
+    int checked_blocks = 3;        ///< blocks of a checked device
+    int checked_warps = 2;         ///< warps of its blocks
+    int gpu_blocks = 0;            ///< 0: as many as are resident at once
+    double server_share = 0.36;    ///< of a GPU's blocks that serve, where there are several PEs
+    int host_threads = 1;          ///< of each function that lanes may call; with several it must bear it
+    /// Groups of calls on their way, for each PE, function and host thread. Other sizes shrink to leave room for them.
+    std::uint32_t host_slots = 256;
+    std::uint32_t progress_samples = 0;             ///< most samples kept for the report; 0: none
     laneway::carry carry = laneway::carry::direct;  ///< of one-sided operations that do not say it themselves
-    std::uint64_t onward_slots = 262'144;           ///< posts of handlers that a PE holds until they are sent, at most
+    std::uint64_t onward_slots = 0;  ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;
 };

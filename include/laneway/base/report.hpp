@@ -32,6 +32,8 @@ struct run_report {
     std::uint64_t replies = 0;              ///< of the carried ones, those that handlers replied
     std::vector<traffic> traffic_matrix;    ///< row-major [source][destination], n_pes × n_pes
     std::vector<progress_sample> progress;  ///< for plots; at most a few thousand samples
+    /// What the library's buffers and rings take on each PE; see options::buffer_bytes.
+    std::vector<std::uint64_t> buffer_bytes;
 
     [[nodiscard]] std::uint64_t chunks() const {
         std::uint64_t total = 0;

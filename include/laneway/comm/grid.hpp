@@ -1,29 +1,49 @@
-// Sizing the persistent grids of a job.
+// Sizing the persistent grids of a job, and all that its programs need of a post office.
 #pragma once
 
 #include <algorithm>
 
 #include "laneway/base/error.hpp"
-#include "laneway/comm/post_office.hpp"
+#include "laneway/comm/office_plan.hpp"
 #include "laneway/comm/routes.hpp"
+#include "laneway/simt/machine.hpp"
 
 namespace laneway {
 
-/// Payload of a chunk for each type of message of a job, at most: what the options allow, less where a GPU's shared
-/// memory would not hold two buffers for each of many PEs and types.
+/// The PEs of a machine as the sizing of `Program` sees them. `held_bytes`: what the caller's own buffers take on each,
+/// beside those of the machine's services.
+template <class Program>
+std::vector<pe_outline> outline_of(const machine& machine, std::uint64_t held_bytes = 0) {
+    std::vector<pe_outline> pes;
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        const device& device = *machine.device(pe);
+        const auto resident = [&machine, pe](const launch_shape& shape) {
+            return machine.resident_blocks<Program>(pe, shape);
+        };
+        pes.push_back({device.id().kind, device.name(), resident, held_bytes + machine.service_bytes(pe)});
+    }
+    return pes;
+}
+
+/// Payload of a chunk for each type of message of a job, at most: the sizes that a plan may choose from, the preferred
+/// one first. The shared memory of GPUs must hold two buffers for each of many PEs and types.
 template <class Routes>
-std::uint32_t fit_chunks(const machine& machine, const options& options) {
+std::vector<std::uint32_t> chunk_sizes(std::size_t n_pes, bool on_gpus, const options& options) {
     using list = route_list<Routes>;
-    constexpr std::size_t gpu_buffer_bytes = 192 * 1024;
-    const auto pes = static_cast<std::size_t>(machine.n_pes());
-    std::size_t bytes = options.chunk_bytes;
-    if (machine.has_gpus()) bytes = std::min(bytes, gpu_buffer_bytes / 2 / pes / list::bins);
+    constexpr std::size_t usual_bytes = 16'384, least_bytes = 512, gpu_buffer_bytes = 192 * 1024;
+    const bool set = options.chunk_bytes != 0;
+    std::size_t bytes = set ? options.chunk_bytes : usual_bytes;
+    if (on_gpus) bytes = std::min(bytes, gpu_buffer_bytes / 2 / n_pes / list::bins);
+    bytes = std::min<std::size_t>(bytes, 1u << 30);
     if (bytes < list::record_bytes) {
         throw usage_error("messages of " + std::to_string(list::record_bytes) + " bytes are too large for " +
-                          std::to_string(pes) + " PEs and chunks of " + std::to_string(options.chunk_bytes) +
-                          " bytes: a chunk may have " + std::to_string(bytes));
+                          std::to_string(n_pes) + " PEs: a chunk may have " + std::to_string(bytes) +
+                          " bytes, see chunk_bytes");
     }
-    return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, 1u << 30));
+    std::vector<std::uint32_t> sizes{static_cast<std::uint32_t>(bytes)};
+    const std::size_t least = set ? bytes : std::max(least_bytes, list::record_bytes);
+    while (sizes.back() / 2 >= least) sizes.push_back(sizes.back() / 2);
+    return sizes;
 }
 
 /// What the mailbox program of these routes needs of a post office.
@@ -54,39 +74,51 @@ inline std::uint64_t most_lanes(const machine& machine, const options& options) 
 /// Grid of every PE for `Program`, whose blocks need `shared_bytes`. On GPUs: all blocks that are resident at once, of
 /// which a share serves where there are several PEs. Throws usage_error where a PE cannot hold the least grid.
 template <class Program>
-std::vector<pe_grid> size_grids(const machine& machine, const options& options, std::size_t shared_bytes) {
+std::vector<pe_grid> size_grids(const std::vector<pe_outline>& pes, const options& options, std::size_t shared_bytes) {
     std::vector<pe_grid> grids;
-    const bool alone = machine.n_pes() == 1;
+    const bool alone = pes.size() == 1;
     if (options.cpu_threads < 1 || options.cpu_threads > 1024) throw usage_error("cpu_threads: between 1 and 1024");
-    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+    for (const auto& pe : pes) {
         pe_grid grid;
+        grid.kind = pe.kind;
         grid.flushers = Program::has_flushers;
         grid.shape.shared_bytes = shared_bytes;
-        switch (machine.device(pe)->id().kind) {
+        switch (pe.kind) {
             case device_kind::cpu: grid.shape.blocks = options.cpu_threads; break;
             case device_kind::checked:
-                grid.one_lane = false;
                 grid.shape.blocks = options.checked_blocks;
                 grid.shape.warps_per_block = options.checked_warps;
                 grid.server_blocks = alone ? 0 : 1;
                 break;
             case device_kind::cuda:
-                grid.one_lane = false;
                 grid.shape.warps_per_block = Program::cuda_warps;
-                grid.shape.blocks = machine.resident_blocks<Program>(pe, grid.shape);
+                grid.shape.blocks = pe.resident_blocks(grid.shape);
                 if (options.gpu_blocks > 0) grid.shape.blocks = std::min(grid.shape.blocks, options.gpu_blocks);
                 grid.server_blocks =
                     alone ? 0 : std::max(1, static_cast<int>(grid.shape.blocks * options.server_share));
                 break;
         }
         // Where warps are wide, block 0 loses one warp to control and must keep another for its own part of the work.
-        const bool narrow = !grid.one_lane && grid.shape.warps_per_block < 2;
+        const bool narrow = !grid.one_lane() && grid.shape.warps_per_block < 2;
         if (narrow || grid.worker_warps() < 1 || (!alone && grid.server_warps() < 1)) {
-            throw usage_error(machine.device(pe)->name() + ": too few blocks or warps for a serving and a working one");
+            throw usage_error(pe.name + ": too few blocks or warps for a serving and a working one");
         }
         grids.push_back(grid);
     }
     return grids;
+}
+
+/// All sizes of a mailbox program or priority flow on these PEs. Throws usage_error as chunk_sizes, size_grids and
+/// plan_office do.
+template <class Program>
+office_plan plan_program(const std::vector<pe_outline>& pes, const options& options) {
+    using routes = typename Program::routes_type;
+    const bool on_gpus = std::any_of(pes.begin(), pes.end(), [](const auto& p) { return p.kind == device_kind::cuda; });
+    const auto sizes = chunk_sizes<routes>(pes.size(), on_gpus, options);
+    return plan_office(options, pes, sizes, [&](std::uint32_t chunk_bytes) -> office_draft {
+        const std::size_t shared_bytes = Program::shared_bytes(chunk_bytes, static_cast<int>(pes.size()));
+        return {needs_of<routes>(chunk_bytes), size_grids<Program>(pes, options, shared_bytes)};
+    });
 }
 
 }  // namespace laneway

@@ -21,8 +21,15 @@ template <class Request, class Reply>
 class host_call_part {
 public:
     host_call_part(const std::shared_ptr<device>& device, const work_group_queue_shape& shape)
-        : queue_(device, shape), answers_(allocate_host_visible(device, slots() * shape.columns * sizeof(Reply))),
-          settled_(device, slots()), posted_(device, 1) {}
+        : queue_(device, shape), answers_(allocate_host_visible(device, answer_bytes(queue_.layout()))),
+          settled_(device, queue_.layout().all_slots()), posted_(device, 1) {}
+
+    /// What a part takes, in host and PE memory.
+    static std::uint64_t bytes(const work_group_queue_shape& shape) {
+        const work_group_layout layout = work_group_queue<Request>::measure(shape);
+        return work_group_queue<Request>::bytes(layout) + answer_bytes(layout) +
+               (layout.all_slots() + 1) * sizeof(std::uint64_t);
+    }
 
     void reset() {
         queue_.reset();
@@ -40,8 +47,8 @@ public:
     [[nodiscard]] std::uint64_t posted() const { return posted_.copy_out()[0]; }
 
 private:
-    [[nodiscard]] std::size_t slots() const {
-        return std::size_t{queue_.layout().n_lines} << queue_.layout().log2_slots;
+    static std::size_t answer_bytes(const work_group_layout& layout) {
+        return layout.all_slots() * layout.columns * sizeof(Reply);
     }
 
     work_group_queue<Request> queue_;
@@ -60,7 +67,16 @@ public:
         : name_(std::move(name)), called_(std::move(called)), threads_(options.host_threads),
           deaf_(options.fault == injected_fault::deaf_host), desks_(machine, 1) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
-            parts_.emplace_back(machine.device(pe), shape_for(machine.device(pe)->id().kind, options));
+            const auto& device = machine.device(pe);
+            const work_group_queue_shape shape = shape_for(device->id().kind, options);
+            bytes_.push_back(host_call_part<Request, Reply>::bytes(shape));
+            if (bytes_.back() > options.buffer_bytes) {
+                throw usage_error(
+                    "buffer_bytes = " + std::to_string(options.buffer_bytes) + " is too little: host calls '" + name_ +
+                    "' with host_slots = " + std::to_string(options.host_slots) + " take " +
+                    std::to_string(bytes_.back()) + " for PE " + std::to_string(pe) + " (" + device->name() + ")");
+            }
+            parts_.emplace_back(device, shape);
             desks_.copy_in(pe, {parts_.back().desk()});
         }
         lines_ = std::make_unique<line[]>(static_cast<std::size_t>(threads_));
@@ -80,6 +96,7 @@ public:
     }
 
     [[nodiscard]] int threads() const override { return threads_; }
+    [[nodiscard]] std::uint64_t buffer_bytes(int pe) const override { return bytes_[static_cast<std::size_t>(pe)]; }
     void open() override {
         for (auto& part : parts_) part.reset();
         for (int i = 0; i < threads_; ++i) {
@@ -142,6 +159,7 @@ private:
     int threads_;
     bool deaf_;
     symmetric_array<host_desk<Request, Reply>> desks_;
+    std::vector<std::uint64_t> bytes_;  ///< by PE
     std::vector<host_call_part<Request, Reply>> parts_;
     std::unique_ptr<line[]> lines_;
 };

@@ -98,7 +98,7 @@ private:
     template <class Ctx>
     LANEWAY_FN static status reserve(Ctx& ctx, const desk& to, group_place& place) {
         const status free = to.queue.reserve(ctx, place);
-        const std::uint64_t slots = std::uint64_t{to.queue.n_lines} << to.queue.log2_slots;
+        const std::uint64_t slots = to.queue.all_slots();
         if (free != status::ok || place.ticket < slots) return free;
         return wait_until(ctx, {operation::host_slot, -1, place.ticket}, [&] {
             // Partner: settle.

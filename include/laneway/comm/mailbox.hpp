@@ -80,6 +80,7 @@ template <class Routes, class Functor>
 struct mailbox_program {
     static constexpr int cuda_warps = 32;
     static constexpr bool has_flushers = true;
+    using routes_type = Routes;
     using list = route_list<Routes>;
 
     /// Shared memory of a block.

@@ -6,45 +6,20 @@
 #include <vector>
 
 #include "laneway/comm/answers.hpp"
+#include "laneway/comm/office_plan.hpp"
 #include "laneway/comm/onward.hpp"
 #include "laneway/comm/ring_mesh.hpp"
 #include "laneway/comm/waves.hpp"
 
 namespace laneway {
 
-/// Grid of one PE and how its blocks share the roles.
-struct pe_grid {
-    launch_shape shape;
-    int server_blocks = 0;
-    bool flushers = false;  ///< the last warp of each working block only flushes, see roles
-    bool one_lane = true;   ///< warps of one lane: every warp has all roles
-
-    [[nodiscard]] int server_warps() const;
-    [[nodiscard]] int worker_warps() const;
-    [[nodiscard]] std::uint32_t worker_blocks() const {
-        return static_cast<std::uint32_t>(shape.blocks - server_blocks);
-    }
-    [[nodiscard]] std::uint64_t worker_lanes(const device& device) const;
-    friend bool operator==(const pe_grid&, const pe_grid&) = default;
-};
-
-/// What a program needs of its post office, beside rings for requests.
-struct office_needs {
-    std::uint32_t slot_bytes = 0;    ///< largest payload of a chunk
-    bool replies = false;            ///< rings for replies as well
-    std::uint32_t answer_words = 0;  ///< words of 32 bits of the longest answer to a call; 0: no calls
-    std::size_t onward_bytes = 0;    ///< largest message that handlers post onward; 0: none
-    friend bool operator==(const office_needs&, const office_needs&) = default;
-};
-
 class post_office {
 public:
-    post_office(machine& machine, const options& options, const office_needs& needs, const std::vector<pe_grid>& grids);
+    /// Allocates what the plan says, which was made with the same options.
+    post_office(machine& machine, const options& options, const office_plan& plan);
 
-    /// Whether it serves a program with these needs and grids as well.
-    [[nodiscard]] bool suits(const office_needs& needs, const std::vector<pe_grid>& grids) const {
-        return needs == needs_ && grids == grids_;
-    }
+    /// Whether it is what the plan asks for.
+    [[nodiscard]] bool suits(const office_plan& plan) const { return plan == plan_; }
 
     /// Sets all rings, counters and waves to their start. Host, before each run.
     void reset();
@@ -69,12 +44,10 @@ private:
     [[nodiscard]] const std::shared_ptr<device>& device_of(std::size_t p) const {
         return machine_.device(static_cast<int>(p));
     }
-    [[nodiscard]] std::size_t answer_bytes(std::size_t reader) const;
 
     machine& machine_;
     options options_;
-    office_needs needs_;
-    std::vector<pe_grid> grids_;
+    office_plan plan_;
     std::size_t n_;
     ring_mesh requests_;
     std::optional<ring_mesh> replies_;

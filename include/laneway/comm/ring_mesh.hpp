@@ -8,14 +8,15 @@
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/comm/links.hpp"
+#include "laneway/comm/office_plan.hpp"
 #include "laneway/simt/machine.hpp"
 
 namespace laneway {
 
 class ring_mesh {
 public:
-    /// Allocates the rings; `slot_bytes` is the largest payload of a chunk, `server_warps[p]` serve on PE p.
-    ring_mesh(machine& machine, const options& options, std::uint32_t slot_bytes, std::vector<int> server_warps);
+    /// Allocates the rings as the plan says.
+    ring_mesh(machine& machine, const options& options, const office_plan& plan);
 
     /// Empties all rings and clears the counters. Host, before each run.
     void reset();
@@ -34,9 +35,8 @@ private:
         chunk_ring_layout layout;
     };
 
-    void make_rings(std::uint32_t slot_bytes);
+    void make_rings(const office_plan& plan);
     void make_tables();
-    [[nodiscard]] std::uint32_t choose_slots(int destination) const;
     [[nodiscard]] std::size_t pair(int source, int destination) const {
         return static_cast<std::size_t>(source) * n_ + static_cast<std::size_t>(destination);
     }

@@ -33,6 +33,8 @@ struct work_group_layout {
     std::uint32_t columns = 1;     ///< messages that a slot holds, at most
     std::uint32_t slot_bytes = 0;
 
+    /// Slots of all lines.
+    [[nodiscard]] LANEWAY_FN std::size_t all_slots() const { return std::size_t{n_lines} << log2_slots; }
     [[nodiscard]] LANEWAY_FN std::uint32_t slot_of(std::uint32_t line, std::uint64_t turn) const {
         const std::uint32_t mask = (std::uint32_t{1} << log2_slots) - 1;
         return line << log2_slots | (static_cast<std::uint32_t>(turn) & mask);

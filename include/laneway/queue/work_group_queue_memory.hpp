@@ -104,12 +104,10 @@ public:
     /// Throws usage_error for sizes that cannot be. Host, before the kernels.
     work_group_queue(const std::shared_ptr<device>& producer, const work_group_queue_shape& shape)
         : layout_(measure(shape)) {
-        const std::size_t slots = std::size_t{layout_.n_lines} << layout_.log2_slots;
-        const std::size_t payload = slots * layout_.slot_bytes;
+        const std::size_t payload = layout_.all_slots() * layout_.slot_bytes;
         const std::size_t lines = std::size_t{layout_.n_lines} * destructive_bytes;
-        flags_bytes_ = slots * sizeof(std::uint64_t);
-        host_visible_ = allocate_host_visible(producer, payload + lines + flags_bytes_);
-        counters_ = buffer<std::uint64_t>(producer, (layout_.n_lines + 1) * work_group_layout::line_stride);
+        host_visible_ = allocate_host_visible(producer, visible_bytes(layout_));
+        counters_ = buffer<std::uint64_t>(producer, n_counters(layout_));
         layout_.slots = host_visible_.get();
         layout_.served = reinterpret_cast<std::uint64_t*>(host_visible_.get() + payload);
         layout_.flags = reinterpret_cast<std::uint64_t*>(host_visible_.get() + payload + lines);
@@ -123,7 +121,7 @@ public:
         for (std::uint32_t line = 0; line < layout_.n_lines; ++line) {
             layout_.served[line * work_group_layout::line_stride] = 0;
         }
-        std::memset(layout_.flags, 0, flags_bytes_);
+        std::memset(layout_.flags, 0, layout_.all_slots() * sizeof(std::uint64_t));
     }
 
     [[nodiscard]] work_group_sender<Message> sender() const {
@@ -138,7 +136,7 @@ public:
     /// Groups that have drawn a ticket. Host, between runs.
     [[nodiscard]] std::uint64_t tickets() const { return counters_.copy_out()[0]; }
 
-private:
+    /// The sizes of a queue, without its memory. Throws usage_error for sizes that cannot be.
     static work_group_layout measure(const work_group_queue_shape& shape) {
         if (shape.lines < 1 || shape.lines > 1024) throw usage_error("host threads of a queue: between 1 and 1024");
         if (shape.slots < 1 || shape.slots > 1u << 20)
@@ -158,9 +156,20 @@ private:
         made.slot_bytes = static_cast<std::uint32_t>(padded);
         return made;
     }
+    /// What a queue of these sizes takes, in host and PE memory.
+    static std::size_t bytes(const work_group_layout& layout) {
+        return visible_bytes(layout) + n_counters(layout) * sizeof(std::uint64_t);
+    }
+
+private:
+    static std::size_t visible_bytes(const work_group_layout& layout) {
+        return layout.all_slots() * (layout.slot_bytes + sizeof(std::uint64_t)) + layout.n_lines * destructive_bytes;
+    }
+    static std::size_t n_counters(const work_group_layout& layout) {
+        return (layout.n_lines + 1) * work_group_layout::line_stride;
+    }
 
     work_group_layout layout_;
-    std::size_t flags_bytes_ = 0;
     std::shared_ptr<std::byte> host_visible_;
     buffer<std::uint64_t> counters_;
 };

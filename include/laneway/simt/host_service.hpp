@@ -31,6 +31,8 @@ public:
 
     /// Threads that call turn(), numbered from 0; the same in all runs.
     [[nodiscard]] virtual int threads() const = 0;
+    /// What its buffers take for a PE.
+    [[nodiscard]] virtual std::uint64_t buffer_bytes(int) const { return 0; }
     /// Prepares a run. Nothing runs on any device.
     virtual void open() = 0;
     /// Does a small piece of what is due; returns whether there was any. Never waits for lanes. What it throws ends the

@@ -48,6 +48,8 @@ public:
 
     /// From now on the service runs next to every run, for as long as it exists.
     void attach(const std::shared_ptr<host_service>& service) { services_.push_back(service); }
+    /// What the buffers of attached services take for a PE.
+    [[nodiscard]] std::uint64_t service_bytes(int pe) const;
 
     /// Blocks of the program that this PE can hold at once: the size of a persistent grid on a GPU, else `wanted`.
     template <class Program, bool with_cuda = compiled_with_cuda>

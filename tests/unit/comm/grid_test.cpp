@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace laneway {
 namespace {
 
@@ -15,7 +17,8 @@ struct nothing {
 
 template <bool Flushers = false>
 std::vector<pe_grid> grids(const std::string& devices, const options& o) {
-    return size_grids<nothing<Flushers>>(machine(devices), o, 100);
+    const machine machine(devices);
+    return size_grids<nothing<Flushers>>(outline_of<nothing<Flushers>>(machine), o, 100);
 }
 
 TEST(grid_test, CpuDevicesGetTheirThreadsAndAllRoles) {
@@ -41,7 +44,7 @@ TEST(grid_test, CheckedDevicesServeOnlyWhereThereAreOthers) {
     const auto pair = grids("checked:2", o)[1];
     EXPECT_EQ(pair.server_warps(), o.checked_warps - 1);
     EXPECT_EQ(pair.worker_warps(), (o.checked_blocks - 1) * o.checked_warps);
-    EXPECT_EQ(pair.worker_lanes(*machine("checked:1").device(0)), static_cast<std::uint64_t>(4 * pair.worker_warps()));
+    EXPECT_EQ(pair.worker_lanes(), static_cast<std::uint64_t>(4 * pair.worker_warps()));
 }
 
 TEST(grid_test, FlushersTakeOneWarpOfEachWorkingBlock) {
@@ -86,22 +89,26 @@ struct serve_nothing {
 using large_routes = routes<route<large_message, serve_nothing>>;
 
 TEST(grid_test, MessagesThatNoChunkHoldsAreRefusedWithTheSizes) {
-    const machine machine("cpu:3");
     options o;
     o.chunk_bytes = 96;
-    EXPECT_EQ(fit_chunks<large_routes>(machine, o), 96u);
+    EXPECT_EQ(chunk_sizes<large_routes>(3, false, o), std::vector<std::uint32_t>{96});
     o.chunk_bytes = 95;
     try {
-        fit_chunks<large_routes>(machine, o);
+        (void)chunk_sizes<large_routes>(3, false, o);
         FAIL() << "accepted";
     } catch (const usage_error& e) {
         const std::string what = e.what();
         for (const char* part : {"96 bytes", "3 PEs", "95 bytes"}) EXPECT_NE(what.find(part), what.npos) << what;
         EXPECT_EQ(what.find('\n'), what.npos);
     }
-    o.chunk_bytes = 0;
-    using byte_routes = routes<route<std::byte, serve_nothing>>;
-    EXPECT_THROW(fit_chunks<byte_routes>(machine, o), usage_error);
+}
+
+TEST(grid_test, ChunksThatNobodySetMayBeSmallerButHoldAMessage) {
+    using sizes = std::vector<std::uint32_t>;
+    EXPECT_EQ(chunk_sizes<large_routes>(3, false, {}), (sizes{16384, 8192, 4096, 2048, 1024, 512}));
+    EXPECT_EQ(chunk_sizes<large_routes>(64, true, {}), (sizes{1536, 768})) << "64 bins share 192 KiB of a block";
+    using page_routes = routes<route<std::array<std::byte, 4000>, serve_nothing>>;
+    EXPECT_EQ(chunk_sizes<page_routes>(2, false, {}), (sizes{16384, 8192, 4096}));
 }
 
 }  // namespace

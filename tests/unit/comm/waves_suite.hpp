@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/grid.hpp"
+#include "laneway/comm/post_office.hpp"
 #include "laneway/comm/waves.hpp"
 #include "laneway/transport/transport.hpp"
 #include "unit/test_devices.hpp"
@@ -112,9 +113,14 @@ inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, con
     const auto pes = static_cast<std::size_t>(machine.n_pes());
     launch_shape shape = small_grid(machine);
     shape.warps_per_block = machine.device(0)->id().kind == device_kind::cpu && !machine.has_gpus() ? 1 : 2;
-    std::vector<pe_grid> grids(pes,
-                               pe_grid{shape, shape.warps_per_block == 1 ? 0 : 1, false, shape.warps_per_block == 1});
-    post_office office(machine, o, {64}, grids);
+    std::vector<pe_grid> grids;
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        const bool one_lane = shape.warps_per_block == 1;
+        grids.push_back({shape, one_lane ? 0 : 1, false, one_lane ? device_kind::cpu : device_kind::checked});
+    }
+    post_office office(machine, o, plan_office(o, std::vector<pe_outline>(pes), {64}, [&](std::uint32_t bytes) {
+                           return office_draft{{bytes}, grids};
+                       }));
     office.reset();
     std::vector<buffer<hop_words>> words;
     std::vector<std::shared_ptr<std::byte>> inboxes;
