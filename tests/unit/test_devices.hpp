@@ -86,6 +86,26 @@ void every_round(const std::string& devices, Body&& body) {
     }
 }
 
+/// Calls `run(options)` with the least memory that buffers can have: a run without any is refused and tells how much
+/// that is. What `run` returns is the run's report.
+template <class Run>
+void run_within_least(options o, Run&& run) {
+    o.chunk_bytes = 0;
+    o.ring_slots = 0;
+    o.buffer_bytes = 1;
+    try {
+        run(o);
+        ADD_FAILURE() << "ran without memory";
+    } catch (const usage_error& e) {
+        const std::string what = e.what(), before = "take at least ";
+        ASSERT_NE(what.find(before), std::string::npos) << what;
+        o.buffer_bytes = std::stoull(what.substr(what.find(before) + before.size()));
+    }
+    const auto report = run(o);
+    ASSERT_EQ(report.buffer_bytes.size(), report.devices.size());
+    EXPECT_EQ(*std::max_element(report.buffer_bytes.begin(), report.buffer_bytes.end()), o.buffer_bytes);
+}
+
 /// Names a parameterised test after its devices: "checked:2" becomes "checked_2".
 inline std::string name_of(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;

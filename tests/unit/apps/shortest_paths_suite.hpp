@@ -9,7 +9,7 @@
 
 namespace laneway::test {
 
-inline void meets_dijkstra(const graph::graph& g, std::uint64_t source, const apps::shortest_paths_options& o) {
+inline run_report meets_dijkstra(const graph::graph& g, std::uint64_t source, const apps::shortest_paths_options& o) {
     const auto expected = apps::dijkstra(g, source, o.unit_weights);
     const auto result = apps::shortest_paths(g, source, o);
     EXPECT_EQ(result.distance, expected);
@@ -19,6 +19,7 @@ inline void meets_dijkstra(const graph::graph& g, std::uint64_t source, const ap
     EXPECT_GE(result.items, reached);
     EXPECT_EQ(result.report.posted, result.report.direct + result.report.carried);
     EXPECT_EQ(result.report.carried, result.report.served);
+    return result.report;
 }
 
 class shortest_paths_test : public testing::TestWithParam<std::string> {
@@ -42,6 +43,20 @@ TEST_P(shortest_paths_test, RandomGraphsMeetDijkstra) {
         if (round % 2 == 0) o.delta = 1 + round % 7;
         if (round % 3 == 0) o.low_water = round % 4;
         ASSERT_NO_THROW(meets_dijkstra(g, round % g.vertices(), o));
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(shortest_paths_test, TheLeastBuffersLoseNothing) {
+    for (std::uint64_t round = 0; round < std::min<std::uint64_t>(60, rounds_of(GetParam())); ++round) {
+        SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
+        const auto g = random_graph(round, is_checked(GetParam()) ? 24 : 400);
+        apps::shortest_paths_options o = job(round);
+        o.job.timeout_seconds = 20;
+        ASSERT_NO_THROW(run_within_least(o.job, [&](const options& little) {
+            o.job = little;
+            return meets_dijkstra(g, 0, o);
+        }));
         if (HasFailure()) return;
     }
 }

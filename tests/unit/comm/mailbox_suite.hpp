@@ -120,7 +120,7 @@ inline void audit(const run_report& report, std::uint64_t posted, int n_pes) {
     EXPECT_EQ(report.devices.size(), static_cast<std::size_t>(n_pes));
 }
 
-inline void all_served_once(runtime& rt, const plan& what, std::uint64_t lanes) {
+inline run_report all_served_once(runtime& rt, const plan& what, std::uint64_t lanes) {
     const auto counts = rt.allocate<std::uint64_t>(table_words);
     const auto sums = rt.allocate<std::uint64_t>(table_words);
     const auto wrong = rt.allocate<std::uint64_t>(1);
@@ -142,6 +142,7 @@ inline void all_served_once(runtime& rt, const plan& what, std::uint64_t lanes) 
         EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
     }
     audit(report, posted, rt.n_pes());
+    return report;
 }
 
 /// The lanes of a job depend on its list and grids only.
@@ -173,6 +174,16 @@ TEST_P(mailbox_test, UnevenLanes) {
 TEST_P(mailbox_test, OneHotDestination) {
     with_lanes(GetParam(), [&](runtime& rt, std::uint64_t lanes, const options&) {
         all_served_once(rt, {messages_on(GetParam()), true}, lanes);
+    });
+}
+
+TEST_P(mailbox_test, TheLeastBuffersLoseNothing) {
+    with_lanes(GetParam(), [&](runtime&, std::uint64_t lanes, const options& o) {
+        const plan what{4 * messages_on(GetParam()), o.seed % 2 == 0};
+        run_within_least(o, [&](const options& little) {
+            runtime rt(little);
+            return all_served_once(rt, what, lanes);
+        });
     });
 }
 

@@ -65,6 +65,9 @@ study::study_result run_on(const std::string& devices, const std::string& scheme
     const auto sums = rt.allocate<std::uint64_t>(2);
     const post_round functor{4 * static_cast<std::uint64_t>(rt.n_pes())};
     auto result = study::run_scheme<std::uint64_t>(scheme, rt, o, add{sums.ref()}, functor);
+    const auto& taken = result.report.buffer_bytes;
+    EXPECT_EQ(taken.size(), static_cast<std::size_t>(rt.n_pes()));
+    EXPECT_LE(*std::max_element(taken.begin(), taken.end()), o.job.buffer_bytes);
     const auto lanes = static_cast<std::uint64_t>(rt.n_pes());
     std::vector<std::uint64_t> expected(lanes);
     for (std::uint64_t rank = 0; rank < lanes; ++rank) {
