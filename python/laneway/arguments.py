@@ -8,6 +8,8 @@ from typing import TypedDict
 from laneway import _core
 from laneway.errors import UsageError
 
+BUFFER_BYTES: int = _core.default_buffer_bytes
+
 
 class RunOptions(TypedDict):
     """Keyword arguments that every program takes."""
@@ -20,16 +22,19 @@ class RunOptions(TypedDict):
     """Deadline of the run in seconds."""
     progress: bool
     """Whether the report keeps samples of the run."""
+    buffer_bytes: int
+    """Most bytes that the library's buffers and rings take on a device."""
 
 
-def job_options(devices: str, seed: int, timeout: float, progress: bool) -> _core.Options:
+def job_options(devices: str, seed: int, timeout: float, progress: bool, buffer_bytes: int) -> _core.Options:
     """The compiled part's view of a program's RunOptions; UsageError where one of them is wrong."""
     if not isinstance(devices, str):
         raise UsageError(f"devices must be a list such as 'cpu:4' in one string, not {devices!r}")
     require_whole("seed", seed)
     if not 0 < timeout < 1e9:
         raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
-    return _core.Options(devices, seed, timeout, progress)
+    require_whole("buffer_bytes", buffer_bytes, 1)
+    return _core.Options(devices, seed, timeout, progress, buffer_bytes)
 
 
 def require_whole(name: str, number: int, least: int = 0, bits: int = 64) -> None:

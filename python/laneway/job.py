@@ -46,6 +46,7 @@ def run_job(
     devices: str,
     seed: int,
     timeout: float,
+    buffer_bytes: int,
     verify: bool,
     outputs: Outputs,
 ) -> None:
@@ -53,7 +54,9 @@ def run_job(
 
     What can be refused is refused before the run. Raises Error where the result differs from the reference.
     """
-    options = RunOptions(devices=devices, seed=seed, timeout=timeout, progress=outputs.need_progress)
+    options = RunOptions(
+        devices=devices, seed=seed, timeout=timeout, progress=outputs.need_progress, buffer_bytes=buffer_bytes
+    )
     job_options(**options)
     _core.parse_devices(devices)
     with ExitStack() as stack:

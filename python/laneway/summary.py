@@ -44,6 +44,11 @@ class Summary:
         return self.report.carried / self.report.posted if self.report.posted else 0.0
 
     @property
+    def most_buffer_bytes(self) -> int:
+        """Of the library's buffers and rings on one device."""
+        return max(self.report.buffer_bytes, default=0)
+
+    @property
     def seconds(self) -> dict[str, float]:
         """Time of each part, in order."""
         load = {} if self.load_seconds is None else {"load": self.load_seconds}
@@ -76,6 +81,7 @@ class Summary:
                 "mismatches": check.mismatches,
                 "first_mismatch": check.first_mismatch,
             },
+            "buffer_bytes": list(report.buffer_bytes),
             "traffic": {"messages": report.messages.tolist(), "bytes": report.bytes.tolist()},
             "progress": [
                 {"seconds": t * 1e-9, "served": served, "open": open_work}
@@ -105,6 +111,7 @@ class Summary:
             ("bytes", f"{int(report.bytes.sum()):,} carried"),
             ("messages a chunk", f"{self.mean_messages_a_chunk:,.1f} on average"),
             ("remote messages", f"{100 * self.remote_share:.1f} %"),
+            ("buffers", f"{self.most_buffer_bytes / 2**20:,.1f} MiB on a device at most"),
         ]
 
     def _verified(self, check: Verification) -> str:

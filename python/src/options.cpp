@@ -14,19 +14,23 @@ namespace {
 
 constexpr std::uint32_t most_samples = 4096;  // more than a picture of a run has columns
 
-void make_options(options* made, std::string devices, std::uint64_t seed, double timeout_seconds, bool progress) {
+void make_options(options* made, std::string devices, std::uint64_t seed, double timeout_seconds, bool progress,
+                  std::uint64_t buffer_bytes) {
     new (made) options;
     made->devices = std::move(devices);
     made->seed = seed;
     made->timeout_seconds = timeout_seconds;
     made->progress_samples = progress ? most_samples : 0;
+    made->buffer_bytes = buffer_bytes;
 }
 
 }  // namespace
 
 void register_options(nb::module_& module) {
-    nb::class_<options>(module, "Options", "Devices, seed and deadline of a run, and whether its report has samples.")
-        .def("__init__", &make_options, "devices"_a, "seed"_a, "timeout_seconds"_a, "progress"_a);
+    nb::class_<options>(module, "Options",
+                        "Devices, seed, deadline and memory of a run, and whether its report has samples.")
+        .def("__init__", &make_options, "devices"_a, "seed"_a, "timeout_seconds"_a, "progress"_a, "buffer_bytes"_a);
+    module.attr("default_buffer_bytes") = options{}.buffer_bytes;
 }
 
 }  // namespace laneway::python

@@ -48,6 +48,8 @@ void register_report(nb::module_& module) {
         .def_prop_ro(
             "bytes", [](const run_report& r) { return traffic_of(r, &traffic::bytes); }, by_owner,
             nb::sig("def bytes(self) -> numpy.typing.NDArray[numpy.uint64]"), "Payload bytes carried, n_pes × n_pes.")
+        .def_ro("buffer_bytes", &run_report::buffer_bytes,
+                "Bytes that the library's buffers and rings take, one number a PE.")
         .def_prop_ro("progress", &progress_of, by_owner,
                      nb::sig("def progress(self) -> numpy.typing.NDArray[numpy.uint64]"),
                      "Samples k × 3: nanoseconds since the start, messages served so far, work still open.");

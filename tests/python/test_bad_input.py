@@ -138,6 +138,8 @@ def test_an_existing_output_survives_an_error(laneway: Run, tmp_path: Path) -> N
         (["--delta", "-4"], "delta"),
         (["--timeout", "0"], "timeout"),
         (["--timeout", "nan"], "timeout"),
+        (["--buffer-bytes", "0"], "buffer_bytes"),
+        (["--buffer-bytes", str(2**64)], "buffer_bytes"),
         (["--seed", "-1"], "seed"),
         (["--partition", "fair"], "fair"),
         (["--format", "gif"], "gif"),

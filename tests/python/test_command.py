@@ -58,6 +58,37 @@ def test_new_york_on_any_devices(laneway: Run, new_york: Path, devices: str, par
     assert "19241141234772346" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sssp", "GRAPH", "--source", 1],
+        ["bfs", "GRAPH", "--source", 1],
+        ["pagerank", "GRAPH"],
+        ["color", "GRAPH"],
+        ["indegree", "GRAPH"],
+        ["kmeans", "POINTS", "-k", 2],
+        ["kmer", "-k", 5, "--simulate", 1000],
+        ["gups", "--log2-words", 10],
+    ],
+    ids=lambda words: words[0],
+)
+def test_memory_of_buffers(laneway: Run, small: Path, tmp_path: Path, words: list[object]) -> None:
+    points = tmp_path / "points.csv"
+    points.write_text("0,0\n0,1\n5,5\n5,6\n")
+    words = [{"GRAPH": small, "POINTS": points}.get(str(word), word) for word in words]
+    words += ["--devices", "cpu:2", "--verify", "--json", "r.json"]
+    refused = laneway(*words, "--buffer-bytes", 1000)
+    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (2, "", 1)
+    assert "buffer_bytes = 1000 is too little for 2 PEs" in refused.stderr
+    assert names(tmp_path / "work") == []
+    done = laneway(*words, "--buffer-bytes", 2**18)
+    assert done.returncode == 0, done.stderr
+    taken = json.loads((tmp_path / "work" / "r.json").read_text())["buffer_bytes"]
+    assert len(taken) == 2
+    assert 2**16 < max(taken) <= 2**18
+    assert f"{max(taken) / 2**20:.1f} MiB on a device at most" in done.stdout
+
+
 def test_failed_run_ends_with_one_line(laneway: Run, new_york: Path, tmp_path: Path) -> None:
     done = laneway("sssp", new_york, "--source", 1, "--devices", "cpu:2", "--timeout", 1e-6, "--json", "r.json")
     assert done.returncode == 1

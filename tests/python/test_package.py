@@ -99,6 +99,8 @@ def test_audit(new_york: Path) -> None:
     assert (np.diag(report.messages) == 0).all()
     assert (report.bytes >= report.messages * 4).all()
     assert report.progress.shape[1] == 3
+    assert len(report.buffer_bytes) == 3
+    assert 3 * 64 * 8192 / 2 < max(report.buffer_bytes) <= 2**28, "rings from two devices"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +121,9 @@ def test_audit(new_york: Path) -> None:
         {"seed": -1},
         {"timeout": 0},
         {"timeout": float("nan")},
+        {"buffer_bytes": 0},
+        {"buffer_bytes": 1e6},
+        {"buffer_bytes": 1000},
         {"partition": "fair"},
         {"partition": [0, 1]},
         {"partition": [0, 0, 0, 0, 0, 5]},

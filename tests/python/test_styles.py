@@ -48,6 +48,7 @@ def test_one_program() -> None:
         ["--devices", "checked:2"],
         ["--devices", "nowhere"],
         ["--timeout", "0"],
+        ["--buffer-bytes", "1000"],
         ["--plot", "styles.txt"],
         ["--plot", "same.svg", "--json", "same.svg"],
         ["--json", "missing/s.json"],

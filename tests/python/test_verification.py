@@ -13,6 +13,7 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import COMMAND, SMALL_DISTANCES, names
+from laneway.arguments import BUFFER_BYTES
 from laneway.commands.graph_input import with_graph
 from laneway.commands.paths import body_of
 from laneway.job import run_job
@@ -52,6 +53,7 @@ def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path) -> N
             devices="cpu:1",
             seed=1,
             timeout=60.0,
+            buffer_bytes=BUFFER_BYTES,
             verify=True,
             outputs=outputs,
         )

@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional
 import typer
 
 from laneway.account import Account
+from laneway.arguments import BUFFER_BYTES
 from laneway.commands.signature import parameter, parameters_of, set_parameters
 from laneway.job import run_job
 from laneway.outputs import Outputs
@@ -18,6 +19,7 @@ DEVICES = typer.Option(
 )
 SEED = typer.Option(1, help="Seed of the scheduler of checked devices.")
 TIMEOUT = typer.Option(60.0, help="Deadline of the run in seconds.")
+BUFFERS = typer.Option(BUFFER_BYTES, help="Most bytes that the library's buffers and rings take on a device.")
 JSON = typer.Option(None, help="Write the run's report as JSON.")
 PLOT = typer.Option(None, help="Draw the run's progress and traffic: .png, .svg or .pdf.")
 
@@ -36,15 +38,16 @@ def add_program(
     """Give `app` the command `laneway NAME`.
 
     `body(job, ...)` takes a Job and its own typer arguments and options; it reads its input with `job.load`, calls the
-    program with `**job.options` and returns an Account. The command gets --devices, --seed, --timeout, --verify, --json
-    and --plot as well, and --output (`output_name`) where there is something to write: `verify` and `output` are their
-    help texts.
+    program with `**job.options` and returns an Account. The command gets --devices, --seed, --timeout, --buffer-bytes,
+    --verify, --json and --plot as well, and --output (`output_name`) where there is something to write: `verify` and
+    `output` are their help texts.
     """
 
     def command(
         devices: str,
         seed: int,
         timeout: float,
+        buffer_bytes: int,
         verify: bool,
         json: Path | None,
         plot: Path | None,
@@ -58,6 +61,7 @@ def add_program(
             devices=devices,
             seed=seed,
             timeout=timeout,
+            buffer_bytes=buffer_bytes,
             verify=verify,
             outputs=outputs,
         )
@@ -75,6 +79,7 @@ def _shared_options(verify: str, output: str | None, output_name: str) -> list[P
         parameter("plot", Optional[Path], PLOT),
         parameter("seed", int, SEED),
         parameter("timeout", float, TIMEOUT),
+        parameter("buffer_bytes", int, BUFFERS),
     ]
     if output is not None:
         options.append(parameter("output", Optional[Path], typer.Option(None, output_name, help=output)))

@@ -14,6 +14,7 @@ from rich.text import Text
 
 import laneway
 from laneway import _core
+from laneway.commands.program import BUFFERS
 from laneway.errors import UsageError
 from laneway.pending_file import PendingFile
 from laneway.phases import Phases
@@ -45,6 +46,7 @@ def styles(
     json: Optional[Path] = typer.Option(None, help="Write all numbers as JSON."),
     plot: Optional[Path] = typer.Option(None, help="Draw speed and lines of code: .png, .svg or .pdf."),
     timeout: float = typer.Option(60.0, help="Deadline of each launch in seconds."),
+    buffer_bytes: int = BUFFERS,
 ) -> None:
     """Each program in five styles of sending small messages: speed and lines of code."""
     names = _core.parse_devices(devices)
@@ -52,7 +54,13 @@ def styles(
         json_file, plot_file = _open(stack, json, plot)
         with Phases() as phases:
             found = laneway.compare_styles(
-                program, log2_messages=log2_messages, runs=runs, devices=devices, timeout=timeout, progress=phases.enter
+                program,
+                log2_messages=log2_messages,
+                runs=runs,
+                devices=devices,
+                timeout=timeout,
+                buffer_bytes=buffer_bytes,
+                progress=phases.enter,
             )
         if json_file is not None:
             json_file.temporary.write_text(json_format.dumps(_as_json(names, found), indent=2) + "\n")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import Graph, Report
-from laneway.arguments import job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.graphs import require_graph
 from laneway.interrupt import interruptible
 from laneway.partition import Partition, parts_of
@@ -40,6 +40,7 @@ def color(
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> ColorResult:
     """A colour for every vertex that none of its neighbours has.
@@ -48,12 +49,12 @@ def color(
     logarithm of their degree, at random among equals, which `order` seeds: each the least colour that no neighbour
     before it has. The result is the same on any devices.
 
-    `partition`, `devices`, `seed`, `timeout` and `progress` are those of `sssp`. Raises UsageError for wrong arguments,
-    TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
+    `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
+    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
     """
     require_graph(graph)
     require_whole("order", order)
-    job = job_options(devices, seed, timeout, progress)
+    job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
     raw = interruptible(lambda: _core.color(graph, order, parts, job))
     return ColorResult(raw.take_color(), raw.colors, order, raw.rounds, raw.partition_seconds, raw.report)

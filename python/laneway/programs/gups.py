@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import GupsCheck, Report
-from laneway.arguments import job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 
@@ -66,6 +66,7 @@ def gups(
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> GupsResult:
     """Update random words of a table that is spread over the devices: `table[a % words] ^= a` for each value a of HPC
@@ -77,15 +78,15 @@ def gups(
     logs arrived updates by regions of `region_bytes`, a power of two, and applies region after region, in rounds of
     `round_updates` a device; "raw" uses remote atomics instead of messages, between devices that share memory.
 
-    `devices`, `seed`, `timeout` (of each launch) and `progress` are those of `sssp`. Raises UsageError for wrong
-    arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
+    `devices`, `seed`, `timeout` (of each launch), `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError
+    for wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
     """
     for name, number, least in (("look_ahead", look_ahead, 1), ("region_bytes", region_bytes, 8)):
         require_whole(name, number, least)
     for name, wanted in (("updates", updates), ("round_updates", round_updates)):
         if wanted is not None:
             require_whole(name, wanted, 1)
-    job = job_options(devices, seed, timeout, progress)
+    job = job_options(devices, seed, timeout, progress, buffer_bytes)
     power = _log2_words(log2_words, size, devices)
 
     def make() -> tuple[_core.GupsTable, _core.GupsRun]:

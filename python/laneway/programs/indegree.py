@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import Graph, Report
-from laneway.arguments import job_options
+from laneway.arguments import BUFFER_BYTES, job_options
 from laneway.graphs import require_graph
 from laneway.interrupt import interruptible
 
@@ -34,16 +34,17 @@ def indegree(
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> InDegreeResult:
     """Number of arcs that lead to each vertex; every arc is a message to the owner of its head.
 
     `walk` is "lists", where a lane walks the list of one vertex after another and lanes diverge as lists end (Orr 2016,
-    section 5.3), or "arcs", where neighbouring lanes take neighbouring arcs. `devices`, `seed`, `timeout` and
-    `progress` are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed
-    run; Ctrl-C raises KeyboardInterrupt at once.
+    section 5.3), or "arcs", where neighbouring lanes take neighbouring arcs. `devices`, `seed`, `timeout`,
+    `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and
+    DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
     """
     require_graph(graph)
-    job = job_options(devices, seed, timeout, progress)
+    job = job_options(devices, seed, timeout, progress, buffer_bytes)
     raw = interruptible(lambda: _core.indegree(graph, str(walk), job))
     return InDegreeResult(raw.take_in_degree(), walk, raw.partition_seconds, raw.report)

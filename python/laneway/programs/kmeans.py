@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway._core import Report
-from laneway.arguments import job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 from laneway.points import as_points
@@ -50,6 +50,7 @@ def kmeans(
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> KmeansResult:
     """Lloyd's algorithm: divide `points`, one row each, into `clusters` around centroids.
@@ -60,9 +61,9 @@ def kmeans(
     movements sum up to `tolerance` times the mean variance of the columns, as in scikit-learn, or after `max_rounds`. A
     cluster that loses all points keeps its centroid.
 
-    The result is the same, to the bit, on any `devices`; these, `seed`, `timeout` and `progress` are those of `sssp`.
-    Raises UsageError for wrong arguments, more clusters than points, and coordinates that are not finite, naming row
-    and column from 1; TimeoutError and DeviceFault for a failed run. Ctrl-C is as with `sssp`.
+    The result is the same, to the bit, on any `devices`; these, `seed`, `timeout`, `buffer_bytes` and `progress` are
+    those of `sssp`. Raises UsageError for wrong arguments, more clusters than points, and coordinates that are not
+    finite, naming row and column from 1; TimeoutError and DeviceFault for a failed run. Ctrl-C is as with `sssp`.
     """
     rows = as_points(points, "points")
     require_whole("clusters", clusters, 1, bits=30)
@@ -71,7 +72,7 @@ def kmeans(
         raise UsageError(f"tolerance must be a number from 0 on, not {tolerance}")
     if clusters > len(rows):
         raise UsageError(f"{clusters} clusters are more than there are points: {len(rows)}")
-    job = job_options(devices, seed, timeout, progress)
+    job = job_options(devices, seed, timeout, progress, buffer_bytes)
     initial = initial_centroids(rows, clusters, init, init_seed)
     limit = tolerance * float(rows.var(axis=0, dtype=np.float64).mean()) if tolerance > 0 else 0.0
     raw = interruptible(lambda: _core.kmeans(rows, initial, max_rounds, limit, job))

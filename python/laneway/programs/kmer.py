@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import Report, Sequences, SimulatedReads
-from laneway.arguments import job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 
@@ -67,6 +67,7 @@ def kmer(
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> KmerCounts:
     """Count the k-mers of `source`: FASTA or FASTQ files (plain, gzip or xz), `read_sequences` or `simulate_reads`.
@@ -77,10 +78,11 @@ def kmer(
     None takes the number of k-mers in `source`. No device's table takes more than `memory_gib`; a table that is full
     ends the run with DeviceFault.
 
-    `devices`, `seed`, `timeout` and `progress` are as for `sssp`. Raises UsageError for wrong arguments, for files that
-    are missing or broken, naming the line, and for sequences without a k-mer.
+    `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are as for `sssp`. Raises UsageError for wrong
+    arguments, for files that are missing or broken, naming the line, and for sequences without a k-mer.
     """
-    options = kmer_options(k, canonical, greatest, distinct, memory_gib, job_options(devices, seed, timeout, progress))
+    job = job_options(devices, seed, timeout, progress, buffer_bytes)
+    options = kmer_options(k, canonical, greatest, distinct, memory_gib, job)
     sequences = source if isinstance(source, (Sequences, SimulatedReads)) else read_sequences(source)
     raw = interruptible(lambda: _core.count_kmers(sequences, options))
     histogram = raw.take_histogram()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import Graph, Report
-from laneway.arguments import job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.graphs import require_graph
 from laneway.interrupt import interruptible
@@ -43,6 +43,7 @@ def pagerank(
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> PageRankResult:
     """PageRank of every vertex by power iteration from equal ranks.
@@ -52,8 +53,8 @@ def pagerank(
     when the ranks of all vertices together have changed by less than `tolerance` in one. The ranks are the same to the
     last bit on any devices; they are within 2**-24 * damping / (1 - damping) of the exact ones, relative to each.
 
-    `partition`, `devices`, `seed`, `timeout` and `progress` are those of `sssp`. Raises UsageError for wrong arguments,
-    TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
+    `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
+    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
     """
     require_graph(graph)
     require_whole("rounds", rounds)
@@ -61,7 +62,7 @@ def pagerank(
         if not isinstance(value, (int, float)) or not 0 <= value <= most:
             limit = f"from 0 to {most:g}" if most == 1 else "of 0 or more"
             raise UsageError(f"{name} must be a number {limit}, not {value!r}")
-    job = job_options(devices, seed, timeout, progress)
+    job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
     raw = interruptible(lambda: _core.pagerank(graph, damping, rounds, tolerance, parts, job))
     return PageRankResult(raw.take_rank(), raw.rounds, raw.change, damping, raw.partition_seconds, raw.report)

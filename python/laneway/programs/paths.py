@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import Graph, Report
-from laneway.arguments import job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.graphs import require_graph
 from laneway.interrupt import interruptible
 from laneway.partition import Partition, parts_of
@@ -52,6 +52,7 @@ def sssp(
     partition: Partition = None,
     seed: int = 1,
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> Result:
     """Least weight of a path from `source` to every vertex.
@@ -64,13 +65,14 @@ def sssp(
     "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
     from the graph where it is None. `partition` divides the vertices: None by contiguous ranges with equal arcs,
     "metis" by METIS, or an array with the PE of each vertex. `seed` is for checked devices, `timeout` in seconds;
-    `progress` keeps samples of the run in the report. Raises UsageError for wrong arguments, TimeoutError and
-    DeviceFault for a failed run.
+    `progress` keeps samples of the run in the report. The library's own buffers and rings take no more than
+    `buffer_bytes` on a device: with less they are smaller, and slower. Raises UsageError for wrong arguments,
+    TimeoutError and DeviceFault for a failed run.
 
     Ctrl-C raises KeyboardInterrupt at once. The run then goes on in the background, on all its devices, until it ends
     or its `timeout` passes; its result is dropped.
     """
-    return _run(graph, source, False, devices, delta, partition, seed, timeout, progress)
+    return _run(graph, source, False, devices, delta, partition, seed, timeout, progress, buffer_bytes)
 
 
 def bfs(
@@ -82,10 +84,11 @@ def bfs(
     partition: Partition = None,
     seed: int = 1,
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> Result:
     """Least number of arcs from `source` to every vertex; arguments and errors are those of `sssp`."""
-    return _run(graph, source, True, devices, delta, partition, seed, timeout, progress)
+    return _run(graph, source, True, devices, delta, partition, seed, timeout, progress, buffer_bytes)
 
 
 def _run(
@@ -98,11 +101,12 @@ def _run(
     seed: int,
     timeout: float,
     progress: bool,
+    buffer_bytes: int,
 ) -> Result:
     index = source_index(graph, source)
     if delta is not None:
         require_whole("delta", delta, 1)
-    job = job_options(devices, seed, timeout, progress)
+    job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
     raw = interruptible(lambda: _core.shortest_paths(graph, index, unit_weights, delta, parts, job))
     return Result(raw.take_distance(), raw.delta, raw.items, raw.least_items, raw.partition_seconds, raw.report)

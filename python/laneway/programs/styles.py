@@ -10,7 +10,7 @@ from statistics import median
 from typing import Callable
 
 from laneway import _core
-from laneway.arguments import job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 
@@ -48,21 +48,22 @@ def compare_styles(
     runs: int = 3,
     devices: str = "",
     timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[StyleRun]:
     """Run each program in each style (Orr 2016, sections 3.1 and 5.5.2) on the same input, and check every result.
 
     A run has about 2**log2_messages messages a device, 8 to 30: 26 on GPUs and 18 on CPU devices where it is None. Of
-    each style one run warms up and `runs` are measured. `devices` and `timeout`, of each launch, are those of `sssp`;
-    devices must share memory, and checked ones are refused. `progress` is told what runs next. Raises UsageError for
-    wrong arguments, TimeoutError and DeviceFault for a failed run or a wrong result.
+    each style one run warms up and `runs` are measured. `devices`, `timeout`, of each launch, and `buffer_bytes` are
+    those of `sssp`; devices must share memory, and checked ones are refused. `progress` is told what runs next. Raises
+    UsageError for wrong arguments, TimeoutError and DeviceFault for a failed run or a wrong result.
     """
     programs = list(programs)
     for program in programs:
         if program not in PROGRAMS:
             raise UsageError(f"program must be one of {', '.join(PROGRAMS)}, not {program}")
     require_whole("runs", runs, 1, bits=31)
-    job = job_options(devices, 1, timeout, False)
+    job = job_options(devices, 1, timeout, False, buffer_bytes)
     if log2_messages is None:
         # A job without a list takes every GPU, else one CPU device a core.
         names = _core.parse_devices(devices)
