@@ -35,8 +35,8 @@ public:
     /// copyable and run on the PE that a message was posted to, on any lane, at the same time as others;
     /// comm/routes.hpp says what forms they may have.
     template <class... Messages, class... Handlers>
-    [[nodiscard]] mailbox_handle<routes<route<Messages, Handlers>...>> mailbox(const Handlers&... handlers) const {
-        return {{{handlers}...}};
+    [[nodiscard]] auto mailbox(const Handlers&... handlers) const {
+        return handle_of(with_places(routes<route<Messages, Handlers>...>{{handlers}...}));
     }
 
     /// A function of the host that lanes of any PE may call during runs: `ref()` of what this returns goes into
@@ -49,11 +49,13 @@ public:
 
     /// A mailbox with which lanes can do one-sided operations as well (comm/one_sided.hpp).
     template <class... Messages, class... Handlers>
-    [[nodiscard]] mailbox_handle<with_one_sided<route<Messages, Handlers>...>> one_sided(const Handlers&... handlers) {
+    [[nodiscard]] auto one_sided(const Handlers&... handlers) {
         if (gets_ == nullptr)
             gets_ = std::make_unique<symmetric_array<lane_gets>>(machine_, most_lanes(machine_, options_));
         const serve_memory serve{gets_->ref()};
-        return {{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}};
+        using all = with_one_sided<route<Messages, Handlers>...>;
+        return handle_of(
+            with_places(all{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}));
     }
 
     /// Runs `functor(ctx, box)` on every working lane of every PE and returns when nothing is left anywhere: all
@@ -96,6 +98,11 @@ public:
     }
 
 private:
+    template <class Routes>
+    static mailbox_handle<Routes> handle_of(const Routes& routes) {
+        return {routes};
+    }
+
     /// The post office of the last run, where it suits this one as well.
     post_office& office_for(const office_plan& plan) {
         if (!office_ || !office_->suits(plan)) {

@@ -17,6 +17,7 @@ enum class operation : std::uint32_t {
     serve,         ///< waiting for the words of a chunk whose flag has come
     call,          ///< waiting for the answer to a call
     post_onward,   ///< a handler's post: putting it into the onward list
+    place,         ///< finding a place for the elements of a large message
     put,           ///< storing to another PE's symmetric memory
     get,           ///< loading from it
     atomic,        ///< an atomic operation on it
@@ -40,6 +41,7 @@ constexpr const char* to_string(operation op) {
         case operation::serve: return "waiting for the words of a chunk";
         case operation::call: return "waiting for an answer";
         case operation::post_onward: return "posting onward from a handler";
+        case operation::place: return "finding a place for a large message";
         case operation::put: return "putting";
         case operation::get: return "getting";
         case operation::atomic: return "an atomic operation";

@@ -13,6 +13,8 @@ enum class [[nodiscard]] status : std::uint32_t{
     no_room,         ///< a table or list of fixed size is full
     bad_pe,          ///< an operation named a PE that does not exist
     bad_address,     ///< an operation named memory that no symmetric array holds
+    too_long,        ///< a message carries more elements than a chunk holds
+    refused,         ///< the handler of a large message gave it no place; the run goes on
     uneven_barrier,  ///< some working warps came to a barrier that others will never come to
 };
 
@@ -25,6 +27,8 @@ constexpr const char* to_string(status s) {
         case status::no_room: return "no room left";
         case status::bad_pe: return "no such PE";
         case status::bad_address: return "an address outside symmetric memory";
+        case status::too_long: return "more bytes of elements than a message can carry";
+        case status::refused: return "the receiver gave no place";
         case status::uneven_barrier: return "not every working warp called the barrier";
     }
     return "unknown status";

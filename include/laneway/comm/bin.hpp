@@ -11,8 +11,8 @@ namespace laneway {
 
 struct bin {
     std::uint32_t reserved;    ///< next position, wraps
-    std::uint32_t written[2];  ///< positions of the buffer's chunk accounted for
-    std::uint32_t limit[2];    ///< messages of the buffer's chunk: capacity, or less after a flush
+    std::uint32_t written[2];  ///< positions of the buffer's chunk accounted for; of parcels also their number << 16
+    std::uint32_t limit[2];    ///< filled positions of the buffer's chunk: capacity, or less after a flush
     std::uint32_t ready[2];    ///< chunk that may be written to the buffer
     std::uint64_t opened_ns;   ///< when the open chunk got its first message
 };

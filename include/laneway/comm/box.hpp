@@ -4,6 +4,7 @@
 #include "laneway/base/carry.hpp"
 #include "laneway/comm/answers.hpp"
 #include "laneway/comm/outbox.hpp"
+#include "laneway/comm/rendezvous.hpp"
 #include "laneway/comm/roles.hpp"
 
 namespace laneway {
@@ -19,6 +20,10 @@ struct mailbox_ref {
     carry default_carry = carry::direct;
 };
 
+/// Shared memory of a block for rendezvous.
+template <class Routes>
+inline constexpr std::size_t team_bytes = route_list<Routes>::places ? sizeof(team_board) : 0;
+
 template <class Ctx, class Routes, class Idle>
 class box : public outbox<Ctx, Routes, Idle> {
     using base = outbox<Ctx, Routes, Idle>;
@@ -26,6 +31,11 @@ class box : public outbox<Ctx, Routes, Idle> {
     using handler = typename route_list<Routes>::template handler<Message>;
 
 public:
+    using base::post;
+    /// What follows the head of a message.
+    template <class Message>
+    using element = typename handler<Message>::element;
+
     /// Where the warp stands among those of its block that run the functor.
     struct team_place {
         int index;
@@ -34,10 +44,17 @@ public:
 
     LANEWAY_FN box(Ctx& ctx, const mailbox_ref<Routes>& mailbox, Idle idle, std::byte* shared, turn_board* board,
                    const roles& mine)
-        : base(ctx, mailbox.links, mailbox.chunk_bytes, mailbox.handlers, idle, shared, &mailbox.links.work->completed),
-          mailbox_(mailbox), board_(board),
+        : base(ctx, mailbox.links, mailbox.chunk_bytes, mailbox.handlers, idle, shared + team_bytes<Routes>,
+               &mailbox.links.work->completed),
+          mailbox_(mailbox), board_(board), team_board_(reinterpret_cast<team_board*>(shared)),
           slot_(static_cast<std::uint32_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane())), team_{mine.team_index,
                                                                                                      mine.team_warps} {}
+
+    /// As outbox::open.
+    LANEWAY_FN void open(Ctx& ctx) {
+        base::open(ctx);
+        if (team_bytes<Routes> != 0 && ctx.warp() == 0 && ctx.lane() == 0) *team_board_ = {};
+    }
 
     [[nodiscard]] LANEWAY_FN team_place team() const { return team_; }
     /// Number of this lane among the working lanes of its PE.
@@ -54,6 +71,44 @@ public:
     /// posted onward, and serves where no other warp does. The lanes of the mask, together.
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) {
         return base::aside(ctx, *this, [&](Ctx& here, box& self) { return self.help_aside(here, mask); });
+    }
+
+    /// Posts a message with `count` elements behind it; otherwise as post of a message alone. `data` is any memory that
+    /// the lane can read, and may be reused on return. To the own PE: the handler runs before post returns, on `data`
+    /// itself unless it has been given a place. More than longest<Message>() go by rendezvous, which waits for the
+    /// receiver's answer while other warps run, where the handler places; else it fails with too_long. A place that is
+    /// refused fails with refused, and the run goes on; one that no symmetric array holds with bad_address.
+    template <class Message>
+    LANEWAY_FN status post(Ctx& ctx, int pe, const Message& head, const element<Message>* data, std::uint64_t count) {
+        return post(ctx, width::lane, pe, head, data, count);
+    }
+
+    /// The same for lanes that share the work, and get the same status; all of them can read `data`, which may be
+    /// reused when all have returned. In a block the last warp sends word, so others may return before it has.
+    template <class Message>
+    LANEWAY_FN status post(Ctx& ctx, width lanes, int pe, const Message& head, const element<Message>* data,
+                           std::uint64_t count) {
+        const elements<const element<Message>> body{data, count};
+        if constexpr (placing<handler<Message>>) {
+            if (count > this->template longest<Message>()) {
+                return meet(ctx, lanes, pe, head, body);
+            }
+        }
+        if (lanes == width::lane) return this->post_parcel(ctx, pe, head, body);
+        std::uint32_t result = 0;
+        const bool leads = ctx.lane() == 0 && (lanes == width::warp || team_.index == 0);
+        if (leads) result = static_cast<std::uint32_t>(this->post_parcel(ctx, pe, head, body));
+        return static_cast<status>(ctx.shuffle(full_warp<Ctx>, result, 0));
+    }
+
+    /// Posts a message whose elements have been stored where its handler wanted them. See rendezvous.
+    template <class Message>
+    LANEWAY_FN status post_placed(Ctx& ctx, int pe, const Message& head, const placed<element<Message>>& body) {
+        elements<const element<Message>> own{};
+        if (pe == ctx.pe()) own = {local(ctx, body.at), body.count};
+        return this->send_parcel(
+            ctx, pe,
+            outgoing_parcel<Message>{{elsewhere, head}, reinterpret_cast<const std::byte*>(&body), sizeof body}, own);
     }
 
     /// Posts a message to a PE and waits for what its handler answers. Any lane, also in divergent code; other warps
@@ -103,6 +158,22 @@ public:
     }
 
 private:
+    /// Sends a message by rendezvous.
+    template <class Message, class Element>
+    LANEWAY_FN status meet(Ctx& ctx, width lanes, int pe, const Message& head, elements<const Element> body) {
+        const std::uint64_t before = shared_meetings_;
+        if (lanes == width::block) ++shared_meetings_;
+        std::uint32_t calls = 0;
+        const status result = base::aside(ctx, *this, [&](Ctx& here, box& self) {
+            const status sent =
+                rendezvous<Ctx, box, Message>(here, self, self.team_board_, before).send(lanes, pe, head, body);
+            calls = self.calls_;
+            return sent;
+        });
+        calls_ = calls;
+        return result;
+    }
+
     LANEWAY_SLOW status help_aside(Ctx& ctx, lane_mask mask) {
         if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, mask);
         const status sent = this->run_dry(ctx, mask);
@@ -144,10 +215,12 @@ private:
 
     const mailbox_ref<Routes>& mailbox_;
     turn_board* board_;
+    team_board* team_board_;
     std::uint32_t slot_;
     team_place team_;
     std::uint32_t calls_ = 0;
     std::uint64_t barriers_ = 0;
+    std::uint64_t shared_meetings_ = 0;  ///< rendezvous of the whole block
 };
 
 }  // namespace laneway

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/box.hpp"
+#include "laneway/comm/parcel_server.hpp"
 #include "laneway/comm/reply_desk.hpp"
 #include "laneway/comm/roles.hpp"
 #include "laneway/comm/server.hpp"
@@ -85,7 +86,8 @@ struct mailbox_program {
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
-        return sizeof(turn_board) + outbox_bytes<Routes>(chunk_bytes, n_pes) + list::reply_bytes(chunk_bytes, n_pes);
+        return sizeof(turn_board) + team_bytes<Routes> + outbox_bytes<Routes>(chunk_bytes, n_pes) +
+               list::reply_bytes(chunk_bytes, n_pes);
     }
 
     mailbox_ref<Routes> mailbox;
@@ -112,8 +114,7 @@ struct mailbox_program {
         reply_desk<Ctx, Routes, decltype(serve_replies)> desk(ctx, mailbox.replies, mailbox.chunk_bytes,
                                                               mailbox.handlers, mailbox.answers, serve_replies, shared);
         shared += list::reply_bytes(mailbox.chunk_bytes, ctx.n_pes());
-        server requests_in(ctx, links, mine.server_index,
-                           request_service<Ctx, decltype(desk)>{ctx, mailbox.handlers, desk});
+        server requests_in(ctx, links, mine.server_index, request_service<Ctx, decltype(desk)>{ctx, mailbox, desk});
         const auto serve = [&] {
             bool busy = requests_in.turn(ctx);
             busy = serve_replies() || busy;
@@ -179,15 +180,18 @@ private:
     template <class Ctx, class Desk>
     struct request_service {
         Ctx& ctx;
-        const delivery<Routes>& handlers;
+        const mailbox_ref<Routes>& mailbox;
         Desk& desk;
 
         LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
             list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
                 if constexpr (answering<Handler>) {
                     desk.template serve<Message, Handler>(ctx, source, chunk);
+                } else if constexpr (taking_elements<Handler>) {
+                    const auto shape = chunk_shape<parcel_unit<Message>>::fitting(mailbox.chunk_bytes);
+                    serve_parcels<Message, typename Handler::element>(ctx, mailbox.handlers, chunk, shape.messages());
                 } else {
-                    serve_plain<Ctx, Message>(ctx, handlers, chunk);
+                    serve_plain<Ctx, Message>(ctx, mailbox.handlers, chunk);
                 }
             });
         }

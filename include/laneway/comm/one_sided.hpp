@@ -5,6 +5,7 @@
 #include "laneway/base/carry.hpp"
 #include "laneway/comm/memory_operation.hpp"
 #include "laneway/comm/routes.hpp"
+#include "laneway/comm/width.hpp"
 
 namespace laneway {
 
@@ -13,10 +14,6 @@ template <class... Routes>
 using with_one_sided =
     routes<Routes..., route<remote_update, serve_memory>, route<remote_signal, serve_memory>,
            route<remote_fetch, serve_fetch>, route<remote_get, serve_get>, route<remote_got, serve_memory>>;
-
-/// Which lanes share a bulk operation.
-/// block: its working warps, which are those that run the functor.
-enum class width { lane, warp, block };
 
 enum class signal_op { set, add };
 
@@ -46,7 +43,8 @@ public:
                           carry how = carry::by_options) {
         T* word = nullptr;
         status result = reach(operation::put, to, pe, count, how, word);
-        for (std::uint64_t i = first(lanes); i < count && result == status::ok; i += step(lanes)) {
+        const copy_share mine = share_of(ctx_, box_, lanes);
+        for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
             if (word != nullptr) {
                 word[i] = values[i];
             } else {
@@ -69,7 +67,8 @@ public:
                           carry how = carry::by_options) {
         T* word = nullptr;
         status result = reach(operation::get, from, pe, count, how, word);
-        for (std::uint64_t i = first(lanes); i < count && result == status::ok; i += step(lanes)) {
+        const copy_share mine = share_of(ctx_, box_, lanes);
+        for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
             if (word != nullptr) {
                 values[i] = word[i];
             } else {
@@ -317,15 +316,6 @@ private:
             return {answer.code, word_of<T>(answer.value)};
         }
         return {status::ok, apply<Op>(ctx_, word, value, expected)};
-    }
-
-    LANEWAY_FN std::uint64_t first(width lanes) const {
-        const int warp = lanes == width::block ? box_.team().index : 0;
-        return lanes == width::lane ? 0 : static_cast<std::uint64_t>(warp * Ctx::warp_lanes + ctx_.lane());
-    }
-    LANEWAY_FN std::uint64_t step(width lanes) const {
-        const int warps = lanes == width::block ? box_.team().warps : 1;
-        return lanes == width::lane ? 1 : static_cast<std::uint64_t>(warps * Ctx::warp_lanes);
     }
 
     Ctx& ctx_;

@@ -87,6 +87,7 @@ struct onward_poster {
     template <class Ctx, class Message>
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) const {
         static_assert(List::template has<Message>, "the mailbox does not carry messages of this type");
+        static_assert(!List::template takes_elements<Message>, "handlers post onward messages without elements");
         return list.put(ctx, pe, List::template kind<Message>, message);
     }
 };

@@ -1,7 +1,7 @@
 // The sending half of a mailbox: any lane posts, also in divergent code; chunks leave when full, on flush and by age.
 #pragma once
 
-#include "laneway/comm/packer.hpp"
+#include "laneway/comm/parcel_packer.hpp"
 #include "laneway/comm/routes.hpp"
 
 namespace laneway {
@@ -16,6 +16,11 @@ struct poster {
         return static_cast<Outbox*>(this)->post_message(ctx, pe, message);
     }
 };
+
+/// The packer for one type of message.
+template <class Ctx, class Message, class Handler>
+using packer_of = std::conditional_t<taking_elements<Handler>, parcel_packer<Ctx, Message>,
+                                     packer<Ctx, typename record_of<Message, Handler>::type>>;
 
 /// In shared memory: work of a block that is not yet made known.
 struct alignas(16) done_words {
@@ -36,7 +41,7 @@ class outbox;
 /// no other warp does.
 template <class Ctx, class... M, class... H, class Idle>
 class outbox<Ctx, routes<route<M, H>...>, Idle> : public poster<outbox<Ctx, routes<route<M, H>...>, Idle>, Ctx, M>...,
-                                                  packer<Ctx, typename record_of<M, H>::type>... {
+                                                  packer_of<Ctx, M, H>... {
     using routes_type = routes<route<M, H>...>;
     using list = route_list<routes_type>;
     template <class Message>
@@ -57,6 +62,13 @@ public:
     LANEWAY_FN void open(Ctx& ctx) {
         (bins<M>().open(ctx), ...);
         if (ctx.warp() == 0 && ctx.lane() == 0) done_ = done_words{};
+    }
+
+    /// The most elements that a message of this type may carry.
+    template <class Message>
+    [[nodiscard]] LANEWAY_FN std::uint32_t longest() {
+        using element = typename list::template handler<Message>::element;
+        return parcel_shape<Message, element>::longest(bins<Message>().chunk_units());
     }
 
     /// Counts a message to the own PE that the caller has served itself, in the way the handler would. Any lane.
@@ -124,9 +136,11 @@ public:
             list::visit(onward.slot(place).kind, [&]<class Message, class Handler>() {
                 onward_slot& next = onward.slot(place);
                 const auto pe = static_cast<int>(next.pe);
-                const Message message = *next.template message<Message>();
-                onward.give_back(ctx, place);
-                (void)post_alone(ctx, pe, message);  // a failure is told by the next post
+                if constexpr (!taking_elements<Handler>) {  // others are refused when they are posted
+                    const Message message = *next.template message<Message>();
+                    onward.give_back(ctx, place);
+                    (void)post_alone(ctx, pe, message);  // a failure is told by the next post
+                }
             });
         }
         const lane_mask lanes = ctx.ballot(mask, taken);
@@ -197,6 +211,47 @@ protected:
         return done || (bins<M>().any_open(ctx, mask) || ...);
     }
 
+    /// Posts a message with elements to a PE. Fails as post, and with too_long.
+    template <class Message, class Element>
+    LANEWAY_FN status post_parcel(Ctx& ctx, int pe, const Message& head, elements<const Element> body) {
+        const std::uint32_t most = longest<Message>();
+        if (body.size > most && tally_.failed == status::ok) {
+            tally_.failed = fail(ctx, status::too_long, operation::post, pe, most * sizeof(Element));
+        }
+        const auto count = static_cast<std::uint32_t>(body.size);
+        return send_parcel<Message>(ctx, pe,
+                                    {{count, head},
+                                     reinterpret_cast<const std::byte*>(body.data),
+                                     count * parcel_shape<Message, Element>::element_bytes},
+                                    body);
+    }
+
+    /// Sends a parcel to a PE, `body` to the own one.
+    template <class Message, class Element>
+    LANEWAY_FN status send_parcel(Ctx& ctx, int pe, const outgoing_parcel<Message>& parcel,
+                                  elements<const Element> body) {
+        if constexpr (list::posts_onward) {
+            if (tally_.posted % 64 == 0) keep_onward_short(ctx);
+        }
+        const lane_mask mask = ctx.converged();  // lanes that arrive together leave together, as in post_alone
+        status result = check(ctx, pe);
+        const bool own = pe == ctx.pe();
+        const bool leaves = result == status::ok && !own;
+        if (result == status::ok && own) {
+            count_direct();
+            handlers_.run(ctx, parcel.header.head, body);
+        }
+        if (ctx.ballot(mask, leaves) != 0) {
+            if (Ctx::warp_lanes == 1 && (tally_.posted - tally_.direct) % 64 == 0) (void)flush_old(ctx);
+            tally_.posted += leaves ? 1 : 0;
+            const status sent = aside(ctx, *this, [&](Ctx& here, outbox& self) {
+                return self.template bins<Message>().put_parcel(here, mask, leaves, pe, parcel, self.idle_);
+            });
+            if (leaves) result = tally_.failed = sent;
+        }
+        return result;
+    }
+
     LANEWAY_SLOW status run_dry(Ctx& ctx, lane_mask mask) {
         if (!anything_to_send(ctx, mask)) return status::ok;
         const status sent = each([&](auto& part) { return part.flush_dry(ctx, mask, idle_); });
@@ -241,14 +296,14 @@ private:
 
     LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, const delivery<routes_type>& handlers,
                       Idle idle, done_words& done, shared_cursor cursor, std::uint64_t* completed)
-        : packer<Ctx, typename record_of<M, H>::type>(
+        : packer_of<Ctx, M, H>(
               ctx, links, chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes), list::template kind<M>,
               cursor.take(
                   chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).shared_bytes(ctx.n_pes())))...,
           links_(links), handlers_(handlers), idle_(idle), done_(done), completed_(completed) {}
 
     template <class Message>
-    LANEWAY_FN packer<Ctx, record<Message>>& bins() {
+    LANEWAY_FN packer_of<Ctx, Message, typename list::template handler<Message>>& bins() {
         return *this;
     }
 
@@ -262,6 +317,8 @@ private:
 
     template <class Message>
     LANEWAY_FN status post_message(Ctx& ctx, int pe, const Message& message) {
+        static_assert(!list::template takes_elements<Message>,
+                      "this type takes elements: post(ctx, pe, head, data, n)");
         if constexpr (list::posts_onward) {
             if (tally_.posted % 64 == 0) keep_onward_short(ctx);
         }

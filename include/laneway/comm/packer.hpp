@@ -8,6 +8,7 @@
 
 #include "laneway/comm/bin.hpp"
 #include "laneway/comm/links.hpp"
+#include "laneway/comm/parcel.hpp"
 
 namespace laneway {
 
@@ -63,7 +64,7 @@ public:
             std::uint64_t counted = 0;
             std::uint64_t ticket = 0;
             if (leads) {
-                counted = count_sent(ctx, pe, n);
+                counted = count_sent(ctx, pe, n, n * sizeof(Message));
                 ticket = ring.draw(ctx);
             }
             ticket = ctx.shuffle(mask, ticket, Ctx::first_lane(peers));
@@ -168,13 +169,21 @@ public:
         return status::ok;
     }
 
-private:
+protected:
     /// A share of a chunk that this lane accounts for: one message, or a flush's padding.
     struct share {
         int pe;
         std::uint32_t chunk;
         std::uint32_t positions;
     };
+    /// In the positions of a parcel's share, see bin::written.
+    static constexpr std::uint32_t one_message = 1u << 16;
+
+    /// Whether the buffer that a share lies in is free for its chunk.
+    LANEWAY_FN bool may_write(Ctx& ctx, const share& mine) const {
+        // Partner: the release store of `ready` in ship. The last chunk of the buffer has been read out.
+        return ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire, Reach) == mine.chunk;
+    }
 
     LANEWAY_FN Message* buffer(int pe, std::uint32_t chunk) const {
         const auto index = static_cast<std::size_t>(pe) * 2 + chunk % 2;
@@ -188,9 +197,7 @@ private:
                              Idle&& idle) {
         bounded_spin spin;
         for (;;) {
-            // Partner: the release store of `ready` in ship. The last chunk of the buffer has been read out.
-            const bool ready =
-                pending && ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire, Reach) == mine.chunk;
+            const bool ready = pending && may_write(ctx, mine);
             if (ctx.ballot(mask, ready) != 0) {
                 if (ready) write();
                 const status shipped = commit(ctx, mask, peers, ready, mine, idle);
@@ -211,20 +218,22 @@ private:
         const lane_mask even = ctx.ballot(mask, ready && mine.chunk % 2 == 0);
         const lane_mask mates = peers & (mine.chunk % 2 == 1 ? odd : even);
         ctx.sync(mask);  // the mates' messages are written before the elected one accounts for them
-        bool complete = false;
+        std::uint32_t written = 0;
         if (ready && elected(ctx, mates)) {
             const std::uint32_t positions = mine.positions * static_cast<std::uint32_t>(Ctx::count_lanes(mates));
             // Partner: itself, in other warps. Whoever completes the chunk sees what all have written.
-            complete =
-                ctx.fetch_add(&bins_[mine.pe].written[mine.chunk % 2], positions, order::acq_rel, Reach) + positions ==
-                shape_.messages();
+            written =
+                ctx.fetch_add(&bins_[mine.pe].written[mine.chunk % 2], positions, order::acq_rel, Reach) + positions;
         }
+        const bool complete = written % one_message == shape_.messages();
         for (lane_mask rest = ctx.ballot(mask, complete); rest != 0; rest &= rest - 1) {
             const int from = Ctx::first_lane(rest);
             const int pe = ctx.shuffle(mask, mine.pe, from);
             const std::uint32_t chunk = ctx.shuffle(mask, mine.chunk, from);
+            std::uint32_t parcels = 0;
+            if constexpr (is_parcel_unit<Message>) parcels = ctx.shuffle(mask, written / one_message, from);
             ctx.sync(mask);  // the completing lane's acquire covers the lanes that copy
-            const status shipped = ship(ctx, mask, pe, chunk, idle);
+            const status shipped = ship(ctx, mask, pe, chunk, parcels, idle);
             if (shipped != status::ok) return shipped;
         }
         return status::ok;
@@ -257,38 +266,39 @@ private:
 
     /// Counts messages as sent, before their chunk is published: termination detection must count a message before it
     /// can be served. Returns what stood there before. One lane.
-    LANEWAY_FN std::uint64_t count_sent(Ctx& ctx, int pe, std::uint32_t messages) const {
+    LANEWAY_FN std::uint64_t count_sent(Ctx& ctx, int pe, std::uint32_t messages, std::size_t bytes) const {
         link_counters& sent = links_.sent[pe];
         ctx.fetch_add(&sent.chunks, 1, order::relaxed, scope::device);
-        ctx.fetch_add(&sent.bytes, messages * sizeof(Message), order::relaxed, scope::device);
+        ctx.fetch_add(&sent.bytes, bytes, order::relaxed, scope::device);
         return ctx.fetch_add(&sent.messages, messages, order::relaxed, scope::device);
     }
 
-    /// Carries a complete chunk into the ring of its destination.
+    /// Carries a complete chunk into the ring of its destination. `parcels`: how many it holds, where it holds parcels.
     template <class Idle>
-    LANEWAY_FN status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, Idle&& idle) {
+    LANEWAY_FN status ship(Ctx& ctx, lane_mask mask, int pe, std::uint32_t chunk, std::uint32_t parcels, Idle&& idle) {
         bin& b = bins_[pe];
         const chunk_sender& ring = links_.to[pe];
-        const std::uint32_t messages = ctx.load(&b.limit[chunk % 2], order::relaxed, Reach);
+        const std::uint32_t filled = ctx.load(&b.limit[chunk % 2], order::relaxed, Reach);
+        const std::uint32_t messages = is_parcel_unit<Message> ? parcels : filled;
         std::uint64_t counted = 0;
-        if (elected(ctx, mask)) counted = count_sent(ctx, pe, messages);
+        if (elected(ctx, mask)) counted = count_sent(ctx, pe, messages, filled * sizeof(Message));
         std::uint64_t ticket = 0;
         const status reserved = ring.reserve(ctx, mask, pe, ticket, idle);
         if (reserved != status::ok) return reserved;
         const Message* gathered = buffer(pe, chunk);
         bool in_words = false;
-        if constexpr (fits_words<Message>(1)) {
+        if constexpr (fits_words<Message>(1) && !is_parcel_unit<Message>) {
             in_words = ring.words != nullptr && fits_words<Message>(messages);
             if (in_words) ring.publish_in_words(ctx, mask, ticket, gathered, messages, kind_, counted);
         }
         if (!in_words) {
-            copy(ctx, mask, ring.slot(ticket), gathered, messages);
+            copy(ctx, mask, ring.slot(ticket), gathered, filled);
             ring.publish(ctx, mask, ticket, messages, kind_);
         }
         if (elected(ctx, mask)) {
             ctx.store(&b.limit[chunk % 2], shape_.messages(), order::relaxed, Reach);
             ctx.store(&b.written[chunk % 2], 0, order::relaxed, Reach);
-            // Partner: the acquire loads in settle and is_shipped.
+            // Partner: the acquire loads in may_write and is_shipped.
             ctx.store(&b.ready[chunk % 2], shape_.chunk_after(chunk, 2), order::release, Reach);
         }
         return status::ok;
@@ -298,8 +308,8 @@ private:
         std::uint64_t words[2];
     };
 
-    LANEWAY_FN static void copy(Ctx& ctx, lane_mask mask, std::byte* to, const Message* from, std::uint32_t messages) {
-        const auto lines = static_cast<std::uint32_t>((messages * sizeof(Message) + 15) / 16);
+    LANEWAY_FN static void copy(Ctx& ctx, lane_mask mask, std::byte* to, const Message* from, std::uint32_t positions) {
+        const auto lines = static_cast<std::uint32_t>((positions * sizeof(Message) + 15) / 16);
         const auto stride = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
         auto* target = reinterpret_cast<line16*>(to);
         const auto* source = reinterpret_cast<const line16*>(from);

@@ -5,6 +5,9 @@
 //   R operator()(ctx, const M&) const                    answers, where the handler says `using answer = R;`
 //   ... operator()(ctx, const M&, onward&) const         may post onward: onward.post(ctx, pe, message), where the
 //                                                        handler says `static constexpr bool posts_onward = true;`
+//   void operator()(ctx, const M&, elements<const E>) const, with onward& or without: serves messages of M with
+//                                                        elements behind it, where the handler says `using element =
+//                                                        E;`
 // It runs on the PE that the message was posted to, on any lane, at the same time as other handlers, and never waits.
 // An answer to `box.call` goes to the calling lane. An answer to `box.post` goes to the handler of R on the poster's
 // PE, where the mailbox carries R, and nowhere else. That handler answers nothing (the rule of GASNet).
@@ -13,12 +16,37 @@
 #include "laneway/comm/answers.hpp"
 #include "laneway/comm/bin.hpp"
 #include "laneway/comm/onward.hpp"
+#include "laneway/comm/parcel.hpp"
 
 namespace laneway {
+
+template <class Handler>
+concept answering = requires {
+    typename Handler::answer;
+};
+
+template <class Handler>
+concept onward_posting = requires {
+    requires Handler::posts_onward;
+};
+
+/// Serves messages with elements, which are carried as parcels.
+template <class Handler>
+concept taking_elements = requires {
+    typename Handler::element;
+};
+
+/// Names places for elements that are too many for a chunk, see placing.hpp.
+template <class Handler>
+concept placing = taking_elements<Handler> && requires {
+    requires Handler::places;
+};
 
 template <class Message, class Handler>
 struct route {
     static_assert(trivially_copyable<Message> && trivially_copyable<Handler>);
+    static_assert(!(taking_elements<Handler> && answering<Handler>),
+                  "the handler of a message with elements must not answer");
     Handler handler;
 };
 
@@ -31,16 +59,6 @@ LANEWAY_FN const Handler& handler_of(const route<Message, Handler>& r) {
     return r.handler;
 }
 
-template <class Handler>
-concept answering = requires {
-    typename Handler::answer;
-};
-
-template <class Handler>
-concept onward_posting = requires {
-    requires Handler::posts_onward;
-};
-
 /// A message that asks for an answer, as it is carried. `token` names the call that waits; 0: it was posted.
 template <class Message>
 struct request {
@@ -48,14 +66,22 @@ struct request {
     std::uint64_t token;
 };
 
-/// What is carried for a message.
+/// What is carried for a message, and the smallest payload of a chunk for it.
 template <class Message, class Handler>
 struct record_of {
     using type = Message;
+    static constexpr std::size_t least_chunk_bytes = sizeof(type);
 };
 template <class Message, answering Handler>
 struct record_of<Message, Handler> {
     using type = request<Message>;
+    static constexpr std::size_t least_chunk_bytes = sizeof(type);
+};
+template <class Message, taking_elements Handler>
+struct record_of<Message, Handler> {
+    using type = parcel_unit<Message>;
+    static constexpr std::size_t least_chunk_bytes =
+        parcel_shape<Message, typename Handler::element>::least_chunk_bytes(placing<Handler>);
 };
 
 /// Words of a call's answer, 0 where the handler gives none.
@@ -80,10 +106,11 @@ struct route_list<routes<route<M, H>...>> {
     static_assert(sizeof...(M) >= 1 && sizeof...(M) <= max_chunk_kinds);
 
     static constexpr std::uint32_t count = sizeof...(M);
+    static constexpr bool places = (placing<H> || ...);
     static constexpr bool posts_onward = (onward_posting<H> || ...);
     static constexpr auto answer_words = static_cast<std::uint32_t>(greatest(answer_words_of<H>...));
     static constexpr std::size_t message_bytes = greatest(sizeof(M)...);
-    static constexpr std::size_t record_bytes = greatest(sizeof(typename record_of<M, H>::type)...);
+    static constexpr std::size_t record_bytes = greatest(record_of<M, H>::least_chunk_bytes...);
 
     template <class Message>
     static constexpr bool has = (std::is_same_v<Message, M> || ...);
@@ -91,6 +118,8 @@ struct route_list<routes<route<M, H>...>> {
     /// Handler of a message's type.
     template <class Message>
     using handler = std::remove_cvref_t<decltype(handler_of<Message>(std::declval<const routes<route<M, H>...>&>()))>;
+    template <class Message>
+    static constexpr bool takes_elements = taking_elements<handler<Message>>;
     template <class Message>
     using record = typename record_of<Message, handler<Message>>::type;
 
@@ -115,6 +144,7 @@ struct route_list<routes<route<M, H>...>> {
     /// Bins that a block has for each PE.
     static constexpr std::size_t bins = count + (std::size_t{is_reply<M>} + ...);
     static_assert(!((is_reply<M> && answering<H>) || ...), "the handler of a reply must not answer");
+    static_assert(!((is_reply<M> && taking_elements<H>) || ...), "a reply must not be of a type that takes elements");
 
     /// Shared memory of the bins for requests of all types, where a chunk has at most `chunk_bytes`.
     static constexpr std::size_t bins_bytes(std::size_t chunk_bytes, int n_pes) {
@@ -143,15 +173,15 @@ struct delivery {
     Routes routes;
     onward_ref onward;
 
-    /// Runs the handler of one message and returns what it returns. Any lane.
-    template <class Ctx, class Message>
-    LANEWAY_FN decltype(auto) run(Ctx& ctx, const Message& message) const {
+    /// Runs the handler of one message, with its elements where it has some, and returns what it returns. Any lane.
+    template <class Ctx, class Message, class... Elements>
+    LANEWAY_FN decltype(auto) run(Ctx& ctx, const Message& message, Elements... body) const {
         const auto& handler = handler_of<Message>(routes);
         if constexpr (onward_posting<std::remove_cvref_t<decltype(handler)>>) {
             onward_poster<route_list<Routes>> next{onward};
-            return handler(ctx, message, next);
+            return handler(ctx, message, body..., next);
         } else {
-            return handler(ctx, message);
+            return handler(ctx, message, body...);
         }
     }
 

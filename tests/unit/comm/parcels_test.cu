@@ -1,0 +1,1 @@
+#include "parcels_suite.hpp"  // on GPUs

@@ -1,0 +1,384 @@
+// Large payloads by rendezvous: from one element to megabytes, at all widths, whole, once, and only where the receiver
+// wanted them.
+#pragma once
+
+#include <cstring>
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+class rendezvous_test : public testing::TestWithParam<std::string> {};
+
+struct alignas(8) pair_element {
+    std::uint64_t first;
+    std::uint32_t second;
+};
+
+/// What a PE sends: element i of its source.
+template <class Element>
+LANEWAY_FN Element source_element(std::uint64_t pe, std::uint64_t i) {
+    std::uint64_t bits = (pe * 1000003 + i + 1) * 0x9e3779b97f4a7c15u;
+    bits ^= bits >> 31;
+    if constexpr (std::is_same_v<Element, pair_element>) {
+        return {bits, static_cast<std::uint32_t>(bits >> 20)};
+    } else {
+        return static_cast<Element>(bits);
+    }
+}
+template <class Element>
+LANEWAY_FN bool is_element(const Element& e, std::uint64_t pe, std::uint64_t i) {
+    const Element wanted = source_element<Element>(pe, i);
+    if constexpr (std::is_same_v<Element, pair_element>) {
+        return e.first == wanted.first && e.second == wanted.second;
+    } else {
+        return e == wanted;
+    }
+}
+
+/// A stretch of the sender's source.
+template <class Element>
+struct stretch {
+    std::uint32_t pe, number;  ///< of the sender and among all messages
+    std::uint64_t first, count;
+};
+
+/// What becomes of a request for a place.
+enum class reception : std::uint32_t { take, refuse_odd, no_segment, beyond, too_small };
+
+/// Gives out a pool from its start and checks what comes.
+template <class Element>
+struct take_stretch {
+    using element = Element;
+    static constexpr bool places = true;
+    symmetric_ref<Element> pool;
+    symmetric_ref<std::uint64_t> taken;  ///< elements of the pool given out
+    symmetric_ref<std::uint64_t> wrong;
+    symmetric_ref<std::uint32_t> seen;  ///< one for each message
+    reception how = reception::take;
+
+    template <class Ctx>
+    LANEWAY_FN symmetric_ptr<Element> place(Ctx& ctx, const stretch<Element>& s, std::uint64_t count) const {
+        if (count != s.count) atomic_add(ctx, wrong[0], 1);
+        switch (how) {
+            case reception::refuse_odd: return s.number % 2 != 0 ? nowhere<Element>() : draw(ctx, count);
+            case reception::no_segment: return {1000, 0};
+            case reception::beyond: return pool[~std::uint64_t{0} - 3];
+            case reception::too_small: return pool[pool.size() - count + 1];
+            default: return draw(ctx, count);
+        }
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const stretch<Element>& s, elements<const Element> body) const {
+        bool right = body.size == s.count;
+        for (std::uint64_t i = 0; i < body.size && right; ++i) right = is_element(body[i], s.pe, s.first + i);
+        const Element* const start = pool.local(ctx);
+        const Element nothing{};
+        if (body.data >= start && body.data < start + pool.size()) {
+            right = right && __builtin_memcmp(body.data + body.size, &nothing, sizeof nothing) == 0;
+        }
+        if (!right) atomic_add(ctx, wrong[0], 1);
+        atomic_add(ctx, seen[s.number], 1);
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN symmetric_ptr<Element> draw(Ctx& ctx, std::uint64_t count) const {
+        return pool[atomic_add(ctx, taken[0], count + 1)];  // one stays free behind each
+    }
+};
+
+/// Every sender, a lane or a wider team, sends stretches of different length.
+struct send_plan {
+    width lanes;
+    std::uint32_t rounds;
+    std::uint64_t most;   ///< elements
+    bool hot;             ///< all to the last PE
+    std::uint64_t every;  ///< of so many lanes one sends, where lanes do so alone
+    symmetric_ref<std::uint8_t> bytes;
+    symmetric_ref<pair_element> pairs;
+    symmetric_ref<std::uint64_t> sent;    ///< messages of this PE; codes that are not ok
+    symmetric_ref<std::uint32_t> wanted;  ///< one for each message: how often it was accepted
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        // Numbers of messages: every lane has its own; the wider teams use those of one of their lanes.
+        std::uint64_t sender = ctx.rank();
+        if (lanes == width::warp) sender -= static_cast<std::uint64_t>(ctx.lane());
+        if (lanes == width::block) {
+            sender -= static_cast<std::uint64_t>(ctx.lane() + box.team().index * Ctx::warp_lanes);
+        }
+        if (lanes == width::lane && sender % every != 0) return;
+        for (std::uint32_t i = 0; i < rounds; ++i) {
+            const std::uint64_t draw = source_element<std::uint64_t>(sender, i) >> 8;
+            const auto number = static_cast<std::uint32_t>(sender * rounds + i);
+            const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
+            const int pe = hot ? ctx.n_pes() - 1 : static_cast<int>((sender + i) % pes);
+            if ((sender + i) % 3 == 0) {
+                send(ctx, box, bytes, pe, number, draw);
+            } else {
+                send(ctx, box, pairs, pe, number, draw);
+            }
+        }
+    }
+
+private:
+    template <class Ctx, class Box, class Element>
+    LANEWAY_FN void send(Ctx& ctx, Box& box, symmetric_ref<Element> source, int pe, std::uint32_t number,
+                         std::uint64_t draw) const {
+        const std::uint64_t longest = box.template longest<stretch<Element>>();
+        // Around the limit between both ways, and anything.
+        std::uint64_t count = draw % 4 == 0 ? longest + draw / 4 % 3 - 1 : draw / 4 % (most + 1);
+        if (draw % 16 == 5) count = draw / 16 % 2;
+        const std::uint64_t first = draw / 64 % (source.size() - count + 1);
+        const stretch<Element> head{static_cast<std::uint32_t>(ctx.pe()), number, first, count};
+        const Element* from = source.local(ctx) + first;
+        const status done =
+            lanes == width::lane ? box.post(ctx, pe, head, from, count) : box.post(ctx, lanes, pe, head, from, count);
+        const bool speaks =
+            lanes == width::lane || (ctx.lane() == 0 && (lanes == width::warp || box.team().index == 0));
+        if (speaks) {
+            atomic_add(ctx, sent[0], 1);
+            atomic_add(ctx, wanted[number], done == status::ok ? 1 : 0);
+        }
+        // Of a rendezvous all of a team hear the answer.
+        const bool right = done == status::ok || (done == status::refused && number % 2 != 0 && count > longest);
+        if (!right) atomic_add(ctx, sent[1], 1);
+    }
+};
+
+/// The arrays of a run, and their state at its end.
+struct rendezvous_job {
+    runtime rt;
+    symmetric_array<std::uint8_t> bytes, byte_pool;
+    symmetric_array<pair_element> pairs, pair_pool;
+    symmetric_array<std::uint64_t> sent, taken_bytes, taken_pairs, wrong;
+    symmetric_array<std::uint32_t> seen, wanted;
+
+    rendezvous_job(const options& o, std::uint64_t source, std::uint64_t pool, std::uint64_t messages)
+        : rt(o), bytes(rt.allocate<std::uint8_t>(source)), byte_pool(rt.allocate<std::uint8_t>(pool)),
+          pairs(rt.allocate<pair_element>(source)), pair_pool(rt.allocate<pair_element>(pool)),
+          sent(rt.allocate<std::uint64_t>(2)), taken_bytes(rt.allocate<std::uint64_t>(1)),
+          taken_pairs(rt.allocate<std::uint64_t>(1)), wrong(rt.allocate<std::uint64_t>(1)),
+          seen(rt.allocate<std::uint32_t>(messages)), wanted(rt.allocate<std::uint32_t>(messages)) {
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            fill(bytes, pe);
+            fill(pairs, pe);
+        }
+    }
+
+    template <class Element>
+    static void fill(symmetric_array<Element>& source, int pe) {
+        std::vector<Element> all(source.size());
+        for (std::uint64_t i = 0; i < all.size(); ++i) {
+            all[i] = source_element<Element>(static_cast<std::uint64_t>(pe), i);
+        }
+        source.copy_in(pe, all);
+    }
+
+    template <class Functor>
+    run_report run(const Functor& functor, reception how = reception::take) {
+        return rt.run(
+            functor, rt.mailbox<stretch<std::uint8_t>, stretch<pair_element>>(
+                         take_stretch<std::uint8_t>{byte_pool.ref(), taken_bytes.ref(), wrong.ref(), seen.ref(), how},
+                         take_stretch<pair_element>{pair_pool.ref(), taken_pairs.ref(), wrong.ref(), seen.ref(), how}));
+    }
+
+    /// Each message that was accepted has been served once, and nothing lies where nobody wanted it.
+    void check() {
+        std::vector<std::uint32_t> served(seen.size()), accepted(seen.size());
+        std::uint64_t sent_in_all = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(wrong.copy_out(pe)[0], 0u) << "on PE " << pe;
+            EXPECT_EQ(sent.copy_out(pe)[1], 0u) << "wrong statuses on PE " << pe;
+            sent_in_all += sent.copy_out(pe)[0];
+            const auto seen_here = seen.copy_out(pe), accepted_here = wanted.copy_out(pe);
+            for (std::size_t i = 0; i < served.size(); ++i) {
+                served[i] += seen_here[i];
+                accepted[i] += accepted_here[i];
+            }
+            untouched_from(byte_pool, pe, taken_bytes.copy_out(pe)[0]);
+            untouched_from(pair_pool, pe, taken_pairs.copy_out(pe)[0]);
+        }
+        EXPECT_GT(sent_in_all, 0u);
+        for (std::size_t i = 0; i < served.size(); ++i) ASSERT_EQ(served[i], accepted[i]) << "message " << i;
+    }
+
+    template <class Element>
+    void untouched_from(const symmetric_array<Element>& pool, int pe, std::uint64_t taken) {
+        ASSERT_LE(taken, pool.size()) << "the test's pool is too small";
+        const auto all = pool.copy_out(pe);
+        const Element nothing{};
+        for (std::uint64_t i = taken; i < all.size(); ++i) {
+            ASSERT_EQ(std::memcmp(&all[i], &nothing, sizeof(Element)), 0) << "element " << i << " of PE " << pe;
+        }
+    }
+};
+
+/// Both ways to store a payload, by turns.
+inline options rendezvous_options(options o) {
+    o.chunk_bytes = std::size_t{256} << o.seed % 2;
+    o.carry = o.seed / 2 % 2 == 0 ? carry::direct : carry::gathered;
+    return o;
+}
+
+inline void stretches_arrive(const options& o, width lanes, bool hot, reception how = reception::take) {
+    const std::uint32_t rounds = is_checked(o.devices) ? 2 : 3;
+    const std::uint64_t most = is_checked(o.devices) ? 250 : 900;
+    const bool gpus = o.devices.starts_with("cuda");
+    const std::uint64_t every = gpus ? 7 : 1;
+    machine probe(o.devices);
+    const std::uint64_t lanes_a_pe = gpus ? static_cast<unsigned>(o.gpu_blocks) * 1024 : most_lanes(probe, o);
+    const std::uint64_t senders = lanes_a_pe * static_cast<unsigned>(probe.n_pes());
+    rendezvous_job job(o, 1200 + most, (senders / every + 1) * rounds * (400 + most), senders * rounds);
+    const send_plan plan{lanes,          rounds,          most, hot, every, job.bytes.ref(), job.pairs.ref(),
+                         job.sent.ref(), job.wanted.ref()};
+    const auto report = job.run(plan, how);
+    job.check();
+    EXPECT_EQ(report.posted, report.direct + report.carried);
+    EXPECT_EQ(report.carried, report.served);
+}
+
+TEST_P(rendezvous_test, LanesSendAnyLength) {
+    every_round(GetParam(), [](const options& o) { stretches_arrive(rendezvous_options(o), width::lane, false); });
+}
+TEST_P(rendezvous_test, WarpsSendAnyLength) {
+    every_round(GetParam(), [](const options& o) { stretches_arrive(rendezvous_options(o), width::warp, false); });
+}
+TEST_P(rendezvous_test, BlocksSendAnyLength) {
+    every_round(GetParam(), [](const options& o) { stretches_arrive(rendezvous_options(o), width::block, false); });
+}
+TEST_P(rendezvous_test, AllSendToOnePe) {
+    for (std::uint64_t round = 0; round < 12; ++round) {
+        for (const width lanes : {width::lane, width::warp, width::block}) {
+            stretches_arrive(rendezvous_options(options_of(GetParam(), round)), lanes, true);
+        }
+    }
+}
+TEST_P(rendezvous_test, ARefusalIsAStatusAndTheRunGoesOn) {
+    for (std::uint64_t round = 0; round < 12; ++round) {
+        for (const width lanes : {width::lane, width::warp, width::block}) {
+            stretches_arrive(rendezvous_options(options_of(GetParam(), round)), lanes, false, reception::refuse_odd);
+        }
+    }
+}
+
+/// The first team of each PE, of the given width, sends one payload to the next PE.
+struct send_one {
+    width lanes;
+    std::uint64_t count;
+    symmetric_ref<pair_element> pairs;
+    symmetric_ref<std::uint64_t> sent;
+    symmetric_ref<std::uint32_t> wanted;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        const int before = lanes == width::lane   ? 0
+                           : lanes == width::warp ? ctx.lane()
+                                                  : ctx.lane() + box.team().index * Ctx::warp_lanes;
+        if (static_cast<int>(box.slot()) != before) return;
+        const auto number = static_cast<std::uint32_t>(ctx.pe());
+        const stretch<pair_element> head{number, number, 1, count};
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        const status done = box.post(ctx, lanes, next, head, pairs.local(ctx) + 1, count);
+        if (before == 0) {
+            atomic_add(ctx, sent[0], 1);
+            atomic_add(ctx, wanted[number], done == status::ok ? 1 : 0);
+        }
+    }
+};
+
+TEST_P(rendezvous_test, Megabytes) {
+    for (const carry how : {carry::direct, carry::gathered}) {
+        for (const width lanes : {width::lane, width::warp, width::block}) {
+            options o = options_of(GetParam(), 1);
+            o.chunk_bytes = 1024;
+            o.ring_slots = 8;
+            o.carry = how;
+            // In checked mode each message takes steps, of which there are ten million a second.
+            const std::uint64_t count =
+                is_checked(GetParam()) && how == carry::gathered ? 4000 : 400'000;  // × 16 bytes
+            rendezvous_job job(o, count + 1, count + 1, 8);
+            job.run(send_one{lanes, count, job.pairs.ref(), job.sent.ref(), job.wanted.ref()});
+            job.check();
+        }
+    }
+}
+
+/// What the run throws, and that it has written nothing.
+inline std::string placing_fault(const options& o, width lanes, std::uint64_t count, reception how) {
+    rendezvous_job job(o, count + 1, count + 10, 8);
+    std::string what;
+    try {
+        job.run(send_one{lanes, count, job.pairs.ref(), job.sent.ref(), job.wanted.ref()}, how);
+        ADD_FAILURE() << "the run ended as if nothing had happened";
+    } catch (const device_fault& e) {
+        what = e.what();
+    }
+    for (int pe = 0; pe < job.rt.n_pes(); ++pe) {
+        job.untouched_from(job.byte_pool, pe, 0);
+        job.untouched_from(job.pair_pool, pe, 0);
+        for (const std::uint32_t times : job.seen.copy_out(pe)) EXPECT_EQ(times, 0u) << "a handler ran";
+    }
+    return what;
+}
+
+TEST_P(rendezvous_test, PlacesThatDoNotExistAreNamed) {
+    for (const reception how : {reception::no_segment, reception::beyond, reception::too_small}) {
+        for (const width lanes : {width::lane, width::warp, width::block}) {
+            for (const carry way : {carry::direct, carry::gathered}) {
+                options o = options_of(GetParam(), 2);
+                o.chunk_bytes = 256;
+                o.carry = way;
+                const std::string what = placing_fault(o, lanes, 100, how);
+                const std::string wanted =
+                    "an address outside symmetric memory while finding a place for a large "
+                    "message to PE ";
+                EXPECT_NE(what.find(wanted), std::string::npos) << what;
+                EXPECT_NE(what.find(" (1600)"), std::string::npos) << what;
+            }
+        }
+    }
+}
+
+/// Beside one-sided operations and calls, in one mailbox: the payload is there before the signal that follows it.
+struct send_and_signal {
+    symmetric_ref<pair_element> pairs;
+    symmetric_ref<std::uint64_t> signal;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        const auto number = static_cast<std::uint32_t>(ctx.pe());
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        if (box.slot() == 0) {
+            const stretch<pair_element> head{number, number, 0, 300};
+            if (box.post(ctx, next, head, pairs.local(ctx), 300) != status::ok) return;
+            if (remote.quiet() != status::ok) return;
+            if (remote.add(signal[0], next, 1) != status::ok) return;
+        }
+        (void)remote.wait(signal[0], compare::equal, 1);  // a failure ends the run
+    }
+};
+
+TEST_P(rendezvous_test, BesideOneSidedOperations) {
+    every_round(GetParam(), [](options o) {
+        o = rendezvous_options(o);
+        rendezvous_job job(o, 300, 400, 8);
+        const auto signal = job.rt.allocate<std::uint64_t>(1);
+        const take_stretch<pair_element> take{job.pair_pool.ref(), job.taken_pairs.ref(), job.wrong.ref(),
+                                              job.seen.ref()};
+        job.rt.run(send_and_signal{job.pairs.ref(), signal.ref()}, job.rt.one_sided<stretch<pair_element>>(take));
+        for (int pe = 0; pe < job.rt.n_pes(); ++pe) {
+            EXPECT_EQ(job.wrong.copy_out(pe)[0], 0u);
+            const auto sender = static_cast<std::size_t>((pe + job.rt.n_pes() - 1) % job.rt.n_pes());
+            EXPECT_EQ(job.seen.copy_out(pe)[sender], 1u);
+        }
+    });
+}
+
+LANEWAY_ON_DEVICES(rendezvous_test, device_lists());
+
+}  // namespace laneway::test

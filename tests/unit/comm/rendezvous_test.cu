@@ -1,0 +1,1 @@
+#include "rendezvous_suite.hpp"  // on GPUs
