@@ -219,37 +219,22 @@ protected:
             tally_.failed = fail(ctx, status::too_long, operation::post, pe, most * sizeof(Element));
         }
         const auto count = static_cast<std::uint32_t>(body.size);
-        return send_parcel<Message>(ctx, pe,
-                                    {{count, head},
-                                     reinterpret_cast<const std::byte*>(body.data),
-                                     count * parcel_shape<Message, Element>::element_bytes},
-                                    body);
+        const outgoing_parcel<Message> parcel{{count, head},
+                                              reinterpret_cast<const std::byte*>(body.data),
+                                              count * parcel_shape<Message, Element>::element_bytes};
+        return send_parcel(ctx, pe, parcel, body);
     }
 
     /// Sends a parcel to a PE, `body` to the own one.
     template <class Message, class Element>
     LANEWAY_FN status send_parcel(Ctx& ctx, int pe, const outgoing_parcel<Message>& parcel,
                                   elements<const Element> body) {
-        if constexpr (list::posts_onward) {
-            if (tally_.posted % 64 == 0) keep_onward_short(ctx);
-        }
-        const lane_mask mask = ctx.converged();  // lanes that arrive together leave together, as in post_alone
-        status result = check(ctx, pe);
-        const bool own = pe == ctx.pe();
-        const bool leaves = result == status::ok && !own;
-        if (result == status::ok && own) {
-            count_direct();
-            handlers_.run(ctx, parcel.header.head, body);
-        }
-        if (ctx.ballot(mask, leaves) != 0) {
-            if (Ctx::warp_lanes == 1 && (tally_.posted - tally_.direct) % 64 == 0) (void)flush_old(ctx);
-            tally_.posted += leaves ? 1 : 0;
-            const status sent = aside(ctx, *this, [&](Ctx& here, outbox& self) {
-                return self.template bins<Message>().put_parcel(here, mask, leaves, pe, parcel, self.idle_);
-            });
-            if (leaves) result = tally_.failed = sent;
-        }
-        return result;
+        return aside(ctx, *this, [&](Ctx& here, outbox& self) {
+            if constexpr (list::posts_onward) {
+                if (self.tally_.posted % 64 == 0) self.keep_onward_short(here);
+            }
+            return self.send_parcel_aside(here, pe, parcel, body);
+        });
     }
 
     LANEWAY_SLOW status run_dry(Ctx& ctx, lane_mask mask) {
@@ -348,6 +333,27 @@ private:
         }
         if (ctx.ballot(mask, leaves) != 0) {
             const status sent = send(ctx, mask, leaves, pe, message, 0);
+            if (leaves) result = tally_.failed = sent;
+        }
+        return result;
+    }
+
+    /// As post_alone.
+    template <class Message, class Element>
+    LANEWAY_SLOW status send_parcel_aside(Ctx& ctx, int pe, const outgoing_parcel<Message>& parcel,
+                                          elements<const Element> body) {
+        const lane_mask mask = ctx.converged();
+        status result = check(ctx, pe);
+        const bool own = pe == ctx.pe();
+        const bool leaves = result == status::ok && !own;
+        if (result == status::ok && own) {
+            count_direct();
+            handlers_.run(ctx, parcel.header.head, body);
+        }
+        if (ctx.ballot(mask, leaves) != 0) {
+            if (Ctx::warp_lanes == 1 && (tally_.posted - tally_.direct) % 64 == 0) (void)flush_old(ctx);
+            tally_.posted += leaves ? 1 : 0;
+            const status sent = bins<Message>().put_parcel(ctx, mask, leaves, pe, parcel, idle_);
             if (leaves) result = tally_.failed = sent;
         }
         return result;

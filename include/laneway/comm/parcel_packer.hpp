@@ -30,8 +30,8 @@ public:
     /// Puts the parcels of the active lanes into the bins of their PEs, which exist and are not the own one; a parcel
     /// fits a chunk. The lanes of the mask, together. May wait for buffers and ring slots (back-pressure).
     template <class Idle>
-    LANEWAY_SLOW status put_parcel(Ctx& ctx, lane_mask mask, bool active, int pe, const outgoing_parcel<Head>& parcel,
-                                   Idle&& idle) {
+    LANEWAY_FN status put_parcel(Ctx& ctx, lane_mask mask, bool active, int pe, const outgoing_parcel<Head>& parcel,
+                                 Idle&& idle) {
         constexpr auto header_units = static_cast<std::uint32_t>(sizeof(parcel.header) / 16);
         const std::uint32_t units = header_units + (parcel.body_bytes + 15) / 16;
         bool waiting = active;

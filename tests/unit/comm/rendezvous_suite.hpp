@@ -90,56 +90,57 @@ private:
     }
 };
 
-/// Every sender, a lane or a wider team, sends stretches of different length.
+/// Every sender, a lane or a wider team, sends stretches of different length; or the first of each PE sends one.
 struct send_plan {
     width lanes;
-    std::uint32_t rounds;
-    std::uint64_t most;   ///< elements
-    bool hot;             ///< all to the last PE
-    std::uint64_t every;  ///< of so many lanes one sends, where lanes do so alone
-    symmetric_ref<std::uint8_t> bytes;
-    symmetric_ref<pair_element> pairs;
-    symmetric_ref<std::uint64_t> sent;    ///< messages of this PE; codes that are not ok
-    symmetric_ref<std::uint32_t> wanted;  ///< one for each message: how often it was accepted
+    std::uint32_t rounds = 1;
+    std::uint64_t most = 0;    ///< elements
+    bool hot = false;          ///< all to the last PE
+    std::uint64_t every = 1;   ///< of so many lanes one sends, where lanes do so alone
+    std::uint64_t single = 0;  ///< elements of the one stretch that each PE sends to the next; 0: see above
+    symmetric_ref<std::uint8_t> bytes{};
+    symmetric_ref<pair_element> pairs{};
+    symmetric_ref<std::uint64_t> sent{};    ///< messages of this PE; codes that are not ok
+    symmetric_ref<std::uint32_t> wanted{};  ///< one for each message: how often it was accepted
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        // Numbers of messages: every lane has its own; the wider teams use those of one of their lanes.
-        std::uint64_t sender = ctx.rank();
-        if (lanes == width::warp) sender -= static_cast<std::uint64_t>(ctx.lane());
-        if (lanes == width::block) {
-            sender -= static_cast<std::uint64_t>(ctx.lane() + box.team().index * Ctx::warp_lanes);
-        }
+        // Numbers of messages: every lane has its own; the wider teams use those of their first lane.
+        const int mates = lanes == width::lane   ? 0
+                          : lanes == width::warp ? ctx.lane()
+                                                 : ctx.lane() + box.team().index * Ctx::warp_lanes;
+        const std::uint64_t sender = ctx.rank() - static_cast<std::uint64_t>(mates);
+        if (single != 0 && static_cast<int>(box.slot()) != mates) return;
         if (lanes == width::lane && sender % every != 0) return;
+        const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         for (std::uint32_t i = 0; i < rounds; ++i) {
-            const std::uint64_t draw = source_element<std::uint64_t>(sender, i) >> 8;
-            const auto number = static_cast<std::uint32_t>(sender * rounds + i);
-            const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
-            const int pe = hot ? ctx.n_pes() - 1 : static_cast<int>((sender + i) % pes);
-            if ((sender + i) % 3 == 0) {
-                send(ctx, box, bytes, pe, number, draw);
+            const int pe = single != 0 ? (ctx.pe() + 1) % ctx.n_pes()
+                           : hot       ? ctx.n_pes() - 1
+                                       : static_cast<int>((sender + i) % pes);
+            if (single == 0 && (sender + i) % 3 == 0) {
+                send(ctx, box, bytes, pe, sender, i, mates);
             } else {
-                send(ctx, box, pairs, pe, number, draw);
+                send(ctx, box, pairs, pe, sender, i, mates);
             }
         }
     }
 
 private:
     template <class Ctx, class Box, class Element>
-    LANEWAY_FN void send(Ctx& ctx, Box& box, symmetric_ref<Element> source, int pe, std::uint32_t number,
-                         std::uint64_t draw) const {
+    LANEWAY_FN void send(Ctx& ctx, Box& box, symmetric_ref<Element> source, int pe, std::uint64_t sender,
+                         std::uint32_t i, int mates) const {
         const std::uint64_t longest = box.template longest<stretch<Element>>();
-        // Around the limit between both ways, and anything.
+        const std::uint64_t draw = source_element<std::uint64_t>(sender, i) >> 8;
+        // Around the limit between both ways, none or one, and anything.
         std::uint64_t count = draw % 4 == 0 ? longest + draw / 4 % 3 - 1 : draw / 4 % (most + 1);
         if (draw % 16 == 5) count = draw / 16 % 2;
-        const std::uint64_t first = draw / 64 % (source.size() - count + 1);
-        const stretch<Element> head{static_cast<std::uint32_t>(ctx.pe()), number, first, count};
-        const Element* from = source.local(ctx) + first;
-        const status done =
-            lanes == width::lane ? box.post(ctx, pe, head, from, count) : box.post(ctx, lanes, pe, head, from, count);
-        const bool speaks =
-            lanes == width::lane || (ctx.lane() == 0 && (lanes == width::warp || box.team().index == 0));
-        if (speaks) {
+        if (single != 0) count = single;
+        const std::uint64_t first = single != 0 ? 1 : draw / 64 % (source.size() - count + 1);
+        const auto me = static_cast<std::uint32_t>(ctx.pe());
+        const auto number = single != 0 ? me : static_cast<std::uint32_t>(sender * rounds + i);
+        const stretch<Element> head{me, number, first, count};
+        const status done = box.post(ctx, lanes, pe, head, source.local(ctx) + first, count);
+        if (mates == 0) {
             atomic_add(ctx, sent[0], 1);
             atomic_add(ctx, wanted[number], done == status::ok ? 1 : 0);
         }
@@ -178,12 +179,14 @@ struct rendezvous_job {
         source.copy_in(pe, all);
     }
 
-    template <class Functor>
-    run_report run(const Functor& functor, reception how = reception::take) {
-        return rt.run(
-            functor, rt.mailbox<stretch<std::uint8_t>, stretch<pair_element>>(
-                         take_stretch<std::uint8_t>{byte_pool.ref(), taken_bytes.ref(), wrong.ref(), seen.ref(), how},
-                         take_stretch<pair_element>{pair_pool.ref(), taken_pairs.ref(), wrong.ref(), seen.ref(), how}));
+    run_report run(send_plan plan, reception how = reception::take) {
+        plan.bytes = bytes.ref();
+        plan.pairs = pairs.ref();
+        plan.sent = sent.ref();
+        plan.wanted = wanted.ref();
+        const take_stretch<std::uint8_t> take_bytes{byte_pool.ref(), taken_bytes.ref(), wrong.ref(), seen.ref(), how};
+        const take_stretch<pair_element> take_pairs{pair_pool.ref(), taken_pairs.ref(), wrong.ref(), seen.ref(), how};
+        return rt.run(plan, rt.mailbox<stretch<std::uint8_t>, stretch<pair_element>>(take_bytes, take_pairs));
     }
 
     /// Each message that was accepted has been served once, and nothing lies where nobody wanted it.
@@ -233,9 +236,7 @@ inline void stretches_arrive(const options& o, width lanes, bool hot, reception 
     const std::uint64_t lanes_a_pe = gpus ? static_cast<unsigned>(o.gpu_blocks) * 1024 : most_lanes(probe, o);
     const std::uint64_t senders = lanes_a_pe * static_cast<unsigned>(probe.n_pes());
     rendezvous_job job(o, 1200 + most, (senders / every + 1) * rounds * (400 + most), senders * rounds);
-    const send_plan plan{lanes,          rounds,          most, hot, every, job.bytes.ref(), job.pairs.ref(),
-                         job.sent.ref(), job.wanted.ref()};
-    const auto report = job.run(plan, how);
+    const auto report = job.run({lanes, rounds, most, hot, every}, how);
     job.check();
     EXPECT_EQ(report.posted, report.direct + report.carried);
     EXPECT_EQ(report.carried, report.served);
@@ -265,31 +266,6 @@ TEST_P(rendezvous_test, ARefusalIsAStatusAndTheRunGoesOn) {
     }
 }
 
-/// The first team of each PE, of the given width, sends one payload to the next PE.
-struct send_one {
-    width lanes;
-    std::uint64_t count;
-    symmetric_ref<pair_element> pairs;
-    symmetric_ref<std::uint64_t> sent;
-    symmetric_ref<std::uint32_t> wanted;
-
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        const int before = lanes == width::lane   ? 0
-                           : lanes == width::warp ? ctx.lane()
-                                                  : ctx.lane() + box.team().index * Ctx::warp_lanes;
-        if (static_cast<int>(box.slot()) != before) return;
-        const auto number = static_cast<std::uint32_t>(ctx.pe());
-        const stretch<pair_element> head{number, number, 1, count};
-        const int next = (ctx.pe() + 1) % ctx.n_pes();
-        const status done = box.post(ctx, lanes, next, head, pairs.local(ctx) + 1, count);
-        if (before == 0) {
-            atomic_add(ctx, sent[0], 1);
-            atomic_add(ctx, wanted[number], done == status::ok ? 1 : 0);
-        }
-    }
-};
-
 TEST_P(rendezvous_test, Megabytes) {
     for (const carry how : {carry::direct, carry::gathered}) {
         for (const width lanes : {width::lane, width::warp, width::block}) {
@@ -301,7 +277,7 @@ TEST_P(rendezvous_test, Megabytes) {
             const std::uint64_t count =
                 is_checked(GetParam()) && how == carry::gathered ? 4000 : 400'000;  // × 16 bytes
             rendezvous_job job(o, count + 1, count + 1, 8);
-            job.run(send_one{lanes, count, job.pairs.ref(), job.sent.ref(), job.wanted.ref()});
+            job.run({lanes, 1, 0, false, 1, count});
             job.check();
         }
     }
@@ -312,7 +288,7 @@ inline std::string placing_fault(const options& o, width lanes, std::uint64_t co
     rendezvous_job job(o, count + 1, count + 10, 8);
     std::string what;
     try {
-        job.run(send_one{lanes, count, job.pairs.ref(), job.sent.ref(), job.wanted.ref()}, how);
+        job.run({lanes, 1, 0, false, 1, count}, how);
         ADD_FAILURE() << "the run ended as if nothing had happened";
     } catch (const device_fault& e) {
         what = e.what();
