@@ -142,7 +142,6 @@ int main(int argc, char** argv) {
                                      {"runs", "5"},
                                      {"timeout", "60"},
                                      {"server-share", "0.36"},
-                                     {"server-share", "0.36"},
                                      {"chunk-bytes", std::to_string(options{}.chunk_bytes)},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

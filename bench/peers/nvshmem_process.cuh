@@ -20,6 +20,8 @@ public:
         check(cudaSetDevice(pes.rank()), "choosing the GPU");
         // One host: there is nothing to look for on the network. What the user has set stays.
         (void)setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);
+        // A heap of fixed size: one that grows needs ways to pass memory on that not every host has.
+        (void)setenv("NVSHMEM_DISABLE_CUDA_VMM", "1", 0);
         (void)setenv("NVSHMEM_SYMMETRIC_SIZE", std::to_string(heap_bytes + (64u << 20)).c_str(), 0);
         nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
         if (pes.rank() == 0 && nvshmemx_get_uniqueid(&id) != 0) throw system_error("NVSHMEM gives no unique id");
