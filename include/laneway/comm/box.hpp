@@ -91,7 +91,7 @@ public:
         const elements<const element<Message>> body{data, count};
         if constexpr (placing<handler<Message>>) {
             if (count > this->template longest<Message>()) {
-                return meet(ctx, lanes, pe, head, body);
+                return send_by_rendezvous(ctx, lanes, pe, head, body);
             }
         }
         if (lanes == width::lane) return this->post_parcel(ctx, pe, head, body);
@@ -160,9 +160,9 @@ public:
 private:
     /// Sends a message by rendezvous.
     template <class Message, class Element>
-    LANEWAY_FN status meet(Ctx& ctx, width lanes, int pe, const Message& head, elements<const Element> body) {
-        const std::uint64_t before = shared_meetings_;
-        if (lanes == width::block) ++shared_meetings_;
+    LANEWAY_FN status send_by_rendezvous(Ctx& ctx, width lanes, int pe, const Message& head, elements<const Element> body) {
+        const std::uint64_t before = shared_rendezvous_;
+        if (lanes == width::block) ++shared_rendezvous_;
         std::uint32_t calls = 0;
         const status result = base::aside(ctx, *this, [&](Ctx& here, box& self) {
             const status sent =
@@ -220,7 +220,7 @@ private:
     team_place team_;
     std::uint32_t calls_ = 0;
     std::uint64_t barriers_ = 0;
-    std::uint64_t shared_meetings_ = 0;  ///< rendezvous of the whole block
+    std::uint64_t shared_rendezvous_ = 0;  ///< that the whole block had part in
 };
 
 }  // namespace laneway
