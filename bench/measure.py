@@ -60,10 +60,9 @@ def run(program: Path, arguments: dict[str, str]) -> list[Row]:
 
 def scipy_dijkstra(runs: int) -> list[Row]:
     """SciPy's Dijkstra on New York from vertex 1, for the same table."""
+    import laneway
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
-
-    import laneway
 
     graph = laneway.read_graph(ROOT / NEW_YORK)
     matrix = csr_matrix((graph.weights, graph.heads, graph.offsets), shape=(graph.vertices, graph.vertices))

@@ -1,6 +1,6 @@
 """Draws how the programs scale from a record of measurements: speed-up over one GPU, and updates a GPU beside peers.
 
-    .venv/bin/python bench/plot_scaling.py bench/results/2026-11-21-h200-messages.json docs/images/scaling.png
+.venv/bin/python bench/plot_scaling.py bench/results/2026-11-21-h200-messages.json docs/images/scaling.png
 """
 
 from __future__ import annotations
