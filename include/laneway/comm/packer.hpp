@@ -46,8 +46,8 @@ public:
         return put_at(ctx, mask, peers, active, pe, position, message, idle);
     }
 
-    /// Sends the messages of the mask's lanes at once, past the bins, if those for each PE fit words and the block is
-    /// gathering nothing for it; false: none was sent. May wait for ring slots.
+    /// Sends the messages of the mask's lanes at once, past the bins, if they are so few that they would fit the words
+    /// of one chunk, and if the block is gathering nothing for their PEs; false: none was sent. May wait for ring slots.
     template <class Idle>
     [[nodiscard]] LANEWAY_FN bool send_at_once(Ctx& ctx, lane_mask mask, int pe, const Message& message, status& result,
                                                Idle&& idle) {
@@ -55,15 +55,16 @@ public:
             return false;
         } else {
             const chunk_sender& ring = links_.to[pe];
-            const lane_mask peers = ctx.match(mask, static_cast<std::uint32_t>(pe));
-            const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
+            if (!fits_words<Message>(static_cast<std::uint32_t>(Ctx::count_lanes(mask)))) return false;
             const std::uint32_t position = ctx.load(&bins_[pe].reserved, order::relaxed, Reach);
             const bool gathers = (position & (shape_.messages() - 1)) != 0;
-            if (ctx.ballot(mask, gathers || ring.words == nullptr || !fits_words<Message>(n)) != 0) return false;
+            if (ctx.ballot(mask, gathers || ring.words == nullptr) != 0) return false;
+            const lane_mask peers = ctx.match(mask, static_cast<std::uint32_t>(pe));
             const bool leads = elected(ctx, peers);
             std::uint64_t counted = 0;
             std::uint64_t ticket = 0;
             if (leads) {
+                const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
                 counted = count_sent(ctx, pe, n, n * sizeof(Message));
                 ticket = ring.draw(ctx);
             }
