@@ -44,6 +44,15 @@ inline std::vector<std::string> device_lists(int least = 1, bool checked = true)
     return lists;
 }
 
+/// The same, and four CPU devices.
+inline std::vector<std::string> device_lists_to_four() {
+    std::vector<std::string> lists = device_lists();
+#if !defined(__CUDACC__)
+    lists.push_back("cpu:4");
+#endif
+    return lists;
+}
+
 /// Lists of one PE each, for what happens within a device.
 inline std::vector<std::string> lone_device() {
     std::vector<std::string> lists = device_lists();

@@ -160,7 +160,8 @@ public:
 private:
     /// Sends a message by rendezvous.
     template <class Message, class Element>
-    LANEWAY_FN status send_by_rendezvous(Ctx& ctx, width lanes, int pe, const Message& head, elements<const Element> body) {
+    LANEWAY_FN status send_by_rendezvous(Ctx& ctx, width lanes, int pe, const Message& head,
+                                         elements<const Element> body) {
         const std::uint64_t before = shared_rendezvous_;
         if (lanes == width::block) ++shared_rendezvous_;
         std::uint32_t calls = 0;

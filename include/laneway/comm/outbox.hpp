@@ -229,12 +229,12 @@ protected:
     template <class Message, class Element>
     LANEWAY_FN status send_parcel(Ctx& ctx, int pe, const outgoing_parcel<Message>& parcel,
                                   elements<const Element> body) {
-        return aside(ctx, *this, [&](Ctx& here, outbox& self) {
-            if constexpr (list::posts_onward) {
-                if (self.tally_.posted % 64 == 0) self.keep_onward_short(here);
-            }
-            return self.send_parcel_aside(here, pe, parcel, body);
-        });
+        if constexpr (list::posts_onward) {
+            if (tally_.posted % 64 == 0) keep_onward_short(ctx);
+        }
+        const lane_mask mask = ctx.converged();
+        return aside(ctx, *this,
+                     [&](Ctx& here, outbox& self) { return self.send_parcel_aside(here, mask, pe, parcel, body); });
     }
 
     LANEWAY_SLOW status run_dry(Ctx& ctx, lane_mask mask) {
@@ -338,11 +338,10 @@ private:
         return result;
     }
 
-    /// As post_alone.
+    /// As post_alone, for the lanes of the mask, together.
     template <class Message, class Element>
-    LANEWAY_SLOW status send_parcel_aside(Ctx& ctx, int pe, const outgoing_parcel<Message>& parcel,
+    LANEWAY_SLOW status send_parcel_aside(Ctx& ctx, lane_mask mask, int pe, const outgoing_parcel<Message>& parcel,
                                           elements<const Element> body) {
-        const lane_mask mask = ctx.converged();
         status result = check(ctx, pe);
         const bool own = pe == ctx.pe();
         const bool leaves = result == status::ok && !own;

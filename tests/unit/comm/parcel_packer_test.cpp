@@ -9,6 +9,7 @@
 #include "laneway/comm/grid.hpp"
 #include "laneway/comm/outbox.hpp"
 #include "laneway/comm/parcel_server.hpp"
+#include "laneway/comm/post_office.hpp"
 #include "laneway/comm/server.hpp"
 #include "unit/warp_threads.hpp"
 
@@ -84,7 +85,9 @@ parcel_sums gather_parcels(std::uint32_t chunk_bytes, std::uint64_t messages, st
     o.ring_slots = 2;
     o.age_ns = 1000;
     machine machine("cpu:2");
-    post_office office(machine, o, needs_of<parcel_routes>(chunk_bytes), std::vector<pe_grid>(2));
+    post_office office(machine, o, plan_office(o, std::vector<pe_outline>(2), {chunk_bytes}, [](std::uint32_t bytes) {
+                           return office_draft{needs_of<parcel_routes>(bytes), std::vector<pe_grid>(2)};
+                       }));
     office.reset();
     const links_ref links[] = {office.links(0), office.links(1)};
     const lone_environment sender(0, 2, 30), receiver(1, 2, 30);

@@ -335,6 +335,6 @@ TEST_P(parcels_test, AChunkHoldsOneElementAtLeast) {
     EXPECT_THROW(small.run(post_one{}, word_box(small)), usage_error);
 }
 
-LANEWAY_ON_DEVICES(parcels_test, device_lists());
+LANEWAY_ON_DEVICES(parcels_test, device_lists_to_four());
 
 }  // namespace laneway::test
