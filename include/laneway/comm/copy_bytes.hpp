@@ -11,14 +11,18 @@ struct copy_share {
     std::uint64_t step = 1;
 };
 
-/// Copies as many words of `Bytes` as `bytes` holds; both sides are aligned to words. The elements may be of any type,
-/// so words go through the compiler's copy, which breaks no rule of aliasing.
+/// Bytes that are copied at once. They may stand for elements of any type, as bytes may.
+template <std::size_t Bytes>
+struct alignas(Bytes) byte_word {
+    std::byte bytes[Bytes];
+};
+
+/// Copies as many words as `bytes` holds; both sides are aligned to words.
 template <std::size_t Bytes>
 LANEWAY_FN void copy_words(std::byte* to, const std::byte* from, std::uint64_t bytes, copy_share mine) {
-    for (std::uint64_t i = mine.first; i < bytes / Bytes; i += mine.step) {
-        __builtin_memcpy(__builtin_assume_aligned(to + i * Bytes, Bytes),
-                         __builtin_assume_aligned(from + i * Bytes, Bytes), Bytes);
-    }
+    auto* const target = reinterpret_cast<byte_word<Bytes>*>(to);
+    const auto* const source = reinterpret_cast<const byte_word<Bytes>*>(from);
+    for (std::uint64_t i = mine.first; i < bytes / Bytes; i += mine.step) target[i] = source[i];
 }
 
 /// Copies this lane's share of `bytes`. Any lane; those that share a copy call it with the same other arguments.
