@@ -2,6 +2,7 @@
 // symmetric memory of its PE, the elements go there by plain stores or in pieces, and then the handler runs.
 #pragma once
 
+#include "laneway/base/carry.hpp"
 #include "laneway/comm/placing.hpp"
 #include "laneway/comm/width.hpp"
 #include "laneway/simt/wait.hpp"
