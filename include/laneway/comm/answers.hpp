@@ -28,18 +28,17 @@ struct answers_ref {
         return std::uint64_t{slot} << 32 | call;
     }
 
-    /// Stores the answer to a call from `pe`. Any lane; does not wait.
+    /// Stores the answer to a call from `pe`. Any lane; does not wait. On GPUs the answer orders nothing but itself.
     template <class Ctx, class Value>
     LANEWAY_FN void give(Ctx& ctx, int pe, std::uint64_t token, const Value& value) const {
-        store_proven(ctx, to[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value,
-                     order::relaxed);
+        store_proven(ctx, to[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value, Ctx::proven);
     }
 
     /// Whether the answer to a call to `pe` has come, and what it is. Any lane; does not wait.
     template <class Ctx, class Value>
     LANEWAY_FN bool take(Ctx& ctx, int pe, std::uint64_t token, Value& value) const {
-        return load_proven(ctx, from[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value,
-                           order::relaxed);
+        constexpr order o = Ctx::proven == order::release ? order::acquire : order::relaxed;
+        return load_proven(ctx, from[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value, o);
     }
 };
 

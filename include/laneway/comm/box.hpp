@@ -76,15 +76,16 @@ public:
     /// Posts a message with `count` elements behind it; otherwise as post of a message alone. `data` is any memory that
     /// the lane can read, and may be reused on return. To the own PE: the handler runs before post returns, on `data`
     /// itself unless it has been given a place. More than longest<Message>() go by rendezvous, which waits for the
-    /// receiver's answer while other warps run, where the handler places; else it fails with too_long. A place that is
-    /// refused fails with refused, and the run goes on; one that no symmetric array holds with bad_address.
+    /// receiver's answer while other warps run, where the handler places; else the run ends with too_long. A place that
+    /// is refused fails with refused, and the run goes on; one that no symmetric array holds ends it with bad_address.
     template <class Message>
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& head, const element<Message>* data, std::uint64_t count) {
         return post(ctx, width::lane, pe, head, data, count);
     }
 
-    /// The same for lanes that share the work, and get the same status; all of them can read `data`, which may be
-    /// reused when all have returned. In a block the last warp sends word, so others may return before it has.
+    /// The same for lanes that share the work; all of them can read `data`, which may be reused when all have returned.
+    /// The lanes of a warp get the same status. In a block the first warp posts a short message and the last one sends
+    /// word of a long one: what fails there is told to that warp, and ends the run.
     template <class Message>
     LANEWAY_FN status post(Ctx& ctx, width lanes, int pe, const Message& head, const element<Message>* data,
                            std::uint64_t count) {
@@ -124,7 +125,8 @@ public:
             return result;
         }
         const lane_mask mask = ctx.converged();
-        const std::uint64_t token = answers_ref::token(slot_, ++calls_);
+        if (++calls_ == 0) ++calls_;  // wraps past the number that means "posted"
+        const std::uint64_t token = answers_ref::token(slot_, calls_);
         bool here = false;
         if (this->send_at_once(ctx, mask, pe, message, token, result.code)) {
             // Nothing has to be helped on its way, so the lane does nothing but look.

@@ -16,7 +16,7 @@ template <class Ctx, bool Replies>
 struct message_ledger {
     const links_ref& links;
     std::uint64_t initial;
-    std::uint64_t fenced = 0;  ///< what had been settled at the last fence
+    std::uint64_t fenced = 0;  ///< what had been settled at the last fence since a barrier opened
 
     LANEWAY_FN wave_reply look(Ctx& ctx) {
         // All words are loaded at once, each by another lane where there are enough: an acquire load waits for its
@@ -32,6 +32,7 @@ struct message_ledger {
         now.deferred = sums[2];
         now.created = initial + sums[3];
         // A barrier may open on what is told here. Behind it, what handlers and warps of this PE wrote is seen by all.
+        ctx.sync(full_warp<Ctx>);  // what the other lanes have acquired is fenced as well
         if (ctx.lane() == 0 && now.deferred != 0 && now.completed + now.deferred != fenced) {
             fenced = now.completed + now.deferred;
             ctx.fence(scope::system);
@@ -40,8 +41,9 @@ struct message_ledger {
     }
 
     /// Opens barriers; a PE whose warps are not all there has run past one, or ended before it.
-    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t barriers) const {
+    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t barriers) {
         if (barriers == 0) return;
+        fenced = 0;
         const std::uint64_t arrived = ctx.load(&links.work->arrived, order::relaxed, scope::device);
         if (arrived != barriers * initial) {
             (void)fail(ctx, status::uneven_barrier, operation::barrier, -1, arrived);

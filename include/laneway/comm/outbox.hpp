@@ -145,6 +145,7 @@ public:
         }
         const lane_mask lanes = ctx.ballot(mask, taken);
         if (lanes == 0) return false;
+        ctx.sync(mask);  // the mates' posts come before the elected lane's account
         if (elected(ctx, mask)) complete(ctx, static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
         return true;
     }

@@ -47,7 +47,8 @@ public:
     }
 
     /// Sends the messages of the mask's lanes at once, past the bins, if they are so few that they would fit the words
-    /// of one chunk, and if the block is gathering nothing for their PEs; false: none was sent. May wait for ring slots.
+    /// of one chunk, and if the block is gathering nothing for their PEs; false: none was sent. May wait for ring
+    /// slots.
     template <class Idle>
     [[nodiscard]] LANEWAY_FN bool send_at_once(Ctx& ctx, lane_mask mask, int pe, const Message& message, status& result,
                                                Idle&& idle) {
@@ -251,6 +252,7 @@ protected:
         bounded_spin spin;
         for (;;) {
             const bool ready = (ctx.ballot(mask, leads && !left && ring.is_free(ctx, ticket)) & peers) != 0;
+            ctx.sync(mask);  // what the leaders have acquired comes before the stores of their mates
             if (ready) ring.store_words(ctx, ticket, static_cast<std::uint32_t>(rank_in(ctx, peers)), message);
             ctx.sync(mask);
             if (ready && leads) {

@@ -37,6 +37,8 @@ struct serve_place {
     template <class Ctx, class Message>
     LANEWAY_FN answer operator()(Ctx& ctx, const place_request<Message>& request) const {
         const symmetric_ptr<typename Handler::element> at = handler.place(ctx, request.head, request.count);
+        // Partner: the fence in rendezvous::ask. Whoever had the place before is through with it.
+        ctx.fence(scope::system);
         if (at.segment == ~std::uint32_t{0}) return {at, status::refused};
         return {at, exists(ctx, at, request.count) ? status::ok : status::bad_address};
     }

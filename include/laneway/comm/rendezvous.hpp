@@ -62,6 +62,7 @@ private:
     LANEWAY_FN place ask(int pe, const Message& head, std::uint64_t count) {
         const answered<place> answer = box_.call(ctx_, pe, place_request<Message>{head, count});
         if (answer.code != status::ok) return {{}, answer.code};
+        ctx_.fence(scope::system);  // Partner: the fence in serve_place.
         if (answer.value.code == status::bad_address) {
             (void)fail(ctx_, status::bad_address, operation::place, pe, count * sizeof(element));
         }

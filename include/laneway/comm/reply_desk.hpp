@@ -68,13 +68,14 @@ public:
             if constexpr (list::template has<answer_type>) {
                 const lane_mask replying = ctx.ballot(all, posted);
                 if (replying == 0) continue;
-                // Before the request counts as served, and so before it can be taken for the last one open.
-                if (ctx.lane() == 0) {
-                    ctx.fetch_add(&links_.work->replied, static_cast<std::uint32_t>(Ctx::count_lanes(replying)),
-                                  order::relaxed, scope::device);
-                }
+                // Before the request counts as served, and before the reply can be, which may travel without a fence:
+                // so it is put when the atomic has answered. The highest bit of the count is 0.
+                const std::uint64_t before = once(ctx, all, [&] {
+                    return ctx.fetch_add(&links_.work->replied, static_cast<std::uint32_t>(Ctx::count_lanes(replying)),
+                                         order::relaxed, scope::device);
+                });
                 bins<answer_type>& out = *this;
-                if (out.put(ctx, all, posted, source, answer, idle_) != status::ok) return;
+                if (out.put(ctx, all, posted && before >> 63 == 0, source, answer, idle_) != status::ok) return;
             }
         }
     }

@@ -90,7 +90,8 @@ private:
         serve_(source, arrived_chunk{ring, ticket, label});
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {
-            // Partner: the acquire load in ledger. Whoever counts these as served has counted what their handlers made.
+            // Partner: the acquire load in ledger. Who counts these as served counts what their handlers made, in the
+            // next wave at the latest.
             ctx.fetch_add(links_.served, label.messages(), order::release, scope::device);
         }
         if (!links_.keeps_credits) ring.give_back(ctx, full_warp<Ctx>, ticket);

@@ -89,34 +89,42 @@ public:
     }
     template <class T>
     __device__ T fetch_add(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if (s != scope::block) return static_cast<T>(global_atomics::add(fixed_width(word), value, o, s));
-        return cuda::atomic_ref<T, cuda::thread_scope_block>(*word).fetch_add(value, to_cuda(o));
+        if constexpr (sizeof(T) >= 4) {
+            if (s != scope::block) return static_cast<T>(global_atomics::add(fixed_width(word), value, o, s));
+        }
+        return scoped(word, s, [=](auto ref) { return ref.fetch_add(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T fetch_or(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if (s != scope::block) return static_cast<T>(global_atomics::bit_or(fixed_width(word), value, o, s));
-        return cuda::atomic_ref<T, cuda::thread_scope_block>(*word).fetch_or(value, to_cuda(o));
+        if constexpr (sizeof(T) >= 4) {
+            if (s != scope::block) return static_cast<T>(global_atomics::bit_or(fixed_width(word), value, o, s));
+        }
+        return scoped(word, s, [=](auto ref) { return ref.fetch_or(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T fetch_and(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if (s != scope::block) return static_cast<T>(global_atomics::bit_and(fixed_width(word), value, o, s));
-        return cuda::atomic_ref<T, cuda::thread_scope_block>(*word).fetch_and(value, to_cuda(o));
+        if constexpr (sizeof(T) >= 4) {
+            if (s != scope::block) return static_cast<T>(global_atomics::bit_and(fixed_width(word), value, o, s));
+        }
+        return scoped(word, s, [=](auto ref) { return ref.fetch_and(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T fetch_xor(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if (s != scope::block) return static_cast<T>(global_atomics::bit_xor(fixed_width(word), value, o, s));
-        return cuda::atomic_ref<T, cuda::thread_scope_block>(*word).fetch_xor(value, to_cuda(o));
+        if constexpr (sizeof(T) >= 4) {
+            if (s != scope::block) return static_cast<T>(global_atomics::bit_xor(fixed_width(word), value, o, s));
+        }
+        return scoped(word, s, [=](auto ref) { return ref.fetch_xor(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T fetch_max(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if constexpr (std::is_integral_v<T>) {
+        if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
             if (s != scope::block) return static_cast<T>(global_atomics::max(fixed_width(word), value, o, s));
         }
         return scoped(word, s, [=](auto ref) { return ref.fetch_max(value, to_cuda(o)); });
     }
     template <class T>
     __device__ T fetch_min(T* word, std::type_identity_t<T> value, order o, scope s) {
-        if constexpr (std::is_integral_v<T>) {
+        if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
             if (s != scope::block) return static_cast<T>(global_atomics::min(fixed_width(word), value, o, s));
         }
         return scoped(word, s, [=](auto ref) { return ref.fetch_min(value, to_cuda(o)); });
