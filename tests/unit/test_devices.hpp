@@ -17,9 +17,9 @@ namespace laneway::test {
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t checked_seeds = 20;  // one OS thread: nothing to see for this sanitizer
 #elif defined(__SANITIZE_ADDRESS__)
-inline constexpr std::uint64_t checked_seeds = 100;
+inline constexpr std::uint64_t checked_seeds = 60;
 #else
-inline constexpr std::uint64_t checked_seeds = 1000;
+inline constexpr std::uint64_t checked_seeds = 250;
 #endif
 inline constexpr std::uint64_t thread_rounds = 30;
 inline constexpr std::uint64_t gpu_rounds = 10;
@@ -84,10 +84,11 @@ inline options options_of(const std::string& devices, std::uint64_t round) {
     return o;
 }
 
-/// Calls `body(options)` for every round until one fails, and says which.
+/// Calls `body(options)` for every round until one fails, and says which. `times` as many seeds of a checked list.
 template <class Body>
-void every_round(const std::string& devices, Body&& body) {
-    for (std::uint64_t round = 0; round < rounds_of(devices); ++round) {
+void every_round(const std::string& devices, Body&& body, std::uint64_t times = 1) {
+    const std::uint64_t rounds = rounds_of(devices) * (is_checked(devices) ? times : 1);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
         const options o = options_of(devices, round);
         SCOPED_TRACE("devices " + devices + ", seed " + std::to_string(o.seed));
         ASSERT_NO_THROW(body(o));

@@ -145,16 +145,19 @@ inline run_report all_served_once(runtime& rt, const plan& what, std::uint64_t l
     return report;
 }
 
-/// The lanes of a job depend on its list and grids only.
+/// What every program stands on runs under 1,000 seeds. The lanes of a job depend on its list and grids only.
 template <class Body>
 void with_lanes(const std::string& devices, Body&& body) {
     std::map<std::array<int, 3>, std::uint64_t> lanes;
-    every_round(devices, [&](const options& o) {
-        runtime rt(o);
-        const std::array grid{o.cpu_threads, o.checked_warps, o.gpu_blocks};
-        if (!lanes.contains(grid)) lanes[grid] = lanes_of(rt);
-        body(rt, lanes[grid], o);
-    });
+    every_round(
+        devices,
+        [&](const options& o) {
+            runtime rt(o);
+            const std::array grid{o.cpu_threads, o.checked_warps, o.gpu_blocks};
+            if (!lanes.contains(grid)) lanes[grid] = lanes_of(rt);
+            body(rt, lanes[grid], o);
+        },
+        4);
 }
 
 inline std::uint64_t messages_on(const std::string& devices) { return devices.starts_with("cpu") ? 500 : 5; }
