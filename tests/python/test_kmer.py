@@ -117,7 +117,7 @@ def test_what_is_above_the_greatest_shares_a_line() -> None:
 
 def test_mismatches_are_named(reads: Path) -> None:
     sequences = lw.read_sequences(reads)
-    options = kmer_options(3, False, 10, None, 1.0, job_options("cpu:1", 1, 60.0, False))
+    options = kmer_options(3, False, 10, None, 1.0, job_options("cpu:1", 1, 60.0, False, 1 << 28))
     counts = lw.kmer(sequences, 3, canonical=False, greatest=10, devices="cpu:1")
     assert reference.verify(sequences, options, counts).mismatches == 0
     counts.kmers[0] += 1
