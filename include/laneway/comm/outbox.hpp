@@ -175,6 +175,7 @@ protected:
         self.tally_ = copy.tally_;
         return result;
     }
+
     /// Counts an arrival at a barrier, to be made known when every message posted so far has left. One lane a warp.
     LANEWAY_FN void arrive(Ctx& ctx) { count_later(ctx, done_.arrived, &links_.work->arrived, 1); }
 
