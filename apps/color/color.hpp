@@ -19,7 +19,7 @@ struct color_options {
 struct color_result {
     std::vector<std::uint32_t> color;  ///< one entry a vertex in CSR order
     std::uint32_t colors = 0;          ///< how many there are: 0 to colors - 1 all occur
-    std::uint64_t rounds = 0;          ///< in which vertices told their neighbours; at most the order's longest chain
+    std::uint64_t rounds = 0;          ///< in which vertices told neighbours: the order's longest chain; 0 without arcs
     double partition_seconds = 0;      ///< ordering and splitting the graph and copying it to the devices
     run_report report;
 };

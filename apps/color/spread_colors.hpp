@@ -1,14 +1,18 @@
-// The device part of graph colouring: vertices that have chosen tell their neighbours, round after round.
+// The device part of graph colouring: vertices choose their colours and tell their neighbours, round after round.
 #pragma once
 
 #include "color_state.hpp"
-#include "laneway/simt/wait.hpp"
-#include "parallel/share_out.hpp"
+#include "parallel/team.hpp"
 
 namespace laneway::apps {
 
-/// A round: warps draw vertices that chose before it, and post their colours to the neighbours that come later.
-/// Handlers let the next vertices choose. The run ends with the first round in which no PE had anything to tell.
+/// A round: the vertices of its list choose their colours and post them to the neighbours that come later. Handlers put
+/// those that have then heard from all on the list of the next round. The run ends with the first round in which no PE
+/// had anything to tell.
+///
+/// All warps know which entries of the list are a round's, so they divide them without asking each other. Nothing that
+/// a round reads is written during it, and a PE is never more than a round ahead: the barrier is all the order there
+/// is.
 template <class Vertex>
 struct spread_colors {
     color_state<Vertex> state;
@@ -17,24 +21,38 @@ struct spread_colors {
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         const graph_view<Vertex>& mine = *state.view.local(ctx);
         color_counters& counters = *state.counters.local(ctx);
+        team place;
+        place.join(ctx, state.next[to_join]);
         count_earlier(ctx, mine);
         if (box.barrier(ctx) != status::ok) return;
+        place.count(ctx, state.next[to_join]);
         start(ctx, mine);
+        std::uint64_t ends[2] = {};  // of what has been told of the two lists: the one now due, then the other
         for (std::uint32_t round = 1;; ++round) {
             if (box.barrier(ctx) != status::ok) return;
-            // A PE that went on may have said so of this round already, but only if somebody was busy in the last one.
-            const std::uint32_t busy = once(
-                ctx, full_warp<Ctx>, [&] { return ctx.load(&counters.busy_round, order::relaxed, scope::device); });
-            if (busy + 1 < round) {
-                // For the host; every warp says the same.
-                if (ctx.lane() == 0) ctx.store(&counters.rounds, busy, order::relaxed, scope::device);
+            if (counters.busy[(round - 1) % 2] != round - 1) {
+                if (place.lane(ctx) == 0) counters.rounds = round - 2;
                 return;
             }
-            spread(ctx, box, mine, counters, round);
+            const std::uint64_t end = counters.entries[round % 2];
+            if (place.warp == 0 && ends[0] < end) announce(ctx, box, round);
+            spread(ctx, box, mine, place, {ends[0], end, round});
+            ends[0] = ends[1];
+            ends[1] = end;
         }
     }
 
 private:
+    static constexpr std::uint64_t to_count = 0, to_start = 1, to_join = 2;
+    static constexpr std::uint32_t full_word = ~std::uint32_t{0};
+
+    /// What a round tells: part of the list of its parity.
+    struct list_part {
+        std::uint64_t begin;
+        std::uint64_t end;
+        std::uint32_t round;
+    };
+
     /// Calls `each(head)` for the heads of a batch that come after `row`, or before it; first all words are read.
     template <bool After, class Ctx, class Each>
     LANEWAY_FN void for_heads(Ctx& ctx, const graph_rows<Vertex>& rows, const arc_batch& batch, std::uint64_t row,
@@ -64,7 +82,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void count_earlier(Ctx& ctx, const graph_view<Vertex>& mine) const {
         for (;;) {
-            const std::uint64_t tile = claim(ctx, state.next_tile[0]);
+            const std::uint64_t tile = claim(ctx, state.next[to_count]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {
@@ -77,93 +95,101 @@ private:
         }
     }
 
-    /// Lets those choose that come before all their neighbours.
+    /// Lists those that come before all their neighbours, for the first round.
     template <class Ctx>
     LANEWAY_FN void start(Ctx& ctx, const graph_view<Vertex>& mine) const {
         for (;;) {
-            const std::uint64_t tile = claim(ctx, state.next_tile[1]);
+            const std::uint64_t tile = claim(ctx, state.next[to_start]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range&, bool begins) {
                 if (!begins) return;
                 const std::uint32_t* left = state.slate(ctx, mine.rows, row);
-                if (ctx.load(left, order::relaxed, scope::device) == 0) state.choose(ctx, mine.rows, row);
+                if (ctx.load(left, order::relaxed, scope::device) == 0) state.enlist(ctx, mine.rows, row, 1);
             });
         }
     }
 
+    /// Warps take neighbouring entries, at most one a lane, and as few as leave some for all warps.
     template <class Ctx, class Box>
-    LANEWAY_FN void spread(Ctx& ctx, Box& box, const graph_view<Vertex>& mine, color_counters& counters,
-                           std::uint32_t round) const {
-        const std::uint64_t end =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&counters.chosen, order::relaxed, scope::device); });
-        for (bool busy = false;; busy = true) {
-            std::uint64_t first = 0;
-            const std::uint64_t count = draw_entries(ctx, counters, end, first);
-            if (count == 0) return;
-            if (!busy) announce(ctx, box, counters, round);
-            std::uint64_t row = 0;
-            arc_range arcs;
-            if (static_cast<std::uint64_t>(ctx.lane()) < count) {
-                arcs = read(ctx, mine.rows, first + static_cast<std::uint64_t>(ctx.lane()), row);
-            }
-            ctx.sync(full_warp<Ctx>);
-            for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {
-                const std::uint32_t color = state.colors.local(ctx)[its];
-                for_heads<true>(ctx, mine.rows, batch, its, [&](Vertex head) {
-                    const int owner = mine.rows.ranges.owner(ctx, head);
-                    const auto local = static_cast<std::uint32_t>(head - mine.rows.ranges.starts[owner]);
-                    // A post that fails ends the run: the barrier fails as well.
-                    (void)box.post(ctx, owner, color_message{local, color});
-                });
+    LANEWAY_FN void spread(Ctx& ctx, Box& box, const graph_view<Vertex>& mine, const team& place,
+                           const list_part& part) const {
+        constexpr std::uint64_t lanes = Ctx::warp_lanes;
+        const std::uint64_t fair = (part.end - part.begin + place.warps - 1) / place.warps;
+        const std::uint64_t share = fair < lanes ? fair : lanes;
+        for (std::uint64_t first = part.begin + place.warp * share; first < part.end; first += place.warps * share) {
+            const std::uint64_t at = first + static_cast<std::uint64_t>(ctx.lane());
+            const bool has_entry = static_cast<std::uint64_t>(ctx.lane()) < share && at < part.end;
+            const std::uint64_t entry = has_entry ? state.entry(ctx, part.round % 2, at) : 0;
+            const std::uint64_t row = entry >> 32, piece = entry & 0xffffffff;
+            const std::uint32_t color = choose(ctx, mine.rows, row, has_entry);
+            if (has_entry && piece == 0) state.colors.local(ctx)[row] = color;
+            const arc_range arcs = has_entry ? piece_of(mine.rows, row, piece) : arc_range{};
+            const std::uint64_t told = row << 32 | color_message::text_of(color, part.round);
+            for_each_arc(ctx, arcs, told, [&](const arc_batch& batch, std::uint64_t its) {
+                tell(ctx, box, mine.rows, batch, its >> 32, static_cast<std::uint32_t>(its));
             });
             ctx.sync(full_warp<Ctx>);
         }
     }
 
-    /// Draws entries before `end`, at most one a lane; returns how many. Where there are few, the PE's warps share
-    /// them. The whole warp, together.
+    /// The least colour that is free for each lane's row; all pieces of a row find the same. Most find it in the first
+    /// word of their slate, the others one by one with all lanes. The whole warp, together.
     template <class Ctx>
-    LANEWAY_FN std::uint64_t draw_entries(Ctx& ctx, color_counters& counters, std::uint64_t end,
-                                          std::uint64_t& first) const {
-        std::uint64_t count = 0;
-        if (ctx.lane() == 0) {
-            const std::uint64_t warps = ctx.size() / static_cast<unsigned>(Ctx::warp_lanes * ctx.n_pes()) + 1;
-            first = ctx.load(&counters.told, order::relaxed, scope::device);
-            do {
-                const std::uint64_t share = (end - first) / warps + 1;
-                count = first >= end ? 0 : share < Ctx::warp_lanes ? share : Ctx::warp_lanes;
-            } while (count != 0 &&
-                     !ctx.compare_exchange(&counters.told, first, first + count, order::relaxed, scope::device));
+    LANEWAY_FN std::uint32_t choose(Ctx& ctx, const graph_rows<Vertex>& rows, std::uint64_t row, bool has_row) const {
+        constexpr lane_mask all = full_warp<Ctx>;
+        const std::uint32_t seen = has_row ? state.slate(ctx, rows, row)[1] : 0;
+        std::uint32_t color = lowest_free<Ctx>(seen);
+        for (lane_mask rest = ctx.ballot(all, seen == full_word); rest != 0; rest &= rest - 1) {
+            const int from = Ctx::first_lane(rest);
+            const std::uint32_t found = choose_together(ctx, rows, ctx.shuffle(all, row, from));
+            if (ctx.lane() == from) color = found;
         }
-        first = ctx.shuffle(full_warp<Ctx>, first, 0);
-        return ctx.shuffle(full_warp<Ctx>, count, 0);
+        return color;
+    }
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t choose_together(Ctx& ctx, const graph_rows<Vertex>& rows, std::uint64_t row) const {
+        constexpr lane_mask all = full_warp<Ctx>;
+        const std::uint32_t* taken = state.slate(ctx, rows, row) + 1;
+        const std::uint64_t words = rows.degree(row) / 32 + 1;
+        for (std::uint32_t base = 1;; base += Ctx::warp_lanes) {
+            const std::uint32_t word = base + static_cast<std::uint32_t>(ctx.lane());
+            const std::uint32_t seen = word < words ? taken[word] : full_word;
+            const lane_mask free = ctx.ballot(all, seen != full_word);
+            if (free == 0) continue;  // a later word has a free one: see slate
+            const int from = Ctx::first_lane(free);
+            return (base + static_cast<std::uint32_t>(from)) * 32 + lowest_free<Ctx>(ctx.shuffle(all, seen, from));
+        }
+    }
+    template <class Ctx>
+    LANEWAY_FN static std::uint32_t lowest_free(std::uint32_t taken) {
+        return static_cast<std::uint32_t>(Ctx::first_lane(~taken));
     }
 
-    /// The arcs that an entry stands for, and their row. Waits for a handler that has claimed the entry and not yet
-    /// written it.
-    template <class Ctx>
-    LANEWAY_FN arc_range read(Ctx& ctx, const graph_rows<Vertex>& rows, std::uint64_t place, std::uint64_t& row) const {
-        std::uint64_t entry = 0;
-        const status written = wait_until(ctx, {operation::user_code, -1, place}, [&] {
-            // Partner: the release store in color_state::choose. The row's colour is there as well.
-            entry = ctx.load(state.list.local(ctx) + place, order::acquire, scope::device);
-            return entry != 0;
-        });
-        if (written != status::ok) return {};
-        row = (entry >> 32) - 1;
-        const std::uint64_t begin = rows.offsets[row] + (entry & 0xffffffff) * piece_arcs;
+    LANEWAY_FN static arc_range piece_of(const graph_rows<Vertex>& rows, std::uint64_t row, std::uint64_t piece) {
+        const std::uint64_t begin = rows.offsets[row] + piece * piece_arcs;
         const std::uint64_t left = rows.offsets[row + 1] - begin;
         return {begin, left < piece_arcs ? static_cast<std::uint32_t>(left) : piece_arcs};
     }
 
-    /// Says once a PE and round that there is something to tell.
+    /// Posts a row's colour to those of its neighbours that come after it. A post that fails ends the run: the barrier
+    /// fails as well.
     template <class Ctx, class Box>
-    LANEWAY_FN void announce(Ctx& ctx, Box& box, color_counters& counters, std::uint32_t round) const {
-        if (ctx.lane() != 0) return;
-        if (ctx.fetch_max(&counters.announced, round, order::relaxed, scope::device) >= round) return;
-        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+    LANEWAY_FN void tell(Ctx& ctx, Box& box, const graph_rows<Vertex>& rows, const arc_batch& batch, std::uint64_t row,
+                         std::uint32_t text) const {
+        for_heads<true>(ctx, rows, batch, row, [&](Vertex head) {
+            const int owner = rows.ranges.owner(ctx, head);
+            (void)box.post(ctx, owner,
+                           color_message{static_cast<std::uint32_t>(head - rows.ranges.starts[owner]), text});
+        });
+    }
+
+    /// Tells all PEs that this one has something to tell. One warp of the PE, together.
+    template <class Ctx, class Box>
+    LANEWAY_FN void announce(Ctx& ctx, Box& box, std::uint32_t round) const {
+        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
             (void)box.post(ctx, pe, color_message{color_message::no_row, round});
         }
+        ctx.sync(full_warp<Ctx>);
     }
 };
 
