@@ -1,9 +1,11 @@
-// The six programs over growing lists of devices: time, speed-up over the first list, and what their messages look
-// like.
+// The programs over growing lists of devices: time, speed-up over the first list, and what their messages look like.
 //
-//   bench_programs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 21 --arcs-log2 27 --points-log2 24 --json FILE
-// indegree, pagerank, color and kmeans work on the same input on every list, and must give the same answer on all.
-// gups and kmer take an input that grows with the PEs; their speed-up is that of the rate, and each run is checked.
+//   bench_programs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 24 --arcs-log2 28 --grid-side 2048 --points-log2 24
+// indegree, pagerank and color-kronecker work on one Kronecker graph, color on a square grid, kmeans on blobs of
+// points: the same input on every list, and all must give the same answer. What these programs do is random access to a
+// word a vertex, so give them more vertices than a cache holds. gups and kmer take an input that grows with the PEs;
+// their speed-up is that of the rate, and each run is checked. Only what the chosen --programs need is generated.
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <functional>
@@ -23,11 +25,15 @@ namespace {
 
 using namespace laneway;
 
-/// What one run did: `work` in the program's own unit, and a digest of its answer.
+const std::vector<std::string> all_programs{"gups",  "kmer", "indegree", "pagerank", "color", "color-kronecker",
+                                            "kmeans"};
+
+/// What one run did: `work` in the program's own unit, a digest of its answer, and its rounds, 0 where it has none.
 struct outcome {
     double work = 0;
     std::uint64_t digest = 0;
     run_report report;
+    std::uint64_t rounds = 0;
 };
 
 template <class Values>
@@ -42,16 +48,21 @@ std::uint64_t digest_of(const Values& values) {
 class inputs {
 public:
     explicit inputs(const bench::arguments& args) : args_(args) {
-        graph::kronecker_options wanted;
-        wanted.scale = static_cast<unsigned>(args.number("scale"));
-        wanted.arcs = std::uint64_t{1} << args.number("arcs-log2");
-        graph_ = graph::generate_kronecker(wanted);
-        const std::uint64_t points = std::uint64_t{1} << args.number("points-log2");
-        std::mt19937_64 random(1);
-        std::normal_distribution<float> spread(0, 1);
-        for (std::uint64_t i = 0; i < points * dims; ++i) {
-            points_.push_back(spread(random) + static_cast<float>(i / dims % clusters) * (i % dims == 0 ? 3.0f : 1.0f));
+        const std::vector<std::string> chosen = args.list("programs");
+        for (const auto& program : chosen) {
+            if (std::find(all_programs.begin(), all_programs.end(), program) == all_programs.end())
+                throw usage_error("there is no program " + program);
         }
+        const auto wanted = [&](const char* program) {
+            return std::find(chosen.begin(), chosen.end(), program) != chosen.end();
+        };
+        if (wanted("indegree") || wanted("pagerank") || wanted("color-kronecker")) {
+            kronecker_ = graph::generate_kronecker({.scale = static_cast<unsigned>(args.number("scale")),
+                                                    .arcs = std::uint64_t{1} << args.number("arcs-log2")});
+        }
+        const std::uint64_t side = args.number("grid-side");
+        if (wanted("color")) grid_ = graph::generate_grid({.width = side, .height = side, .keep = 1});
+        if (wanted("kmeans")) make_points();
     }
 
     outcome run(const std::string& program, const std::string& devices) const {
@@ -62,32 +73,32 @@ public:
         if (program == "gups") return gups(job, pes);
         if (program == "kmer") return kmer(job, pes);
         if (program == "indegree") {
-            const auto r = apps::indegree(graph_, {job, apps::arc_walk::arcs});
+            const auto r = apps::indegree(kronecker_, {job, apps::arc_walk::arcs});
             return {1, digest_of(r.in_degree), r.report};
         }
         if (program == "pagerank") {
             apps::pagerank_options o;
             o.job = job;
-            const auto r = apps::pagerank(graph_, o);
-            return {1, digest_of(r.rank), r.report};
+            const auto r = apps::pagerank(kronecker_, o);
+            return {1, digest_of(r.rank), r.report, r.rounds};
         }
-        if (program == "color") {
-            apps::color_options o;
-            o.job = job;
-            const auto r = apps::color(graph_, o);
-            return {1, digest_of(r.color), r.report};
-        }
-        apps::kmeans_options o;
-        o.job = job;
-        o.most_rounds = 20;
-        const std::vector<float> start(points_.begin(), points_.begin() + clusters * dims);
-        const auto r = apps::kmeans<float>({points_.data(), points_.size() / dims, dims}, start, o);
-        return {1, digest_of(r.labels), r.report};
+        if (program == "color") return color(job, grid_);
+        if (program == "color-kronecker") return color(job, kronecker_);
+        return kmeans(job);
     }
 
 private:
     static constexpr std::uint64_t dims = 4;
     static constexpr std::uint64_t clusters = 16;
+
+    void make_points() {
+        std::mt19937_64 random(1);
+        std::normal_distribution<float> spread(0, 1);
+        points_.resize(dims << args_.number("points-log2"));
+        for (std::uint64_t i = 0; i < points_.size(); ++i) {
+            points_[i] = spread(random) + static_cast<float>(i / dims % clusters) * (i % dims == 0 ? 3.0f : 1.0f);
+        }
+    }
 
     outcome gups(const options& job, double pes) const {
         apps::gups_options o;
@@ -112,9 +123,26 @@ private:
         return {static_cast<double>(r.total), 0, r.report};
     }
 
+    static outcome color(const options& job, const graph::graph& graph) {
+        apps::color_options o;
+        o.job = job;
+        const auto r = apps::color(graph, o);
+        return {1, digest_of(r.color), r.report, r.rounds};
+    }
+
+    outcome kmeans(const options& job) const {
+        apps::kmeans_options o;
+        o.job = job;
+        o.most_rounds = 20;
+        const std::vector<float> start(points_.begin(), points_.begin() + clusters * dims);
+        const auto r = apps::kmeans<float>({points_.data(), points_.size() / dims, dims}, start, o);
+        return {1, digest_of(r.labels), r.report, r.rounds};
+    }
+
     const bench::arguments& args_;
-    graph::graph graph_;
-    std::vector<float> points_;
+    graph::graph kronecker_;
+    graph::graph grid_;
+    std::vector<float> points_;  ///< dims a point
 };
 
 void measure(const bench::arguments& args, const inputs& input, const std::string& program, bench::json_lines& json) {
@@ -137,9 +165,11 @@ void measure(const bench::arguments& args, const inputs& input, const std::strin
         const double chunks = static_cast<double>(std::max<std::uint64_t>(account.chunks(), 1));
         const double remote = static_cast<double>(account.carried) / posted;
         const double chunk_bytes = static_cast<double>(account.bytes()) / chunks;
-        std::printf("%-9s %-9s %9.3f ms   speed-up %5.2f   remote %5.1f %%   mean chunk %5.0f bytes   work/s %.3g\n",
+        const double rounds = static_cast<double>(last.rounds);
+        std::printf("%-15s %-9s %9.3f ms   speed-up %5.2f   remote %5.1f %%   mean chunk %5.0f bytes   work/s %.3g",
                     program.c_str(), devices.c_str(), time.median * 1e3, rate / first_rate, remote * 100, chunk_bytes,
                     rate);
+        std::printf(last.rounds > 0 ? "   rounds %.0f\n" : "\n", rounds);
         std::fflush(stdout);
         json.write({{"bench", "programs"}, {"program", program}, {"devices", devices}},
                    {{"median_s", time.median},
@@ -149,7 +179,8 @@ void measure(const bench::arguments& args, const inputs& input, const std::strin
                     {"speed_up", rate / first_rate},
                     {"remote_share", remote},
                     {"mean_chunk_bytes", chunk_bytes},
-                    {"posted", posted}});
+                    {"posted", posted},
+                    {"rounds", rounds}});
     }
 }
 
@@ -159,9 +190,10 @@ int main(int argc, char** argv) {
     try {
         const bench::arguments args(argc, argv,
                                     {{"devices", "cpu:1;cpu:2"},
-                                     {"programs", "gups;kmer;indegree;pagerank;color;kmeans"},
+                                     {"programs", "gups;kmer;indegree;pagerank;color;color-kronecker;kmeans"},
                                      {"scale", "12"},
                                      {"arcs-log2", "16"},
+                                     {"grid-side", "64"},
                                      {"points-log2", "14"},
                                      {"table-log2", "16"},
                                      {"genome", "100000"},
