@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "graph/division.hpp"
+#include "graph/collect.hpp"
 #include "graph/row_tiles.hpp"
 #include "laneway/runtime.hpp"
 
@@ -41,13 +41,7 @@ public:
     /// One value a vertex, in the order of the graph's vertices, from arrays with one value a row.
     template <class T>
     [[nodiscard]] std::vector<T> collect(const symmetric_array<T>& values) const {
-        const std::vector<std::uint64_t>& starts = division_.starts();
-        std::vector<T> all(starts.back());
-        for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
-            const std::vector<T> part = values.copy_out(static_cast<int>(p));
-            std::copy_n(part.begin(), starts[p + 1] - starts[p], all.begin() + static_cast<std::ptrdiff_t>(starts[p]));
-        }
-        return division_.by_vertex(std::move(all));
+        return apps::collect(division_, values);
     }
 
 private:

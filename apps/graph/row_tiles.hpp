@@ -13,6 +13,12 @@
 
 namespace laneway::apps {
 
+/// The tiles that have places of a row.
+struct tile_span {
+    std::uint64_t first;
+    std::uint64_t count;
+};
+
 /// Device view of one PE's tiles; PE memory.
 struct row_tiles_ref {
     const std::uint64_t* offsets = nullptr;    ///< of the rows
@@ -20,6 +26,12 @@ struct row_tiles_ref {
     std::uint64_t rows = 0;
     std::uint64_t n_tiles = 0;
     std::uint64_t tile_places = 1;
+
+    /// Of each tile at most one row begins in it and goes on behind it. Any lane.
+    [[nodiscard]] LANEWAY_FN tile_span span(std::uint64_t row) const {
+        const std::uint64_t first = (row + offsets[row]) / tile_places;
+        return {first, (row + offsets[row + 1]) / tile_places - first + 1};
+    }
 
     /// Calls `visit(row, arcs, begins)` for every row that has places in the tile: `arcs` are those of the row that lie
     /// in the tile, and `begins` says whether the row itself does, which holds for one tile a row. The whole warp,

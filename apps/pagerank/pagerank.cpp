@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "push_ranks.hpp"
+#include "pull_ranks.hpp"
 
 namespace laneway::apps {
 
@@ -14,23 +14,24 @@ double to_double(std::uint64_t rank) { return std::ldexp(static_cast<double>(ran
 template <class Vertex>
 pagerank_result iterate(const graph::basic_csr<Vertex>& g, const pagerank_options& options) {
     runtime runtime(options.job);
-    const distributed_graph<Vertex> graph(runtime, g, options.parts);
-    constexpr std::uint64_t totals = 4;  // two for each parity of rounds
+    const mirrored_graph<Vertex> graph(runtime, g, options.parts, rank_words::most_values);
+    const auto shares = runtime.allocate<float>(rank_words::share_copies * graph.most_values());
+    const auto totals = runtime.allocate<std::uint64_t>(rank_words::total_copies * rank_words::totals_a_copy);
     const auto ranks = runtime.allocate<std::uint64_t>(graph.most_rows());
-    const auto sums = runtime.allocate<std::uint64_t>(graph.most_rows() + totals);
+    const auto cut_rows = runtime.allocate<cut_row>(graph.most_tiles());
     const auto next_tile = runtime.allocate<std::uint64_t>(2);
     const auto counters = runtime.allocate<rank_counters>(1);
     const auto outcome = runtime.allocate<rank_outcome>(1);
-    const auto box = runtime.mailbox<rank_share>(add_share{sums.ref()});
+    const rank_words words{shares.ref(), totals.ref()};
 
     pagerank_result result;
     // A change is at most 2.
     const std::uint64_t tolerance = to_rank(std::min(options.tolerance, 3.0));
-    result.report = runtime.run(
-        push_ranks<Vertex>{graph.ref(), ranks.ref(), sums.ref(), next_tile.ref(), counters.ref(), outcome.ref(),
-                           g.vertices(), to_rank(options.damping), tolerance, options.rounds},
-        box);
-    const std::vector<std::uint64_t> found = graph.collect(ranks);
+    result.report =
+        runtime.run(pull_ranks{graph.ref(), words, ranks.ref(), cut_rows.ref(), next_tile.ref(), counters.ref(),
+                               outcome.ref(), g.vertices(), to_rank(options.damping), tolerance, options.rounds},
+                    runtime.mailbox<rank_message>(hear_rank{words}));
+    const std::vector<std::uint64_t> found = collect(graph.division(), ranks);
     result.rank.resize(found.size());
     std::transform(found.begin(), found.end(), result.rank.begin(), to_double);
     const rank_outcome end = outcome.copy_out(0).front();

@@ -1,29 +1,12 @@
 #include "laneway/graph/undirected.hpp"
 
 #include "checksum.hpp"
+#include "laneway/graph/transpose.hpp"
 
 namespace laneway::graph {
 namespace {
 
 std::uint64_t hash_of_arc(std::uint64_t tail, std::uint64_t head) { return mix(mix(tail) + 0x9e3779b97f4a7c15 + head); }
-
-// All arcs turned round. Rows come out ascending.
-template <class Vertex>
-basic_csr<Vertex> transposed(const basic_csr<Vertex>& graph) {
-    const std::uint64_t n = graph.vertices();
-    basic_csr<Vertex> result;
-    result.offsets.assign(n + 1, 0);
-    result.heads.resize(graph.arcs());
-    for (const Vertex head : graph.heads) ++result.offsets[head + std::uint64_t{1}];
-    for (std::uint64_t v = 0; v < n; ++v) result.offsets[v + 1] += result.offsets[v];
-    std::vector<std::uint64_t> next(result.offsets.begin(), result.offsets.end() - 1);
-    for (std::uint64_t v = 0; v < n; ++v) {
-        for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
-            result.heads[next[graph.heads[arc]]++] = static_cast<Vertex>(v);
-        }
-    }
-    return result;
-}
 
 }  // namespace
 
@@ -40,8 +23,8 @@ bool is_symmetric(const basic_csr<Vertex>& graph) {
 
 template <class Vertex>
 basic_csr<Vertex> undirected(const basic_csr<Vertex>& graph) {
-    const basic_csr<Vertex> back = transposed(graph);
-    const basic_csr<Vertex> forth = transposed(back);  // the graph itself with ascending rows
+    const basic_csr<Vertex> back = transpose(graph);
+    const basic_csr<Vertex> forth = transpose(back);  // the graph itself with ascending rows
     basic_csr<Vertex> result;
     result.offsets.reserve(graph.vertices() + 1);
     for (std::uint64_t v = 0; v < graph.vertices(); ++v) {

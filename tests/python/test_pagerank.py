@@ -59,7 +59,8 @@ def test_tolerance_ends_early(laneway: Run, new_york: Path, tmp_path: Path) -> N
     assert 10 < report["work"]["rounds"] < 500
     assert 0 < report["result"]["change"] < 1e-4
     assert len(report["result"]["highest"]) == 5
-    assert report["messages"]["posted"] >= report["work"]["rounds"] * report["graph"]["arcs"]
+    # A share goes once to each device that needs it, and roads hardly cross from one to the other.
+    assert 0 < report["messages"]["carried"] < report["work"]["rounds"] * report["graph"]["arcs"] / 100
 
 
 def test_wrong_ranks_are_named(small: Path) -> None:

@@ -29,7 +29,7 @@ class PageRankResult:
     damping: float
     """Share of rank that followed arcs."""
     partition_seconds: float
-    """Dividing the graph and copying it to the devices."""
+    """Turning the arcs round, dividing the graph and copying it to the devices."""
     report: Report
 
 

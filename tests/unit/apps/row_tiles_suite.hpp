@@ -14,7 +14,8 @@ struct count_places {
     symmetric_ref<std::uint64_t> next;
     symmetric_ref<std::uint32_t> begun;
     symmetric_ref<std::uint32_t> met;
-    symmetric_ref<std::uint32_t> most;  ///< places of the fullest tile
+    symmetric_ref<std::uint32_t> most;   ///< places of the fullest tile
+    symmetric_ref<std::uint64_t> parts;  ///< of each row: tiles that it was met in, less those that it should
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
@@ -25,6 +26,11 @@ struct count_places {
             std::uint32_t places = 0;
             mine.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool begins) {
                 if (begins) atomic_add(ctx, begun[row], 1);
+                if (begins || arcs.count > 0) {
+                    const apps::tile_span span = mine.span(row);
+                    atomic_add(ctx, parts[row], begins == (tile == span.first) ? 1 : 1000);
+                    if (begins) atomic_add(ctx, parts[row], 0 - span.count);
+                }
                 for (std::uint32_t i = 0; i < arcs.count; ++i) {
                     const std::uint64_t arc = arcs.begin + i;
                     const bool own = mine.offsets[row] <= arc && arc < mine.offsets[row + 1];
@@ -56,10 +62,12 @@ inline void meets_all_places(const options& o, const std::vector<std::uint64_t>&
     const auto begun = runtime.allocate<std::uint32_t>(rows);
     const auto met = runtime.allocate<std::uint32_t>(offsets.back());
     const auto most = runtime.allocate<std::uint32_t>(1);
-    (void)runtime.run(count_places{tiles.ref(), next.ref(), begun.ref(), met.ref(), most.ref()},
+    const auto parts = runtime.allocate<std::uint64_t>(rows);
+    (void)runtime.run(count_places{tiles.ref(), next.ref(), begun.ref(), met.ref(), most.ref(), parts.ref()},
                       runtime.mailbox<std::uint64_t>(ignore{}));  // nothing is posted, so nothing is to account for
     EXPECT_EQ(begun.copy_out(0), std::vector<std::uint32_t>(rows, 1));
     EXPECT_EQ(met.copy_out(0), std::vector<std::uint32_t>(offsets.back(), 1));
+    EXPECT_EQ(parts.copy_out(0), std::vector<std::uint64_t>(rows, 0));
     const std::uint64_t places = rows + offsets.back();
     EXPECT_EQ(most.copy_out(0)[0], std::min(places, cut.ref(stored.data()).tile_places));
 }

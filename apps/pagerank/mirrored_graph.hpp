@@ -1,0 +1,111 @@
+// The arcs into each PE's vertices, in its memory, with mirrors of the vertices of other PEs that they come from.
+#pragma once
+
+#include <chrono>
+
+#include "graph/collect.hpp"
+#include "graph/row_tiles.hpp"
+#include "laneway/graph/transpose.hpp"
+#include "laneway/runtime.hpp"
+#include "mirrors.hpp"
+
+namespace laneway::apps {
+
+/// What device code finds on its PE; pointers are PE memory. A row's arcs are those that lead to its vertex.
+struct mirrored_view {
+    row_tiles_ref tiles;
+    const std::uint32_t* sources = nullptr;         ///< one an arc: index of its tail's value among the PE's
+    const std::uint64_t* degrees = nullptr;         ///< arcs that leave each row's vertex
+    const std::uint64_t* target_offsets = nullptr;  ///< rows + 1
+    const mirror_target* targets = nullptr;         ///< where other PEs mirror each row's value
+};
+
+/// Host owner. Refers to nothing but the runtime's devices.
+template <class Vertex>
+class mirrored_graph {
+public:
+    /// Turns the arcs round, divides and copies. `parts`: PE of each vertex; empty: contiguous ranges into which about
+    /// equally many arcs lead. Throws usage_error for parts that do not fit the graph or the PEs, and where a PE would
+    /// have more than `most_values` values, which is less than 2^32.
+    mirrored_graph(runtime& runtime, const graph::basic_csr<Vertex>& graph, std::span<const std::uint32_t> parts,
+                   std::uint64_t most_values)
+        : start_(clock::now()), view_(runtime.allocate<mirrored_view>(1)),
+          division_(graph::transpose(graph), parts, static_cast<std::uint64_t>(runtime.n_pes()),
+                    [&](int pe, const auto& rows, const auto& starts) {
+                        add(runtime.machine().device(pe), mirror(pe, rows, starts.back(), most_values), rows.offsets);
+                    }) {
+        connect(runtime, graph);
+        seconds_ = std::chrono::duration<double>(clock::now() - start_).count();
+    }
+
+    [[nodiscard]] symmetric_ref<mirrored_view> ref() const { return view_.ref(); }
+    [[nodiscard]] const apps::division<Vertex>& division() const { return division_; }
+    /// The most rows, values (rows and mirrors) and tiles that a PE has: what symmetric arrays need.
+    [[nodiscard]] std::uint64_t most_rows() const { return most_rows_; }
+    [[nodiscard]] std::uint64_t most_values() const { return most_values_; }
+    [[nodiscard]] std::uint64_t most_tiles() const { return most_tiles_; }
+    /// Time that dividing and copying took.
+    [[nodiscard]] double seconds() const { return seconds_; }
+
+private:
+    using clock = std::chrono::steady_clock;
+
+    struct part {
+        row_tiles tiles;
+        buffer<std::uint64_t> offsets;
+        buffer<std::uint32_t> sources;
+        buffer<std::uint64_t> degrees;
+        buffer<std::uint64_t> target_offsets;
+        buffer<mirror_target> targets;
+    };
+
+    template <class T>
+    static buffer<T> copy_of(const std::shared_ptr<device>& owner, const std::vector<T>& host) {
+        buffer<T> result(owner, host.size());
+        result.copy_in(host);
+        return result;
+    }
+
+    void add(const std::shared_ptr<device>& owner, mirrored_rows<Vertex> rows,
+             const std::vector<std::uint64_t>& offsets) {
+        most_rows_ = std::max(most_rows_, offsets.size() - 1);
+        most_values_ = std::max(most_values_, offsets.size() - 1 + rows.mirrors.size());
+        parts_.push_back(
+            {row_tiles(owner, offsets), copy_of(owner, offsets), copy_of(owner, rows.sources), {}, {}, {}});
+        most_tiles_ = std::max(most_tiles_, parts_.back().tiles.ref(nullptr).n_tiles);
+        mirrors_.push_back(std::move(rows.mirrors));
+    }
+
+    /// Tells every PE who mirrors its vertices, and how many arcs leave them.
+    void connect(runtime& runtime, const graph::basic_csr<Vertex>& graph) {
+        std::vector<std::uint64_t> degrees(graph.vertices());
+        for (std::uint64_t v = 0; v < degrees.size(); ++v) degrees[v] = graph.offsets[v + 1] - graph.offsets[v];
+        degrees = division_.by_place(std::move(degrees));
+        const std::vector<std::uint64_t>& starts = division_.starts();
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+            const auto& owner = runtime.machine().device(static_cast<int>(p));
+            const mirror_targets told = targets_of(p, starts, mirrors_);
+            part& mine = parts_[p];
+            mine.degrees = buffer<std::uint64_t>(owner, starts[p + 1] - starts[p]);
+            mine.degrees.copy_in(degrees.data() + starts[p], mine.degrees.size());
+            mine.target_offsets = copy_of(owner, told.offsets);
+            mine.targets = copy_of(owner, told.targets);
+            view_.copy_in(static_cast<int>(p),
+                          {{mine.tiles.ref(mine.offsets.data()), mine.sources.data(), mine.degrees.data(),
+                            mine.target_offsets.data(), mine.targets.data()}});
+        }
+        mirrors_ = {};
+    }
+
+    clock::time_point start_;
+    std::vector<part> parts_;
+    std::vector<std::vector<Vertex>> mirrors_;  ///< of each PE, until all know them
+    std::uint64_t most_rows_ = 0;
+    std::uint64_t most_values_ = 0;
+    std::uint64_t most_tiles_ = 0;
+    double seconds_ = 0;
+    symmetric_array<mirrored_view> view_;
+    apps::division<Vertex> division_;
+};
+
+}  // namespace laneway::apps

@@ -1,0 +1,251 @@
+// The device part of PageRank: every row adds up the shares of the vertices that lead to it, round after round, in one
+// persistent run.
+#pragma once
+
+#include "fixed_rank.hpp"
+#include "mirrored_graph.hpp"
+#include "parallel/share_out.hpp"
+#include "sum_shares.hpp"
+
+namespace laneway::apps {
+
+/// A number in units of rank for a PE's word `index`: one of its shares, which becomes the number, or behind these one
+/// of its totals, to which it is added.
+struct rank_message {
+    std::uint32_t index;
+    float number;
+};
+
+/// Words of a PE that messages write.
+struct rank_words {
+    symmetric_ref<float> shares;          ///< two copies, each of the own rows' shares and mirrors of others'
+    symmetric_ref<std::uint64_t> totals;  ///< three copies, each of all PEs' dangling rank and change
+
+    static constexpr std::uint64_t share_copies = 2, total_copies = 3, totals_a_copy = 2;
+    /// Most values of a PE for which an index fits a message.
+    static constexpr std::uint64_t most_values = (0xffffffff - total_copies * totals_a_copy) / share_copies;
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t first_share(std::uint64_t round) const {
+        return round % share_copies * (shares.size() / share_copies);
+    }
+    [[nodiscard]] LANEWAY_FN static std::uint64_t first_total(std::uint64_t round) {
+        return round % total_copies * totals_a_copy;
+    }
+};
+
+/// Serves messages on the PE that has the word.
+struct hear_rank {
+    rank_words words;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const rank_message& message) const {
+        if (message.index < words.shares.size()) {
+            words.shares.local(ctx)[message.index] = message.number;  // nobody else touches it before the next barrier
+        } else {
+            const auto number = static_cast<std::uint64_t>(message.number);
+            atomic_add(ctx, words.totals[message.index - words.shares.size()], number);
+        }
+    }
+};
+
+/// Of a row that lies in several tiles.
+struct cut_row {
+    std::uint64_t sum;    ///< of the parts that have been added up
+    std::uint64_t parts;  ///< how many these are
+};
+
+/// Words of a PE that its warps share.
+struct rank_counters {
+    std::uint64_t settled;   ///< tiles whose rows have been looked at in this round
+    std::uint64_t dangling;  ///< rank of own vertices that no arc leaves
+    std::uint64_t change;    ///< of own ranks, against the round before
+};
+
+/// How a run ended; the same on every PE.
+struct rank_outcome {
+    std::uint64_t rounds;
+    std::uint64_t change;
+};
+
+/// Round 0 settles the first ranks, and every other one those that follow from the shares of the round before. A PE
+/// stores the new shares of its rows, posts them to the PEs that mirror them, and its last warp posts the PE's part of
+/// the totals. Then all meet at the one barrier of the round.
+///
+/// One is enough, as no PE is more than one round ahead of another, and what a round writes is not what PEs may still
+/// read in that round or the one before:
+///   - Shares of a round are read in the next one only, and have two copies. Who writes a copy again has passed the
+///     barrier behind that next round, where all readers had arrived.
+///   - Totals of a round are read behind its barrier and in the next round, and have three copies: that of round r + 1
+///     was last read in round r - 1 and is cleared in round r, when no message for it can be on its way.
+///   - A counter of tiles is drawn from in one round and cleared in the next, when every warp of the PE has left it.
+///   - Cut rows and counters of the PE go back to zero by whoever finds them complete, in the same round.
+struct pull_ranks {
+    symmetric_ref<mirrored_view> view;
+    rank_words words;
+    symmetric_ref<std::uint64_t> ranks;
+    symmetric_ref<cut_row> cut_rows;         ///< one a tile: of the row that begins in it and goes on behind it
+    symmetric_ref<std::uint64_t> next_tile;  ///< one for each parity of rounds
+    symmetric_ref<rank_counters> counters;
+    symmetric_ref<rank_outcome> outcome;
+    std::uint64_t vertices = 1;  ///< of the whole graph
+    std::uint64_t damping = 0;   ///< in units of rank
+    std::uint64_t tolerance = 0;
+    std::uint64_t rounds = 0;  ///< most
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        const mirrored_view& mine = *view.local(ctx);
+        for (std::uint64_t round = 0;; ++round) {
+            settle(ctx, box, mine, round);
+            if (box.barrier(ctx) != status::ok) return;
+            const std::uint64_t change = total(ctx, round, change_of);
+            if (round == rounds || (round > 0 && change < tolerance)) {
+                if (ctx.lane() == 0) end(ctx, round, change);
+                return;
+            }
+        }
+    }
+
+private:
+    static constexpr std::uint64_t dangling_of = 0, change_of = 1;
+
+    /// Sums of a lane over the rows that it settles.
+    struct own_sums {
+        std::uint64_t dangling = 0;
+        std::uint64_t change = 0;
+    };
+
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t total(Ctx& ctx, std::uint64_t round, std::uint64_t which) const {
+        const std::uint64_t* all = words.totals.local(ctx);
+        return ctx.load(all + rank_words::first_total(round) + which, order::relaxed, scope::device);
+    }
+
+    /// Tells the host; every warp says the same.
+    template <class Ctx>
+    LANEWAY_FN void end(Ctx& ctx, std::uint64_t round, std::uint64_t change) const {
+        ctx.store(&outcome.local(ctx)->rounds, round, order::relaxed, scope::device);
+        ctx.store(&outcome.local(ctx)->change, change, order::relaxed, scope::device);
+    }
+
+    /// Clears what the next round adds to. One lane of the PE, in each round.
+    template <class Ctx>
+    LANEWAY_FN void prepare(Ctx& ctx, std::uint64_t round) const {
+        next_tile.local(ctx)[(round + 1) % 2] = 0;
+        std::uint64_t* all = words.totals.local(ctx) + rank_words::first_total(round + 1);
+        for (std::uint64_t i = 0; i < rank_words::totals_a_copy; ++i) all[i] = 0;
+    }
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void settle(Ctx& ctx, Box& box, const mirrored_view& mine, std::uint64_t round) const {
+        const float* heard = words.shares.local(ctx) + words.first_share(round + 1);  // the copy of the round before
+        const std::uint64_t dangling = round == 0 ? 0 : total(ctx, round - 1, dangling_of) / vertices;
+        own_sums sums;
+        std::uint64_t tiles = 0;
+        for (;; ++tiles) {
+            const std::uint64_t tile = claim(ctx, next_tile[round % 2]);
+            if (tile == 0 && ctx.lane() == 0) prepare(ctx, round);
+            if (tile >= mine.tiles.n_tiles) break;
+            mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool begins) {
+                std::uint64_t sum = 0;
+                bool complete = begins;
+                if (round > 0) {
+                    Ctx here(ctx);
+                    sum = sum_shares(here, arcs, mine.sources, heard);
+                    complete = complete_sum(ctx, mine.tiles, row, arcs, begins, sum);
+                }
+                float share = 0;
+                if (complete) share = settle_row(ctx, mine, row, round, sum + dangling, sums);
+                tell(ctx, box, mine, row, round, complete, share);
+            });
+        }
+        account(ctx, box, mine.tiles.n_tiles, tiles, round, warp_sum(ctx, sums.dangling), warp_sum(ctx, sums.change));
+    }
+
+    /// Whether `sum`, over those of the row's arcs that lie in a tile, is now that over all of them. A row in several
+    /// tiles is complete where the last one of them is added up.
+    template <class Ctx>
+    LANEWAY_FN bool complete_sum(Ctx& ctx, const row_tiles_ref& tiles, std::uint64_t row, const arc_range& arcs,
+                                 bool begins, std::uint64_t& sum) const {
+        if (!begins && arcs.count == 0) return false;  // no part of it is in this tile
+        if (begins && arcs.begin + arcs.count == tiles.offsets[row + 1]) return true;
+        const tile_span span = tiles.span(row);
+        cut_row& all = cut_rows.local(ctx)[span.first];
+        ctx.fetch_add(&all.sum, sum, order::relaxed, scope::device);
+        // Partner: itself, in other warps. The last one sees what all have added.
+        if (ctx.fetch_add(&all.parts, 1, order::acq_rel, scope::device) + 1 != span.count) return false;
+        sum = ctx.load(&all.sum, order::relaxed, scope::device);
+        all = {};
+        return true;
+    }
+
+    /// Gives a row its rank, `followed` being what arcs and vertices without arcs have handed it; returns the row's new
+    /// share.
+    template <class Ctx>
+    LANEWAY_FN float settle_row(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint64_t round,
+                                std::uint64_t followed, own_sums& sums) const {
+        std::uint64_t& rank = ranks.local(ctx)[row];
+        std::uint64_t settled = whole_rank / vertices;
+        if (round > 0) {
+            settled = (whole_rank - damping) / vertices + multiply_ranks(damping, followed);
+            sums.change += settled > rank ? settled - rank : rank - settled;
+        }
+        rank = settled;
+        const std::uint64_t degree = mine.degrees[row];
+        if (degree == 0) sums.dangling += settled;
+        const float share = degree == 0 ? 0 : static_cast<float>(settled / degree);
+        words.shares.local(ctx)[words.first_share(round) + row] = share;
+        return share;
+    }
+
+    /// Posts the shares of the rows that are complete to the PEs that mirror them, if there will be a next round. The
+    /// whole warp, together.
+    template <class Ctx, class Box>
+    LANEWAY_FN void tell(Ctx& ctx, Box& box, const mirrored_view& mine, std::uint64_t row, std::uint64_t round,
+                         bool complete, float share) const {
+        if (ctx.n_pes() == 1 || round == rounds) return;
+        arc_range to;
+        if (complete) {
+            to.begin = mine.target_offsets[row];
+            to.count = static_cast<std::uint32_t>(mine.target_offsets[row + 1] - to.begin);
+        }
+        for_each_arc(ctx, to, share, [&](const arc_batch& batch, float its) {
+            for (int k = 0; k < batch.count; ++k) {
+                const mirror_target target = mine.targets[batch.first + std::uint64_t{batch.stride} * unsigned(k)];
+                const auto index = static_cast<std::uint32_t>(words.first_share(round) + target.index);
+                // A post that fails ends the run: the barrier fails as well.
+                (void)box.post(ctx, static_cast<int>(target.pe), rank_message{index, its});
+            }
+        });
+    }
+
+    /// Adds up what the PE's warps have settled; the last of them tells all PEs. The whole warp, together.
+    template <class Ctx, class Box>
+    LANEWAY_FN void account(Ctx& ctx, Box& box, std::uint64_t n_tiles, std::uint64_t tiles, std::uint64_t round,
+                            std::uint64_t dangling, std::uint64_t change) const {
+        if (ctx.lane() != 0 || tiles == 0) return;
+        rank_counters& all = *counters.local(ctx);
+        ctx.fetch_add(&all.dangling, dangling, order::relaxed, scope::device);
+        ctx.fetch_add(&all.change, change, order::relaxed, scope::device);
+        // Partner: itself, in other warps. The last one sees what all have added.
+        if (ctx.fetch_add(&all.settled, tiles, order::acq_rel, scope::device) + tiles != n_tiles) return;
+        const std::uint64_t first = words.shares.size() + rank_words::first_total(round);
+        post_total(ctx, box, first + dangling_of, all.dangling);
+        post_total(ctx, box, first + change_of, all.change);
+        all = {};
+    }
+
+    /// Adds to a total of all PEs, in pieces that a float holds exactly.
+    template <class Ctx, class Box>
+    LANEWAY_FN void post_total(Ctx& ctx, Box& box, std::uint64_t index, std::uint64_t value) const {
+        constexpr int float_bits = 24;
+        for (int shift = 0; shift < 64 && value >> shift != 0; shift += float_bits) {
+            const auto piece = static_cast<float>((value >> shift & 0xffffff) << shift);
+            for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+                (void)box.post(ctx, pe, rank_message{static_cast<std::uint32_t>(index), piece});
+            }
+        }
+    }
+};
+
+}  // namespace laneway::apps

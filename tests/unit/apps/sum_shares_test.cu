@@ -1,0 +1,1 @@
+#include "sum_shares_suite.hpp"  // on GPUs
