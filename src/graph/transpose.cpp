@@ -1,21 +1,55 @@
 #include "laneway/graph/transpose.hpp"
 
+#include <algorithm>
+#include <thread>
+
+#include "laneway/graph/partition.hpp"
+
 namespace laneway::graph {
+namespace {
+
+// Calls body(begin, end) for the ranges between neighbouring cuts, each by a thread of its own.
+template <class Body>
+void in_threads(const std::vector<std::uint64_t>& cuts, const Body& body) {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i + 1 < cuts.size(); ++i) threads.emplace_back(body, cuts[i], cuts[i + 1]);
+    body(cuts[0], cuts[1]);
+}
+
+// Each thread looks through all arcs and takes those that lead to its own vertices: so rows come out ascending, nothing
+// is shared, and a thread writes to a part of the memory that its caches may hold. More threads would only look.
+std::uint64_t threads_for(std::uint64_t arcs) {
+    constexpr std::uint64_t least_arcs = std::uint64_t{1} << 20, most = 16;
+    const std::uint64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
+    return std::clamp<std::uint64_t>(arcs / least_arcs, 1, std::min(cores, most));
+}
+
+}  // namespace
 
 template <class Vertex>
 basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph) {
     const std::uint64_t n = graph.vertices();
+    const std::uint64_t threads = threads_for(graph.arcs());
     basic_csr<Vertex> result;
     result.offsets.assign(n + 1, 0);
-    result.heads.resize(graph.arcs());
-    for (const Vertex head : graph.heads) ++result.offsets[head + std::uint64_t{1}];
-    for (std::uint64_t v = 0; v < n; ++v) result.offsets[v + 1] += result.offsets[v];
-    std::vector<std::uint64_t> next(result.offsets.begin(), result.offsets.end() - 1);
-    for (std::uint64_t v = 0; v < n; ++v) {
-        for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
-            result.heads[next[graph.heads[arc]]++] = static_cast<Vertex>(v);
+    std::vector<std::uint64_t> cuts;
+    for (std::uint64_t i = 0; i <= threads; ++i) cuts.push_back(n * i / threads);
+    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end) {
+        for (const Vertex head : graph.heads) {
+            if (head >= begin && head < end) ++result.offsets[head + std::uint64_t{1}];
         }
-    }
+    });
+    for (std::uint64_t v = 0; v < n; ++v) result.offsets[v + 1] += result.offsets[v];
+    result.heads.resize(graph.arcs());
+    std::vector<std::uint64_t> next(result.offsets.begin(), result.offsets.end() - 1);
+    in_threads(equal_arc_ranges(result, threads), [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t v = 0; v < n; ++v) {
+            for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
+                const Vertex head = graph.heads[arc];
+                if (head >= begin && head < end) result.heads[next[head]++] = static_cast<Vertex>(v);
+            }
+        }
+    });
     return result;
 }
 

@@ -1,16 +1,20 @@
 // Sums over the arcs of each row, by all lanes of a warp, against a loop.
 #pragma once
 
+#include <random>
+#include <vector>
+
 #include "graph/row_tiles.hpp"
 #include "laneway/runtime.hpp"
 #include "pagerank/sum_shares.hpp"
-#include "unit/apps/sample_graphs.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
 
 struct sum_tiles {
-    symmetric_ref<apps::row_tiles_ref> tiles;
+    symmetric_ref<std::uint64_t> offsets;
+    symmetric_ref<std::uint32_t> first_row;
+    std::uint64_t tile_places;
     symmetric_ref<std::uint64_t> next;
     symmetric_ref<std::uint32_t> sources;
     symmetric_ref<float> shares;
@@ -18,7 +22,8 @@ struct sum_tiles {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        const apps::row_tiles_ref mine = *tiles.local(ctx);
+        const apps::row_tiles_ref mine{offsets.local(ctx), first_row.local(ctx), offsets.size() - 1,
+                                       first_row.size() - 1, tile_places};
         for (;;) {
             const std::uint64_t tile = once(ctx, full_warp<Ctx>, [&] { return atomic_add(ctx, next[0], 1); });
             if (tile >= mine.n_tiles) return;
@@ -36,49 +41,73 @@ struct hear_nothing {
     LANEWAY_FN void operator()(Ctx&, std::uint64_t) const {}
 };
 
-class sum_shares_test : public testing::TestWithParam<std::string> {};
+/// Rows of few and of many arcs, and shares of any size, so that an arc that is missed, met twice or given to a
+/// neighbour's row shows.
+struct sum_input {
+    std::vector<std::uint64_t> offsets{0};
+    std::vector<std::uint32_t> sources;
+    std::vector<float> shares;
 
-// Shares are of any size, so that an arc that is missed, met twice or given to a neighbour's row shows.
-TEST_P(sum_shares_test, MeetsALoop) {
-    every_round(GetParam(), [&](const options& o) {
-        std::mt19937_64 random(o.seed);
-        const std::uint64_t scale = is_checked(GetParam()) ? 1 : 20;
-        std::vector<std::uint64_t> offsets{0};
+    sum_input(std::uint64_t seed, std::uint64_t scale) {
+        std::mt19937_64 random(seed);
         for (std::uint64_t row = 1 + random() % (30 * scale); row > 0; --row) {
             const std::uint64_t kind = random() % 16;
             const std::uint64_t most = kind < 4 ? 1 : kind < 10 ? 5 : kind < 14 ? 40 : 100 * scale;
             offsets.push_back(offsets.back() + random() % most);
         }
-        std::vector<float> shares;
         for (int i = 0; i < 97; ++i) shares.push_back(static_cast<float>(random() >> (3 + random() % 61)));
-        std::vector<std::uint32_t> sources;
-        for (std::uint64_t arc = 0; arc < offsets.back(); ++arc)
+        while (sources.size() < offsets.back()) {
             sources.push_back(static_cast<std::uint32_t>(random() % shares.size()));
-
-        runtime runtime(o);
-        const auto& device = runtime.machine().device(0);
-        buffer<std::uint64_t> stored(device, offsets.size());
-        stored.copy_in(offsets);
-        const apps::row_tiles cut(device, offsets);
-        auto tiles = runtime.allocate<apps::row_tiles_ref>(1);
-        tiles.copy_in(0, {cut.ref(stored.data())});
-        const auto next = runtime.allocate<std::uint64_t>(1);
-        auto source_words = runtime.allocate<std::uint32_t>(sources.size());
-        source_words.copy_in(0, sources);
-        auto share_words = runtime.allocate<float>(shares.size());
-        share_words.copy_in(0, shares);
-        const auto sums = runtime.allocate<std::uint64_t>(offsets.size() - 1);
-        (void)runtime.run(sum_tiles{tiles.ref(), next.ref(), source_words.ref(), share_words.ref(), sums.ref()},
-                          runtime.mailbox<std::uint64_t>(hear_nothing{}));  // nothing is posted
-        std::vector<std::uint64_t> expected;
-        for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
-            std::uint64_t sum = 0;
-            for (std::uint64_t arc = offsets[row]; arc < offsets[row + 1]; ++arc) {
-                sum += static_cast<std::uint64_t>(shares[sources[arc]]);
-            }
-            expected.push_back(sum);
         }
-        EXPECT_EQ(sums.copy_out(0), expected);
+    }
+
+    [[nodiscard]] std::uint64_t rows() const { return offsets.size() - 1; }
+    /// The first row of each tile, and behind them the number of rows.
+    [[nodiscard]] std::vector<std::uint32_t> cut(std::uint64_t tile_places) const {
+        std::vector<std::uint32_t> first_row;
+        std::uint32_t row = 0;
+        for (std::uint64_t place = 0; place < rows() + offsets.back(); place += tile_places) {
+            while (row + 1 < rows() && row + 1 + offsets[row + 1] <= place) ++row;
+            first_row.push_back(row);
+        }
+        first_row.push_back(static_cast<std::uint32_t>(rows()));
+        return first_row;
+    }
+    [[nodiscard]] std::vector<std::uint64_t> sums() const {
+        std::vector<std::uint64_t> result(rows());
+        for (std::size_t row = 0; row < rows(); ++row) {
+            for (std::uint64_t arc = offsets[row]; arc < offsets[row + 1]; ++arc) {
+                result[row] += static_cast<std::uint64_t>(shares[sources[arc]]);
+            }
+        }
+        return result;
+    }
+};
+
+template <class T>
+symmetric_array<T> copy_of(runtime& runtime, const std::vector<T>& values) {
+    auto result = runtime.allocate<T>(values.size());
+    result.copy_in(0, values);
+    return result;
+}
+
+class sum_shares_test : public testing::TestWithParam<std::string> {};
+
+TEST_P(sum_shares_test, MeetsALoop) {
+    every_round(GetParam(), [&](const options& o) {
+        const sum_input input(o.seed, is_checked(GetParam()) ? 1 : 20);
+        const std::uint64_t tile_places = o.seed % 3 == 0 ? 4 : o.seed % 3 == 1 ? 100 : 5000;
+        runtime runtime(o);
+        const auto offsets = copy_of(runtime, input.offsets);
+        const auto first_row = copy_of(runtime, input.cut(tile_places));
+        const auto sources = copy_of(runtime, input.sources);
+        const auto shares = copy_of(runtime, input.shares);
+        const auto next = runtime.allocate<std::uint64_t>(1);
+        const auto sums = runtime.allocate<std::uint64_t>(input.rows());
+        (void)runtime.run(
+            sum_tiles{offsets.ref(), first_row.ref(), tile_places, next.ref(), sources.ref(), shares.ref(), sums.ref()},
+            runtime.mailbox<std::uint64_t>(hear_nothing{}));  // nothing is posted
+        EXPECT_EQ(sums.copy_out(0), input.sums());
     });
 }
 

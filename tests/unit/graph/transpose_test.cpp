@@ -28,22 +28,32 @@ void meets_arcs(const basic_csr<Vertex>& g) {
     EXPECT_FALSE(result.weighted());
 }
 
+csr32 random_rows(unsigned seed, std::uint32_t vertices, std::uint32_t most_arcs) {
+    std::mt19937 random(seed);
+    csr32 g;
+    for (std::uint32_t v = 0; v < vertices; ++v) {
+        for (auto degree = random() % most_arcs; degree > 0; --degree) {
+            g.heads.push_back(static_cast<std::uint32_t>(random() % vertices));
+        }
+        g.offsets.push_back(g.heads.size());
+    }
+    return g;
+}
+
 TEST(Transpose, TurnsEveryArcRound) {
     meets_arcs(csr32{});
     meets_arcs(csr32{{0, 0, 0}, {}, {}});
     meets_arcs(csr64{{0, 3, 4, 4}, {2, 2, 0, 1}, {7, 1, 1, 3}});
-    for (unsigned seed = 0; seed < 50; ++seed) {
-        std::mt19937 random(seed);
-        const auto n = 1 + random() % 40;
-        csr32 g;
-        for (std::uint32_t v = 0; v < n; ++v) {
-            for (auto degree = random() % 8; degree > 0; --degree) {
-                g.heads.push_back(static_cast<std::uint32_t>(random() % n));
-            }
-            g.offsets.push_back(g.heads.size());
-        }
-        meets_arcs(g);
-    }
+    for (unsigned seed = 0; seed < 50; ++seed) meets_arcs(random_rows(seed, 1 + seed % 40, 8));
+}
+
+TEST(Transpose, ManyArcsAreSharedOutToThreads) {
+    const csr32 g = random_rows(7, 500'000, 14);
+    ASSERT_GT(g.arcs(), 3u << 20);
+    meets_arcs(g);
+    csr32 star = random_rows(8, 3, 3 << 20);  // more threads than vertices
+    ASSERT_GT(star.arcs(), 2u << 20);
+    meets_arcs(star);
 }
 
 }  // namespace
