@@ -32,9 +32,10 @@ color_result spread(const graph::basic_csr<Vertex>& g, const color_options& opti
     const auto slates = runtime.allocate<std::uint32_t>(state::slate_words(rows, arcs));
     const auto colors = runtime.allocate<std::uint32_t>(rows);
     const auto list = runtime.allocate<std::uint64_t>(state::list_entries(rows, arcs));
-    const auto next = runtime.allocate<std::uint64_t>(3);
+    const auto next_tile = runtime.allocate<std::uint64_t>(2);
     const auto counters = runtime.allocate<color_counters>(1);
-    const state shared{graph.ref(), turn.ref(), slates.ref(), colors.ref(), list.ref(), next.ref(), counters.ref()};
+    const state shared{graph.ref(), turn.ref(),      slates.ref(),  colors.ref(),
+                       list.ref(),  next_tile.ref(), counters.ref()};
     const auto box = runtime.mailbox<color_message>(hear_color<Vertex>{shared});
 
     color_result result;

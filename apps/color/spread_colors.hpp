@@ -2,6 +2,7 @@
 #pragma once
 
 #include "color_state.hpp"
+#include "parallel/share_out.hpp"
 #include "parallel/team.hpp"
 
 namespace laneway::apps {
@@ -22,10 +23,10 @@ struct spread_colors {
         const graph_view<Vertex>& mine = *state.view.local(ctx);
         color_counters& counters = *state.counters.local(ctx);
         team place;
-        place.join(ctx, state.next[to_join]);
+        place.join(ctx, counters.warps);
         count_earlier(ctx, mine);
         if (box.barrier(ctx) != status::ok) return;
-        place.count(ctx, state.next[to_join]);
+        place.count(ctx, counters.warps);
         start(ctx, mine);
         std::uint64_t ends[2] = {};  // of what has been told of the two lists: the one now due, then the other
         for (std::uint32_t round = 1;; ++round) {
@@ -43,7 +44,6 @@ struct spread_colors {
     }
 
 private:
-    static constexpr std::uint64_t to_count = 0, to_start = 1, to_join = 2;
     static constexpr std::uint32_t full_word = ~std::uint32_t{0};
 
     /// What a round tells: part of the list of its parity.
@@ -82,7 +82,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void count_earlier(Ctx& ctx, const graph_view<Vertex>& mine) const {
         for (;;) {
-            const std::uint64_t tile = claim(ctx, state.next[to_count]);
+            const std::uint64_t tile = claim(ctx, state.next_tile[0]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {
@@ -99,7 +99,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void start(Ctx& ctx, const graph_view<Vertex>& mine) const {
         for (;;) {
-            const std::uint64_t tile = claim(ctx, state.next[to_start]);
+            const std::uint64_t tile = claim(ctx, state.next_tile[1]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range&, bool begins) {
                 if (!begins) return;

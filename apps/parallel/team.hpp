@@ -1,7 +1,7 @@
 // The warps of a PE that run a functor, numbered, for work that is divided beforehand.
 #pragma once
 
-#include "parallel/share_out.hpp"
+#include "laneway/simt/group.hpp"
 
 namespace laneway::apps {
 
@@ -10,15 +10,15 @@ struct team {
     std::uint64_t warp = 0;   ///< its number
     std::uint64_t warps = 0;  ///< how many there are
 
-    /// Numbers the warp. The whole warp, together; `counter` starts at 0, and a barrier must follow.
+    /// Numbers the warp. The whole warp, together; `counter`, PE memory, starts at 0, and a barrier must follow.
     template <class Ctx>
-    LANEWAY_FN void join(Ctx& ctx, symmetric_ptr<std::uint64_t> counter) {
-        warp = claim(ctx, counter);
+    LANEWAY_FN void join(Ctx& ctx, std::uint64_t& counter) {
+        warp = once(ctx, full_warp<Ctx>, [&] { return ctx.fetch_add(&counter, 1, order::relaxed, scope::device); });
     }
     /// Behind that barrier: how many have joined. Any lane.
     template <class Ctx>
-    LANEWAY_FN void count(Ctx& ctx, symmetric_ptr<std::uint64_t> counter) {
-        warps = ctx.load(local(ctx, counter), order::relaxed, scope::device);
+    LANEWAY_FN void count(Ctx& ctx, const std::uint64_t& counter) {
+        warps = ctx.load(&counter, order::relaxed, scope::device);
     }
 
     /// This lane's number among those of the team, and how many these are.
