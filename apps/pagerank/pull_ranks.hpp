@@ -48,7 +48,7 @@ struct hear_rank {
     }
 };
 
-/// Of a row that lies in several tiles.
+/// Of a row that several tiles have parts of.
 struct cut_row {
     std::uint64_t sum;    ///< of the parts that have been added up
     std::uint64_t parts;  ///< how many these are
@@ -146,10 +146,11 @@ private:
             const std::uint64_t tile = claim(ctx, next_tile[round % 2]);
             if (tile == 0 && ctx.lane() == 0) prepare(ctx, round);
             if (tile >= mine.tiles.n_tiles) break;
-            mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool begins) {
+            mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& in_tile, bool begins) {
                 std::uint64_t sum = 0;
                 bool complete = begins;
                 if (round > 0) {
+                    const arc_range arcs = arcs_to_add(mine.tiles, row, in_tile, begins);
                     Ctx here(ctx);
                     sum = sum_shares(here, arcs, mine.sources, heard);
                     complete = complete_sum(ctx, mine.tiles, row, arcs, begins, sum);
@@ -162,8 +163,19 @@ private:
         account(ctx, box, mine.tiles.n_tiles, tiles, round, warp_sum(ctx, sums.dangling), warp_sum(ctx, sums.change));
     }
 
-    /// Whether `sum`, over those of the row's arcs that lie in a tile, is now that over all of them. A row in several
-    /// tiles is complete where the last one of them is added up.
+    /// A row with no more arcs than a tile has places is left to the tile that it begins in, so that only longer rows
+    /// are cut.
+    LANEWAY_FN static arc_range arcs_to_add(const row_tiles_ref& tiles, std::uint64_t row, const arc_range& in_tile,
+                                            bool begins) {
+        if (row == tiles.rows) return in_tile;
+        const std::uint64_t first = tiles.offsets[row];
+        const std::uint64_t end = tiles.offsets[row + 1];
+        if (end - first > tiles.tile_places) return in_tile;
+        return begins ? arc_range{first, static_cast<std::uint32_t>(end - first)} : arc_range{end, 0};
+    }
+
+    /// Whether `sum`, over `arcs`, is now that over all arcs of the row. A row that is cut is complete where the last
+    /// part of it is added up.
     template <class Ctx>
     LANEWAY_FN bool complete_sum(Ctx& ctx, const row_tiles_ref& tiles, std::uint64_t row, const arc_range& arcs,
                                  bool begins, std::uint64_t& sum) const {
@@ -172,8 +184,11 @@ private:
         const tile_span span = tiles.span(row);
         cut_row& all = cut_rows.local(ctx)[span.first];
         ctx.fetch_add(&all.sum, sum, order::relaxed, scope::device);
-        // Partner: itself, in other warps. The last one sees what all have added.
-        if (ctx.fetch_add(&all.parts, 1, order::acq_rel, scope::device) + 1 != span.count) return false;
+        // Partner: the load below, in the warp that comes last.
+        if (ctx.fetch_add(&all.parts, 1, order::release, scope::device) + 1 != span.count) return false;
+        // Partner: the adds above, in all warps. Only here, as an acquire empties a multiprocessor's cache, which holds
+        // shares that are needed often.
+        (void)ctx.load(&all.parts, order::acquire, scope::device);
         sum = ctx.load(&all.sum, order::relaxed, scope::device);
         all = {};
         return true;
