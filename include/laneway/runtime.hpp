@@ -80,7 +80,7 @@ public:
                                  {mailbox.handlers, office.onward(pe)},
                                  plan.chunk_bytes,
                                  options_.carry},
-                                office.waves(pe, barrier_policy),
+                                office.waves(pe, program::barriers),
                                 functor,
                                 ranks,
                                 0,

@@ -10,11 +10,12 @@
 namespace laneway {
 
 struct bin {
-    std::uint32_t reserved;    ///< next position, wraps
-    std::uint32_t written[2];  ///< positions of the buffer's chunk accounted for; of parcels also their number << 16
-    std::uint32_t limit[2];    ///< filled positions of the buffer's chunk: capacity, or less after a flush
-    std::uint32_t ready[2];    ///< chunk that may be written to the buffer
-    std::uint64_t opened_ns;   ///< when the open chunk got its first message
+    std::uint32_t reserved;     ///< next position, wraps
+    std::uint32_t written[2];   ///< positions of the buffer's chunk accounted for; of parcels also their number << 16
+    std::uint32_t limit[2];     ///< filled positions of the buffer's chunk: capacity, or less after a flush
+    std::uint32_t ready[2];     ///< chunk that may be written to the buffer
+    std::uint64_t opened_ns;    ///< when the open chunk got its first message
+    std::uint64_t next_ticket;  ///< of the ring, if no other block has drawn one since
 };
 
 /// Sizes of a bin's buffers, the same on every PE.
@@ -39,7 +40,7 @@ struct chunk_shape {
     /// see something new.
     [[nodiscard]] LANEWAY_FN bin empty_bin() const {
         const std::uint32_t first = chunk_after(0, std::uint32_t{0} - 4);
-        return {first << log2_messages, {0, 0}, {messages(), messages()}, {first, first + 1}, 0};
+        return {first << log2_messages, {0, 0}, {messages(), messages()}, {first, first + 1}, 0, 0};
     }
 
     /// Chunk numbers wrap with the positions they count: modulo 2^32 / messages.

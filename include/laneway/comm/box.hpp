@@ -120,8 +120,9 @@ public:
         result.code = this->check(ctx, pe);
         if (result.code != status::ok) return result;
         if (pe == ctx.pe()) {
-            this->count_direct();
-            result.value = this->handlers().run(ctx, message);
+            kept_post<route_list<Routes>> kept;
+            result.value = this->serve_own(ctx, kept, message);
+            this->follow(ctx, ctx.converged(), kept);
             return result;
         }
         const lane_mask mask = ctx.converged();
@@ -187,19 +188,36 @@ private:
     LANEWAY_SLOW status await_barrier(Ctx& ctx) {
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) this->arrive(ctx);
-        bounded_spin spin(2);
+        bounded_spin spin(0);
         for (;;) {
-            const std::uint64_t open = once(ctx, full_warp<Ctx>, [&] { return board_->released(ctx, this->links()); });
-            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
-            if (open >= barriers_) return status::ok;
-            const status sent = advance(ctx);
-            if (sent != status::ok) return sent;
-            this->idle();
-            const auto going = once(ctx, full_warp<Ctx>, [&] {
-                return spin.next(ctx, {operation::barrier, -1, barriers_});
+            // One warp of the block at a time does what takes long, the others look at a word of the block.
+            enum : std::uint32_t { open, leads, waits };
+            const auto role = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
+                if (board_->released(ctx) >= barriers_) return open;
+                // Partner: the release store in lead.
+                return ctx.exchange(&board_->leading, 1u, order::acquire, scope::block) == 0 ? leads : waits;
             });
+            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
+            if (role == open) return status::ok;
+            if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, full_warp<Ctx>);
+            this->idle();
+            const status going = role == leads ? lead(ctx, spin) : status::ok;
             if (going != status::ok) return going;
+            if (role == waits) ctx.pause(2);  // who leads sees the deadline, and each warp leads before long
         }
+    }
+
+    /// Sends what the block has gathered, makes arrivals known, and looks whether barriers have opened. The whole warp,
+    /// together.
+    LANEWAY_FN status lead(Ctx& ctx, bounded_spin& spin) {
+        const status sent = this->run_dry(ctx, full_warp<Ctx>);
+        const auto going = once(ctx, full_warp<Ctx>, [&] {
+            board_->look(ctx, this->links());
+            // Partner: the exchange in await_barrier.
+            ctx.store(&board_->leading, 0u, order::release, scope::block);
+            return spin.next(ctx, {operation::barrier, -1, barriers_});
+        });
+        return sent == status::ok ? going : sent;
     }
 
     template <class Value>

@@ -10,27 +10,36 @@
 
 namespace laneway {
 
+/// Whether the handlers of a mailbox post nothing: a PE whose warps are all at a barrier or through creates no work.
+template <class List>
+inline constexpr bool closed = !List::posts_onward && !List::replies;
+
 /// Counts a PE's work for the waves: `initial` items that exist from the start, messages, and posts that handlers made.
 /// Warps at a barrier are deferred work, and the threshold is the number of barriers that are open.
-template <class Ctx, bool Replies>
+template <class Ctx, class List>
 struct message_ledger {
     const links_ref& links;
     std::uint64_t initial;
     std::uint64_t fenced = 0;  ///< what had been settled at the last fence since a barrier opened
 
     LANEWAY_FN wave_reply look(Ctx& ctx) {
-        // All words are loaded at once, each by another lane where there are enough: an acquire load waits for its
-        // answer before the next may start.
-        const int words = own_words + ctx.n_pes();
-        wave_reply mine;
-        for (int i = ctx.lane(); i < words; i += Ctx::warp_lanes) add(ctx, i, mine);
-        std::uint64_t sums[] = {mine.served, mine.completed, mine.deferred, mine.created};
+        wave_reply sum;
+        if constexpr (closed<List>) {
+            // What warps have created is final when all are seen to be at rest: it is read after them.
+            add(ctx, 0, words_at_rest, sum);
+            ctx.sync(full_warp<Ctx>);
+            add(ctx, words_at_rest, own_words + ctx.n_pes(), sum);
+        } else {
+            add(ctx, 0, own_words + ctx.n_pes(), sum);
+        }
+        std::uint64_t sums[] = {sum.served, sum.completed, sum.deferred, sum.created};
         warp_sums(ctx, sums);
         wave_reply now;
         now.served = sums[0];
         now.completed = now.served + sums[1];
         now.deferred = sums[2];
         now.created = initial + sums[3];
+        if (closed<List>) now.busy = initial - sums[1] - now.deferred;
         // A barrier may open on what is told here. Behind it, what handlers and warps of this PE wrote is seen by all.
         ctx.sync(full_warp<Ctx>);  // what the other lanes have acquired is fenced as well
         if (ctx.lane() == 0 && now.deferred != 0 && now.completed + now.deferred != fenced) {
@@ -54,28 +63,30 @@ struct message_ledger {
     }
 
 private:
+    static constexpr int words_at_rest = 3;
     static constexpr int own_words = 7;
 
-    LANEWAY_FN void add(Ctx& ctx, int word, wave_reply& sum) const {
-        work_counters& work = *links.work;
-        const std::uint64_t* at = word < own_words ? &work.served : &links.sent[word - own_words].messages;
-        if (word == 1) at = &work.completed;
-        if (word == 2) at = &work.arrived;
-        if (word == 3) at = &work.released;
-        if (word == 4) at = &work.deferred;
-        if (word == 5) at = &work.replied;
-        if (word == 6) at = &work.replies_served;
-        // Partners: the release adds of servers and workers. What they created is counted in the next wave.
-        const std::uint64_t value = ctx.load(at, order::acquire, scope::device);
-        sum.served += word == 0 || (Replies && word == 6) ? value : 0;
-        sum.completed += word == 1 ? value : 0;
-        sum.deferred += word == 2 ? value : word == 3 ? 0 - value * initial : 0;
-        sum.created += word == 4 || word == 5 || word >= own_words ? value : 0;
+    /// Adds up counters `first` to `last`. They are loaded at once, each by another lane where there are enough: an
+    /// acquire load waits for its answer before the next may start.
+    LANEWAY_FN void add(Ctx& ctx, int first, int last, wave_reply& sum) const {
+        for (int word = first + ctx.lane(); word < last; word += Ctx::warp_lanes) {
+            work_counters& work = *links.work;
+            const std::uint64_t* at = word < own_words ? &work.completed : &links.sent[word - own_words].messages;
+            if (word == 1) at = &work.arrived;
+            if (word == 2) at = &work.released;
+            if (word == 3) at = &work.served;
+            if (word == 4) at = &work.deferred;
+            if (word == 5) at = &work.replied;
+            if (word == 6) at = &work.replies_served;
+            // Partners: the release adds of servers and workers. What they created is counted later.
+            const std::uint64_t value = ctx.load(at, order::acquire, scope::device);
+            sum.completed += word == 0 ? value : 0;
+            sum.deferred += word == 1 ? value : word == 2 ? 0 - value * initial : 0;
+            sum.served += word == 3 || (List::replies && word == 6) ? value : 0;
+            sum.created += word == 4 || word == 5 || word >= own_words ? value : 0;
+        }
     }
 };
-
-/// The waves of a mailbox: barriers open one by one, each when nothing else is open.
-inline constexpr threshold_policy barrier_policy{0, 1, 0, true};
 
 /// The program that runs an application's functor over a mailbox: every working lane calls
 /// `functor(ctx, box)` once, with ctx.rank() of ctx.size() as its place in the job.
@@ -85,6 +96,8 @@ struct mailbox_program {
     static constexpr bool has_flushers = true;
     using routes_type = Routes;
     using list = route_list<Routes>;
+    /// Barriers open one by one, each when nothing else is open.
+    static constexpr threshold_policy barriers{0, 1, 0, true, closed<list>};
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
@@ -105,7 +118,7 @@ struct mailbox_program {
         constexpr bool one_lane = Ctx::warp_lanes == 1;
         const links_ref& links = mailbox.links;
         const roles mine(ctx, server_blocks, has_flushers);
-        wave_control<Ctx, message_ledger<Ctx, list::replies>> control(ctx, waves, {links, worker_warps});
+        wave_control<Ctx, message_ledger<Ctx, list>> control(ctx, waves, {links, worker_warps});
 
         server replies_in(ctx, mailbox.replies, mine.server_index, plain_service<Ctx>{ctx, mailbox.handlers});
         const auto serve_replies = [&] {

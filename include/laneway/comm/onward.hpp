@@ -34,11 +34,10 @@ struct onward_ref {
         return *reinterpret_cast<onward_slot*>(slots + place % capacity * slot_bytes);
     }
 
-    /// Any lane; waits only while another lane copies an old post out of the place. Reports a fault where the list is
-    /// full.
+    /// The PE exists. Any lane; waits only while another lane copies an old post out of the place. Reports a fault
+    /// where the list is full.
     template <class Ctx, class Message>
     LANEWAY_FN status put(Ctx& ctx, int pe, std::uint32_t kind, const Message& message) const {
-        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post_onward, pe);
         // Counted before the message that caused it counts as served.
         ctx.fetch_add(count, 1, order::relaxed, scope::device);
         const std::uint64_t place = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
@@ -77,10 +76,28 @@ struct onward_ref {
     }
 };
 
+/// A post that a handler made while a functor's lane ran it for a message to its own PE: that lane may wait, so it
+/// sends the post itself. However many lanes post to their own PE, the list does not grow with them.
+template <class List>
+struct kept_post {
+    static constexpr bool fits = List::message_bytes <= 256;  // larger ones go through the list
+
+    int pe = 0;
+    std::uint32_t kind = List::count;  ///< List::count: there is none
+    alignas(16) std::byte bytes[fits ? List::message_bytes : 1];
+
+    [[nodiscard]] LANEWAY_FN bool any() const { return kind != List::count; }
+    template <class Message>
+    LANEWAY_FN Message* message() {
+        return reinterpret_cast<Message*>(bytes);
+    }
+};
+
 /// What a handler posts with. `List` knows the mailbox's types of message.
 template <class List>
 struct onward_poster {
     const onward_ref& list;
+    kept_post<List>* kept = nullptr;  ///< where a functor's lane runs the handler
 
     /// Posts a message to a PE, the own one included; it is sent later, in no order. Any lane; does not wait. Fails
     /// with bad_pe, or no_room where more posts are open than options::onward_slots: the run ends with that error.
@@ -88,6 +105,15 @@ struct onward_poster {
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) const {
         static_assert(List::template has<Message>, "the mailbox does not carry messages of this type");
         static_assert(!List::template takes_elements<Message>, "handlers post onward messages without elements");
+        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post_onward, pe);
+        if constexpr (kept_post<List>::fits) {
+            if (kept != nullptr && !kept->any()) {
+                kept->pe = pe;
+                kept->kind = List::template kind<Message>;
+                *kept->template message<Message>() = message;
+                return status::ok;
+            }
+        }
         return list.put(ctx, pe, List::template kind<Message>, message);
     }
 };

@@ -1,8 +1,7 @@
 // The sending half of a mailbox: any lane posts, also in divergent code; chunks leave when full, on flush and by age.
 #pragma once
 
-#include "laneway/comm/parcel_packer.hpp"
-#include "laneway/comm/routes.hpp"
+#include "laneway/comm/block_bins.hpp"
 
 namespace laneway {
 
@@ -10,29 +9,13 @@ namespace laneway {
 template <class Outbox, class Ctx, class Message>
 struct poster {
     /// Posts a message to a PE; its handler runs there later, once, on any lane, unordered against other messages.
-    /// Any lane, also in divergent code. To the own PE: the handler runs before post returns. May wait for buffers
-    /// (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
+    /// Any lane, also in divergent code. To the own PE: the handler runs before post returns, and so do those of what
+    /// it posts onward to this PE. May wait for buffers (back-pressure). Fails with bad_pe, or stopped or timeout when
+    /// the run ends.
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) {
         return static_cast<Outbox*>(this)->post_message(ctx, pe, message);
     }
 };
-
-/// The packer for one type of message.
-template <class Ctx, class Message, class Handler>
-using packer_of = std::conditional_t<taking_elements<Handler>, parcel_packer<Ctx, Message>,
-                                     packer<Ctx, typename record_of<Message, Handler>::type>>;
-
-/// In shared memory: work of a block that is not yet made known.
-struct alignas(16) done_words {
-    std::uint64_t completed;
-    std::uint64_t arrived;
-};
-
-/// Shared memory that the outbox of a block needs.
-template <class Routes>
-constexpr std::size_t outbox_bytes(std::size_t chunk_bytes, int n_pes) {
-    return sizeof(done_words) + route_list<Routes>::bins_bytes(chunk_bytes, n_pes);
-}
 
 template <class Ctx, class Routes, class Idle>
 class outbox;
@@ -41,8 +24,9 @@ class outbox;
 /// no other warp does.
 template <class Ctx, class... M, class... H, class Idle>
 class outbox<Ctx, routes<route<M, H>...>, Idle> : public poster<outbox<Ctx, routes<route<M, H>...>, Idle>, Ctx, M>...,
-                                                  packer_of<Ctx, M, H>... {
+                                                  public block_bins<Ctx, routes<route<M, H>...>, Idle> {
     using routes_type = routes<route<M, H>...>;
+    using base = block_bins<Ctx, routes_type, Idle>;
     using list = route_list<routes_type>;
     template <class Message>
     using record = typename list::template record<Message>;
@@ -51,25 +35,12 @@ class outbox<Ctx, routes<route<M, H>...>, Idle> : public poster<outbox<Ctx, rout
 
 public:
     using poster<outbox, Ctx, M>::post...;
+    using base::longest;
 
-    /// `shared` lies in the block's shared memory, `completed` counts work in PE memory.
+    /// As block_bins.
     LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, const delivery<routes_type>& handlers,
                       Idle idle, std::byte* shared, std::uint64_t* completed)
-        : outbox(ctx, links, chunk_bytes, handlers, idle, *reinterpret_cast<done_words*>(shared),
-                 shared_cursor{shared + sizeof(done_words)}, completed) {}
-
-    /// Prepares the bins; all lanes of the block call it before any posts, and a block barrier must follow.
-    LANEWAY_FN void open(Ctx& ctx) {
-        (bins<M>().open(ctx), ...);
-        if (ctx.warp() == 0 && ctx.lane() == 0) done_ = done_words{};
-    }
-
-    /// The most elements that a message of this type may carry.
-    template <class Message>
-    [[nodiscard]] LANEWAY_FN std::uint32_t longest() {
-        using element = typename list::template handler<Message>::element;
-        return parcel_shape<Message, element>::longest(bins<Message>().chunk_units());
-    }
+        : base(ctx, links, chunk_bytes, idle, shared, completed), handlers_(handlers) {}
 
     /// Counts a message to the own PE that the caller has served itself, in the way the handler would. Any lane.
     LANEWAY_FN void count_direct() {
@@ -82,7 +53,7 @@ public:
     LANEWAY_FN status flush(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
         return aside(ctx, *this, [&](Ctx& here, outbox& self) {
-            return self.each([&](auto& part) { return part.flush(here, mask, self.idle_); });
+            return self.each([&](auto& part) { return part.flush(here, mask, self.idler()); });
         });
     }
 
@@ -90,7 +61,7 @@ public:
     LANEWAY_FN status flush_old(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
         return aside(ctx, *this, [&](Ctx& here, outbox& self) {
-            return self.each([&](auto& part) { return part.flush_old(here, mask, self.idle_); });
+            return self.each([&](auto& part) { return part.flush_old(here, mask, self.idler()); });
         });
     }
 
@@ -115,14 +86,14 @@ public:
     }
 
     /// Counts `items` of work as done once every message posted so far has left. Any lane; cheap, does not wait.
-    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { count_later(ctx, done_.completed, completed_, items); }
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { this->done().complete(ctx, items); }
 
     /// For a warp that has nothing to do, again and again: sends what the block has gathered and makes completed work
     /// known. A chunk is sent when the one before it has left, so while the way is busy chunks fill. Any set of lanes,
     /// together. Waits for ring slots only.
     LANEWAY_FN status run_dry(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
-        if (!anything_to_send(ctx, mask)) return status::ok;
+        if (!this->anything_to_send(ctx, mask)) return status::ok;
         return aside(ctx, *this, [&](Ctx& here, outbox& self) { return self.run_dry(here, mask); });
     }
 
@@ -139,7 +110,10 @@ public:
                 if constexpr (!taking_elements<Handler>) {  // others are refused when they are posted
                     const Message message = *next.template message<Message>();
                     onward.give_back(ctx, place);
-                    (void)post_alone(ctx, pe, message);  // a failure is told by the next post
+                    kept_post<list> kept;
+                    const lane_mask mates = ctx.converged();
+                    (void)post_alone(ctx, mates, pe, message, kept);  // a failure is told by the next post
+                    follow(ctx, mates, kept);
                 }
             });
         }
@@ -153,11 +127,14 @@ public:
     /// Adds what this lane has posted to the PE's counters, for the audit. Once, at the end.
     LANEWAY_FN void account(Ctx& ctx) const {
         if (tally_.posted == 0) return;
-        ctx.fetch_add(&links_.work->posted, tally_.posted, order::relaxed, scope::device);
-        ctx.fetch_add(&links_.work->direct, tally_.direct, order::relaxed, scope::device);
+        ctx.fetch_add(&this->links().work->posted, tally_.posted, order::relaxed, scope::device);
+        ctx.fetch_add(&this->links().work->direct, tally_.direct, order::relaxed, scope::device);
     }
 
 protected:
+    using base::drain;
+    using base::run_dry;
+
     /// What a lane's posts have changed of its outbox.
     struct post_tally {
         std::uint64_t posted = 0;
@@ -177,19 +154,17 @@ protected:
     }
 
     /// Counts an arrival at a barrier, to be made known when every message posted so far has left. One lane a warp.
-    LANEWAY_FN void arrive(Ctx& ctx) { count_later(ctx, done_.arrived, &links_.work->arrived, 1); }
+    LANEWAY_FN void arrive(Ctx& ctx) { this->done().arrive(ctx); }
 
     /// Sends the messages of the active lanes to another PE each, which exists. The lanes of the mask, together.
     /// `token`: see request.
     template <class Message>
     LANEWAY_FN status send(Ctx& ctx, lane_mask mask, bool active, int pe, const Message& message, std::uint64_t token) {
-        // Where a warp is one lane, nobody else looks after the age of messages.
-        if (Ctx::warp_lanes == 1 && (tally_.posted - tally_.direct) % 64 == 0) (void)flush_old(ctx);
-        tally_.posted += active ? 1 : 0;
+        count_posts(ctx, active);
         if constexpr (std::is_same_v<record<Message>, Message>) {
-            return bins<Message>().put(ctx, mask, active, pe, message, idle_);
+            return this->template bins<Message>().put(ctx, mask, active, pe, message, this->idler());
         } else {
-            return bins<Message>().put(ctx, mask, active, pe, {message, token}, idle_);
+            return this->template bins<Message>().put(ctx, mask, active, pe, {message, token}, this->idler());
         }
     }
 
@@ -198,25 +173,30 @@ protected:
     [[nodiscard]] LANEWAY_FN bool send_at_once(Ctx& ctx, lane_mask mask, int pe, const Message& message,
                                                std::uint64_t token, status& result) {
         const record<Message> carried{message, token};
-        if (!bins<Message>().send_at_once(ctx, mask, pe, carried, result, idle_)) return false;
+        if (!this->template bins<Message>().send_at_once(ctx, mask, pe, carried, result, this->idler())) return false;
         ++tally_.posted;
         return true;
     }
 
-    /// Whether run_dry would find anything. Cheap, as thousands of warps that have no work ask again and again.
-    LANEWAY_FN bool anything_to_send(Ctx& ctx, lane_mask mask) {
-        if (ctx.n_pes() == 1) return false;
-        const bool done = once(ctx, mask, [&] {
-            return ctx.load(&done_.completed, order::relaxed, scope::block) != 0 ||
-                   ctx.load(&done_.arrived, order::relaxed, scope::block) != 0;
-        });
-        return done || (bins<M>().any_open(ctx, mask) || ...);
+    /// Runs the handler of a message to the own PE, and returns what it returns. Any lane; follow must come afterwards.
+    template <class Message, class... Elements>
+    LANEWAY_FN decltype(auto) serve_own(Ctx& ctx, kept_post<list>& kept, const Message& message, Elements... body) {
+        count_direct();
+        return handlers_.run_own(ctx, kept, message, body...);
+    }
+
+    /// Sends what handlers of own messages have posted, and what follows from it. The lanes of the mask, together.
+    LANEWAY_FN void follow(Ctx& ctx, lane_mask mask, const kept_post<list>& kept) {
+        if constexpr (list::posts_onward) {
+            if (ctx.ballot(mask, kept.any()) == 0) return;
+            (void)aside(ctx, *this, [&](Ctx& here, outbox& self) { return self.follow_aside(here, mask, kept); });
+        }
     }
 
     /// Posts a message with elements to a PE. Fails as post, and with too_long.
     template <class Message, class Element>
     LANEWAY_FN status post_parcel(Ctx& ctx, int pe, const Message& head, elements<const Element> body) {
-        const std::uint32_t most = longest<Message>();
+        const std::uint32_t most = this->template longest<Message>();
         if (body.size > most && tally_.failed == status::ok) {
             tally_.failed = fail(ctx, status::too_long, operation::post, pe, most * sizeof(Element));
         }
@@ -239,23 +219,11 @@ protected:
                      [&](Ctx& here, outbox& self) { return self.send_parcel_aside(here, mask, pe, parcel, body); });
     }
 
-    LANEWAY_SLOW status run_dry(Ctx& ctx, lane_mask mask) {
-        if (!anything_to_send(ctx, mask)) return status::ok;
-        const status sent = each([&](auto& part) { return part.flush_dry(ctx, mask, idle_); });
-        const std::uint64_t items = take_done(ctx, mask, done_.completed);
-        const std::uint64_t arrivals = take_done(ctx, mask, done_.arrived);
-        if (sent != status::ok || (items == 0 && arrivals == 0)) return sent;
-        const bool left = (bins<M>().all_left(ctx, mask) && ...);
-        if (!elected(ctx, mask)) return status::ok;
-        if (left) {
-            publish(ctx, completed_, items);
-            publish(ctx, &links_.work->arrived, arrivals);
-        } else {
-            // Partner: the exchange in take_done.
-            ctx.fetch_add(&done_.completed, items, order::release, scope::block);
-            ctx.fetch_add(&done_.arrived, arrivals, order::release, scope::block);
-        }
-        return status::ok;
+    /// Counts what lanes are about to send.
+    LANEWAY_FN void count_posts(Ctx& ctx, bool active) {
+        // Where a warp is one lane, nobody else looks after the age of messages.
+        if (Ctx::warp_lanes == 1 && (tally_.posted - tally_.direct) % 64 == 0) (void)flush_old(ctx);
+        tally_.posted += active ? 1 : 0;
     }
 
     /// Refuses a PE that does not exist, and everything once the run is ending.
@@ -267,41 +235,8 @@ protected:
     }
 
     LANEWAY_FN const delivery<routes_type>& handlers() const { return handlers_; }
-    LANEWAY_FN const links_ref& links() const { return links_; }
-    LANEWAY_FN void idle() { idle_(); }
 
 private:
-    /// Places the packers' parts of the shared memory one behind the other.
-    struct shared_cursor {
-        std::byte* at;
-        LANEWAY_FN std::byte* take(std::size_t bytes) {
-            std::byte* const part = at;
-            at += bytes;
-            return part;
-        }
-    };
-
-    LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, const delivery<routes_type>& handlers,
-                      Idle idle, done_words& done, shared_cursor cursor, std::uint64_t* completed)
-        : packer_of<Ctx, M, H>(
-              ctx, links, chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes), list::template kind<M>,
-              cursor.take(
-                  chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).shared_bytes(ctx.n_pes())))...,
-          links_(links), handlers_(handlers), idle_(idle), done_(done), completed_(completed) {}
-
-    template <class Message>
-    LANEWAY_FN packer_of<Ctx, Message, typename list::template handler<Message>>& bins() {
-        return *this;
-    }
-
-    /// Runs `use` on the packer of each type until one fails.
-    template <class Use>
-    LANEWAY_FN status each(Use&& use) {
-        status result = status::ok;
-        (void)(((result = use(bins<M>())) == status::ok) && ...);
-        return result;
-    }
-
     template <class Message>
     LANEWAY_FN status post_message(Ctx& ctx, int pe, const Message& message) {
         static_assert(!list::template takes_elements<Message>,
@@ -309,112 +244,88 @@ private:
         if constexpr (list::posts_onward) {
             if (tally_.posted % 64 == 0) keep_onward_short(ctx);
         }
-        return post_alone(ctx, pe, message);
+        const lane_mask mask = ctx.converged();
+        kept_post<list> kept;
+        const status result = post_alone(ctx, mask, pe, message, kept);
+        follow(ctx, mask, kept);
+        return result;
     }
 
     /// Sends what handlers have posted onward: on a PE without flushers nobody else does while functors post.
     LANEWAY_FN void keep_onward_short(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
         // Others wait for this PE to serve, and their lists grow meanwhile.
-        if constexpr (Ctx::warp_lanes == 1) idle_();
+        if constexpr (Ctx::warp_lanes == 1) this->idle();
         while (send_onward(ctx, mask)) {
         }
     }
 
     template <class Message>
-    LANEWAY_FN status post_alone(Ctx& ctx, int pe, const Message& message) {
-        // Lanes that arrive together leave together. A warp that fell apart at each post, as some of its lanes post to
-        // the own PE, would soon post lane by lane.
-        const lane_mask mask = ctx.converged();
-        status result = check(ctx, pe);
-        const bool own = pe == ctx.pe();
-        const bool leaves = result == status::ok && !own;
-        if (result == status::ok && own) {
-            count_direct();
-            handlers_.run_own(ctx, message);
-        }
-        if (ctx.ballot(mask, leaves) != 0) {
-            const status sent = send(ctx, mask, leaves, pe, message, 0);
-            if (leaves) result = tally_.failed = sent;
-        }
-        return result;
+    LANEWAY_FN status post_alone(Ctx& ctx, lane_mask mask, int pe, const Message& message, kept_post<list>& kept) {
+        return share_out(
+            ctx, mask, pe, [&] { serve_posted(ctx, kept, message); },
+            [&](bool leaves) { return send(ctx, mask, leaves, pe, message, 0); });
     }
 
-    /// As post_alone, for the lanes of the mask, together.
     template <class Message, class Element>
     LANEWAY_SLOW status send_parcel_aside(Ctx& ctx, lane_mask mask, int pe, const outgoing_parcel<Message>& parcel,
                                           elements<const Element> body) {
+        kept_post<list> kept;
+        const status result = share_out(
+            ctx, mask, pe, [&] { serve_own(ctx, kept, parcel.header.head, body); },
+            [&](bool leaves) {
+                count_posts(ctx, leaves);
+                return this->template bins<Message>().put_parcel(ctx, mask, leaves, pe, parcel, this->idler());
+            });
+        follow(ctx, mask, kept);
+        return result;
+    }
+
+    /// Each lane of the mask has a message for a PE: runs `serve()` on those that are their own PE's, and
+    /// `send(leaves)` on all where some are not. Lanes that arrive together leave together: a warp that fell apart at
+    /// each post, as some of its lanes post to the own PE, would soon post lane by lane.
+    template <class Serve, class Send>
+    LANEWAY_FN status share_out(Ctx& ctx, lane_mask mask, int pe, Serve&& serve, Send&& send) {
         status result = check(ctx, pe);
         const bool own = pe == ctx.pe();
         const bool leaves = result == status::ok && !own;
-        if (result == status::ok && own) {
-            count_direct();
-            handlers_.run(ctx, parcel.header.head, body);
-        }
+        if (result == status::ok && own) serve();
         if (ctx.ballot(mask, leaves) != 0) {
-            if (Ctx::warp_lanes == 1 && (tally_.posted - tally_.direct) % 64 == 0) (void)flush_old(ctx);
-            tally_.posted += leaves ? 1 : 0;
-            const status sent = bins<Message>().put_parcel(ctx, mask, leaves, pe, parcel, idle_);
+            const status sent = send(leaves);
             if (leaves) result = tally_.failed = sent;
         }
         return result;
     }
 
-    LANEWAY_SLOW status drain(Ctx& ctx, lane_mask mask) {
-        const status sent = each([&](auto& part) { return part.flush(ctx, mask, idle_); });
-        if (sent != status::ok) return sent;
-        return each([&](auto& part) { return part.await_left(ctx, mask, idle_); });
-    }
-
-    LANEWAY_FN void count_later(Ctx& ctx, std::uint64_t& gathered, std::uint64_t* known, std::uint64_t items) {
-        if (ctx.n_pes() == 1) {
-            publish(ctx, known, items);
-        } else {
-            // Partner: the exchange in take_done.
-            ctx.fetch_add(&gathered, items, order::release, scope::block);
+    LANEWAY_SLOW status follow_aside(Ctx& ctx, lane_mask mask, kept_post<list> kept) {
+        while (ctx.ballot(mask, kept.any()) != 0) {
+            if (!kept.any()) continue;
+            kept_post<list> next;
+            list::visit(kept.kind, [&]<class Message, class Handler>() {
+                if constexpr (!taking_elements<Handler>) {  // others are refused when they are posted
+                    const lane_mask mates = ctx.converged();
+                    // As in send_onward.
+                    (void)post_alone(ctx, mates, kept.pe, *kept.template message<Message>(), next);
+                }
+            });
+            kept = next;
         }
-    }
-
-    LANEWAY_FN std::uint64_t take_done(Ctx& ctx, lane_mask mask, std::uint64_t& gathered) {
-        // Partner: the release add in count_later. The messages of this work are in bins that all_left covers.
-        return once(ctx, mask, [&]() -> std::uint64_t {
-            if (ctx.load(&gathered, order::relaxed, scope::block) == 0) return 0;
-            return ctx.exchange(&gathered, 0, order::acquire, scope::block);
-        });
-    }
-
-    LANEWAY_FN static void publish(Ctx& ctx, std::uint64_t* known, std::uint64_t items) {
-        // Partner: the acquire load of the ledger. What the items created has been counted before.
-        if (items != 0) ctx.fetch_add(known, items, order::release, scope::device);
-    }
-
-    /// Waits until all chunks so far have been served. The same answer for all lanes of the mask, together.
-    LANEWAY_SLOW status await_served(Ctx& ctx, lane_mask mask, int pe) {
-        const chunk_sender& ring = links_.to[pe];
-        // One look for all: lanes that saw different tails would share out different tickets and leave some to nobody.
-        const std::uint64_t end = once(ctx, mask, [&] { return ctx.load(ring.tail, order::relaxed, scope::device); });
-        std::uint64_t next = end < ring.n_slots ? 0 : end - ring.n_slots;
-        next += static_cast<std::uint64_t>(rank_in(ctx, mask));
-        bounded_spin spin;
-        for (;;) {
-            // Partner: chunk_receiver::give_back. The handlers' effects are visible to this lane afterwards.
-            while (next < end && ctx.load(ring.credits + ring.slot_of(next), order::acquire, scope::system) > next) {
-                next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
-            }
-            if (ctx.ballot(mask, next < end) == 0) break;
-            idle_();
-            const status going = spin.next(ctx, {operation::quiet, pe, next});
-            if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
-        }
-        ctx.sync(mask);  // what a lane has acquired is visible to its mates
         return status::ok;
     }
 
-    const links_ref& links_;
+    /// Serves a message that a lane has posted to its own PE, and the answer where it is a message as well.
+    template <class Message>
+    LANEWAY_FN void serve_posted(Ctx& ctx, kept_post<list>& kept, const Message& message) {
+        using handler = typename list::template handler<Message>;
+        if constexpr (answering<handler>) {
+            const typename handler::answer answer = serve_own(ctx, kept, message);
+            if constexpr (list::template has<typename handler::answer>) handlers_.run_own(ctx, kept, answer);
+        } else {
+            serve_own(ctx, kept, message);
+        }
+    }
+
     const delivery<routes_type>& handlers_;
-    Idle idle_;
-    done_words& done_;
-    std::uint64_t* completed_;  ///< in PE memory: work made known, read by the ledger
     post_tally tally_;
 };
 

@@ -64,13 +64,16 @@ public:
             const bool leads = elected(ctx, peers);
             std::uint64_t counted = 0;
             std::uint64_t ticket = 0;
+            bool free = false;
             if (leads) {
                 const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
                 counted = count_sent(ctx, pe, n, n * sizeof(Message));
-                ticket = ring.draw(ctx);
+                std::uint64_t* const guess = &bins_[pe].next_ticket;
+                ticket = ring.draw(ctx, ctx.load(guess, order::relaxed, Reach), free);
+                ctx.store(guess, ticket + 1, order::relaxed, Reach);
             }
             ticket = ctx.shuffle(mask, ticket, Ctx::first_lane(peers));
-            result = publish_each(ctx, mask, peers, ticket, pe, message, counted, idle);
+            result = publish_each(ctx, mask, peers, ticket, free, pe, message, counted, idle);
             return true;
         }
     }
@@ -242,16 +245,17 @@ protected:
     }
 
     /// Publishes the chunks of words that groups of lanes send, each as soon as its slot is free: a chunk that waited
-    /// for another ring could keep that ring waiting.
+    /// for another ring could keep that ring waiting. `free`: whether the leader knows that it is.
     template <class Idle>
-    LANEWAY_FN status publish_each(Ctx& ctx, lane_mask mask, lane_mask peers, std::uint64_t ticket, int pe,
+    LANEWAY_FN status publish_each(Ctx& ctx, lane_mask mask, lane_mask peers, std::uint64_t ticket, bool free, int pe,
                                    const Message& message, std::uint64_t counted, Idle&& idle) {
         const chunk_sender& ring = links_.to[pe];
         const bool leads = elected(ctx, peers);
         bool left = false;
         bounded_spin spin;
         for (;;) {
-            const bool ready = (ctx.ballot(mask, leads && !left && ring.is_free(ctx, ticket)) & peers) != 0;
+            const bool go = leads && !left && (free || ring.is_free(ctx, ticket));
+            const bool ready = (ctx.ballot(mask, go) & peers) != 0;
             ctx.sync(mask);  // what the leaders have acquired comes before the stores of their mates
             if (ready) ring.store_words(ctx, ticket, static_cast<std::uint32_t>(rank_in(ctx, peers)), message);
             ctx.sync(mask);

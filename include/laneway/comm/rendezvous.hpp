@@ -148,10 +148,12 @@ private:
         return sent == status::ok ? box_.quiet(ctx_) : sent;
     }
 
-    /// Bytes of a piece: each lane of a serving warp shall find one in a chunk.
+    /// Bytes of a piece: each lane of a serving warp shall find one in a chunk, unless they would be all heads.
     LANEWAY_FN std::uint64_t longest_piece() {
-        const std::uint32_t most = box_.template longest<piece>() / Ctx::warp_lanes / 16 * 16;
-        return most == 0 ? 16 : most;
+        constexpr std::uint32_t fair = 256;
+        const std::uint32_t most = box_.template longest<piece>() / 16 * 16;
+        const std::uint32_t shared = most / Ctx::warp_lanes / 16 * 16;
+        return most < fair ? (most == 0 ? 16 : most) : shared < fair ? fair : shared;
     }
 
     Ctx& ctx_;

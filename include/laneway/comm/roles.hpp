@@ -56,31 +56,31 @@ struct roles {
     }
 };
 
-/// What the warps of a block tell each other about the end of the run; in shared memory.
+/// What the warps of a block tell each other about the end of the run and its barriers; in shared memory.
 struct turn_board {
     alignas(16) std::uint32_t ended;
     std::uint32_t refreshing;  ///< 1 while a lane refreshes
+    std::uint32_t leading;     ///< 1 while a warp that waits at a barrier leads
     std::uint64_t barriers;    ///< that are open, as the block knows it
 
     /// One lane of the block, before use; a block barrier must follow.
     LANEWAY_FN void open() { *this = {}; }
 
-    /// How many barriers are open. Any lane; does not wait.
+    /// How many barriers are open, as the block knows it. Any lane.
     template <class Ctx>
-    LANEWAY_FN std::uint64_t released(Ctx& ctx, const links_ref& links) {
-        if (ctx.exchange(&refreshing, 1u, order::acquire, scope::block) == 0) {
-            // Partner: the release store in message_ledger::apply. What was served everywhere comes before. Loaded with
-            // acquire only when it has changed: an acquire empties the multiprocessor's cache.
-            std::uint64_t open = ctx.load(&links.work->released, order::relaxed, scope::device);
-            if (open != ctx.load(&barriers, order::relaxed, scope::block)) {
-                open = ctx.load(&links.work->released, order::acquire, scope::device);
-            }
-            ctx.store(&barriers, open, order::release, scope::block);
-            ctx.store(&refreshing, 0u, order::release, scope::block);
-            return open;
-        }
-        // Partner: the release store above, in another warp.
+    LANEWAY_FN std::uint64_t released(Ctx& ctx) const {
+        // Partner: the release store in look, in another warp.
         return ctx.load(&barriers, order::acquire, scope::block);
+    }
+    /// Finds out how many barriers are open. One lane of the block at a time; does not wait.
+    template <class Ctx>
+    LANEWAY_FN void look(Ctx& ctx, const links_ref& links) {
+        // Loaded with acquire only when it has changed: an acquire empties the multiprocessor's cache.
+        std::uint64_t open = ctx.load(&links.work->released, order::relaxed, scope::device);
+        if (open == ctx.load(&barriers, order::relaxed, scope::block)) return;
+        // Partner: the release store in message_ledger::apply. What was served everywhere comes before.
+        open = ctx.load(&links.work->released, order::acquire, scope::device);
+        ctx.store(&barriers, open, order::release, scope::block);
     }
 };
 

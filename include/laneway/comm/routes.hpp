@@ -170,30 +170,32 @@ struct route_list<routes<route<M, H>...>> {
 /// Runs handlers.
 template <class Routes>
 struct delivery {
+    using list = route_list<Routes>;
+
     Routes routes;
     onward_ref onward;
 
     /// Runs the handler of one message, with its elements where it has some, and returns what it returns. Any lane.
     template <class Ctx, class Message, class... Elements>
     LANEWAY_FN decltype(auto) run(Ctx& ctx, const Message& message, Elements... body) const {
+        return run_with(ctx, {onward}, message, body...);
+    }
+
+    /// The same where a functor's lane runs the handler, which afterwards sends what is kept.
+    template <class Ctx, class Message, class... Elements>
+    LANEWAY_FN decltype(auto) run_own(Ctx& ctx, kept_post<list>& kept, const Message& message, Elements... body) const {
+        return run_with(ctx, {onward, &kept}, message, body...);
+    }
+
+private:
+    template <class Ctx, class Message, class... Elements>
+    LANEWAY_FN decltype(auto) run_with(Ctx& ctx, onward_poster<list> next, const Message& message,
+                                       Elements... body) const {
         const auto& handler = handler_of<Message>(routes);
         if constexpr (onward_posting<std::remove_cvref_t<decltype(handler)>>) {
-            onward_poster<route_list<Routes>> next{onward};
             return handler(ctx, message, body..., next);
         } else {
             return handler(ctx, message, body...);
-        }
-    }
-
-    /// Runs the handler of a message that the own PE posted to itself, and that of its answer.
-    template <class Ctx, class Message>
-    LANEWAY_FN void run_own(Ctx& ctx, const Message& message) const {
-        using handler = typename route_list<Routes>::template handler<Message>;
-        if constexpr (answering<handler>) {
-            const typename handler::answer answer = run(ctx, message);
-            if constexpr (route_list<Routes>::template has<typename handler::answer>) run(ctx, answer);
-        } else {
-            run(ctx, message);
         }
     }
 };

@@ -6,6 +6,9 @@
 // `completed` only when all that the work created has been counted. So if the sum of `completed` in one wave equals the
 // sum of `created` in the next, then at the moment between them nothing was open, nothing could be created any more,
 // and the run is over (four-counter method: Mattern, Distributed Computing 1987).
+//
+// Where work that is completed creates none, one wave is enough, which finds nobody busy: then each PE's `created` is
+// final when it is read, and a sum of `completed` that equals it leaves nothing open, in whatever order PEs are read.
 #pragma once
 
 #include "laneway/comm/links.hpp"
@@ -18,7 +21,7 @@ struct wave_reply {
     std::uint64_t created = 0;
     std::uint64_t completed = 0;
     std::uint64_t deferred = 0;  ///< created work that waits for a higher threshold
-    std::uint64_t settling = 0;  ///< nonzero while the PE still acts on the last threshold
+    std::uint64_t busy = 0;      ///< nonzero while the PE acts on the last threshold, or its warps may create work
     std::uint64_t served = 0;
 };
 
@@ -43,9 +46,11 @@ struct threshold_policy {
     /// The threshold rises when surely nothing but deferred work is open, by `step` each time. Deferred work must stay
     /// so until then.
     bool exact = false;
+    /// Completed work creates none, and a PE that is not busy creates none before the next threshold. With `exact`.
+    bool closed = false;
 };
 
-/// Device view of one PE's part; pointers are valid on that PE.
+/// Device view of one PE's part; pointers are valid on that PE. The coordinator has no command and no reply of its own.
 struct waves_ref {
     std::uint64_t* const* commands = nullptr;       ///< coordinator only: n_pes, words of a wave_command each
     const std::uint64_t* const* replies = nullptr;  ///< coordinator only: n_pes, words of a wave_reply each
@@ -71,14 +76,29 @@ public:
         if (ctx.pe() == 0 && ctx.lane() < ctx.n_pes()) first_reply_ = waves.replies[ctx.lane()];
     }
 
-    /// One step of this PE's part; never waits. The whole warp, together.
-    LANEWAY_FN void turn(Ctx& ctx) {
-        if (ctx.lane() == 0) watch(ctx);
-        answer(ctx);
-        if (ctx.pe() == 0) coordinate(ctx);
+    /// This PE's part, again and again; never waits. The whole warp, together. Works on a copy of the context, as this
+    /// stays out of line: an object whose address is taken lives in memory, and the functor's posts use the context.
+    LANEWAY_FN void turn(const Ctx& ctx) {
+        Ctx here(ctx);
+        look(here);
     }
 
 private:
+    /// A warp that does nothing else looks several times: how long it takes to see what has come is part of the time
+    /// that a wave takes.
+    static constexpr int looks_a_turn = Ctx::warp_lanes == 1 ? 1 : 8;
+
+    LANEWAY_SLOW void look(Ctx& ctx) {
+        if (ctx.lane() == 0) watch(ctx);
+        for (int looks = 0; looks < looks_a_turn; ++looks) {
+            if (ctx.pe() == 0) {
+                coordinate(ctx);
+            } else {
+                answer(ctx);
+            }
+        }
+    }
+
     LANEWAY_FN void watch(Ctx& ctx) {
         if (++turns_ % 32 != 0) return;
         const auto& env = ctx.environment();
@@ -92,20 +112,26 @@ private:
 
     LANEWAY_FN void answer(Ctx& ctx) {
         wave_command command;
-        const bool here = once(ctx, full_warp<Ctx>, [&] { return take(ctx, waves_.command, answered_ + 1, command); });
+        const bool here = once(ctx, full_warp<Ctx>, [&] {
+            const auto changes = [&] { return command.threshold != applied_; };
+            return take(ctx, waves_.command, answered_ + 1, command, changes);
+        });
         if (!here) return;
         ++answered_;
-        if (ctx.lane() == 0) obey(ctx, command);
-        ctx.sync(full_warp<Ctx>);  // the ledger's lanes see the threshold that was just applied
-        const wave_reply now = ledger_.look(ctx);
+        command.threshold = ctx.shuffle(full_warp<Ctx>, command.threshold, 0);
+        const wave_reply now = obey(ctx, command);
         if (ctx.lane() == 0) store_proven(ctx, waves_.reply, proof(answered_), now, Ctx::proven);
     }
 
-    LANEWAY_FN void obey(Ctx& ctx, const wave_command& command) {
-        if (command.finished != 0) ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
-        if (command.threshold == applied_) return;
+    /// Does as told, and looks. All lanes know the threshold, lane 0 the whole command.
+    LANEWAY_FN wave_reply obey(Ctx& ctx, const wave_command& command) {
+        if (ctx.lane() == 0) {
+            if (command.finished != 0) ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
+            if (command.threshold != applied_) ledger_.apply(ctx, command.threshold);
+        }
         applied_ = command.threshold;
-        ledger_.apply(ctx, applied_);
+        ctx.sync(full_warp<Ctx>);  // the ledger's lanes see the threshold that was just applied
+        return ledger_.look(ctx);
     }
 
     /// Each lane reads the answers of some PEs; all lanes judge the same sums.
@@ -115,12 +141,15 @@ private:
             std::uint64_t sums[5] = {};
             bool missing = false;
             for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
-                wave_reply reply;
-                missing = missing || !take(ctx, pe == ctx.lane() ? first_reply_ : waves_.replies[pe], wave_, reply);
+                wave_reply reply = own_;
+                if (pe != 0) {
+                    const std::uint64_t* from = pe == ctx.lane() ? first_reply_ : waves_.replies[pe];
+                    missing = missing || !take(ctx, from, wave_, reply, [] { return false; });
+                }
                 sums[0] += reply.created;
                 sums[1] += reply.completed;
                 sums[2] += reply.deferred;
-                sums[3] += reply.settling;
+                sums[3] += reply.busy;
                 sums[4] += reply.served;
             }
             if (ctx.ballot(full_warp<Ctx>, missing) != 0) return;
@@ -132,24 +161,26 @@ private:
 
     static LANEWAY_FN std::uint32_t proof(std::uint64_t wave) { return static_cast<std::uint32_t>(wave); }
 
-    /// Whether what this wave brings is there, and what it is.
-    template <class Value>
-    LANEWAY_FN bool take(Ctx& ctx, const std::uint64_t* words, std::uint64_t wave, Value& value) const {
-        // Loaded again with acquire only on arrival: polling must stay cheap. What the sender saw and fenced comes
-        // before what this lane does next.
-        return load_proven(ctx, words, proof(wave), value, order::relaxed) &&
-               load_proven(ctx, words, proof(wave), value, order::acquire);
+    /// Whether what this wave brings is there, and what it is. `matters()`: whether what the sender saw and fenced must
+    /// come before what this lane does next, also where one wave is enough.
+    template <class Value, class Matters>
+    LANEWAY_FN bool take(Ctx& ctx, const std::uint64_t* words, std::uint64_t wave, Value& value,
+                         Matters&& matters) const {
+        // Loaded again with acquire only on arrival: polling must stay cheap.
+        if (!load_proven(ctx, words, proof(wave), value, order::relaxed)) return false;
+        return (waves_.policy.closed && !matters()) || load_proven(ctx, words, proof(wave), value, order::acquire);
     }
 
     LANEWAY_FN void judge(Ctx& ctx, const wave_reply& sum) {
         // completed was read in the wave before, created in this one.
         done_ = wave_ > 1 && last_completed_ == sum.created;
+        if (waves_.policy.closed) done_ = sum.busy == 0 && sum.completed == sum.created;
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
         sample(ctx, sum);
         if (waves_.policy.exact) return judge_deferred(sum);
-        if (sum.settling != 0 || sum.deferred == 0 || open_ > sum.deferred + waves_.policy.low_water) return;
+        if (sum.busy != 0 || sum.deferred == 0 || open_ > sum.deferred + waves_.policy.low_water) return;
         // Where a rise has released nothing, the next is twice as high: gaps between priorities cost few waves.
         step_ = sum.completed == completed_at_rise_ ? step_ * 2 : waves_.policy.step;
         completed_at_rise_ = sum.completed;
@@ -159,6 +190,7 @@ private:
     /// As with the end: completed and deferred were read in the wave before, created in this one. After a rise the wave
     /// before does not count, as what it saw deferred has been let go.
     LANEWAY_FN void judge_deferred(const wave_reply& sum) {
+        if (waves_.policy.closed) last_settled_ = sum.busy == 0 ? sum.completed + sum.deferred : ~std::uint64_t{0};
         const bool only_deferred = sum.deferred != 0 && last_settled_ == sum.created;
         last_settled_ = only_deferred ? ~std::uint64_t{0} : sum.completed + sum.deferred;
         if (only_deferred) threshold_ += waves_.policy.step;
@@ -166,13 +198,18 @@ private:
 
     LANEWAY_FN void command(Ctx& ctx) {
         ++wave_;
-        ctx.sync(full_warp<Ctx>);  // what each lane has acquired from its PEs is passed on by the others
-        if (waves_.policy.exact && threshold_ != commanded_) ctx.fence(scope::system);
-        commanded_ = threshold_;
+        // What each lane has seen of its PEs is passed on by the others.
+        const bool passes_on = waves_.policy.exact && threshold_ != applied_;
+        // Partner: the fence in the PE's ledger, where a relaxed load has brought its answer.
+        if (passes_on) ctx.fence(scope::system);
+        ctx.sync(full_warp<Ctx>);
+        // Partner: the acquire load in take.
+        if (passes_on) ctx.fence(scope::system);
+        const wave_command next{threshold_, done_ ? std::uint64_t{1} : 0};
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
-            const wave_command next{threshold_, done_ ? std::uint64_t{1} : 0};
-            store_proven(ctx, waves_.commands[pe], proof(wave_), next, Ctx::proven);
+            if (pe != 0) store_proven(ctx, waves_.commands[pe], proof(wave_), next, Ctx::proven);
         }
+        own_ = obey(ctx, next);
     }
 
     /// Keeps at most max_samples: when full, drops every second one and looks half as often.
@@ -201,7 +238,7 @@ private:
     std::uint64_t open_ = 0;
     std::uint64_t threshold_;
     std::uint64_t applied_ = ~std::uint64_t{0};
-    std::uint64_t commanded_ = ~std::uint64_t{0};
+    wave_reply own_;  ///< of the coordinator
     std::uint64_t step_;
     std::uint64_t started_ns_ = 0;
     std::uint64_t next_sample_ns_ = 0;

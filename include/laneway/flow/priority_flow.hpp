@@ -76,7 +76,7 @@ struct flow_ledger {
         far = warp_sum(ctx, far);
         now.created = warp_sum(ctx, near) + far;
         now.deferred = far - warp_sum(ctx, far_taken);
-        now.settling = warp_sum(ctx, unscanned);
+        now.busy = warp_sum(ctx, unscanned);
         return now;
     }
     LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {

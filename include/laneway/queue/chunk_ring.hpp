@@ -81,11 +81,21 @@ public:
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket) const {
-        const std::uint64_t free_at = ticket < n_slots ? 0 : ticket - n_slots + 1;
         const std::uint64_t* credit = credits + slot_of(ticket);
-        if (ctx.load(credit, order::relaxed, scope::system) != free_at) return false;
+        if (ctx.load(credit, order::relaxed, scope::system) != free_at(ticket)) return false;
         // Partner: chunk_receiver::give_back. The payload of the last lap has been read before we overwrite it.
-        return ticket < n_slots || ctx.load(credit, order::acquire, scope::system) == free_at;
+        return ticket < n_slots || ctx.load(credit, order::acquire, scope::system) == free_at(ticket);
+    }
+
+    /// Both at once, for a lane in a hurry: looks at the slot of the `guess` while the ticket is on its way, and sets
+    /// `free` where it was the right one and free.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx, std::uint64_t guess, bool& free) const {
+        const std::uint64_t ticket = draw(ctx);
+        // Partner: as in is_free.
+        const std::uint64_t credit = ctx.load(credits + slot_of(guess), order::acquire, scope::system);
+        free = ticket == guess && credit == free_at(ticket);
+        return ticket;
     }
 
     /// Makes the chunk visible. Called by exactly the lanes of the mask, which wrote the slot between them.
@@ -123,6 +133,12 @@ public:
     LANEWAY_FN void raise_flag(Ctx& ctx, std::uint64_t ticket, chunk_label label, std::uint64_t counted) const {
         // Partner: chunk_receiver::arrived. The flag is made of the count, so it is not stored before that has come.
         ctx.store(flags + slot_of(ticket), label.flag(ticket) | counted >> 63, Ctx::proven, scope::system);
+    }
+
+private:
+    /// The credit of a slot that is free for this ticket.
+    [[nodiscard]] LANEWAY_FN std::uint64_t free_at(std::uint64_t ticket) const {
+        return ticket < n_slots ? 0 : ticket - n_slots + 1;
     }
 };
 

@@ -1,9 +1,10 @@
-// Active messages: several types in one run, calls, replies, onward posts and barriers, on any devices.
+// Active messages: several types in one run, calls, replies and onward posts, on any devices.
 #pragma once
 
 #include <numeric>
 
 #include "laneway/runtime.hpp"
+#include "unit/sums.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
@@ -11,12 +12,6 @@ namespace laneway::test {
 class active_messages_test : public testing::TestWithParam<std::string> {};
 
 inline std::uint64_t rounds_a_lane(const std::string& devices) { return devices.starts_with("cpu") ? 40 : 4; }
-
-inline std::uint64_t sum_over_pes(const symmetric_array<std::uint64_t>& words, int pes, std::size_t index) {
-    std::uint64_t sum = 0;
-    for (int pe = 0; pe < pes; ++pe) sum += words.copy_out(pe)[index];
-    return sum;
-}
 
 /// Three types of different size; each says to which PE it was posted.
 struct small_message {
@@ -73,21 +68,6 @@ struct post_types {
         }
     }
 };
-
-/// Lanes of a job.
-struct count_lanes {
-    symmetric_ref<std::uint64_t> lanes;
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        if (ctx.rank() == 0) lanes.local(ctx)[0] = ctx.size();
-    }
-};
-
-inline std::uint64_t lanes_in(runtime& rt) {
-    const auto lanes = rt.allocate<std::uint64_t>(5);
-    rt.run(count_lanes{lanes.ref()}, rt.mailbox<small_message>(count_by_type{lanes.ref()}));
-    return lanes.copy_out(0)[0];
-}
 
 TEST_P(active_messages_test, SeveralTypesShareARun) {
     every_round(GetParam(), [&](options o) {
@@ -318,10 +298,10 @@ struct post_echoes {
     }
 };
 
-/// On CPU devices more onward posts than the list holds: it is sent while functors post.
+/// However many lanes post to their own PE: what a handler posts onward then leaves with the lane that ran it.
 TEST_P(active_messages_test, OnwardPostsLeaveWhileFunctorsPost) {
     options o = options_of(GetParam(), 0);
-    o.gpu_blocks = 2;
+    o.onward_slots = 2;
     runtime rt(o);
     const auto counts = rt.allocate<std::uint64_t>(2);
     const std::uint32_t rounds = GetParam().starts_with("cpu") ? 200'000 : 20;
@@ -380,99 +360,6 @@ TEST_P(active_messages_test, AnOnwardListThatOverflowsEndsTheRun) {
         EXPECT_NE(std::string(e.what()).find("no room left while posting onward from a handler"), std::string::npos)
             << e.what();
         EXPECT_NE(std::string(e.what()).find("(2)"), std::string::npos) << e.what();
-    }
-}
-
-/// Rounds that each start from what the last one left everywhere: messages, replies and onward posts.
-struct rounds_between_barriers {
-    std::uint32_t rounds;
-    symmetric_ref<std::uint64_t> hops;  ///< as serve_hop counts
-    symmetric_ref<std::uint64_t> kept;  ///< as keep_drawn counts
-    symmetric_ref<std::uint64_t> early;
-
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        for (std::uint64_t round = 1; round <= rounds; ++round) {
-            const int next = (ctx.pe() + 1) % ctx.n_pes();
-            (void)box.post(ctx, next, hop{1});
-            if (ctx.rank() % 2 == 0) (void)box.post(ctx, next, draw{0});
-            if (box.barrier(ctx) != status::ok) return;
-            check(ctx, round);
-            if (box.barrier(ctx) != status::ok) return;  // nobody goes on while others look
-        }
-    }
-
-private:
-    /// One lane of each PE looks at all that it can reach.
-    template <class Ctx>
-    LANEWAY_FN void check(Ctx& ctx, std::uint64_t round) const {
-        if (ctx.lane() != 0 || ctx.rank() % 5 != 0) return;
-        std::uint64_t first = 0, second = 0, replies = 0;
-        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-            if (hops.at(ctx, pe) == nullptr) return;
-            first += ctx.load(hops.at(ctx, pe) + 1, order::relaxed, scope::system);
-            second += ctx.load(hops.at(ctx, pe), order::relaxed, scope::system);
-            replies += ctx.load(kept.at(ctx, pe), order::relaxed, scope::system);
-        }
-        const bool right =
-            first == round * ctx.size() && second == 2 * first && replies == round * ((ctx.size() + 1) / 2);
-        if (!right) atomic_add(ctx, early[0], 1);
-    }
-};
-
-TEST_P(active_messages_test, BarriersWaitForEverythingEverywhere) {
-    every_round(GetParam(), [&](options o) {
-        o.chunk_bytes += 16;
-        runtime rt(o);
-        const auto hops = rt.allocate<std::uint64_t>(2);
-        const auto counters = rt.allocate<std::uint64_t>(2);
-        const auto kept = rt.allocate<std::uint64_t>(2);
-        const auto early = rt.allocate<std::uint64_t>(1);
-        constexpr std::uint32_t rounds = 2;
-        rt.run(rounds_between_barriers{rounds, hops.ref(), kept.ref(), early.ref()},
-               rt.mailbox<hop, draw, drawn>(serve_hop{hops.ref()}, serve_draw{counters.ref()}, keep_drawn{kept.ref()}));
-        EXPECT_EQ(sum_over_pes(early, rt.n_pes(), 0), 0u) << "a barrier opened too early";
-        EXPECT_EQ(sum_over_pes(hops, rt.n_pes(), 1), rounds * lanes_in(rt));
-    });
-}
-
-/// Barriers one behind the other, with nothing between them.
-struct bare_barriers {
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        for (int i = 0; i < 5; ++i) {
-            if (box.barrier(ctx) != status::ok) return;
-        }
-    }
-};
-
-TEST_P(active_messages_test, BarriersNeedNoMessages) {
-    every_round(GetParam(), [&](const options& o) {
-        runtime rt(o);
-        const auto counts = rt.allocate<std::uint64_t>(5);
-        rt.run(bare_barriers{}, rt.mailbox<small_message>(count_by_type{counts.ref()}));
-    });
-}
-
-/// One warp of the job does not come.
-struct missing_warp {
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        if (ctx.rank() / Ctx::warp_lanes != 0) (void)box.barrier(ctx);
-    }
-};
-
-TEST_P(active_messages_test, ABarrierThatAWarpLeavesOutEndsTheRun) {
-    options o = options_of(GetParam(), 7);
-    o.cpu_threads = 3;
-    runtime rt(o);
-    const auto counts = rt.allocate<std::uint64_t>(5);
-    try {
-        rt.run(missing_warp{}, rt.mailbox<small_message>(count_by_type{counts.ref()}));
-        FAIL() << "the others went on";
-    } catch (const device_fault& e) {
-        EXPECT_NE(std::string(e.what()).find("not every working warp called the barrier"), std::string::npos)
-            << e.what();
     }
 }
 

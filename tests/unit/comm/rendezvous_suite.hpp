@@ -75,9 +75,9 @@ struct take_stretch {
         bool right = body.size == s.count;
         for (std::uint64_t i = 0; i < body.size && right; ++i) right = is_element(body[i], s.pe, s.first + i);
         const Element* const start = pool.local(ctx);
-        const Element nothing{};
         if (body.data >= start && body.data < start + pool.size()) {
-            right = right && __builtin_memcmp(body.data + body.size, &nothing, sizeof nothing) == 0;
+            const auto* behind = reinterpret_cast<const std::byte*>(body.data + body.size);
+            for (std::size_t i = 0; i < sizeof(Element); ++i) right = right && behind[i] == std::byte{0};
         }
         if (!right) atomic_add(ctx, wrong[0], 1);
         atomic_add(ctx, seen[s.number], 1);
@@ -213,9 +213,9 @@ struct rendezvous_job {
     void untouched_from(const symmetric_array<Element>& pool, int pe, std::uint64_t taken) {
         ASSERT_LE(taken, pool.size()) << "the test's pool is too small";
         const auto all = pool.copy_out(pe);
-        const Element nothing{};
+        const std::byte nothing[sizeof(Element)] = {};
         for (std::uint64_t i = taken; i < all.size(); ++i) {
-            ASSERT_EQ(std::memcmp(&all[i], &nothing, sizeof(Element)), 0) << "element " << i << " of PE " << pe;
+            ASSERT_EQ(std::memcmp(&all[i], nothing, sizeof nothing), 0) << "element " << i << " of PE " << pe;
         }
     }
 };

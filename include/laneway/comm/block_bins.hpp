@@ -1,0 +1,136 @@
+// The bins of a block for all types of message, as one lane sees them: what has been gathered, and what has left.
+#pragma once
+
+#include "laneway/comm/done_work.hpp"
+#include "laneway/comm/parcel_packer.hpp"
+#include "laneway/comm/routes.hpp"
+
+namespace laneway {
+
+/// The packer for one type of message.
+template <class Ctx, class Message, class Handler>
+using packer_of = std::conditional_t<taking_elements<Handler>, parcel_packer<Ctx, Message>,
+                                     packer<Ctx, typename record_of<Message, Handler>::type>>;
+
+/// Shared memory that the outbox of a block needs.
+template <class Routes>
+constexpr std::size_t outbox_bytes(std::size_t chunk_bytes, int n_pes) {
+    return sizeof(done_words) + route_list<Routes>::bins_bytes(chunk_bytes, n_pes);
+}
+
+template <class Ctx, class Routes, class Idle>
+class block_bins;
+
+/// Members that take a mask are called by exactly the lanes of the mask, together. `idle()` is called while lanes wait
+/// and must serve incoming chunks where no other warp does.
+template <class Ctx, class... M, class... H, class Idle>
+class block_bins<Ctx, routes<route<M, H>...>, Idle> : packer_of<Ctx, M, H>... {
+    using list = route_list<routes<route<M, H>...>>;
+
+public:
+    /// `shared` lies in the block's shared memory, `completed` counts work in PE memory.
+    LANEWAY_FN block_bins(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, Idle idle, std::byte* shared,
+                          std::uint64_t* completed)
+        : block_bins(ctx, links, chunk_bytes, idle, *reinterpret_cast<done_words*>(shared),
+                     shared_cursor{shared + sizeof(done_words)}, completed) {}
+
+    /// Prepares the bins; all lanes of the block call it before any posts, and a block barrier must follow.
+    LANEWAY_FN void open(Ctx& ctx) {
+        (bins<M>().open(ctx), ...);
+        if (ctx.warp() == 0 && ctx.lane() == 0) done_.open();
+    }
+
+    /// The most elements that a message of this type may carry.
+    template <class Message>
+    [[nodiscard]] LANEWAY_FN std::uint32_t longest() {
+        using element = typename list::template handler<Message>::element;
+        return parcel_shape<Message, element>::longest(bins<Message>().chunk_units());
+    }
+
+protected:
+    template <class Message>
+    LANEWAY_FN packer_of<Ctx, Message, typename list::template handler<Message>>& bins() {
+        return *this;
+    }
+
+    /// Runs `use` on the packer of each type until one fails.
+    template <class Use>
+    LANEWAY_FN status each(Use&& use) {
+        status result = status::ok;
+        (void)(((result = use(bins<M>())) == status::ok) && ...);
+        return result;
+    }
+
+    /// Whether run_dry would find anything. Cheap, as thousands of warps that have no work ask again and again.
+    LANEWAY_FN bool anything_to_send(Ctx& ctx, lane_mask mask) {
+        if (ctx.n_pes() == 1) return false;
+        return done_.any(ctx, mask) || (bins<M>().any_open(ctx, mask) || ...);
+    }
+
+    /// Sends each chunk whose predecessor has left, and makes completed work known.
+    LANEWAY_SLOW status run_dry(Ctx& ctx, lane_mask mask) {
+        if (!anything_to_send(ctx, mask)) return status::ok;
+        const status sent = each([&](auto& part) { return part.flush_dry(ctx, mask, idle_); });
+        if (sent == status::ok) done_.tell(ctx, mask, [&] { return (bins<M>().all_left(ctx, mask) && ...); });
+        return sent;
+    }
+
+    /// Sends everything and waits until it has left.
+    LANEWAY_SLOW status drain(Ctx& ctx, lane_mask mask) {
+        const status sent = each([&](auto& part) { return part.flush(ctx, mask, idle_); });
+        if (sent != status::ok) return sent;
+        return each([&](auto& part) { return part.await_left(ctx, mask, idle_); });
+    }
+
+    /// Waits until all chunks so far have been served. The same answer for all lanes of the mask, together.
+    LANEWAY_SLOW status await_served(Ctx& ctx, lane_mask mask, int pe) {
+        const chunk_sender& ring = links_.to[pe];
+        // One look for all: lanes that saw different tails would share out different tickets and leave some to nobody.
+        const std::uint64_t end = once(ctx, mask, [&] { return ctx.load(ring.tail, order::relaxed, scope::device); });
+        std::uint64_t next = end < ring.n_slots ? 0 : end - ring.n_slots;
+        next += static_cast<std::uint64_t>(rank_in(ctx, mask));
+        bounded_spin spin;
+        for (;;) {
+            // Partner: chunk_receiver::give_back. The handlers' effects are visible to this lane afterwards.
+            while (next < end && ctx.load(ring.credits + ring.slot_of(next), order::acquire, scope::system) > next) {
+                next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
+            }
+            if (ctx.ballot(mask, next < end) == 0) break;
+            idle_();
+            const status going = spin.next(ctx, {operation::quiet, pe, next});
+            if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
+        }
+        ctx.sync(mask);  // what a lane has acquired is visible to its mates
+        return status::ok;
+    }
+
+    LANEWAY_FN done_work<Ctx>& done() { return done_; }
+    LANEWAY_FN const links_ref& links() const { return links_; }
+    LANEWAY_FN void idle() { idle_(); }
+    LANEWAY_FN Idle& idler() { return idle_; }
+
+private:
+    /// Places the packers' parts of the shared memory one behind the other.
+    struct shared_cursor {
+        std::byte* at;
+        LANEWAY_FN std::byte* take(std::size_t bytes) {
+            std::byte* const part = at;
+            at += bytes;
+            return part;
+        }
+    };
+
+    LANEWAY_FN block_bins(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, Idle idle, done_words& done,
+                          shared_cursor cursor, std::uint64_t* completed)
+        : packer_of<Ctx, M, H>(
+              ctx, links, chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes), list::template kind<M>,
+              cursor.take(
+                  chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).shared_bytes(ctx.n_pes())))...,
+          links_(links), idle_(idle), done_(done, completed, &links.work->arrived) {}
+
+    const links_ref& links_;
+    Idle idle_;
+    done_work<Ctx> done_;
+};
+
+}  // namespace laneway

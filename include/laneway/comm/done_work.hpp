@@ -1,0 +1,84 @@
+// Work that lanes of a block have done. It is made known to the PE when the messages that it posted have left the
+// block's bins: whoever counts it as done then finds them counted as sent.
+#pragma once
+
+#include "laneway/simt/group.hpp"
+
+namespace laneway {
+
+/// In shared memory: work of a block that is not yet made known.
+struct alignas(16) done_words {
+    std::uint64_t completed;
+    std::uint64_t arrived;
+};
+
+/// One lane's access. Members that take a mask are called by exactly the lanes of the mask, together.
+template <class Ctx>
+class done_work {
+public:
+    /// `completed` and `arrived`: of the PE, where the ledger finds them.
+    LANEWAY_FN done_work(done_words& gathered, std::uint64_t* completed, std::uint64_t* arrived)
+        : gathered_(gathered), completed_(completed), arrived_(arrived) {}
+
+    /// One lane of the block, before use; a block barrier must follow.
+    LANEWAY_FN void open() { gathered_ = done_words{}; }
+
+    /// Work items, and arrivals of warps at a barrier. Any lane; cheap, does not wait.
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { add(ctx, gathered_.completed, completed_, items); }
+    LANEWAY_FN void arrive(Ctx& ctx) { add(ctx, gathered_.arrived, arrived_, 1); }
+
+    /// Whether something is not yet known. Cheap: thousands of warps that have no work ask again and again.
+    [[nodiscard]] LANEWAY_FN bool any(Ctx& ctx, lane_mask mask) const {
+        return once(ctx, mask, [&] {
+            return ctx.load(&gathered_.completed, order::relaxed, scope::block) != 0 ||
+                   ctx.load(&gathered_.arrived, order::relaxed, scope::block) != 0;
+        });
+    }
+
+    /// Makes known what has been gathered, if `all_left()`: every message of the block has left. A collective.
+    template <class AllLeft>
+    LANEWAY_FN void tell(Ctx& ctx, lane_mask mask, AllLeft&& all_left) {
+        const std::uint64_t items = take(ctx, mask, gathered_.completed);
+        const std::uint64_t arrivals = take(ctx, mask, gathered_.arrived);
+        if (items == 0 && arrivals == 0) return;
+        const bool left = all_left();
+        if (!elected(ctx, mask)) return;
+        if (left) {
+            publish(ctx, completed_, items);
+            publish(ctx, arrived_, arrivals);
+        } else {
+            // Partner: the exchange in take.
+            ctx.fetch_add(&gathered_.completed, items, order::release, scope::block);
+            ctx.fetch_add(&gathered_.arrived, arrivals, order::release, scope::block);
+        }
+    }
+
+private:
+    LANEWAY_FN void add(Ctx& ctx, std::uint64_t& gathered, std::uint64_t* known, std::uint64_t items) {
+        if (ctx.n_pes() == 1) {
+            publish(ctx, known, items);
+        } else {
+            // Partner: the exchange in take.
+            ctx.fetch_add(&gathered, items, order::release, scope::block);
+        }
+    }
+
+    LANEWAY_FN std::uint64_t take(Ctx& ctx, lane_mask mask, std::uint64_t& gathered) {
+        // Partner: the release add in add. The messages of this work are in bins that all_left covers.
+        return once(ctx, mask, [&]() -> std::uint64_t {
+            if (ctx.load(&gathered, order::relaxed, scope::block) == 0) return 0;
+            return ctx.exchange(&gathered, 0, order::acquire, scope::block);
+        });
+    }
+
+    LANEWAY_FN static void publish(Ctx& ctx, std::uint64_t* known, std::uint64_t items) {
+        // Partner: the acquire load of the ledger. What the items created has been counted before.
+        if (items != 0) ctx.fetch_add(known, items, order::release, scope::device);
+    }
+
+    done_words& gathered_;
+    std::uint64_t* completed_;  ///< PE memory, as the next
+    std::uint64_t* arrived_;
+};
+
+}  // namespace laneway

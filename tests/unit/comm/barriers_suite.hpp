@@ -1,0 +1,168 @@
+// Barriers: everything that was posted before, anywhere, has been served with all that followed, and nobody is left
+// out.
+#pragma once
+
+#include "unit/sums.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+class barriers_test : public testing::TestWithParam<std::string> {};
+
+/// Served, and that is all.
+struct token {
+    std::uint32_t weight;
+};
+struct count_token {
+    symmetric_ref<std::uint64_t> sum;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const token& t) const {
+        atomic_add(ctx, sum[0], t.weight);
+    }
+};
+/// Its handler posts two tokens onward.
+struct seed {
+    std::uint32_t weight;
+};
+struct sow {
+    static constexpr bool posts_onward = true;
+    template <class Ctx, class Onward>
+    LANEWAY_FN void operator()(Ctx& ctx, const seed& s, Onward& onward) const {
+        for (int i = 1; i <= 2; ++i) {
+            if (onward.post(ctx, (ctx.pe() + i) % ctx.n_pes(), token{s.weight}) != status::ok) return;
+        }
+    }
+};
+/// Its handler answers with a token to the poster.
+struct question {
+    std::uint32_t weight;
+};
+struct reply_token {
+    using answer = token;
+    template <class Ctx>
+    LANEWAY_FN token operator()(Ctx&, const question& q) const {
+        return {q.weight};
+    }
+};
+
+/// In each round every lane posts, some often, some never; behind the barrier the sum of all PEs is what it must be,
+/// and behind the next one the next round starts. With `onward` messages that bring others, else tokens alone.
+template <bool Onward>
+struct sum_in_rounds {
+    std::uint32_t rounds;
+    symmetric_ref<std::uint64_t> sum;
+    symmetric_ref<std::uint64_t> early;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            for (std::uint64_t i = 0; i < (ctx.rank() + round) % 4; ++i) {
+                post(ctx, box, static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes())));
+            }
+            if (box.barrier(ctx) != status::ok) return;
+            check(ctx, round);
+            if (box.barrier(ctx) != status::ok) return;  // nobody goes on while others look
+        }
+    }
+
+    /// What a round adds, in units: a token brings one, a seed two, a question one.
+    static LANEWAY_FN std::uint64_t wanted(std::uint64_t rounds, std::uint64_t lanes) {
+        std::uint64_t posts = 0;
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            for (std::uint64_t rank = 0; rank < lanes; ++rank) posts += (rank + round) % 4;
+        }
+        return posts * (Onward ? 4 : 1);
+    }
+
+private:
+    /// A failed post ends the run, and the barrier with it.
+    template <class Ctx, class Box>
+    LANEWAY_FN void post(Ctx& ctx, Box& box, int pe) const {
+        (void)box.post(ctx, pe, token{1});
+        if constexpr (Onward) {
+            (void)box.post(ctx, pe, seed{1});
+            (void)box.post(ctx, pe, question{1});
+        }
+    }
+
+    /// One lane of each PE looks at all that it can reach.
+    template <class Ctx>
+    LANEWAY_FN void check(Ctx& ctx, std::uint64_t round) const {
+        if (ctx.lane() != 0 || ctx.rank() % 5 != 0) return;
+        std::uint64_t found = 0;
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            if (sum.at(ctx, pe) == nullptr) return;
+            found += ctx.load(sum.at(ctx, pe), order::relaxed, scope::system);
+        }
+        if (found != wanted(round, ctx.size())) atomic_add(ctx, early[0], 1);
+    }
+};
+
+template <bool Onward>
+void sums_are_whole(options o) {
+    o.chunk_bytes += 16;
+    runtime rt(o);
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    const auto early = rt.allocate<std::uint64_t>(1);
+    constexpr std::uint32_t rounds = 2;
+    const sum_in_rounds<Onward> program{rounds, sum.ref(), early.ref()};
+    if constexpr (Onward) {
+        rt.run(program, rt.mailbox<token, seed, question>(count_token{sum.ref()}, sow{}, reply_token{}));
+    } else {
+        rt.run(program, rt.mailbox<token>(count_token{sum.ref()}));
+    }
+    EXPECT_EQ(sum_over_pes(early, rt.n_pes(), 0), 0u) << "a barrier opened too early";
+    EXPECT_EQ(sum_over_pes(sum, rt.n_pes(), 0), program.wanted(rounds, lanes_in(rt)));
+}
+
+/// Where handlers post nothing, one wave that finds everybody at rest opens a barrier.
+TEST_P(barriers_test, WaitForMessages) {
+    every_round(GetParam(), [](const options& o) { sums_are_whole<false>(o); });
+}
+TEST_P(barriers_test, WaitForRepliesAndOnwardPosts) {
+    every_round(GetParam(), [](const options& o) { sums_are_whole<true>(o); });
+}
+
+/// Barriers one behind the other, with nothing between them.
+struct bare_barriers {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (int i = 0; i < 5; ++i) {
+            if (box.barrier(ctx) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(barriers_test, NeedNoMessages) {
+    every_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const auto counts = rt.allocate<std::uint64_t>(1);
+        rt.run(bare_barriers{}, rt.mailbox<token>(count_token{counts.ref()}));
+    });
+}
+
+/// One warp of the job does not come.
+struct missing_warp {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.rank() / Ctx::warp_lanes != 0) (void)box.barrier(ctx);
+    }
+};
+
+TEST_P(barriers_test, OneThatAWarpLeavesOutEndsTheRun) {
+    options o = options_of(GetParam(), 7);
+    o.cpu_threads = 3;
+    runtime rt(o);
+    const auto counts = rt.allocate<std::uint64_t>(1);
+    try {
+        rt.run(missing_warp{}, rt.mailbox<token>(count_token{counts.ref()}));
+        FAIL() << "the others went on";
+    } catch (const device_fault& e) {
+        EXPECT_NE(std::string(e.what()).find("not every working warp called the barrier"), std::string::npos)
+            << e.what();
+    }
+}
+
+LANEWAY_ON_DEVICES(barriers_test, device_lists());
+
+}  // namespace laneway::test

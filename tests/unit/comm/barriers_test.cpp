@@ -1,0 +1,1 @@
+#include "barriers_suite.hpp"
