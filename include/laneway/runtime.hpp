@@ -80,7 +80,7 @@ public:
                                  {mailbox.handlers, office.onward(pe)},
                                  plan.chunk_bytes,
                                  options_.carry},
-                                office.waves(pe, program::barriers),
+                                office.waves(pe, barrier_policy),
                                 functor,
                                 ranks,
                                 0,

@@ -150,7 +150,25 @@ public:
     /// working warp calls it equally often. What handlers wrote is visible afterwards.
     LANEWAY_FN status barrier(Ctx& ctx) {
         ++barriers_;
-        return base::aside(ctx, *this, [&](Ctx& here, box& self) { return self.await_barrier(here); });
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) this->arrive(ctx);
+        bounded_spin spin(0);
+        for (;;) {
+            // One warp of the block at a time does what takes long, the others look at a word of the block.
+            enum : std::uint32_t { open, leads, waits };
+            const auto role = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
+                if (board_->released(ctx) >= barriers_) return open;
+                // Partner: the release store in lead.
+                return ctx.exchange(&board_->leading, 1u, order::acquire, scope::block) == 0 ? leads : waits;
+            });
+            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
+            if (role == open) return status::ok;
+            if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, full_warp<Ctx>);
+            this->idle();
+            const status going = role == leads ? lead(ctx, spin) : status::ok;
+            if (going != status::ok) return going;
+            if (role == waits) ctx.pause(2);  // who leads sees the deadline, and each warp leads before long
+        }
     }
 
     /// For a warp that has nothing to do, again and again: run_dry, and sends what handlers have posted onward. The
@@ -185,35 +203,13 @@ private:
         return sent;
     }
 
-    LANEWAY_SLOW status await_barrier(Ctx& ctx) {
-        ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) this->arrive(ctx);
-        bounded_spin spin(0);
-        for (;;) {
-            // One warp of the block at a time does what takes long, the others look at a word of the block.
-            enum : std::uint32_t { open, leads, waits };
-            const auto role = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
-                if (board_->released(ctx) >= barriers_) return open;
-                // Partner: the release store in lead.
-                return ctx.exchange(&board_->leading, 1u, order::acquire, scope::block) == 0 ? leads : waits;
-            });
-            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
-            if (role == open) return status::ok;
-            if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, full_warp<Ctx>);
-            this->idle();
-            const status going = role == leads ? lead(ctx, spin) : status::ok;
-            if (going != status::ok) return going;
-            if (role == waits) ctx.pause(2);  // who leads sees the deadline, and each warp leads before long
-        }
-    }
-
     /// Sends what the block has gathered, makes arrivals known, and looks whether barriers have opened. The whole warp,
     /// together.
     LANEWAY_FN status lead(Ctx& ctx, bounded_spin& spin) {
-        const status sent = this->run_dry(ctx, full_warp<Ctx>);
+        const status sent = base::run_dry(ctx);
         const auto going = once(ctx, full_warp<Ctx>, [&] {
             board_->look(ctx, this->links());
-            // Partner: the exchange in await_barrier.
+            // Partner: the exchange in barrier.
             ctx.store(&board_->leading, 0u, order::release, scope::block);
             return spin.next(ctx, {operation::barrier, -1, barriers_});
         });

@@ -10,21 +10,32 @@
 
 namespace laneway {
 
-/// Whether the handlers of a mailbox post nothing: a PE whose warps are all at a barrier or through creates no work.
-template <class List>
-inline constexpr bool closed = !List::posts_onward && !List::replies;
-
 /// Counts a PE's work for the waves: `initial` items that exist from the start, messages, and posts that handlers made.
-/// Warps at a barrier are deferred work, and the threshold is the number of barriers that are open.
+/// Warps at a barrier are deferred work, and the threshold is the number of barriers that are open. Where handlers post
+/// nothing, a PE whose warps are all at a barrier or through creates no work.
 template <class Ctx, class List>
 struct message_ledger {
     const links_ref& links;
     std::uint64_t initial;
     std::uint64_t fenced = 0;  ///< what had been settled at the last fence since a barrier opened
 
+    static constexpr bool closed = !List::posts_onward && !List::replies;
+
+    LANEWAY_FN bool at_rest(Ctx& ctx) const {
+        std::uint64_t sums[] = {0};
+        const work_counters& work = *links.work;
+        for (int word = ctx.lane(); word < words_at_rest; word += Ctx::warp_lanes) {
+            const std::uint64_t* at = word == 0 ? &work.completed : word == 1 ? &work.arrived : &work.released;
+            const std::uint64_t value = ctx.load(at, order::relaxed, scope::device);
+            sums[0] += word == 2 ? 0 - value * initial : value;
+        }
+        warp_sums(ctx, sums);
+        return sums[0] == initial;
+    }
+
     LANEWAY_FN wave_reply look(Ctx& ctx) {
         wave_reply sum;
-        if constexpr (closed<List>) {
+        if constexpr (closed) {
             // What warps have created is final when all are seen to be at rest: it is read after them.
             add(ctx, 0, words_at_rest, sum);
             ctx.sync(full_warp<Ctx>);
@@ -39,7 +50,7 @@ struct message_ledger {
         now.completed = now.served + sums[1];
         now.deferred = sums[2];
         now.created = initial + sums[3];
-        if (closed<List>) now.busy = initial - sums[1] - now.deferred;
+        if (closed) now.busy = initial - sums[1] - now.deferred;
         // A barrier may open on what is told here. Behind it, what handlers and warps of this PE wrote is seen by all.
         ctx.sync(full_warp<Ctx>);  // what the other lanes have acquired is fenced as well
         if (ctx.lane() == 0 && now.deferred != 0 && now.completed + now.deferred != fenced) {
@@ -88,6 +99,9 @@ private:
     }
 };
 
+/// The waves of a mailbox: barriers open one by one, each when nothing else is open.
+inline constexpr threshold_policy barrier_policy{0, 1, 0, true};
+
 /// The program that runs an application's functor over a mailbox: every working lane calls
 /// `functor(ctx, box)` once, with ctx.rank() of ctx.size() as its place in the job.
 template <class Routes, class Functor>
@@ -96,8 +110,6 @@ struct mailbox_program {
     static constexpr bool has_flushers = true;
     using routes_type = Routes;
     using list = route_list<Routes>;
-    /// Barriers open one by one, each when nothing else is open.
-    static constexpr threshold_policy barriers{0, 1, 0, true, closed<list>};
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {

@@ -46,8 +46,6 @@ struct threshold_policy {
     /// The threshold rises when surely nothing but deferred work is open, by `step` each time. Deferred work must stay
     /// so until then.
     bool exact = false;
-    /// Completed work creates none, and a PE that is not busy creates none before the next threshold. With `exact`.
-    bool closed = false;
 };
 
 /// Device view of one PE's part; pointers are valid on that PE. The coordinator has no command and no reply of its own.
@@ -64,6 +62,9 @@ struct waves_ref {
 };
 
 /// Runs on each PE's control warp. `Ledger` reads the PE's counters and applies its threshold:
+///   static constexpr bool closed;                       whether completed work creates none, and a PE that is not busy
+///                                                       creates none before the next threshold; with an exact policy
+///   bool at_rest(Ctx&) const;                           where closed: whether the PE seems not to be busy; all lanes
 ///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums. What
 ///                                                       a rise of the threshold promises to others is fenced here.
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
@@ -87,6 +88,7 @@ private:
     /// A warp that does nothing else looks several times: how long it takes to see what has come is part of the time
     /// that a wave takes.
     static constexpr int looks_a_turn = Ctx::warp_lanes == 1 ? 1 : 8;
+    static constexpr unsigned most_held = 32;  ///< looks; some 20 µs on a GPU
 
     LANEWAY_SLOW void look(Ctx& ctx) {
         if (ctx.lane() == 0) watch(ctx);
@@ -116,27 +118,44 @@ private:
             const auto changes = [&] { return command.threshold != applied_; };
             return take(ctx, waves_.command, answered_ + 1, command, changes);
         });
-        if (!here) return;
-        ++answered_;
-        command.threshold = ctx.shuffle(full_warp<Ctx>, command.threshold, 0);
-        const wave_reply now = obey(ctx, command);
+        if (here) {
+            ++answered_;
+            owes_ = true;
+            command.threshold = ctx.shuffle(full_warp<Ctx>, command.threshold, 0);
+            obey(ctx, command);
+        }
+        if (!may_look(ctx)) return;
+        const wave_reply now = ledger_.look(ctx);
         if (ctx.lane() == 0) store_proven(ctx, waves_.reply, proof(answered_), now, Ctx::proven);
     }
 
-    /// Does as told, and looks. All lanes know the threshold, lane 0 the whole command.
-    LANEWAY_FN wave_reply obey(Ctx& ctx, const wave_command& command) {
+    /// Whether the answer to the last command is due. Where nothing can be concluded from the answer of a busy PE, it
+    /// keeps the wave waiting for a while: so it answers as soon as it is at rest, not when the next wave comes.
+    LANEWAY_FN bool may_look(Ctx& ctx) {
+        if (!owes_) return false;
+        if constexpr (Ledger::closed) {
+            if (++held_ < most_held && !ledger_.at_rest(ctx)) return false;
+            held_ = 0;
+        }
+        owes_ = false;
+        return true;
+    }
+
+    /// Does as told. All lanes know the threshold, lane 0 the whole command.
+    LANEWAY_FN void obey(Ctx& ctx, const wave_command& command) {
         if (ctx.lane() == 0) {
             if (command.finished != 0) ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
             if (command.threshold != applied_) ledger_.apply(ctx, command.threshold);
         }
         applied_ = command.threshold;
         ctx.sync(full_warp<Ctx>);  // the ledger's lanes see the threshold that was just applied
-        return ledger_.look(ctx);
     }
 
     /// Each lane reads the answers of some PEs; all lanes judge the same sums.
     LANEWAY_FN void coordinate(Ctx& ctx) {
         if (done_) return;
+        if (may_look(ctx)) own_ = ledger_.look(ctx);
+        if (owes_) return;
         if (wave_ > 0) {
             std::uint64_t sums[5] = {};
             bool missing = false;
@@ -168,13 +187,13 @@ private:
                          Matters&& matters) const {
         // Loaded again with acquire only on arrival: polling must stay cheap.
         if (!load_proven(ctx, words, proof(wave), value, order::relaxed)) return false;
-        return (waves_.policy.closed && !matters()) || load_proven(ctx, words, proof(wave), value, order::acquire);
+        return (Ledger::closed && !matters()) || load_proven(ctx, words, proof(wave), value, order::acquire);
     }
 
     LANEWAY_FN void judge(Ctx& ctx, const wave_reply& sum) {
         // completed was read in the wave before, created in this one.
         done_ = wave_ > 1 && last_completed_ == sum.created;
-        if (waves_.policy.closed) done_ = sum.busy == 0 && sum.completed == sum.created;
+        if (Ledger::closed) done_ = sum.busy == 0 && sum.completed == sum.created;
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
@@ -190,7 +209,7 @@ private:
     /// As with the end: completed and deferred were read in the wave before, created in this one. After a rise the wave
     /// before does not count, as what it saw deferred has been let go.
     LANEWAY_FN void judge_deferred(const wave_reply& sum) {
-        if (waves_.policy.closed) last_settled_ = sum.busy == 0 ? sum.completed + sum.deferred : ~std::uint64_t{0};
+        if (Ledger::closed) last_settled_ = sum.busy == 0 ? sum.completed + sum.deferred : ~std::uint64_t{0};
         const bool only_deferred = sum.deferred != 0 && last_settled_ == sum.created;
         last_settled_ = only_deferred ? ~std::uint64_t{0} : sum.completed + sum.deferred;
         if (only_deferred) threshold_ += waves_.policy.step;
@@ -209,7 +228,8 @@ private:
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
             if (pe != 0) store_proven(ctx, waves_.commands[pe], proof(wave_), next, Ctx::proven);
         }
-        own_ = obey(ctx, next);
+        obey(ctx, next);
+        owes_ = true;
     }
 
     /// Keeps at most max_samples: when full, drops every second one and looks half as often.
@@ -238,7 +258,9 @@ private:
     std::uint64_t open_ = 0;
     std::uint64_t threshold_;
     std::uint64_t applied_ = ~std::uint64_t{0};
-    wave_reply own_;  ///< of the coordinator
+    wave_reply own_;     ///< of the coordinator
+    bool owes_ = false;  ///< an answer to the last command
+    unsigned held_ = 0;  ///< looks since that command
     std::uint64_t step_;
     std::uint64_t started_ns_ = 0;
     std::uint64_t next_sample_ns_ = 0;

@@ -47,6 +47,8 @@ struct flow_ledger {
     const links_ref& links;
     const priority_worklist_ref<Key>& list;
 
+    static constexpr bool closed = false;
+
     LANEWAY_FN wave_reply look(Ctx& ctx) const {
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
         const std::uint64_t threshold = list.current_threshold(ctx);

@@ -22,6 +22,7 @@ struct hop_words {
 struct hop_ledger {
     hop_words* words;
     std::uint64_t needs;  ///< work is deferred until the threshold is above this
+    static constexpr bool closed = false;
 
     template <class Ctx>
     LANEWAY_FN wave_reply look(Ctx& ctx) const {
