@@ -208,7 +208,7 @@ int main(int argc, char** argv) {
                                      {"table-log2", "16"},
                                      {"runs", "3"},
                                      {"timeout", "60"},
-                                     {"server-share", "0.36"},
+                                     {"server-share", "0"},
                                      {"cpu-threads", "1"},
                                      {"host-threads", "1"},
                                      {"onward-slots-log2", "16"},

@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
                                      {"round-log2", "0"},
                                      {"runs", "5"},
                                      {"timeout", "60"},
-                                     {"server-share", "0.36"},
+                                     {"server-share", "0"},
                                      {"chunk-bytes", std::to_string(options{}.chunk_bytes)},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

@@ -69,6 +69,7 @@ public:
         options job;
         job.devices = devices;
         job.timeout_seconds = args_.real("timeout");
+        job.server_share = args_.real("server-share");
         const auto pes = static_cast<double>(parse_devices(devices).size());
         if (program == "gups") return gups(job, pes);
         if (program == "kmer") return kmer(job, pes);
@@ -198,6 +199,7 @@ int main(int argc, char** argv) {
                                      {"table-log2", "16"},
                                      {"genome", "100000"},
                                      {"runs", "3"},
+                                     {"server-share", "0"},
                                      {"timeout", "60"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
                               {"low-waters", "-1"},
                               {"source", "0"},
                               {"timeout", "20"},
-                              {"server-share", "0.36"},
+                              {"server-share", "0"},
                               {"gpu-blocks", "0"},
                               {"json", ""}}));
     } catch (const std::exception& failure) {

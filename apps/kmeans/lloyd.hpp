@@ -16,6 +16,7 @@ namespace laneway::apps {
 template <class Real>
 struct lloyd_rounds {
     static constexpr std::uint32_t no_cluster = ~std::uint32_t{0};
+    static constexpr double server_share = 0.01;  ///< a round posts some sums only
 
     kmeans_layout layout;
     symmetric_ref<Real> points;

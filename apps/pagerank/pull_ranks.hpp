@@ -80,6 +80,8 @@ struct rank_outcome {
 ///   - A counter of tiles is drawn from in one round and cleared in the next, when every warp of the PE has left it.
 ///   - Cut rows and counters of the PE go back to zero by whoever finds them complete, in the same round.
 struct pull_ranks {
+    static constexpr double server_share = 0.1;  ///< a message a vertex and PE, beside all arcs that are added up
+
     symmetric_ref<mirrored_view> view;
     rank_words words;
     symmetric_ref<std::uint64_t> ranks;

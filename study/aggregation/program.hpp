@@ -32,6 +32,8 @@ struct carried_of<Scheme, Message> {
 /// Counts a PE's work for the waves: one item, what its functors post, messages to the host, first and second hops.
 template <class Ctx>
 struct study_ledger {
+    static constexpr bool closed = false;
+
     const links_ref& links;
 
     LANEWAY_FN wave_reply look(Ctx& ctx) const {
@@ -56,6 +58,7 @@ template <class Scheme, class Message, class Handler, class Functor>
 struct study_program {
     static constexpr int cuda_warps = 32;
     static constexpr bool has_flushers = false;
+    static constexpr double server_share = usual_server_share;
 
     links_ref links;
     waves_ref waves;

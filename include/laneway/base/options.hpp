@@ -33,8 +33,9 @@ struct options {
     int checked_blocks = 3;        ///< blocks of a checked device
     int checked_warps = 2;         ///< warps of its blocks
     int gpu_blocks = 0;            ///< 0: as many as are resident at once
-    double server_share = 0.36;    ///< of a GPU's blocks that serve, where there are several PEs
-    int host_threads = 1;          ///< of each function that lanes may call; with several it must bear it
+    /// Of a GPU's blocks that serve, where there are several PEs; 0: what the program says, see server_share_of.
+    double server_share = 0;
+    int host_threads = 1;  ///< of each function that lanes may call; with several it must bear it
     /// Groups of calls on their way, for each PE, function and host thread. Other sizes shrink to leave room for them.
     std::uint32_t host_slots = 256;
     std::uint32_t progress_samples = 0;             ///< most samples kept for the report; 0: none

@@ -77,6 +77,8 @@ template <class Program>
 std::vector<pe_grid> size_grids(const std::vector<pe_outline>& pes, const options& options, std::size_t shared_bytes) {
     std::vector<pe_grid> grids;
     const bool alone = pes.size() == 1;
+    const double server_share = options.server_share != 0 ? options.server_share : Program::server_share;
+    if (!(server_share > 0 && server_share < 1)) throw usage_error("server_share: between 0 and 1");
     if (options.cpu_threads < 1 || options.cpu_threads > 1024) throw usage_error("cpu_threads: between 1 and 1024");
     for (const auto& pe : pes) {
         pe_grid grid;
@@ -94,8 +96,7 @@ std::vector<pe_grid> size_grids(const std::vector<pe_outline>& pes, const option
                 grid.shape.warps_per_block = Program::cuda_warps;
                 grid.shape.blocks = pe.resident_blocks(grid.shape);
                 if (options.gpu_blocks > 0) grid.shape.blocks = std::min(grid.shape.blocks, options.gpu_blocks);
-                grid.server_blocks =
-                    alone ? 0 : std::max(1, static_cast<int>(grid.shape.blocks * options.server_share));
+                grid.server_blocks = alone ? 0 : std::max(1, static_cast<int>(grid.shape.blocks * server_share));
                 break;
         }
         // Where warps are wide, block 0 loses one warp to control and must keep another for its own part of the work.

@@ -102,12 +102,21 @@ private:
 /// The waves of a mailbox: barriers open one by one, each when nothing else is open.
 inline constexpr threshold_policy barrier_policy{0, 1, 0, true};
 
+/// The share of a GPU's blocks that serve while a functor runs. One that computes much and posts little says
+/// `static constexpr double server_share = ...;`, between 0 and 1: one block serves at least.
+template <class Functor>
+inline constexpr double server_share_of = usual_server_share;
+template <class Functor>
+requires requires { Functor::server_share; }
+inline constexpr double server_share_of<Functor> = Functor::server_share;
+
 /// The program that runs an application's functor over a mailbox: every working lane calls
 /// `functor(ctx, box)` once, with ctx.rank() of ctx.size() as its place in the job.
 template <class Routes, class Functor>
 struct mailbox_program {
     static constexpr int cuda_warps = 32;
     static constexpr bool has_flushers = true;
+    static constexpr double server_share = server_share_of<Functor>;
     using routes_type = Routes;
     using list = route_list<Routes>;
 

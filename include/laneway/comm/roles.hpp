@@ -56,6 +56,10 @@ struct roles {
     }
 };
 
+/// Of a GPU's blocks, where most messages go to other PEs and their handlers do little: random updates are served about
+/// as fast as they are posted.
+inline constexpr double usual_server_share = 0.36;
+
 /// What the warps of a block tell each other about the end of the run and its barriers; in shared memory.
 struct turn_board {
     alignas(16) std::uint32_t ended;

@@ -94,6 +94,7 @@ struct flow_ledger {
 template <class Key, class Application, int Warps = 16>
 struct priority_flow {
     static constexpr int cuda_warps = Warps;
+    static constexpr double server_share = usual_server_share;
     static constexpr bool has_flushers = false;  // every worker takes short turns and flushes between them
     using message = key_message<Key>;
     using routes_type = routes<route<message, lower_key<Key>>>;

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+
+#include "laneway/comm/mailbox.hpp"
 
 namespace laneway {
 namespace {
@@ -11,6 +14,7 @@ template <bool Flushers>
 struct nothing {
     static constexpr int cuda_warps = 4;
     static constexpr bool has_flushers = Flushers;
+    static constexpr double server_share = 0.5;
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx&) const {}
 };
@@ -66,6 +70,27 @@ TEST(grid_test, RefusesGridsWithoutRoomForEveryRole) {
     EXPECT_THROW(grids("checked:2", o), usage_error);
     EXPECT_NO_THROW(grids("checked:1", o));
 }
+
+/// Blocks that serve on GPUs of 100 blocks.
+int server_blocks(double server_share) {
+    const pe_outline gpu{device_kind::cuda, "cuda:0", [](const launch_shape&) { return 100; }};
+    options o;
+    o.server_share = server_share;
+    return size_grids<nothing<false>>({gpu, gpu}, o, 100)[1].server_blocks;
+}
+
+TEST(grid_test, TheProgramSaysHowMuchOfAGpuServesUnlessTheOptionDoes) {
+    EXPECT_EQ(server_blocks(0), 50);
+    EXPECT_EQ(server_blocks(0.25), 25);
+    EXPECT_EQ(server_blocks(0.001), 1) << "one block serves at least";
+    for (const double share : {-0.1, 1.0, 7.0, std::nan("")}) EXPECT_THROW(server_blocks(share), usage_error) << share;
+}
+
+struct posts_little {
+    static constexpr double server_share = 0.125;
+};
+static_assert(server_share_of<posts_little> == 0.125);
+static_assert(server_share_of<nothing<false>> == 0.5 && server_share_of<int> == usual_server_share);
 
 TEST(grid_test, CpuDevicesHaveSomeThreadsAndNotMillions) {
     options o;
