@@ -37,8 +37,8 @@ struct answers_ref {
     /// Whether the answer to a call to `pe` has come, and what it is. Any lane; does not wait.
     template <class Ctx, class Value>
     LANEWAY_FN bool take(Ctx& ctx, int pe, std::uint64_t token, Value& value) const {
-        constexpr order o = Ctx::proven == order::release ? order::acquire : order::relaxed;
-        return load_proven(ctx, from[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value, o);
+        return load_proven(ctx, from[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value,
+                           looks_at_proven<Ctx>);
     }
 };
 

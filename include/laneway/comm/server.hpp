@@ -69,11 +69,15 @@ public:
     LANEWAY_FN bool turn(Ctx& ctx) {
         if (links_.deaf) return false;
         bool served = false;
-        int source = first_source_;  // most warps have one line at most
-        for (int line = index_; line < n_lines_;) {
-            served = serve(ctx, line, source) || served;
-            line += links_.server_warps;
-            if (line < n_lines_) source = lines_.source(line, ctx.pe());
+        // A warp with one line does nothing else: how soon it looks again is part of a lone message's time.
+        for (int looks = Ctx::warp_lanes > 1 && n_lines_ <= links_.server_warps ? 4 : 1; looks > 0 && !served;
+             --looks) {
+            int source = first_source_;  // most warps have one line at most
+            for (int line = index_; line < n_lines_;) {
+                served = serve(ctx, line, source) || served;
+                line += links_.server_warps;
+                if (line < n_lines_) source = lines_.source(line, ctx.pe());
+            }
         }
         return served;
     }

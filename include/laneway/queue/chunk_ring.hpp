@@ -87,14 +87,15 @@ public:
         return ticket < n_slots || ctx.load(credit, order::acquire, scope::system) == free_at(ticket);
     }
 
-    /// Both at once, for a lane in a hurry: looks at the slot of the `guess` while the ticket is on its way, and sets
-    /// `free` where it was the right one and free.
+    /// Both at once, for a lane in a hurry that sends words: looks at the slot of the `guess` while the ticket is on
+    /// its way, and sets `words_free` where it was the right one and free. An acquire would take as long as the load:
+    /// words are atomics whose laps their proofs tell apart, and are not stored before the credit has been seen.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx, std::uint64_t guess, bool& free) const {
+    [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx, std::uint64_t guess, bool& words_free) const {
         const std::uint64_t ticket = draw(ctx);
-        // Partner: as in is_free.
-        const std::uint64_t credit = ctx.load(credits + slot_of(guess), order::acquire, scope::system);
-        free = ticket == guess && credit == free_at(ticket);
+        // Partner: chunk_receiver::give_back.
+        const std::uint64_t credit = ctx.load(credits + slot_of(guess), looks_at_proven<Ctx>, scope::system);
+        words_free = ticket == guess && credit == free_at(ticket);
         return ticket;
     }
 

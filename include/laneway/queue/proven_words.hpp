@@ -19,6 +19,10 @@ struct alignas(alignof(Value) < 4 ? 4 : alignof(Value)) padded_value {
 template <class Value>
 inline constexpr std::uint32_t proven_words = sizeof(padded_value<Value>) / 4;
 
+/// Order of a load that pairs with stores of Ctx::proven.
+template <class Ctx>
+inline constexpr order looks_at_proven = Ctx::proven == order::release ? order::acquire : order::relaxed;
+
 template <class Value>
 struct value_words {
     std::uint32_t words[proven_words<Value>];
