@@ -41,6 +41,7 @@ private:
         o.job.devices = devices_;
         o.job.timeout_seconds = args_.real("timeout");
         o.job.server_share = args_.real("server-share");
+        o.job.age_ns = args_.number("age-ns");
         o.job.chunk_bytes = args_.number("chunk-bytes");
         o.mode = apps::parse_gups_mode(mode);
         o.log2_words = static_cast<unsigned>(args_.number("table-log2")) + static_cast<unsigned>(std::log2(pes_));
@@ -95,6 +96,7 @@ int main(int argc, char** argv) {
                                      {"runs", "5"},
                                      {"timeout", "60"},
                                      {"server-share", "0"},
+                                     {"age-ns", std::to_string(options{}.age_ns)},
                                      {"chunk-bytes", std::to_string(options{}.chunk_bytes)},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

@@ -17,6 +17,7 @@ COLORS = {
     "indegree": "#588157",
     "pagerank": "#8d5a97",
     "color": "#b8860b",
+    "color-kronecker": "#d9c58f",
     "kmeans": "#4a4a4a",
 }
 UPDATES = {
@@ -36,28 +37,30 @@ def gpus(devices: object) -> int:
     return int(last or first) - int(first) + 1
 
 
-def program_rates(rows: list[Row]) -> dict[str, Rates]:
-    """Work a second of each program by number of GPUs."""
-    rates: dict[str, Rates] = {}
+def program_rates(rows: list[Row]) -> dict[tuple[str, str], Rates]:
+    """Work a second by number of GPUs, of each program on each input."""
+    rates: dict[tuple[str, str], Rates] = {}
     for row in rows:
         n = gpus(row["devices"]) if str(row.get("devices", "")).startswith("cuda") else 0
         if row.get("bench") == "programs":
-            rates.setdefault(str(row["program"]), {})[n] = float(str(row["work_per_s"]))
+            series = rates.setdefault((str(row["program"]), str(row.get("input", ""))), {})
+            series[n] = float(str(row["work_per_s"]))
         elif row.get("bench") == "random updates" and row["style"] == "free":
-            rates.setdefault("gups", {}).setdefault(n, float(str(row["g_updates_per_s"])))
+            rates.setdefault(("gups", "its own"), {}).setdefault(n, float(str(row["g_updates_per_s"])))
         elif row.get("bench") == "kmer":
-            rates.setdefault("kmer", {}).setdefault(n, float(str(row["g_kmers_per_s_per_pe"])) * n)
+            rates.setdefault(("kmer", "its own"), {}).setdefault(n, float(str(row["g_kmers_per_s_per_pe"])) * n)
     return rates
 
 
 def best_series(parts: list[dict[str, list[Row]]]) -> dict[str, Rates]:
-    """For each program the newest series among those over most GPUs; one series is one run of a benchmark."""
-    found: dict[str, Rates] = {}
-    for part in parts:
-        for program, rates in program_rates(part["rows"]).items():
-            if 1 in rates and len(rates) > len(found.get(program, {})):
-                found[program] = rates
-    return found
+    """For each program the series over most GPUs on the input that was measured last."""
+    found: dict[str, tuple[str, Rates]] = {}
+    for part in parts:  # newest first
+        for (program, input_name), rates in program_rates(part["rows"]).items():
+            known, best = found.get(program, (input_name, {}))
+            if 1 in rates and known == input_name and len(rates) > len(best):
+                found[program] = (input_name, rates)
+    return {program: rates for program, (_, rates) in found.items()}
 
 
 def update_rates(parts: list[dict[str, list[Row]]]) -> dict[str, Rates]:
@@ -81,7 +84,7 @@ def main() -> None:
     most = max(n for rates in series.values() for n in rates)
     speed_up.plot([1, most], [1, most], color="#cccccc", linestyle="--", label="ideal")
     for program, color in COLORS.items():
-        rates = series[program]
+        rates = series.get(program, {})
         places = sorted(rates)
         speed_up.plot(places, [rates[n] / rates[1] for n in places], marker="o", color=color, label=program)
     speed_up.set_title("Speed-up over one GPU", loc="left", weight="bold", fontsize=10)

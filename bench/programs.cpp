@@ -65,6 +65,16 @@ public:
         if (wanted("kmeans")) make_points();
     }
 
+    /// What a program works on, for the record.
+    std::string name(const std::string& program) const {
+        const auto text = [&](const char* argument) { return args_.text(argument); };
+        if (program == "gups") return "2^" + text("table-log2") + " words a PE";
+        if (program == "kmer") return "reads of a genome of " + text("genome") + " bases a PE";
+        if (program == "color") return "grid of " + text("grid-side") + " x " + text("grid-side");
+        if (program == "kmeans") return "2^" + text("points-log2") + " points";
+        return "Kronecker, 2^" + text("scale") + " vertices, 2^" + text("arcs-log2") + " arcs";
+    }
+
     outcome run(const std::string& program, const std::string& devices) const {
         options job;
         job.devices = devices;
@@ -172,7 +182,7 @@ void measure(const bench::arguments& args, const inputs& input, const std::strin
                     rate);
         std::printf(last.rounds > 0 ? "   rounds %.0f\n" : "\n", rounds);
         std::fflush(stdout);
-        json.write({{"bench", "programs"}, {"program", program}, {"devices", devices}},
+        json.write({{"bench", "programs"}, {"program", program}, {"input", input.name(program)}, {"devices", devices}},
                    {{"median_s", time.median},
                     {"min_s", time.least},
                     {"max_s", time.most},

@@ -66,6 +66,8 @@ routes<A..., B...> operator+(const routes<A...>& a, const routes<B...>& b) {
 template <class Message, class Handler>
 auto place_route(const route<Message, Handler>& r) {
     if constexpr (placing<Handler>) {
+        static_assert(sizeof(place_request<Message>) <= 4096 - sizeof(std::uint64_t),
+                      "the head of a message whose handler places takes at most 4,080 bytes");
         return routes<route<place_request<Message>, serve_place<Handler>>>{{{r.handler}}};
     } else {
         return routes<>{};
