@@ -25,7 +25,6 @@ struct color_counters {
     std::uint64_t entries[2];  ///< of the list that is told in such rounds; they only grow
     std::uint32_t busy[2];     ///< last such round in which some PE had something to tell
     std::uint32_t rounds;      ///< for the host
-    std::uint64_t warps;       ///< that take part
 };
 
 /// A vertex that has heard from all neighbours before it stands in its PE's list until those after it are told. One

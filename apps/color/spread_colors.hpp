@@ -3,7 +3,7 @@
 
 #include "color_state.hpp"
 #include "parallel/share_out.hpp"
-#include "parallel/team.hpp"
+#include "parallel/working_warp.hpp"
 
 namespace laneway::apps {
 
@@ -22,11 +22,9 @@ struct spread_colors {
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         const graph_view<Vertex>& mine = *state.view.local(ctx);
         color_counters& counters = *state.counters.local(ctx);
-        team place;
-        place.join(ctx, counters.warps);
+        const auto place = working_warp::of(ctx, box);
         count_earlier(ctx, mine);
         if (box.barrier(ctx) != status::ok) return;
-        place.count(ctx, counters.warps);
         start(ctx, mine);
         std::uint64_t ends[2] = {};  // of what has been told of the two lists: the one now due, then the other
         for (std::uint32_t round = 1;; ++round) {
@@ -36,7 +34,7 @@ struct spread_colors {
                 return;
             }
             const std::uint64_t end = counters.entries[round % 2];
-            if (place.warp == 0 && ends[0] < end) announce(ctx, box, round);
+            if (place.number == 0 && ends[0] < end) announce(ctx, box, round);
             spread(ctx, box, mine, place, {ends[0], end, round});
             ends[0] = ends[1];
             ends[1] = end;
@@ -111,12 +109,12 @@ private:
 
     /// Warps take neighbouring entries, at most one a lane, and as few as leave some for all warps.
     template <class Ctx, class Box>
-    LANEWAY_FN void spread(Ctx& ctx, Box& box, const graph_view<Vertex>& mine, const team& place,
+    LANEWAY_FN void spread(Ctx& ctx, Box& box, const graph_view<Vertex>& mine, const working_warp& place,
                            const list_part& part) const {
         constexpr std::uint64_t lanes = Ctx::warp_lanes;
         const std::uint64_t fair = (part.end - part.begin + place.warps - 1) / place.warps;
         const std::uint64_t share = fair < lanes ? fair : lanes;
-        for (std::uint64_t first = part.begin + place.warp * share; first < part.end; first += place.warps * share) {
+        for (std::uint64_t first = part.begin + place.number * share; first < part.end; first += place.warps * share) {
             const std::uint64_t at = first + static_cast<std::uint64_t>(ctx.lane());
             const bool has_entry = static_cast<std::uint64_t>(ctx.lane()) < share && at < part.end;
             const std::uint64_t entry = has_entry ? state.entry(ctx, part.round % 2, at) : 0;

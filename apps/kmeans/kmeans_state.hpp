@@ -67,7 +67,6 @@ struct kmeans_layout {
 
 /// What a PE knows of the run; the counters only grow.
 struct kmeans_progress {
-    std::uint64_t warps;    ///< that take part
     std::uint64_t moved;    ///< coordinates of centroids that changed
     std::uint64_t shift;    ///< squares of their movements, in `shift_unit` parts of the tolerance
     std::uint64_t empties;  ///< clusters of this PE that had no points, summed over rounds

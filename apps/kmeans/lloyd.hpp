@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "kmeans_state.hpp"
-#include "parallel/team.hpp"
+#include "parallel/working_warp.hpp"
 
 namespace laneway::apps {
 
@@ -32,10 +32,7 @@ struct lloyd_rounds {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         kmeans_progress* mine = progress.local(ctx);
-        team place;
-        place.join(ctx, mine->warps);
-        if (meet(ctx, box) != status::ok) return;
-        place.count(ctx, mine->warps);
+        const auto place = working_warp::of(ctx, box);
         std::uint64_t moved = 0;
         std::uint64_t shift = 0;
         bool settled = false;
@@ -72,14 +69,14 @@ private:
 
     /// Labels the PE's points. Warps take 32 neighbours at a time, or as many as they have lanes.
     template <class Ctx>
-    LANEWAY_FN void assign(Ctx& ctx, const team& place) const {
+    LANEWAY_FN void assign(Ctx& ctx, const working_warp& place) const {
         const std::uint64_t first = layout.first_point(ctx.pe());
         const std::uint64_t count = layout.first_point(ctx.pe() + 1) - first;
         const Real* const mine = points.local(ctx);
         std::uint32_t* const label = labels.local(ctx);
-        std::uint64_t* const changed = partial.local(ctx) + place.warp % layout.copies * layout.sum_words();
+        std::uint64_t* const changed = partial.local(ctx) + place.number % layout.copies * layout.sum_words();
         constexpr auto lanes = static_cast<std::uint64_t>(Ctx::warp_lanes);
-        for (std::uint64_t base = place.warp * lanes; base < count; base += place.warps * lanes) {
+        for (std::uint64_t base = place.number * lanes; base < count; base += place.warps * lanes) {
             const std::uint64_t point = base + static_cast<std::uint64_t>(ctx.lane());
             std::uint32_t before = no_cluster;
             std::uint32_t now = no_cluster;
@@ -163,7 +160,7 @@ private:
 
     /// Posts what changed in the PE's sums and clears it. Here and below a failed post needs no answer: see meet.
     template <class Ctx, class Box>
-    LANEWAY_FN void post_sums(Ctx& ctx, Box& box, const team& place) const {
+    LANEWAY_FN void post_sums(Ctx& ctx, Box& box, const working_warp& place) const {
         const std::uint64_t copies = place.warps < layout.copies ? place.warps : layout.copies;
         std::uint64_t* const mine = partial.local(ctx);
         for (std::uint64_t i = place.lane(ctx); i < copies * layout.sum_words(); i += place.lanes(ctx)) {
@@ -179,7 +176,7 @@ private:
 
     /// Divides the sums of the PE's clusters and posts coordinates that differ from before.
     template <class Ctx, class Box>
-    LANEWAY_FN void post_centroids(Ctx& ctx, Box& box, const team& place) const {
+    LANEWAY_FN void post_centroids(Ctx& ctx, Box& box, const working_warp& place) const {
         const auto pe = static_cast<std::uint64_t>(ctx.pe());
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         const std::uint64_t owned = pe < layout.clusters ? (layout.clusters - pe - 1) / pes + 1 : 0;

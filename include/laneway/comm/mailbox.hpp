@@ -22,26 +22,22 @@ struct message_ledger {
     static constexpr bool closed = !List::posts_onward && !List::replies;
 
     LANEWAY_FN bool at_rest(Ctx& ctx) const {
-        std::uint64_t sums[] = {0};
-        const work_counters& work = *links.work;
-        for (int word = ctx.lane(); word < words_at_rest; word += Ctx::warp_lanes) {
-            const std::uint64_t* at = word == 0 ? &work.completed : word == 1 ? &work.arrived : &work.released;
-            const std::uint64_t value = ctx.load(at, order::relaxed, scope::device);
-            sums[0] += word == 2 ? 0 - value * initial : value;
-        }
-        warp_sums(ctx, sums);
-        return sums[0] == initial;
+        wave_reply sum;
+        add<order::relaxed>(ctx, 0, words_at_rest, sum);
+        std::uint64_t resting[] = {sum.completed + sum.deferred};
+        warp_sums(ctx, resting);
+        return resting[0] == initial;
     }
 
     LANEWAY_FN wave_reply look(Ctx& ctx) {
         wave_reply sum;
         if constexpr (closed) {
             // What warps have created is final when all are seen to be at rest: it is read after them.
-            add(ctx, 0, words_at_rest, sum);
+            add<order::acquire>(ctx, 0, words_at_rest, sum);
             ctx.sync(full_warp<Ctx>);
-            add(ctx, words_at_rest, own_words + ctx.n_pes(), sum);
+            add<order::acquire>(ctx, words_at_rest, own_words + ctx.n_pes(), sum);
         } else {
-            add(ctx, 0, own_words + ctx.n_pes(), sum);
+            add<order::acquire>(ctx, 0, own_words + ctx.n_pes(), sum);
         }
         std::uint64_t sums[] = {sum.served, sum.completed, sum.deferred, sum.created};
         warp_sums(ctx, sums);
@@ -79,6 +75,7 @@ private:
 
     /// Adds up counters `first` to `last`. They are loaded at once, each by another lane where there are enough: an
     /// acquire load waits for its answer before the next may start.
+    template <order Order>
     LANEWAY_FN void add(Ctx& ctx, int first, int last, wave_reply& sum) const {
         for (int word = first + ctx.lane(); word < last; word += Ctx::warp_lanes) {
             work_counters& work = *links.work;
@@ -90,7 +87,7 @@ private:
             if (word == 5) at = &work.replied;
             if (word == 6) at = &work.replies_served;
             // Partners: the release adds of servers and workers. What they created is counted later.
-            const std::uint64_t value = ctx.load(at, order::acquire, scope::device);
+            const std::uint64_t value = ctx.load(at, Order, scope::device);
             sum.completed += word == 0 ? value : 0;
             sum.deferred += word == 1 ? value : word == 2 ? 0 - value * initial : 0;
             sum.served += word == 3 || (List::replies && word == 6) ? value : 0;
@@ -168,7 +165,7 @@ struct mailbox_program {
             }
         }();
         auto* board = reinterpret_cast<turn_board*>(ctx.shared());
-        box<Ctx, Routes, decltype(idle)> out(ctx, mailbox, idle, shared, board, mine);
+        box<Ctx, Routes, decltype(idle)> out(ctx, mailbox, idle, shared, board, mine, worker_warps);
         out.open(ctx);
         desk.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) board->open();

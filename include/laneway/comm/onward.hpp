@@ -34,10 +34,10 @@ struct onward_ref {
         return *reinterpret_cast<onward_slot*>(slots + place % capacity * slot_bytes);
     }
 
-    /// The PE exists. Any lane; waits only while another lane copies an old post out of the place. Reports a fault
-    /// where the list is full.
-    template <class Ctx, class Message>
-    LANEWAY_FN status put(Ctx& ctx, int pe, std::uint32_t kind, const Message& message) const {
+    /// `copy(slot)` stores the message; the PE exists. Any lane; waits only while another lane copies an old post out
+    /// of the place. Reports a fault where the list is full.
+    template <class Ctx, class Copy>
+    LANEWAY_FN status put(Ctx& ctx, int pe, std::uint32_t kind, Copy&& copy) const {
         // Counted before the message that caused it counts as served.
         ctx.fetch_add(count, 1, order::relaxed, scope::device);
         const std::uint64_t place = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
@@ -53,7 +53,7 @@ struct onward_ref {
         }
         s.pe = static_cast<std::uint32_t>(pe);
         s.kind = kind;
-        *s.message<Message>() = message;
+        copy(s);
         // Partner: the acquire load in claim.
         ctx.store(&s.flag, place / capacity * 2 + 1, order::release, scope::device);
         return status::ok;
@@ -80,16 +80,25 @@ struct onward_ref {
 /// sends the post itself. However many lanes post to their own PE, the list does not grow with them.
 template <class List>
 struct kept_post {
-    static constexpr bool fits = List::message_bytes <= 256;  // larger ones go through the list
+    static constexpr std::size_t most_bytes = List::message_bytes < 256 ? List::message_bytes : 256;
+
+    struct alignas(16) stored {
+        std::byte bytes[most_bytes];
+    };
 
     int pe = 0;
     std::uint32_t kind = List::count;  ///< List::count: there is none
-    alignas(16) std::byte bytes[fits ? List::message_bytes : 1];
+    stored content;
 
     [[nodiscard]] LANEWAY_FN bool any() const { return kind != List::count; }
     template <class Message>
     LANEWAY_FN Message* message() {
-        return reinterpret_cast<Message*>(bytes);
+        return reinterpret_cast<Message*>(&content);
+    }
+    /// Puts the post into the list after all. Any lane; as onward_ref::put.
+    template <class Ctx>
+    LANEWAY_FN status hand_over(Ctx& ctx, const onward_ref& list) const {
+        return list.put(ctx, pe, kind, [&](onward_slot& slot) { *slot.template message<stored>() = content; });
     }
 };
 
@@ -106,7 +115,7 @@ struct onward_poster {
         static_assert(List::template has<Message>, "the mailbox does not carry messages of this type");
         static_assert(!List::template takes_elements<Message>, "handlers post onward messages without elements");
         if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post_onward, pe);
-        if constexpr (kept_post<List>::fits) {
+        if constexpr (sizeof(Message) <= kept_post<List>::most_bytes) {  // larger ones go through the list
             if (kept != nullptr && !kept->any()) {
                 kept->pe = pe;
                 kept->kind = List::template kind<Message>;
@@ -114,7 +123,8 @@ struct onward_poster {
                 return status::ok;
             }
         }
-        return list.put(ctx, pe, List::template kind<Message>, message);
+        return list.put(ctx, pe, List::template kind<Message>,
+                        [&](onward_slot& slot) { *slot.template message<Message>() = message; });
     }
 };
 

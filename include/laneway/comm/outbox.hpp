@@ -112,8 +112,8 @@ public:
                     onward.give_back(ctx, place);
                     kept_post<list> kept;
                     const lane_mask mates = ctx.converged();
-                    (void)post_alone(ctx, mates, pe, message, kept);  // a failure is told by the next post
-                    follow(ctx, mates, kept);
+                    (void)post_alone(ctx, mates, pe, message, kept);    // a failure is told by the next post
+                    if (kept.any()) (void)kept.hand_over(ctx, onward);  // goes on from the list, as it came
                 }
             });
         }
@@ -140,6 +140,7 @@ protected:
         std::uint64_t posted = 0;
         std::uint64_t direct = 0;
         status failed = status::ok;  ///< of an earlier post: the run is ending, and further posts return at once
+        std::uint32_t calls = 0;     ///< of post, where handlers post onward: then `posted` grows between them
     };
 
     /// Runs `slow` on copies of the context and of `self`, an outbox. A function that stays out of line takes their
@@ -185,7 +186,8 @@ protected:
         return handlers_.run_own(ctx, kept, message, body...);
     }
 
-    /// Sends what handlers of own messages have posted, and what follows from it. The lanes of the mask, together.
+    /// Sends what handlers of own messages have posted, and what follows from it, for some hops. The lanes of the mask,
+    /// together.
     LANEWAY_FN void follow(Ctx& ctx, lane_mask mask, const kept_post<list>& kept) {
         if constexpr (list::posts_onward) {
             if (ctx.ballot(mask, kept.any()) == 0) return;
@@ -211,9 +213,7 @@ protected:
     template <class Message, class Element>
     LANEWAY_FN status send_parcel(Ctx& ctx, int pe, const outgoing_parcel<Message>& parcel,
                                   elements<const Element> body) {
-        if constexpr (list::posts_onward) {
-            if (tally_.posted % 64 == 0) keep_onward_short(ctx);
-        }
+        keep_onward_short(ctx);
         const lane_mask mask = ctx.converged();
         return aside(ctx, *this,
                      [&](Ctx& here, outbox& self) { return self.send_parcel_aside(here, mask, pe, parcel, body); });
@@ -230,20 +230,21 @@ protected:
     LANEWAY_FN status check(Ctx& ctx, int pe) {
         if (tally_.failed != status::ok) return tally_.failed;
         if (pe < 0 || pe >= ctx.n_pes()) return tally_.failed = fail(ctx, status::bad_pe, operation::post, pe);
-        if (pe == ctx.pe() && tally_.posted % 64 == 0 && stopped(ctx)) return tally_.failed = status::stopped;
+        const std::uint64_t posts = list::posts_onward ? tally_.calls : tally_.posted;
+        if (posts % 64 == 0 && stopped(ctx)) return tally_.failed = status::stopped;
         return status::ok;
     }
 
     LANEWAY_FN const delivery<routes_type>& handlers() const { return handlers_; }
 
 private:
+    static constexpr int most_hops = 64;
+
     template <class Message>
     LANEWAY_FN status post_message(Ctx& ctx, int pe, const Message& message) {
         static_assert(!list::template takes_elements<Message>,
                       "this type takes elements: post(ctx, pe, head, data, n)");
-        if constexpr (list::posts_onward) {
-            if (tally_.posted % 64 == 0) keep_onward_short(ctx);
-        }
+        keep_onward_short(ctx);
         const lane_mask mask = ctx.converged();
         kept_post<list> kept;
         const status result = post_alone(ctx, mask, pe, message, kept);
@@ -251,12 +252,19 @@ private:
         return result;
     }
 
-    /// Sends what handlers have posted onward: on a PE without flushers nobody else does while functors post.
+    /// At one post in 64 sends what handlers have posted onward: on a PE without flushers nobody else does while
+    /// functors post.
     LANEWAY_FN void keep_onward_short(Ctx& ctx) {
-        const lane_mask mask = ctx.converged();
-        // Others wait for this PE to serve, and their lists grow meanwhile.
-        if constexpr (Ctx::warp_lanes == 1) this->idle();
-        while (send_onward(ctx, mask)) {
+        if constexpr (list::posts_onward) {
+            if (++tally_.calls % 64 != 0) return;
+            const lane_mask mask = ctx.converged();
+            unsigned sent = 0;
+            do {
+                // Others wait for this PE to serve, and their lists grow meanwhile; and somebody must see the deadline.
+                if (sent++ % 64 != 0) continue;
+                this->idle();
+                if (once(ctx, mask, [&] { return std::uint32_t{stopped(ctx)}; }) != 0) return;
+            } while (send_onward(ctx, mask));
         }
     }
 
@@ -298,9 +306,15 @@ private:
     }
 
     LANEWAY_SLOW status follow_aside(Ctx& ctx, lane_mask mask, kept_post<list> kept) {
-        while (ctx.ballot(mask, kept.any()) != 0) {
+        for (int hops = 0; ctx.ballot(mask, kept.any()) != 0; ++hops) {
             if (!kept.any()) continue;
             kept_post<list> next;
+            if (hops == most_hops) {
+                // The lane's own work goes on. A failure has ended the run.
+                (void)kept.hand_over(ctx, handlers_.onward);
+                kept = next;
+                continue;
+            }
             list::visit(kept.kind, [&]<class Message, class Handler>() {
                 if constexpr (!taking_elements<Handler>) {  // others are refused when they are posted
                     const lane_mask mates = ctx.converged();

@@ -245,7 +245,8 @@ protected:
     }
 
     /// Publishes the chunks of words that groups of lanes send, each as soon as its slot is free: a chunk that waited
-    /// for another ring could keep that ring waiting. `free`: whether the leader knows that it is.
+    /// for another ring could keep that ring waiting. `free`: whether the leader has seen it to be, which holds for
+    /// words only.
     template <class Idle>
     LANEWAY_FN status publish_each(Ctx& ctx, lane_mask mask, lane_mask peers, std::uint64_t ticket, bool free, int pe,
                                    const Message& message, std::uint64_t counted, Idle&& idle) {

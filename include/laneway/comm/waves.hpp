@@ -191,9 +191,11 @@ private:
     }
 
     LANEWAY_FN void judge(Ctx& ctx, const wave_reply& sum) {
-        // completed was read in the wave before, created in this one.
-        done_ = wave_ > 1 && last_completed_ == sum.created;
-        if (Ledger::closed) done_ = sum.busy == 0 && sum.completed == sum.created;
+        if constexpr (Ledger::closed) {
+            done_ = sum.busy == 0 && sum.completed == sum.created;
+        } else {
+            done_ = wave_ > 1 && last_completed_ == sum.created;  // completed of the wave before, created of this one
+        }
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
@@ -209,9 +211,13 @@ private:
     /// As with the end: completed and deferred were read in the wave before, created in this one. After a rise the wave
     /// before does not count, as what it saw deferred has been let go.
     LANEWAY_FN void judge_deferred(const wave_reply& sum) {
-        if (Ledger::closed) last_settled_ = sum.busy == 0 ? sum.completed + sum.deferred : ~std::uint64_t{0};
+        const std::uint64_t settled = sum.completed + sum.deferred;
+        if constexpr (Ledger::closed) {
+            if (sum.deferred != 0 && sum.busy == 0 && settled == sum.created) threshold_ += waves_.policy.step;
+            return;
+        }
         const bool only_deferred = sum.deferred != 0 && last_settled_ == sum.created;
-        last_settled_ = only_deferred ? ~std::uint64_t{0} : sum.completed + sum.deferred;
+        last_settled_ = only_deferred ? ~std::uint64_t{0} : settled;
         if (only_deferred) threshold_ += waves_.policy.step;
     }
 

@@ -89,7 +89,7 @@ public:
 
     /// Both at once, for a lane in a hurry that sends words: looks at the slot of the `guess` while the ticket is on
     /// its way, and sets `words_free` where it was the right one and free. An acquire would take as long as the load:
-    /// words are atomics whose laps their proofs tell apart, and are not stored before the credit has been seen.
+    /// words are atomics whose laps their proofs tell apart, and GPUs store nothing before the branch that it hangs on.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx, std::uint64_t guess, bool& words_free) const {
         const std::uint64_t ticket = draw(ctx);

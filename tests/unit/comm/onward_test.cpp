@@ -1,0 +1,1 @@
+#include "onward_suite.hpp"
