@@ -28,7 +28,7 @@ struct options {
     /// Chunks a ring holds, rounded down to a power of two; 0: up to two a service line into GPUs, 512 / n_pes but 4
     /// to 64 into CPU devices, or fewer.
     std::uint32_t ring_slots = 0;
-    std::uint64_t age_ns = 2'000;  ///< a chunk leaves when its first message has waited so long; see packer.hpp
+    std::uint64_t age_ns = 5'000;  ///< a chunk leaves when its first message has waited so long; see packer.hpp
     int cpu_threads = 1;           ///< blocks of a CPU device
     int checked_blocks = 3;        ///< blocks of a checked device
     int checked_warps = 2;         ///< warps of its blocks

@@ -18,6 +18,7 @@ struct mailbox_ref {
     delivery<Routes> handlers;
     std::uint32_t chunk_bytes = 0;
     carry default_carry = carry::direct;
+    std::uint64_t worker_lanes = 0;  ///< of the PE
 };
 
 /// Shared memory of a block for rendezvous.
@@ -43,12 +44,12 @@ public:
     };
 
     LANEWAY_FN box(Ctx& ctx, const mailbox_ref<Routes>& mailbox, Idle idle, std::byte* shared, turn_board* board,
-                   const roles& mine, std::uint64_t worker_warps)
+                   const roles& mine)
         : base(ctx, mailbox.links, mailbox.chunk_bytes, mailbox.handlers, idle, shared + team_bytes<Routes>,
                &mailbox.links.work->completed),
           mailbox_(mailbox), board_(board), team_board_(reinterpret_cast<team_board*>(shared)),
-          slot_(static_cast<std::uint32_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane())),
-          slots_(worker_warps * Ctx::warp_lanes), team_{mine.team_index, mine.team_warps} {}
+          slot_(static_cast<std::uint32_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane())), team_{mine.team_index,
+                                                                                                     mine.team_warps} {}
 
     /// As outbox::open.
     LANEWAY_FN void open(Ctx& ctx) {
@@ -60,7 +61,7 @@ public:
     /// Number of this lane among the working lanes of its PE.
     [[nodiscard]] LANEWAY_FN std::uint32_t slot() const { return slot_; }
     /// How many working lanes this PE has.
-    [[nodiscard]] LANEWAY_FN std::uint64_t slots() const { return slots_; }
+    [[nodiscard]] LANEWAY_FN std::uint64_t slots() const { return mailbox_.worker_lanes; }
     /// How one-sided operations go that do not say it.
     [[nodiscard]] LANEWAY_FN carry default_carry() const { return mailbox_.default_carry; }
     /// The handler of a type of message.
@@ -236,7 +237,6 @@ private:
     turn_board* board_;
     team_board* team_board_;
     std::uint32_t slot_;
-    std::uint64_t slots_;
     team_place team_;
     std::uint32_t calls_ = 0;
     std::uint64_t barriers_ = 0;

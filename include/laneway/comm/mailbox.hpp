@@ -165,7 +165,7 @@ struct mailbox_program {
             }
         }();
         auto* board = reinterpret_cast<turn_board*>(ctx.shared());
-        box<Ctx, Routes, decltype(idle)> out(ctx, mailbox, idle, shared, board, mine, worker_warps);
+        box<Ctx, Routes, decltype(idle)> out(ctx, mailbox, idle, shared, board, mine);
         out.open(ctx);
         desk.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) board->open();

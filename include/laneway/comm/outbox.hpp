@@ -135,12 +135,14 @@ protected:
     using base::drain;
     using base::run_dry;
 
+    struct none {};
     /// What a lane's posts have changed of its outbox.
     struct post_tally {
         std::uint64_t posted = 0;
         std::uint64_t direct = 0;
         status failed = status::ok;  ///< of an earlier post: the run is ending, and further posts return at once
-        std::uint32_t calls = 0;     ///< of post, where handlers post onward: then `posted` grows between them
+        /// Calls of post. Where handlers post onward, `posted` grows between them; elsewhere it would cost a register.
+        std::conditional_t<list::posts_onward, std::uint32_t, none> calls{};
     };
 
     /// Runs `slow` on copies of the context and of `self`, an outbox. A function that stays out of line takes their
@@ -230,8 +232,8 @@ protected:
     LANEWAY_FN status check(Ctx& ctx, int pe) {
         if (tally_.failed != status::ok) return tally_.failed;
         if (pe < 0 || pe >= ctx.n_pes()) return tally_.failed = fail(ctx, status::bad_pe, operation::post, pe);
-        const std::uint64_t posts = list::posts_onward ? tally_.calls : tally_.posted;
-        if (posts % 64 == 0 && stopped(ctx)) return tally_.failed = status::stopped;
+        // Others may wait, and so see the end of the run themselves.
+        if (pe == ctx.pe() && tally_.direct % 64 == 0 && stopped(ctx)) return tally_.failed = status::stopped;
         return status::ok;
     }
 

@@ -106,7 +106,7 @@ public:
             ctx, mask, [](Ctx&, bin&, std::uint32_t) { return true; }, idle);
     }
 
-    /// Sends the chunks whose first message has waited for the age limit; for 40 times as long where the chunk fills
+    /// Sends the chunks whose first message has waited for the age limit; for 16 times as long where the chunk fills
     /// quickly, or where the block is busy sending: then more small chunks would slow all of them.
     template <class Idle>
     LANEWAY_FN status flush_old(Ctx& ctx, lane_mask mask, Idle&& idle) {
@@ -116,7 +116,7 @@ public:
             const bool fills = (position & (shape_.messages() - 1)) * 16 > shape_.messages();
             const std::uint64_t opened = c.load(&b.opened_ns, order::relaxed, Reach);
             // Another warp may have opened the chunk since `now`.
-            return opened < now && (now - opened) / (fills || busy ? 40 : 1) > links_.age_ns;
+            return opened < now && (now - opened) / (fills || busy ? 16 : 1) > links_.age_ns;
         };
         return close_bins(ctx, mask, is_old, idle);
     }

@@ -70,7 +70,7 @@ public:
         if (links_.deaf) return false;
         bool served = false;
         // A warp with one line does nothing else: how soon it looks again is part of a lone message's time.
-        for (int looks = Ctx::warp_lanes > 1 && n_lines_ <= links_.server_warps ? 8 : 1; looks > 0 && !served;
+        for (int looks = Ctx::warp_lanes > 1 && n_lines_ <= links_.server_warps ? 4 : 1; looks > 0 && !served;
              --looks) {
             int source = first_source_;  // most warps have one line at most
             for (int line = index_; line < n_lines_;) {

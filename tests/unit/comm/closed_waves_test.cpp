@@ -24,6 +24,8 @@ struct scripted_ledger {
     std::uint64_t threshold = 0;
 };
 
+constexpr std::size_t office_words = proven_words<wave_reply>;
+
 /// What one PE alone concludes from a script: the threshold at each look, and whether the run was ended.
 struct conclusions {
     std::vector<std::uint64_t> thresholds;
@@ -32,9 +34,11 @@ struct conclusions {
     explicit conclusions(std::vector<wave_reply> script) {
         const test::lone_environment environment(0, 1, 10);
         cpu::context lane(environment.get(), 0, 1, nullptr);
-        const std::uint64_t* reply = nullptr;
+        const std::uint64_t words[office_words] = {};  // of other PEs, of which there are none
+        const std::uint64_t* const reply = words;
         waves_ref waves;
         waves.replies = &reply;
+        waves.command = words;
         waves.finished = &finished;
         waves.policy = barrier_policy;
         const std::size_t turns = 2 * script.size() + 2;
