@@ -237,8 +237,6 @@ protected:
         return status::ok;
     }
 
-    LANEWAY_FN const delivery<routes_type>& handlers() const { return handlers_; }
-
 private:
     static constexpr int most_hops = 64;
 
