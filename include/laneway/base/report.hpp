@@ -23,9 +23,10 @@ struct progress_sample {
 
 /// Account of one run. The audit holds: posted = direct + carried, carried = served.
 struct run_report {
-    std::vector<std::string> devices;       ///< one name a PE, in PE order
-    double run_seconds = 0;                 ///< launch to last device done, host clock
-    std::uint64_t posted = 0;               ///< messages posted by lanes, and replies made by handlers
+    std::vector<std::string> devices;  ///< one name a PE, in PE order
+    double run_seconds = 0;            ///< launch to last device done, host clock
+    /// Messages posted by lanes, onward posts, replies that left their PE, and one more for each rendezvous.
+    std::uint64_t posted = 0;
     std::uint64_t direct = 0;               ///< of these, served at once because poster and owner are one PE
     std::uint64_t carried = 0;              ///< messages put into chunks that left
     std::uint64_t served = 0;               ///< carried messages whose handler has run
