@@ -77,6 +77,8 @@ protected:
 
     /// Sends everything and waits until it has left.
     LANEWAY_SLOW status drain(Ctx& ctx, lane_mask mask) {
+        // Where nothing has to be waited for, nothing else would tell the caller.
+        if (once(ctx, mask, [&] { return std::uint32_t{stopped(ctx)}; }) != 0) return status::stopped;
         const status sent = each([&](auto& part) { return part.flush(ctx, mask, idle_); });
         if (sent != status::ok) return sent;
         return each([&](auto& part) { return part.await_left(ctx, mask, idle_); });

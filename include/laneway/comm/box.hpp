@@ -123,6 +123,7 @@ public:
         result.code = this->check(ctx, pe);
         if (result.code != status::ok) return result;
         if (pe == ctx.pe()) {
+            this->keep_onward_short(ctx);
             kept_post<route_list<Routes>> kept;
             result.value = this->serve_own(ctx, kept, message);
             this->follow(ctx, ctx.converged(), kept);
@@ -209,14 +210,15 @@ private:
     /// Sends what the block has gathered, makes arrivals known, and looks whether barriers have opened. The whole warp,
     /// together.
     LANEWAY_FN status lead(Ctx& ctx, bounded_spin& spin) {
-        const status sent = base::run_dry(ctx);
+        // Lanes may come out of it in groups, and when the run is ending not all need to have heard of it.
+        const bool ends = ctx.ballot(full_warp<Ctx>, base::run_dry(ctx) != status::ok) != 0;
         const auto going = once(ctx, full_warp<Ctx>, [&] {
             board_->look(ctx, this->links());
             // Partner: the exchange in barrier.
             ctx.store(&board_->leading, 0u, order::release, scope::block);
             return spin.next(ctx, {operation::barrier, -1, barriers_});
         });
-        return sent == status::ok ? going : sent;
+        return ends ? status::stopped : going;
     }
 
     template <class Value>

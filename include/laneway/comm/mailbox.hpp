@@ -58,7 +58,8 @@ struct message_ledger {
 
     /// Opens barriers; a PE whose warps are not all there has run past one, or ended before it.
     LANEWAY_FN void apply(Ctx& ctx, std::uint64_t barriers) {
-        if (barriers == 0) return;
+        // A run that ends opens no barrier: functors that meet in a loop hear of the end there.
+        if (barriers == 0 || stopped(ctx)) return;
         fenced = 0;
         const std::uint64_t arrived = ctx.load(&links.work->arrived, order::relaxed, scope::device);
         if (arrived != barriers * initial) {

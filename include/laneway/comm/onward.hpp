@@ -34,10 +34,10 @@ struct onward_ref {
         return *reinterpret_cast<onward_slot*>(slots + place % capacity * slot_bytes);
     }
 
-    /// `copy(slot)` stores the message; the PE exists. Any lane; waits only while another lane copies an old post out
+    /// The PE exists. Any lane; waits only while another lane copies an old post out
     /// of the place. Reports a fault where the list is full.
-    template <class Ctx, class Copy>
-    LANEWAY_FN status put(Ctx& ctx, int pe, std::uint32_t kind, Copy&& copy) const {
+    template <class Ctx, class Message>
+    LANEWAY_FN status put(Ctx& ctx, int pe, std::uint32_t kind, const Message& message) const {
         // Counted before the message that caused it counts as served.
         ctx.fetch_add(count, 1, order::relaxed, scope::device);
         const std::uint64_t place = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
@@ -53,7 +53,7 @@ struct onward_ref {
         }
         s.pe = static_cast<std::uint32_t>(pe);
         s.kind = kind;
-        copy(s);
+        *s.message<Message>() = message;
         // Partner: the acquire load in claim.
         ctx.store(&s.flag, place / capacity * 2 + 1, order::release, scope::device);
         return status::ok;
@@ -98,7 +98,7 @@ struct kept_post {
     /// Puts the post into the list after all. Any lane; as onward_ref::put.
     template <class Ctx>
     LANEWAY_FN status hand_over(Ctx& ctx, const onward_ref& list) const {
-        return list.put(ctx, pe, kind, [&](onward_slot& slot) { *slot.template message<stored>() = content; });
+        return list.put(ctx, pe, kind, content);
     }
 };
 
@@ -123,8 +123,7 @@ struct onward_poster {
                 return status::ok;
             }
         }
-        return list.put(ctx, pe, List::template kind<Message>,
-                        [&](onward_slot& slot) { *slot.template message<Message>() = message; });
+        return list.put(ctx, pe, List::template kind<Message>, message);
     }
 };
 

@@ -237,21 +237,6 @@ protected:
         return status::ok;
     }
 
-private:
-    static constexpr int most_hops = 64;
-
-    template <class Message>
-    LANEWAY_FN status post_message(Ctx& ctx, int pe, const Message& message) {
-        static_assert(!list::template takes_elements<Message>,
-                      "this type takes elements: post(ctx, pe, head, data, n)");
-        keep_onward_short(ctx);
-        const lane_mask mask = ctx.converged();
-        kept_post<list> kept;
-        const status result = post_alone(ctx, mask, pe, message, kept);
-        follow(ctx, mask, kept);
-        return result;
-    }
-
     /// At one post in 64 sends what handlers have posted onward: on a PE without flushers nobody else does while
     /// functors post.
     LANEWAY_FN void keep_onward_short(Ctx& ctx) {
@@ -266,6 +251,21 @@ private:
                 if (once(ctx, mask, [&] { return std::uint32_t{stopped(ctx)}; }) != 0) return;
             } while (send_onward(ctx, mask));
         }
+    }
+
+private:
+    static constexpr int most_hops = 64;
+
+    template <class Message>
+    LANEWAY_FN status post_message(Ctx& ctx, int pe, const Message& message) {
+        static_assert(!list::template takes_elements<Message>,
+                      "this type takes elements: post(ctx, pe, head, data, n)");
+        keep_onward_short(ctx);
+        const lane_mask mask = ctx.converged();
+        kept_post<list> kept;
+        const status result = post_alone(ctx, mask, pe, message, kept);
+        follow(ctx, mask, kept);
+        return result;
     }
 
     template <class Message>

@@ -46,6 +46,9 @@ private:
 
     LANEWAY_FN status send_together(width lanes, int pe, const Message& head, elements<const element> body) {
         constexpr lane_mask all = full_warp<Ctx>;
+        // Lane 0 asks for a place: what its mates say may not differ, and would be stored elsewhere.
+        pe = ctx_.shuffle(all, pe, 0);
+        body.size = ctx_.shuffle(all, body.size, 0);
         const place found = lanes == width::block ? ask_for_block(pe, head, body.size)
                                                   : for_warp([&] { return ask(pe, head, body.size); });
         status result = found.code;

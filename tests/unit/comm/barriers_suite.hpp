@@ -163,6 +163,58 @@ TEST_P(barriers_test, OneThatAWarpLeavesOutEndsTheRun) {
     }
 }
 
+/// Its handler ends the run.
+struct bomb {
+    std::uint32_t round;
+};
+struct explode {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const bomb& b) const {
+        if (b.round == 3) (void)fail(ctx, status::handler_failed, operation::user_code);
+    }
+};
+/// Lanes post different numbers of messages and meet; somebody's handler fails meanwhile.
+struct meet_while_failing {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint32_t round = 0; round < 20; ++round) {
+            for (std::uint64_t i = 0; i < 1 + ctx.rank() % 3; ++i) {
+                const int pe = static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes()));
+                (void)box.post(ctx, pe, bomb{ctx.rank() == 0 ? round : 0});  // the barrier fails as well
+            }
+            if (box.barrier(ctx) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(barriers_test, LanesOfAWarpHearOfTheEndTogether) {
+    every_round(GetParam(), [](options o) {
+        o.chunk_bytes = 64;
+        o.ring_slots = 2;
+        runtime rt(o);
+        EXPECT_THROW(rt.run(meet_while_failing{}, rt.mailbox<bomb>(explode{})), device_fault);
+    });
+}
+
+/// A functor that meets in a loop hears of the end of the run.
+struct meet_for_ever {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        while (box.barrier(ctx) == status::ok) {
+        }
+    }
+};
+
+TEST_P(barriers_test, ALoopOfBarriersEndsAtTheDeadline) {
+    options o = options_of(GetParam(), 1);
+    o.timeout_seconds = 0.5;
+    runtime rt(o);
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    const auto mailbox = rt.mailbox<token>(count_token{sum.ref()});
+    EXPECT_THROW(rt.run(meet_for_ever{}, mailbox), timeout_error);
+    EXPECT_NO_THROW(rt.run(bare_barriers{}, mailbox)) << "the kernels had not ended";
+}
+
 LANEWAY_ON_DEVICES(barriers_test, device_lists());
 
 }  // namespace laneway::test

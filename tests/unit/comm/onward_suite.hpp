@@ -132,6 +132,43 @@ TEST_P(onward_test, TheListIsSentWhileFunctorsPost) {
     echoes_come(o, {GetParam().starts_with("cpu") ? 20'000u : 20u, {0, 3}});
 }
 
+/// The same where functors call.
+struct question {
+    std::uint32_t leaves;
+};
+struct answer_with_leaves {
+    using answer = std::uint32_t;
+    static constexpr bool posts_onward = true;
+
+    template <class Ctx, class Onward>
+    LANEWAY_FN std::uint32_t operator()(Ctx& ctx, const question& q, Onward& onward) const {
+        for (std::uint32_t i = 0; i < q.leaves; ++i)
+            (void)onward.post(ctx, ctx.pe(), leaf{1});  // a failure ends the run
+        return q.leaves;
+    }
+};
+struct ask_oneself {
+    std::uint32_t calls;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint32_t i = 0; i < calls; ++i) {
+            if (box.call(ctx, ctx.pe(), question{3}).code != status::ok) return;
+        }
+    }
+};
+
+TEST_P(onward_test, TheListIsSentWhileFunctorsCall) {
+    options o = options_of(GetParam(), 0);
+    o.gpu_blocks = 2;
+    o.onward_slots = GetParam().find("cuda") == std::string::npos ? 512 : 0;
+    runtime rt(o);
+    const auto counts = rt.allocate<std::uint64_t>(2);
+    const std::uint32_t calls = GetParam().starts_with("cpu") ? 20'000 : 20;
+    rt.run(ask_oneself{calls}, rt.mailbox<question, leaf>(answer_with_leaves{}, count_leaf{counts.ref()}));
+    EXPECT_EQ(sum_over_pes(counts, rt.n_pes(), 1), 3 * calls * lanes_in(rt));
+}
+
 /// The list holds what is open of a chain, not all that it ever posts.
 TEST_P(onward_test, LongChainsWithLeavesNeedLittleRoom) {
     options o = options_of(GetParam(), 1);
