@@ -34,8 +34,8 @@ struct onward_ref {
         return *reinterpret_cast<onward_slot*>(slots + place % capacity * slot_bytes);
     }
 
-    /// The PE exists. Any lane; waits only while another lane copies an old post out
-    /// of the place. Reports a fault where the list is full.
+    /// The PE exists. Any lane; waits only while another lane copies an old post out of the place. Reports a fault
+    /// where the list is full.
     template <class Ctx, class Message>
     LANEWAY_FN status put(Ctx& ctx, int pe, std::uint32_t kind, const Message& message) const {
         // Counted before the message that caused it counts as served.
@@ -77,7 +77,7 @@ struct onward_ref {
 };
 
 /// A post that a handler made while a functor's lane ran it for a message to its own PE: that lane may wait, so it
-/// sends the post itself. However many lanes post to their own PE, the list does not grow with them.
+/// sends the post itself. So the list does not grow with the lanes that post to their own PE, where handlers post once.
 template <class List>
 struct kept_post {
     static constexpr std::size_t most_bytes = List::message_bytes < 256 ? List::message_bytes : 256;

@@ -9,8 +9,8 @@ namespace laneway {
 template <class Outbox, class Ctx, class Message>
 struct poster {
     /// Posts a message to a PE; its handler runs there later, once, on any lane, unordered against other messages.
-    /// Any lane, also in divergent code. To the own PE: the handler runs before post returns, and so do those of what
-    /// it posts onward to this PE. May wait for buffers (back-pressure). Fails with bad_pe, or stopped or timeout when
+    /// Any lane, also in divergent code. To the own PE: the handler runs before post returns; what it posts onward
+    /// may be served there as well. May wait for buffers (back-pressure). Fails with bad_pe, or stopped or timeout when
     /// the run ends.
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) {
         return static_cast<Outbox*>(this)->post_message(ctx, pe, message);
@@ -35,7 +35,6 @@ class outbox<Ctx, routes<route<M, H>...>, Idle> : public poster<outbox<Ctx, rout
 
 public:
     using poster<outbox, Ctx, M>::post...;
-    using base::longest;
 
     /// As block_bins.
     LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, const delivery<routes_type>& handlers,

@@ -56,8 +56,7 @@ struct roles {
     }
 };
 
-/// Of a GPU's blocks, where most messages go to other PEs and their handlers do little: random updates are served about
-/// as fast as they are posted.
+/// Of a GPU's blocks, for functors that do not say it: the share that suits random updates and shortest paths on roads.
 inline constexpr double usual_server_share = 0.36;
 
 /// What the warps of a block tell each other about the end of the run and its barriers; in shared memory.

@@ -88,7 +88,7 @@ private:
     /// A warp that does nothing else looks several times: how long it takes to see what has come is part of the time
     /// that a wave takes.
     static constexpr int looks_a_turn = Ctx::warp_lanes == 1 ? 1 : 8;
-    static constexpr unsigned most_held = 32;  ///< looks; some 20 µs on a GPU
+    static constexpr unsigned most_held = 32;  ///< looks
 
     LANEWAY_SLOW void look(Ctx& ctx) {
         if (ctx.lane() == 0) watch(ctx);
