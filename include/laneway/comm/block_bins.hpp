@@ -77,11 +77,18 @@ protected:
 
     /// Sends everything and waits until it has left.
     LANEWAY_SLOW status drain(Ctx& ctx, lane_mask mask) {
-        // Where nothing has to be waited for, nothing else would tell the caller.
-        if (once(ctx, mask, [&] { return std::uint32_t{stopped(ctx)}; }) != 0) return status::stopped;
+        const status going = see_end(ctx, mask);
+        if (going != status::ok) return going;
         const status sent = each([&](auto& part) { return part.flush(ctx, mask, idle_); });
         if (sent != status::ok) return sent;
         return each([&](auto& part) { return part.await_left(ctx, mask, idle_); });
+    }
+
+    /// Whether the run goes on, for who may find nothing to wait for and would not hear of its end: ok, or stopped. A
+    /// warp of one lane has all roles, so it takes its turn at them here. The lanes of the mask, together.
+    LANEWAY_FN status see_end(Ctx& ctx, lane_mask mask) {
+        if constexpr (Ctx::warp_lanes == 1) idle_();
+        return once(ctx, mask, [&] { return std::uint32_t{stopped(ctx)}; }) != 0 ? status::stopped : status::ok;
     }
 
     /// Waits until all chunks so far have been served. The same answer for all lanes of the mask, together.

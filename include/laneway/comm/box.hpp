@@ -153,6 +153,10 @@ public:
     /// anywhere, has been served, with all replies and onward posts that followed. The whole warp, together; every
     /// working warp calls it equally often. What handlers wrote is visible afterwards.
     LANEWAY_FN status barrier(Ctx& ctx) {
+        if constexpr (Ctx::warp_lanes == 1) {
+            const status going = this->see_end(ctx, full_warp<Ctx>);
+            if (going != status::ok) return going;
+        }
         ++barriers_;
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) this->arrive(ctx);
@@ -204,7 +208,7 @@ private:
         if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, mask);
         const status sent = this->run_dry(ctx, mask);
         this->idle();
-        return sent;
+        return sent == status::ok && Ctx::warp_lanes == 1 && stopped(ctx) ? status::stopped : sent;
     }
 
     /// Sends what the block has gathered, makes arrivals known, and looks whether barriers have opened. The whole warp,

@@ -125,8 +125,9 @@ public:
     }
 
     /// Whether the own PE's signal word has come to stand so against `value`. What was put before the signal is
-    /// visible.
+    /// visible. Says nothing of the end of the run, so loops call wait.
     LANEWAY_FN bool test(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
+        (void)box_.keep_up(ctx_);  // what raises the signal may have to be served by this lane
         if (!exists(ctx_, signal)) return refuse(operation::signal, ctx_.pe(), signal) == status::ok;
         // Partner: the fences of put_signal and of serve_memory.
         const std::uint64_t seen = ctx_.load(local(ctx_, signal), order::acquire, scope::system);
@@ -281,6 +282,7 @@ private:
     /// Checks PE and elements, and finds the word where the operation goes direct; null: it is to be gathered.
     template <class T>
     LANEWAY_FN status reach(operation what, symmetric_ptr<T> at, int pe, std::uint64_t count, carry how, T*& word) {
+        if (const status going = box_.keep_up(ctx_); going != status::ok) return going;
         if (pe < 0 || pe >= ctx_.n_pes()) return fail(ctx_, status::bad_pe, what, pe);
         if (!exists(ctx_, at, count)) return refuse(what, pe, at);
         if (how == carry::by_options) how = box_.default_carry();

@@ -47,17 +47,31 @@ public:
         ++tally_.direct;
     }
 
+    /// For operations that go past the box, and may find nothing to wait for: where a lane has all roles, it takes its
+    /// turn at them in one call of 64. Fails with stopped when the run ends. Elsewhere other warps see to that, and
+    /// this costs nothing.
+    LANEWAY_FN status keep_up([[maybe_unused]] Ctx& ctx) {
+        if constexpr (Ctx::warp_lanes == 1) {
+            if (++tally_.turns % 64 == 0) return this->see_end(ctx, full_warp<Ctx>);
+        }
+        return status::ok;
+    }
+
     /// Sends what the block has gathered. Any set of lanes, together. On return every message posted before by these
     /// lanes has left or is being shipped by another warp of the block; see drain.
     LANEWAY_FN status flush(Ctx& ctx) {
         const lane_mask mask = ctx.converged();
         return aside(ctx, *this, [&](Ctx& here, outbox& self) {
+            const status going = self.see_end(here, mask);
+            if (going != status::ok) return going;
             return self.each([&](auto& part) { return part.flush(here, mask, self.idler()); });
         });
     }
 
     /// Sends what has waited for the age limit. Any set of lanes, together.
     LANEWAY_FN status flush_old(Ctx& ctx) {
+        const status going = keep_up(ctx);
+        if (going != status::ok) return going;
         const lane_mask mask = ctx.converged();
         return aside(ctx, *this, [&](Ctx& here, outbox& self) {
             return self.each([&](auto& part) { return part.flush_old(here, mask, self.idler()); });
@@ -91,6 +105,8 @@ public:
     /// known. A chunk is sent when the one before it has left, so while the way is busy chunks fill. Any set of lanes,
     /// together. Waits for ring slots only.
     LANEWAY_FN status run_dry(Ctx& ctx) {
+        const status going = keep_up(ctx);
+        if (going != status::ok) return going;
         const lane_mask mask = ctx.converged();
         if (!this->anything_to_send(ctx, mask)) return status::ok;
         return aside(ctx, *this, [&](Ctx& here, outbox& self) { return self.run_dry(here, mask); });
@@ -142,6 +158,7 @@ protected:
         status failed = status::ok;  ///< of an earlier post: the run is ending, and further posts return at once
         /// Calls of post. Where handlers post onward, `posted` grows between them; elsewhere it would cost a register.
         std::conditional_t<list::posts_onward, std::uint32_t, none> calls{};
+        std::conditional_t<Ctx::warp_lanes == 1, std::uint32_t, none> turns{};  ///< calls of keep_up
     };
 
     /// Runs `slow` on copies of the context and of `self`, an outbox. A function that stays out of line takes their
@@ -232,8 +249,10 @@ protected:
         if (tally_.failed != status::ok) return tally_.failed;
         if (pe < 0 || pe >= ctx.n_pes()) return tally_.failed = fail(ctx, status::bad_pe, operation::post, pe);
         // Others may wait, and so see the end of the run themselves.
-        if (pe == ctx.pe() && tally_.direct % 64 == 0 && stopped(ctx)) return tally_.failed = status::stopped;
-        return status::ok;
+        if (Ctx::warp_lanes > 1 && pe == ctx.pe() && tally_.direct % 64 == 0 && stopped(ctx)) {
+            return tally_.failed = status::stopped;
+        }
+        return tally_.failed = keep_up(ctx);
     }
 
     /// At one post in 64 sends what handlers have posted onward: on a PE without flushers nobody else does while
