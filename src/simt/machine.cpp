@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/fault_text.hpp"
 #include "laneway/simt/cuda/support.hpp"
 
 namespace laneway {
@@ -20,14 +21,6 @@ fault_record* record_of(const std::shared_ptr<std::byte>& host_visible, std::siz
 bool is_written(fault_record& record) {
     // Partner: the release store in fail().
     return std::atomic_ref<std::uint32_t>(record.written).load(std::memory_order_acquire) != 0;
-}
-
-std::string describe(const fault_record& record, const std::string& device) {
-    std::string text = "PE " + std::to_string(record.pe) + " (" + device + ") block " + std::to_string(record.block) +
-                       " warp " + std::to_string(record.warp) + " lane " + std::to_string(record.lane) + ": " +
-                       to_string(record.code) + " while " + to_string(record.what);
-    if (record.peer >= 0) text += " to PE " + std::to_string(record.peer);
-    return text + " (" + std::to_string(record.waited_for) + ")";
 }
 
 }  // namespace
@@ -225,7 +218,8 @@ const fault_record& machine::worst_record() const {
 
 std::string machine::describe_worst() const {
     const fault_record& record = worst_record();
-    return describe(record, devices_[static_cast<std::size_t>(record.pe)]->name());
+    const auto p = static_cast<std::size_t>(record.pe);
+    return describe(record, {devices_[p]->name(), n_pes(), static_cast<double>(environments_[p].timeout_ns) / 1e9});
 }
 
 }  // namespace laneway

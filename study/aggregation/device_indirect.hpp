@@ -124,7 +124,7 @@ struct device_indirect {
                 ctx.store(queue_.closed, groups + 1, order::release, scope::device);
             }
             return wait_together(
-                ctx, full_warp<Ctx>, {operation::flush, ctx.pe(), helpers_},
+                ctx, full_warp<Ctx>, {operation::flush, ctx.pe(), next_},
                 // Partner: the release add in end_if_closed.
                 [&] { return ctx.load(queue_.drained, order::acquire, scope::device) == helpers_; },
                 [&] { help(ctx); });

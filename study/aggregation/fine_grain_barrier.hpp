@@ -23,7 +23,8 @@ public:
     /// comes in meets them from the next one on.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN status join(Ctx& ctx, std::uint32_t lanes) {
-        return wait_until(ctx, {operation::barrier, -1, lanes}, [&] {
+        const std::uint32_t now = generation(ctx.load(&word_, order::relaxed, scope::block));
+        return wait_until(ctx, {operation::barrier, -1, now}, [&] {
             std::uint64_t seen = ctx.load(&word_, order::relaxed, scope::block);
             return generation(seen) % phases_ == 0 && swap(ctx, seen, seen + packed(0, lanes, 0));
         });

@@ -6,7 +6,7 @@
 
 namespace laneway {
 
-/// What a lane was doing when it failed or ran out of time.
+/// What a lane was doing when it failed or ran out of time; words_of says how it is told.
 enum class operation : std::uint32_t {
     user_code,     ///< a functor or handler of the application
     post,          ///< posting a message: checking its destination
@@ -24,36 +24,43 @@ enum class operation : std::uint32_t {
     signal,        ///< waiting for a signal word
     barrier,       ///< waiting for all working warps to come to a barrier
     push_id,       ///< waiting for a worklist place to be read by a slow consumer
-    insert,        ///< inserting into a table of fixed size; the number says how large it is
+    insert,        ///< inserting into a table of fixed size
     host_slot,     ///< waiting for a free slot of a queue to the host
     host_answer,   ///< waiting for a host function's answer
     run_to_end,    ///< waiting for all work everywhere to be done
 };
 
-constexpr const char* to_string(operation op) {
+/// How a fault tells of an operation.
+struct operation_words {
+    const char* doing;   ///< what the lane was doing
+    const char* toward;  ///< what stands between it and the other PE's number
+    const char* number;  ///< what its number is, which takes the place of the #
+};
+
+constexpr operation_words words_of(operation op) {
     switch (op) {
-        case operation::user_code: return "running application code";
-        case operation::post: return "posting a message";
-        case operation::gather: return "waiting for a gathering buffer";
-        case operation::reserve_slot: return "waiting for a free ring slot";
-        case operation::flush: return "waiting for chunks to leave";
-        case operation::quiet: return "waiting for messages to be served";
-        case operation::serve: return "waiting for the words of a chunk";
-        case operation::call: return "waiting for an answer";
-        case operation::post_onward: return "posting onward from a handler";
-        case operation::place: return "finding a place for a large message";
-        case operation::put: return "putting";
-        case operation::get: return "getting";
-        case operation::atomic: return "an atomic operation";
-        case operation::signal: return "waiting for a signal";
-        case operation::barrier: return "waiting at a barrier";
-        case operation::push_id: return "waiting to push into a worklist";
-        case operation::insert: return "inserting into a table of fixed size";
-        case operation::host_slot: return "waiting for a free slot of a queue to the host";
-        case operation::host_answer: return "waiting for a host function's answer";
-        case operation::run_to_end: return "waiting for all work to be done";
+        case operation::user_code: return {"running application code", " for PE ", "number #"};
+        case operation::post: return {"posting a message", " to PE ", "message #"};
+        case operation::gather: return {"waiting for a gathering buffer", " for PE ", "chunk #"};
+        case operation::reserve_slot: return {"waiting for a free ring slot", " to PE ", "ticket #"};
+        case operation::flush: return {"waiting for chunks to leave", " for PE ", "chunk #"};
+        case operation::quiet: return {"waiting for messages to be served", " by PE ", "ticket #"};
+        case operation::serve: return {"waiting for the words of a chunk", " from PE ", "ticket #"};
+        case operation::call: return {"calling", " PE ", "the lane's call #"};
+        case operation::post_onward: return {"posting onward from a handler", " to PE ", "place # of the list"};
+        case operation::place: return {"finding a place for a large message", " on PE ", "room for # elements"};
+        case operation::put: return {"putting", " to PE ", "element #"};
+        case operation::get: return {"getting", " from PE ", "the lane's get #"};
+        case operation::atomic: return {"an atomic operation", " on PE ", "element #"};
+        case operation::signal: return {"waiting for a signal", " on PE ", "value #"};
+        case operation::barrier: return {"waiting at a barrier", " for PE ", "barrier #"};
+        case operation::push_id: return {"waiting to push into a worklist", " of PE ", "place #"};
+        case operation::insert: return {"inserting into a table of fixed size", " of PE ", "place #"};
+        case operation::host_slot: return {"waiting for a free slot of a queue to the host", " of PE ", "ticket #"};
+        case operation::host_answer: return {"waiting for a host function's answer", " for PE ", "ticket #"};
+        case operation::run_to_end: return {"waiting for all work to be done", " on PE ", "# known to be open"};
     }
-    return "unknown operation";
+    return {"unknown operation", " with PE ", "number #"};
 }
 
 /// One record a PE, in memory that the host reads while kernels run. The PE's first failing lane writes it (it wins
@@ -66,8 +73,13 @@ struct fault_record {
     std::int32_t block = 0;
     std::int32_t warp = 0;
     std::int32_t lane = 0;
-    std::int32_t peer = -1;        ///< the other PE, where there is one
-    std::uint64_t waited_for = 0;  ///< operation's own number: a ticket, a count, a user code
+    std::int32_t peer = -1;  ///< the other PE, where there is one; with bad_pe whatever was named
+    /// What it is about: with bad_address the first element that is missing, with too_long bytes of elements, with
+    /// no_room places, with uneven_barrier warps that came; with others see words_of.
+    std::uint64_t number = 0;
+    /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with
+    /// uneven_barrier working warps.
+    std::uint64_t limit = 0;
 };
 
 }  // namespace laneway

@@ -120,7 +120,7 @@ public:
     template <class Message>
     LANEWAY_FN answered<typename handler<Message>::answer> call(Ctx& ctx, int pe, const Message& message) {
         answered<typename handler<Message>::answer> result;
-        result.code = this->check(ctx, pe);
+        result.code = this->check(ctx, pe, operation::call);
         if (result.code != status::ok) return result;
         if (pe == ctx.pe()) {
             this->keep_onward_short(ctx);

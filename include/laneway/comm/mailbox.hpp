@@ -63,7 +63,8 @@ struct message_ledger {
         fenced = 0;
         const std::uint64_t arrived = ctx.load(&links.work->arrived, order::relaxed, scope::device);
         if (arrived != barriers * initial) {
-            (void)fail(ctx, status::uneven_barrier, operation::barrier, -1, arrived);
+            const std::uint64_t came = arrived - (barriers - 1) * initial;
+            (void)fail(ctx, status::uneven_barrier, operation::barrier, -1, came, initial);
             return;
         }
         // Partner: the acquire load in turn_board::released.

@@ -86,7 +86,7 @@ public:
     LANEWAY_FN status get_nbi(symmetric_ptr<T> to, symmetric_ptr<T> from, int pe, carry how = carry::by_options) {
         T* word = nullptr;
         status result = reach(operation::get, from, pe, 1, how, word);
-        if (result == status::ok && !exists(ctx_, to)) result = refuse(operation::get, pe, to);
+        if (result == status::ok && !exists(ctx_, to)) result = refuse_address(ctx_, operation::get, pe, to);
         if (result != status::ok) return result;
         if (word != nullptr) {
             ctx_.store(local(ctx_, to), ctx_.load(word, order::relaxed, scope::system), order::relaxed, scope::system);
@@ -128,7 +128,7 @@ public:
     /// visible. Says nothing of the end of the run, so loops call wait.
     LANEWAY_FN bool test(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
         (void)box_.keep_up(ctx_);  // what raises the signal may have to be served by this lane
-        if (!exists(ctx_, signal)) return refuse(operation::signal, ctx_.pe(), signal) == status::ok;
+        if (!exists(ctx_, signal)) return refuse_address(ctx_, operation::signal, ctx_.pe(), signal) == status::ok;
         // Partner: the fences of put_signal and of serve_memory.
         const std::uint64_t seen = ctx_.load(local(ctx_, signal), order::acquire, scope::system);
         switch (how) {
@@ -272,19 +272,12 @@ private:
         return box_.template served_by<remote_update>().gets.local(ctx_)[box_.slot()];
     }
 
-    template <class T>
-    LANEWAY_FN status refuse(operation what, int pe, symmetric_ptr<T> at) {
-        const auto& env = ctx_.environment();
-        const std::uint64_t held = at.segment < env.n_segments ? env.segment_bytes[at.segment] / sizeof(T) : 0;
-        return fail(ctx_, status::bad_address, what, pe, held);
-    }
-
     /// Checks PE and elements, and finds the word where the operation goes direct; null: it is to be gathered.
     template <class T>
     LANEWAY_FN status reach(operation what, symmetric_ptr<T> at, int pe, std::uint64_t count, carry how, T*& word) {
         if (const status going = box_.keep_up(ctx_); going != status::ok) return going;
         if (pe < 0 || pe >= ctx_.n_pes()) return fail(ctx_, status::bad_pe, what, pe);
-        if (!exists(ctx_, at, count)) return refuse(what, pe, at);
+        if (!exists(ctx_, at, count)) return refuse_address(ctx_, what, pe, at);
         if (how == carry::by_options) how = box_.default_carry();
         if (how != carry::gathered || pe == ctx_.pe()) word = address(ctx_, at, pe);
         return status::ok;

@@ -48,7 +48,7 @@ struct onward_ref {
             if (place - ctx.load(head, order::relaxed, scope::device) >= capacity) {
                 return fail(ctx, status::no_room, operation::post_onward, pe, capacity);
             }
-            const status going = spin.next(ctx, {operation::post_onward, pe, capacity});
+            const status going = spin.next(ctx, {operation::post_onward, pe, place % capacity});
             if (going != status::ok) return going;
         }
         s.pe = static_cast<std::uint32_t>(pe);

@@ -218,7 +218,8 @@ protected:
     LANEWAY_FN status post_parcel(Ctx& ctx, int pe, const Message& head, elements<const Element> body) {
         const std::uint32_t most = this->template longest<Message>();
         if (body.size > most && tally_.failed == status::ok) {
-            tally_.failed = fail(ctx, status::too_long, operation::post, pe, most * sizeof(Element));
+            tally_.failed =
+                fail(ctx, status::too_long, operation::post, pe, body.size * sizeof(Element), most * sizeof(Element));
         }
         const auto count = static_cast<std::uint32_t>(body.size);
         const outgoing_parcel<Message> parcel{{count, head},
@@ -245,9 +246,9 @@ protected:
     }
 
     /// Refuses a PE that does not exist, and everything once the run is ending.
-    LANEWAY_FN status check(Ctx& ctx, int pe) {
+    LANEWAY_FN status check(Ctx& ctx, int pe, operation what = operation::post) {
         if (tally_.failed != status::ok) return tally_.failed;
-        if (pe < 0 || pe >= ctx.n_pes()) return tally_.failed = fail(ctx, status::bad_pe, operation::post, pe);
+        if (pe < 0 || pe >= ctx.n_pes()) return tally_.failed = fail(ctx, status::bad_pe, what, pe);
         // Others may wait, and so see the end of the run themselves.
         if (Ctx::warp_lanes > 1 && pe == ctx.pe() && tally_.direct % 64 == 0 && stopped(ctx)) {
             return tally_.failed = status::stopped;

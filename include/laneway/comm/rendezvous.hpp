@@ -67,7 +67,7 @@ private:
         if (answer.code != status::ok) return {{}, answer.code};
         ctx_.fence(scope::system);  // Partner: the fence in serve_place.
         if (answer.value.code == status::bad_address) {
-            (void)fail(ctx_, status::bad_address, operation::place, pe, count * sizeof(element));
+            (void)refuse_address(ctx_, operation::place, pe, answer.value.at);
         }
         return answer.value;
     }
@@ -89,7 +89,7 @@ private:
     LANEWAY_FN place ask_for_block(int pe, const Message& head, std::uint64_t count) {
         const auto team = box_.team();
         const auto warps = static_cast<std::uint64_t>(team.warps);
-        const wait_site here{operation::place, pe, count * sizeof(element)};
+        const wait_site here{operation::place, pe, count};
         const auto help = [&] { (void)box_.help(ctx_, full_warp<Ctx>); };
         const status ready = wait_together(
             ctx_, full_warp<Ctx>, here,

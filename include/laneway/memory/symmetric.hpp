@@ -1,7 +1,7 @@
 // Symmetric memory: an array that every PE holds a part of, under one name.
 #pragma once
 
-#include "laneway/simt/context.hpp"
+#include "laneway/simt/fail.hpp"
 
 namespace laneway {
 
@@ -47,6 +47,14 @@ template <class Ctx, class T>
     if (element.segment >= env.n_segments) return false;
     const std::uint64_t held = env.segment_bytes[element.segment] / sizeof(T);
     return element.index <= held && count <= held - element.index;
+}
+
+/// Ends the run for elements of a PE that do not exist, from `first` on. Any lane; returns bad_address.
+template <class Ctx, class T>
+LANEWAY_FN status refuse_address(Ctx& ctx, operation what, int pe, symmetric_ptr<T> first) {
+    const auto& env = ctx.environment();
+    const std::uint64_t held = first.segment < env.n_segments ? env.segment_bytes[first.segment] / sizeof(T) : 0;
+    return fail(ctx, status::bad_address, what, pe, first.index > held ? first.index : held, held);
 }
 
 /// Address of the element in a PE's part, null where its memory cannot be reached. Any lane.

@@ -13,8 +13,11 @@ LANEWAY_FN bool stopped(Ctx& ctx) {
 }
 
 /// Reports a fault and stops the run. Any lane; the first of a PE wins, later ones change nothing. Returns `code`.
+/// `number` and `limit`: see fault_record. A handler of an application that gives up says
+/// `fail(ctx, status::handler_failed, operation::user_code, -1, number)`, with a number of its own.
 template <class Ctx>
-LANEWAY_FN status fail(Ctx& ctx, status code, operation what, int peer = -1, std::uint64_t waited_for = 0) {
+LANEWAY_FN status fail(Ctx& ctx, status code, operation what, int peer = -1, std::uint64_t number = 0,
+                       std::uint64_t limit = 0) {
     const auto& env = ctx.environment();
     if (ctx.exchange(&env.control->fault_claim, 1u, order::relaxed, scope::device) == 0) {
         fault_record& record = *env.fault;
@@ -25,7 +28,8 @@ LANEWAY_FN status fail(Ctx& ctx, status code, operation what, int peer = -1, std
         record.warp = ctx.warp();
         record.lane = ctx.lane();
         record.peer = peer;
-        record.waited_for = waited_for;
+        record.number = number;
+        record.limit = limit;
         // Partner: the host's acquire load of `written`.
         ctx.store(&record.written, 1u, order::release, scope::system);
     }

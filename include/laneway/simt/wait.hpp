@@ -10,7 +10,7 @@ namespace laneway {
 struct wait_site {
     operation what = operation::user_code;
     int peer = -1;
-    std::uint64_t waited_for = 0;
+    std::uint64_t waited_for = 0;  ///< as words_of tells it
 };
 
 /// The bound of one wait: call next() between two looks.

@@ -2,19 +2,28 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+
+#include "laneway/base/fault_text.hpp"
 
 namespace laneway {
 namespace {
 
-TEST(fault_test, EveryOperationHasItsOwnWords) {
+TEST(fault_test, EveryOperationHasItsOwnWordsAndTellsItsNumberOnce) {
     std::set<std::string> words;
     for (auto op = operation::user_code; op <= operation::run_to_end; op = operation{static_cast<unsigned>(op) + 1}) {
-        EXPECT_TRUE(words.insert(to_string(op)).second) << to_string(op);
+        const operation_words w = words_of(op);
+        EXPECT_TRUE(words.insert(w.doing).second) << w.doing;
+        const std::string number = w.number;
+        EXPECT_EQ(std::count(number.begin(), number.end(), '#'), 1) << number;
+        EXPECT_GT(number.size(), 1u) << w.doing << ": a bare number";
+        const std::string toward = w.toward;
+        EXPECT_EQ(toward.substr(toward.size() - 4), " PE ") << toward;
     }
     EXPECT_EQ(words.count("unknown operation"), 0u);
-    EXPECT_STREQ(to_string(operation{999}), "unknown operation");
+    EXPECT_STREQ(words_of(operation{999}).doing, "unknown operation");
 }
 
 TEST(fault_test, FreshRecordNamesNoPeerAndIsUnwritten) {
@@ -25,6 +34,78 @@ TEST(fault_test, FreshRecordNamesNoPeerAndIsUnwritten) {
 }
 
 TEST(fault_test, IsPlainData) { static_assert(trivially_copyable<fault_record>); }
+
+/// What follows the place: PE 3 of 8, with a deadline of 0.25 s.
+std::string told(status code, operation what, int peer = -1, std::uint64_t number = 0, std::uint64_t limit = 0) {
+    const std::string text = describe({1, code, what, 3, 4, 5, 6, peer, number, limit}, {"gpu:2", 8, 0.25});
+    const std::string place = "PE 3 (gpu:2) block 4 warp 5 lane 6: ";
+    EXPECT_EQ(text.substr(0, place.size()), place);
+    return text.substr(place.size());
+}
+
+TEST(fault_text_test, APeThatDoesNotExistIsTold) {
+    EXPECT_EQ(told(status::bad_pe, operation::post, 8),
+              "no such PE while posting a message to PE 8: the job has 8 PEs");
+    EXPECT_EQ(told(status::bad_pe, operation::post_onward, -1),
+              "no such PE while posting onward from a handler to PE -1: the job has 8 PEs");
+    EXPECT_EQ(told(status::bad_pe, operation::call, -2147483648),
+              "no such PE while calling PE -2147483648: the job has 8 PEs");
+    EXPECT_EQ(told(status::bad_pe, operation::get, 1 << 30),
+              "no such PE while getting from PE 1073741824: the job has 8 PEs");
+    EXPECT_EQ(describe({1, status::bad_pe, operation::put, 0, 0, 0, 0, 1, 0, 0}, {"cpu:0", 1, 30}),
+              "PE 0 (cpu:0) block 0 warp 0 lane 0: no such PE while putting to PE 1: the job has 1 PE");
+}
+
+TEST(fault_text_test, LimitsAreToldWithTheirUnits) {
+    EXPECT_EQ(told(status::too_long, operation::post, 1, 72, 64),
+              "more bytes of elements than a message can carry while posting a message to PE 1: 72 bytes, and a chunk "
+              "has room for 64");
+    EXPECT_EQ(told(status::bad_address, operation::put, 7, 16, 16),
+              "an address outside symmetric memory while putting to PE 7: element 16, where there are 0 to 15");
+    EXPECT_EQ(told(status::bad_address, operation::atomic, 0, 2, 0),
+              "an address outside symmetric memory while an atomic operation on PE 0: element 2, where there are none");
+    EXPECT_EQ(told(status::bad_address, operation::place, 2, 9, 9),
+              "an address outside symmetric memory while finding a place for a large message on PE 2: element 9, where "
+              "there are 0 to 8");
+    EXPECT_EQ(told(status::no_room, operation::post_onward, 1, 4096),
+              "no room left while posting onward from a handler to PE 1: of 4096 places none is free");
+    EXPECT_EQ(told(status::no_room, operation::insert, -1, 1),
+              "no room left while inserting into a table of fixed size: of 1 place none is free");
+    EXPECT_EQ(told(status::uneven_barrier, operation::barrier, -1, 3, 4),
+              "not every working warp called the barrier while waiting at a barrier: 3 of 4 working warps came");
+}
+
+TEST(fault_text_test, AnErrorOfTheApplicationTellsItsNumber) {
+    EXPECT_EQ(told(status::handler_failed, operation::user_code, -1, 7),
+              "handler reported an error while running application code: number 7");
+    EXPECT_EQ(told(status::handler_failed, operation::user_code, 5, 42),
+              "handler reported an error while running application code for PE 5: number 42");
+}
+
+TEST(fault_text_test, AWaitTellsItsNumberAndTheDeadline) {
+    const auto waited = [](operation what, int peer) {
+        const std::string text = told(status::timeout, what, peer, 42);
+        const std::string start = "deadline passed while ", end = "; the deadline is 0.25 s";
+        EXPECT_EQ(text.substr(0, start.size()), start);
+        EXPECT_EQ(text.substr(text.size() - end.size()), end);
+        return text.substr(start.size(), text.size() - start.size() - end.size());
+    };
+    EXPECT_EQ(waited(operation::gather, 1), "waiting for a gathering buffer for PE 1: chunk 42");
+    EXPECT_EQ(waited(operation::reserve_slot, 0), "waiting for a free ring slot to PE 0: ticket 42");
+    EXPECT_EQ(waited(operation::flush, 1), "waiting for chunks to leave for PE 1: chunk 42");
+    EXPECT_EQ(waited(operation::quiet, 2), "waiting for messages to be served by PE 2: ticket 42");
+    EXPECT_EQ(waited(operation::serve, -1), "waiting for the words of a chunk: ticket 42");
+    EXPECT_EQ(waited(operation::call, 4), "calling PE 4: the lane's call 42");
+    EXPECT_EQ(waited(operation::post_onward, 1), "posting onward from a handler to PE 1: place 42 of the list");
+    EXPECT_EQ(waited(operation::place, 1), "finding a place for a large message on PE 1: room for 42 elements");
+    EXPECT_EQ(waited(operation::get, -1), "getting: the lane's get 42");
+    EXPECT_EQ(waited(operation::signal, 3), "waiting for a signal on PE 3: value 42");
+    EXPECT_EQ(waited(operation::barrier, -1), "waiting at a barrier: barrier 42");
+    EXPECT_EQ(waited(operation::push_id, -1), "waiting to push into a worklist: place 42");
+    EXPECT_EQ(waited(operation::host_slot, -1), "waiting for a free slot of a queue to the host: ticket 42");
+    EXPECT_EQ(waited(operation::host_answer, -1), "waiting for a host function's answer: ticket 42");
+    EXPECT_EQ(waited(operation::run_to_end, -1), "waiting for all work to be done: 42 known to be open");
+}
 
 }  // namespace
 }  // namespace laneway

@@ -213,9 +213,12 @@ TEST_P(host_calls_test, ADeafHostIsNamed) {
     const auto calls = rt.host_calls<question, reply>("echo", reply_to);
     std::string what = failure_of<timeout_error>(rt, {calls.ref(), true});
     says(what, "PE 0 ");
-    says(what, "deadline passed while waiting for a host function's answer (0); host calls 'echo': 1 posted, 0 served");
+    const std::string deadline = is_checked(GetParam()) ? "; the deadline is 0.02 s" : "; the deadline is 0.2 s";
+    says(what, "deadline passed while waiting for a host function's answer: ticket 0" + deadline +
+                   "; host calls 'echo': 1 posted, 0 served");
     what = failure_of<timeout_error>(rt, {calls.ref(), false, 100});
-    says(what, "deadline passed while waiting for a free slot of a queue to the host (4); host calls 'echo': 4 posted");
+    says(what, "deadline passed while waiting for a free slot of a queue to the host: ticket 4" + deadline +
+                   "; host calls 'echo': 4 posted");
     EXPECT_EQ(failure_of<device_fault>(rt, {calls.ref(), false, 3}),
               "audit mismatch; host calls 'echo': 3 posted, 0 served");
 }

@@ -297,10 +297,20 @@ struct break_rule {
 };
 
 TEST_P(one_sided_test, AddressesAndPesThatDoNotExistEndTheRun) {
-    const char* const expected[] = {"symmetric memory while putting",   "symmetric memory while getting",
-                                    "symmetric memory while an atomic", "symmetric memory while putting",
-                                    "no such PE while putting",         "no such PE while an atomic",
-                                    "symmetric memory while putting",   "symmetric memory while getting"};
+    const std::string array = ", where there are 0 to 15";
+    const std::string beyond = ": element 16" + array;
+    const int pes = runtime(options_of(GetParam(), 1)).n_pes();
+    const std::string last = std::to_string(pes - 1);
+    const std::string n_pes = std::to_string(pes);
+    const std::string expected[] = {
+        "symmetric memory while putting to PE " + last + beyond,
+        "symmetric memory while getting from PE " + last + ": element 18446744073709551615" + array,
+        "symmetric memory while an atomic operation on PE " + last + ": element 0, where there are none",
+        "symmetric memory while putting to PE " + last + beyond,
+        "no such PE while putting to PE " + n_pes + ": the job has " + n_pes + " PE",
+        "no such PE while an atomic operation on PE -1: the job has " + n_pes + " PE",
+        "symmetric memory while putting to PE " + last + beyond,
+        "symmetric memory while getting from PE " + last + beyond};
     for (int rule = 0; rule < 8; ++rule) {
         for (const carry how : {carry::direct, carry::gathered}) {
             options o = one_sided_options(options_of(GetParam(), 1));

@@ -316,7 +316,7 @@ TEST_P(parcels_test, OneElementTooManyIsNamed) {
             }
             const std::string wanted =
                 "more bytes of elements than a message can carry while posting a message to PE " + std::to_string(pe) +
-                " (32)";
+                ": " + std::to_string(32 + 4 * more) + " bytes, and a chunk has room for 32";
             EXPECT_NE(what.find(wanted), std::string::npos) << what;
             EXPECT_EQ(what.rfind("PE 0 ", 0), 0u) << what;
             for (int i = 0; i < 2; ++i) {  // and the lane hears of it from this post and the next

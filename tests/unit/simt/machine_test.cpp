@@ -79,7 +79,7 @@ TEST_P(machine_kinds_test, TheFirstFaultOfAPeWinsAndEndsTheRun) {
     } catch (const device_fault& e) {
         EXPECT_EQ(std::string(e.what()), "PE 0 (" + machine.names()[0] +
                                              ") block 1 warp 0 lane 0: handler reported an error while running "
-                                             "application code to PE 5 (42); the ledger");
+                                             "application code for PE 5: number 42; the ledger");
     }
     EXPECT_NO_THROW(run(machine, shape, 10, [](auto&) {})) << "a fault does not outlive its run";
 }
@@ -96,7 +96,8 @@ TEST_P(machine_kinds_test, AWaitEndsAtItsDeadlineAndNamesItself) {
         });
         FAIL() << "waited for ever";
     } catch (const timeout_error& e) {
-        EXPECT_NE(std::string(e.what()).find("deadline passed while waiting for messages to be served to PE 3 (77)"),
+        EXPECT_NE(std::string(e.what()).find("deadline passed while waiting for messages to be served by PE 3: ticket "
+                                             "77; the deadline is 0.05 s"),
                   std::string::npos)
             << e.what();
     }

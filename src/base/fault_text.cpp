@@ -1,0 +1,57 @@
+#include "laneway/base/fault_text.hpp"
+
+#include <sstream>
+
+namespace laneway {
+
+namespace {
+
+std::string counted(std::uint64_t count, const char* word) {
+    return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+/// The record's number in the operation's words.
+std::string number_of(const fault_record& record) {
+    std::string text = words_of(record.what).number;
+    return text.replace(text.find('#'), 1, std::to_string(record.number));
+}
+
+std::string deadline(double seconds) {
+    std::ostringstream text;
+    text << "the deadline is " << seconds << " s";
+    return text.str();
+}
+
+std::string missing_element(const fault_record& record) {
+    const std::string there = record.limit == 0 ? "none" : "0 to " + std::to_string(record.limit - 1);
+    return "element " + std::to_string(record.number) + ", where there are " + there;
+}
+
+/// What the record's numbers say.
+std::string numbers_of(const fault_record& record, const fault_scene& scene) {
+    switch (record.code) {
+        case status::bad_pe: return "the job has " + counted(static_cast<std::uint64_t>(scene.n_pes), "PE");
+        case status::bad_address: return missing_element(record);
+        case status::too_long:
+            return counted(record.number, "byte") + ", and a chunk has room for " + std::to_string(record.limit);
+        case status::no_room: return "of " + counted(record.number, "place") + " none is free";
+        case status::uneven_barrier:
+            return std::to_string(record.number) + " of " + counted(record.limit, "working warp") + " came";
+        case status::timeout: return number_of(record) + "; " + deadline(scene.timeout_seconds);
+        default: return number_of(record);
+    }
+}
+
+}  // namespace
+
+std::string describe(const fault_record& record, const fault_scene& scene) {
+    const operation_words words = words_of(record.what);
+    std::string text = "PE " + std::to_string(record.pe) + " (" + scene.device + ") block " +
+                       std::to_string(record.block) + " warp " + std::to_string(record.warp) + " lane " +
+                       std::to_string(record.lane) + ": " + to_string(record.code) + " while " + words.doing;
+    // A PE that does not exist may be negative, as the one that is no PE at all.
+    if (record.peer >= 0 || record.code == status::bad_pe) text += words.toward + std::to_string(record.peer);
+    return text + ": " + numbers_of(record, scene);
+}
+
+}  // namespace laneway
