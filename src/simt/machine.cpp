@@ -188,12 +188,14 @@ void machine::abandon(std::vector<std::unique_ptr<running>>& runs) {
     runs.clear();  // leaves threads and kernels to themselves
 }
 
-void machine::report_faults(const std::function<std::string()>& ledger) const {
-    if (!any_fault()) return;
-    const fault_record& record = worst_record();
-    const std::string text = describe_worst() + ledger();
-    if (record.code == status::timeout) throw timeout_error(text);
-    throw device_fault(text);
+void machine::report_faults(const std::string& late, const std::function<std::string()>& ledger) const {
+    if (!any_fault()) {
+        if (late.empty()) return;
+        throw timeout_error(late + ledger());
+    }
+    if (worst_record().code != status::timeout) throw device_fault(describe_worst() + ledger());
+    // What a lane waited for follows from those that never came.
+    throw timeout_error(describe_worst() + (late.empty() ? "" : "; " + late) + ledger());
 }
 
 const fault_record& machine::worst_record() const {

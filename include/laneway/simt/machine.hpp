@@ -73,15 +73,21 @@ public:
         if (!with_cuda && has_gpus()) throw_not_cuda();
         prepare(timeout_seconds);
         service_run services(attached());
+        std::string late;  // of lanes that did not end by themselves
         const auto start = std::chrono::steady_clock::now();
         if (device(0)->id().kind == device_kind::checked) {
             checked::fiber_launch launch(seed_, timeout_seconds);
             for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
             for (auto& body : services.bodies()) launch.add_host(std::move(body));
-            launch.run([&] {
-                if (any_fault() || services.failed()) stop_all();
-                if (launch.lanes() == 0) services.end();
-            });
+            try {
+                launch.run([&] {
+                    if (any_fault() || services.failed()) stop_all();
+                    if (launch.lanes() == 0) services.end();
+                });
+            } catch (const checked::out_of_steps& endless) {
+                late = endless.what();
+            }
+            if (!launch.lost().empty()) late = launch.lost();
         } else {
             std::vector<std::unique_ptr<running>> runs;
             try {
@@ -97,7 +103,7 @@ public:
         }
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
         services.rethrow();
-        report_faults([&] { return ledger() + services.account(); });
+        report_faults(late, [&] { return ledger() + services.account(); });
         services.audit();
         return elapsed.count();
     }
@@ -124,7 +130,7 @@ private:
     void stop_all() const;
     [[nodiscard]] const fault_record& worst_record() const;
     [[nodiscard]] std::string describe_worst() const;
-    void report_faults(const std::function<std::string()>& ledger) const;
+    void report_faults(const std::string& late, const std::function<std::string()>& ledger) const;
 
     std::vector<std::shared_ptr<laneway::device>> devices_;
     std::uint64_t seed_;

@@ -178,9 +178,8 @@ void scheduler::switch_to(std::size_t position) {
 }
 
 void scheduler::count_step() {
-    // Lanes that wait in a collective have no deadline of their own: a mate that left without them ends here.
     if (++steps_ > step_limit_) {
-        throw timeout_error("checked mode: the lanes did not end within " + std::to_string(step_limit_) + " steps");
+        throw out_of_steps("checked mode: the lanes did not end within " + std::to_string(step_limit_) + " steps");
     }
     if (look_ && steps_ % look_period == 0) look_();
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <source_location>
+#include <string>
 
 #include "laneway/simt/checked/warp.hpp"
 #include "laneway/simt/context.hpp"
@@ -43,18 +44,29 @@ public:
     lane_mask converged(std::source_location where = std::source_location::current()) {
         return my_warp().converge(sched_, where.function_name(), static_cast<int>(where.line()), lane_);
     }
-    void sync(lane_mask mask) { meet(mask, 0, "sync"); }
-    void sync_block() { shared_block_.sync(sched_); }
-    lane_mask ballot(lane_mask mask, bool predicate) {
-        return match_value(mask, meet(mask, predicate ? 1 : 0, "ballot"), 1);
+    void sync(lane_mask mask, std::source_location caller = std::source_location::current()) {
+        meet(mask, 0, {"sync", caller});
+    }
+    void sync_block(std::source_location caller = std::source_location::current()) {
+        std::uint64_t limit_ns = 0;
+        shared_block_.sync([&](int present) {
+            sched_.yield();
+            if (!over(limit_ns)) return;
+            throw lost_lane{block_name() + ": " + std::to_string(present) + " lanes wait for the other " +
+                            std::to_string(shared_block_.lanes - present) + " in " +
+                            meeting_place{"sync_block", caller}.text()};
+        });
+    }
+    lane_mask ballot(lane_mask mask, bool predicate, std::source_location caller = std::source_location::current()) {
+        return match_value(mask, meet(mask, predicate ? 1 : 0, {"ballot", caller}), 1);
     }
     template <class Key>
-    lane_mask match(lane_mask mask, Key key) {
-        return match_value(mask, meet(mask, to_bits(key), "match"), to_bits(key));
+    lane_mask match(lane_mask mask, Key key, std::source_location caller = std::source_location::current()) {
+        return match_value(mask, meet(mask, to_bits(key), {"match", caller}), to_bits(key));
     }
     template <class T>
-    T shuffle(lane_mask mask, T value, int source) {
-        return from_bits<T>(meet(mask, to_bits(value), "shuffle")[static_cast<std::size_t>(source)]);
+    T shuffle(lane_mask mask, T value, int source, std::source_location caller = std::source_location::current()) {
+        return from_bits<T>(meet(mask, to_bits(value), {"shuffle", caller})[static_cast<std::size_t>(source)]);
     }
 
     [[nodiscard]] std::uint64_t now_ns() const { return sched_.now_ns(); }
@@ -63,6 +75,8 @@ public:
     void step() { sched_.step(); }
 
 private:
+    static constexpr std::uint64_t grace_ns = 100'000 * scheduler::step_ns;  ///< for mates to hear of the end
+
     template <class T>
     static std::uint64_t to_bits(T value) {
         static_assert(trivially_copyable<T> && sizeof(T) <= sizeof(std::uint64_t));
@@ -84,8 +98,42 @@ private:
         }
         return same;
     }
-    const rendezvous::values& meet(lane_mask mask, std::uint64_t value, std::string_view what) {
-        return my_warp().meet(sched_, mask, count_lanes(mask), lane_, value, what);
+    const rendezvous::values& meet(lane_mask mask, std::uint64_t value, const meeting_place& place) {
+        std::uint64_t limit_ns = 0;
+        return my_warp().meeting(mask).meet(
+            sched_, count_lanes(mask), lane_, value, place,
+            [&](const meeting_place& mates, const meeting_place& own) {
+                std::string told = warp_name() + ": lanes of one mask are in different collectives: " + mates.text() +
+                                   " and " + own.text();
+                // Of a run that ends, lanes hear one after the other.
+                if (stopping()) throw lost_lane{std::move(told)};
+                throw usage_error(told);
+            },
+            [&](lane_mask present) {
+                sched_.yield();
+                if (!over(limit_ns)) return;
+                throw lost_lane{warp_name() + ": " + names(present) + " wait for " + names(mask & ~present) + " in " +
+                                place.text()};
+            });
+    }
+    [[nodiscard]] bool stopping() const { return env_.control->stop != 0; }
+    /// Whether mates that have not come never will: the run has been ending for a while, or should have.
+    [[nodiscard]] bool over(std::uint64_t& limit_ns) const {
+        const std::uint64_t now = sched_.now_ns();
+        // Later than other waits and the control warp, which say more.
+        if (limit_ns == 0 && (stopping() || now > deadline_ns_ + env_.timeout_ns / 8)) limit_ns = now + grace_ns;
+        return limit_ns != 0 && now > limit_ns;
+    }
+    [[nodiscard]] std::string block_name() const {
+        return "PE " + std::to_string(pe()) + " block " + std::to_string(block_);
+    }
+    [[nodiscard]] std::string warp_name() const { return block_name() + " warp " + std::to_string(warp_); }
+    static std::string names(lane_mask lanes) {
+        std::string text = count_lanes(lanes) == 1 ? "lane " : "lanes ";
+        for (lane_mask rest = lanes; rest != 0; rest &= rest - 1) {
+            text += (rest == lanes ? "" : ", ") + std::to_string(first_lane(rest));
+        }
+        return text;
     }
     warp_state& my_warp() { return shared_block_.warps[static_cast<std::size_t>(warp_)]; }
 

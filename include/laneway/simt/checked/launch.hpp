@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "laneway/simt/checked/context.hpp"
@@ -26,7 +27,11 @@ public:
                 scheduler_.add([this, &env, &shape, &program, &block, b, lane] {
                     context ctx(scheduler_, block, env, shape, b, lane / context::warp_lanes,
                                 lane % context::warp_lanes);
-                    program(ctx);
+                    try {
+                        program(ctx);
+                    } catch (const lost_lane& lost) {
+                        if (lost_.empty()) lost_ = lost.told;
+                    }
                     --lanes_;
                 });
                 ++lanes_;
@@ -44,6 +49,8 @@ public:
 
     /// Lanes that have not ended.
     [[nodiscard]] int lanes() const { return lanes_; }
+    /// Of the first lanes that waited for mates who never came: who, for whom, and where. Empty: there were none.
+    [[nodiscard]] const std::string& lost() const { return lost_; }
 
     void run(const std::function<void()>& look) { scheduler_.run(look); }
 
@@ -51,6 +58,7 @@ private:
     scheduler scheduler_;
     std::vector<std::unique_ptr<block_state>> blocks_;
     int lanes_ = 0;
+    std::string lost_;
 };
 
 }  // namespace laneway::checked

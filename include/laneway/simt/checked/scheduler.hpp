@@ -8,15 +8,24 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "laneway/base/error.hpp"
+
 namespace laneway::checked {
+
+/// The lanes took more steps than a run may: some of them never waited, and so never saw its end.
+class out_of_steps : public timeout_error {
+public:
+    explicit out_of_steps(const std::string& what) : timeout_error(what) {}
+};
 
 class scheduler {
 public:
     static constexpr std::uint64_t step_ns = 100;
 
-    /// A run that takes more steps than `step_limit` throws timeout_error.
+    /// A run that takes more steps than `step_limit` throws out_of_steps.
     explicit scheduler(std::uint64_t seed, std::uint64_t step_limit = 200'000'000);
     ~scheduler();
     scheduler(const scheduler&) = delete;

@@ -2,17 +2,37 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <map>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "laneway/base/error.hpp"
 #include "laneway/simt/checked/scheduler.hpp"
 #include "laneway/simt/order.hpp"
 
 namespace laneway::checked {
+
+/// A collective, and who calls it.
+struct meeting_place {
+    std::string_view what;
+    std::source_location caller;
+
+    friend bool operator==(const meeting_place& a, const meeting_place& b) {
+        return a.what == b.what && a.caller.line() == b.caller.line() &&
+               std::string_view(a.caller.file_name()) == b.caller.file_name();
+    }
+    /// As messages tell it: "sync of barrier (box.hpp:161)".
+    [[nodiscard]] std::string text() const;
+};
+
+/// Thrown by a lane that waits for mates who do not come, to end it; the launch catches it.
+struct lost_lane {
+    std::string told;
+};
 
 /// Barrier of a fixed set of lanes that also hands every lane all lanes' values. Two generations of values are kept:
 /// a lane reads the last one while faster lanes already fill the next.
@@ -21,29 +41,30 @@ public:
     static constexpr int max_lanes = 32;
     using values = std::array<std::uint64_t, max_lanes>;
 
-    /// `what` names the collective: lanes that meet in different ones would hang on a GPU, here they throw.
-    const values& meet(scheduler& sched, int expected, int lane, std::uint64_t value, std::string_view what) {
+    /// Lanes that meet in different collectives would hang on a GPU: `differ(place, other)` throws. Between two looks
+    /// a lane that waits for mates calls `wait(present)`, which may throw as well.
+    template <class Differ, class Wait>
+    const values& meet(scheduler& sched, int expected, int lane, std::uint64_t value, const meeting_place& place,
+                       Differ&& differ, Wait&& wait) {
         const std::uint64_t generation = generation_;
-        if (arrived_ == 0) what_ = what;
-        if (what_ != what) {
-            throw usage_error("lanes of one mask are in different collectives: " + std::string(what_) + " and " +
-                              std::string(what));
-        }
+        if (present_ == 0) place_ = place;
+        if (!(place_ == place)) differ(place_, place);
         values& now = values_[generation % 2];
         now[static_cast<std::size_t>(lane)] = value;
-        if (++arrived_ == expected) {
-            arrived_ = 0;
+        present_ |= lane_mask{1} << lane;
+        if (std::popcount(present_) == expected) {
+            present_ = 0;
             ++generation_;
         }
         sched.step();
-        while (generation_ == generation) sched.yield();
+        while (generation_ == generation) wait(present_);
         return now;
     }
 
 private:
     std::array<values, 2> values_{};
-    std::string_view what_;
-    int arrived_ = 0;
+    meeting_place place_;
+    lane_mask present_ = 0;
     std::uint64_t generation_ = 0;
 };
 
@@ -52,10 +73,8 @@ class warp_state {
 public:
     explicit warp_state(int lanes) : lanes_(lanes) {}
 
-    const rendezvous::values& meet(scheduler& sched, lane_mask mask, int expected, int lane, std::uint64_t value,
-                                   std::string_view what) {
-        return meetings_[mask].meet(sched, expected, lane, value, what);
-    }
+    /// Of the lanes of a mask.
+    rendezvous& meeting(lane_mask mask) { return meetings_[mask]; }
 
     /// Lanes that arrive at `site` together. The scheduler draws when the door closes, so over the seeds every subset
     /// of the lanes that can arrive together does.
@@ -108,13 +127,15 @@ struct block_state {
         std::byte bytes[128];
     };
 
-    void sync(scheduler& sched) {
+    /// Between two looks a lane that waits calls `wait(present)`, with the number of those that have come.
+    template <class Wait>
+    void sync(Wait&& wait) {
         const std::uint64_t now = generation;
         if (++arrived == lanes) {
             arrived = 0;
             ++generation;
         }
-        while (generation == now) sched.yield();
+        while (generation == now) wait(arrived);
     }
 
     std::vector<warp_state> warps;
