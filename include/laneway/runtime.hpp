@@ -16,7 +16,8 @@ struct mailbox_handle {
     Routes handlers;
 };
 
-/// The devices of a job and what runs on them. Host only; not thread-safe; one run at a time.
+/// The devices of a job and what runs on them. Host only; not thread-safe; one run at a time. What starts a run, or
+/// allocates, copies or clears memory of the devices, throws usage_error while a run goes on, as from a host function.
 class runtime {
 public:
     /// Opens the devices; throws usage_error for a list that names none or wrong ones.
@@ -66,6 +67,7 @@ public:
     run_report run(const Functor& functor, const mailbox_handle<Routes>& mailbox) {
         static_assert(trivially_copyable<Functor>);
         using program = mailbox_program<Routes, Functor>;
+        machine_.refuse_during_run();
         const std::uint64_t gets_bytes = gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets);
         const office_plan plan = plan_program<program>(outline_of<program>(machine_, gets_bytes), options_);
         post_office& office = office_for(plan);

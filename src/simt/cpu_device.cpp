@@ -21,15 +21,15 @@ std::byte* allocate_zeroed(std::size_t bytes, const std::string& whose) {
 class cpu_device final : public device {
 public:
     using device::device;
-    void* allocate(std::size_t bytes) override { return allocate_zeroed(bytes, name()); }
-    void copy_in(void* to, const void* from, std::size_t bytes) override {
-        if (bytes > 0) std::memcpy(to, from, bytes);
-    }
-    void copy_out(void* to, const void* from, std::size_t bytes) override { copy_in(to, from, bytes); }
-    void fill(void* memory, int byte, std::size_t bytes) override { std::memset(memory, byte, bytes); }
     int multiprocessors() const override { return 1; }
 
 private:
+    void* do_allocate(std::size_t bytes) override { return allocate_zeroed(bytes, name()); }
+    void do_copy_in(void* to, const void* from, std::size_t bytes) override {
+        if (bytes > 0) std::memcpy(to, from, bytes);
+    }
+    void do_copy_out(void* to, const void* from, std::size_t bytes) override { do_copy_in(to, from, bytes); }
+    void do_fill(void* memory, int byte, std::size_t bytes) override { std::memset(memory, byte, bytes); }
     void free(void* memory) noexcept override { ::operator delete(memory, alignment); }
 };
 

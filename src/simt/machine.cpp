@@ -182,7 +182,10 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
 
 void machine::abandon(std::vector<std::unique_ptr<running>>& runs) {
     abandoned_ = true;
-    for (auto& d : devices_) d->abandon();
+    for (auto& d : devices_) {
+        d->abandon();
+        d->set_running(false);  // what goes on uses nothing that the host can free
+    }
     // Kernels may go on: what they see must outlive this object.
     keep_for_good(host_visible_);
     runs.clear();  // leaves threads and kernels to themselves

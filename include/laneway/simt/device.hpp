@@ -1,6 +1,7 @@
 // Host view of one device: its memory and its limits. Launching stands in launch.hpp.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -15,7 +16,7 @@ namespace laneway {
 void keep_for_good(std::shared_ptr<void> memory);
 
 /// An opened device. Host only; not thread-safe. Allocation and copies must not happen while a kernel of the device
-/// runs: on a GPU they may wait for it. All sizes are in bytes.
+/// runs, as on a GPU they may wait for it: during a run they throw usage_error. All sizes are in bytes.
 class device {
 public:
     explicit device(device_id id) : id_(id) {}
@@ -28,7 +29,10 @@ public:
     [[nodiscard]] std::string name() const { return to_string(id_); }
 
     /// Zeroed memory aligned to 256 bytes; throws system_error or cuda_error naming the size and the device.
-    [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+    [[nodiscard]] void* allocate(std::size_t bytes) {
+        refuse_during_run();
+        return do_allocate(bytes);
+    }
     void release(void* memory) noexcept {
         if (abandoned_) {
             keep_for_good({memory, [](void*) {}});
@@ -36,20 +40,45 @@ public:
             free(memory);
         }
     }
-    virtual void copy_in(void* to, const void* host_from, std::size_t bytes) = 0;
-    virtual void copy_out(void* host_to, const void* from, std::size_t bytes) = 0;
+    void copy_in(void* to, const void* host_from, std::size_t bytes) {
+        refuse_during_run();
+        do_copy_in(to, host_from, bytes);
+    }
+    void copy_out(void* host_to, const void* from, std::size_t bytes) {
+        refuse_during_run();
+        do_copy_out(host_to, from, bytes);
+    }
     /// Sets every byte.
-    virtual void fill(void* memory, int byte, std::size_t bytes) = 0;
+    void fill(void* memory, int byte, std::size_t bytes) {
+        refuse_during_run();
+        do_fill(memory, byte, bytes);
+    }
     [[nodiscard]] virtual int multiprocessors() const = 0;
+
+    /// Whether a run goes on. What refuse_during_run looks at, on any thread.
+    void set_running(bool running) noexcept { running_ = running; }
+    /// Throws usage_error while a run goes on.
+    void refuse_during_run() const {
+        if (running_) {
+            throw usage_error(name() +
+                              ": a run goes on; host functions and lanes can neither start another one on its devices "
+                              "nor allocate, copy or clear their memory");
+        }
+    }
 
     /// From now on release() keeps the memory: a kernel that did not end may still use it.
     void abandon() noexcept { abandoned_ = true; }
     [[nodiscard]] bool abandoned() const noexcept { return abandoned_; }
 
 private:
+    virtual void* do_allocate(std::size_t bytes) = 0;
+    virtual void do_copy_in(void* to, const void* host_from, std::size_t bytes) = 0;
+    virtual void do_copy_out(void* host_to, const void* from, std::size_t bytes) = 0;
+    virtual void do_fill(void* memory, int byte, std::size_t bytes) = 0;
     virtual void free(void* memory) noexcept = 0;
 
     device_id id_;
+    std::atomic<bool> running_{false};
     bool abandoned_ = false;
 };
 

@@ -46,6 +46,9 @@ public:
     /// memory/symmetric.hpp.
     std::uint32_t add_segment(const std::vector<void*>& bases, std::uint64_t bytes);
 
+    /// Throws usage_error while a run goes on: for what a host function or a lane must not do meanwhile. Any thread.
+    void refuse_during_run() const { devices_[0]->refuse_during_run(); }
+
     /// From now on the service runs next to every run, for as long as it exists.
     void attach(const std::shared_ptr<host_service>& service) { services_.push_back(service); }
     /// What the buffers of attached services take for a PE.
@@ -71,9 +74,11 @@ public:
     double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, double timeout_seconds,
                const std::function<std::string()>& ledger) {
         if (!with_cuda && has_gpus()) throw_not_cuda();
+        refuse_during_run();
         prepare(timeout_seconds);
         service_run services(attached());
         std::string late;  // of lanes that did not end by themselves
+        running_mark mark(devices_);
         const auto start = std::chrono::steady_clock::now();
         if (device(0)->id().kind == device_kind::checked) {
             checked::fiber_launch launch(seed_, timeout_seconds);
@@ -102,6 +107,7 @@ public:
             }
         }
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+        mark.end();
         services.rethrow();
         report_faults(late, [&] { return ledger() + services.account(); });
         services.audit();
@@ -109,6 +115,23 @@ public:
     }
 
 private:
+    /// Marks the devices for as long as a run goes on.
+    class running_mark {
+    public:
+        explicit running_mark(const std::vector<std::shared_ptr<laneway::device>>& devices) : devices_(devices) {
+            for (const auto& d : devices_) d->set_running(true);
+        }
+        ~running_mark() { end(); }
+        running_mark(const running_mark&) = delete;
+        running_mark& operator=(const running_mark&) = delete;
+        void end() {
+            for (const auto& d : devices_) d->set_running(false);
+        }
+
+    private:
+        const std::vector<std::shared_ptr<laneway::device>>& devices_;
+    };
+
     template <class Program, bool with_cuda>
     std::unique_ptr<running> launch_one(int pe, const launch_shape& shape, const Program& program) {
         const auto& env = environments_[static_cast<std::size_t>(pe)];

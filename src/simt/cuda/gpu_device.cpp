@@ -22,32 +22,32 @@ public:
               "cudaDeviceGetAttribute");
     }
 
-    void* allocate(std::size_t bytes) override {
+    int multiprocessors() const override { return multiprocessors_; }
+
+private:
+    void* do_allocate(std::size_t bytes) override {
         const device_scope scope(id().index);
         void* memory = nullptr;
         const std::string what = name() + ": no memory for " + std::to_string(bytes) + " bytes";
         check(cudaMalloc(&memory, bytes == 0 ? 1 : bytes), what.c_str());
-        fill(memory, 0, bytes);
+        do_fill(memory, 0, bytes);
         return memory;
     }
-    void copy_in(void* to, const void* from, std::size_t bytes) override {
+    void do_copy_in(void* to, const void* from, std::size_t bytes) override {
         const device_scope scope(id().index);
         check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy to the device");
         // From pageable memory the call may return before the copy has ended, and kernels run on streams of their own.
         check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
     }
-    void copy_out(void* to, const void* from, std::size_t bytes) override {
+    void do_copy_out(void* to, const void* from, std::size_t bytes) override {
         const device_scope scope(id().index);
         check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy from the device");
     }
-    void fill(void* memory, int byte, std::size_t bytes) override {
+    void do_fill(void* memory, int byte, std::size_t bytes) override {
         const device_scope scope(id().index);
         check(cudaMemset(memory, byte, bytes), "cudaMemset");
         check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
-    int multiprocessors() const override { return multiprocessors_; }
-
-private:
     void free(void* memory) noexcept override { cudaFree(memory); }
 
     int multiprocessors_ = 0;
