@@ -74,6 +74,7 @@ std::string set_by_hand(const options& options) {
     add("ring_slots", options.ring_slots);
     add("chunk_bytes", options.chunk_bytes);
     add("onward_slots", options.onward_slots);
+    add("progress_samples", options.progress_samples);
     return list;
 }
 

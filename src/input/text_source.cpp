@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/one_line.hpp"
 
 namespace laneway {
 namespace {
@@ -17,12 +18,6 @@ bool printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && static_
 bool binary(char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte < 0x20 && (byte < '\t' || byte > '\r');
-}
-
-std::string one_line(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return binary(c) || c == '\n' || c == '\r'; }, '?');
-    return text;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/one_line.hpp"
 #include "laneway/simt/cuda/support.hpp"
 
 namespace laneway {
@@ -24,10 +25,7 @@ const char* kind_name(device_kind kind) {
 int cores() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
 [[noreturn]] void refuse(std::string_view part, const std::string& why) {
-    std::string quoted(part);
-    const auto control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
-    std::replace_if(quoted.begin(), quoted.end(), control, '?');  // the message is one line whatever was typed
-    throw usage_error("devices: \"" + quoted + "\": " + why);
+    throw usage_error("devices: \"" + one_line(std::string(part)) + "\": " + why);
 }
 
 int parse_number(std::string_view part, std::string_view digits) {

@@ -219,7 +219,7 @@ protected:
         const std::uint32_t most = this->template longest<Message>();
         if (body.size > most && tally_.failed == status::ok) {
             tally_.failed =
-                fail(ctx, status::too_long, operation::post, pe, body.size * sizeof(Element), most * sizeof(Element));
+                fail(ctx, status::too_long, operation::post, pe, bytes_of<Element>(body.size), most * sizeof(Element));
         }
         const auto count = static_cast<std::uint32_t>(body.size);
         const outgoing_parcel<Message> parcel{{count, head},

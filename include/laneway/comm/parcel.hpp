@@ -20,6 +20,12 @@ struct elements {
     [[nodiscard]] LANEWAY_FN T* end() const { return data + size; }
 };
 
+/// Bytes of `count` elements, for messages of refused ones: the most that a number holds where they are more.
+template <class T>
+LANEWAY_FN std::uint64_t bytes_of(std::uint64_t count) {
+    return count > ~std::uint64_t{0} / sizeof(T) ? ~std::uint64_t{0} : count * sizeof(T);
+}
+
 /// What bins and chunks of parcels with this head are made of.
 template <class Head>
 struct alignas(16) parcel_unit {

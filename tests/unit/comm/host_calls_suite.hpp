@@ -177,13 +177,13 @@ TEST_P(host_calls_test, AHostFunctionsExceptionEndsTheRunAndNamesIt) {
     runtime rt(o);
     bool refuse = true;
     const auto calls = rt.host_calls<question, reply>("ledger", [&](const question& q) {
-        if (refuse && q.id == 3) throw std::out_of_range("no page " + std::to_string(q.id));
+        if (refuse && q.id == 3) throw std::out_of_range("no\r\n\tpage " + std::to_string(q.id));
         return reply_to(q);
     });
     for (const bool waits : {false, true}) {
         refuse = true;
         const auto start = std::chrono::steady_clock::now();
-        EXPECT_EQ(failure_of<host_call_error>(rt, {calls.ref(), waits, 5}), "host calls 'ledger': no page 3");
+        EXPECT_EQ(failure_of<host_call_error>(rt, {calls.ref(), waits, 5}), "host calls 'ledger': no   page 3");
         EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
         refuse = false;
         EXPECT_NO_THROW(rt.run(ask_once{calls.ref(), waits, 5}, rt.mailbox<std::uint32_t>(keep_quiet{})));

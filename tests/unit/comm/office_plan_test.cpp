@@ -256,6 +256,11 @@ TEST(office_plan_test, SizesSetByHandAreKeptOrNamed) {
         o.onward_slots = places;
         names(" with onward_slots = " + std::to_string(places));
     }
+    o.progress_samples = 0xffffffff;
+    names(", progress_samples = 4294967295");
+    o.onward_slots = 0;
+    names(" with progress_samples = 4294967295");
+    o.progress_samples = 0;
     o.onward_slots = 7;
     EXPECT_EQ(plan_program<onward>(pes, o).onward_slots, 7u);
 }

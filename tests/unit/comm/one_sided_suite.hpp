@@ -293,6 +293,9 @@ struct break_rule {
         if (rule == 5) (void)remote.fetch_add(words[0], -1, 1);
         if (rule == 6) (void)remote.put_signal(words[0], last, 1, words[words.size()], 1);
         if (rule == 7) (void)remote.get_nbi(words[words.size()], words[0], last);
+        // Counts whose bytes are more than 64 bits hold.
+        if (rule == 8) (void)remote.put(width::lane, words[0], last, values, std::uint64_t{1} << 61);
+        if (rule == 9) (void)remote.get(width::lane, values, words[1], last, ~std::uint64_t{0});
     }
 };
 
@@ -310,8 +313,10 @@ TEST_P(one_sided_test, AddressesAndPesThatDoNotExistEndTheRun) {
         "no such PE while putting to PE " + n_pes + ": the job has " + n_pes + " PE",
         "no such PE while an atomic operation on PE -1: the job has " + n_pes + " PE",
         "symmetric memory while putting to PE " + last + beyond,
+        "symmetric memory while getting from PE " + last + beyond,
+        "symmetric memory while putting to PE " + last + beyond,
         "symmetric memory while getting from PE " + last + beyond};
-    for (int rule = 0; rule < 8; ++rule) {
+    for (int rule = 0; rule < 10; ++rule) {
         for (const carry how : {carry::direct, carry::gathered}) {
             options o = one_sided_options(options_of(GetParam(), 1));
             o.carry = how;

@@ -283,7 +283,7 @@ TEST_P(parcels_test, QuietWaitsForThem) {
 /// One lane posts one message, of the greatest length and `more` elements.
 struct post_one {
     int pe;
-    std::uint32_t more;
+    std::uint64_t more;
     symmetric_ref<std::uint64_t> codes;
 
     template <class Ctx, class Box>
@@ -307,7 +307,9 @@ TEST_P(parcels_test, OneElementTooManyIsNamed) {
     for (int pe = 0; pe < rt.n_pes(); ++pe) {  // the own PE as well: a program must not depend on how many there are
         EXPECT_NO_THROW(rt.run(post_one{pe, 0, codes.ref()}, mailbox));
         EXPECT_EQ(codes.copy_out(0)[0], static_cast<std::uint64_t>(status::ok));
-        for (const std::uint32_t more : {1u, 500u}) {
+        // The bytes of the last ones are more than 64 bits count, and what would be left of them fits.
+        constexpr std::uint64_t fits = 8, most = ~std::uint64_t{0}, beyond = most / 4 + 1;
+        for (const std::uint64_t more : {std::uint64_t{1}, std::uint64_t{500}, beyond - fits, beyond - fits + 2}) {
             std::string what;
             try {
                 rt.run(post_one{pe, more, codes.ref()}, mailbox);
@@ -316,7 +318,8 @@ TEST_P(parcels_test, OneElementTooManyIsNamed) {
             }
             const std::string wanted =
                 "more bytes of elements than a message can carry while posting a message to PE " + std::to_string(pe) +
-                ": " + std::to_string(32 + 4 * more) + " bytes, and a chunk has room for 32";
+                ": " + std::to_string(fits + more < beyond ? 4 * (fits + more) : most) +
+                " bytes, and a chunk has room for 32";
             EXPECT_NE(what.find(wanted), std::string::npos) << what;
             EXPECT_EQ(what.rfind("PE 0 ", 0), 0u) << what;
             for (int i = 0; i < 2; ++i) {  // and the lane hears of it from this post and the next
