@@ -10,7 +10,6 @@ namespace laneway {
 
 namespace {
 
-constexpr std::uint32_t max_segments = 1024;
 constexpr std::size_t faults_at = 256;
 constexpr double grace_seconds = 1.0;  // from asking all lanes to stop to giving a kernel up
 
@@ -32,21 +31,17 @@ machine::machine(const std::string& devices, std::uint64_t seed) : seed_(seed) {
         if (!why.empty()) throw usage_error(why);
     }
     connect_gpus(devices_);
+    segments_ = std::make_shared<segment_table>(devices_);
     const std::size_t pes = devices_.size();
     host_visible_ = allocate_host_visible(faults_at + pes * sizeof(fault_record), has_gpus());
     for (std::size_t p = 0; p < pes; ++p) {
         controls_.emplace_back(devices_[p], 1);
-        segments_.emplace_back(devices_[p], max_segments * pes);
-        segment_bytes_.emplace_back(devices_[p], max_segments);
         pe_environment env;
         env.pe = static_cast<int>(p);
         env.n_pes = static_cast<int>(pes);
         env.control = controls_[p].data();
         env.fault = record_of(host_visible_, p);
         env.host_stop = reinterpret_cast<const std::uint32_t*>(host_visible_.get());
-        env.segments = segments_[p].data();
-        env.segment_bytes = segment_bytes_[p].data();
-        env.n_segments = max_segments;
         environments_.push_back(env);
     }
 }
@@ -66,19 +61,11 @@ std::vector<std::string> machine::names() const {
     return list;
 }
 
-std::uint32_t machine::add_segment(const std::vector<void*>& bases, std::uint64_t bytes) {
-    if (n_segments_ == max_segments) {
-        throw usage_error("more than " + std::to_string(max_segments) + " symmetric allocations");
-    }
-    for (int pe = 0; pe < n_pes(); ++pe) {
-        std::vector<void*> seen = bases;
-        for (int other = 0; other < n_pes(); ++other) {
-            if (!shares_memory(pe, other)) seen[static_cast<std::size_t>(other)] = nullptr;
-        }
-        segments_[static_cast<std::size_t>(pe)].copy_in(seen.data(), seen.size(), n_segments_ * seen.size());
-        segment_bytes_[static_cast<std::size_t>(pe)].copy_in(&bytes, 1, n_segments_);
-    }
-    return n_segments_++;
+std::shared_ptr<const std::uint32_t> machine::add_segment(const std::vector<void*>& bases, std::uint64_t bytes) {
+    return {new std::uint32_t(segments_->add(bases, bytes)), [table = segments_](const std::uint32_t* segment) {
+                table->remove(*segment);
+                delete segment;
+            }};
 }
 
 void machine::throw_not_cuda() {
@@ -89,6 +76,7 @@ void machine::prepare(double timeout_seconds) {
     if (abandoned_) throw usage_error("an earlier run on these devices did not end; open them in a new process");
     if (!(timeout_seconds > 0) || timeout_seconds > 1e9) throw usage_error("timeout: expected seconds above 0");
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(0);
+    segments_->publish(environments_);
     for (std::size_t p = 0; p < devices_.size(); ++p) {
         *record_of(host_visible_, p) = fault_record{};
         controls_[p].fill_bytes(0);

@@ -53,13 +53,14 @@ public:
     template <remote_word T>
     LANEWAY_FN memory_place(memory_op op, symmetric_ptr<T> element)
         : bits_(static_cast<std::uint64_t>(op) << 60 | static_cast<std::uint64_t>(type_of<T>) << 57 |
-                std::uint64_t{element.segment} << 44 | element.index) {}
+                std::uint64_t{element.segment} << index_bits | element.index) {}
 
     [[nodiscard]] LANEWAY_FN memory_op op() const { return static_cast<memory_op>(bits_ >> 60); }
     [[nodiscard]] LANEWAY_FN word_type type() const { return static_cast<word_type>(bits_ >> 57 & 7); }
     template <class T>
     [[nodiscard]] LANEWAY_FN symmetric_ptr<T> element() const {
-        return {static_cast<std::uint32_t>(bits_ >> 44 & 0x1fff), bits_ & ((std::uint64_t{1} << 44) - 1)};
+        return {static_cast<std::uint32_t>(bits_ >> index_bits) & (most_segments - 1),
+                bits_ & ((std::uint64_t{1} << index_bits) - 1)};
     }
 
     /// Calls `visit.template operator()<T>()` for the place's type.
@@ -76,6 +77,9 @@ public:
     }
 
 private:
+    static constexpr int index_bits = 40;
+    static_assert(std::uint64_t{most_segments} << index_bits == std::uint64_t{1} << 57);
+
     std::uint64_t bits_ = 0;
 };
 

@@ -7,7 +7,8 @@
 
 namespace laneway {
 
-/// `size` zeroed elements on every PE of a machine; freed with the object, which must not outlive the machine's runs.
+/// `size` zeroed elements on every PE of a machine; freed with the object. It must outlive the runs that use it; in
+/// later ones its name names nothing: one-sided operations on it fail with bad_address, and its address is null.
 template <class T>
 class symmetric_array {
     static_assert(trivially_copyable<T>);
@@ -22,7 +23,7 @@ public:
         segment_ = machine.add_segment(bases, size * sizeof(T));
     }
 
-    [[nodiscard]] symmetric_ref<T> ref() const { return {segment_, size_}; }
+    [[nodiscard]] symmetric_ref<T> ref() const { return {*segment_, size_}; }
     [[nodiscard]] std::uint64_t size() const { return size_; }
     /// Contents of one PE's part. Host, between runs.
     [[nodiscard]] std::vector<T> copy_out(int pe) const { return parts_[static_cast<std::size_t>(pe)].copy_out(); }
@@ -38,8 +39,8 @@ public:
 
 private:
     std::uint64_t size_;
-    std::uint32_t segment_ = 0;
     std::vector<buffer<T>> parts_;
+    std::shared_ptr<const std::uint32_t> segment_;
 };
 
 }  // namespace laneway

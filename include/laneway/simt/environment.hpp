@@ -5,6 +5,9 @@
 
 namespace laneway {
 
+/// Numbers that symmetric segments may have.
+inline constexpr std::uint32_t most_segments = 1u << 17;
+
 /// Words of one PE in its own memory. Every lane polls `stop`; it only ever goes from 0 to 1.
 struct pe_control {
     alignas(destructive_bytes) std::uint32_t stop = 0;
@@ -19,7 +22,8 @@ struct pe_environment {
     pe_control* control = nullptr;             ///< PE memory
     fault_record* fault = nullptr;             ///< host-visible
     const std::uint32_t* host_stop = nullptr;  ///< host-visible; the host sets it to end the run on all PEs
-    void* const* segments = nullptr;           ///< PE memory: base of symmetric segment s on PE p at [s * n_pes + p]
+    /// PE memory: base of symmetric segment s on PE p at [s * n_pes + p], null where there is none or out of reach.
+    void* const* segments = nullptr;
     const std::uint64_t* segment_bytes = nullptr;  ///< PE memory: size of each symmetric segment, the same on all PEs
     std::uint32_t n_segments = 0;
 };

@@ -9,6 +9,7 @@
 #include "laneway/simt/checked/launch.hpp"
 #include "laneway/simt/cpu/launch.hpp"
 #include "laneway/simt/device.hpp"
+#include "laneway/simt/segment_table.hpp"
 #include "laneway/simt/service_run.hpp"
 #if defined(__CUDACC__)
 #include "laneway/simt/cuda/launch.cuh"
@@ -42,9 +43,10 @@ public:
     [[nodiscard]] bool shares_memory(int pe, int other) const;
     [[nodiscard]] std::vector<std::string> names() const;
 
-    /// Symmetric segments: registers one base address a PE, `bytes` behind each; returns the segment's number. See
-    /// memory/symmetric.hpp.
-    std::uint32_t add_segment(const std::vector<void*>& bases, std::uint64_t bytes);
+    /// Symmetric segments: registers one base address a PE, `bytes` behind each; returns the segment's number, which
+    /// names nothing any more when its last owner is gone. See memory/symmetric.hpp.
+    [[nodiscard]] std::shared_ptr<const std::uint32_t> add_segment(const std::vector<void*>& bases,
+                                                                   std::uint64_t bytes);
 
     /// Throws usage_error while a run goes on: for what a host function or a lane must not do meanwhile. Any thread.
     void refuse_during_run() const { devices_[0]->refuse_during_run(); }
@@ -159,9 +161,7 @@ private:
     std::uint64_t seed_;
     std::vector<pe_environment> environments_;
     std::vector<buffer<pe_control>> controls_;
-    std::vector<buffer<void*>> segments_;
-    std::vector<buffer<std::uint64_t>> segment_bytes_;
-    std::uint32_t n_segments_ = 0;
+    std::shared_ptr<segment_table> segments_;  ///< arrays may outlive the machine
     std::vector<std::weak_ptr<host_service>> services_;
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
     bool abandoned_ = false;

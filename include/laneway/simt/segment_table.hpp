@@ -1,0 +1,38 @@
+// Where the parts of symmetric arrays lie, for every PE: the host's copy of the table, and the PEs' own.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "laneway/simt/device.hpp"
+#include "laneway/simt/environment.hpp"
+
+namespace laneway {
+
+/// Numbers segments, each once: what is left of the name of a freed one names nothing, and never another array.
+class segment_table {
+public:
+    explicit segment_table(std::vector<std::shared_ptr<device>> devices) : devices_(std::move(devices)) {}
+
+    /// Adds a segment, `bytes` behind one base a PE, and returns its number. Throws usage_error where all numbers have
+    /// been given.
+    std::uint32_t add(const std::vector<void*>& bases, std::uint64_t bytes);
+    /// From the next run on the segment holds nothing, on no PE.
+    void remove(std::uint32_t segment) noexcept;
+    /// Brings the PEs' tables up to date. Between runs.
+    void publish(std::vector<pe_environment>& environments);
+
+private:
+    void grow();
+
+    std::vector<std::shared_ptr<device>> devices_;
+    std::vector<void*> bases_;                     ///< [segment][PE]
+    std::vector<std::uint64_t> bytes_;             ///< [segment]
+    std::size_t published_ = 0;                    ///< segments that the PEs' tables show as they are: the first ones
+    std::size_t room_ = 0;                         ///< segments, in the PEs' tables
+    std::vector<buffer<void*>> pe_bases_;          ///< by PE; null where it cannot reach the other
+    std::vector<buffer<std::uint64_t>> pe_bytes_;  ///< by PE
+};
+
+}  // namespace laneway

@@ -1,0 +1,58 @@
+#include "laneway/simt/segment_table.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+std::uint32_t segment_table::add(const std::vector<void*>& bases, std::uint64_t bytes) {
+    if (bytes_.size() == most_segments) {
+        throw usage_error("no more than " + std::to_string(most_segments) +
+                          " symmetric arrays over the life of a runtime, freed ones included");
+    }
+    bases_.insert(bases_.end(), bases.begin(), bases.end());
+    bytes_.push_back(bytes);
+    return static_cast<std::uint32_t>(bytes_.size() - 1);
+}
+
+void segment_table::remove(std::uint32_t segment) noexcept {
+    std::fill_n(bases_.begin() + static_cast<std::ptrdiff_t>(segment * devices_.size()), devices_.size(), nullptr);
+    bytes_[segment] = 0;
+    published_ = std::min<std::size_t>(published_, segment);
+}
+
+void segment_table::publish(std::vector<pe_environment>& environments) {
+    if (room_ == 0 || bytes_.size() > room_) grow();
+    const std::size_t pes = devices_.size();
+    const std::size_t changed = bytes_.size() - published_;
+    for (std::size_t pe = 0; pe < pes; ++pe) {
+        std::vector<void*> seen(bases_.end() - static_cast<std::ptrdiff_t>(changed * pes), bases_.end());
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            if (devices_[i % pes]->is_gpu() != devices_[pe]->is_gpu()) seen[i] = nullptr;
+        }
+        if (changed != 0) {
+            pe_bases_[pe].copy_in(seen.data(), seen.size(), published_ * pes);
+            pe_bytes_[pe].copy_in(bytes_.data() + published_, changed, published_);
+        }
+        environments[pe].segments = pe_bases_[pe].data();
+        environments[pe].segment_bytes = pe_bytes_[pe].data();
+        environments[pe].n_segments = static_cast<std::uint32_t>(bytes_.size());
+    }
+    published_ = bytes_.size();
+}
+
+void segment_table::grow() {
+    constexpr std::size_t least = 1024;
+    room_ = std::max(least, std::bit_ceil(bytes_.size()));
+    published_ = 0;
+    pe_bases_.clear();
+    pe_bytes_.clear();
+    for (const auto& device : devices_) {
+        pe_bases_.emplace_back(device, room_ * devices_.size());
+        pe_bytes_.emplace_back(device, room_);
+    }
+}
+
+}  // namespace laneway
