@@ -130,12 +130,13 @@ struct tally_counts {
 private:
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const kmer_slot<Words>& slot, table_sums& mine) const {
-        if (slot.count == 0) return;
+        const std::uint64_t count = slot.count();
+        if (count == 0) return;
         kmer_key<Words> key;
         for (int w = 0; w < Words; ++w) key.words[w] = slot.words[w];
-        mine.total += slot.count;
-        mine.checksum += slot.count * key.hash();
-        const std::uint64_t bin = slot.count < bins.size() ? slot.count : bins.size() - 1;
+        mine.total += count;
+        mine.checksum += count * key.hash();
+        const std::uint64_t bin = count < bins.size() ? count : bins.size() - 1;
         // Most k-mers share few bins: lanes that arrive with the same one add together.
         const lane_mask group = ctx.converged();
         const lane_mask same = ctx.match(group, static_cast<std::uint32_t>(bin));

@@ -6,6 +6,9 @@
 // from one lane and its second from another, which then owns it; it still holds a key that was inserted, as both had
 // the same first word. Nobody waits. A key never stands twice: all who insert it look at the same slots in the same
 // order, see the same final words, and stop at the first slot that has them.
+//
+// How many requests a multiprocessor can send to places at random is what bounds an insert. So there are few: words are
+// not read before they are swapped, and the swap that completes a key has counted it.
 #pragma once
 
 #include "laneway/memory/symmetric.hpp"
@@ -18,7 +21,24 @@ namespace laneway::apps {
 template <int Words>
 struct alignas(Words * 16) kmer_slot {
     std::uint64_t words[Words];  ///< a kmer_key's; 0: free
-    std::uint64_t count;
+    std::uint64_t again;         ///< how often the k-mer has come after the first time
+
+    /// How often the k-mer has come; behind the run that counts.
+    [[nodiscard]] LANEWAY_FN std::uint64_t count() const { return words[Words - 1] == 0 ? 0 : again + 1; }
+
+    /// Counts the key if the slot is free or the key's; false: it is another's. Any lane. `reach`: of all who count.
+    /// Relaxed: each word is looked at by itself, and counts are read after the run.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool take(Ctx& ctx, const kmer_key<Words>& key, scope reach) {
+        bool first = false;
+        for (int i = 0; i < Words; ++i) {
+            std::uint64_t seen = ctx.load(&words[i], order::relaxed, reach);
+            first = seen == 0 && ctx.compare_exchange(&words[i], seen, key.words[i], order::relaxed, reach);
+            if (!first && seen != key.words[i]) return false;
+        }
+        if (!first) ctx.fetch_add(&again, 1, order::relaxed, reach);
+        return true;
+    }
 };
 
 /// Handler: counts a k-mer on the PE that owns it. Where no slot is found within `most_probes`, the table counts as
@@ -35,26 +55,9 @@ struct count_kmer {
         std::uint64_t at = key.hash() & mask;
         const std::uint64_t probes = table.size() < most_probes ? table.size() : most_probes;
         for (std::uint64_t probe = 0; probe < probes; ++probe, at = (at + 1) & mask) {
-            if (!claim(ctx, slots[at], key)) continue;
-            ctx.fetch_add(&slots[at].count, 1, order::relaxed, scope::device);
-            return;
+            if (slots[at].take(ctx, key, scope::device)) return;
         }
         (void)fail(ctx, status::no_room, operation::insert, -1, table.size());  // a handler has nobody to tell
-    }
-
-private:
-    /// Whether the slot is the key's, now or before. Relaxed: each word is looked at by itself, and counts are read
-    /// after the run.
-    template <class Ctx>
-    LANEWAY_FN static bool claim(Ctx& ctx, kmer_slot<Words>& slot, const kmer_key<Words>& key) {
-        for (int i = 0; i < Words; ++i) {
-            std::uint64_t seen = ctx.load(&slot.words[i], order::relaxed, scope::device);
-            if (seen == 0 && ctx.compare_exchange(&slot.words[i], seen, key.words[i], order::relaxed, scope::device)) {
-                continue;
-            }
-            if (seen != key.words[i]) return false;
-        }
-        return true;
     }
 };
 

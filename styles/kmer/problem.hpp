@@ -46,14 +46,10 @@ struct kmer_data {
     LANEWAY_FN void count(Ctx& ctx, int pe, std::uint64_t kmer, scope reach) const {
         apps::kmer_slot<1>* const slots = table.at(ctx, pe);
         const std::uint64_t mask = table.size() - 1;
-        const std::uint64_t begin = apps::kmer_key<1>{{kmer}}.hash();
+        const apps::kmer_key<1> key{{kmer}};
+        const std::uint64_t begin = key.hash();
         for (std::uint64_t probe = 0; probe <= mask; ++probe) {
-            apps::kmer_slot<1>& slot = slots[(begin + probe) & mask];
-            std::uint64_t seen = ctx.load(&slot.words[0], order::relaxed, reach);
-            if (seen == 0 && ctx.compare_exchange(&slot.words[0], seen, kmer, order::relaxed, reach)) seen = kmer;
-            if (seen != kmer) continue;
-            ctx.fetch_add(&slot.count, 1, order::relaxed, reach);
-            return;
+            if (slots[(begin + probe) & mask].take(ctx, key, reach)) return;
         }
         (void)fail(ctx, status::no_room, operation::insert, -1, table.size());  // the host hears of it
     }

@@ -56,9 +56,9 @@ struct add_up {
         for_each_index(ctx, table.size(), [&](std::uint64_t i) {
             const apps::kmer_slot<1>& slot = table.local(ctx)[i];
             if (slot.words[0] == 0) return;
-            mine.total += slot.count;
+            mine.total += slot.count();
             mine.distinct += 1;
-            mine.checksum += slot.count * apps::kmer_key<1>{{slot.words[0]}}.hash();
+            mine.checksum += slot.count() * apps::kmer_key<1>{{slot.words[0]}}.hash();
         });
         kmer_sums& all = *sums.local(ctx);
         ctx.fetch_add(&all.total, mine.total, order::relaxed, scope::device);
