@@ -37,10 +37,11 @@ public:
     template <class Message>
     using element = typename handler<Message>::element;
 
-    /// Where the warp stands among those of its block that run the functor.
+    /// Where the warp stands among those of its block that run the functor, and the block among those of its PE.
     struct team_place {
         int index;
         int warps;
+        int number;
     };
 
     LANEWAY_FN box(Ctx& ctx, const mailbox_ref<Routes>& mailbox, Idle idle, std::byte* shared, turn_board* board,
@@ -49,7 +50,9 @@ public:
                &mailbox.links.work->completed),
           mailbox_(mailbox), board_(board), team_board_(reinterpret_cast<team_board*>(shared)),
           slot_(static_cast<std::uint32_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane())), team_{mine.team_index,
-                                                                                                     mine.team_warps} {}
+                                                                                                     mine.team_warps,
+                                                                                                     mine.team_number} {
+    }
 
     /// As outbox::open.
     LANEWAY_FN void open(Ctx& ctx) {

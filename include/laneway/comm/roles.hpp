@@ -18,9 +18,12 @@ struct roles {
     bool works = false;
     bool flushes = false;
     int server_index = 0;  ///< among the PE's server warps
-    int worker_index = 0;  ///< among the PE's working warps
-    int team_index = 0;    ///< among the working warps of its block
-    int team_warps = 1;    ///< working warps of its block
+    /// Among the PE's working warps. Neighbours lie in different blocks: where there is work for a few warps only, all
+    /// multiprocessors have a part of it.
+    int worker_index = 0;
+    int team_number = 0;  ///< of its block, among the PE's working blocks
+    int team_index = 0;   ///< among the working warps of its block
+    int team_warps = 1;   ///< working warps of its block
 
     template <class Ctx>
     LANEWAY_FN roles(const Ctx& ctx, int server_blocks, bool flushers = false) {
@@ -28,19 +31,20 @@ struct roles {
         if constexpr (Ctx::warp_lanes == 1) {
             control = index == 0;
             serves = works = true;
-            server_index = worker_index = index;
+            server_index = worker_index = team_number = index;
         } else {
             control = index == 0;
             serves = !control && ctx.block() < server_blocks;
             flushes = flushers && server_blocks > 0 && !control && !serves && ctx.warp() == ctx.n_warps() - 1;
             works = !control && !serves && !flushes;
             server_index = index - 1;
-            worker_index = index - count_servers(ctx.n_blocks(), ctx.n_warps(), server_blocks, false) - 1;
-            const bool with_flusher = flushers && server_blocks > 0;
-            if (with_flusher) worker_index -= ctx.block() - server_blocks;
             const bool with_control = ctx.block() == 0;
+            team_number = ctx.block() - server_blocks;
             team_index = ctx.warp() - (with_control ? 1 : 0);
-            team_warps = ctx.n_warps() - (with_control ? 1 : 0) - (with_flusher ? 1 : 0);
+            team_warps = ctx.n_warps() - (with_control ? 1 : 0) - (flushers && server_blocks > 0 ? 1 : 0);
+            // The block with the control warp may have one less than the others.
+            const bool beyond_first = server_blocks == 0 && team_index == ctx.n_warps() - 1;
+            worker_index = team_index * (ctx.n_blocks() - server_blocks) + team_number - (beyond_first ? 1 : 0);
         }
     }
 

@@ -13,7 +13,7 @@ enum class width { lane, warp, block };
 template <class Ctx, class Box>
 LANEWAY_FN copy_share share_of(const Ctx& ctx, const Box& box, width lanes) {
     if (lanes == width::lane) return {};
-    const auto team = lanes == width::block ? box.team() : typename Box::team_place{0, 1};
+    const auto team = lanes == width::block ? box.team() : typename Box::team_place{0, 1, 0};
     return {static_cast<std::uint64_t>(team.index * Ctx::warp_lanes + ctx.lane()),
             static_cast<std::uint64_t>(team.warps * Ctx::warp_lanes)};
 }

@@ -192,13 +192,14 @@ struct put_and_get {
     }
 
 private:
-    /// The rank of the team's first lane: all lanes of the team put the same.
+    /// A rank of the team's, and no other's: all lanes of the team put the same.
     template <class Ctx, class Box>
     LANEWAY_FN std::uint64_t team_rank(Ctx& ctx, Box& box) const {
         const auto lane = static_cast<std::uint64_t>(ctx.lane());
         if (lanes == width::lane) return ctx.rank();
         if (lanes == width::warp) return ctx.rank() - lane;
-        return ctx.rank() - lane - static_cast<std::uint64_t>(box.team().index * Ctx::warp_lanes);
+        // Neighbours in rank lie in different blocks, so the first warps of all blocks have the first ranks of the PE.
+        return ctx.rank() - box.slot() + static_cast<std::uint64_t>(box.team().number * Ctx::warp_lanes);
     }
 };
 

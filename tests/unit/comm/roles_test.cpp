@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 namespace laneway {
@@ -50,6 +51,28 @@ void shared_out(int blocks, int warps, int server_blocks, bool flushers = false)
     }
     if (n_workers > 0) {
         EXPECT_TRUE(*workers.begin() == 0 && *workers.rbegin() == n_workers - 1);
+    }
+}
+
+// Few pieces of work go to many multiprocessors.
+TEST(roles_test, NeighboursAmongWorkersLieInDifferentBlocks) {
+    for (const bool flushers : {false, true}) {
+        for (const int server_blocks : {0, 2}) {
+            std::map<int, int> block_of;
+            constexpr int blocks = 7, warps = 4;
+            for (int b = 0; b < blocks; ++b) {
+                for (int w = 0; w < warps; ++w) {
+                    const roles mine(place<32>{b, blocks, w, warps}, server_blocks, flushers);
+                    if (mine.works) block_of[mine.worker_index] = b;
+                    if (mine.works && mine.team_index == 0) {
+                        EXPECT_EQ(mine.worker_index, mine.team_number);
+                    }
+                }
+            }
+            std::set<int> first;
+            for (int i = 0; i < blocks - server_blocks; ++i) first.insert(block_of.at(i));
+            EXPECT_EQ(static_cast<int>(first.size()), blocks - server_blocks);
+        }
     }
 }
 
