@@ -517,6 +517,18 @@ TEST(checked_mode_test, ARunThatTakesTooManyStepsTellsWhatItsDevicesReported) {
     o.timeout_seconds = 0.01;
     contains(failure<timeout_error>(o, deaf_lane{}, swallow{}),
              "deadline passed while waiting for all work to be done");
+    // Whoever takes the last step: a host thread, mostly, where it has many turns and lanes are few.
+    for (o.seed = 1; o.seed <= 20; ++o.seed) {
+        o.host_threads = 8;
+        runtime rt(o);
+        const auto calls = rt.host_calls<std::uint32_t>("idle", [](std::uint32_t) {});
+        try {
+            rt.run(deaf_lane{}, rt.mailbox<std::uint32_t>(swallow{}));
+            ADD_FAILURE() << "ended";
+        } catch (const timeout_error& e) {
+            contains(e.what(), "deadline passed while waiting for all work to be done");
+        }
+    }
 }
 
 }  // namespace
