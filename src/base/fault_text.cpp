@@ -36,6 +36,7 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             return counted(record.number, "byte") + ", and a chunk has room for " + std::to_string(record.limit);
         case status::no_room: return "of " + counted(record.number, "place") + " none is free";
         case status::uneven_barrier:
+        case status::uneven_post:
             return std::to_string(record.number) + " of " + counted(record.limit, "working warp") + " came";
         case status::timeout: return number_of(record) + "; " + deadline(scene.timeout_seconds);
         default: return number_of(record);

@@ -16,6 +16,7 @@ enum class [[nodiscard]] status : std::uint32_t{
     too_long,        ///< a message carries more elements than a chunk holds
     refused,         ///< the handler of a large message gave it no place; the run goes on
     uneven_barrier,  ///< some working warps came to a barrier that others will never come to
+    uneven_post,     ///< some working warps of a block had no part in a large post that all of them share
 };
 
 constexpr const char* to_string(status s) {
@@ -30,6 +31,7 @@ constexpr const char* to_string(status s) {
         case status::too_long: return "more bytes of elements than a message can carry";
         case status::refused: return "the receiver gave no place";
         case status::uneven_barrier: return "not every working warp called the barrier";
+        case status::uneven_post: return "not every working warp of the block took part in a post of all";
     }
     return "unknown status";
 }

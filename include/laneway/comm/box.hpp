@@ -182,6 +182,17 @@ public:
         }
     }
 
+    /// Once everything is over: whether all warps of the block have shared the same posts by rendezvous. Where one has
+    /// not, the last of them was never sent, and the run ends with uneven_post. Any lane.
+    LANEWAY_FN void audit_shared(Ctx& ctx) {
+        if constexpr (team_bytes<Routes> != 0) {
+            const auto warps = static_cast<std::uint64_t>(team_.warps);
+            const std::uint64_t stored = ctx.load(&team_board_->stored, order::relaxed, scope::block);
+            if (stored == shared_rendezvous_ * warps || stopped(ctx)) return;
+            (void)fail(ctx, status::uneven_post, operation::place, -1, stored % warps, warps);
+        }
+    }
+
     /// For a warp that has nothing to do, again and again: run_dry, and sends what handlers have posted onward. The
     /// whole warp, together.
     LANEWAY_FN status advance(Ctx& ctx) {

@@ -195,6 +195,7 @@ struct mailbox_program {
                 (void)out.flush_old(ctx);
             });
         out.account(ctx);
+        if (mine.works) out.audit_shared(ctx);
     }
 
 private:

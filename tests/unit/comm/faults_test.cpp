@@ -488,6 +488,17 @@ struct lone_post {
     }
 };
 
+/// A large post of the block; without `all`, of one warp of it.
+struct led_post {
+    bool all;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (!all && box.team().index == 1) return;
+        const std::uint32_t data[64] = {};
+        (void)box.post(ctx, width::block, (ctx.pe() + 1) % ctx.n_pes(), std::uint32_t{1}, data, 64);
+    }
+};
+
 TEST(checked_mode_test, ALaneOrWarpThatIsMissingAtALargePostIsNamed) {
     options o;
     o.devices = "checked:2";
@@ -508,6 +519,17 @@ TEST(checked_mode_test, ALaneOrWarpThatIsMissingAtALargePostIsNamed) {
         ADD_FAILURE() << "sent";
     } catch (const timeout_error& e) {
         contains(e.what(), "warp 1 lane 0: deadline passed while finding a place for a large message");
+    }
+    // The first warp asks and stores its part; nobody waits for the other.
+    for (const bool all : {true, false}) {
+        try {
+            rt.run(led_post{all}, mailbox);
+            EXPECT_TRUE(all) << "a message was lost";
+        } catch (const device_fault& e) {
+            EXPECT_FALSE(all);
+            contains(e.what(), "not every working warp of the block took part in a post of all while finding a place");
+            contains(e.what(), ": 1 of 2 working warps came");
+        }
     }
 }
 
