@@ -35,7 +35,7 @@ public:
     using base::post;
     /// What follows the head of a message.
     template <class Message>
-    using element = typename handler<Message>::element;
+    using element = typename element_of<handler<Message>>::type;
 
     /// Where the warp stands among those of its block that run the functor, and the block among those of its PE.
     struct team_place {
@@ -121,8 +121,8 @@ public:
     /// Posts a message to a PE and waits for what its handler answers. Any lane, also in divergent code; other warps
     /// run meanwhile. The answer orders nothing else. Fails with bad_pe, or stopped or timeout when the run ends.
     template <class Message>
-    LANEWAY_FN answered<typename handler<Message>::answer> call(Ctx& ctx, int pe, const Message& message) {
-        answered<typename handler<Message>::answer> result;
+    LANEWAY_FN answered<typename answer_of<handler<Message>>::type> call(Ctx& ctx, int pe, const Message& message) {
+        answered<typename answer_of<handler<Message>>::type> result;
         result.code = this->check(ctx, pe, operation::call);
         if (result.code != status::ok) return result;
         if (pe == ctx.pe()) {

@@ -11,36 +11,15 @@
 // It runs on the PE that the message was posted to, on any lane, at the same time as other handlers, and never waits.
 // An answer to `box.call` goes to the calling lane. An answer to `box.post` goes to the handler of R on the poster's
 // PE, where the mailbox carries R, and nowhere else. That handler answers nothing (the rule of GASNet).
+// Where a handler has not the form that it claims, the compiler says so (handler_check.hpp).
 #pragma once
 
 #include "laneway/comm/answers.hpp"
 #include "laneway/comm/bin.hpp"
+#include "laneway/comm/handler_check.hpp"
 #include "laneway/comm/onward.hpp"
-#include "laneway/comm/parcel.hpp"
 
 namespace laneway {
-
-template <class Handler>
-concept answering = requires {
-    typename Handler::answer;
-};
-
-template <class Handler>
-concept onward_posting = requires {
-    requires Handler::posts_onward;
-};
-
-/// Serves messages with elements, which are carried as parcels.
-template <class Handler>
-concept taking_elements = requires {
-    typename Handler::element;
-};
-
-/// Names places for elements that are too many for a chunk, see placing.hpp.
-template <class Handler>
-concept placing = taking_elements<Handler> && requires {
-    requires Handler::places;
-};
 
 template <class Message, class Handler>
 struct route {
@@ -192,9 +171,14 @@ private:
     LANEWAY_FN decltype(auto) run_with(Ctx& ctx, onward_poster<list> next, const Message& message,
                                        Elements... body) const {
         const auto& handler = handler_of<Message>(routes);
-        if constexpr (onward_posting<std::remove_cvref_t<decltype(handler)>>) {
+        using type = std::remove_cvref_t<decltype(handler)>;
+        if constexpr (!has_its_form<type, onward_poster<list>, Ctx, Message, Elements...>()) {
+            return;
+        } else if constexpr (onward_posting<type>) {
+            static_assert(returns_its_answer<type, decltype(handler(ctx, message, body..., next))>());
             return handler(ctx, message, body..., next);
         } else {
+            static_assert(returns_its_answer<type, decltype(handler(ctx, message, body...))>());
             return handler(ctx, message, body...);
         }
     }

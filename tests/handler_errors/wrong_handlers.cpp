@@ -1,0 +1,106 @@
+// Handlers that have not the form that they claim, a CASE each: compiling one must fail with a line that says why.
+#include <string>
+
+#include "laneway/comm/box.hpp"
+#include "laneway/simt/cpu/context.hpp"
+
+namespace lw = laneway;
+
+struct question {
+    std::uint64_t value;
+};
+
+#if CASE == 0  // right
+struct handler {
+    using answer = std::uint64_t;
+    static constexpr bool posts_onward = true;
+    template <class Ctx, class Onward>
+    LANEWAY_FN answer operator()(Ctx& ctx, const question& q, Onward& onward) const {
+        if (q.value > 1) (void)onward.post(ctx, 0, question{q.value - 1});
+        return q.value;
+    }
+};
+#elif CASE == 1               // posts_onward is missing
+struct handler {
+    using answer = std::uint64_t;
+    template <class Ctx, class Onward>
+    LANEWAY_FN answer operator()(Ctx&, const question& q, Onward&) const {
+        return q.value;
+    }
+};
+#elif CASE == 2               // the poster is missing
+struct handler {
+    using answer = std::uint64_t;
+    static constexpr bool posts_onward = true;
+    template <class Ctx>
+    LANEWAY_FN answer operator()(Ctx&, const question& q) const {
+        return q.value;
+    }
+};
+#elif CASE == 3               // the answer's type is missing, and is asked for
+struct handler {
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t operator()(Ctx&, const question& q) const {
+        return q.value;
+    }
+};
+#elif CASE == 4               // another type is returned
+struct handler {
+    using answer = std::uint64_t;
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t operator()(Ctx&, const question&) const {
+        return 0;
+    }
+};
+#elif CASE == 5               // the answer's type is missing, and nobody asks
+struct handler {
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t operator()(Ctx&, const question& q) const {
+        return q.value;
+    }
+};
+#elif CASE == 6 || CASE == 7  // the element's type is missing; so it is where elements are posted
+struct handler {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
+};
+#elif CASE == 8               // places is missing
+struct handler {
+    using element = std::uint64_t;
+    template <class Ctx>
+    LANEWAY_FN lw::symmetric_ptr<std::uint64_t> place(Ctx&, const question&, std::uint64_t) const {
+        return lw::nowhere<std::uint64_t>();
+    }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
+};
+#elif CASE == 9               // place is missing
+struct handler {
+    using element = std::uint64_t;
+    static constexpr bool places = true;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
+};
+#elif CASE == 10              // serves another message
+struct handler {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, const std::string&) const {}
+};
+#endif
+
+struct no_idling {
+    void operator()() const {}
+};
+using all_routes = decltype(lw::with_places(lw::routes<lw::route<question, handler>>{}));
+using box_type = lw::box<lw::cpu::context, all_routes, no_idling>;
+
+void use(lw::cpu::context& ctx, box_type& box) {
+#if CASE <= 4
+    (void)box.call(ctx, 0, question{});
+#elif CASE >= 7 && CASE <= 9
+    const std::uint64_t words[1] = {};
+    (void)box.post(ctx, 0, question{}, words, 1);
+#else
+    (void)box.post(ctx, 0, question{});
+#endif
+}
