@@ -10,11 +10,13 @@
 
 namespace laneway {
 
-/// What a call gave: the value where `code` is ok.
+/// What a call gave, to a PE or to the host: `value` counts only where `code` is ok, which is what its truth tells.
 template <class Value>
-struct answered {
+struct [[nodiscard]] answered {
     status code = status::ok;
     Value value{};
+
+    LANEWAY_FN explicit operator bool() const { return code == status::ok; }
 };
 
 /// Device view of one PE's slots; the tables are PE memory.

@@ -5,6 +5,7 @@
 // on the host alone, which never waits for lanes, so handlers may call and post as well.
 #pragma once
 
+#include "laneway/comm/answers.hpp"
 #include "laneway/memory/symmetric.hpp"
 #include "laneway/queue/work_group_queue.hpp"
 
@@ -12,15 +13,6 @@ namespace laneway {
 
 /// What a function that returns nothing answers.
 struct no_reply {};
-
-/// What call() returns: `value` counts only where `code` is ok.
-template <class Reply>
-struct [[nodiscard]] host_answer {
-    status code = status::ok;
-    Reply value{};
-
-    LANEWAY_FN explicit operator bool() const { return code == status::ok; }
-};
 
 /// One PE's side; in its memory.
 template <class Request, class Reply>
@@ -53,7 +45,7 @@ public:
     /// Has the host call the function and waits for its answer. Any lane, also in divergent code. What the function
     /// wrote to host-visible memory is visible afterwards. Fails with stopped or timeout when the run ends.
     template <class Ctx>
-    LANEWAY_FN host_answer<Reply> call(Ctx& ctx, const Request& request) const {
+    LANEWAY_FN answered<Reply> call(Ctx& ctx, const Request& request) const {
         const desk& to = *desks_.local(ctx);
         const lane_mask group = ctx.converged();
         group_place place;
