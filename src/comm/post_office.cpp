@@ -62,14 +62,16 @@ void post_office::make_onward() {
 
 void post_office::make_waves() {
     const auto& coordinator = machine_.device(0);
-    std::vector<std::uint64_t*> commands;
-    std::vector<const std::uint64_t*> replies;
-    for (std::size_t p = 0; p < n_; ++p) {
+    commands_.resize(n_);
+    wave_replies_.resize(n_);
+    std::vector<std::uint64_t*> commands(n_);
+    std::vector<const std::uint64_t*> replies(n_);
+    for (std::size_t p = 1; p < n_; ++p) {
         const auto& device = device_of(p);
-        commands_.push_back(find_transport(*coordinator, *device).place(coordinator, device, plan_.command_bytes()));
-        wave_replies_.push_back(find_transport(*device, *coordinator).place(device, coordinator, plan_.reply_bytes()));
-        commands.push_back(reinterpret_cast<std::uint64_t*>(commands_.back().get()));
-        replies.push_back(reinterpret_cast<const std::uint64_t*>(wave_replies_.back().get()));
+        commands_[p] = find_transport(*coordinator, *device).place(coordinator, device, plan_.command_bytes());
+        wave_replies_[p] = find_transport(*device, *coordinator).place(device, coordinator, plan_.reply_bytes());
+        commands[p] = reinterpret_cast<std::uint64_t*>(commands_[p].get());
+        replies[p] = reinterpret_cast<const std::uint64_t*>(wave_replies_[p].get());
     }
     command_table_ = buffer<std::uint64_t*>(coordinator, n_);
     command_table_.copy_in(commands);
@@ -85,8 +87,10 @@ void post_office::reset() {
     for (std::size_t p = 0; p < n_; ++p) {
         work_[p].fill_bytes(0);
         finished_[p].fill_bytes(0);
-        device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
-        device_of(0)->fill(wave_replies_[p].get(), 0, plan_.reply_bytes());
+        if (p != 0) {
+            device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
+            device_of(0)->fill(wave_replies_[p].get(), 0, plan_.reply_bytes());
+        }
         for (std::size_t writer = 0; writer < n_ && !answers_.empty(); ++writer) {
             if (writer != p) device_of(p)->fill(answers_[writer * n_ + p].get(), 0, plan_.answer_bytes(p));
         }

@@ -70,7 +70,7 @@ struct office_plan {
     /// Slots for answers that one other PE writes for this one's lanes.
     [[nodiscard]] std::uint64_t answer_bytes(std::size_t pe) const;
     [[nodiscard]] std::uint64_t onward_bytes() const;
-    /// Words of a wave to and from one PE.
+    /// Words of a wave to and from one PE other than PE 0, which coordinates.
     [[nodiscard]] static std::uint64_t command_bytes();
     [[nodiscard]] static std::uint64_t reply_bytes();
     /// Everything that counts for the PE: what options::buffer_bytes bounds.

@@ -57,7 +57,7 @@ private:
     std::vector<buffer<const std::uint64_t*>> answers_from_;
     std::vector<buffer<std::uint64_t>> onward_ends_;  ///< tail and head, far apart
     std::vector<buffer<std::byte>> onward_slots_;
-    std::vector<std::shared_ptr<std::byte>> commands_;
+    std::vector<std::shared_ptr<std::byte>> commands_;  ///< of waves, to each PE but PE 0, which coordinates
     std::vector<std::shared_ptr<std::byte>> wave_replies_;
     buffer<std::uint64_t*> command_table_;
     buffer<const std::uint64_t*> reply_table_;
