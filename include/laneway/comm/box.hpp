@@ -37,7 +37,8 @@ public:
     template <class Message>
     using element = typename element_of<handler<Message>>::type;
 
-    /// Where the warp stands among those of its block that run the functor, and the block among those of its PE.
+    /// Where the warp stands among those of its block that run the functor, and the block among those of its PE: the
+    /// first lane of the block's first such warp has slot `number` times the lanes of a warp.
     struct team_place {
         int index;
         int warps;

@@ -109,8 +109,10 @@ struct send_plan {
         const int mates = lanes == width::lane   ? 0
                           : lanes == width::warp ? ctx.lane()
                                                  : ctx.lane() + box.team().index * Ctx::warp_lanes;
-        const std::uint64_t sender = ctx.rank() - static_cast<std::uint64_t>(mates);
-        if (single != 0 && static_cast<int>(box.slot()) != mates) return;
+        const std::uint64_t first_of_pe = ctx.rank() - box.slot();
+        std::uint64_t sender = ctx.rank() - static_cast<std::uint64_t>(lanes == width::lane ? 0 : ctx.lane());
+        if (lanes == width::block) sender = first_of_pe + static_cast<unsigned>(box.team().number * Ctx::warp_lanes);
+        if (single != 0 && sender != first_of_pe) return;
         if (lanes == width::lane && sender % every != 0) return;
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         for (std::uint32_t i = 0; i < rounds; ++i) {
