@@ -1,0 +1,75 @@
+// Functors that loop over calls which find nothing to wait for: their runs end at the deadline all the same.
+#include "unit/comm/failing_runs.hpp"
+
+namespace laneway::test {
+namespace {
+
+/// Calls one member again and again until it fails; there is never anything to wait for.
+enum class idle_call { quiet, flush, drain, fence, barrier, flush_old, run_dry, advance, help, get, put, add, post };
+struct call_for_ever {
+    idle_call what;
+    symmetric_ref<std::uint64_t> word;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        while (call(ctx, box) == status::ok) {
+        }
+    }
+
+private:
+    template <class Ctx, class Box>
+    LANEWAY_FN status call(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        switch (what) {
+            case idle_call::quiet: return box.quiet(ctx);
+            case idle_call::flush: return box.flush(ctx);
+            case idle_call::drain: return box.drain(ctx);
+            case idle_call::fence: return remote.fence();
+            case idle_call::barrier: return box.barrier(ctx);
+            case idle_call::flush_old: return box.flush_old(ctx);
+            case idle_call::run_dry: return box.run_dry(ctx);
+            case idle_call::advance: return box.advance(ctx);
+            case idle_call::help: return box.help(ctx, ctx.converged());
+            case idle_call::get: return remote.get(word[0], next).code;
+            case idle_call::put: return remote.put(word[0], next, 1);
+            case idle_call::add: return remote.add(word[0], next, 1);
+            default: return box.post(ctx, next, std::uint32_t{1});
+        }
+    }
+};
+
+class idle_calls_test : public testing::TestWithParam<std::string> {};
+
+TEST_P(idle_calls_test, LoopsThatFindNothingToWaitForEndAtTheDeadline) {
+    options o;
+    o.devices = GetParam();
+    o.timeout_seconds = is_checked(GetParam()) ? 0.01 : 0.1;
+    o.cpu_threads = 2;
+    runtime rt(o);
+    const auto word = rt.allocate<std::uint64_t>(1);
+    const auto mailbox = rt.one_sided<std::uint32_t>(swallow{});
+    // Where other warps look after the PE, what is direct looks at nothing but the word.
+    const auto last = is_checked(GetParam()) ? idle_call::barrier : idle_call::post;
+    for (int what = 0; what <= static_cast<int>(last); ++what) {
+        const auto start = std::chrono::steady_clock::now();
+        try {
+            rt.run(call_for_ever{static_cast<idle_call>(what), word.ref()}, mailbox);
+            ADD_FAILURE() << "the run ended as if nothing had happened";
+        } catch (const timeout_error& e) {
+            contains(e.what(), "deadline passed while waiting");
+        } catch (const usage_error& e) {
+            FAIL() << "call " << what - 1 << " left the machine unusable: " << e.what();
+        }
+        if (!is_checked(o.devices)) {
+            EXPECT_LT(seconds_since(start), o.timeout_seconds * 1.125 + 0.9) << "call " << what;
+        }
+    }
+    EXPECT_NO_THROW(rt.run(post_to{0, 1}, mailbox));
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, idle_calls_test, testing::Values("cpu:1", "cpu:2", "cpu:4", "checked:1", "checked:2"),
+                         name_of);
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,73 @@
+// What tests of runs that cannot end well share: functors that post or hang, and a look at what is thrown.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+struct swallow {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, std::uint32_t) const {}
+};
+
+/// Every lane posts `count` messages to `pe`, the last of them `message`.
+struct post_to {
+    int pe;
+    std::uint32_t count;
+    std::uint32_t message = 0;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.pe() != 0) return;
+        for (std::uint32_t i = 1; i <= count; ++i) {
+            if (box.post(ctx, pe, i == count ? message : 0) != status::ok) return;
+        }
+    }
+};
+
+/// Polls for ever by loads that say nothing of the end of the run.
+struct deaf_lane {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        while (ctx.load(ctx.environment().host_stop, order::relaxed, scope::system) < 2) {
+        }
+    }
+};
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What the run throws, after a check that it ends in time.
+template <class Error, class Functor, class Handler>
+std::string failure(const options& o, const Functor& functor, const Handler& handler) {
+    runtime rt(o);
+    const auto start = std::chrono::steady_clock::now();
+    std::string what;
+    try {
+        rt.run(functor, rt.mailbox<std::uint32_t>(handler));
+        ADD_FAILURE() << "the run ended as if nothing had happened";
+    } catch (const Error& e) {
+        what = e.what();
+    }
+    // The checked mode's deadline is virtual; the other ends at most an eighth and a second of grace late.
+    if (!is_checked(o.devices)) {
+        EXPECT_LT(seconds_since(start), o.timeout_seconds * 1.125 + 1.5);
+    }
+    EXPECT_EQ(what.find('\n'), std::string::npos);
+    EXPECT_EQ(what.rfind("PE ", 0), 0u) << what;
+    for (const char* word : {" block ", " warp ", " lane "}) EXPECT_NE(what.find(word), std::string::npos) << what;
+    return what;
+}
+
+inline void contains(const std::string& text, const std::string& part) {
+    if (text.find(part) == std::string::npos) ADD_FAILURE() << "\"" << text << "\" does not say \"" << part << "\"";
+}
+
+}  // namespace laneway::test
