@@ -7,8 +7,8 @@
 // the same first word. Nobody waits. A key never stands twice: all who insert it look at the same slots in the same
 // order, see the same final words, and stop at the first slot that has them.
 //
-// How many requests a multiprocessor can send to places at random is what bounds an insert. So there are few: words are
-// not read before they are swapped, and the swap that completes a key has counted it.
+// How many requests a multiprocessor can send to places at random bounds how fast it inserts (docs/design/0018). So the
+// swap that completes a key has counted it as well, and only who comes later adds to the count.
 #pragma once
 
 #include "laneway/memory/symmetric.hpp"
