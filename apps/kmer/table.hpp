@@ -57,7 +57,7 @@ struct count_kmer {
         for (std::uint64_t probe = 0; probe < probes; ++probe, at = (at + 1) & mask) {
             if (slots[at].take(ctx, key, scope::device)) return;
         }
-        (void)fail(ctx, status::no_room, operation::insert, -1, table.size());  // a handler has nobody to tell
+        (void)fail(ctx, status::no_room, operation::insert, -1, probes, table.size());  // a handler has nobody to tell
     }
 };
 

@@ -34,11 +34,19 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
         case status::bad_address: return missing_element(record);
         case status::too_long:
             return counted(record.number, "byte") + ", and a chunk has room for " + std::to_string(record.limit);
-        case status::no_room: return "of " + counted(record.number, "place") + " none is free";
+        case status::no_room:
+            if (record.number < record.limit) {
+                return "none of the " + counted(record.number, "place") + " that it may take is free, of " +
+                       std::to_string(record.limit);
+            }
+            return "of " + counted(record.number, "place") + " none is free";
         case status::uneven_barrier:
         case status::uneven_post:
             return std::to_string(record.number) + " of " + counted(record.limit, "working warp") + " came";
-        case status::timeout: return number_of(record) + "; " + deadline(scene.timeout_seconds);
+        case status::timeout:
+            // How much work is open is known where all PEs' counters come together.
+            if (record.what == operation::run_to_end && record.pe != 0) return deadline(scene.timeout_seconds);
+            return number_of(record) + "; " + deadline(scene.timeout_seconds);
         default: return number_of(record);
     }
 }

@@ -53,7 +53,7 @@ bool machine::has_gpus() const {
     return false;
 }
 
-bool machine::shares_memory(int pe, int other) const { return device(pe)->is_gpu() == device(other)->is_gpu(); }
+bool machine::shares_memory(int pe, int other) const { return share_memory(*device(pe), *device(other)); }
 
 std::vector<std::string> machine::names() const {
     std::vector<std::string> list;

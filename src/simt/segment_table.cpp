@@ -30,7 +30,7 @@ void segment_table::publish(std::vector<pe_environment>& environments) {
     for (std::size_t pe = 0; pe < pes; ++pe) {
         std::vector<void*> seen(bases_.end() - static_cast<std::ptrdiff_t>(changed * pes), bases_.end());
         for (std::size_t i = 0; i < seen.size(); ++i) {
-            if (devices_[i % pes]->is_gpu() != devices_[pe]->is_gpu()) seen[i] = nullptr;
+            if (!share_memory(*devices_[i % pes], *devices_[pe])) seen[i] = nullptr;
         }
         if (changed != 0) {
             pe_bases_[pe].copy_in(seen.data(), seen.size(), published_ * pes);
@@ -45,14 +45,18 @@ void segment_table::publish(std::vector<pe_environment>& environments) {
 
 void segment_table::grow() {
     constexpr std::size_t least = 1024;
-    room_ = std::max(least, std::bit_ceil(bytes_.size()));
-    published_ = 0;
-    pe_bases_.clear();
-    pe_bytes_.clear();
+    const std::size_t room = std::max(least, std::bit_ceil(bytes_.size()));
+    std::vector<buffer<void*>> bases;
+    std::vector<buffer<std::uint64_t>> bytes;
     for (const auto& device : devices_) {
-        pe_bases_.emplace_back(device, room_ * devices_.size());
-        pe_bytes_.emplace_back(device, room_);
+        bases.emplace_back(device, room * devices_.size());
+        bytes.emplace_back(device, room);
     }
+    // Only now: where memory is short, the tables stay as they were.
+    pe_bases_ = std::move(bases);
+    pe_bytes_ = std::move(bytes);
+    room_ = room;
+    published_ = 0;
 }
 
 }  // namespace laneway

@@ -148,9 +148,10 @@ private:
             const int posting = ctx.n_warps() - helper_warps;
             const int controls = server_blocks == 0 ? 1 : 0;
             if (where.worker_block < 0) return where;
-            where.team_lanes = (posting - (where.worker_block == 0 ? controls : 0)) * Ctx::warp_lanes;
+            const int own_controls = where.worker_block == 0 ? controls : 0;
+            where.team_lanes = (posting - own_controls) * Ctx::warp_lanes;
             where.helper_index = where.worker_block * helper_warps + ctx.warp() - posting;
-            mine.worker_index = where.worker_block * posting + ctx.warp() - controls;
+            mine.worker_index = roles::number_across_blocks(ctx, server_blocks, ctx.warp() - own_controls, posting);
             mine.flushes = ctx.warp() >= posting;
             mine.works = !mine.control && !mine.flushes;
         }

@@ -75,10 +75,10 @@ struct fault_record {
     std::int32_t lane = 0;
     std::int32_t peer = -1;  ///< the other PE, where there is one; with bad_pe whatever was named
     /// What it is about: with bad_address the first element that is missing, with too_long bytes of elements, with
-    /// no_room places, with uneven_barrier and uneven_post warps that came; with others see words_of.
+    /// no_room places that were tried, with uneven_barrier and uneven_post warps that came; with others see words_of.
     std::uint64_t number = 0;
-    /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with
-    /// uneven_barrier and uneven_post working warps.
+    /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
+    /// places where more are there than were tried, with uneven_barrier and uneven_post working warps.
     std::uint64_t limit = 0;
 };
 

@@ -206,6 +206,8 @@ private:
     template <class Message, class Element>
     LANEWAY_FN status send_by_rendezvous(Ctx& ctx, width lanes, int pe, const Message& head,
                                          elements<const Element> body) {
+        const status fine = this->check(ctx, pe);
+        if (fine != status::ok) return fine;
         const std::uint64_t before = shared_rendezvous_;
         if (lanes == width::block) ++shared_rendezvous_;
         std::uint32_t calls = 0;

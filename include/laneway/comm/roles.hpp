@@ -42,10 +42,15 @@ struct roles {
             team_number = ctx.block() - server_blocks;
             team_index = ctx.warp() - (with_control ? 1 : 0);
             team_warps = ctx.n_warps() - (with_control ? 1 : 0) - (flushers && server_blocks > 0 ? 1 : 0);
-            // The block with the control warp may have one less than the others.
-            const bool beyond_first = server_blocks == 0 && team_index == ctx.n_warps() - 1;
-            worker_index = team_index * (ctx.n_blocks() - server_blocks) + team_number - (beyond_first ? 1 : 0);
+            worker_index = number_across_blocks(ctx, server_blocks, team_index, ctx.n_warps());
         }
+    }
+
+    /// Number of a warp with this index in its block, where working blocks have so many, but for the control warp.
+    template <class Ctx>
+    static LANEWAY_FN int number_across_blocks(const Ctx& ctx, int server_blocks, int index, int warps_a_block) {
+        const bool first_lacks_it = server_blocks == 0 && index == warps_a_block - 1;
+        return index * (ctx.n_blocks() - server_blocks) + ctx.block() - server_blocks - (first_lacks_it ? 1 : 0);
     }
 
     static LANEWAY_FN int count_servers(int blocks, int warps, int server_blocks, bool one_lane) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,9 @@ public:
         refuse_during_run();
         return do_allocate(bytes);
     }
-    void release(void* memory) noexcept {
-        if (abandoned_) {
-            keep_for_good({memory, [](void*) {}});
-        } else {
-            free(memory);
-        }
-    }
+    /// Frees memory; that of a device whose kernel did not end is kept, and during a run it is freed when that ends.
+    /// Any thread.
+    void release(void* memory) noexcept;
     void copy_in(void* to, const void* host_from, std::size_t bytes) {
         refuse_during_run();
         do_copy_in(to, host_from, bytes);
@@ -55,8 +52,8 @@ public:
     }
     [[nodiscard]] virtual int multiprocessors() const = 0;
 
-    /// Whether a run goes on. What refuse_during_run looks at, on any thread.
-    void set_running(bool running) noexcept { running_ = running; }
+    /// Whether a run goes on. What refuse_during_run and release look at, on any thread.
+    void set_running(bool running) noexcept;
     /// Throws usage_error while a run goes on.
     void refuse_during_run() const {
         if (running_) {
@@ -78,9 +75,14 @@ private:
     virtual void free(void* memory) noexcept = 0;
 
     device_id id_;
+    std::mutex releasing_;
+    std::vector<void*> released_;  ///< during the run
     std::atomic<bool> running_{false};
     bool abandoned_ = false;
 };
+
+/// Whether a kernel of one device can use memory of the other.
+inline bool share_memory(const device& one, const device& other) { return one.is_gpu() == other.is_gpu(); }
 
 /// Opens a device; throws usage_error where it does not exist or this build has no support for it.
 std::shared_ptr<device> open_device(device_id id);

@@ -10,7 +10,7 @@ namespace laneway {
 struct wait_site {
     operation what = operation::user_code;
     int peer = -1;
-    std::uint64_t waited_for = 0;  ///< as words_of tells it
+    std::uint64_t number = 0;  ///< as words_of tells it
 };
 
 /// The bound of one wait: call next() between two looks.
@@ -27,7 +27,7 @@ public:
             // A lane that waits for a gathering buffer waits for another that waits for the cause, which names it.
             const std::uint64_t grace = site.what == operation::gather ? ctx.environment().timeout_ns / 32 : 0;
             if (ctx.now_ns() > ctx.deadline_ns() + grace) {
-                return fail(ctx, status::timeout, site.what, site.peer, site.waited_for);
+                return fail(ctx, status::timeout, site.what, site.peer, site.number);
             }
         }
         // Long waits look less often: a thousand warps that poll one word, over PCIe above all, slow down its writer.

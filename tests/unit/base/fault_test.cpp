@@ -71,6 +71,9 @@ TEST(fault_text_test, LimitsAreToldWithTheirUnits) {
               "no room left while posting onward from a handler to PE 1: of 4096 places none is free");
     EXPECT_EQ(told(status::no_room, operation::insert, -1, 1),
               "no room left while inserting into a table of fixed size: of 1 place none is free");
+    EXPECT_EQ(told(status::no_room, operation::insert, -1, 16384, 134217728),
+              "no room left while inserting into a table of fixed size: none of the 16384 places that it may take is "
+              "free, of 134217728");
     EXPECT_EQ(told(status::uneven_barrier, operation::barrier, -1, 3, 4),
               "not every working warp called the barrier while waiting at a barrier: 3 of 4 working warps came");
 }
@@ -104,7 +107,15 @@ TEST(fault_text_test, AWaitTellsItsNumberAndTheDeadline) {
     EXPECT_EQ(waited(operation::push_id, -1), "waiting to push into a worklist: place 42");
     EXPECT_EQ(waited(operation::host_slot, -1), "waiting for a free slot of a queue to the host: ticket 42");
     EXPECT_EQ(waited(operation::host_answer, -1), "waiting for a host function's answer: ticket 42");
-    EXPECT_EQ(waited(operation::run_to_end, -1), "waiting for all work to be done: 42 known to be open");
+}
+
+TEST(fault_text_test, OnlyPe0KnowsHowMuchWorkIsOpen) {
+    EXPECT_EQ(told(status::timeout, operation::run_to_end),
+              "deadline passed while waiting for all work to be done: the deadline is 0.25 s");
+    EXPECT_EQ(
+        describe({1, status::timeout, operation::run_to_end, 0, 0, 0, 0, -1, 42, 0}, {"cpu:0", 2, 0.25}),
+        "PE 0 (cpu:0) block 0 warp 0 lane 0: deadline passed while waiting for all work to be done: 42 known to be "
+        "open; the deadline is 0.25 s");
 }
 
 }  // namespace

@@ -38,6 +38,29 @@ TEST_P(faults_test, ADeafServerFillsItsRing) {
     contains(what, "ring 0->1: 2 of 2 slots in use");
 }
 
+/// As it should be: posts, meets the others now and then, and returns at the first failure.
+struct post_and_meet {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint32_t i = 1; i <= 64; ++i) {
+            if (box.post(ctx, 1, i) != status::ok) return;
+            if (i % 8 == 0 && box.barrier(ctx) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(faults_test, LanesThatHearOfTheEndOneAfterTheOtherAreNotBlamed) {
+    for (std::uint64_t seed = 1; seed <= (is_checked(GetParam()) ? 20 : 1); ++seed) {
+        options o = job();
+        o.seed = seed;
+        o.fault = injected_fault::deaf_server;
+        o.fault_pe = 1;
+        const std::string what = failure<timeout_error>(o, post_and_meet{}, swallow{});
+        EXPECT_EQ(what.find("collective"), std::string::npos) << what;
+        EXPECT_EQ(what.find("wait for"), std::string::npos) << what;
+    }
+}
+
 TEST_P(faults_test, ADeafServerWithRoomInItsRingKeepsTheRunFromEnding) {
     options o = job();
     o.ring_slots = 64;

@@ -1,5 +1,6 @@
 // A runtime is not used from its own run, neither by lanes nor by host functions.
 #include <functional>
+#include <memory>
 
 #include "unit/comm/failing_runs.hpp"
 
@@ -14,11 +15,15 @@ struct use_in_functor {
         if (ctx.rank() == 0) use_runtime();
     }
 };
+/// Lane 0 has a host function use it, and then writes.
 struct call_host {
     host_calls_ref<std::uint32_t, std::uint32_t> calls;
+    symmetric_ref<std::uint64_t> words{};
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        if (ctx.rank() == 0) (void)calls.call(ctx, 1);
+        if (ctx.rank() != 0) return;
+        (void)calls.call(ctx, 1);
+        for (std::uint64_t i = 0; i < words.size(); ++i) words.local(ctx)[i] = i;
     }
 };
 
@@ -64,6 +69,11 @@ TEST_P(nested_use_test, ARuntimeIsNotUsedFromItsOwnRun) {
         EXPECT_NO_THROW(rt.run(post_to{0, 3}, mailbox));
         EXPECT_EQ(words.copy_out(0), std::vector<std::uint64_t>(8));
     }
+    // What is freed meanwhile is freed behind the run: lanes may still use it.
+    auto freed = std::make_unique<symmetric_array<std::uint64_t>>(rt.allocate<std::uint64_t>(8));
+    use_runtime = [&] { freed.reset(); };
+    EXPECT_NO_THROW(rt.run(call_host{calls.ref(), freed->ref()}, mailbox));
+    EXPECT_EQ(freed, nullptr);
     use_runtime = [] {
         options other;
         other.devices = "cpu:1";

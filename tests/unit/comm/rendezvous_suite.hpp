@@ -325,6 +325,51 @@ TEST_P(rendezvous_test, PlacesThatDoNotExistAreNamed) {
     }
 }
 
+/// A large post of each block, where it has two warps without the second of them; or one to a PE that does not exist.
+struct faulty_post {
+    symmetric_ref<pair_element> pairs;
+    symmetric_ref<std::uint64_t> left_out;  ///< warps that had no part
+    bool to_no_pe;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        const auto number = static_cast<std::uint32_t>(ctx.pe());
+        if (!to_no_pe && box.team().index == 1) {
+            if (ctx.lane() == 0) atomic_add(ctx, left_out[0], 1);
+            return;
+        }
+        const int pe = to_no_pe ? ctx.n_pes() : (ctx.pe() + 1) % ctx.n_pes();
+        (void)box.post(ctx, width::block, pe, stretch<pair_element>{number, number, 0, 300}, pairs.local(ctx), 300);
+    }
+};
+
+TEST_P(rendezvous_test, PostsThatABlockDoesNotShareAndPostsToNoPeAreNamed) {
+    for (const bool to_no_pe : {true, false}) {
+        options o = rendezvous_options(options_of(GetParam(), 2));
+        rendezvous_job job(o, 300, 300 * 64, 8);
+        const take_stretch<pair_element> take{job.pair_pool.ref(), job.taken_pairs.ref(), job.wrong.ref(),
+                                              job.seen.ref()};
+        const faulty_post post{job.pairs.ref(), job.sent.ref(), to_no_pe};
+        std::string what;
+        try {
+            job.rt.run(post, job.rt.mailbox<stretch<pair_element>>(take));
+        } catch (const device_fault& e) {
+            what = e.what();
+        }
+        std::uint64_t left_out = 0;
+        for (int pe = 0; pe < job.rt.n_pes(); ++pe) left_out += job.sent.copy_out(pe)[0];
+        const std::string no_pe = "no such PE while posting a message to PE " + std::to_string(job.rt.n_pes());
+        const std::string uneven = "not every working warp of the block took part in a post of all";
+        if (to_no_pe) {
+            EXPECT_NE(what.find(no_pe), std::string::npos) << what;
+        } else if (left_out > 0) {
+            EXPECT_NE(what.find(uneven), std::string::npos) << what;
+        } else {
+            EXPECT_EQ(what, "");
+        }
+    }
+}
+
 /// Beside one-sided operations and calls, in one mailbox: the payload is there before the signal that follows it.
 struct send_and_signal {
     symmetric_ref<pair_element> pairs;

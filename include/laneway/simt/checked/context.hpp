@@ -105,8 +105,8 @@ private:
             [&](const meeting_place& mates, const meeting_place& own) {
                 std::string told = warp_name() + ": lanes of one mask are in different collectives: " + mates.text() +
                                    " and " + own.text();
-                // Of a run that ends, lanes hear one after the other.
-                if (stopping()) throw lost_lane{std::move(told)};
+                // Of a run that ends, lanes hear one after the other: then it is nobody's mistake.
+                if (stopping()) throw lost_lane{{}};
                 throw usage_error(told);
             },
             [&](lane_mask present) {

@@ -1,0 +1,29 @@
+#include "laneway/simt/device.hpp"
+
+namespace laneway {
+
+void device::release(void* memory) noexcept {
+    const std::lock_guard lock(releasing_);
+    if (abandoned_) {
+        keep_for_good({memory, [](void*) {}});
+    } else if (running_) {
+        released_.push_back(memory);
+    } else {
+        free(memory);
+    }
+}
+
+void device::set_running(bool running) noexcept {
+    const std::lock_guard lock(releasing_);
+    running_ = running;
+    if (running) return;
+    for (void* memory : std::exchange(released_, {})) {
+        if (abandoned_) {
+            keep_for_good({memory, [](void*) {}});
+        } else {
+            free(memory);
+        }
+    }
+}
+
+}  // namespace laneway
