@@ -1,5 +1,7 @@
 #include "laneway/simt/device.hpp"
 
+#include <utility>
+
 namespace laneway {
 
 void device::release(void* memory) noexcept {
