@@ -37,6 +37,7 @@ public:
     /// comm/routes.hpp says what forms they may have.
     template <class... Messages, class... Handlers>
     [[nodiscard]] auto mailbox(const Handlers&... handlers) const {
+        static_assert(sizeof...(Messages) == sizeof...(Handlers), "a mailbox has one handler for each type of message");
         return handle_of(with_places(routes<route<Messages, Handlers>...>{{handlers}...}));
     }
 
@@ -65,7 +66,8 @@ public:
     /// leave no room for what the program needs. A functor may say how much of a GPU shall serve: server_share_of.
     template <class Functor, class Routes>
     run_report run(const Functor& functor, const mailbox_handle<Routes>& mailbox) {
-        static_assert(trivially_copyable<Functor>);
+        static_assert(trivially_copyable<Functor>,
+                      "a functor is copied to every device: it holds values and ref()s only");
         using program = mailbox_program<Routes, Functor>;
         machine_.refuse_during_run();
         const std::uint64_t gets_bytes = gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets);

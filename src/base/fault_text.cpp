@@ -39,13 +39,16 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
                 return "none of the " + counted(record.number, "place") + " that it may take is free, of " +
                        std::to_string(record.limit);
             }
-            return "of " + counted(record.number, "place") + " none is free";
+            return "of " + counted(record.number, "place") + " none is free" +
+                   (record.what == operation::post_onward ? ", see options.onward_slots" : "");
         case status::uneven_barrier:
         case status::uneven_post:
             return std::to_string(record.number) + " of " + counted(record.limit, "working warp") + " came";
         case status::timeout:
-            // How much work is open is known where all PEs' counters come together.
-            if (record.what == operation::run_to_end && record.pe != 0) return deadline(scene.timeout_seconds);
+            // How much work is open is known where all PEs' counters come together, and not at every moment.
+            if (record.what == operation::run_to_end && (record.pe != 0 || record.number == 0)) {
+                return deadline(scene.timeout_seconds);
+            }
             return number_of(record) + "; " + deadline(scene.timeout_seconds);
         default: return number_of(record);
     }

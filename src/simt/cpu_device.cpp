@@ -1,4 +1,5 @@
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <new>
 
@@ -13,7 +14,9 @@ namespace {
 constexpr std::align_val_t alignment{256};
 
 std::byte* allocate_zeroed(std::size_t bytes, const std::string& whose) {
-    void* memory = ::operator new(bytes, alignment, std::nothrow);
+    // Rounded up to the alignment, sizes near the greatest would wrap.
+    constexpr std::size_t most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+    void* memory = bytes > most ? nullptr : ::operator new(bytes, alignment, std::nothrow);
     if (memory == nullptr) throw system_error(whose + ": no memory for " + std::to_string(bytes) + " bytes");
     return static_cast<std::byte*>(std::memset(memory, 0, bytes));
 }

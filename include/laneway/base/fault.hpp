@@ -51,7 +51,7 @@ constexpr operation_words words_of(operation op) {
         case operation::place: return {"finding a place for a large message", " on PE ", "room for # elements"};
         case operation::put: return {"putting", " to PE ", "element #"};
         case operation::get: return {"getting", " from PE ", "the lane's get #"};
-        case operation::atomic: return {"an atomic operation", " on PE ", "element #"};
+        case operation::atomic: return {"doing an atomic operation", " on PE ", "element #"};
         case operation::signal: return {"waiting for a signal", " on PE ", "value #"};
         case operation::barrier: return {"waiting at a barrier", " for PE ", "barrier #"};
         case operation::push_id: return {"waiting to push into a worklist", " of PE ", "place #"};

@@ -24,7 +24,7 @@ constexpr const char* to_string(status s) {
         case status::ok: return "ok";
         case status::stopped: return "stopped";
         case status::timeout: return "deadline passed";
-        case status::handler_failed: return "handler reported an error";
+        case status::handler_failed: return "the application reported an error";
         case status::no_room: return "no room left";
         case status::bad_pe: return "no such PE";
         case status::bad_address: return "an address outside symmetric memory";

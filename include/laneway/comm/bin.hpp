@@ -21,7 +21,10 @@ struct bin {
 /// Sizes of a bin's buffers, the same on every PE.
 template <class Message>
 struct chunk_shape {
-    static_assert(trivially_copyable<Message> && alignof(Message) <= 16 && sizeof(Message) <= 4096);
+    static_assert(trivially_copyable<Message>, "a message is trivially copyable: no std::string, no std::vector");
+    static_assert(
+        alignof(Message) <= 16 && sizeof(Message) <= 4096,
+        "a message has at most 4096 bytes, and an alignment of 16; more travels as elements behind a message");
 
     std::uint32_t log2_messages = 0;
 

@@ -225,7 +225,7 @@ private:
         if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, mask);
         const status sent = this->run_dry(ctx, mask);
         this->idle();
-        return sent == status::ok && Ctx::warp_lanes == 1 && stopped(ctx) ? status::stopped : sent;
+        return sent == status::ok && stopped(ctx) ? status::stopped : sent;
     }
 
     /// Sends what the block has gathered, makes arrivals known, and looks whether barriers have opened. The whole warp,

@@ -66,7 +66,12 @@ concept takes = requires(const Handler& handler, Arguments&&... arguments) {
 
 template <class Handler, class Ctx, class Message>
 concept has_place = requires(const Handler& handler, Ctx& ctx, const Message& message) {
-    handler.place(ctx, message, std::uint64_t{});
+    handler.place(ctx, message, std::uint64_t{}).segment;
+};
+
+template <class Handler>
+concept says_whether_it_places = requires {
+    Handler::places;
 };
 
 /// Checks a handler's form where it is run for a message, with its elements where it has some.
@@ -85,7 +90,7 @@ constexpr bool has_its_form() {
                   "a handler has `operator()(ctx, const Message&) const`, with `elements<const E>` behind the message "
                   "where it says `using element = E;`, and `Onward&` last where it says `posts_onward = true`");
     static_assert(
-        !has_place<Handler, Ctx, Message> || placing<Handler>,
+        !has_place<Handler, Ctx, Message> || placing<Handler> || says_whether_it_places<Handler>,
         "this handler has `place`: it must say `static constexpr bool places = true;` and `using element = E;`");
     static_assert(!placing<Handler> || has_place<Handler, Ctx, Message>,
                   "this handler says `places = true`: it must have `place(ctx, const Message&, std::uint64_t) const`");

@@ -28,7 +28,11 @@ enum class compare { equal, not_equal, greater, greater_equal, less, less_equal 
 template <class Ctx, class Box>
 class one_sided {
 public:
-    LANEWAY_FN one_sided(Ctx& ctx, Box& box) : ctx_(ctx), box_(box) {}
+    LANEWAY_FN one_sided(Ctx& ctx, Box& box) : ctx_(ctx), box_(box) {
+        static_assert(
+            requires { box.template served_by<remote_update>(); },
+            "lw::one_sided needs the box of a run over runtime.one_sided(...)");
+    }
 
     /// Stores a value. Returns when the source may be reused; the value is there after quiet.
     template <remote_word T>
@@ -86,7 +90,7 @@ public:
     LANEWAY_FN status get_nbi(symmetric_ptr<T> to, symmetric_ptr<T> from, int pe, carry how = carry::by_options) {
         T* word = nullptr;
         status result = reach(operation::get, from, pe, 1, how, word);
-        if (result == status::ok && !exists(ctx_, to)) result = refuse_address(ctx_, operation::get, pe, to);
+        if (result == status::ok && !exists(ctx_, to)) result = refuse_address(ctx_, operation::get, ctx_.pe(), to);
         if (result != status::ok) return result;
         if (word != nullptr) {
             ctx_.store(local(ctx_, to), ctx_.load(word, order::relaxed, scope::system), order::relaxed, scope::system);

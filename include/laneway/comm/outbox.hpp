@@ -36,6 +36,14 @@ class outbox<Ctx, routes<route<M, H>...>, Idle> : public poster<outbox<Ctx, rout
 public:
     using poster<outbox, Ctx, M>::post...;
 
+    /// Says of a message that no handler serves what is wrong, in place of a list of all posts.
+    template <class Other>
+    requires(!std::is_convertible_v<const Other&, M> && ...) LANEWAY_FN status post(Ctx&, int, const Other&) {
+        static_assert(list::template has<Other>,
+                      "this mailbox carries no message of this type: name it in runtime.mailbox<...>");
+        return status::stopped;
+    }
+
     /// As block_bins.
     LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, const delivery<routes_type>& handlers,
                       Idle idle, std::byte* shared, std::uint64_t* completed)
@@ -48,11 +56,13 @@ public:
     }
 
     /// For operations that go past the box, and may find nothing to wait for: where a lane has all roles, it takes its
-    /// turn at them in one call of 64. Fails with stopped when the run ends. Elsewhere other warps see to that, and
-    /// this costs nothing.
+    /// turn at them in one call of 64. Fails with stopped when the run ends. Elsewhere other warps see to that: on a
+    /// checked device the scheduler may let them run, on a GPU this costs nothing.
     LANEWAY_FN status keep_up([[maybe_unused]] Ctx& ctx) {
         if constexpr (Ctx::warp_lanes == 1) {
             if (++tally_.turns % 64 == 0) return this->see_end(ctx, full_warp<Ctx>);
+        } else if constexpr (requires { ctx.step(); }) {
+            ctx.step();
         }
         return status::ok;
     }

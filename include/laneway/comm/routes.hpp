@@ -23,7 +23,8 @@ namespace laneway {
 
 template <class Message, class Handler>
 struct route {
-    static_assert(trivially_copyable<Message> && trivially_copyable<Handler>);
+    static_assert(trivially_copyable<Message>, "a message is trivially copyable: no std::string, no std::vector");
+    static_assert(trivially_copyable<Handler>, "a handler is copied to every device: it holds values and ref()s only");
     static_assert(!(taking_elements<Handler> && answering<Handler>),
                   "the handler of a message with elements must not answer");
     Handler handler;

@@ -62,13 +62,15 @@ TEST(fault_text_test, LimitsAreToldWithTheirUnits) {
               "has room for 64");
     EXPECT_EQ(told(status::bad_address, operation::put, 7, 16, 16),
               "an address outside symmetric memory while putting to PE 7: element 16, where there are 0 to 15");
-    EXPECT_EQ(told(status::bad_address, operation::atomic, 0, 2, 0),
-              "an address outside symmetric memory while an atomic operation on PE 0: element 2, where there are none");
+    EXPECT_EQ(
+        told(status::bad_address, operation::atomic, 0, 2, 0),
+        "an address outside symmetric memory while doing an atomic operation on PE 0: element 2, where there are none");
     EXPECT_EQ(told(status::bad_address, operation::place, 2, 9, 9),
               "an address outside symmetric memory while finding a place for a large message on PE 2: element 9, where "
               "there are 0 to 8");
     EXPECT_EQ(told(status::no_room, operation::post_onward, 1, 4096),
-              "no room left while posting onward from a handler to PE 1: of 4096 places none is free");
+              "no room left while posting onward from a handler to PE 1: of 4096 places none is free, see "
+              "options.onward_slots");
     EXPECT_EQ(told(status::no_room, operation::insert, -1, 1),
               "no room left while inserting into a table of fixed size: of 1 place none is free");
     EXPECT_EQ(told(status::no_room, operation::insert, -1, 16384, 134217728),
@@ -80,9 +82,9 @@ TEST(fault_text_test, LimitsAreToldWithTheirUnits) {
 
 TEST(fault_text_test, AnErrorOfTheApplicationTellsItsNumber) {
     EXPECT_EQ(told(status::handler_failed, operation::user_code, -1, 7),
-              "handler reported an error while running application code: number 7");
+              "the application reported an error while running application code: number 7");
     EXPECT_EQ(told(status::handler_failed, operation::user_code, 5, 42),
-              "handler reported an error while running application code for PE 5: number 42");
+              "the application reported an error while running application code for PE 5: number 42");
 }
 
 TEST(fault_text_test, AWaitTellsItsNumberAndTheDeadline) {

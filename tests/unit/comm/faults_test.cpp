@@ -98,7 +98,7 @@ TEST_P(faults_test, AHandlersErrorNamesTheServingPeAtOnce) {
     const std::string what = failure<device_fault>(o, post_to{1, 20, 7}, refuse_seven{});
     EXPECT_LT(seconds_since(start), 5);
     contains(what, "PE 1 ");
-    contains(what, "handler reported an error while running application code: number 7");
+    contains(what, "the application reported an error while running application code: number 7");
 }
 
 TEST_P(faults_test, APostToNoPeIsNamed) {

@@ -309,10 +309,10 @@ TEST_P(one_sided_test, AddressesAndPesThatDoNotExistEndTheRun) {
     const std::string expected[] = {
         "symmetric memory while putting to PE " + last + beyond,
         "symmetric memory while getting from PE " + last + ": element 18446744073709551615" + array,
-        "symmetric memory while an atomic operation on PE " + last + ": element 0, where there are none",
+        "symmetric memory while doing an atomic operation on PE " + last + ": element 0, where there are none",
         "symmetric memory while putting to PE " + last + beyond,
         "no such PE while putting to PE " + n_pes + ": the job has " + n_pes + " PE",
-        "no such PE while an atomic operation on PE -1: the job has " + n_pes + " PE",
+        "no such PE while doing an atomic operation on PE -1: the job has " + n_pes + " PE",
         "symmetric memory while putting to PE " + last + beyond,
         "symmetric memory while getting from PE " + last + beyond,
         "symmetric memory while putting to PE " + last + beyond,

@@ -67,6 +67,15 @@ TEST_P(symmetric_test, RefusesAWrongNumberOfElements) {
     EXPECT_EQ(array.copy_out(0), (std::vector<std::uint32_t>{1, 2, 3, 4}));
 }
 
+TEST_P(symmetric_test, RefusesPesThatDoNotExist) {
+    machine machine(GetParam());
+    symmetric_array<std::uint64_t> words(machine, elements);
+    for (const int pe : {-1, machine.n_pes(), 1 << 30}) {
+        EXPECT_THROW((void)words.copy_out(pe), usage_error);
+        EXPECT_THROW(words.copy_in(pe, std::vector<std::uint64_t>(elements)), usage_error);
+    }
+}
+
 TEST_P(symmetric_test, ClearingZeroesEveryPart) {
     machine machine(GetParam());
     symmetric_array<std::uint32_t> array(machine, 3);
@@ -79,6 +88,13 @@ TEST_P(symmetric_test, RefusesSizesWhoseBytesOverflow) {
     machine machine(GetParam());
     EXPECT_THROW(symmetric_array<std::uint64_t>(machine, std::uint64_t{1} << 61), usage_error);
     EXPECT_NO_THROW(symmetric_array<std::uint64_t>(machine, 1));
+}
+
+TEST_P(symmetric_test, RefusesSizesThatNoMemoryHas) {
+    machine machine(GetParam());
+    for (const std::uint64_t bytes : {~std::uint64_t{0}, ~std::uint64_t{0} - 100, std::uint64_t{1} << 60}) {
+        EXPECT_THROW(symmetric_array<char>(machine, bytes), error);
+    }
 }
 
 TEST_P(symmetric_test, NamesTheLimitOfAllocations) {

@@ -78,7 +78,7 @@ TEST_P(machine_kinds_test, TheFirstFaultOfAPeWinsAndEndsTheRun) {
         FAIL() << "the fault was lost";
     } catch (const device_fault& e) {
         EXPECT_EQ(std::string(e.what()), "PE 0 (" + machine.names()[0] +
-                                             ") block 1 warp 0 lane 0: handler reported an error while running "
+                                             ") block 1 warp 0 lane 0: the application reported an error while running "
                                              "application code for PE 5: number 42; the ledger");
     }
     EXPECT_NO_THROW(run(machine, shape, 10, [](auto&) {})) << "a fault does not outlive its run";

@@ -42,7 +42,8 @@ public:
     [[nodiscard]] const pe_environment& environment() const { return env_; }
 
     lane_mask converged(std::source_location where = std::source_location::current()) {
-        return my_warp().converge(sched_, where.function_name(), static_cast<int>(where.line()), lane_);
+        const auto place = static_cast<int>(where.line() << 10 | where.column() % 1024);
+        return my_warp().converge(sched_, where.function_name(), place, lane_);
     }
     void sync(lane_mask mask, std::source_location caller = std::source_location::current()) {
         meet(mask, 0, {"sync", caller});

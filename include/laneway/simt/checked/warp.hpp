@@ -22,7 +22,7 @@ struct meeting_place {
     std::source_location caller;
 
     friend bool operator==(const meeting_place& a, const meeting_place& b) {
-        return a.what == b.what && a.caller.line() == b.caller.line() &&
+        return a.what == b.what && a.caller.line() == b.caller.line() && a.caller.column() == b.caller.column() &&
                std::string_view(a.caller.file_name()) == b.caller.file_name();
     }
     /// As messages tell it: "sync of barrier (box.hpp:161)".
@@ -76,10 +76,10 @@ public:
     /// Of the lanes of a mask.
     rendezvous& meeting(lane_mask mask) { return meetings_[mask]; }
 
-    /// Lanes that arrive at `site` together. The scheduler draws when the door closes, so over the seeds every subset
-    /// of the lanes that can arrive together does.
-    lane_mask converge(scheduler& sched, const void* site, int line, int lane) {
-        auto& door = doors_[{site, line}];
+    /// Lanes that arrive at a place of a function together. The scheduler draws when the door closes, so over the seeds
+    /// every subset of the lanes that can arrive together does.
+    lane_mask converge(scheduler& sched, const void* function, int place, int lane) {
+        auto& door = doors_[{function, place}];
         const std::uint64_t generation = door.generation;
         door.arrived |= lane_mask{1} << lane;
         if (door.arrived == full()) close(door);
