@@ -4,13 +4,16 @@ namespace laneway::styles {
 
 namespace {
 
+/// Gives a part of the buffers a name, which lasts as long as what is added to `names`.
 template <class T>
 symmetric_ref<T> register_segment(machine& all, const std::vector<exchange_buffers>& buffers,
-                                  buffer<T> exchange_buffers::*part) {
+                                  buffer<T> exchange_buffers::*part,
+                                  std::vector<std::shared_ptr<const std::uint32_t>>& names) {
     std::vector<void*> bases;
     for (const auto& b : buffers) bases.push_back((b.*part).data());
     const std::uint64_t size = (buffers.front().*part).size();
-    return {all.add_segment(bases, size * sizeof(T)), size};
+    names.push_back(all.add_segment(bases, size * sizeof(T)));
+    return {*names.back(), size};
 }
 
 }  // namespace
@@ -27,10 +30,10 @@ exchange::exchange(machine& all, std::uint64_t most, double timeout_seconds) {
     } else {
         carrier_ = carry_between_threads(buffers_);
     }
-    ref_ = {register_segment(all, buffers_, &exchange_buffers::messages),
-            register_segment(all, buffers_, &exchange_buffers::owners),
-            register_segment(all, buffers_, &exchange_buffers::arrived),
-            register_segment(all, buffers_, &exchange_buffers::n_arrived)};
+    ref_ = {register_segment(all, buffers_, &exchange_buffers::messages, names_),
+            register_segment(all, buffers_, &exchange_buffers::owners, names_),
+            register_segment(all, buffers_, &exchange_buffers::arrived, names_),
+            register_segment(all, buffers_, &exchange_buffers::n_arrived, names_)};
 }
 
 void exchange::run(std::uint64_t count) {

@@ -68,6 +68,7 @@ public:
 
 private:
     std::vector<exchange_buffers> buffers_;
+    std::vector<std::shared_ptr<const std::uint32_t>> names_;  ///< segments of symmetric memory
     std::unique_ptr<exchange_carrier> carrier_;
     exchange_ref ref_;
 };

@@ -107,37 +107,27 @@ private:
         }
     }
 
-    /// Warps take stretches of neighbouring entries, whose rows share cache lines, and as short ones as leave some for
-    /// all warps.
+    /// Warps take neighbouring entries, at most one a lane, and as few as leave some for all warps.
     template <class Ctx, class Box>
     LANEWAY_FN void spread(Ctx& ctx, Box& box, const graph_view<Vertex>& mine, const working_warp& place,
                            const list_part& part) const {
-        constexpr std::uint64_t lanes = Ctx::warp_lanes, longest = 8 * lanes;
+        constexpr std::uint64_t lanes = Ctx::warp_lanes;
         const std::uint64_t fair = (part.end - part.begin + place.warps - 1) / place.warps;
-        const std::uint64_t stretch = fair < longest ? fair : longest;
-        for (std::uint64_t first = part.begin + place.number * stretch; first < part.end;
-             first += place.warps * stretch) {
-            const std::uint64_t end = part.end - first < stretch ? part.end : first + stretch;
-            for (std::uint64_t at = first; at < end; at += lanes) spread_some(ctx, box, mine, part.round, at, end);
+        const std::uint64_t share = fair < lanes ? fair : lanes;
+        for (std::uint64_t first = part.begin + place.number * share; first < part.end; first += place.warps * share) {
+            const std::uint64_t at = first + static_cast<std::uint64_t>(ctx.lane());
+            const bool has_entry = static_cast<std::uint64_t>(ctx.lane()) < share && at < part.end;
+            const std::uint64_t entry = has_entry ? state.entry(ctx, part.round % 2, at) : 0;
+            const std::uint64_t row = entry >> 32, piece = entry & 0xffffffff;
+            const std::uint32_t color = choose(ctx, mine.rows, row, has_entry);
+            if (has_entry && piece == 0) state.colors.local(ctx)[row] = color;
+            const arc_range arcs = has_entry ? piece_of(mine.rows, row, piece) : arc_range{};
+            const std::uint64_t told = row << 32 | color_message::text_of(color, part.round);
+            for_each_arc(ctx, arcs, told, [&](const arc_batch& batch, std::uint64_t its) {
+                tell(ctx, box, mine.rows, batch, its >> 32, static_cast<std::uint32_t>(its));
+            });
+            ctx.sync(full_warp<Ctx>);
         }
-    }
-
-    /// The entries from `first` on, at most one a lane. The whole warp, together.
-    template <class Ctx, class Box>
-    LANEWAY_FN void spread_some(Ctx& ctx, Box& box, const graph_view<Vertex>& mine, std::uint32_t round,
-                                std::uint64_t first, std::uint64_t end) const {
-        const std::uint64_t at = first + static_cast<std::uint64_t>(ctx.lane());
-        const bool has_entry = at < end;
-        const std::uint64_t entry = has_entry ? state.entry(ctx, round % 2, at) : 0;
-        const std::uint64_t row = entry >> 32, piece = entry & 0xffffffff;
-        const std::uint32_t color = choose(ctx, mine.rows, row, has_entry);
-        if (has_entry && piece == 0) state.colors.local(ctx)[row] = color;
-        const arc_range arcs = has_entry ? piece_of(mine.rows, row, piece) : arc_range{};
-        const std::uint64_t told = row << 32 | color_message::text_of(color, round);
-        for_each_arc(ctx, arcs, told, [&](const arc_batch& batch, std::uint64_t its) {
-            tell(ctx, box, mine.rows, batch, its >> 32, static_cast<std::uint32_t>(its));
-        });
-        ctx.sync(full_warp<Ctx>);
     }
 
     /// The least colour that is free for each lane's row; all pieces of a row find the same. Most find it in the first

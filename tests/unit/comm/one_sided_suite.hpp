@@ -314,7 +314,7 @@ TEST_P(one_sided_test, AddressesAndPesThatDoNotExistEndTheRun) {
         "no such PE while putting to PE " + n_pes + ": the job has " + n_pes + " PE",
         "no such PE while doing an atomic operation on PE -1: the job has " + n_pes + " PE",
         "symmetric memory while putting to PE " + last + beyond,
-        "symmetric memory while getting from PE " + last + beyond,
+        "symmetric memory while getting from PE 0" + beyond,  // what is missing is the own word to get into
         "symmetric memory while putting to PE " + last + beyond,
         "symmetric memory while getting from PE " + last + beyond};
     for (int rule = 0; rule < 10; ++rule) {

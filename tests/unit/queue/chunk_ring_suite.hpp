@@ -162,7 +162,7 @@ TEST_P(chunk_ring_test, AFullRingMakesTheSenderWaitUntilItsDeadline) {
         });
         FAIL() << "a fifth chunk fitted into four slots";
     } catch (const timeout_error& e) {
-        EXPECT_NE(std::string(e.what()).find("waiting for a free ring slot to PE 3 (4)"), std::string::npos)
+        EXPECT_NE(std::string(e.what()).find("waiting for a free ring slot to PE 3: ticket 4"), std::string::npos)
             << e.what();
     }
     EXPECT_EQ(reserved.copy_out()[0], 4u);
