@@ -170,7 +170,7 @@ def build(tests: bool) -> None:
         "CMAKE_GENERATOR": "Ninja",
         "LANEWAY_TESTS": "ON",
     }
-    targets = [] if tests else ["-Cbuild.targets=_core;_core_stub"]
+    targets = [] if tests else ["-Cbuild.targets=python_package"]
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
     command += ["--no-build-isolation", f"-Cbuild-dir={BUILD / 'tree'}", "-Ccmake.define.LANEWAY_WERROR=ON"]
     command += [f"-Ccmake.define.LANEWAY_DEPS={DEPS / 'usr'}", *targets]
