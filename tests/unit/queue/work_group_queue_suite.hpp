@@ -205,7 +205,8 @@ TEST_P(work_group_queue_test, AFullQueueMakesLanesWaitUntilTheirDeadline) {
         });
         FAIL() << "a third group fitted into two slots";
     } catch (const timeout_error& e) {
-        EXPECT_NE(std::string(e.what()).find("waiting for a free slot of a queue to the host: ticket "), std::string::npos)
+        EXPECT_NE(std::string(e.what()).find("waiting for a free slot of a queue to the host: ticket "),
+                  std::string::npos)
             << e.what();
     }
     host_context host;
