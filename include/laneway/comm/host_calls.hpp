@@ -65,7 +65,7 @@ public:
     using function = std::function<Reply(const Request&)>;
 
     host_call_service(machine& machine, const options& options, std::string name, function called)
-        : name_(one_line(std::move(name))), called_(std::move(called)), threads_(options.host_threads),
+        : name_(one_line(std::move(name), ' ')), called_(std::move(called)), threads_(options.host_threads),
           deaf_(options.fault == injected_fault::deaf_host), desks_(machine, 1) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             const auto& device = machine.device(pe);
@@ -147,7 +147,7 @@ private:
             try {
                 answers[c] = called_(batch[c]);
             } catch (const std::exception& thrown) {
-                std::throw_with_nested(host_call_error("host calls '" + name_ + "': " + one_line(thrown.what())));
+                std::throw_with_nested(host_call_error("host calls '" + name_ + "': " + one_line(thrown.what(), ' ')));
             } catch (...) {
                 std::throw_with_nested(host_call_error("host calls '" + name_ + "': unknown exception"));
             }
