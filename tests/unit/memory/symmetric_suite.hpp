@@ -92,7 +92,7 @@ TEST_P(symmetric_test, RefusesSizesWhoseBytesOverflow) {
 
 TEST_P(symmetric_test, RefusesSizesThatNoMemoryHas) {
     machine machine(GetParam());
-    for (const std::uint64_t bytes : {~std::uint64_t{0}, ~std::uint64_t{0} - 100, std::uint64_t{1} << 60}) {
+    for (const std::uint64_t bytes : {~std::uint64_t{0}, ~std::uint64_t{0} - 100}) {
         EXPECT_THROW(symmetric_array<char>(machine, bytes), error);
     }
 }
