@@ -6,12 +6,10 @@ namespace laneway {
 
 void device::release(void* memory) noexcept {
     const std::lock_guard lock(releasing_);
-    if (abandoned_) {
-        keep_for_good({memory, [](void*) {}});
-    } else if (running_) {
+    if (running_ && !abandoned_) {
         released_.push_back(memory);
     } else {
-        free(memory);
+        let_go(memory);
     }
 }
 
@@ -19,12 +17,14 @@ void device::set_running(bool running) noexcept {
     const std::lock_guard lock(releasing_);
     running_ = running;
     if (running) return;
-    for (void* memory : std::exchange(released_, {})) {
-        if (abandoned_) {
-            keep_for_good({memory, [](void*) {}});
-        } else {
-            free(memory);
-        }
+    for (void* memory : std::exchange(released_, {})) let_go(memory);
+}
+
+void device::let_go(void* memory) noexcept {
+    if (abandoned_) {
+        keep_for_good({memory, [](void*) {}});
+    } else {
+        free(memory);
     }
 }
 

@@ -74,8 +74,9 @@ void machine::throw_not_cuda() {
 
 void machine::prepare(double timeout_seconds) {
     if (abandoned_) throw usage_error("an earlier run on these devices did not end; open them in a new process");
-    if (!(timeout_seconds > 0) || timeout_seconds > 1e9)
+    if (!(timeout_seconds > 0) || timeout_seconds > 1e9) {
         throw usage_error("timeout: expected seconds above 0, 1e9 at most");
+    }
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(0);
     segments_->publish(environments_);
     for (std::size_t p = 0; p < devices_.size(); ++p) {

@@ -8,6 +8,7 @@
 namespace laneway {
 
 std::uint32_t segment_table::add(const std::vector<void*>& bases, std::uint64_t bytes) {
+    const std::lock_guard lock(changing_);
     if (bytes_.size() == most_segments) {
         throw usage_error("no more than " + std::to_string(most_segments) +
                           " symmetric arrays over the life of a runtime, freed ones included");
@@ -18,12 +19,14 @@ std::uint32_t segment_table::add(const std::vector<void*>& bases, std::uint64_t 
 }
 
 void segment_table::remove(std::uint32_t segment) noexcept {
+    const std::lock_guard lock(changing_);
     std::fill_n(bases_.begin() + static_cast<std::ptrdiff_t>(segment * devices_.size()), devices_.size(), nullptr);
     bytes_[segment] = 0;
     published_ = std::min<std::size_t>(published_, segment);
 }
 
 void segment_table::publish(std::vector<pe_environment>& environments) {
+    const std::lock_guard lock(changing_);
     if (room_ == 0 || bytes_.size() > room_) grow();
     const std::size_t pes = devices_.size();
     const std::size_t changed = bytes_.size() - published_;

@@ -81,6 +81,17 @@ struct handler {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
 };
+#elif CASE == 12              // right: it could place, and says that it does not
+struct handler {
+    using element = std::uint64_t;
+    static constexpr bool places = false;
+    template <class Ctx>
+    LANEWAY_FN lw::symmetric_ptr<std::uint64_t> place(Ctx&, const question&, std::uint64_t) const {
+        return lw::nowhere<std::uint64_t>();
+    }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
+};
 #elif CASE == 10              // serves another message
 struct handler {
     template <class Ctx>
@@ -99,7 +110,7 @@ void use(lw::cpu::context& ctx, box_type& box) {
     (void)box.post(ctx, 0, std::string{});
 #elif CASE <= 4
     (void)box.call(ctx, 0, question{});
-#elif CASE >= 7 && CASE <= 9
+#elif (CASE >= 7 && CASE <= 9) || CASE == 12
     const std::uint64_t words[1] = {};
     (void)box.post(ctx, 0, question{}, words, 1);
 #else

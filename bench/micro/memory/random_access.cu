@@ -7,19 +7,13 @@
 #include <exception>
 
 #include "bench_support.hpp"
+#include "kmer/hash.hpp"
 #include "laneway/simt/cuda/check.hpp"
 
 namespace {
 
 using namespace laneway;
 using word = unsigned long long;
-
-/// The finalizer of splitmix64.
-__device__ word mix(word z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
 
 __device__ word load(const word* at) {
     word value;
@@ -38,7 +32,7 @@ struct four_loads {
     static constexpr int requests = 4;
     __device__ static word at(word* table, word mask, word place) {
         word sum = 0;
-        for (word i = 0; i < requests; ++i) sum += load(table + (mix(place + i) & mask));
+        for (word i = 0; i < requests; ++i) sum += load(table + (apps::mix(place + i) & mask));
         return sum;
     }
 };
@@ -73,7 +67,7 @@ __global__ void __launch_bounds__(1024, 1) access(word* table, word mask, int ti
     const word lane = blockIdx.x * 1024ull + threadIdx.x;
     word sum = 0;
     for (int i = 0; i < times; ++i) {
-        sum += Operation::at(table, mask, mix((lane << 32) + static_cast<word>(i) + (sum >> 63)));
+        sum += Operation::at(table, mask, apps::mix((lane << 32) + static_cast<word>(i) + (sum >> 63)));
     }
     if (sum == 1) *sink = sum;  // never: the loads must not be left out
 }

@@ -73,12 +73,14 @@ private:
     virtual void do_copy_out(void* host_to, const void* from, std::size_t bytes) = 0;
     virtual void do_fill(void* memory, int byte, std::size_t bytes) = 0;
     virtual void free(void* memory) noexcept = 0;
+    /// Frees memory, or keeps what a kernel that did not end may use.
+    void let_go(void* memory) noexcept;
 
     device_id id_;
     std::mutex releasing_;
     std::vector<void*> released_;  ///< during the run
     std::atomic<bool> running_{false};
-    bool abandoned_ = false;
+    std::atomic<bool> abandoned_{false};
 };
 
 /// Whether a kernel of one device can use memory of the other.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,8 @@
 
 namespace laneway {
 
-/// Numbers segments, each once: what is left of the name of a freed one names nothing, and never another array.
+/// Numbers segments, each once: what is left of the name of a freed one names nothing, and never another array. Any
+/// thread.
 class segment_table {
 public:
     explicit segment_table(std::vector<std::shared_ptr<device>> devices) : devices_(std::move(devices)) {}
@@ -27,6 +29,7 @@ private:
     void grow();
 
     std::vector<std::shared_ptr<device>> devices_;
+    std::mutex changing_;                          ///< arrays may be freed on any thread
     std::vector<void*> bases_;                     ///< [segment][PE]
     std::vector<std::uint64_t> bytes_;             ///< [segment]
     std::size_t published_ = 0;                    ///< segments that the PEs' tables show as they are: the first ones

@@ -87,6 +87,29 @@ TEST_P(idle_calls_test, LoopsThatFindNothingToWaitForEndAtTheDeadline) {
     EXPECT_NO_THROW(rt.run(post_to{0, 1}, mailbox));
 }
 
+/// Posts to the host now and then, so that its queue is never full.
+struct post_to_host_for_ever {
+    host_calls_ref<std::uint32_t, no_reply> calls;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        while (calls.post(ctx, 1) == status::ok) {
+            for (const std::uint64_t start = ctx.now_ns(); ctx.now_ns() < start + 20'000;) ctx.pause();
+        }
+    }
+};
+
+TEST(host_posts_test, PostsToTheHostThatNeverWaitEndSoonAfterTheDeadline) {
+    options o;
+    o.devices = "cpu:2";
+    o.timeout_seconds = 0.1;
+    runtime rt(o);
+    const auto calls = rt.host_calls<std::uint32_t>("look", [](std::uint32_t) {});
+    const auto mailbox = rt.mailbox<std::uint32_t>(swallow{});
+    EXPECT_THROW(rt.run(post_to_host_for_ever{calls.ref()}, mailbox), timeout_error);
+    EXPECT_NO_THROW(rt.run(post_to{1, 1}, mailbox)) << "the machine was left behind";
+}
+
 INSTANTIATE_TEST_SUITE_P(devices, idle_calls_test, testing::Values("cpu:1", "cpu:2", "cpu:4", "checked:1", "checked:2"),
                          name_of);
 

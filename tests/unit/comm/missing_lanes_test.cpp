@@ -124,6 +124,30 @@ TEST(checked_mode_test, ALaneOrWarpThatIsMissingAtALargePostIsNamed) {
     }
 }
 
+/// Lanes of both branches meet on one line, in two groups.
+struct converge_on_a_line {
+    symmetric_ref<std::uint64_t> mixed;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        const bool odd = ctx.lane() % 2 == 1;
+        const lane_mask group = odd ? ctx.converged() : ctx.converged();
+        constexpr lane_mask odd_lanes = 0xaaaaaaaa;
+        if ((group & (odd ? ~odd_lanes : odd_lanes)) != 0) atomic_add(ctx, mixed[0], 1);
+    }
+};
+
+TEST(checked_mode_test, GroupsOfTwoPlacesOnALineStayApart) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        options o;
+        o.devices = "checked:1";
+        o.seed = seed;
+        runtime rt(o);
+        const auto mixed = rt.allocate<std::uint64_t>(1);
+        rt.run(converge_on_a_line{mixed.ref()}, rt.mailbox<std::uint32_t>(swallow{}));
+        EXPECT_EQ(mixed.copy_out(0)[0], 0u) << "seed " << seed;
+    }
+}
+
 TEST(checked_mode_test, ARunThatTakesTooManyStepsTellsWhatItsDevicesReported) {
     options o;
     o.devices = "checked:1";

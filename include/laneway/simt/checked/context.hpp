@@ -42,6 +42,7 @@ public:
     [[nodiscard]] const pe_environment& environment() const { return env_; }
 
     lane_mask converged(std::source_location where = std::source_location::current()) {
+        // Two calls on one line are two places.
         const auto place = static_cast<int>(where.line() << 10 | where.column() % 1024);
         return my_warp().converge(sched_, where.function_name(), place, lane_);
     }
