@@ -75,8 +75,14 @@ private:
         const status reserved = once(ctx, group, [&] {
             const status free = reserve(ctx, to, place);
             if (free != status::ok) return free;
-            // Who posts now and then, and never has to wait, would not hear of the end of the run.
-            if (place.ticket % 64 == 0 && stopped(ctx)) return status::stopped;
+            // Who posts now and then, and never has to wait, would not hear of the end of the run, nor see its
+            // deadline.
+            if (place.ticket % 64 == 0) {
+                if (stopped(ctx)) return status::stopped;
+                if (ctx.now_ns() > ctx.deadline_ns()) {
+                    return fail(ctx, status::timeout, operation::host_slot, -1, place.ticket);
+                }
+            }
             ctx.fetch_add(to.posted, lanes, order::relaxed, scope::device);
             if (!keeps_slot) settle(ctx, to, place);
             return free;
