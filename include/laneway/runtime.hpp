@@ -18,10 +18,13 @@ struct mailbox_handle {
 
 /// The devices of a job and what runs on them. Host only; not thread-safe; one run at a time. What starts a run, or
 /// allocates, copies or clears memory of the devices, throws usage_error while a run goes on, as from a host function.
+/// It stays where it was made, as what it gives refers to its machine; a function can still return one that it makes.
 class runtime {
 public:
     /// Opens the devices; throws usage_error for a list that names none or wrong ones.
     explicit runtime(options options = {}) : options_(std::move(options)), machine_(options_.devices, options_.seed) {}
+    runtime(const runtime&) = delete;
+    runtime& operator=(const runtime&) = delete;
 
     [[nodiscard]] int n_pes() const { return machine_.n_pes(); }
     [[nodiscard]] laneway::machine& machine() { return machine_; }

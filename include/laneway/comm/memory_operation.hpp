@@ -163,7 +163,7 @@ struct remote_fetch {
     std::uint64_t value;
     std::uint64_t expected;
 };
-/// "Send me your word to my `to`." `lane` has asked.
+/// "Send me your word to my `to`." `lane` of the PE, counted over all warps of all blocks, has asked.
 struct remote_get {
     memory_place from;
     memory_place to;
@@ -184,7 +184,7 @@ struct lane_gets {
 
 /// Serves all of them on the PE that owns the words. Places were checked where they were posted.
 struct serve_memory {
-    symmetric_ref<lane_gets> gets;  ///< one for each working lane of a PE
+    symmetric_ref<lane_gets> gets;  ///< one for each lane of a PE, block by block
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const remote_update& m) const {
@@ -200,8 +200,9 @@ struct serve_memory {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const remote_got& m) const {
         (void)apply_at(ctx, m.to, m.value, 0);
-        // Partner: the acquire load in one_sided::quiet.
-        ctx.fetch_add(&gets.local(ctx)[m.lane].come, 1, order::release, scope::device);
+        // Partner: the fence in one_sided::await_gets, after loads of the counters of many lanes.
+        ctx.fence(scope::device);
+        ctx.fetch_add(&gets.local(ctx)[m.lane].come, 1, order::relaxed, scope::device);
     }
 };
 

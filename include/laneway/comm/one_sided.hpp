@@ -41,7 +41,8 @@ public:
     }
 
     /// Stores `count` values, of which the lanes of the width take turns; all of them call it with the same arguments.
-    /// `values` may be reused when all have returned.
+    /// `values` may be reused when all have returned. Each word is stored whole, in no order among them: who polls a
+    /// word sees it old or new.
     template <remote_word T>
     LANEWAY_FN status put(width lanes, symmetric_ptr<T> to, int pe, const T* values, std::uint64_t count,
                           carry how = carry::by_options) {
@@ -50,7 +51,7 @@ public:
         const copy_share mine = share_of(ctx_, box_, lanes);
         for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
             if (word != nullptr) {
-                word[i] = values[i];
+                (void)apply<memory_op::put>(ctx_, word + i, values[i]);
             } else {
                 const symmetric_ptr<T> next{to.segment, to.index + i};
                 result = send({memory_op::put, next}, pe, word_bits(values[i]));
@@ -66,21 +67,22 @@ public:
     }
 
     /// Loads `count` values into own memory, as the bulk put stores them, and waits for those that this lane takes.
+    /// Each word is loaded whole.
     template <remote_word T>
     LANEWAY_FN status get(width lanes, T* values, symmetric_ptr<T> from, int pe, std::uint64_t count,
                           carry how = carry::by_options) {
         T* word = nullptr;
         status result = reach(operation::get, from, pe, count, how, word);
         const copy_share mine = share_of(ctx_, box_, lanes);
+        if (word != nullptr) {
+            load_words(values, word, count, mine);
+            return status::ok;
+        }
         for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
-            if (word != nullptr) {
-                values[i] = word[i];
-            } else {
-                const symmetric_ptr<T> next{from.segment, from.index + i};
-                const auto got = ask({memory_op::get, next}, pe, 0, 0);
-                result = got.code;
-                values[i] = word_of<T>(got.value);
-            }
+            const symmetric_ptr<T> next{from.segment, from.index + i};
+            const auto got = ask({memory_op::get, next}, pe, 0, 0);
+            result = got.code;
+            values[i] = word_of<T>(got.value);
         }
         return result;
     }
@@ -96,8 +98,12 @@ public:
             ctx_.store(local(ctx_, to), ctx_.load(word, order::relaxed, scope::system), order::relaxed, scope::system);
             return status::ok;
         }
-        ++gets().asked;
-        return box_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, box_.slot()});
+        const std::uint64_t lane =
+            first_of_block() + static_cast<std::uint64_t>(ctx_.warp() * Ctx::warp_lanes + ctx_.lane());
+        lane_gets& mine = gets()[lane];
+        // Only this lane writes it. Partner: the loads in await_gets, of mates that it has met since.
+        ctx_.store(&mine.asked, mine.asked + 1, order::relaxed, scope::block);
+        return box_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, lane});
     }
 
     /// Stores a value, then stores `signal_value` or adds it to the signal, as the operation says: whoever sees the
@@ -245,24 +251,12 @@ public:
     LANEWAY_FN status flush() { return box_.drain(ctx_); }
 
     /// Waits until everything that lanes of this block have put, updated, signalled and asked for is done, and visible
-    /// to all. Any set of lanes, together.
+    /// to all: what this lane did, and what mates did before it met them (`sync`). Any set of lanes, together.
     LANEWAY_SLOW status quiet() {
         ctx_.fence(scope::system);
         const status served = box_.quiet(ctx_);
         if (served != status::ok) return served;
-        const lane_mask mask = ctx_.converged();
-        const std::uint32_t asked = gets().asked;
-        bounded_spin spin;
-        for (;;) {
-            // Partner: the release add of serve_memory.
-            const bool here = ctx_.load(&gets().come, order::acquire, scope::device) == asked;
-            if (ctx_.ballot(mask, !here) == 0) break;
-            status going = box_.help(ctx_, mask);
-            if (going == status::ok) going = spin.next(ctx_, {operation::get, -1, asked});
-            if (ctx_.ballot(mask, going != status::ok) != 0) return status::stopped;
-        }
-        ctx_.sync(mask);  // what a lane has acquired is visible to its mates
-        return status::ok;
+        return await_gets(ctx_.converged());
     }
 
     /// See box::barrier; it covers everything that was put and asked for, direct as well.
@@ -272,8 +266,55 @@ public:
     }
 
 private:
-    LANEWAY_FN lane_gets& gets() const {
-        return box_.template served_by<remote_update>().gets.local(ctx_)[box_.slot()];
+    /// Gets in flight of all lanes that the PE has; those of a block lie together.
+    LANEWAY_FN lane_gets* gets() const { return box_.template served_by<remote_update>().gets.local(ctx_); }
+    LANEWAY_FN std::uint64_t first_of_block() const {
+        return static_cast<std::uint64_t>(ctx_.block()) * static_cast<std::uint64_t>(ctx_.n_warps() * Ctx::warp_lanes);
+    }
+
+    /// Waits until what lanes of the block have asked for has come. The lanes of the mask, together, which share out
+    /// the lanes of the block.
+    LANEWAY_FN status await_gets(lane_mask mask) {
+        const lane_gets* const all = gets() + first_of_block();
+        const auto lanes = static_cast<std::uint64_t>(ctx_.n_warps() * Ctx::warp_lanes);
+        auto next = static_cast<std::uint64_t>(rank_in(ctx_, mask));
+        std::uint32_t asked = 0;
+        bounded_spin spin;
+        for (;;) {
+            while (next < lanes && have_come(all[next], asked)) {
+                next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
+            }
+            if (ctx_.ballot(mask, next < lanes) == 0) break;
+            status going = box_.help(ctx_, mask);
+            if (going == status::ok) going = spin.next(ctx_, {operation::get, -1, asked});
+            if (ctx_.ballot(mask, going != status::ok) != 0) return status::stopped;
+        }
+        ctx_.fence(scope::device);  // Partner: the fence of serve_memory.
+        ctx_.sync(mask);            // what a lane has acquired is visible to its mates
+        return status::ok;
+    }
+
+    /// Whether all that a lane has asked for has come; it may ask for more meanwhile.
+    LANEWAY_FN bool have_come(const lane_gets& of_lane, std::uint32_t& asked) {
+        asked = ctx_.load(&of_lane.asked, order::relaxed, scope::block);
+        return static_cast<std::int32_t>(ctx_.load(&of_lane.come, order::relaxed, scope::device) - asked) >= 0;
+    }
+
+    /// Several loads are on their way at once.
+    template <class T>
+    LANEWAY_FN void load_words(T* values, T* word, std::uint64_t count, copy_share mine) {
+        constexpr int batch = 4;
+        for (std::uint64_t i = mine.first; i < count; i += batch * mine.step) {
+            T loaded[batch];
+            for (int k = 0; k < batch; ++k) {
+                const std::uint64_t at = i + static_cast<unsigned>(k) * mine.step;
+                if (at < count) loaded[k] = apply<memory_op::get>(ctx_, word + at, T{});
+            }
+            for (int k = 0; k < batch; ++k) {
+                const std::uint64_t at = i + static_cast<unsigned>(k) * mine.step;
+                if (at < count) values[at] = loaded[k];
+            }
+        }
     }
 
     /// Checks PE and elements, and finds the word where the operation goes direct; null: it is to be gathered.

@@ -17,6 +17,8 @@ class post_office {
 public:
     /// Allocates what the plan says, which was made with the same options.
     post_office(machine& machine, const options& options, const office_plan& plan);
+    post_office(const post_office&) = delete;
+    post_office& operator=(const post_office&) = delete;
 
     /// Whether it is what the plan asks for.
     [[nodiscard]] bool suits(const office_plan& plan) const { return plan == plan_; }

@@ -17,6 +17,8 @@ class ring_mesh {
 public:
     /// Allocates the rings as the plan says.
     ring_mesh(machine& machine, const options& options, const office_plan& plan);
+    ring_mesh(const ring_mesh&) = delete;
+    ring_mesh& operator=(const ring_mesh&) = delete;
 
     /// Empties all rings and clears the counters. Host, before each run.
     void reset();

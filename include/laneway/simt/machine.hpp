@@ -29,10 +29,13 @@ class kernel_run;
 }  // namespace cuda_backend
 #endif
 
+/// Stays where it was made: rings, queues and services refer to it.
 class machine {
 public:
     /// Opens the devices of a list as parse_devices reads it. `seed` steers checked devices.
     explicit machine(const std::string& devices, std::uint64_t seed = 1);
+    machine(const machine&) = delete;
+    machine& operator=(const machine&) = delete;
 
     [[nodiscard]] int n_pes() const { return static_cast<int>(devices_.size()); }
     [[nodiscard]] const std::shared_ptr<laneway::device>& device(int pe) const {

@@ -225,6 +225,94 @@ TEST_P(one_sided_test, PutsAndGetsOfBlocks) {
     every_round(GetParam(), [](options o) { puts_and_gets_agree(one_sided_options(o), width::block); });
 }
 
+/// The last lane of each warp asks, and when the warp has met, lane 0 alone waits for what has come.
+struct ask_for_mate {
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> fetched;  ///< `each` for every working lane of a PE
+    symmetric_ref<std::uint64_t> wrong;
+
+    static constexpr std::uint64_t each = 3;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        const std::uint64_t first = (box.slot() - static_cast<std::uint64_t>(ctx.lane())) * each;
+        for (std::uint64_t i = 0; ctx.lane() == Ctx::warp_lanes - 1 && i < each; ++i) {
+            const int pe = (ctx.pe() + static_cast<int>(i) + 1) % ctx.n_pes();
+            (void)remote.get_nbi(fetched[first + i], words[i], pe, carry::gathered);
+        }
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() != 0 || remote.quiet() != status::ok) return;
+        for (std::uint64_t i = 0; i < each; ++i) {
+            if (fetched.local(ctx)[first + i] != i + 1) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(one_sided_test, QuietWaitsForWhatMatesHaveAskedFor) {
+    every_round(GetParam(), [](options plain) {
+        runtime rt(one_sided_options(plain));
+        const auto ranks = rt.allocate<std::uint64_t>(2);
+        rt.run(count_ranks{ranks.ref()}, rt.one_sided());
+        auto words = rt.allocate<std::uint64_t>(ask_for_mate::each);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) words.copy_in(pe, {1, 2, 3});
+        const auto fetched = rt.allocate<std::uint64_t>(ranks.copy_out(0)[0] * ask_for_mate::each);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        rt.run(ask_for_mate{words.ref(), fetched.ref(), wrong.ref()}, rt.one_sided());
+        EXPECT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "quiet returned before what a mate asked for had come";
+    });
+}
+
+/// One lane puts generation after generation of many words, another gets them at the same time. Both go word by word in
+/// the same direction.
+struct put_over {
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> torn;
+    symmetric_ref<std::uint64_t> seen;  ///< gets that the put overtook, and gets that overtook the put
+
+    static constexpr std::uint64_t each = 16;
+    static constexpr std::uint64_t generations = 30;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        const int pe = ctx.n_pes() - 1;
+        std::uint64_t values[each];
+        for (std::uint64_t g = 1; ctx.rank() == 0 && g <= generations; ++g) {
+            for (auto& value : values) value = g << 32 | g;
+            (void)remote.put(width::lane, words[0], pe, values, each, carry::direct);
+        }
+        for (std::uint64_t g = 1; ctx.rank() == ctx.size() - 1 && g <= generations; ++g) {
+            if (remote.get(width::lane, values, words[0], pe, each, carry::direct) != status::ok) return;
+            for (const auto value : values) {
+                if (value >> 32 != (value & 0xffffffff)) atomic_add(ctx, torn[0], 1);
+            }
+            if (values[0] < values[each - 1]) atomic_add(ctx, seen[0], 1);
+            if (values[0] > values[each - 1]) atomic_add(ctx, seen[1], 1);
+        }
+    }
+};
+
+TEST_P(one_sided_test, PutsAndGetsOfManyWordsMoveEachWordWhole) {
+    std::uint64_t overtaken = 0, overtook = 0;
+    every_round(GetParam(), [&](options plain) {
+        runtime rt(one_sided_options(plain));
+        const auto words = rt.allocate<std::uint64_t>(put_over::each);
+        const auto torn = rt.allocate<std::uint64_t>(1);
+        const auto seen = rt.allocate<std::uint64_t>(2);
+        rt.run(put_over{words.ref(), torn.ref(), seen.ref()}, rt.one_sided());
+        EXPECT_EQ(total(torn, rt.n_pes(), 0), 0u);
+        EXPECT_EQ(words.copy_out(rt.n_pes() - 1),
+                  std::vector<std::uint64_t>(put_over::each, put_over::generations << 32 | put_over::generations));
+        overtaken += total(seen, rt.n_pes(), 0);
+        overtook += total(seen, rt.n_pes(), 1);
+    });
+    if (is_checked(GetParam())) {  // the scheduler may switch at atomics only, so there were some at each word
+        EXPECT_NE(overtaken, 0u) << "a bulk get was one step";
+        EXPECT_NE(overtook, 0u) << "a bulk put was one step";
+    }
+}
+
 /// Lane i of each PE hands numbers to lane i of the next, round by round, each with a signal.
 struct pass_round {
     symmetric_ref<std::uint64_t> letters;

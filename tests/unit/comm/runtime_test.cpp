@@ -1,0 +1,39 @@
+#include "laneway/runtime.hpp"
+
+#include <gtest/gtest.h>
+
+#include <type_traits>
+
+namespace laneway::test {
+namespace {
+
+// What a runtime gives refers to its machine, so it must not change its place.
+static_assert(!std::is_move_constructible_v<runtime> && !std::is_move_assignable_v<runtime>);
+static_assert(!std::is_copy_constructible_v<runtime> && !std::is_copy_assignable_v<runtime>);
+static_assert(!std::is_move_constructible_v<machine> && !std::is_move_assignable_v<machine>);
+
+struct count_lane {
+    symmetric_ref<std::uint64_t> lanes;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        atomic_add(ctx, lanes[0], 1);
+    }
+};
+
+runtime make_runtime(std::string devices) {
+    options o;
+    o.devices = std::move(devices);
+    return runtime(o);
+}
+
+TEST(runtime_test, AFunctionCanReturnOneThatItMakes) {
+    runtime made = make_runtime("cpu:2");
+    const auto lanes = made.allocate<std::uint64_t>(1);
+    for (std::uint64_t run = 1; run <= 2; ++run) {
+        made.run(count_lane{lanes.ref()}, made.one_sided());
+        EXPECT_EQ(lanes.copy_out(0)[0] + lanes.copy_out(1)[0], 2 * run);
+    }
+}
+
+}  // namespace
+}  // namespace laneway::test
