@@ -30,10 +30,11 @@ public:
     using program = priority_flow<Key, relax_arcs<Vertex, Key>, Warps>;
 
     search(machine& machine, const options& job, std::vector<search_part<Vertex>>& parts, std::uint64_t vertices,
-           const threshold_policy& policy)
+           const threshold_policy& policy, const run_deadline& until)
         : machine_(machine), job_(job), parts_(parts), policy_(policy),
-          plan_(plan_program<program>(outline_of<program>(machine), job)), office_(machine, job, plan_) {
+          plan_(plan_program<program>(outline_of<program>(machine), job)), office_(machine, job, plan_, until) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
+            (void)until.left();
             const auto p = static_cast<std::size_t>(pe);
             lists_.emplace_back(machine.device(pe), parts[p].graph.count() + parts[p].hubs.shards(),
                                 plan_.grids[p].worker_blocks());
@@ -42,7 +43,7 @@ public:
     }
 
     /// Fills `distance`, indexed as the parts are. False where a distance did not fit the key.
-    bool run(std::uint64_t source, shortest_paths_result& result) {
+    bool run(std::uint64_t source, const run_deadline& until, shortest_paths_result& result) {
         reset(source);
         std::vector<program> programs;
         std::vector<launch_shape> shapes;
@@ -50,8 +51,7 @@ public:
             programs.push_back(make_program(p));
             shapes.push_back(plan_.grids[p].shape);
         }
-        const double seconds =
-            machine_.run(programs, shapes, job_.timeout_seconds, [&] { return office_.ring_fills(); });
+        const double seconds = machine_.run(programs, shapes, until, [&] { return office_.ring_fills(); });
         result.report = office_.report(seconds);
         result.items = office_.items();
         result.key_bits = static_cast<int>(sizeof(Key) * 8);

@@ -105,8 +105,9 @@ private:
 
     template <class Search>
     bool run_with(std::unique_ptr<Search>& cached, std::uint64_t source, shortest_paths_result& result) {
-        if (!cached) cached = std::make_unique<Search>(machine_, options_.job, parts_, vertices_, policy_);
-        return cached->run(source, result);
+        const run_deadline until = machine_.begin(options_.job.timeout_seconds);
+        if (!cached) cached = std::make_unique<Search>(machine_, options_.job, parts_, vertices_, policy_, until);
+        return cached->run(source, until, result);
     }
 
     shortest_paths_options options_;

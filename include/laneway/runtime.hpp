@@ -73,9 +73,10 @@ public:
                       "a functor is copied to every device: it holds values and ref()s only");
         using program = mailbox_program<Routes, Functor>;
         machine_.refuse_during_run();
+        const run_deadline until = machine_.begin(options_.timeout_seconds);
         const std::uint64_t gets_bytes = gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets);
         const office_plan plan = plan_program<program>(outline_of<program>(machine_, gets_bytes), options_);
-        post_office& office = office_for(plan);
+        post_office& office = office_for(plan, until);
         std::vector<program> programs;
         std::vector<launch_shape> shapes;
         std::uint64_t ranks = 0;
@@ -100,8 +101,7 @@ public:
         for (auto& p : programs) p.ranks = ranks;
         office.reset();
         if (gets_ != nullptr) gets_->clear();
-        const double seconds =
-            machine_.run(programs, shapes, options_.timeout_seconds, [&] { return office.ring_fills(); });
+        const double seconds = machine_.run(programs, shapes, until, [&] { return office.ring_fills(); });
         return office.report(seconds);
     }
 
@@ -112,10 +112,10 @@ private:
     }
 
     /// The post office of the last run, where it suits this one as well.
-    post_office& office_for(const office_plan& plan) {
+    post_office& office_for(const office_plan& plan, const run_deadline& until) {
         if (!office_ || !office_->suits(plan)) {
             office_.reset();
-            office_ = std::make_unique<post_office>(machine_, options_, plan);
+            office_ = std::make_unique<post_office>(machine_, options_, plan, until);
         }
         return *office_;
     }

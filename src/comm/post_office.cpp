@@ -19,21 +19,22 @@ void audit(const std::string& what, std::uint64_t posted, std::uint64_t direct, 
 
 }  // namespace
 
-post_office::post_office(machine& machine, const options& options, const office_plan& plan)
-    : machine_(machine), options_(options), plan_(plan), n_(plan.n_pes()), requests_(machine, options, plan) {
-    if (plan.needs.replies) replies_.emplace(machine, options, plan);
+post_office::post_office(machine& machine, const options& options, const office_plan& plan, const run_deadline& until)
+    : machine_(machine), options_(options), plan_(plan), n_(plan.n_pes()), requests_(machine, options, plan, until) {
+    if (plan.needs.replies) replies_.emplace(machine, options, plan, until);
     for (std::size_t p = 0; p < n_; ++p) {
         work_.emplace_back(device_of(p), 1);
         finished_.emplace_back(device_of(p), 1);
     }
-    if (plan.needs.answer_words > 0) make_answers();
+    if (plan.needs.answer_words > 0) make_answers(until);
     if (plan.needs.onward_bytes > 0) make_onward();
     make_waves();
 }
 
-void post_office::make_answers() {
+void post_office::make_answers(const run_deadline& until) {
     answers_.resize(n_ * n_);
     for (std::size_t writer = 0; writer < n_; ++writer) {
+        (void)until.left();
         for (std::size_t reader = 0; reader < n_; ++reader) {
             if (writer == reader) continue;
             const auto& from = device_of(writer);

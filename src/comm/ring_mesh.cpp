@@ -7,50 +7,80 @@
 
 namespace laneway {
 
-ring_mesh::ring_mesh(machine& machine, const options& options, const office_plan& plan)
+ring_mesh::ring_mesh(machine& machine, const options& options, const office_plan& plan, const run_deadline& until)
     : machine_(machine), options_(options), n_(plan.n_pes()) {
     for (const auto& grid : plan.grids) server_warps_.push_back(grid.server_warps());
-    make_rings(plan);
-    make_tables();
+    make_rings(plan, until);
+    make_tables(until);
 }
 
-void ring_mesh::make_rings(const office_plan& plan) {
+void ring_mesh::make_rings(const office_plan& plan, const run_deadline& until) {
     rings_.resize(n_ * n_);
-    for (int s = 0; s < machine_.n_pes(); ++s) {
-        const auto& source = machine_.device(s);
-        tails_.emplace_back(source, n_ * (destructive_bytes / sizeof(std::uint64_t)));
-        for (int d = 0; d < machine_.n_pes(); ++d) {
-            if (s == d) continue;
-            const auto& destination = machine_.device(d);
-            const auto to = static_cast<std::size_t>(d);
-            const std::uint32_t slots = plan.ring_slots[to];
-            const std::uint32_t slot_bytes = plan.needs.slot_bytes;
-            ring_memory ring;
-            const std::size_t payload = static_cast<std::size_t>(slots) * slot_bytes;
-            const std::size_t words = slots * chunk_words;
-            ring.slots_and_flags =
-                find_transport(*source, *destination).place(source, destination, plan.ring_bytes(to));
-            ring.credits = find_transport(*destination, *source).place(destination, source, plan.credit_bytes(to));
-            ring.layout.slots = ring.slots_and_flags.get();
-            ring.layout.words = reinterpret_cast<std::uint64_t*>(ring.slots_and_flags.get() + payload);
-            ring.layout.flags = ring.layout.words + words;
-            ring.layout.credits = reinterpret_cast<std::uint64_t*>(ring.credits.get());
-            ring.layout.tail = tails_.back().data() + to * destructive_bytes / 8;
-            ring.layout.n_slots = slots;
-            ring.layout.slot_bytes = slot_bytes;
-            rings_[pair(s, d)] = ring;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        tails_.emplace_back(machine_.device(pe), n_ * (destructive_bytes / sizeof(std::uint64_t)));
+    }
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        (void)until.left();
+        const auto p = static_cast<std::size_t>(pe);
+        const std::size_t flag_bytes = plan.ring_slots[p] * sizeof(std::uint64_t);
+        const auto slots = place(
+            pe, [&](int) { return std::size_t{plan.ring_slots[p]} * plan.needs.slot_bytes; }, slots_);
+        const auto words = place(
+            pe, [&](int) { return chunk_words * flag_bytes; }, words_);
+        const auto flags = place(
+            pe, [&](int) { return flag_bytes; }, words_);
+        const auto credits = place(
+            pe, [&](int writer) { return plan.credit_bytes(static_cast<std::size_t>(writer)); }, words_);
+        for (int other = 0; other < machine_.n_pes(); ++other) {
+            if (other == pe) continue;
+            const auto o = static_cast<std::size_t>(other);
+            chunk_ring_layout& in = rings_[pair(other, pe)];
+            in.slots = slots[o];
+            in.words = reinterpret_cast<std::uint64_t*>(words[o]);
+            in.flags = reinterpret_cast<std::uint64_t*>(flags[o]);
+            in.tail = tails_[o].data() + p * destructive_bytes / 8;
+            in.n_slots = plan.ring_slots[p];
+            in.slot_bytes = plan.needs.slot_bytes;
+            rings_[pair(pe, other)].credits = reinterpret_cast<std::uint64_t*>(credits[o]);
         }
     }
 }
 
-void ring_mesh::make_tables() {
+/// One piece for all writers that reach the reader in the same way, one part behind the other: with pieces of their
+/// own, the rings of 256 PEs would be 260,000, each with a page for a few words. Null for the reader itself.
+std::vector<std::byte*> ring_mesh::place(int reader, const std::function<std::size_t(int writer)>& bytes_from,
+                                         std::vector<region>& regions) {
+    std::vector<std::byte*> parts(n_);
+    const auto& to = machine_.device(reader);
+    for (const auto& way : all_transports()) {
+        std::vector<int> writers;
+        std::size_t bytes = 0;
+        for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+            if (pe == reader || &find_transport(*machine_.device(pe), *to) != way.get()) continue;
+            writers.push_back(pe);
+            bytes += bytes_from(pe);
+        }
+        if (writers.empty()) continue;
+        // The machine has connected all its GPUs, so one writer speaks for the others.
+        regions.push_back({reader, way->place(machine_.device(writers[0]), to, bytes), bytes});
+        std::byte* part = regions.back().memory.get();
+        for (const int writer : writers) {
+            parts[static_cast<std::size_t>(writer)] = part;
+            part += bytes_from(writer);
+        }
+    }
+    return parts;
+}
+
+void ring_mesh::make_tables(const run_deadline& until) {
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        (void)until.left();
         const auto& device = machine_.device(pe);
         std::vector<chunk_sender> to(n_);
         std::vector<chunk_receiver> from(n_);
         for (int other = 0; other < machine_.n_pes(); ++other) {
-            static_cast<chunk_ring_layout&>(to[static_cast<std::size_t>(other)]) = rings_[pair(pe, other)].layout;
-            static_cast<chunk_ring_layout&>(from[static_cast<std::size_t>(other)]) = rings_[pair(other, pe)].layout;
+            static_cast<chunk_ring_layout&>(to[static_cast<std::size_t>(other)]) = rings_[pair(pe, other)];
+            static_cast<chunk_ring_layout&>(from[static_cast<std::size_t>(other)]) = rings_[pair(other, pe)];
         }
         to_.emplace_back(device, n_).copy_in(to);
         from_.emplace_back(device, n_).copy_in(from);
@@ -71,15 +101,9 @@ void ring_mesh::reset() {
             next[static_cast<std::size_t>(line)] = static_cast<std::uint64_t>(lines.residue(line));
         }
         line_next_[p].copy_in(next);
-        for (int other = 0; other < machine_.n_pes(); ++other) {
-            if (other == pe) continue;
-            // Host memory or device memory: the PE that reads it can write it as well.
-            const chunk_ring_layout& in = rings_[pair(other, pe)].layout;
-            const chunk_ring_layout& out = rings_[pair(pe, other)].layout;
-            machine_.device(pe)->fill(in.words, 0, (chunk_words + 1) * in.n_slots * sizeof(std::uint64_t));
-            machine_.device(pe)->fill(out.credits, 0, out.n_slots * sizeof(std::uint64_t));
-        }
     }
+    // Host memory or device memory: the PE that reads it can write it as well.
+    for (const auto& r : words_) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
 }
 
 links_ref ring_mesh::links(int pe) const {
@@ -110,7 +134,7 @@ std::string ring_mesh::fills(const std::string& name) const {
         const auto tails = tails_[static_cast<std::size_t>(s)].copy_out();
         for (int d = 0; d < machine_.n_pes(); ++d) {
             if (s == d) continue;
-            const chunk_ring_layout& ring = rings_[pair(s, d)].layout;
+            const chunk_ring_layout& ring = rings_[pair(s, d)];
             std::vector<std::uint64_t> credits(ring.n_slots);
             machine_.device(s)->copy_out(credits.data(), ring.credits, ring.n_slots * sizeof(std::uint64_t));
             const std::uint64_t tail = tails[static_cast<std::size_t>(d) * destructive_bytes / 8];

@@ -1,25 +1,14 @@
 #include <cstring>
-#include <limits>
 #include <mutex>
-#include <new>
 
 #include "laneway/base/error.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
+#include "laneway/simt/host_memory.hpp"
 
 namespace laneway {
 
 namespace {
-
-constexpr std::align_val_t alignment{256};
-
-std::byte* allocate_zeroed(std::size_t bytes, const std::string& whose) {
-    // Rounded up to the alignment, sizes near the greatest would wrap.
-    constexpr std::size_t most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
-    void* memory = bytes > most ? nullptr : ::operator new(bytes, alignment, std::nothrow);
-    if (memory == nullptr) throw system_error(whose + ": no memory for " + std::to_string(bytes) + " bytes");
-    return static_cast<std::byte*>(std::memset(memory, 0, bytes));
-}
 
 class cpu_device final : public device {
 public:
@@ -33,7 +22,7 @@ private:
     }
     void do_copy_out(void* to, const void* from, std::size_t bytes) override { do_copy_in(to, from, bytes); }
     void do_fill(void* memory, int byte, std::size_t bytes) override { std::memset(memory, byte, bytes); }
-    void free(void* memory) noexcept override { ::operator delete(memory, alignment); }
+    void free(void* memory) noexcept override { free_zeroed(static_cast<std::byte*>(memory)); }
 };
 
 }  // namespace
@@ -52,7 +41,7 @@ std::shared_ptr<device> open_device(device_id id) {
 
 std::shared_ptr<std::byte> allocate_host_visible(std::size_t bytes, bool with_gpus) {
     if (with_gpus) return cuda_backend::allocate_pinned(bytes);
-    return {allocate_zeroed(bytes, "host"), [](std::byte* memory) { ::operator delete(memory, alignment); }};
+    return {allocate_zeroed(bytes, "host"), free_zeroed};
 }
 
 std::shared_ptr<std::byte> allocate_host_visible(const std::shared_ptr<device>& user, std::size_t bytes) {

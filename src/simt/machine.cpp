@@ -5,6 +5,7 @@
 #include "laneway/base/error.hpp"
 #include "laneway/base/fault_text.hpp"
 #include "laneway/simt/cuda/support.hpp"
+#include "laneway/simt/run_watch.hpp"
 
 namespace laneway {
 
@@ -72,17 +73,20 @@ void machine::throw_not_cuda() {
     throw usage_error("this program was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
 }
 
-void machine::prepare(double timeout_seconds) {
+run_deadline machine::begin(double timeout_seconds) const {
+    const bool in_threads = !has_gpus() && device(0)->id().kind != device_kind::checked;
+    return in_threads ? run_deadline::from_now(timeout_seconds) : run_deadline(timeout_seconds);
+}
+
+void machine::prepare(const run_deadline& until) {
     if (abandoned_) throw usage_error("an earlier run on these devices did not end; open them in a new process");
-    if (!(timeout_seconds > 0) || timeout_seconds > 1e9) {
-        throw usage_error("timeout: expected seconds above 0, 1e9 at most");
-    }
+    timeout_seconds_ = until.seconds();
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(0);
     segments_->publish(environments_);
     for (std::size_t p = 0; p < devices_.size(); ++p) {
         *record_of(host_visible_, p) = fault_record{};
         controls_[p].fill_bytes(0);
-        environments_[p].timeout_ns = static_cast<std::uint64_t>(timeout_seconds * 1e9);
+        environments_[p].timeout_ns = static_cast<std::uint64_t>(until.left() * 1e9);
     }
 }
 
@@ -116,27 +120,21 @@ void machine::stop_all() const {
     }
 }
 
-void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double timeout_seconds) {
+void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left) {
     using clock = std::chrono::steady_clock;
-    auto limit = clock::now() + std::chrono::duration_cast<clock::duration>(
-                                    std::chrono::duration<double>(timeout_seconds * 1.125 + grace_seconds));
-    bool stopping = false;
-    for (std::size_t p = 0; p < runs.size();) {
-        if (runs[p]->done(std::chrono::microseconds(200))) {
-            ++p;
-            continue;
-        }
-        if (!stopping && (any_fault() || services.failed())) {
-            stopping = true;
-            stop_all();
-            limit = clock::now() +
-                    std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
-        }
-        if (clock::now() > limit) {
-            throw timeout_error("PE " + std::to_string(p) + " (" + devices_[p]->name() +
-                                "): its kernel did not end within the deadline, nor when it was told to stop" +
-                                (any_fault() ? "; " + describe_worst() : std::string{}));
-        }
+    const auto after = [](double seconds) {
+        return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
+    };
+    auto limit = after(seconds_left * 1.125 + grace_seconds);
+    const run_watch watch{limit, after(grace_seconds) - clock::now(), [&] { return any_fault() || services.failed(); },
+                          [&] {
+                              stop_all();
+                              limit = after(grace_seconds);
+                          }};
+    if (const auto late = watch.await(runs)) {
+        throw timeout_error("PE " + std::to_string(*late) + " (" + devices_[*late]->name() +
+                            "): its kernel did not end within the deadline, nor when it was told to stop" +
+                            (any_fault() ? "; " + describe_worst() : std::string{}));
     }
     for (auto& r : runs) r->join();
     services.end();
@@ -153,6 +151,7 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
     const auto limit =
         clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
     bool all_ended = true;
+    for (auto& run : runs) run->start();
     for (auto& run : runs) {
         try {
             while (!run->done(std::chrono::microseconds(200)) && clock::now() < limit) {
@@ -214,7 +213,7 @@ const fault_record& machine::worst_record() const {
 std::string machine::describe_worst() const {
     const fault_record& record = worst_record();
     const auto p = static_cast<std::size_t>(record.pe);
-    return describe(record, {devices_[p]->name(), n_pes(), static_cast<double>(environments_[p].timeout_ns) / 1e9});
+    return describe(record, {devices_[p]->name(), n_pes(), timeout_seconds_});
 }
 
 }  // namespace laneway

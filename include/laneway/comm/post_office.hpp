@@ -15,8 +15,10 @@ namespace laneway {
 
 class post_office {
 public:
-    /// Allocates what the plan says, which was made with the same options.
-    post_office(machine& machine, const options& options, const office_plan& plan);
+    /// Allocates what the plan says, which was made with the same options; throws timeout_error past the deadline.
+    post_office(machine& machine, const options& options, const office_plan& plan, const run_deadline& until);
+    post_office(machine& machine, const options& options, const office_plan& plan)
+        : post_office(machine, options, plan, options.timeout_seconds) {}
     post_office(const post_office&) = delete;
     post_office& operator=(const post_office&) = delete;
 
@@ -40,7 +42,7 @@ public:
     [[nodiscard]] std::string ring_fills() const;
 
 private:
-    void make_answers();
+    void make_answers(const run_deadline& until);
     void make_onward();
     void make_waves();
     [[nodiscard]] const std::shared_ptr<device>& device_of(std::size_t p) const {

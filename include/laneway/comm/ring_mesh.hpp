@@ -1,6 +1,7 @@
 // Host owner of the rings of one class of traffic, one from each PE to each other.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,8 +16,8 @@ namespace laneway {
 
 class ring_mesh {
 public:
-    /// Allocates the rings as the plan says.
-    ring_mesh(machine& machine, const options& options, const office_plan& plan);
+    /// Allocates the rings as the plan says; throws timeout_error past the deadline.
+    ring_mesh(machine& machine, const options& options, const office_plan& plan, const run_deadline& until);
     ring_mesh(const ring_mesh&) = delete;
     ring_mesh& operator=(const ring_mesh&) = delete;
 
@@ -31,14 +32,17 @@ public:
     [[nodiscard]] std::string fills(const std::string& name) const;
 
 private:
-    struct ring_memory {
-        std::shared_ptr<std::byte> slots_and_flags;  ///< written by the source
-        std::shared_ptr<std::byte> credits;          ///< written by the destination
-        chunk_ring_layout layout;
+    /// Memory that one PE reads and others write.
+    struct region {
+        int reader;
+        std::shared_ptr<std::byte> memory;
+        std::size_t bytes;
     };
 
-    void make_rings(const office_plan& plan);
-    void make_tables();
+    void make_rings(const office_plan& plan, const run_deadline& until);
+    [[nodiscard]] std::vector<std::byte*> place(int reader, const std::function<std::size_t(int writer)>& bytes_from,
+                                                std::vector<region>& regions);
+    void make_tables(const run_deadline& until);
     [[nodiscard]] std::size_t pair(int source, int destination) const {
         return static_cast<std::size_t>(source) * n_ + static_cast<std::size_t>(destination);
     }
@@ -47,7 +51,9 @@ private:
     options options_;
     std::vector<int> server_warps_;
     std::size_t n_;
-    std::vector<ring_memory> rings_;  ///< [source][destination]
+    std::vector<chunk_ring_layout> rings_;  ///< [source][destination]
+    std::vector<region> slots_;
+    std::vector<region> words_;  ///< words, flags and credits: zero at the start of a run
     std::vector<buffer<std::uint64_t>> tails_;
     std::vector<buffer<chunk_sender>> to_;
     std::vector<buffer<chunk_receiver>> from_;

@@ -9,6 +9,7 @@
 #include "laneway/simt/checked/launch.hpp"
 #include "laneway/simt/cpu/launch.hpp"
 #include "laneway/simt/device.hpp"
+#include "laneway/simt/run_deadline.hpp"
 #include "laneway/simt/segment_table.hpp"
 #include "laneway/simt/service_run.hpp"
 #if defined(__CUDACC__)
@@ -70,23 +71,27 @@ public:
         return wanted.blocks;
     }
 
+    /// The deadline of a run that is about to be set up. On CPU devices it counts from now. On a GPU it counts from the
+    /// launch, as loading CUDA and the kernels takes seconds, once; on checked devices too, whose time is virtual.
+    [[nodiscard]] run_deadline begin(double timeout_seconds) const;
+
     /// Runs `programs[p]` on PE p, all at once, and waits for all. `ledger` adds to a fault's message what the host can
     /// read of the rings. Returns the seconds from launch to the last end, of attached services as well. Throws
     /// timeout_error or device_fault naming PE, block, operation and what it waited for, or what a service threw; after
     /// a kernel or service that does not even stop, the machine is abandoned: its memory is kept, and further runs
     /// throw.
     template <class Program, bool with_cuda = compiled_with_cuda>
-    double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, double timeout_seconds,
+    double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, const run_deadline& until,
                const std::function<std::string()>& ledger) {
         if (!with_cuda && has_gpus()) throw_not_cuda();
         refuse_during_run();
-        prepare(timeout_seconds);
+        prepare(until);
         service_run services(attached());
         std::string late;  // of lanes that did not end by themselves
         running_mark mark(devices_);
         const auto start = std::chrono::steady_clock::now();
         if (device(0)->id().kind == device_kind::checked) {
-            checked::fiber_launch launch(seed_, timeout_seconds);
+            checked::fiber_launch launch(seed_, until.left());
             for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
             for (auto& body : services.bodies()) launch.add_host(std::move(body));
             try {
@@ -104,8 +109,10 @@ public:
                 services.start();
                 for (std::size_t p = 0; p < programs.size(); ++p) {
                     runs.push_back(launch_one<Program, with_cuda>(static_cast<int>(p), shapes[p], programs[p]));
+                    (void)until.left();
                 }
-                watch(runs, services, timeout_seconds);
+                for (auto& started : runs) started->start();
+                watch(runs, services, until.left());
             } catch (...) {
                 end_all(runs, services);  // nothing that a launched PE uses may be freed before it has ended
                 throw;
@@ -149,8 +156,8 @@ private:
     }
 
     [[noreturn]] static void throw_not_cuda();
-    void prepare(double timeout_seconds);
-    void watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double timeout_seconds);
+    void prepare(const run_deadline& until);
+    void watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left);
     void end_all(std::vector<std::unique_ptr<running>>& runs, service_run& services);
     void abandon(std::vector<std::unique_ptr<running>>& runs);
     [[nodiscard]] std::vector<std::shared_ptr<host_service>> attached();
@@ -167,6 +174,7 @@ private:
     std::shared_ptr<segment_table> segments_;  ///< arrays may outlive the machine
     std::vector<std::weak_ptr<host_service>> services_;
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
+    double timeout_seconds_ = 0;               ///< of the last run
     bool abandoned_ = false;
 };
 

@@ -4,37 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <bit>
-#include <cstdlib>
-#include <new>
 
 #include "laneway/flow/priority_flow.hpp"
 #include "laneway/runtime.hpp"
-
-namespace {
-
-// Devices on the host and host-visible memory come from here, aligned to 256 bytes, and nothing else is.
-std::atomic<std::uint64_t> device_bytes{0};
-
-void* counted(std::size_t bytes, std::align_val_t alignment) noexcept {
-    const auto align = static_cast<std::size_t>(alignment);
-    if (align == 256) device_bytes += bytes;
-    return std::aligned_alloc(align, (bytes + align - 1) / align * align);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-    return counted(bytes, alignment);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    void* memory = counted(bytes, alignment);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "laneway/simt/host_memory.hpp"
 
 namespace laneway::test {
 namespace {
@@ -296,9 +270,9 @@ TEST(office_plan_test, WhatIsPlannedIsAllocated) {
                     const launch_shape& shape = plan.grids[pe].shape;
                     planned += plan.bytes(pe) - static_cast<std::uint64_t>(shape.blocks) * shape.shared_bytes;
                 }
-                const std::uint64_t before = device_bytes;
+                const std::uint64_t before = zeroed_bytes_held();
                 post_office office(machine, o, plan);
-                EXPECT_EQ(device_bytes - before, planned);
+                EXPECT_EQ(zeroed_bytes_held() - before, planned);
             }
         });
     }
@@ -312,13 +286,13 @@ TEST(office_plan_test, HostCallsCountWhatTheyTake) {
         o.host_slots = 5;
         runtime rt(o);
         const auto desks = rt.allocate<host_desk<parcel<24>, std::uint32_t>>(1);
-        const std::uint64_t before = device_bytes;
+        const std::uint64_t before = zeroed_bytes_held();
         const auto calls = rt.host_calls<parcel<24>, std::uint32_t>("weigh", [](const parcel<24>&) { return 1u; });
         std::uint64_t counted = 0;
         for (int pe = 0; pe < rt.n_pes(); ++pe) counted += rt.machine().service_bytes(pe);
         const std::uint64_t tables =
             static_cast<std::uint64_t>(rt.n_pes()) * sizeof(host_desk<parcel<24>, std::uint32_t>);
-        EXPECT_EQ(device_bytes - before, counted + tables);
+        EXPECT_EQ(zeroed_bytes_held() - before, counted + tables);
         const auto report = rt.run(work{}, rt.mailbox<std::uint64_t>(serve{}));
         const auto more = rt.host_calls<std::uint64_t>("hear", [](std::uint64_t) {});
         const auto later = rt.run(work{}, rt.mailbox<std::uint64_t>(serve{}));

@@ -14,12 +14,13 @@
 #include "laneway/base/error.hpp"
 #include "laneway/simt/cpu/context.hpp"
 #include "laneway/simt/fail.hpp"
+#include "laneway/simt/host_memory.hpp"
 #include "laneway/simt/running.hpp"
 
 namespace laneway::cpu {
 
-/// Threads of one PE that run a program. Program and environment are kept alive by the threads themselves, so that a
-/// run which never ends can be left behind.
+/// Threads of one PE that run a program, from start() on. Program, environment and the blocks' shared memory are kept
+/// alive by the threads themselves, so that a run which never ends can be left behind.
 template <class Program>
 class thread_run final : public running {
 public:
@@ -36,9 +37,11 @@ public:
         }
     }
     ~thread_run() override {
+        state_->start();
         for (auto& t : threads_) t.detach();
     }
 
+    void start() override { state_->start(); }
     bool done(std::chrono::microseconds wait) override {
         std::unique_lock lock(state_->mutex);
         return state_->changed.wait_for(lock, wait, [&] { return state_->left == 0; });
@@ -52,15 +55,25 @@ public:
 private:
     struct state {
         state(const pe_environment& e, const launch_shape& s, const Program& p)
-            : env(e), shape(s), program(p), left(s.blocks) {}
+            : env(e), shape(s), program(p), left(s.blocks) {
+            for (int block = 0; block < s.blocks; ++block) {
+                shared.emplace_back(allocate_zeroed(s.shared_bytes, "PE " + std::to_string(e.pe)), free_zeroed);
+            }
+        }
+
+        void start() {
+            const std::lock_guard lock(mutex);
+            started = true;
+            changed.notify_all();
+        }
 
         void run_block(int block) {
-            struct alignas(128) line {
-                std::byte bytes[128];
-            };
+            {
+                std::unique_lock lock(mutex);
+                changed.wait(lock, [this] { return started; });
+            }
             try {
-                std::vector<line> shared(shape.shared_bytes / sizeof(line) + 1);
-                context ctx(env, block, shape.blocks, shared.data()->bytes);
+                context ctx(env, block, shape.blocks, shared[static_cast<std::size_t>(block)].get());
                 program(ctx);
             } catch (...) {
                 stop_others(block, std::current_exception());
@@ -92,7 +105,9 @@ private:
         Program program;
         std::mutex mutex;
         std::condition_variable changed;
+        bool started = false;
         int left;
+        std::vector<std::shared_ptr<std::byte>> shared;  ///< of each block
         std::exception_ptr thrown;
     };
 

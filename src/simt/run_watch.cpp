@@ -1,0 +1,28 @@
+#include "laneway/simt/run_watch.hpp"
+
+#include <utility>
+
+namespace laneway {
+
+std::optional<std::size_t> run_watch::await(const std::vector<std::unique_ptr<running>>& runs) const {
+    using clock = std::chrono::steady_clock;
+    std::vector<std::size_t> open(runs.size());
+    for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
+    auto end = limit;
+    bool stopping = false;
+    while (!open.empty()) {
+        // The host sleeps in one look of a round, if at all, so a round is short however many PEs there are.
+        auto wait = std::chrono::microseconds(200);
+        std::erase_if(open, [&](std::size_t i) { return runs[i]->done(std::exchange(wait, {})); });
+        if (open.empty()) break;
+        if (!stopping && failing()) {
+            stopping = true;
+            stop();
+            end = clock::now() + grace;
+        }
+        if (clock::now() > end) return open.front();
+    }
+    return {};
+}
+
+}  // namespace laneway
