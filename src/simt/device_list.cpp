@@ -12,7 +12,7 @@ namespace laneway {
 
 namespace {
 
-constexpr int most_devices = 256;  // every pair of them has rings: about 1.5 GB where all are CPU devices
+constexpr int most_devices = 256;  // every pair of them has rings: about 1.5 GB at most where all are CPU devices
 
 const char* kind_name(device_kind kind) {
     switch (kind) {

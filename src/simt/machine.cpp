@@ -151,7 +151,7 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
     const auto limit =
         clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(grace_seconds));
     bool all_ended = true;
-    for (auto& run : runs) run->start();
+    for (auto& run : runs) run->start(0);
     for (auto& run : runs) {
         try {
             while (!run->done(std::chrono::microseconds(200)) && clock::now() < limit) {

@@ -31,8 +31,10 @@ template <class Routes>
 std::vector<std::uint32_t> chunk_sizes(std::size_t n_pes, bool on_gpus, const options& options) {
     using list = route_list<Routes>;
     constexpr std::size_t usual_bytes = 16'384, least_bytes = 512, gpu_buffer_bytes = 192 * 1024;
+    constexpr std::size_t cpu_rings_bytes = 512 * 1024;  // one chunk of each ring into a PE: all of them share one host
     const bool set = options.chunk_bytes != 0;
     std::size_t bytes = set ? options.chunk_bytes : usual_bytes;
+    if (!on_gpus && !set) bytes = std::min(bytes, std::max(cpu_rings_bytes / n_pes, list::record_bytes));
     if (on_gpus) bytes = std::min(bytes, gpu_buffer_bytes / 2 / n_pes / list::bins);
     bytes = std::min<std::size_t>(bytes, 1u << 30);
     if (bytes < list::record_bytes) {

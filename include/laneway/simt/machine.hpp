@@ -111,8 +111,9 @@ public:
                     runs.push_back(launch_one<Program, with_cuda>(static_cast<int>(p), shapes[p], programs[p]));
                     (void)until.left();
                 }
-                for (auto& started : runs) started->start();
-                watch(runs, services, until.left());
+                const double left = until.left();
+                for (auto& launched : runs) launched->start(static_cast<std::uint64_t>(left * 1e9));
+                watch(runs, services, left);
             } catch (...) {
                 end_all(runs, services);  // nothing that a launched PE uses may be freed before it has ended
                 throw;

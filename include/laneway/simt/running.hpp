@@ -2,15 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace laneway {
 
 class running {
 public:
     virtual ~running() = default;
-    /// Lets the lanes go, where they wait for that: those of PEs that are launched first would only be in the way of
-    /// the others' launch.
-    virtual void start() {}
+    /// Lets the lanes go, where they wait for that, with so much time until their deadline. Lanes of CPU devices do:
+    /// those of the first PEs would only be in the way of the others' launch.
+    virtual void start(std::uint64_t /*timeout_ns*/) {}
     /// Whether all blocks have ended; waits for that no longer than `wait`.
     [[nodiscard]] virtual bool done(std::chrono::microseconds wait) = 0;
     /// Takes the result of a run that is done; throws what the program threw.

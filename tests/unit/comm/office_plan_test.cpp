@@ -107,10 +107,25 @@ TEST(office_plan_test, DefaultsOfTheUsualProgramsDoNotShrink) {
     const office_plan gpus = plan_program<plain>(machine_of(device_kind::cuda, 8), {});
     EXPECT_EQ(gpus.chunk_bytes, 12'288u) << "96 KiB for each of two buffers";
     EXPECT_EQ(gpus.ring_slots, std::vector<std::uint32_t>(8, 256)) << "214 warps serve each of seven rings";
-    const office_plan cpus = plan_program<onward>(machine_of(device_kind::cpu, 256), {});
+    const office_plan cpus = plan_program<onward>(machine_of(device_kind::cpu, 32), {});
     EXPECT_EQ(cpus.chunk_bytes, 16'384u);
-    EXPECT_EQ(cpus.ring_slots, std::vector<std::uint32_t>(256, 4));
+    EXPECT_EQ(cpus.ring_slots, std::vector<std::uint32_t>(32, 16));
     EXPECT_EQ(cpus.onward_slots, 262'144u);
+}
+
+TEST(office_plan_test, BuffersOfAsManyCpuDevicesAsThereMayBeFitOneHost) {
+    const auto check = [](const char* name, const office_plan& plan) {
+        std::uint64_t all = 0;
+        for (std::size_t pe = 0; pe < plan.n_pes(); ++pe) all += plan.bytes(pe);
+        EXPECT_LE(all, 1500 * mib) << name;
+        EXPECT_EQ(plan.ring_slots, std::vector<std::uint32_t>(256, 4)) << name;
+    };
+    const auto pes = machine_of(device_kind::cpu, 256);
+    check("plain", plan_program<plain>(pes, {}));
+    check("flow", plan_program<wide_flow>(pes, {}));
+    options by_hand;
+    by_hand.chunk_bytes = 16'384;
+    EXPECT_EQ(plan_program<plain>(pes, by_hand).chunk_bytes, 16'384u);
 }
 
 /// What a refusal tells of the least that would do.

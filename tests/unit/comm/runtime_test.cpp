@@ -35,5 +35,22 @@ TEST(runtime_test, AFunctionCanReturnOneThatItMakes) {
     }
 }
 
+TEST(runtime_test, DeadlinesCoverTheSetUpOfCpuDevices) {
+    options o;
+    o.devices = "cpu:5";
+    o.timeout_seconds = 1e-9;
+    runtime late(o);
+    const auto lanes = late.allocate<std::uint64_t>(1);
+    for (int run = 0; run < 2; ++run) {
+        try {
+            late.run(count_lane{lanes.ref()}, late.one_sided());
+            FAIL() << "was set up in no time";
+        } catch (const timeout_error& e) {
+            EXPECT_EQ(std::string(e.what()), "deadline passed while the devices were set up; the deadline is 1e-09 s");
+        }
+    }
+    EXPECT_EQ(lanes.copy_out(0)[0], 0u);
+}
+
 }  // namespace
 }  // namespace laneway::test

@@ -151,6 +151,42 @@ TEST(machine_test, ALaunchThatFailsEndsThePesThatRunAlready) {
     EXPECT_NO_THROW(run(machine, {}, 5, [](auto&) {})) << "all PEs have ended, so the devices can be used again";
 }
 
+/// Its copy for PE 1, made once the launch has begun, takes until the deadline has passed.
+struct slow_program : copied_program {
+    const run_deadline* until;
+
+    slow_program(std::atomic<int>* e, const bool* l, bool slow, const run_deadline* u)
+        : copied_program(e, l, slow), until(u) {}
+    slow_program(const slow_program& other) : copied_program(other.ended, other.launching, false), until(other.until) {
+        fails = other.fails;
+        if (!fails || !*launching) return;
+        try {
+            while (until->left() > 0) {
+            }
+        } catch (const timeout_error&) {
+            fails = false;
+        }
+    }
+};
+
+TEST(machine_test, ADeadlineThatPassesDuringTheLaunchEndsIt) {
+    machine machine("cpu:3");
+    std::atomic<int> ended{0};
+    bool launching = false;
+    const run_deadline until = run_deadline::from_now(0.5);
+    std::vector<slow_program> programs;
+    for (int pe = 0; pe < 3; ++pe) programs.emplace_back(&ended, &launching, pe == 1, &until);
+    launching = true;
+    try {
+        machine.run(programs, std::vector<launch_shape>(3), until, [] { return std::string{}; });
+        FAIL() << "launched the last PE after the deadline";
+    } catch (const timeout_error& e) {
+        EXPECT_EQ(std::string(e.what()), "deadline passed while the devices were set up; the deadline is 0.5 s");
+    }
+    EXPECT_EQ(ended, 2) << "a PE was launched after the deadline, or left waiting";
+    EXPECT_NO_THROW(run(machine, {}, 5, [](auto&) {})) << "all PEs have ended, so the devices can be used again";
+}
+
 /// Lane 0 votes while its mates shuffle.
 struct mismatched_program {
     template <class Ctx>

@@ -37,11 +37,11 @@ public:
         }
     }
     ~thread_run() override {
-        state_->start();
+        state_->start(0);
         for (auto& t : threads_) t.detach();
     }
 
-    void start() override { state_->start(); }
+    void start(std::uint64_t timeout_ns) override { state_->start(timeout_ns); }
     bool done(std::chrono::microseconds wait) override {
         std::unique_lock lock(state_->mutex);
         return state_->changed.wait_for(lock, wait, [&] { return state_->left == 0; });
@@ -61,9 +61,11 @@ private:
             }
         }
 
-        void start() {
+        void start(std::uint64_t timeout_ns) {
             const std::lock_guard lock(mutex);
+            if (started) return;
             started = true;
+            env.timeout_ns = timeout_ns;
             changed.notify_all();
         }
 
