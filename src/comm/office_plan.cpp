@@ -128,13 +128,13 @@ std::uint64_t office_plan::mesh_bytes(std::size_t pe) const {
 
 std::uint64_t office_plan::command_bytes() { return proven_words<wave_command> * sizeof(std::uint64_t); }
 
-std::uint64_t office_plan::reply_bytes() { return proven_words<wave_reply> * sizeof(std::uint64_t); }
+std::uint64_t office_plan::reply_bytes() { return proven_words<keyed_reply> * sizeof(std::uint64_t); }
 
 std::uint64_t office_plan::wave_bytes(std::size_t pe) const {
     const std::uint64_t finished = sizeof(std::uint32_t);
     if (pe != 0) return finished + command_bytes();
     return finished + (n_pes() - 1) * reply_bytes() + n_pes() * 2 * sizeof(std::uint64_t*) +
-           samples * sizeof(wave_sample) + sizeof(std::uint64_t);
+           samples * sizeof(wave_sample) + 2 * sizeof(std::uint64_t);
 }
 
 std::uint64_t office_plan::bytes(std::size_t pe) const {

@@ -80,6 +80,7 @@ void post_office::make_waves() {
     reply_table_.copy_in(replies);
     samples_ = buffer<wave_sample>(coordinator, plan_.samples);
     n_samples_ = buffer<std::uint64_t>(coordinator, 1);
+    rises_ = buffer<std::uint64_t>(coordinator, 1);
 }
 
 void post_office::reset() {
@@ -101,6 +102,7 @@ void post_office::reset() {
         }
     }
     n_samples_.fill_bytes(0);
+    rises_.fill_bytes(0);
 }
 
 links_ref post_office::links(int pe) const {
@@ -147,6 +149,7 @@ waves_ref post_office::waves(int pe, const threshold_policy& policy) const {
     ref.finished = finished_[p].data();
     ref.samples = samples_.data();
     ref.n_samples = n_samples_.data();
+    ref.rises = rises_.data();
     ref.max_samples = options_.progress_samples / 2 * 2;
     ref.policy = policy;
     return ref;
@@ -182,6 +185,7 @@ run_report post_office::report(double seconds) const {
         report.carried += replies_carried;
         report.served += replies_served;
     }
+    report.rises = rises_.copy_out()[0];
     const auto samples = samples_.copy_out();
     const std::uint64_t n = n_samples_.copy_out()[0];
     for (std::size_t i = 0; i < n; ++i) {

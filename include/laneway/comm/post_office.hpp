@@ -68,6 +68,7 @@ private:
     std::vector<buffer<std::uint32_t>> finished_;
     buffer<wave_sample> samples_;
     buffer<std::uint64_t> n_samples_;
+    buffer<std::uint64_t> rises_;
 };
 
 }  // namespace laneway

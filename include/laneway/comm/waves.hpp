@@ -25,6 +25,13 @@ struct wave_reply {
     std::uint64_t served = 0;
 };
 
+/// The same where deferred work has keys, below which the threshold lies.
+struct keyed_reply : wave_reply {
+    std::uint64_t kept = 0;  ///< of the completed work: looks at deferred work that put it off again
+    /// No deferred work had a lower key when the PE looked at all of it for the last threshold; 0 where it cannot say.
+    std::uint64_t least = ~std::uint64_t{0};
+};
+
 /// Coordinator to PE.
 struct wave_command {
     std::uint64_t threshold = 0;
@@ -41,8 +48,8 @@ struct wave_sample {
 /// How the threshold moves. Work below the threshold runs, the rest waits.
 struct threshold_policy {
     std::uint64_t first = ~std::uint64_t{0};  ///< no priorities: everything runs at once
-    std::uint64_t step = 0;
-    std::uint64_t low_water = 0;  ///< the threshold rises when no more than this much work runs
+    std::uint64_t step = 0;                   ///< of which a rise is one, or as many as reach the least deferred key
+    std::uint64_t low_water = 0;              ///< the threshold rises when no more than this much work runs
     /// The threshold rises when surely nothing but deferred work is open, by `step` each time. Deferred work must stay
     /// so until then.
     bool exact = false;
@@ -57,6 +64,7 @@ struct waves_ref {
     std::uint32_t* finished = nullptr;              ///< PE memory, polled by all warps of the PE
     wave_sample* samples = nullptr;                 ///< coordinator only
     std::uint64_t* n_samples = nullptr;             ///< coordinator only
+    std::uint64_t* rises = nullptr;                 ///< coordinator only: of a threshold below which keys lie
     std::uint32_t max_samples = 0;                  ///< even; 0 records none
     threshold_policy policy;
 };
@@ -67,12 +75,13 @@ struct waves_ref {
 ///   bool at_rest(Ctx&) const;                           where closed: whether the PE seems not to be busy; all lanes
 ///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums. What
 ///                                                       a rise of the threshold promises to others is fenced here.
+///                                                       keyed_reply, where the policy is not exact.
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
 template <class Ctx, class Ledger>
 class wave_control {
 public:
     LANEWAY_FN wave_control(Ctx& ctx, const waves_ref& waves, Ledger ledger)
-        : waves_(waves), ledger_(ledger), threshold_(waves.policy.first), step_(waves.policy.step) {
+        : waves_(waves), ledger_(ledger), threshold_(waves.policy.first) {
         started_ns_ = ctx.now_ns();
         if (ctx.pe() == 0 && ctx.lane() < ctx.n_pes()) first_reply_ = waves.replies[ctx.lane()];
     }
@@ -85,6 +94,9 @@ public:
     }
 
 private:
+    using reply = decltype(std::declval<Ledger&>().look(std::declval<Ctx&>()));
+    static constexpr bool keyed = std::is_same_v<reply, keyed_reply>;
+
     /// A warp that does nothing else looks several times: how long it takes to see what has come is part of the time
     /// that a wave takes.
     static constexpr int looks_a_turn = Ctx::warp_lanes == 1 ? 1 : 8;
@@ -125,7 +137,7 @@ private:
             obey(ctx, command);
         }
         if (!may_look(ctx)) return;
-        const wave_reply now = ledger_.look(ctx);
+        const reply now = ledger_.look(ctx);
         if (ctx.lane() == 0) store_proven(ctx, waves_.reply, proof(answered_), now, Ctx::proven);
     }
 
@@ -157,23 +169,30 @@ private:
         if (may_look(ctx)) own_ = ledger_.look(ctx);
         if (owes_) return;
         if (wave_ > 0) {
-            std::uint64_t sums[5] = {};
+            std::uint64_t sums[keyed ? 6 : 5] = {};
+            std::uint64_t least = ~std::uint64_t{0};
             bool missing = false;
             for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
-                wave_reply reply = own_;
+                reply told = own_;
                 if (pe != 0) {
                     const std::uint64_t* from = pe == ctx.lane() ? first_reply_ : waves_.replies[pe];
-                    missing = missing || !take(ctx, from, wave_, reply, [] { return false; });
+                    missing = missing || !take(ctx, from, wave_, told, [] { return false; });
                 }
-                sums[0] += reply.created;
-                sums[1] += reply.completed;
-                sums[2] += reply.deferred;
-                sums[3] += reply.busy;
-                sums[4] += reply.served;
+                sums[0] += told.created;
+                sums[1] += told.completed;
+                sums[2] += told.deferred;
+                sums[3] += told.busy;
+                sums[4] += told.served;
+                if constexpr (keyed) sums[5] += told.kept;
+                if constexpr (keyed) least = told.least < least ? told.least : least;
             }
             if (ctx.ballot(full_warp<Ctx>, missing) != 0) return;
             warp_sums(ctx, sums);
-            judge(ctx, {sums[0], sums[1], sums[2], sums[3], sums[4]});
+            reply all;
+            static_cast<wave_reply&>(all) = {sums[0], sums[1], sums[2], sums[3], sums[4]};
+            if constexpr (keyed) all.kept = sums[5];
+            if constexpr (keyed) all.least = warp_min(ctx, least);
+            judge(ctx, all);
         }
         command(ctx);
     }
@@ -190,7 +209,7 @@ private:
         return (Ledger::closed && !matters()) || load_proven(ctx, words, proof(wave), value, order::acquire);
     }
 
-    LANEWAY_FN void judge(Ctx& ctx, const wave_reply& sum) {
+    LANEWAY_FN void judge(Ctx& ctx, const reply& sum) {
         if constexpr (Ledger::closed) {
             done_ = sum.busy == 0 && sum.completed == sum.created;
         } else {
@@ -201,11 +220,26 @@ private:
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
         sample(ctx, sum);
         if (waves_.policy.exact) return judge_deferred(sum);
+        if constexpr (keyed) judge_keys(sum);
+    }
+
+    /// Raises the threshold where little runs. Where nothing has run since the last rise but looks that put all off
+    /// again, and nothing runs, no key has fallen since those looks: so their least is that of all deferred work, and
+    /// the threshold rises to the step behind it. What is read of PEs one after the other may belong to different
+    /// moments: a rise that goes too far costs order, not correctness.
+    LANEWAY_FN void judge_keys(const keyed_reply& sum) {
         if (sum.busy != 0 || sum.deferred == 0 || open_ > sum.deferred + waves_.policy.low_water) return;
-        // Where a rise has released nothing, the next is twice as high: gaps between priorities cost few waves.
-        step_ = sum.completed == completed_at_rise_ ? step_ * 2 : waves_.policy.step;
+        const std::uint64_t completed = sum.completed - completed_at_rise_;
+        const std::uint64_t kept = sum.kept - kept_at_rise_;
+        if (completed < kept) return;  // looks that are not yet told as completed
+        const bool all_put_off = completed == kept && open_ == sum.deferred && sum.least >= threshold_;
+        const std::uint64_t step = waves_.policy.step;
+        const std::uint64_t steps = all_put_off ? (sum.least - threshold_) / step + 1 : 1;
+        const std::uint64_t room = (~std::uint64_t{0} - threshold_) / step;
+        threshold_ = steps > room ? ~std::uint64_t{0} : threshold_ + steps * step;
         completed_at_rise_ = sum.completed;
-        threshold_ = threshold_ + step_ < threshold_ ? ~std::uint64_t{0} : threshold_ + step_;
+        kept_at_rise_ = sum.kept;
+        ++rises_;
     }
 
     /// As with the end: completed and deferred were read in the wave before, created in this one. After a rise the wave
@@ -230,6 +264,7 @@ private:
         ctx.sync(full_warp<Ctx>);
         // Partner: the acquire load in take.
         if (passes_on) ctx.fence(scope::system);
+        if (keyed && done_ && ctx.lane() == 0) *waves_.rises = rises_;
         const wave_command next{threshold_, done_ ? std::uint64_t{1} : 0};
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
             if (pe != 0) store_proven(ctx, waves_.commands[pe], proof(wave_), next, Ctx::proven);
@@ -260,14 +295,15 @@ private:
     std::uint64_t answered_ = 0;
     std::uint64_t last_completed_ = 0;
     std::uint64_t last_settled_ = ~std::uint64_t{0};  ///< completed or deferred in the wave before
-    std::uint64_t completed_at_rise_ = ~std::uint64_t{0};
+    std::uint64_t completed_at_rise_ = 0;
+    std::uint64_t kept_at_rise_ = 0;
+    std::uint64_t rises_ = 0;
     std::uint64_t open_ = 0;
     std::uint64_t threshold_;
     std::uint64_t applied_ = ~std::uint64_t{0};
-    wave_reply own_;     ///< of the coordinator
+    reply own_;          ///< of the coordinator
     bool owes_ = false;  ///< an answer to the last command
     unsigned held_ = 0;  ///< looks since that command
-    std::uint64_t step_;
     std::uint64_t started_ns_ = 0;
     std::uint64_t next_sample_ns_ = 0;
     std::uint64_t sample_gap_ns_ = 1000;

@@ -49,19 +49,24 @@ struct flow_ledger {
 
     static constexpr bool closed = false;
 
-    LANEWAY_FN wave_reply look(Ctx& ctx) const {
+    LANEWAY_FN keyed_reply look(Ctx& ctx) const {
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
         const std::uint64_t threshold = list.current_threshold(ctx);
         std::uint64_t completed = 0;
         std::uint64_t far_taken = 0;
+        std::uint64_t far_kept = 0;
         std::uint64_t unscanned = 0;
+        std::uint64_t least = ~std::uint64_t{0};
         for (std::uint32_t r = lane; r < list.rings; r += Ctx::warp_lanes) {
             // Partner: the release add in outbox::publish. What that work created is counted below.
             completed += ctx.load(&list.blocks[r].completed, order::acquire, scope::device);
             far_taken += ctx.load(&list.blocks[r].far_taken, order::relaxed, scope::device);
+            far_kept += ctx.load(&list.blocks[r].far_kept, order::relaxed, scope::device);
             unscanned += ctx.load(&list.blocks[r].scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
+            const std::uint64_t of_block = ctx.load(&list.blocks[r].least, order::relaxed, scope::device);
+            least = of_block < least ? of_block : least;
         }
-        wave_reply now;
+        keyed_reply now;
         // Partner: the release add in server.
         if (lane == 0) now.served = ctx.load(&links.work->served, order::acquire, scope::device);
         now.completed = now.served + warp_sum(ctx, completed);
@@ -79,6 +84,8 @@ struct flow_ledger {
         now.created = warp_sum(ctx, near) + far;
         now.deferred = far - warp_sum(ctx, far_taken);
         now.busy = warp_sum(ctx, unscanned);
+        now.kept = warp_sum(ctx, far_kept);
+        now.least = warp_min(ctx, least);
         return now;
     }
     LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {

@@ -27,7 +27,9 @@ struct worklist_block {
     std::uint64_t far_pushes = 0;
     alignas(destructive_bytes) std::uint64_t completed = 0;  ///< ids taken out of the rings and done with
     std::uint64_t far_taken = 0;                             ///< of these, taken from the far ring
+    std::uint64_t far_kept = 0;                              ///< of these, put back
     std::uint64_t scanned = 0;  ///< the last threshold for which the far ring has been looked through
+    std::uint64_t least = 0;    ///< no key of what was put back then is below; 0 where that is not known
 };
 
 /// What the warps of a working block share, in its shared memory.
@@ -36,6 +38,7 @@ struct worklist_shared {
     std::uint64_t far_head;
     std::uint64_t far_limit;  ///< far places before this one are to be looked through
     std::uint64_t threshold;  ///< last one seen
+    std::uint64_t least;      ///< key that was put back since
 };
 
 template <class Key>

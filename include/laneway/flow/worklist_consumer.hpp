@@ -25,20 +25,25 @@ public:
 
     /// One lane of the block, before use; a block barrier must follow.
     /// The threshold starts as the host has set it, so that no id is put off for a look that came too early.
-    LANEWAY_FN void open() { *shared_ = worklist_shared{0, 0, 0, *list_.threshold}; }
+    LANEWAY_FN void open() { *shared_ = worklist_shared{0, 0, 0, *list_.threshold, 0}; }
 
     /// Looks whether the threshold has risen; then the far ring is to be looked through up to its present end. Tells
     /// the control warp when that is done. One lane of the block at a time.
     template <class Ctx>
     LANEWAY_FN void refresh(Ctx& ctx) {
         const std::uint64_t seen = ctx.load(&shared_->threshold, order::relaxed, scope::block);
-        if (ctx.load(&shared_->far_head, order::relaxed, scope::block) >=
-                ctx.load(&shared_->far_limit, order::relaxed, scope::block) &&
+        const std::uint64_t limit = ctx.load(&shared_->far_limit, order::relaxed, scope::block);
+        if (ctx.load(&shared_->far_head, order::relaxed, scope::block) >= limit &&
             seen != ctx.load(&block_.scanned, order::relaxed, scope::device)) {
-            ctx.store(&block_.scanned, seen, order::relaxed, scope::device);  // advisory: only steers the threshold
+            // All advisory, as they only steer the threshold. Other warps may still have some places in hand.
+            const bool all_known = ctx.load(&block_.far_taken, order::relaxed, scope::device) >= limit;
+            const std::uint64_t least = ctx.load(&shared_->least, order::relaxed, scope::block);
+            ctx.store(&block_.least, all_known ? least : 0, order::relaxed, scope::device);
+            ctx.store(&block_.scanned, seen, order::relaxed, scope::device);
         }
         const std::uint64_t now = list_.current_threshold(ctx);
         if (now == seen) return;
+        ctx.store(&shared_->least, ~std::uint64_t{0}, order::relaxed, scope::block);
         ctx.store(&shared_->far_limit, far_.pushes(ctx), order::relaxed, scope::block);
         // Partner: the acquire load in bound. A warp that sees the new threshold sees the limit that belongs to it.
         ctx.store(&shared_->threshold, now, order::release, scope::block);
@@ -76,33 +81,43 @@ private:
         mine.popped = far_.pop(ctx, &shared_->far_head, mine.id, limit);
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, mine.popped);
         if (popped == 0) return mine;
+        bool kept = false;
         if (mine.popped) {
             prefetch(mine.id);
-            sort_far(ctx, mine, bound);
+            kept = sort_far(ctx, mine, bound);
         }
+        const lane_mask back = ctx.ballot(full_warp<Ctx>, kept);
         if (ctx.lane() == 0) {
+            const auto n = static_cast<std::uint64_t>(Ctx::count_lanes(back));
+            if (n != 0) ctx.fetch_add(&block_.far_kept, n, order::relaxed, scope::device);
             ctx.fetch_add(&block_.far_taken, static_cast<std::uint64_t>(Ctx::count_lanes(popped)), order::relaxed,
                           scope::device);
         }
         return mine;
     }
 
-    /// Decides what becomes of an id taken from the far ring: worked on, dropped as stale, or back into the ring.
+    /// Decides what becomes of an id taken from the far ring: worked on, dropped as stale, or back into the ring, which
+    /// it returns.
     template <class Ctx>
-    LANEWAY_FN void sort_far(Ctx& ctx, taken& mine, std::uint64_t bound) {
+    LANEWAY_FN bool sort_far(Ctx& ctx, taken& mine, std::uint64_t bound) {
         Key seen = ctx.load(list_.words + mine.id, order::relaxed, scope::device);
         Key next;
         do {
             const bool stale = (seen & word::settled) != 0 || (seen & word::away_near) == 0;
             if (!stale && (seen >> word::state_bits) >= bound) {
-                (void)far_.push(ctx,
-                                mine.id);  // fails only as the run ends; its word goes on saying that it stands there
-                return;
+                const std::uint64_t key = seen >> word::state_bits;
+                // Most keys are not the least so far, and a look costs less than an update.
+                if (key < ctx.load(&shared_->least, order::relaxed, scope::block)) {
+                    ctx.fetch_min(&shared_->least, key, order::relaxed, scope::block);
+                }
+                (void)far_.push(ctx, mine.id);  // fails only as the run ends; its word says that it stands there
+                return true;
             }
             mine.active = !stale;
             next = seen | word::away_far | (mine.active ? word::settled : Key{0});
         } while (!ctx.compare_exchange(list_.words + mine.id, seen, next, order::relaxed, scope::device));
         mine.key = seen >> word::state_bits;
+        return false;
     }
 
     const priority_worklist_ref<Key>& list_;

@@ -53,6 +53,16 @@ LANEWAY_FN T warp_sum(Ctx& ctx, T value) {
     return values[0];
 }
 
+/// Least value of all lanes of the warp, for all of them; called by all, together.
+template <class Ctx, class T>
+LANEWAY_FN T warp_min(Ctx& ctx, T value) {
+    for (int distance = Ctx::warp_lanes / 2; distance > 0; distance /= 2) {
+        const T other = ctx.shuffle(full_warp<Ctx>, value, ctx.lane() ^ distance);
+        value = other < value ? other : value;
+    }
+    return value;
+}
+
 /// Combines the values of all lanes of the mask with an associative, commutative `combine`; every lane of the mask
 /// calls it and gets the result.
 template <class Ctx, class T, class Combine>

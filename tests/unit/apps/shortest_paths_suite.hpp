@@ -95,6 +95,29 @@ TEST_P(shortest_paths_test, EverythingRunsAtOnceUnderTheWidestStep) {
     }
 }
 
+// One unit after the other, this would take 2^32 steps for each arc.
+TEST_P(shortest_paths_test, StepsThatWouldReleaseNothingAreLeftOut) {
+    constexpr std::uint32_t most = 0xffffffff;
+    const std::pair<graph::graph, std::uint64_t> graphs[] = {
+        {make_graph(2, {{0, 1, most}}), 1},
+        {make_graph(2, {{0, 1, (1u << 29) - 2}}), 1},
+        {make_graph(6, {{0, 1, most}, {1, 2, 3}, {2, 3, most}, {0, 4, most - 7}, {3, 5, most}, {1, 5, most}}), 6}};
+    for (std::uint64_t round = 0; round < std::min<std::uint64_t>(20, rounds_of(GetParam())); ++round) {
+        SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
+        for (const auto& [g, gaps] : graphs) {
+            apps::shortest_paths_options o = job(round);
+            o.job.timeout_seconds = 20;
+            o.delta = 1 + round % 2;
+            ASSERT_NO_THROW({
+                const auto report = meets_dijkstra(g, 0, o);
+                EXPECT_LE(report.rises, 6 * gaps);
+                EXPECT_GE(report.rises, 1u);
+            });
+        }
+        if (HasFailure()) return;
+    }
+}
+
 TEST_P(shortest_paths_test, OddGraphs) {
     apps::shortest_paths_options o = job();
     o.job.timeout_seconds = 20;
