@@ -1,0 +1,199 @@
+// Stress of what the library relies on beyond the memory model of GPUs, in the manner of litmus tests: a count stands
+// before the chunk that it counts (docs/design/0022), words are read before they are written again (0023).
+#pragma once
+
+#include "laneway/queue/chunk_ring.hpp"
+#include "laneway/transport/transport.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+/// A message of five words, so that the words of two laps could mix.
+struct numbered_message {
+    static constexpr int parts = 3;
+
+    std::uint32_t sender;
+    std::uint32_t number;
+    std::uint32_t derived[parts];
+
+    static LANEWAY_FN numbered_message of(std::uint32_t sender, std::uint32_t number) {
+        numbered_message made{sender, number, {}};
+        for (int i = 0; i < parts; ++i)
+            made.derived[i] = (sender * 31 + number) * 2654435761u + static_cast<unsigned>(i);
+        return made;
+    }
+    [[nodiscard]] LANEWAY_FN bool is_whole() const {
+        const numbered_message same = of(sender, number);
+        for (int i = 0; i < parts; ++i) {
+            if (same.derived[i] != derived[i]) return false;
+        }
+        return true;
+    }
+};
+
+/// Senders of PE 0 count each message, then send it in words past the bins, as lone calls go. Receivers of the last PE
+/// tell which message came, and watchers of PE 0 compare that with the count. Alone, a PE's odd blocks receive.
+struct litmus_program {
+    static constexpr int cuda_warps = 2;
+    static constexpr std::uint32_t stride = 16;  ///< words between counters
+
+    chunk_ring_layout ring;
+    std::uint64_t* sent = nullptr;    ///< source memory: counter of each sender
+    std::uint64_t* echoes = nullptr;  ///< written by the destination, near the source: a number of each sender
+    std::uint32_t* came = nullptr;    ///< destination memory: how often each message was received
+    std::uint32_t* wrong = nullptr;   ///< destination memory: messages that nobody sent
+    std::uint32_t* early = nullptr;   ///< source memory: messages that came before they were counted
+    std::uint32_t* quick = nullptr;   ///< source memory: messages sent on a credit that was seen with a relaxed load
+    std::uint32_t senders = 1;
+    std::uint32_t each = 0;  ///< messages of a sender
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const bool alone = ctx.n_pes() == 1;
+        const bool sends = alone ? ctx.block() % 2 == 0 : ctx.pe() == 0;
+        if (!sends && !alone && ctx.pe() != ctx.n_pes() - 1) return;
+        const int blocks = alone ? ctx.n_blocks() / 2 : ctx.n_blocks();
+        const auto warp = static_cast<std::uint32_t>((alone ? ctx.block() / 2 : ctx.block()) + blocks * ctx.warp());
+        const auto warps = static_cast<std::uint32_t>(blocks * ctx.n_warps());
+        if (!sends) return receive(ctx, warp, warps);
+        if (ctx.lane() != 0) return;
+        if (warp < senders) return send(ctx, warp);
+        // A watcher lies in another block than its sender, where there are several.
+        watch(ctx, (warp + 1) % senders);
+    }
+
+    /// As many senders as leave a warp to watch each.
+    static std::uint32_t most_senders(int n_pes, const launch_shape& shape) {
+        return static_cast<std::uint32_t>(std::max(1, shape.blocks * shape.warps_per_block / (n_pes == 1 ? 4 : 2)));
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void send(Ctx& ctx, std::uint32_t sender) const {
+        chunk_sender to;
+        static_cast<chunk_ring_layout&>(to) = ring;
+        std::uint64_t guess = 0;
+        for (std::uint32_t number = 1; number <= each; ++number) {
+            const std::uint64_t counted = ctx.fetch_add(sent + sender * stride, 1, order::relaxed, scope::device);
+            bool free = false;
+            const std::uint64_t ticket = to.draw(ctx, guess, free);
+            guess = ticket + 1;
+            if (free) {
+                ctx.fetch_add(quick, 1, order::relaxed, scope::device);
+            } else if (wait_until(ctx, {operation::reserve_slot, 1, ticket}, [&] { return to.is_free(ctx, ticket); }) !=
+                       status::ok) {
+                return;
+            }
+            to.store_words(ctx, ticket, 0, numbered_message::of(sender, number));
+            to.raise_flag(ctx, ticket, chunk_label::of(1, 0, true), counted);
+        }
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void receive(Ctx& ctx, std::uint64_t index, std::uint64_t receivers) const {
+        constexpr lane_mask all = full_warp<Ctx>;
+        chunk_receiver from;
+        static_cast<chunk_ring_layout&>(from) = ring;
+        for (std::uint64_t ticket = index; ticket < std::uint64_t{senders} * each; ticket += receivers) {
+            numbered_message message{};
+            const status waited =
+                wait_until(ctx, {operation::serve, 0, ticket}, [&] { return from.arrived(ctx, ticket).bits != 0; });
+            const bool here = waited == status::ok && from.load_words(ctx, ticket, 0, message);
+            if (ctx.ballot(all, !here) != 0) return;
+            if (ctx.lane() == 0) account(ctx, message);
+            from.give_back(ctx, all, ticket);
+        }
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void account(Ctx& ctx, const numbered_message& message) const {
+        const bool known = message.sender < senders && message.number - 1 < each && message.is_whole();
+        if (!known) {
+            ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
+            return;
+        }
+        // As the words of waves: what is told is made of what was seen.
+        ctx.store(echoes + message.sender * stride, message.number, Ctx::proven, scope::system);
+        ctx.fetch_add(came + message.sender * each + (message.number - 1), 1, order::relaxed, scope::device);
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void watch(Ctx& ctx, std::uint32_t sender) const {
+        for (std::uint32_t looks = 0; !stopped(ctx); ++looks) {
+            const std::uint64_t came_here = ctx.load(echoes + sender * stride, looks_at_proven<Ctx>, scope::system);
+            // Issued when the echo has come: the branch hangs on it, and GPUs do not look past branches.
+            if (came_here == ~std::uint64_t{0}) return;
+            const std::uint64_t counted = ctx.load(sent + sender * stride, order::relaxed, scope::device);
+            if (counted < came_here) ctx.fetch_add(early, 1, order::relaxed, scope::device);
+            if (counted == each) return;
+            if (looks % 64 == 63) ctx.pause();
+        }
+    }
+};
+
+class memory_order_test : public testing::TestWithParam<std::string> {};
+
+/// What one run has shown.
+struct litmus_result {
+    std::uint32_t wrong, early, quick;
+};
+
+inline litmus_result run_litmus(const options& o, std::uint32_t slots, bool lone_sender) {
+    machine machine(o.devices, o.seed);
+    const int pes = machine.n_pes();
+    launch_shape shape = small_grid(machine);
+    if (machine.has_gpus()) shape.blocks = 32;
+    const std::uint32_t senders = lone_sender ? 1 : litmus_program::most_senders(pes, shape);
+    const std::uint32_t each = is_checked(o.devices) ? 12 : machine.has_gpus() ? (lone_sender ? 20'000 : 2'000) : 500;
+    const auto& source = machine.device(0);
+    const auto& destination = machine.device(pes - 1);
+    const std::size_t counters = std::size_t{senders} * litmus_program::stride;
+    const auto place = [](const std::shared_ptr<device>& writer, const std::shared_ptr<device>& reader,
+                          std::size_t words) {
+        return find_transport(*writer, *reader).place(writer, reader, words * sizeof(std::uint64_t));
+    };
+    const auto words = place(source, destination, slots * chunk_words);
+    const auto flags = place(source, destination, slots);
+    const auto credits = place(destination, source, slots);
+    const auto echoes = place(destination, source, counters);
+    const buffer<std::uint64_t> tail(source, 1), sent(source, counters);
+    const buffer<std::uint32_t> came(destination, std::size_t{senders} * each), wrong(destination, 1);
+    const buffer<std::uint32_t> early(source, 1), quick(source, 1);
+    litmus_program program;
+    program.ring.flags = reinterpret_cast<std::uint64_t*>(flags.get());
+    program.ring.credits = reinterpret_cast<std::uint64_t*>(credits.get());
+    program.ring.words = reinterpret_cast<std::uint64_t*>(words.get());
+    program.ring.tail = tail.data();
+    program.ring.n_slots = slots;
+    program.sent = sent.data();
+    program.echoes = reinterpret_cast<std::uint64_t*>(echoes.get());
+    program.came = came.data();
+    program.wrong = wrong.data();
+    program.early = early.data();
+    program.quick = quick.data();
+    program.senders = senders;
+    program.each = each;
+    run_programs(machine, shape, o.timeout_seconds, [&](int) { return program; });
+    EXPECT_EQ(came.copy_out(), std::vector<std::uint32_t>(came.size(), 1)) << "each message comes once";
+    return {wrong.copy_out()[0], early.copy_out()[0], quick.copy_out()[0]};
+}
+
+TEST_P(memory_order_test, ACountStandsBeforeTheChunkThatItCounts) {
+    every_round(GetParam(), [&](const options& o) {
+        const litmus_result seen = run_litmus(o, 1u << (2 + o.seed % 4), false);
+        EXPECT_EQ(seen.early, 0u) << "messages that came before they were counted";
+        EXPECT_EQ(seen.wrong, 0u);
+    });
+}
+
+TEST_P(memory_order_test, WordsAreReadBeforeTheyAreWrittenAgain) {
+    every_round(GetParam(), [&](const options& o) {
+        const litmus_result seen = run_litmus(o, 1u << o.seed % 3, true);
+        EXPECT_EQ(seen.wrong, 0u) << "messages that nobody sent";
+        EXPECT_GT(seen.quick, 0u) << "no message went on a credit seen with a relaxed load";
+    });
+}
+
+LANEWAY_ON_DEVICES(memory_order_test, device_lists());
+
+}  // namespace laneway::test

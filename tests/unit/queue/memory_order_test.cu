@@ -1,0 +1,1 @@
+#include "memory_order_suite.hpp"  // on GPUs
