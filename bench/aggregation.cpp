@@ -34,7 +34,7 @@ struct apply_update {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t update) const {
         if (owner_of(update, ctx.n_pes()) != ctx.pe()) atomic_add(ctx, wrong[0], 1);
-        atomic_add(ctx, table[update & (table.size() - 1)], update);
+        atomic_add(ctx, table[update & (table.size() - 1)], update, scope::device);
     }
 };
 

@@ -52,7 +52,7 @@ struct log_update {
             logs.log(ctx, set, region)[place] = value;
         } else {
             apply(ctx, value);
-            atomic_add(ctx, logs.refused, 1);
+            atomic_add(ctx, logs.refused, 1, scope::device);
         }
     }
 };

@@ -12,7 +12,7 @@ struct count_arc {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t row) const {
-        atomic_add(ctx, in_degree[row], 1);
+        atomic_add(ctx, in_degree[row], 1, scope::device);
     }
 };
 

@@ -83,7 +83,7 @@ struct add_change {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const sum_change& m) const {
-        atomic_add(ctx, sums[m.word], m.change);
+        atomic_add(ctx, sums[m.word], m.change, scope::device);
     }
 };
 

@@ -25,7 +25,7 @@ struct shared_range {
     /// Start of the warp's next piece; at or behind `size` when there is none left. The whole warp, together.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx) const {
-        return once(ctx, full_warp<Ctx>, [&] { return atomic_add(ctx, taken[0], 1) * piece; });
+        return once(ctx, full_warp<Ctx>, [&] { return atomic_add(ctx, taken[0], 1, scope::device) * piece; });
     }
     [[nodiscard]] LANEWAY_FN std::uint64_t end(std::uint64_t begin) const {
         return size - begin < piece ? size : begin + piece;
@@ -141,7 +141,7 @@ private:
         const lane_mask group = ctx.converged();
         const lane_mask same = ctx.match(group, static_cast<std::uint32_t>(bin));
         if (elected(ctx, same)) {
-            atomic_add(ctx, bins[bin], static_cast<std::uint64_t>(Ctx::count_lanes(same)));
+            atomic_add(ctx, bins[bin], static_cast<std::uint64_t>(Ctx::count_lanes(same)), scope::device);
         }
     }
 };

@@ -43,7 +43,7 @@ struct hear_rank {
             words.shares.local(ctx)[message.index] = message.number;  // nobody else touches it before the next barrier
         } else {
             const auto number = static_cast<std::uint64_t>(message.number);
-            atomic_add(ctx, words.totals[message.index - words.shares.size()], number);
+            atomic_add(ctx, words.totals[message.index - words.shares.size()], number, scope::device);
         }
     }
 };

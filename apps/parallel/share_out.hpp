@@ -10,7 +10,7 @@ namespace laneway::apps {
 template <class Ctx>
 LANEWAY_FN std::uint64_t claim(Ctx& ctx, symmetric_ptr<std::uint64_t> counter) {
     ctx.sync(full_warp<Ctx>);
-    return once(ctx, full_warp<Ctx>, [&] { return atomic_add(ctx, counter, 1); });
+    return once(ctx, full_warp<Ctx>, [&] { return atomic_add(ctx, counter, 1, scope::device); });
 }
 
 /// Calls `body(i)` for every i below `total`, once on this PE, by lanes of neighbouring i: warps claim `rows` rows of a

@@ -70,10 +70,13 @@ template <class Ctx, class T>
     return symmetric_ref<T>(element.segment, 0).local(ctx) + element.index;
 }
 
-/// Adds to the own PE's element and returns what it held. Any lane; relaxed: it orders nothing else.
+/// Adds to the own PE's element and returns what it held. Any lane; relaxed: it orders nothing else. As lanes of other
+/// PEs may work on the word by direct one-sided operations, it is atomic for them as well. `reach`: scope::device where
+/// nobody but lanes of the own PE does, as in programs that send messages only.
 template <class Ctx, class T>
-LANEWAY_FN T atomic_add(Ctx& ctx, symmetric_ptr<T> element, std::type_identity_t<T> value) {
-    return ctx.fetch_add(local(ctx, element), value, order::relaxed, scope::device);
+LANEWAY_FN T atomic_add(Ctx& ctx, symmetric_ptr<T> element, std::type_identity_t<T> value,
+                        scope reach = scope::system) {
+    return ctx.fetch_add(local(ctx, element), value, order::relaxed, reach);
 }
 
 }  // namespace laneway

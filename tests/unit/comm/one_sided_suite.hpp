@@ -251,12 +251,11 @@ struct ask_for_mate {
 
 TEST_P(one_sided_test, QuietWaitsForWhatMatesHaveAskedFor) {
     every_round(GetParam(), [](options plain) {
-        runtime rt(one_sided_options(plain));
-        const auto ranks = rt.allocate<std::uint64_t>(2);
-        rt.run(count_ranks{ranks.ref()}, rt.one_sided());
+        const options o = one_sided_options(plain);
+        runtime rt(o);
         auto words = rt.allocate<std::uint64_t>(ask_for_mate::each);
         for (int pe = 0; pe < rt.n_pes(); ++pe) words.copy_in(pe, {1, 2, 3});
-        const auto fetched = rt.allocate<std::uint64_t>(ranks.copy_out(0)[0] * ask_for_mate::each);
+        const auto fetched = rt.allocate<std::uint64_t>(most_lanes(rt.machine(), o) * ask_for_mate::each);
         const auto wrong = rt.allocate<std::uint64_t>(1);
         rt.run(ask_for_mate{words.ref(), fetched.ref(), wrong.ref()}, rt.one_sided());
         EXPECT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "quiet returned before what a mate asked for had come";
@@ -311,6 +310,45 @@ TEST_P(one_sided_test, PutsAndGetsOfManyWordsMoveEachWordWhole) {
         EXPECT_NE(overtaken, 0u) << "a bulk get was one step";
         EXPECT_NE(overtook, 0u) << "a bulk put was one step";
     }
+}
+
+struct raise {
+    std::uint64_t by;
+};
+struct raise_own {
+    symmetric_ref<std::uint64_t> words;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const raise& m) const {
+        atomic_add(ctx, words[0], m.by);
+    }
+};
+
+/// All lanes add to one word of each PE at once, by direct operations, by messages and where it lies.
+struct add_in_all_ways {
+    symmetric_ref<std::uint64_t> words;  ///< the one, and the number of lanes of the job
+    std::uint32_t rounds;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        one_sided remote(ctx, box);
+        if (ctx.rank() == 0) words.local(ctx)[1] = ctx.size();
+        for (std::uint32_t i = 0; i < rounds; ++i) {
+            const int pe = static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes()));
+            (void)remote.add(words[0], pe, 1, carry::direct);
+            (void)box.post(ctx, pe, raise{100});
+            atomic_add(ctx, words[0], 10'000);
+        }
+    }
+};
+
+TEST_P(one_sided_test, AtomicsOfOwnersAndOfOthersMeetOnOneWord) {
+    every_round(GetParam(), [](options plain) {
+        runtime rt(one_sided_options(plain));
+        const auto words = rt.allocate<std::uint64_t>(2);
+        const std::uint32_t rounds = is_checked(plain.devices) ? 2 : 50;
+        rt.run(add_in_all_ways{words.ref(), rounds}, rt.one_sided<raise>(raise_own{words.ref()}));
+        EXPECT_EQ(total(words, rt.n_pes(), 0), 10'101 * words.copy_out(0)[1] * rounds);
+    });
 }
 
 /// Lane i of each PE hands numbers to lane i of the next, round by round, each with a signal.
