@@ -32,6 +32,11 @@ struct collectives_program {
         ctx.sync(full_warp<Ctx>);
         const auto sum = warp_sum(ctx, std::uint64_t{1} << ctx.lane());
         expect(ctx, sum == full_warp<Ctx>);
+        // The least value lies on each lane in turn.
+        for (int least = 0; least < Ctx::warp_lanes; ++least) {
+            const auto value = static_cast<std::uint64_t>((ctx.lane() + Ctx::warp_lanes - least) % Ctx::warp_lanes) + 7;
+            expect(ctx, warp_min(ctx, value) == 7);
+        }
     }
 
 private:

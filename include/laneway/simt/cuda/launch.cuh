@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "laneway/simt/cuda/check.hpp"
@@ -67,15 +68,19 @@ public:
             std::this_thread::yield();
             return false;
         }
-        check(code, "running a persistent kernel");
+        check_run(code);
         return true;
     }
     void join() override {
         joined_ = true;
-        check(cudaStreamSynchronize(stream_), "running a persistent kernel");
+        check_run(cudaStreamSynchronize(stream_));
     }
 
 private:
+    void check_run(cudaError_t code) const {
+        if (code != cudaSuccess) check(code, ("running a kernel on cuda:" + std::to_string(device_)).c_str());
+    }
+
     int device_;
     cudaStream_t stream_ = nullptr;
     bool joined_ = false;
