@@ -69,7 +69,7 @@ def run_job(
             check = account.verify() if verify else None
         summary = Summary(name, account, job.load_seconds, check)
         if check is not None and check.mismatches:
-            show(summary.as_table())
+            show(summary.as_table(), summary.title)
             raise Error(f"{check.mismatches} {check.compared} differ from {check.reference}: {check.first_mismatch}")
         outputs.write(summary)
-    show(summary.as_table())
+    show(summary.as_table(), summary.title)

@@ -160,10 +160,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(bad_path_test, MissingFileAndDirectory) {
     const test::scratch_directory files;
-    EXPECT_EQ(rejection(files / "none.gr"), (files / "none.gr").string() + ": No such file or directory");
+    EXPECT_EQ(rejection(files / "none.gr"), (files / "none.gr").string() + ": no such file or directory");
     EXPECT_EQ(rejection(files.path()), files.path().string() + ": is a directory");
     EXPECT_EQ(rejection(files / (std::string(300, 'x') + ".e")).rfind(files.path().string(), 0), 0u) << "name too long";
-    EXPECT_EQ(rejection(files / "two\nlines"), files.path().string() + "/two?lines: No such file or directory");
+    EXPECT_EQ(rejection(files / "two\nlines"), files.path().string() + "/two?lines: no such file or directory");
 }
 
 TEST(bad_path_test, LdbcNamesTheFileAtFault) {
