@@ -11,6 +11,7 @@ from laneway import _core
 from laneway._core import Graph
 from laneway.compiled_output import compiled_output_to_stderr
 from laneway.errors import UsageError
+from laneway.watching import described
 
 Partition = Union[None, str, ArrayLike]
 
@@ -52,6 +53,6 @@ def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:
     undirected.setdiag(False)
     undirected.eliminate_zeros()
     adjacency = pymetis.CSRAdjacency(undirected.indptr, undirected.indices)
-    with compiled_output_to_stderr():
+    with described("partitioning by METIS"), compiled_output_to_stderr():
         _, parts = pymetis.part_graph(n_parts, adjacency)
     return np.asarray(parts, dtype=np.uint32)
