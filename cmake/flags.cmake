@@ -17,5 +17,8 @@ endif()
 if(LANEWAY_SANITIZE)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LANEWAY_SANITIZE}>
                         $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+    if(LANEWAY_SANITIZE MATCHES undefined)
+        add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=undefined>)  # else tests pass all the same
+    endif()
     add_link_options(-fsanitize=${LANEWAY_SANITIZE})
 endif()

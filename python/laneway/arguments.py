@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from numbers import Real
 from typing import TypedDict
 
 from laneway import _core
@@ -19,7 +20,7 @@ class RunOptions(TypedDict):
     seed: int
     """Of the scheduler of checked devices."""
     timeout: float
-    """Deadline of the run in seconds."""
+    """Deadline of the run in seconds, below 1e9; no run is without one."""
     progress: bool
     """Whether the report keeps samples of the run."""
     buffer_bytes: int
@@ -31,8 +32,9 @@ def job_options(devices: str, seed: int, timeout: float, progress: bool, buffer_
     if not isinstance(devices, str):
         raise UsageError(f"devices must be a list such as 'cpu:4' in one string, not {devices!r}")
     require_whole("seed", seed)
-    if not 0 < timeout < 1e9:
-        raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
+    if not (isinstance(timeout, Real) and 0 < timeout < 1e9):
+        every = ": every run has a deadline" if timeout is None else ""
+        raise UsageError(f"timeout must be a positive number of seconds, not {timeout!r}{every}")
     require_whole("buffer_bytes", buffer_bytes, 1)
     return _core.Options(devices, seed, timeout, progress, buffer_bytes)
 

@@ -14,7 +14,7 @@ import typer
 
 import laneway
 from laneway.commands import color, devices, generate, gups, indegree, kmeans, kmer, pagerank, paths, study
-from laneway.errors import Error, UsageError
+from laneway.errors import Error, UsageError, reason_of
 
 app = typer.Typer(
     add_completion=False,
@@ -90,7 +90,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             sys.exit(1)
-        fail(f"standard output cannot be written: {(error.strerror or str(error)).lower()}", 1)
+        fail(f"standard output cannot be written: {reason_of(error)}", 1)
     except Exception as error:
         fail_by_parser(error)
 

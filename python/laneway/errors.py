@@ -3,6 +3,12 @@
 import builtins
 
 
+def reason_of(error: OSError) -> str:
+    """What the system says of its error, in the case of all other messages: "no such file or directory"."""
+    words = error.strerror or str(error)
+    return words[:1].lower() + words[1:]
+
+
 class Error(Exception):
     """Base of all exceptions of the package."""
 

@@ -11,7 +11,7 @@ from typing import IO, Union, cast
 from laneway import _core
 from laneway._core import Graph
 from laneway.arguments import require_whole
-from laneway.errors import UsageError
+from laneway.errors import UsageError, reason_of
 from laneway.interrupt import interruptible
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -92,7 +92,7 @@ def write_graph(graph: Graph, path: PathLike, name: str | None = None) -> None:
             for first in range(0, graph.vertices, step):
                 file.write(graph.dimacs_lines(first, min(first + step, graph.vertices)))
     except OSError as error:
-        raise UsageError(f"{name or path}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"{name or path}: cannot be written: {reason_of(error)}") from error
 
 
 def _open_for(path: Path, name: str) -> IO[bytes]:

@@ -31,7 +31,7 @@ class Job:
     def load(self, what: str, path: str, read: Callable[[], T]) -> T:
         """Read an input file and take the time; UsageError where an output of this command would replace it."""
         self._outputs.require_spared(Path(path))
-        self._phases.enter(f"reading the {what}")
+        self._phases.read(f"reading the {what}", Path(path))
         start = time.perf_counter()
         content = read()
         self.load_seconds = (self.load_seconds or 0.0) + time.perf_counter() - start
@@ -63,13 +63,16 @@ def run_job(
         outputs.open(stack)
         with Phases() as phases:
             job = Job(options, outputs, phases)
+            phases.enter("running")
             account = body(job)
             if verify:
                 phases.enter("verifying")
             check = account.verify() if verify else None
-        summary = Summary(name, account, job.load_seconds, check)
+            summary = Summary(name, account, job.load_seconds, check)
+            if check is None or not check.mismatches:
+                phases.enter("writing the outputs")
+                outputs.write(summary)
         if check is not None and check.mismatches:
-            show(summary.as_table())
+            show(summary.as_table(), summary.title)
             raise Error(f"{check.mismatches} {check.compared} differ from {check.reference}: {check.first_mismatch}")
-        outputs.write(summary)
-    show(summary.as_table())
+    show(summary.as_table(), summary.title)

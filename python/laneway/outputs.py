@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from laneway.errors import UsageError
+from laneway.errors import UsageError, reason_of
 from laneway.pending_file import PendingFile
 from laneway.summary import Summary
 
@@ -61,4 +61,4 @@ class Outputs:
             for pending in self._files.values():
                 pending.commit()
         except OSError as error:
-            raise UsageError(f"the outputs cannot be written: {error.strerror}") from None
+            raise UsageError(f"the outputs cannot be written: {reason_of(error)}") from None

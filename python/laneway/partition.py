@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway._core import Graph
+from laneway.compiled_output import compiled_output_to_stderr
 from laneway.errors import UsageError
+from laneway.watching import described
 
 Partition = Union[None, str, ArrayLike]
 
@@ -33,7 +35,8 @@ def parts_of(graph: Graph, partition: Partition, devices: str) -> NDArray[np.uin
 def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:
     """PE of each vertex, so that few arcs join different PEs. Raises UsageError where pymetis is not installed.
 
-    METIS takes undirected simple graphs only: directions, self-loops and parallel arcs are dropped for it.
+    METIS takes undirected simple graphs only: directions, self-loops and parallel arcs are dropped for it. What it has
+    to say, where there are fewer vertices than parts for example, it says on standard error.
     """
     try:
         import pymetis
@@ -50,5 +53,6 @@ def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:
     undirected.setdiag(False)
     undirected.eliminate_zeros()
     adjacency = pymetis.CSRAdjacency(undirected.indptr, undirected.indices)
-    _, parts = pymetis.part_graph(n_parts, adjacency)
+    with described("partitioning by METIS"), compiled_output_to_stderr():
+        _, parts = pymetis.part_graph(n_parts, adjacency)
     return np.asarray(parts, dtype=np.uint32)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from laneway.errors import UsageError
+from laneway.errors import UsageError, reason_of
 
 
 class PendingFile:
@@ -30,7 +30,7 @@ class PendingFile:
             self._require_replaceable()
             os.close(os.open(self.temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         except OSError as error:
-            raise UsageError(f"{self.path}: cannot be written: {_reason(error)}") from None
+            raise UsageError(f"{self.path}: cannot be written: {reason_of(error)}") from None
 
     def discard(self) -> None:
         """Remove the temporary file, unless it has been committed, and leave what stands at `path` as it is."""
@@ -67,7 +67,7 @@ class PendingFile:
             self.temporary.chmod(0o666 & ~mask)
             self.temporary.replace(self._target)
         except OSError as error:
-            raise UsageError(f"{self.path}: cannot be written: {_reason(error)}") from None
+            raise UsageError(f"{self.path}: cannot be written: {reason_of(error)}") from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -80,7 +80,3 @@ def _is_stream(file: os.stat_result, stream: int) -> bool:
         return os.path.samestat(file, os.fstat(stream))
     except OSError:  # closed
         return False
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

@@ -3,31 +3,88 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Callable
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from laneway.watching import DESCRIBE, FileMeter
+
+Far = Callable[[], "tuple[str, int, int | None]"]
+"""How far a phase is: in words, and as a part of a whole where that is known."""
 
 
 class Phases:
-    """A progress bar on a terminal's standard error; nothing where it is a pipe."""
+    """A progress bar on a terminal's standard error; nothing where it is a pipe.
 
-    def __init__(self) -> None:
-        self.bar = Progress(
+    It tells the phase, how far that is, and for how long the command has been running.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._far: Far = _nothing_known
+        self.bar = _Looking(
             TextColumn("{task.description}"),
             BarColumn(),
+            TextColumn("{task.fields[far]}"),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=console or Console(stderr=True),
             transient=True,
-            disable=not sys.stderr.isatty(),
+            disable=console is None and not sys.stderr.isatty(),
         )
-        self.task = self.bar.add_task("running", total=None)
+        self.bar.add_task("starting", total=None, far="")
+        self.bar.look = self._look
 
     def __enter__(self) -> Phases:
+        self._describing = DESCRIBE.set(self._describe)
         self.bar.start()
         return self
 
     def enter(self, phase: str) -> None:
-        self.bar.update(self.task, description=phase, refresh=True)
+        """Begin a phase of which nobody knows how far it is."""
+        self._begin(phase, _nothing_known)
+
+    def read(self, phase: str, path: Path) -> None:
+        """Begin to read a file."""
+        meter = FileMeter(path)
+
+        def far() -> tuple[str, int, int | None]:
+            read = meter.look()
+            if meter.total is None:
+                return "", 0, None
+            return f"{decimal(read)} of {decimal(meter.total)}", read, meter.total
+
+        self._begin(phase, far)
+
+    def _begin(self, phase: str, far: Far) -> None:
+        self._far = far
+        self._describe(phase)
+
+    def _describe(self, phase: str) -> None:
+        self.bar.tasks[0].description = phase
+        self.bar.refresh()
+
+    def _look(self) -> None:
+        task = self.bar.tasks[0]
+        task.fields["far"], task.completed, task.total = self._far()
 
     def __exit__(self, *_: object) -> None:
+        DESCRIBE.reset(self._describing)
         self.bar.stop()
+
+
+class _Looking(Progress):
+    """A bar that looks how far its phase is whenever it is drawn."""
+
+    look: Callable[[], None] | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        if self.look is not None:
+            self.look()
+        yield from super().get_renderables()
+
+
+def _nothing_known() -> tuple[str, int, int | None]:
+    return "", 0, None

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway.arguments import require_whole
-from laneway.errors import SystemError, UsageError
+from laneway.errors import SystemError, UsageError, reason_of
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -46,7 +46,7 @@ def read_points(path: PathLike) -> NDArray[Any]:
     except BROKEN as error:
         raise UsageError(f"{path}: {error}") from None
     except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path}: {reason_of(error)}") from None
 
 
 def as_points(points: ArrayLike, name: str) -> NDArray[Any]:
@@ -80,7 +80,7 @@ def write_points(points: NDArray[Any], path: PathLike, name: str | None = None) 
             else:
                 raise UsageError(f"{name or path}: a file of points must end in .npy, .npz or .csv")
     except OSError as error:
-        raise SystemError(f"{name or path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise SystemError(f"{name or path}: cannot be written: {reason_of(error)}") from None
 
 
 def generate_blobs(

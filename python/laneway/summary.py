@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from laneway import _core
 from laneway._core import Report
@@ -91,8 +90,7 @@ class Summary:
 
     def as_table(self) -> Table:
         """The short table that the command prints."""
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
-        table.title = Text(self.title, style="bold")
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in self._rows():
@@ -118,8 +116,8 @@ class Summary:
         if check.mismatches:
             what = f"{check.mismatches:,} {check.compared} differ from {check.reference}; {check.first_mismatch}"
             return f"[red]no[/red]: {escape(what)}"
-        ratio = check.seconds / max(self.report.run_seconds, 1e-9)
-        return f"[green]yes[/green], against {check.reference}, which took {seconds(check.seconds)} ({ratio:.1f} times)"
+        times = f"{check.seconds / max(self.report.run_seconds, 1e-9):.1f} times as long as the run"
+        return f"[green]yes[/green], against {check.reference}, which took {seconds(check.seconds)}, {times}"
 
 
 def seconds(value: float) -> str:

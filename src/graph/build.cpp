@@ -6,6 +6,8 @@
 namespace laneway::graph {
 namespace {
 
+bool fits_32_bits(std::uint64_t vertices) { return vertices <= std::numeric_limits<std::uint32_t>::max(); }
+
 // `offsets` serves as the cursors while arcs are scattered: each row's start moves to its end, which is the next
 // row's start, so one shift restores it.
 template <class Vertex>
@@ -38,19 +40,21 @@ basic_csr<Vertex> sort_arcs(arc_buffer& arcs, std::uint64_t vertices, bool mirro
 
 }  // namespace
 
-void check_vertices(const text_source& source, std::uint64_t vertices, std::uint64_t arcs) {
-    if (vertices <= vertex_limit(arcs)) return;
-    source.fail(std::to_string(vertices) + " vertices for " + std::to_string(arcs) + " arcs: over the limit of " +
-                std::to_string(vertex_limit(arcs)));
+void check_width(const text_source& source, const vertex_claim& claim, id_width width) {
+    if (width == id_width::bits32 && !fits_32_bits(claim.vertices))
+        source.fail_at(claim.line, std::to_string(claim.vertices) + " vertices do not fit in 32-bit ids");
 }
 
-graph build_graph(const text_source& source, arc_buffer& arcs, numbering ids, bool mirrored, id_width width) {
-    const bool fits = ids.vertices <= std::numeric_limits<std::uint32_t>::max();
-    if (width == id_width::bits32 && !fits)
-        source.fail(std::to_string(ids.vertices) + " vertices do not fit in 32-bit ids");
-    check_vertices(source, ids.vertices, arcs.size());
+void check_vertices(const text_source& source, const vertex_claim& claim, std::uint64_t arcs, id_width width) {
+    if (claim.vertices > vertex_limit(arcs))
+        source.fail_at(claim.line, std::to_string(claim.vertices) + " vertices for " + std::to_string(arcs) +
+                                       " arcs: over the limit of " + std::to_string(vertex_limit(arcs)));
+    check_width(source, claim, width);
+}
+
+graph build_graph(arc_buffer& arcs, numbering ids, bool mirrored, id_width width) {
     graph result;
-    if (fits && width != id_width::bits64) {
+    if (fits_32_bits(ids.vertices) && width != id_width::bits64) {
         result.arcs = sort_arcs<std::uint32_t>(arcs, ids.vertices, mirrored);
     } else {
         result.arcs = sort_arcs<std::uint64_t>(arcs, ids.vertices, mirrored);

@@ -14,12 +14,21 @@ constexpr std::uint64_t vertex_limit(std::uint64_t arcs) {
     return without_arcs + (arcs < (std::uint64_t{1} << 40) ? arcs : std::uint64_t{1} << 40) * each_arc;
 }
 
-/// Throws usage_error where `vertices` is over vertex_limit(arcs).
-void check_vertices(const text_source& source, std::uint64_t vertices, std::uint64_t arcs);
+/// How many vertices a file says that it has, and where.
+struct vertex_claim {
+    std::uint64_t vertices;
+    std::uint64_t line;  ///< that says so or names the greatest; 0 where they have been counted
+};
 
-/// Sorts arcs by tail, stably, by counting. Ids lie below ids.vertices. `mirrored`: each arc also backwards, but for
-/// self-loops. Frees the buffer as it goes. Throws usage_error where the vertices do not fit in the width asked for.
-graph build_graph(const text_source& source, arc_buffer& arcs, numbering ids, bool mirrored, id_width width);
+/// Throws usage_error that names the line where the vertices do not fit in the width asked for.
+void check_width(const text_source& source, const vertex_claim& claim, id_width width);
+
+/// The same, and where they are more than vertex_limit(arcs).
+void check_vertices(const text_source& source, const vertex_claim& claim, std::uint64_t arcs, id_width width);
+
+/// Sorts arcs by tail, stably, by counting. Ids lie below ids.vertices, which fit in the width asked for. `mirrored`:
+/// each arc also backwards, but for self-loops. Frees the buffer as it goes.
+graph build_graph(arc_buffer& arcs, numbering ids, bool mirrored, id_width width);
 
 /// Numbering of ids first..first + vertices - 1.
 inline numbering contiguous(std::uint64_t first, std::uint64_t vertices) {

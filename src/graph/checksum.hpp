@@ -16,7 +16,7 @@ constexpr std::uint64_t mix(std::uint64_t x) {
 
 class checksum {
 public:
-    /// Adds `size` bytes; where they are split into calls matters.
+    /// Adds `size` bytes, which lie anywhere where there are none; where they are split into calls matters.
     void add(const void* data, std::size_t size) {
         const char* at = static_cast<const char*>(data);
         for (; size >= sizeof(std::uint64_t); at += sizeof(std::uint64_t), size -= sizeof(std::uint64_t)) {
@@ -25,7 +25,7 @@ public:
             add_word(word);
         }
         std::uint64_t rest = 0;
-        std::memcpy(&rest, at, size);
+        if (size != 0) std::memcpy(&rest, at, size);  // memcpy takes no null, not even of 0 bytes
         add_word(rest ^ std::uint64_t{size} << 56);
     }
 

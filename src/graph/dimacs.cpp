@@ -18,7 +18,7 @@ public:
         if (announced_ && arcs_.size() < arc_count_)
             source_.fail("the file ends after " + std::to_string(arcs_.size()) + " of " + std::to_string(arc_count_) +
                          " announced arcs");
-        return build_graph(source_, arcs_, ids(), !options_.directed.value_or(!plain_), options_.ids);
+        return build_graph(arcs_, ids(), !options_.directed.value_or(!plain_), options_.ids);
     }
 
 private:
@@ -50,7 +50,7 @@ private:
         vertices_ = fields.number("number of vertices");
         arc_count_ = fields.number("number of arcs");
         fields.finish();
-        check_vertices(source_, vertices_, arc_count_);
+        check_vertices(source_, {vertices_, source_.line_number()}, arc_count_, options_.ids);
         announced_ = true;
     }
 
@@ -78,7 +78,10 @@ private:
         const std::uint64_t id = fields.number("vertex");
         if (!announced_) {
             least_ = std::min(least_, id);
-            greatest_ = std::max(greatest_, id);
+            if (id > greatest_) {
+                greatest_ = id;
+                greatest_line_ = source_.line_number();
+            }
             return id;
         }
         if (id - 1 >= vertices_)
@@ -90,7 +93,7 @@ private:
         if (announced_) return contiguous(1, vertices_);
         if (arcs_.size() == 0) source_.fail("neither a p line nor an arc");
         const std::uint64_t first = least_ == 0 ? 0 : 1;
-        check_vertices(source_, greatest_ - first + 1, arcs_.size());
+        check_vertices(source_, {greatest_ - first + 1, greatest_line_}, arcs_.size(), options_.ids);
         if (first != 0) arcs_.map_ids([](std::uint64_t id) { return id - 1; });
         return contiguous(first, greatest_ - first + 1);
     }
@@ -102,6 +105,7 @@ private:
     std::uint64_t arc_count_ = 0;
     std::uint64_t least_ = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t greatest_ = 0;
+    std::uint64_t greatest_line_ = 0;
     bool announced_ = false;
     bool weights_only_ = false;
     bool plain_ = false;

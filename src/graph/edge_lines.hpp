@@ -30,6 +30,7 @@ struct edge_lines {
     decimal_weights weights;
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t greatest = 0;
+    std::uint64_t greatest_line = 0;  ///< the first that names it
 };
 
 /// Reads the rest of `source`, skipping lines that start with # or %. `ends(tail, head, arcs)` may replace the ids of a
@@ -52,7 +53,10 @@ edge_lines read_edge_lines(text_source& source, F ends) {
         fields.finish();
         ends(tail, head, result.arcs);
         result.least = std::min({result.least, tail, head});
-        result.greatest = std::max({result.greatest, tail, head});
+        if (const std::uint64_t greater = std::max(tail, head); greater > result.greatest) {
+            result.greatest = greater;
+            result.greatest_line = source.line_number();
+        }
         result.arcs.push(tail, head, weight);
     }
     return result;

@@ -9,8 +9,8 @@
 namespace laneway::graph {
 namespace {
 
-graph finish(const text_source& source, edge_lines& lines, numbering ids, const read_options& options) {
-    graph result = build_graph(source, lines.arcs, std::move(ids), !options.directed.value_or(true), options.ids);
+graph finish(edge_lines& lines, numbering ids, const read_options& options) {
+    graph result = build_graph(lines.arcs, std::move(ids), !options.directed.value_or(true), options.ids);
     result.weight_scale = lines.weights.scale();
     return result;
 }
@@ -20,7 +20,8 @@ graph finish(const text_source& source, edge_lines& lines, numbering ids, const 
 graph read_edge_list(text_source& source, const read_options& options) {
     edge_lines lines = read_edge_lines(source, [](std::uint64_t&, std::uint64_t&, arc_buffer&) {});
     if (lines.arcs.size() == 0) source.fail("the file holds no arc");
-    return finish(source, lines, contiguous(0, lines.greatest + 1), options);
+    check_vertices(source, {lines.greatest + 1, lines.greatest_line}, lines.arcs.size(), options.ids);
+    return finish(lines, contiguous(0, lines.greatest + 1), options);
 }
 
 // Ids are kept as written while they fit in 32 bits; from the first that does not, all are replaced by their places in
@@ -36,10 +37,12 @@ graph read_snap(text_source& source, const read_options& options) {
         head = replace(head);
     });
     if (lines.arcs.size() == 0) source.fail("the file holds no arc");
-    if (!replaced && id_set::dense(lines.least, lines.greatest, lines.arcs.size()))
-        return finish(source, lines, id_set::number_dense(lines.arcs, lines.least, lines.greatest), options);
-    if (!replaced) lines.arcs.map_ids(replace);
-    return finish(source, lines, id_set::number_places(lines.arcs, table), options);
+    const bool dense = !replaced && id_set::dense(lines.least, lines.greatest, lines.arcs.size());
+    if (!dense && !replaced) lines.arcs.map_ids(replace);
+    numbering ids = dense ? id_set::number_dense(lines.arcs, lines.least, lines.greatest)
+                          : id_set::number_places(lines.arcs, table);
+    check_width(source, {ids.vertices, 0}, options.ids);
+    return finish(lines, std::move(ids), options);
 }
 
 }  // namespace laneway::graph

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "build.hpp"
 #include "edge_lines.hpp"
@@ -25,17 +26,34 @@ fs::path existing(const fs::path& stem, const char* extension) {
     return {};
 }
 
-std::vector<std::uint64_t> read_vertices(text_source& source) {
-    std::vector<std::uint64_t> ids;
+/// Calls f(id) for every vertex of a file in order; `source` then names its line.
+template <class F>
+void for_each_vertex(text_source& source, F f) {
     std::string_view line;
     while (source.next_line(line)) {
         field_reader fields(source, line);
         if (fields.done() || line.front() == '#') continue;
-        ids.push_back(fields.number("vertex"));
+        f(fields.number("vertex"));
     }
+}
+
+/// Throws usage_error that names the second line of a vertex that has two.
+[[noreturn]] void fail_at_second(const fs::path& path, std::uint64_t vertex) {
+    text_source again(path);
+    const std::string reason = "vertex " + std::to_string(vertex) + " is listed twice";
+    bool seen = false;
+    for_each_vertex(again, [&](std::uint64_t id) {
+        if (id == vertex && std::exchange(seen, true)) again.fail(reason);
+    });
+    again.fail_at(0, reason);  // it has been changed meanwhile
+}
+
+std::vector<std::uint64_t> read_vertices(text_source& source) {
+    std::vector<std::uint64_t> ids;
+    for_each_vertex(source, [&](std::uint64_t id) { ids.push_back(id); });
     if (!std::is_sorted(ids.begin(), ids.end())) std::sort(ids.begin(), ids.end());
     const auto twice = std::adjacent_find(ids.begin(), ids.end());
-    if (twice != ids.end()) source.fail("vertex " + std::to_string(*twice) + " is listed twice");
+    if (twice != ids.end()) fail_at_second(source.path(), *twice);
     return ids;
 }
 
@@ -50,7 +68,7 @@ bool says_directed(const fs::path& properties) {
         if (value != "true" && value != "false") source.fail("directed is " + shown(value) + ", not true or false");
         return value == "true";
     }
-    source.fail("no line says whether the graph is directed");
+    source.fail_at(0, "no line says whether the graph is directed");
 }
 
 }  // namespace
@@ -83,7 +101,9 @@ graph read_ldbc(const fs::path& path, const read_options& options) {
     });
     const bool directed =
         options.directed ? *options.directed : !files->properties.empty() && says_directed(files->properties);
-    graph result = build_graph(edges, lines.arcs, ids.release(), !directed, options.ids);
+    numbering numbers = ids.release();
+    check_width(vertices, {numbers.vertices, 0}, options.ids);
+    graph result = build_graph(lines.arcs, std::move(numbers), !directed, options.ids);
     result.weight_scale = lines.weights.scale();
     return result;
 }

@@ -27,8 +27,8 @@ public:
         if (arcs_.size() < entries_)
             source_.fail("the file ends after " + std::to_string(arcs_.size()) + " of " + std::to_string(entries_) +
                          " announced entries");
-        graph result = build_graph(source_, arcs_, contiguous(1, vertices_), !options_.directed.value_or(!symmetric_),
-                                   options_.ids);
+        graph result =
+            build_graph(arcs_, contiguous(1, vertices_), !options_.directed.value_or(!symmetric_), options_.ids);
         if (result.weighted()) result.weight_scale = weights_.scale();
         return result;
     }
@@ -66,7 +66,7 @@ private:
         if (columns != vertices_)
             source_.fail("a graph needs a square matrix, not " + std::to_string(vertices_) + " x " +
                          std::to_string(columns));
-        check_vertices(source_, vertices_, entries_);
+        check_vertices(source_, {vertices_, source_.line_number()}, entries_, options_.ids);
     }
 
     void take_entry(std::string_view line) {

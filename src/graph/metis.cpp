@@ -30,7 +30,7 @@ public:
                 source_.fail("more lines than the " + std::to_string(vertices_) + " announced vertices");
         }
         const bool mirrored = !listed_both_ways() && !options_.directed.value_or(true);
-        return build_graph(source_, arcs_, contiguous(1, vertices_), mirrored, options_.ids);
+        return build_graph(arcs_, contiguous(1, vertices_), mirrored, options_.ids);
     }
 
 private:
@@ -53,7 +53,7 @@ private:
             vertex_weights_ *= constraints;
         }
         fields.finish();
-        check_vertices(source_, vertices_, edges_);
+        check_vertices(source_, {vertices_, source_.line_number()}, edges_, options_.ids);
     }
 
     void take_row(std::string_view line, std::uint64_t row) {

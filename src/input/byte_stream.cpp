@@ -1,10 +1,12 @@
 #include "laneway/input/byte_stream.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -34,10 +36,17 @@ constexpr std::string_view xz_magic(
     "7zXZ\0",
     6);
 
+/// "no such file or directory": in the case of all other messages, as the Python part says it too.
+std::string reason_of(int error) {
+    std::string words = std::generic_category().message(error);
+    if (!words.empty()) words[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(words[0])));
+    return words;
+}
+
 class plain_stream final : public byte_stream {
 public:
     explicit plain_stream(const std::filesystem::path& path) : file_(std::fopen(path.c_str(), "rb")) {
-        if (!file_) throw usage_error(std::strerror(errno));
+        if (!file_) throw usage_error(reason_of(errno));
         std::setvbuf(file_.get(), nullptr, _IONBF, 0);
     }
 

@@ -11,7 +11,6 @@ namespace {
 
 // A block that the second-level cache holds while it is decompressed and parsed.
 constexpr std::size_t block_bytes = 256 * 1024;
-constexpr std::size_t line_limit_bytes = std::size_t{1} << 30;
 
 bool printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f; }
 
@@ -30,7 +29,8 @@ std::string shown(std::string_view token) {
     return "'" + text + (token.size() > longest ? "...'" : "'");
 }
 
-text_source::text_source(std::filesystem::path path, bool may_be_empty) : path_(std::move(path)), buffer_(block_bytes) {
+text_source::text_source(std::filesystem::path path, bool may_be_empty, std::size_t line_limit_bytes)
+    : path_(std::move(path)), buffer_(block_bytes), line_limit_bytes_(line_limit_bytes) {
     try {
         stream_ = open_stream(path_);
     } catch (const usage_error& reason) {
@@ -64,8 +64,8 @@ bool text_source::next_line(std::string_view& line) {
     return true;
 }
 
-void text_source::fail(const std::string& reason) const {
-    const std::string place = line_number_ > 0 ? ":" + std::to_string(line_number_) : "";
+void text_source::fail_at(std::uint64_t line_number, const std::string& reason) const {
+    const std::string place = line_number > 0 ? ":" + std::to_string(line_number) : "";
     throw usage_error(one_line(path_.string() + place + ": " + reason));
 }
 
@@ -76,7 +76,8 @@ bool text_source::fill() {
     end_ -= begin_;
     begin_ = 0;
     if (end_ == buffer_.size()) {
-        if (buffer_.size() >= line_limit_bytes) fail("the line is longer than 1 GiB");
+        if (buffer_.size() >= line_limit_bytes_)
+            fail_at(line_number_ + 1, "the line is longer than " + std::to_string(line_limit_bytes_) + " bytes");
         buffer_.resize(buffer_.size() * 2);
     }
     try {

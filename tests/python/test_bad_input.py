@@ -146,6 +146,7 @@ def test_an_existing_output_survives_an_error(laneway: Run, tmp_path: Path) -> N
         (["--ids", "33"], "33"),
         (["--ids", str(2**70)], "32 or 64"),
         (["--plot", "run.gif3"], "run.gif3"),
+        *((["--plot", name], "must end in .png, .svg or .pdf") for name in ("r.jpg", "r.eps", "r", ".png", "r.png.gz")),
         (["--output", "same.png", "--plot", "same.png"], "same"),
         (["--no-such-option"], "--no-such-option"),
     ],

@@ -120,6 +120,7 @@ def test_audit(new_york: Path) -> None:
         {"delta": 0},
         {"seed": -1},
         {"timeout": 0},
+        {"timeout": "60"},
         {"timeout": float("nan")},
         {"buffer_bytes": 0},
         {"buffer_bytes": 1e6},
@@ -136,6 +137,13 @@ def test_wrong_arguments(graph: lw.Graph, arguments: dict[str, object]) -> None:
         lw.sssp(graph, **{"source": 1, "devices": "cpu:2", **arguments})
     assert isinstance(caught.value, ValueError)
     assert "\n" not in str(caught.value)
+
+
+def test_no_run_is_without_a_deadline(graph: lw.Graph) -> None:
+    with pytest.raises(lw.UsageError, match=r"^timeout must be .* seconds, not None: every run has a deadline$"):
+        lw.sssp(graph, 1, devices="cpu:1", timeout=None)
+    for timeout in (np.float32(20), np.int64(20), 20):
+        assert lw.sssp(graph, 1, devices="cpu:1", timeout=timeout).reached == 4
 
 
 def test_deadline(new_york: Path) -> None:

@@ -69,6 +69,9 @@ inline std::uint64_t rounds_of(const std::string& devices) {
     return devices.starts_with("cuda") ? gpu_rounds : thread_rounds;
 }
 
+/// A deadline for tests of what ends before it: who waits for it waits until the test is ended from outside.
+inline constexpr double never_seconds = 1e6;
+
 /// Options of one round: seed, threads and ring sizes change from round to round, so that all combinations are met.
 inline options options_of(const std::string& devices, std::uint64_t round) {
     options o;

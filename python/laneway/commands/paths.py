@@ -92,7 +92,7 @@ def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
     return [
         *rows,
         ("checksum", str(result.checksum)),
-        ("work items", f"{result.items:,} done, {result.least_items:,} the least possible ({over:.2f} times)"),
+        ("work items", f"{result.items:,} done, {over:.2f} times the least possible, {result.least_items:,}"),
     ]
 
 

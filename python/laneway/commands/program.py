@@ -15,10 +15,13 @@ from laneway.job import run_job
 from laneway.outputs import Outputs
 
 DEVICES = typer.Option(
-    "", help="cuda, cuda:0-3, cpu, cpu:4, cuda:0,cpu:2 or checked:2.", show_default="every GPU, else every core"
+    "",
+    help="cuda, cuda:0-3, cpu, cpu:4, cuda:0,cpu:2, or checked:2: CPU devices for tests; "
+    "--seed interleaves their lanes.",
+    show_default="every GPU, else every core",
 )
-SEED = typer.Option(1, help="Seed of the scheduler of checked devices.")
-TIMEOUT = typer.Option(60.0, help="Deadline of the run in seconds.")
+SEED = typer.Option(1, help="Of checked devices: which interleaving of their lanes runs; the same seed, the same run.")
+TIMEOUT = typer.Option(60.0, help="Deadline of the run in seconds; on checked devices one is ten million steps.")
 BUFFERS = typer.Option(BUFFER_BYTES, help="Most bytes that the library's buffers and rings take on a device.")
 JSON = typer.Option(None, help="Write the run's report as JSON.")
 PLOT = typer.Option(None, help="Draw the run's progress and traffic: .png, .svg or .pdf.")

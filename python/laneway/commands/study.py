@@ -10,7 +10,6 @@ from typing import Optional
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 import laneway
 from laneway import _core
@@ -71,7 +70,7 @@ def styles(
         for file in (json_file, plot_file):
             if file is not None:
                 file.commit()
-    show(_as_table(names, found))
+    show(_as_table(found), f"styles on {device_ranges(names)}")
 
 
 def _open(stack: ExitStack, json: Path | None, plot: Path | None) -> tuple[PendingFile | None, PendingFile | None]:
@@ -88,9 +87,8 @@ def _open(stack: ExitStack, json: Path | None, plot: Path | None) -> tuple[Pendi
     )
 
 
-def _as_table(names: list[str], found: list[StyleRun]) -> Table:
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    table.title = Text(f"styles on {device_ranges(names)}", style="bold")
+def _as_table(found: list[StyleRun]) -> Table:
+    table = Table(box=None, pad_edge=False)
     table.add_column("program")
     table.add_column("style")
     for column in ("messages/s", "median", "lines", "and support"):

@@ -64,10 +64,10 @@ def sssp(
     `source` is the file's number of the vertex. `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
     "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
     from the graph where it is None. `partition` divides the vertices: None by contiguous ranges with equal arcs,
-    "metis" by METIS, or an array with the PE of each vertex. `seed` is for checked devices, `timeout` in seconds;
-    `progress` keeps samples of the run in the report. The library's own buffers and rings take no more than
-    `buffer_bytes` on a device: with less they are smaller, and slower. Raises UsageError for wrong arguments,
-    TimeoutError and DeviceFault for a failed run.
+    "metis" by METIS, or an array with the PE of each vertex. `seed` is for checked devices. `timeout` is the run's
+    deadline in seconds; every run has one, so None is refused. `progress` keeps samples of the run in the report. The
+    library's own buffers and rings take no more than `buffer_bytes` on a device: with less they are smaller, and
+    slower. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed run.
 
     Ctrl-C raises KeyboardInterrupt at once. The run then goes on in the background, on all its devices, until it ends
     or its `timeout` passes; its result is dropped.

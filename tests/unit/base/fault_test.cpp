@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "enumerators.hpp"
 #include "laneway/base/fault_text.hpp"
 
 namespace laneway {
@@ -13,7 +14,7 @@ namespace {
 
 TEST(fault_test, EveryOperationHasItsOwnWordsAndTellsItsNumberOnce) {
     std::set<std::string> words;
-    for (auto op = operation::user_code; op <= operation::run_to_end; op = operation{static_cast<unsigned>(op) + 1}) {
+    for (const operation op : enumerators<operation>()) {
         const operation_words w = words_of(op);
         EXPECT_TRUE(words.insert(w.doing).second) << w.doing;
         const std::string number = w.number;
@@ -23,6 +24,7 @@ TEST(fault_test, EveryOperationHasItsOwnWordsAndTellsItsNumberOnce) {
         EXPECT_EQ(toward.substr(toward.size() - 4), " PE ") << toward;
     }
     EXPECT_EQ(words.count("unknown operation"), 0u);
+    EXPECT_EQ(words.count(words_of(operation::run_to_end).doing), 1u);  // the list above is not empty
     EXPECT_STREQ(words_of(operation{999}).doing, "unknown operation");
 }
 

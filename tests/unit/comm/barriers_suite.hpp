@@ -123,21 +123,52 @@ TEST_P(barriers_test, WaitForRepliesAndOnwardPosts) {
     every_round(GetParam(), [](const options& o) { sums_are_whole<true>(o); });
 }
 
-/// Barriers one behind the other, with nothing between them.
+/// Barriers one behind the other. Nothing is posted: lanes count themselves in before each barrier, and behind it all
+/// are there.
 struct bare_barriers {
+    static constexpr std::uint64_t barriers = 5;
+    symmetric_ref<std::uint64_t> came;  ///< one word a barrier
+    symmetric_ref<std::uint64_t> early;
+
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        for (int i = 0; i < 5; ++i) {
+        for (std::uint64_t i = 0; i < barriers; ++i) {
+            ctx.fetch_add(&came.local(ctx)[i], std::uint64_t{1}, order::relaxed, scope::system);
             if (box.barrier(ctx) != status::ok) return;
+            if (!all_came(ctx, box, i)) atomic_add(ctx, early[0], 1);
         }
+    }
+
+private:
+    template <class Ctx, class Box>
+    LANEWAY_FN bool all_came(Ctx& ctx, const Box& box, std::uint64_t i) const {
+        std::uint64_t found = 0;
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            const std::uint64_t* there = came.at(ctx, pe);
+            if (there == nullptr) return look(ctx, came.local(ctx) + i) == box.slots();  // a GPU and a CPU device
+            found += look(ctx, there + i);
+        }
+        return found == ctx.size();
+    }
+    template <class Ctx>
+    static LANEWAY_FN std::uint64_t look(Ctx& ctx, const std::uint64_t* word) {
+        return ctx.load(word, order::relaxed, scope::system);
     }
 };
 
+inline void meet_in_bare_barriers(runtime& rt) {
+    const auto came = rt.allocate<std::uint64_t>(bare_barriers::barriers);
+    const auto early = rt.allocate<std::uint64_t>(1);
+    rt.run(bare_barriers{came.ref(), early.ref()}, rt.mailbox<token>(count_token{early.ref()}));
+    EXPECT_EQ(sum_over_pes(early, rt.n_pes(), 0), 0u) << "a barrier opened before all had come";
+    const std::uint64_t lanes = lanes_in(rt);
+    for (std::size_t i = 0; i < bare_barriers::barriers; ++i) EXPECT_EQ(sum_over_pes(came, rt.n_pes(), i), lanes);
+}
+
 TEST_P(barriers_test, NeedNoMessages) {
-    every_round(GetParam(), [&](const options& o) {
+    every_round(GetParam(), [](const options& o) {
         runtime rt(o);
-        const auto counts = rt.allocate<std::uint64_t>(1);
-        rt.run(bare_barriers{}, rt.mailbox<token>(count_token{counts.ref()}));
+        meet_in_bare_barriers(rt);
     });
 }
 
@@ -213,7 +244,7 @@ TEST_P(barriers_test, ALoopOfBarriersEndsAtTheDeadline) {
     const auto sum = rt.allocate<std::uint64_t>(1);
     const auto mailbox = rt.mailbox<token>(count_token{sum.ref()});
     EXPECT_THROW(rt.run(meet_for_ever{}, mailbox), timeout_error);
-    EXPECT_NO_THROW(rt.run(bare_barriers{}, mailbox)) << "the kernels had not ended";
+    EXPECT_NO_THROW(meet_in_bare_barriers(rt)) << "the kernels had not ended";
 }
 
 LANEWAY_ON_DEVICES(barriers_test, device_lists());

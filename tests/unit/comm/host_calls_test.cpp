@@ -33,13 +33,11 @@ TEST(stuck_host_function_test, IsLeftBehindAndTheRunSaysWhoWaitedForIt) {
                 --inside;
                 return reply_to(q);
             });
-            const auto start = std::chrono::steady_clock::now();
             const std::string what = failure_of<timeout_error>(rt, {calls.ref(), waits});
             says(what,
                  waits ? "deadline passed while waiting for a host function's answer: ticket 0; the deadline is 0.2 s"
                        : "a host thread did not return within the deadline");
             says(what, "; host calls 'swamp': 1 posted, 0 served");
-            EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4));
             EXPECT_THROW(rt.run(ask_once{calls.ref(), waits}, rt.mailbox<std::uint32_t>(keep_quiet{})), usage_error);
         }
         EXPECT_EQ(inside, 1);

@@ -20,9 +20,9 @@ struct bad_input {
 
 void PrintTo(const bad_input& input, std::ostream* out) { *out << input.name; }
 
-std::string rejection(const std::filesystem::path& path) {
+std::string rejection(const std::filesystem::path& path, const read_options& options = {}) {
     try {
-        (void)read_graph(path);
+        (void)read_graph(path, options);
     } catch (const usage_error& e) {
         return e.what();
     }
@@ -99,8 +99,14 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"mixed_lines", "a.gr", "p tw 3 2\n1 2\na 1 2 3\n",
                   ":3: arcs with a weight and edges without one in one file"},
         bad_input{"neither_p_nor_arc", "a.gr", "c\n", ":1: neither a p line nor an arc"},
-        bad_input{"huge_id_without_p_line", "a.gr", "a 0 1000000000000000 1\n",
-                  ":1: 1000000000000001 vertices for 1 arcs: over the limit of 16778240"}),
+        bad_input{"huge_id_without_p_line", "a.gr", "a 0 1 2\na 0 1000000000000000 1\na 1 2 3\n",
+                  ":2: 1000000000000001 vertices for 3 arcs: over the limit of 16780288"},
+        bad_input{"huge_id_twice", "a.gr", "a 1 2 3\n\na 1000000000000000 1 1\na 2 1000000000000000 3\n",
+                  ":3: 1000000000000000 vertices for 3 arcs: over the limit of 16780288"},
+        bad_input{"huge_vertex_count_before_arcs", "a.gr", "c\np sp 1000000000000000 2\na 1 2 3\na 2 3 4\n",
+                  ":2: 1000000000000000 vertices for 2 arcs: over the limit of 16779264"},
+        bad_input{"large_weight_between_others", "a.gr", "p sp 3 3\na 1 2 3\na 2 3 4294967296\na 3 1 4\n",
+                  ":3: weight 4294967296 is over the limit of 4294967295"}),
     [](const auto& input) { return input.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -113,8 +119,12 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"snap_weight_no_number", "a.txt", "1 2 nan\n", ":1: weight 'nan' is not a number"},
         bad_input{"snap_weight_overflow", "a.txt", "1 2 4294967295.5\n",
                   ":1: weight '4294967295.5' is over the limit of 4294967295"},
+        bad_input{"snap_weight_overflow_between_others", "a.txt", "1 2 0.5\n2 3 4294967296\n3 4 1\n",
+                  ":2: weight '4294967296' is over the limit of 4294967295"},
         bad_input{"edge_list_huge_id", "a.el", "1 1000000000000000\n",
                   ":1: 1000000000000001 vertices for 1 arcs: over the limit of 16778240"},
+        bad_input{"edge_list_huge_id_between_others", "a.el", "1 2\n# c\n1000000000000000 3\n3 4\n",
+                  ":3: 1000000000000001 vertices for 3 arcs: over the limit of 16780288"},
         bad_input{"mtx_not_square", "a.mtx", mtx + "pattern general\n3 4 0\n",
                   ":2: a graph needs a square matrix, not 3 x 4"},
         bad_input{"mtx_array", "a.mtx", "%%MatrixMarket matrix array real general\n2 2\n1\n",
@@ -137,6 +147,11 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"metis_wrong_edge_count", "a.graph", "3 3\n2\n1 3\n2\n", ":4: 4 neighbours for 3 announced edges"},
         bad_input{"metis_missing_weight", "a.graph", "2 1 1\n2\n1 5\n", ":2: missing weight"},
         bad_input{"metis_bad_format", "a.graph", "2 1 7\n2\n1\n", ":1: format 7 is not three digits 0 or 1"},
+        bad_input{"mtx_huge_before_entries", "a.mtx",
+                  mtx + "pattern general\n%\n1000000000000000 1000000000000000 1\n1 1\n",
+                  ":3: 1000000000000000 vertices for 1 arcs: over the limit of 16778240"},
+        bad_input{"metis_huge_before_rows", "a.graph", "% c\n1000000000000000 1\n2\n1\n",
+                  ":2: 1000000000000000 vertices for 1 arcs: over the limit of 16778240"},
         bad_input{"metis_huge", "a.graph", "1000000000000000 1\n2\n",
                   ":1: 1000000000000000 vertices for 1 arcs: over the limit of 16778240"},
         bad_input{"ldbc_half", "a.v", "1\n2\n",
@@ -145,10 +160,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(bad_path_test, MissingFileAndDirectory) {
     const test::scratch_directory files;
-    EXPECT_EQ(rejection(files / "none.gr"), (files / "none.gr").string() + ": No such file or directory");
+    EXPECT_EQ(rejection(files / "none.gr"), (files / "none.gr").string() + ": no such file or directory");
     EXPECT_EQ(rejection(files.path()), files.path().string() + ": is a directory");
     EXPECT_EQ(rejection(files / (std::string(300, 'x') + ".e")).rfind(files.path().string(), 0), 0u) << "name too long";
-    EXPECT_EQ(rejection(files / "two\nlines"), files.path().string() + "/two?lines: No such file or directory");
+    EXPECT_EQ(rejection(files / "two\nlines"), files.path().string() + "/two?lines: no such file or directory");
 }
 
 TEST(bad_path_test, LdbcNamesTheFileAtFault) {
@@ -156,8 +171,26 @@ TEST(bad_path_test, LdbcNamesTheFileAtFault) {
     const auto vertices = files.write("x.v", "1\n2\n");
     const auto edges = files.write("x.e", "1 2\n2 3\n");
     EXPECT_EQ(rejection(edges), edges.string() + ":2: vertex 3 is not in x.v");
-    files.write("x.v", "1\n2\n1\n");
-    EXPECT_EQ(rejection(edges), vertices.string() + ":3: vertex 1 is listed twice");
+    files.write("x.v", "1\n2\n# c\n1\n3\n");
+    EXPECT_EQ(rejection(edges), vertices.string() + ":4: vertex 1 is listed twice");
+    files.write("x.v", "1\n2\n3\n");
+    const auto properties = files.write("x.properties", "graph.x.vertices = 3\ngraph.x.edges = 2\n");
+    EXPECT_EQ(rejection(edges), properties.string() + ": no line says whether the graph is directed");
+}
+
+/// A header that asks for more than 32 bits is at fault, not the end of the file.
+TEST(narrow_ids_test, NameTheLineThatAsksForMore) {
+    const test::scratch_directory files;
+    const read_options narrow{.ids = id_width::bits32};
+    const std::string reason = ":2: 4294967296 vertices do not fit in 32-bit ids";
+    for (const auto& [name, content] : {std::pair{"a.gr", "c\np sp 4294967296 5000000\na 1 2 3\n"},
+                                        {"a.graph", "%\n4294967296 5000000\n2\n1\n"},
+                                        {"a.mtx",
+                                         "%%MatrixMarket matrix coordinate pattern general\n"
+                                         "4294967296 4294967296 5000000\n1 1\n"}}) {
+        const auto path = files.write(name, content);
+        EXPECT_EQ(rejection(path, narrow), path.string() + reason);
+    }
 }
 
 }  // namespace

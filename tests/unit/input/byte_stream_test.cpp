@@ -74,7 +74,7 @@ TEST_F(byte_stream_test, EveryCutIsNoticed) {
 
 TEST_F(byte_stream_test, WhatIsNoFileIsRefused) {
     EXPECT_EQ(rejection(files_.path()), "is a directory");
-    EXPECT_EQ(rejection(files_ / "missing"), "No such file or directory");
+    EXPECT_EQ(rejection(files_ / "missing"), "no such file or directory");
 }
 
 }  // namespace

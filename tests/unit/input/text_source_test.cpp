@@ -56,6 +56,25 @@ TEST_F(text_source_test, FailuresNameFileAndLine) {
     EXPECT_EQ(message(std::string_view("a\0b", 3), 0), "a.txt: is neither text nor gzip nor xz");
 }
 
+TEST_F(text_source_test, ALineThatIsTooLongIsNamed) {
+    constexpr std::size_t limit = 512 * 1024;
+    const std::string fits(limit - 1, 'x'), too_long(limit + 1, 'x');
+    const auto read = [&](const std::string& content) {
+        const auto path = files_.write("a.txt", content);
+        try {
+            text_source source(path, false, limit);
+            for (std::string_view line; source.next_line(line);) {
+            }
+        } catch (const usage_error& e) {
+            return std::string(e.what()).substr(files_.path().string().size() + 1);
+        }
+        return std::string();
+    };
+    EXPECT_EQ(read(fits + "\n" + fits + "\na\n"), "");
+    EXPECT_EQ(read(too_long), "a.txt:1: the line is longer than 524288 bytes");
+    EXPECT_EQ(read("a\nb\n" + too_long + "\nc\n"), "a.txt:3: the line is longer than 524288 bytes");
+}
+
 TEST_F(text_source_test, TokensAreShownInOneShortLine) {
     EXPECT_EQ(shown("abc"), "'abc'");
     EXPECT_EQ(shown("a\tb\xff"), "'a?b?'");

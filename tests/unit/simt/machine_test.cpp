@@ -86,7 +86,6 @@ TEST_P(machine_kinds_test, TheFirstFaultOfAPeWinsAndEndsTheRun) {
 
 TEST_P(machine_kinds_test, AWaitEndsAtItsDeadlineAndNamesItself) {
     machine machine(GetParam());
-    const auto start = std::chrono::steady_clock::now();
     try {
         run(machine, {}, 0.05, [](auto& ctx) {
             int idles = 0;
@@ -101,7 +100,7 @@ TEST_P(machine_kinds_test, AWaitEndsAtItsDeadlineAndNamesItself) {
                   std::string::npos)
             << e.what();
     }
-    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 2);
+    EXPECT_NO_THROW(run(machine, {}, 10, [](auto&) {})) << "it was left behind";
 }
 
 TEST_P(machine_kinds_test, AWaitForWhatHoldsReturnsAtOnceAndNeverIdles) {

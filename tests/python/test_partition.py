@@ -1,0 +1,75 @@
+"""What METIS prints stays out of the way of those who read standard output."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import Run, metis
+from laneway.compiled_output import compiled_output_to_stderr
+
+LOUD = "Cannot bisect a graph with 0 vertices"  # what METIS says of more parts than vertices
+
+PARTS = """
+import sys, laneway as lw
+print("before")
+lw.sssp(lw.generate_kronecker(3, 20), 0, devices="cpu:24", partition="metis")
+print("behind")
+"""
+
+
+@pytest.mark.parametrize("partition", [metis()])
+def test_the_command(laneway: Run, partition: str) -> None:
+    assert laneway("generate", "kronecker", 3, 20, "--output", "g.gr").returncode == 0
+    done = laneway("sssp", "g.gr", "--source", 1, "--devices", "cpu:24", "--partition", partition, "--json", "r.json")
+    assert done.returncode == 0, done.stderr
+    assert "*" not in done.stdout
+    assert done.stdout.startswith("sssp g.gr from vertex 1\n")
+    assert LOUD in done.stderr
+
+
+@pytest.mark.parametrize("partition", [metis()])
+@pytest.mark.parametrize("closed", ["", "2>&-", ">&-"])
+def test_a_script(partition: str, closed: str) -> None:
+    words = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, PARTS.replace("metis", partition)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ("" if closed == ">&-" else "before\nbehind\n")
+    assert (LOUD in done.stderr) == (closed == "")
+
+
+def test_several_threads_divert_once_and_the_last_brings_it_back(capfd: pytest.CaptureFixture[str]) -> None:
+    c = ctypes.CDLL(None)
+    entered, may_leave = threading.Barrier(3), threading.Barrier(3)
+
+    def work() -> None:
+        with compiled_output_to_stderr():
+            entered.wait()
+            c.puts(b"within")
+            may_leave.wait()
+
+    c.puts(b"before")
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    entered.wait()
+    may_leave.wait()
+    for thread in threads:
+        thread.join()
+    c.puts(b"behind")
+    c.fflush(None)
+    assert capfd.readouterr() == ("before\nbehind\n", "within\nwithin\n")
+
+
+def test_descriptors_are_given_back() -> None:
+    before = Path(f"/proc/{os.getpid()}/fd")
+    count = len(list(before.iterdir()))
+    for _ in range(3):
+        with compiled_output_to_stderr():
+            pass
+    assert len(list(before.iterdir())) == count
