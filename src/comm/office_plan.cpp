@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "laneway/base/error.hpp"
+#include "laneway/comm/barrier.hpp"
 #include "laneway/comm/onward.hpp"
 #include "laneway/comm/roles.hpp"
 #include "laneway/comm/server.hpp"
@@ -141,6 +142,7 @@ std::uint64_t office_plan::bytes(std::size_t pe) const {
     const launch_shape& shape = grids[pe].shape;
     std::uint64_t bytes = held_bytes[pe] + static_cast<std::uint64_t>(shape.blocks) * shape.shared_bytes;
     bytes += mesh_bytes(pe) * (needs.replies ? 2 : 1) + sizeof(work_counters) + wave_bytes(pe);
+    bytes += (n_pes() - 1) * barrier_ref::bytes + n_pes() * 2 * sizeof(std::uint64_t*);
     if (needs.answer_words > 0) bytes += (n_pes() - 1) * answer_bytes(pe) + n_pes() * 2 * sizeof(std::uint64_t*);
     if (needs.onward_bytes > 0) bytes += onward_bytes() + 2 * destructive_bytes;
     return bytes;

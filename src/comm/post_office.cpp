@@ -26,31 +26,33 @@ post_office::post_office(machine& machine, const options& options, const office_
         work_.emplace_back(device_of(p), 1);
         finished_.emplace_back(device_of(p), 1);
     }
-    if (plan.needs.answer_words > 0) make_answers(until);
+    if (plan.needs.answer_words > 0) {
+        const auto bytes = [&](int reader) { return plan_.answer_bytes(static_cast<std::size_t>(reader)); };
+        answers_.place(machine_, bytes, until);
+    }
+    accounts_.place(
+        machine_, [](int) { return barrier_ref::bytes; }, until);
     if (plan.needs.onward_bytes > 0) make_onward();
     make_waves();
 }
 
-void post_office::make_answers(const run_deadline& until) {
-    answers_.resize(n_ * n_);
-    for (std::size_t writer = 0; writer < n_; ++writer) {
+void post_office::pair_words::place(machine& machine, const std::function<std::size_t(int reader)>& bytes,
+                                    const run_deadline& until) {
+    const auto n = static_cast<std::size_t>(machine.n_pes());
+    std::vector<std::vector<std::uint64_t*>> written(n, std::vector<std::uint64_t*>(n));
+    for (int reader = 0; reader < machine.n_pes(); ++reader) {
         (void)until.left();
-        for (std::size_t reader = 0; reader < n_; ++reader) {
-            if (writer == reader) continue;
-            const auto& from = device_of(writer);
-            const auto& to = device_of(reader);
-            answers_[writer * n_ + reader] = find_transport(*from, *to).place(from, to, plan_.answer_bytes(reader));
+        const auto parts = place_for_reader(
+            machine, reader, [&](int) { return bytes(reader); }, memory);
+        std::vector<const std::uint64_t*> read(n);
+        for (std::size_t writer = 0; writer < n; ++writer) {
+            written[writer][static_cast<std::size_t>(reader)] = reinterpret_cast<std::uint64_t*>(parts[writer]);
+            read[writer] = reinterpret_cast<const std::uint64_t*>(parts[writer]);
         }
+        from.emplace_back(machine.device(reader), n).copy_in(read);
     }
-    for (std::size_t p = 0; p < n_; ++p) {
-        std::vector<std::uint64_t*> to(n_);
-        std::vector<const std::uint64_t*> from(n_);
-        for (std::size_t other = 0; other < n_; ++other) {
-            to[other] = reinterpret_cast<std::uint64_t*>(answers_[p * n_ + other].get());
-            from[other] = reinterpret_cast<const std::uint64_t*>(answers_[other * n_ + p].get());
-        }
-        answers_to_.emplace_back(device_of(p), n_).copy_in(to);
-        answers_from_.emplace_back(device_of(p), n_).copy_in(from);
+    for (int writer = 0; writer < machine.n_pes(); ++writer) {
+        to.emplace_back(machine.device(writer), n).copy_in(written[static_cast<std::size_t>(writer)]);
     }
 }
 
@@ -93,9 +95,6 @@ void post_office::reset() {
             device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
             device_of(0)->fill(wave_replies_[p].get(), 0, plan_.reply_bytes());
         }
-        for (std::size_t writer = 0; writer < n_ && !answers_.empty(); ++writer) {
-            if (writer != p) device_of(p)->fill(answers_[writer * n_ + p].get(), 0, plan_.answer_bytes(p));
-        }
         if (!onward_slots_.empty()) {
             onward_ends_[p].fill_bytes(0);
             onward_slots_[p].fill_bytes(0);
@@ -121,9 +120,14 @@ links_ref post_office::replies(int pe) const {
 }
 
 answers_ref post_office::answers(int pe) const {
-    if (answers_.empty()) return {};
+    if (answers_.memory.empty()) return {};
     const auto p = static_cast<std::size_t>(pe);
-    return {answers_to_[p].data(), answers_from_[p].data(), plan_.needs.answer_words};
+    return {answers_.to[p].data(), answers_.from[p].data(), plan_.needs.answer_words};
+}
+
+barrier_ref post_office::barriers(int pe) const {
+    const auto p = static_cast<std::size_t>(pe);
+    return {accounts_.to[p].data(), accounts_.from[p].data()};
 }
 
 onward_ref post_office::onward(int pe) const {

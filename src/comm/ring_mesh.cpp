@@ -23,14 +23,14 @@ void ring_mesh::make_rings(const office_plan& plan, const run_deadline& until) {
         (void)until.left();
         const auto p = static_cast<std::size_t>(pe);
         const std::size_t flag_bytes = plan.ring_slots[p] * sizeof(std::uint64_t);
-        const auto slots = place(
-            pe, [&](int) { return std::size_t{plan.ring_slots[p]} * plan.needs.slot_bytes; }, slots_);
-        const auto words = place(
-            pe, [&](int) { return chunk_words * flag_bytes; }, words_);
-        const auto flags = place(
-            pe, [&](int) { return flag_bytes; }, words_);
-        const auto credits = place(
-            pe, [&](int writer) { return plan.credit_bytes(static_cast<std::size_t>(writer)); }, words_);
+        const auto slots = place_for_reader(
+            machine_, pe, [&](int) { return std::size_t{plan.ring_slots[p]} * plan.needs.slot_bytes; }, slots_);
+        const auto words = place_for_reader(
+            machine_, pe, [&](int) { return chunk_words * flag_bytes; }, words_);
+        const auto flags = place_for_reader(
+            machine_, pe, [&](int) { return flag_bytes; }, words_);
+        const auto credits = place_for_reader(
+            machine_, pe, [&](int writer) { return plan.credit_bytes(static_cast<std::size_t>(writer)); }, words_);
         for (int other = 0; other < machine_.n_pes(); ++other) {
             if (other == pe) continue;
             const auto o = static_cast<std::size_t>(other);
@@ -44,32 +44,6 @@ void ring_mesh::make_rings(const office_plan& plan, const run_deadline& until) {
             rings_[pair(pe, other)].credits = reinterpret_cast<std::uint64_t*>(credits[o]);
         }
     }
-}
-
-/// One piece for all writers that reach the reader in the same way, one part behind the other: with pieces of their
-/// own, the rings of 256 PEs would be 260,000, each with a page for a few words. Null for the reader itself.
-std::vector<std::byte*> ring_mesh::place(int reader, const std::function<std::size_t(int writer)>& bytes_from,
-                                         std::vector<region>& regions) {
-    std::vector<std::byte*> parts(n_);
-    const auto& to = machine_.device(reader);
-    for (const auto& way : all_transports()) {
-        std::vector<int> writers;
-        std::size_t bytes = 0;
-        for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-            if (pe == reader || &find_transport(*machine_.device(pe), *to) != way.get()) continue;
-            writers.push_back(pe);
-            bytes += bytes_from(pe);
-        }
-        if (writers.empty()) continue;
-        // The machine has connected all its GPUs, so one writer speaks for the others.
-        regions.push_back({reader, way->place(machine_.device(writers[0]), to, bytes), bytes});
-        std::byte* part = regions.back().memory.get();
-        for (const int writer : writers) {
-            parts[static_cast<std::size_t>(writer)] = part;
-            part += bytes_from(writer);
-        }
-    }
-    return parts;
 }
 
 void ring_mesh::make_tables(const run_deadline& until) {

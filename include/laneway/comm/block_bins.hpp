@@ -67,11 +67,22 @@ protected:
         return done_.any(ctx, mask) || (bins<M>().any_open(ctx, mask) || ...);
     }
 
+    /// Whether every message that lanes of this block posted before has left. The lanes of the mask, together.
+    LANEWAY_FN bool all_left(Ctx& ctx, lane_mask mask) {
+        bool left = true;
+        for (int pe = rank_in(ctx, mask); pe < ctx.n_pes(); pe += Ctx::count_lanes(mask)) {
+            if (pe != ctx.pe()) left = left && (bins<M>().all_left(ctx, pe) && ...);
+        }
+        const bool all = ctx.ballot(mask, !left) == 0;
+        ctx.sync(mask);  // what the other lanes saw leave comes before what this one does next
+        return all;
+    }
+
     /// Sends each chunk whose predecessor has left, and makes completed work known.
     LANEWAY_SLOW status run_dry(Ctx& ctx, lane_mask mask) {
         if (!anything_to_send(ctx, mask)) return status::ok;
         const status sent = each([&](auto& part) { return part.flush_dry(ctx, mask, idle_); });
-        if (sent == status::ok) done_.tell(ctx, mask, [&] { return (bins<M>().all_left(ctx, mask) && ...); });
+        if (sent == status::ok) done_.tell(ctx, mask, [&] { return all_left(ctx, mask); });
         return sent;
     }
 
@@ -135,7 +146,7 @@ private:
               ctx, links, chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes), list::template kind<M>,
               cursor.take(
                   chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).shared_bytes(ctx.n_pes())))...,
-          links_(links), idle_(idle), done_(done, completed, &links.work->arrived) {}
+          links_(links), idle_(idle), done_(done, completed, *links.work) {}
 
     const links_ref& links_;
     Idle idle_;

@@ -3,6 +3,7 @@
 
 #include "laneway/base/carry.hpp"
 #include "laneway/comm/answers.hpp"
+#include "laneway/comm/block_barrier.hpp"
 #include "laneway/comm/outbox.hpp"
 #include "laneway/comm/rendezvous.hpp"
 #include "laneway/comm/roles.hpp"
@@ -45,11 +46,11 @@ public:
         int number;
     };
 
-    LANEWAY_FN box(Ctx& ctx, const mailbox_ref<Routes>& mailbox, Idle idle, std::byte* shared, turn_board* board,
+    LANEWAY_FN box(Ctx& ctx, const mailbox_ref<Routes>& mailbox, Idle idle, std::byte* shared, block_barrier& block,
                    const roles& mine)
         : base(ctx, mailbox.links, mailbox.chunk_bytes, mailbox.handlers, idle, shared + team_bytes<Routes>,
                &mailbox.links.work->completed),
-          mailbox_(mailbox), board_(board), team_board_(reinterpret_cast<team_board*>(shared)),
+          mailbox_(mailbox), block_(block), team_board_(reinterpret_cast<team_board*>(shared)),
           slot_(static_cast<std::uint32_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane())), team_{mine.team_index,
                                                                                                      mine.team_warps,
                                                                                                      mine.team_number} {
@@ -58,7 +59,9 @@ public:
     /// As outbox::open.
     LANEWAY_FN void open(Ctx& ctx) {
         base::open(ctx);
-        if (team_bytes<Routes> != 0 && ctx.warp() == 0 && ctx.lane() == 0) *team_board_ = {};
+        if (ctx.warp() != 0 || ctx.lane() != 0) return;
+        block_.open();
+        if (team_bytes<Routes> != 0) *team_board_ = {};
     }
 
     [[nodiscard]] LANEWAY_FN team_place team() const { return team_; }
@@ -162,25 +165,18 @@ public:
             if (going != status::ok) return going;
         }
         ++barriers_;
-        ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) this->arrive(ctx);
-        bounded_spin spin(0);
-        for (;;) {
-            // One warp of the block at a time does what takes long, the others look at a word of the block.
-            enum : std::uint32_t { open, leads, waits };
-            const auto role = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
-                if (board_->released(ctx) >= barriers_) return open;
-                // Partner: the release store in lead.
-                return ctx.exchange(&board_->leading, 1u, order::acquire, scope::block) == 0 ? leads : waits;
-            });
-            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
-            if (role == open) return status::ok;
-            if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, full_warp<Ctx>);
-            this->idle();
-            const status going = role == leads ? lead(ctx, spin) : status::ok;
-            if (going != status::ok) return going;
-            if (role == waits) ctx.pause(2);  // who leads sees the deadline and leaves, so the others lead in turn
+        ctx.sync(full_warp<Ctx>);  // the last warp of the block speaks for all lanes
+        switch (once(ctx, full_warp<Ctx>, [&] { return block_.arrive(ctx, team_.warps); })) {
+            case block_barrier::arrival::leads: return lead(ctx);
+            case block_barrier::arrival::uneven: return refuse(ctx);
+            default: return await_open(ctx);
         }
+    }
+
+    /// Tells the block that this warp's functor has returned on all lanes. The whole warp, together.
+    LANEWAY_FN void leave(Ctx& ctx) {
+        const auto met = once(ctx, full_warp<Ctx>, [&] { return block_.leave(ctx, team_.warps); });
+        if (met == block_barrier::arrival::uneven) (void)refuse(ctx);
     }
 
     /// Once everything is over: whether all warps of the block have shared the same posts by rendezvous. Where one has
@@ -228,18 +224,54 @@ private:
         return sent == status::ok && stopped(ctx) ? status::stopped : sent;
     }
 
-    /// Sends what the block has gathered, makes arrivals known, and looks whether barriers have opened. The whole warp,
-    /// together.
-    LANEWAY_FN status lead(Ctx& ctx, bounded_spin& spin) {
-        // Lanes may come out of it in groups, and when the run is ending not all need to have heard of it.
-        const bool ends = ctx.ballot(full_warp<Ctx>, base::run_dry(ctx) != status::ok) != 0;
-        const auto going = once(ctx, full_warp<Ctx>, [&] {
-            board_->look(ctx, this->links());
-            // Partner: the exchange in barrier.
-            ctx.store(&board_->leading, 0u, order::release, scope::block);
-            return spin.next(ctx, {operation::barrier, -1, barriers_});
-        });
-        return ends ? status::stopped : going;
+    /// Sends what the block has gathered, makes its arrival known and waits until the barrier has opened. The whole
+    /// warp, together.
+    LANEWAY_FN status lead(Ctx& ctx) {
+        ctx.sync(full_warp<Ctx>);  // what lane 0 has seen of the other warps comes before what the lanes send
+        if (!this->all_left(ctx, full_warp<Ctx>)) {
+            // Lanes may come out of it in groups, and when the run is ending not all need to have heard of it.
+            const bool ends = base::drain(ctx) != status::ok;
+            if (ctx.ballot(full_warp<Ctx>, ends) != 0) return status::stopped;
+        }
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) block_.publish(ctx, this->links(), team_.warps);
+        return await(ctx, [&] { return block_.follow(ctx, this->links(), barriers_); });
+    }
+
+    /// Waits until the warp that leads has opened the barrier. The whole warp, together.
+    LANEWAY_FN status await_open(Ctx& ctx) {
+        return await(ctx, [&] { return block_.is_open(ctx, barriers_); });
+    }
+
+    /// Waits until lane 0 sees that the barrier is open.
+    template <class IsOpen>
+    LANEWAY_FN status await(Ctx& ctx, IsOpen&& is_open) {
+        enum : std::uint32_t { closed, open, ends };
+        bounded_spin spin(2);
+        for (unsigned looks = 0;; ++looks) {
+            const auto seen = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
+                if (is_open()) return open;
+                // The stop word and the clock are for one look in many: a thousand warps wait here.
+                if (Ctx::warp_lanes > 1 && looks % 8 != 0) {
+                    ctx.pause(1);
+                    return closed;
+                }
+                return spin.next(ctx, {operation::barrier, -1, barriers_}) == status::ok ? closed : ends;
+            });
+            ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
+            if (seen != closed) return seen == open ? status::ok : status::stopped;
+            if constexpr (route_list<Routes>::posts_onward || route_list<Routes>::replies) (void)advance(ctx);
+            this->idle();
+        }
+    }
+
+    /// Ends the run, unless it is ending: some warps of the block wait at a barrier, and all others have returned.
+    LANEWAY_FN status refuse(Ctx& ctx) {
+        if (ctx.lane() == 0 && !stopped(ctx)) {
+            (void)fail(ctx, status::uneven_barrier, operation::barrier, -1, block_.waiting(ctx),
+                       static_cast<std::uint64_t>(team_.warps));
+        }
+        return status::stopped;
     }
 
     template <class Value>
@@ -257,7 +289,7 @@ private:
     }
 
     const mailbox_ref<Routes>& mailbox_;
-    turn_board* board_;
+    block_barrier& block_;
     team_board* team_board_;
     std::uint32_t slot_;
     team_place team_;

@@ -2,6 +2,7 @@
 // block's bins: whoever counts it as done then finds them counted as sent.
 #pragma once
 
+#include "laneway/comm/links.hpp"
 #include "laneway/simt/group.hpp"
 
 namespace laneway {
@@ -9,29 +10,29 @@ namespace laneway {
 /// In shared memory: work of a block that is not yet made known.
 struct alignas(16) done_words {
     std::uint64_t completed;
-    std::uint64_t arrived;
+    std::uint64_t forwarded;
 };
 
 /// One lane's access. Members that take a mask are called by exactly the lanes of the mask, together.
 template <class Ctx>
 class done_work {
 public:
-    /// `completed` and `arrived`: of the PE, where the ledger finds them.
-    LANEWAY_FN done_work(done_words& gathered, std::uint64_t* completed, std::uint64_t* arrived)
-        : gathered_(gathered), completed_(completed), arrived_(arrived) {}
+    /// `completed`: where work items of the block are counted, in PE memory.
+    LANEWAY_FN done_work(done_words& gathered, std::uint64_t* completed, work_counters& work)
+        : gathered_(gathered), completed_(completed), work_(work) {}
 
     /// One lane of the block, before use; a block barrier must follow.
     LANEWAY_FN void open() { gathered_ = done_words{}; }
 
-    /// Work items, and arrivals of warps at a barrier. Any lane; cheap, does not wait.
+    /// Work items, and posts of handlers that have been sent. Any lane; cheap, does not wait.
     LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { add(ctx, gathered_.completed, completed_, items); }
-    LANEWAY_FN void arrive(Ctx& ctx) { add(ctx, gathered_.arrived, arrived_, 1); }
+    LANEWAY_FN void forward(Ctx& ctx, std::uint64_t posts) { add(ctx, gathered_.forwarded, &work_.forwarded, posts); }
 
     /// Whether something is not yet known. Cheap: thousands of warps that have no work ask again and again.
     [[nodiscard]] LANEWAY_FN bool any(Ctx& ctx, lane_mask mask) const {
         return once(ctx, mask, [&] {
             return ctx.load(&gathered_.completed, order::relaxed, scope::block) != 0 ||
-                   ctx.load(&gathered_.arrived, order::relaxed, scope::block) != 0;
+                   ctx.load(&gathered_.forwarded, order::relaxed, scope::block) != 0;
         });
     }
 
@@ -39,17 +40,17 @@ public:
     template <class AllLeft>
     LANEWAY_FN void tell(Ctx& ctx, lane_mask mask, AllLeft&& all_left) {
         const std::uint64_t items = take(ctx, mask, gathered_.completed);
-        const std::uint64_t arrivals = take(ctx, mask, gathered_.arrived);
-        if (items == 0 && arrivals == 0) return;
+        const std::uint64_t forwards = take(ctx, mask, gathered_.forwarded);
+        if (items == 0 && forwards == 0) return;
         const bool left = all_left();
         if (!elected(ctx, mask)) return;
         if (left) {
             publish(ctx, completed_, items);
-            publish(ctx, arrived_, arrivals);
+            publish(ctx, &work_.forwarded, forwards);
         } else {
             // Partner: the exchange in take.
             ctx.fetch_add(&gathered_.completed, items, order::release, scope::block);
-            ctx.fetch_add(&gathered_.arrived, arrivals, order::release, scope::block);
+            ctx.fetch_add(&gathered_.forwarded, forwards, order::release, scope::block);
         }
     }
 
@@ -77,8 +78,8 @@ private:
     }
 
     done_words& gathered_;
-    std::uint64_t* completed_;  ///< PE memory, as the next
-    std::uint64_t* arrived_;
+    std::uint64_t* completed_;
+    work_counters& work_;
 };
 
 }  // namespace laneway

@@ -18,6 +18,7 @@ struct work_counters {
     alignas(destructive_bytes) std::uint64_t replies_served = 0;  ///< carried replies whose handler has run
     alignas(destructive_bytes) std::uint64_t replied = 0;         ///< replies that handlers of requests have made
     alignas(destructive_bytes) std::uint64_t deferred = 0;        ///< posts that handlers have put into the onward list
+    alignas(destructive_bytes) std::uint64_t forwarded = 0;       ///< of these, posts that have left as messages
     alignas(destructive_bytes) std::uint64_t completed = 0;       ///< work items done whose messages have all left
     alignas(destructive_bytes) std::uint64_t arrived = 0;  ///< warps that came to a barrier, their messages have left
     std::uint64_t released = 0;                            ///< barriers that are open; written by the control warp

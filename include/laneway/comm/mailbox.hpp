@@ -1,6 +1,7 @@
 // The mailbox: messages of one type or several, each served by its handler on the PE it is posted to.
 #pragma once
 
+#include "laneway/comm/barrier.hpp"
 #include "laneway/comm/box.hpp"
 #include "laneway/comm/parcel_server.hpp"
 #include "laneway/comm/reply_desk.hpp"
@@ -10,96 +11,61 @@
 
 namespace laneway {
 
-/// Counts a PE's work for the waves: `initial` items that exist from the start, messages, and posts that handlers made.
-/// Warps at a barrier are deferred work, and the threshold is the number of barriers that are open. Where handlers post
-/// nothing, a PE whose warps are all at a barrier or through creates no work.
+/// Counts a PE's work for the waves: `initial` functors, messages, and posts that handlers made. Where handlers post
+/// nothing, a PE whose functors have all returned creates no work.
 template <class Ctx, class List>
 struct message_ledger {
     const links_ref& links;
     std::uint64_t initial;
-    std::uint64_t fenced = 0;  ///< what had been settled at the last fence since a barrier opened
 
     static constexpr bool closed = !List::posts_onward && !List::replies;
 
     LANEWAY_FN bool at_rest(Ctx& ctx) const {
-        wave_reply sum;
-        add<order::relaxed>(ctx, 0, words_at_rest, sum);
-        std::uint64_t resting[] = {sum.completed + sum.deferred};
-        warp_sums(ctx, resting);
-        return resting[0] == initial;
+        return once(ctx, full_warp<Ctx>,
+                    [&] { return ctx.load(&links.work->completed, order::relaxed, scope::device) == initial; });
     }
 
     LANEWAY_FN wave_reply look(Ctx& ctx) {
         wave_reply sum;
-        if constexpr (closed) {
-            // What warps have created is final when all are seen to be at rest: it is read after them.
-            add<order::acquire>(ctx, 0, words_at_rest, sum);
-            ctx.sync(full_warp<Ctx>);
-            add<order::acquire>(ctx, words_at_rest, own_words + ctx.n_pes(), sum);
-        } else {
-            add<order::acquire>(ctx, 0, own_words + ctx.n_pes(), sum);
-        }
-        std::uint64_t sums[] = {sum.served, sum.completed, sum.deferred, sum.created};
+        // Where closed, what functors have created is final when all are seen to have returned: it is read after them.
+        add(ctx, 0, 1, sum);
+        if constexpr (closed) ctx.sync(full_warp<Ctx>);
+        add(ctx, 1, own_words + ctx.n_pes(), sum);
+        std::uint64_t sums[] = {sum.served, sum.completed, sum.created};
         warp_sums(ctx, sums);
         wave_reply now;
         now.served = sums[0];
         now.completed = now.served + sums[1];
-        now.deferred = sums[2];
-        now.created = initial + sums[3];
-        if (closed) now.busy = initial - sums[1] - now.deferred;
-        // A barrier may open on what is told here. Behind it, what handlers and warps of this PE wrote is seen by all.
-        ctx.sync(full_warp<Ctx>);  // what the other lanes have acquired is fenced as well
-        if (ctx.lane() == 0 && now.deferred != 0 && now.completed + now.deferred != fenced) {
-            fenced = now.completed + now.deferred;
-            ctx.fence(scope::system);
-        }
+        now.created = initial + sums[2];
+        if (closed) now.busy = initial - sums[1];
         return now;
     }
 
-    /// Opens barriers; a PE whose warps are not all there has run past one, or ended before it.
-    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t barriers) {
-        // A run that ends opens no barrier: functors that meet in a loop hear of the end there.
-        if (barriers == 0 || stopped(ctx)) return;
-        fenced = 0;
-        const std::uint64_t arrived = ctx.load(&links.work->arrived, order::relaxed, scope::device);
-        if (arrived != barriers * initial) {
-            const std::uint64_t came = arrived - (barriers - 1) * initial;
-            (void)fail(ctx, status::uneven_barrier, operation::barrier, -1, came, initial);
-            return;
-        }
-        // Partner: the acquire load in turn_board::released.
-        ctx.store(&links.work->released, barriers, order::release, scope::device);
-    }
+    /// There is no threshold.
+    LANEWAY_FN void apply(Ctx&, std::uint64_t) {}
 
 private:
-    static constexpr int words_at_rest = 3;
-    static constexpr int own_words = 7;
+    static constexpr int own_words = 6;
 
     /// Adds up counters `first` to `last`. They are loaded at once, each by another lane where there are enough: an
     /// acquire load waits for its answer before the next may start.
-    template <order Order>
     LANEWAY_FN void add(Ctx& ctx, int first, int last, wave_reply& sum) const {
         for (int word = first + ctx.lane(); word < last; word += Ctx::warp_lanes) {
             work_counters& work = *links.work;
             const std::uint64_t* at = word < own_words ? &work.completed : &links.sent[word - own_words].messages;
-            if (word == 1) at = &work.arrived;
-            if (word == 2) at = &work.released;
-            if (word == 3) at = &work.served;
+            if (word == 1) at = &work.forwarded;
+            if (word == 2) at = &work.served;
+            if (word == 3) at = &work.replies_served;
             if (word == 4) at = &work.deferred;
             if (word == 5) at = &work.replied;
-            if (word == 6) at = &work.replies_served;
             // Partners: the release adds of servers and workers. What they created is counted later.
-            const std::uint64_t value = ctx.load(at, Order, scope::device);
-            sum.completed += word == 0 ? value : 0;
-            sum.deferred += word == 1 ? value : word == 2 ? 0 - value * initial : 0;
-            sum.served += word == 3 || (List::replies && word == 6) ? value : 0;
-            sum.created += word == 4 || word == 5 || word >= own_words ? value : 0;
+            const std::uint64_t value = ctx.load(at, order::acquire, scope::device);
+            sum.completed += word <= 1 ? value : 0;
+            sum.served += word == 2 || word == 3 ? value : 0;
+            sum.created += word >= 4 ? value : 0;
         }
     }
 };
-
-/// The waves of a mailbox: barriers open one by one, each when nothing else is open.
-inline constexpr threshold_policy barrier_policy{0, 1, 0, true};
 
 /// The share of a GPU's blocks that serve while a functor runs. One that computes much and posts little says
 /// `static constexpr double server_share = ...;`, between 0 and 1: one block serves at least.
@@ -121,12 +87,13 @@ struct mailbox_program {
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
-        return sizeof(turn_board) + team_bytes<Routes> + outbox_bytes<Routes>(chunk_bytes, n_pes) +
-               list::reply_bytes(chunk_bytes, n_pes);
+        return sizeof(turn_board) + sizeof(block_barrier) + team_bytes<Routes> +
+               outbox_bytes<Routes>(chunk_bytes, n_pes) + list::reply_bytes(chunk_bytes, n_pes);
     }
 
     mailbox_ref<Routes> mailbox;
     waves_ref waves;
+    barrier_ref barriers;
     Functor functor;
     std::uint64_t first_rank = 0;  ///< of this PE's working lanes
     std::uint64_t ranks = 1;
@@ -138,14 +105,26 @@ struct mailbox_program {
         constexpr bool one_lane = Ctx::warp_lanes == 1;
         const links_ref& links = mailbox.links;
         const roles mine(ctx, server_blocks, has_flushers);
-        wave_control<Ctx, message_ledger<Ctx, list>> control(ctx, waves, {links, worker_warps});
+        using ledger = message_ledger<Ctx, list>;
+        wave_control<Ctx, ledger> control(ctx, waves, {links, worker_warps});
+        barrier_control<Ctx> meeting(barriers, links, mailbox.replies, worker_warps);
+        unsigned turns = 0;
+        const auto steer = [&] {
+            // Where warps meet, the waves would say nothing but that the run goes on.
+            const bool meets = meeting.turn(ctx);
+            if (one_lane || !meets || ++turns % 64 == 0) {
+                control.turn(ctx);
+            } else {
+                control.watch(ctx);
+            }
+        };
 
         server replies_in(ctx, mailbox.replies, mine.server_index, plain_service<Ctx>{ctx, mailbox.handlers});
         const auto serve_replies = [&] {
             if constexpr (list::replies) return replies_in.turn(ctx);
             return false;
         };
-        std::byte* shared = ctx.shared() + sizeof(turn_board);
+        std::byte* shared = ctx.shared() + sizeof(turn_board) + sizeof(block_barrier);
         reply_desk<Ctx, Routes, decltype(serve_replies)> desk(ctx, mailbox.replies, mailbox.chunk_bytes,
                                                               mailbox.handlers, mailbox.answers, serve_replies, shared);
         shared += list::reply_bytes(mailbox.chunk_bytes, ctx.n_pes());
@@ -160,14 +139,15 @@ struct mailbox_program {
             if constexpr (one_lane) {
                 return [&] {
                     serve();
-                    if (mine.control) control.turn(ctx);
+                    if (mine.control) steer();
                 };
             } else {
                 return [] {};  // refers to nothing, so that nothing must lie in memory for its sake
             }
         }();
         auto* board = reinterpret_cast<turn_board*>(ctx.shared());
-        box<Ctx, Routes, decltype(idle)> out(ctx, mailbox, idle, shared, board, mine);
+        box<Ctx, Routes, decltype(idle)> out(
+            ctx, mailbox, idle, shared, *reinterpret_cast<block_barrier*>(ctx.shared() + sizeof(turn_board)), mine);
         out.open(ctx);
         desk.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
@@ -175,7 +155,7 @@ struct mailbox_program {
         ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()), ranks);
         bool worked = false;
         run_turns(
-            ctx, mine, board, waves.finished, [&] { control.turn(ctx); }, serve,
+            ctx, mine, board, waves.finished, steer, serve,
             [&] {
                 if (worked) {
                     (void)out.advance(ctx);
@@ -186,6 +166,7 @@ struct mailbox_program {
                 worked = true;
                 functor(ctx, out);
                 ctx.sync(full_warp<Ctx>);
+                out.leave(ctx);
                 if (ctx.lane() == 0) out.complete(ctx, 1);
                 return true;
             },

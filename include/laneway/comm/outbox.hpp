@@ -145,7 +145,7 @@ public:
         const lane_mask lanes = ctx.ballot(mask, taken);
         if (lanes == 0) return false;
         ctx.sync(mask);  // the mates' posts come before the elected lane's account
-        if (elected(ctx, mask)) complete(ctx, static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
+        if (elected(ctx, mask)) this->done().forward(ctx, static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
         return true;
     }
 
@@ -181,9 +181,6 @@ protected:
         self.tally_ = copy.tally_;
         return result;
     }
-
-    /// Counts an arrival at a barrier, to be made known when every message posted so far has left. One lane a warp.
-    LANEWAY_FN void arrive(Ctx& ctx) { this->done().arrive(ctx); }
 
     /// Sends the messages of the active lanes to another PE each, which exists. The lanes of the mask, together.
     /// `token`: see request.

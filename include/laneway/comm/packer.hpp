@@ -138,22 +138,15 @@ public:
         return ctx.ballot(mask, open) != 0;
     }
 
-    /// Whether every message that lanes of this block put before has left. The same answer for all.
-    LANEWAY_FN bool all_left(Ctx& ctx, lane_mask mask) const {
-        bool clean = true;
-        for (int pe = rank_in(ctx, mask); pe < ctx.n_pes(); pe += Ctx::count_lanes(mask)) {
-            if (pe == ctx.pe()) continue;
-            const bin& b = bins_[pe];
-            const std::uint32_t position = ctx.load(&b.reserved, order::relaxed, Reach);
-            const std::uint32_t open = position >> shape_.log2_messages;
-            // Chunks alternate between the buffers, so the last two closed ones speak for all before them.
-            clean = clean && (position & (shape_.messages() - 1)) == 0 &&
-                    is_shipped(ctx, b, shape_.chunk_after(open, std::uint32_t{0} - 1)) &&
-                    is_shipped(ctx, b, shape_.chunk_after(open, std::uint32_t{0} - 2));
-        }
-        const bool left = ctx.ballot(mask, !clean) == 0;
-        ctx.sync(mask);  // what the other lanes saw leave comes before what this one does next
-        return left;
+    /// Whether every message to a PE that lanes of this block put before has left. Any lane.
+    LANEWAY_FN bool all_left(Ctx& ctx, int pe) const {
+        const bin& b = bins_[pe];
+        const std::uint32_t position = ctx.load(&b.reserved, order::relaxed, Reach);
+        const std::uint32_t open = position >> shape_.log2_messages;
+        // Chunks alternate between the buffers, so the last two closed ones speak for all before them.
+        return (position & (shape_.messages() - 1)) == 0 &&
+               is_shipped(ctx, b, shape_.chunk_after(open, std::uint32_t{0} - 1)) &&
+               is_shipped(ctx, b, shape_.chunk_after(open, std::uint32_t{0} - 2));
     }
 
     /// Waits until every chunk that was closed before has left. The same answer for all.

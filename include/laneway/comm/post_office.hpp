@@ -1,13 +1,16 @@
 // Host owner of everything the PEs of a machine need to exchange messages: rings, counters, wave words, answer slots.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "laneway/comm/answers.hpp"
+#include "laneway/comm/barrier.hpp"
 #include "laneway/comm/office_plan.hpp"
 #include "laneway/comm/onward.hpp"
+#include "laneway/comm/reader_memory.hpp"
 #include "laneway/comm/ring_mesh.hpp"
 #include "laneway/comm/waves.hpp"
 
@@ -33,6 +36,7 @@ public:
     [[nodiscard]] answers_ref answers(int pe) const;
     [[nodiscard]] onward_ref onward(int pe) const;
     [[nodiscard]] waves_ref waves(int pe, const threshold_policy& policy) const;
+    [[nodiscard]] barrier_ref barriers(int pe) const;
 
     /// After a run: the account of all messages. Throws device_fault where posted, carried and served do not agree.
     [[nodiscard]] run_report report(double seconds) const;
@@ -42,7 +46,15 @@ public:
     [[nodiscard]] std::string ring_fills() const;
 
 private:
-    void make_answers(const run_deadline& until);
+    /// Words that each PE writes for each other one, and their addresses for both.
+    struct pair_words {
+        std::vector<reader_memory> memory;
+        std::vector<buffer<std::uint64_t*>> to;
+        std::vector<buffer<const std::uint64_t*>> from;
+
+        /// Allocates as many bytes for each writer as a reader's words take.
+        void place(machine& machine, const std::function<std::size_t(int reader)>& bytes, const run_deadline& until);
+    };
     void make_onward();
     void make_waves();
     [[nodiscard]] const std::shared_ptr<device>& device_of(std::size_t p) const {
@@ -56,9 +68,8 @@ private:
     ring_mesh requests_;
     std::optional<ring_mesh> replies_;
     std::vector<buffer<work_counters>> work_;
-    std::vector<std::shared_ptr<std::byte>> answers_;  ///< [writer][reader]
-    std::vector<buffer<std::uint64_t*>> answers_to_;
-    std::vector<buffer<const std::uint64_t*>> answers_from_;
+    pair_words answers_;
+    pair_words accounts_;                             ///< of PEs at barriers
     std::vector<buffer<std::uint64_t>> onward_ends_;  ///< tail and head, far apart
     std::vector<buffer<std::byte>> onward_slots_;
     std::vector<std::shared_ptr<std::byte>> commands_;  ///< of waves, to each PE but PE 0, which coordinates

@@ -1,7 +1,6 @@
 // Host owner of the rings of one class of traffic, one from each PE to each other.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "laneway/base/report.hpp"
 #include "laneway/comm/links.hpp"
 #include "laneway/comm/office_plan.hpp"
+#include "laneway/comm/reader_memory.hpp"
 #include "laneway/simt/machine.hpp"
 
 namespace laneway {
@@ -32,16 +32,7 @@ public:
     [[nodiscard]] std::string fills(const std::string& name) const;
 
 private:
-    /// Memory that one PE reads and others write.
-    struct region {
-        int reader;
-        std::shared_ptr<std::byte> memory;
-        std::size_t bytes;
-    };
-
     void make_rings(const office_plan& plan, const run_deadline& until);
-    [[nodiscard]] std::vector<std::byte*> place(int reader, const std::function<std::size_t(int writer)>& bytes_from,
-                                                std::vector<region>& regions);
     void make_tables(const run_deadline& until);
     [[nodiscard]] std::size_t pair(int source, int destination) const {
         return static_cast<std::size_t>(source) * n_ + static_cast<std::size_t>(destination);
@@ -52,8 +43,8 @@ private:
     std::vector<int> server_warps_;
     std::size_t n_;
     std::vector<chunk_ring_layout> rings_;  ///< [source][destination]
-    std::vector<region> slots_;
-    std::vector<region> words_;  ///< words, flags and credits: zero at the start of a run
+    std::vector<reader_memory> slots_;
+    std::vector<reader_memory> words_;  ///< words, flags and credits: zero at the start of a run
     std::vector<buffer<std::uint64_t>> tails_;
     std::vector<buffer<chunk_sender>> to_;
     std::vector<buffer<chunk_receiver>> from_;

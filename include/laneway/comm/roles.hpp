@@ -1,7 +1,6 @@
 // Which warps of a persistent kernel do what, and the loop that they all run.
 #pragma once
 
-#include "laneway/comm/links.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"
 
@@ -68,32 +67,13 @@ struct roles {
 /// Of a GPU's blocks, for functors that do not say it: the share that suits random updates and shortest paths on roads.
 inline constexpr double usual_server_share = 0.36;
 
-/// What the warps of a block tell each other about the end of the run and its barriers; in shared memory.
+/// What the warps of a block tell each other about the end of the run; in shared memory.
 struct turn_board {
     alignas(16) std::uint32_t ended;
     std::uint32_t refreshing;  ///< 1 while a lane refreshes
-    std::uint32_t leading;     ///< 1 while a warp that waits at a barrier leads
-    std::uint64_t barriers;    ///< that are open, as the block knows it
 
     /// One lane of the block, before use; a block barrier must follow.
     LANEWAY_FN void open() { *this = {}; }
-
-    /// How many barriers are open, as the block knows it. Any lane.
-    template <class Ctx>
-    LANEWAY_FN std::uint64_t released(Ctx& ctx) const {
-        // Partner: the release store in look, in another warp.
-        return ctx.load(&barriers, order::acquire, scope::block);
-    }
-    /// Finds out how many barriers are open. One lane of the block at a time; does not wait.
-    template <class Ctx>
-    LANEWAY_FN void look(Ctx& ctx, const links_ref& links) {
-        // Loaded with acquire only when it has changed: an acquire empties the multiprocessor's cache.
-        std::uint64_t open = ctx.load(&links.work->released, order::relaxed, scope::device);
-        if (open == ctx.load(&barriers, order::relaxed, scope::block)) return;
-        // Partner: the release store in message_ledger::apply. What was served everywhere comes before.
-        open = ctx.load(&links.work->released, order::acquire, scope::device);
-        ctx.store(&barriers, open, order::release, scope::block);
-    }
 };
 
 /// Runs a warp's roles in turns until the PE is told that all work everywhere is done, or the run is stopped. The whole

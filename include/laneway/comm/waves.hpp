@@ -50,9 +50,6 @@ struct threshold_policy {
     std::uint64_t first = ~std::uint64_t{0};  ///< no priorities: everything runs at once
     std::uint64_t step = 0;                   ///< of which a rise is one, or as many as reach the least deferred key
     std::uint64_t low_water = 0;              ///< the threshold rises when no more than this much work runs
-    /// The threshold rises when surely nothing but deferred work is open, by `step` each time. Deferred work must stay
-    /// so until then.
-    bool exact = false;
 };
 
 /// Device view of one PE's part; pointers are valid on that PE. The coordinator has no command and no reply of its own.
@@ -71,11 +68,10 @@ struct waves_ref {
 
 /// Runs on each PE's control warp. `Ledger` reads the PE's counters and applies its threshold:
 ///   static constexpr bool closed;                       whether completed work creates none, and a PE that is not busy
-///                                                       creates none before the next threshold; with an exact policy
+///                                                       creates none either
 ///   bool at_rest(Ctx&) const;                           where closed: whether the PE seems not to be busy; all lanes
-///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums. What
-///                                                       a rise of the threshold promises to others is fenced here.
-///                                                       keyed_reply, where the policy is not exact.
+///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums.
+///                                                       keyed_reply, where there are thresholds
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
 template <class Ctx, class Ledger>
 class wave_control {
@@ -93,6 +89,19 @@ public:
         look(here);
     }
 
+    /// Looks at the host's stop word and at the deadline now and then; part of each turn, and for turns without. The
+    /// whole warp.
+    LANEWAY_FN void watch(Ctx& ctx) {
+        if (ctx.lane() != 0 || ++turns_ % 32 != 0) return;
+        const auto& env = ctx.environment();
+        if (ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
+            ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
+        } else if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
+            // Later than the waits' own deadline: where one of them hangs, it names the cause better.
+            (void)fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
+        }
+    }
+
 private:
     using reply = decltype(std::declval<Ledger&>().look(std::declval<Ctx&>()));
     static constexpr bool keyed = std::is_same_v<reply, keyed_reply>;
@@ -103,7 +112,7 @@ private:
     static constexpr unsigned most_held = 32;  ///< looks
 
     LANEWAY_SLOW void look(Ctx& ctx) {
-        if (ctx.lane() == 0) watch(ctx);
+        watch(ctx);
         for (int looks = 0; looks < looks_a_turn; ++looks) {
             if (ctx.pe() == 0) {
                 coordinate(ctx);
@@ -113,23 +122,9 @@ private:
         }
     }
 
-    LANEWAY_FN void watch(Ctx& ctx) {
-        if (++turns_ % 32 != 0) return;
-        const auto& env = ctx.environment();
-        if (ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
-            ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
-        } else if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
-            // Later than the waits' own deadline: where one of them hangs, it names the cause better.
-            (void)fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
-        }
-    }
-
     LANEWAY_FN void answer(Ctx& ctx) {
         wave_command command;
-        const bool here = once(ctx, full_warp<Ctx>, [&] {
-            const auto changes = [&] { return command.threshold != applied_; };
-            return take(ctx, waves_.command, answered_ + 1, command, changes);
-        });
+        const bool here = once(ctx, full_warp<Ctx>, [&] { return take(ctx, waves_.command, answered_ + 1, command); });
         if (here) {
             ++answered_;
             owes_ = true;
@@ -176,7 +171,7 @@ private:
                 reply told = own_;
                 if (pe != 0) {
                     const std::uint64_t* from = pe == ctx.lane() ? first_reply_ : waves_.replies[pe];
-                    missing = missing || !take(ctx, from, wave_, told, [] { return false; });
+                    missing = missing || !take(ctx, from, wave_, told);
                 }
                 sums[0] += told.created;
                 sums[1] += told.completed;
@@ -199,14 +194,12 @@ private:
 
     static LANEWAY_FN std::uint32_t proof(std::uint64_t wave) { return static_cast<std::uint32_t>(wave); }
 
-    /// Whether what this wave brings is there, and what it is. `matters()`: whether what the sender saw and fenced must
-    /// come before what this lane does next, also where one wave is enough.
-    template <class Value, class Matters>
-    LANEWAY_FN bool take(Ctx& ctx, const std::uint64_t* words, std::uint64_t wave, Value& value,
-                         Matters&& matters) const {
+    /// Whether what this wave brings is there, and what it is. Where one wave is enough, waves need no order.
+    template <class Value>
+    LANEWAY_FN bool take(Ctx& ctx, const std::uint64_t* words, std::uint64_t wave, Value& value) const {
         // Loaded again with acquire only on arrival: polling must stay cheap.
         if (!load_proven(ctx, words, proof(wave), value, order::relaxed)) return false;
-        return (Ledger::closed && !matters()) || load_proven(ctx, words, proof(wave), value, order::acquire);
+        return Ledger::closed || load_proven(ctx, words, proof(wave), value, order::acquire);
     }
 
     LANEWAY_FN void judge(Ctx& ctx, const reply& sum) {
@@ -219,7 +212,6 @@ private:
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
         sample(ctx, sum);
-        if (waves_.policy.exact) return judge_deferred(sum);
         if constexpr (keyed) judge_keys(sum);
     }
 
@@ -242,28 +234,9 @@ private:
         ++rises_;
     }
 
-    /// As with the end: completed and deferred were read in the wave before, created in this one. After a rise the wave
-    /// before does not count, as what it saw deferred has been let go.
-    LANEWAY_FN void judge_deferred(const wave_reply& sum) {
-        const std::uint64_t settled = sum.completed + sum.deferred;
-        if constexpr (Ledger::closed) {
-            if (sum.deferred != 0 && sum.busy == 0 && settled == sum.created) threshold_ += waves_.policy.step;
-            return;
-        }
-        const bool only_deferred = sum.deferred != 0 && last_settled_ == sum.created;
-        last_settled_ = only_deferred ? ~std::uint64_t{0} : settled;
-        if (only_deferred) threshold_ += waves_.policy.step;
-    }
-
     LANEWAY_FN void command(Ctx& ctx) {
         ++wave_;
-        // What each lane has seen of its PEs is passed on by the others.
-        const bool passes_on = waves_.policy.exact && threshold_ != applied_;
-        // Partner: the fence in the PE's ledger, where a relaxed load has brought its answer.
-        if (passes_on) ctx.fence(scope::system);
-        ctx.sync(full_warp<Ctx>);
-        // Partner: the acquire load in take.
-        if (passes_on) ctx.fence(scope::system);
+        ctx.sync(full_warp<Ctx>);  // what each lane has seen of its PEs is passed on by the others
         if (keyed && done_ && ctx.lane() == 0) *waves_.rises = rises_;
         const wave_command next{threshold_, done_ ? std::uint64_t{1} : 0};
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
@@ -294,7 +267,6 @@ private:
     std::uint64_t wave_ = 0;
     std::uint64_t answered_ = 0;
     std::uint64_t last_completed_ = 0;
-    std::uint64_t last_settled_ = ~std::uint64_t{0};  ///< completed or deferred in the wave before
     std::uint64_t completed_at_rise_ = 0;
     std::uint64_t kept_at_rise_ = 0;
     std::uint64_t rises_ = 0;

@@ -11,24 +11,23 @@ namespace {
 struct scripted_ledger {
     static constexpr bool closed = true;
     std::vector<wave_reply>& script;
-    std::vector<std::uint64_t>& thresholds;  ///< as they were at each look
+    std::size_t& looks;
 
     bool at_rest(cpu::context&) const { return true; }
     wave_reply look(cpu::context&) {
-        thresholds.push_back(threshold);
+        ++looks;
         const wave_reply next = script.front();
         if (script.size() > 1) script.erase(script.begin());
         return next;
     }
-    void apply(cpu::context&, std::uint64_t to) { threshold = to; }
-    std::uint64_t threshold = 0;
+    void apply(cpu::context&, std::uint64_t) {}
 };
 
 constexpr std::size_t office_words = proven_words<wave_reply>;
 
-/// What one PE alone concludes from a script: the threshold at each look, and whether the run was ended.
+/// What one PE alone concludes from a script: whether the run was ended, and after how many looks.
 struct conclusions {
-    std::vector<std::uint64_t> thresholds;
+    std::size_t looks = 0;
     std::uint32_t finished = 0;
 
     explicit conclusions(std::vector<wave_reply> script) {
@@ -40,36 +39,34 @@ struct conclusions {
         waves.replies = &reply;
         waves.command = words;
         waves.finished = &finished;
-        waves.policy = barrier_policy;
         const std::size_t turns = 2 * script.size() + 2;
-        wave_control<cpu::context, scripted_ledger> control(lane, waves, {script, thresholds});
+        wave_control<cpu::context, scripted_ledger> control(lane, waves, {script, looks});
         for (std::size_t i = 0; i < turns && finished == 0; ++i) control.turn(lane);
     }
 };
 
-TEST(closed_waves_test, ABarrierOpensWhenAllAreThereAndAllIsServed) {
+TEST(closed_waves_test, OneLookThatFindsNobodyBusyAndAllServedEndsTheRun) {
     //                    created, completed, deferred, busy
-    const conclusions found({{6, 3, 2, 1}, {6, 2, 4, 0}, {6, 4, 0, 2}, {6, 6, 0, 0}});
-    EXPECT_EQ(found.thresholds, (std::vector<std::uint64_t>{0, 0, 1, 1}));
+    const conclusions found({{6, 3, 0, 1}, {6, 5, 0, 0}, {6, 6, 0, 0}, {6, 6, 0, 0}});
     EXPECT_EQ(found.finished, 1u);
+    EXPECT_EQ(found.looks, 3u);
 }
 
 TEST(closed_waves_test, EqualSumsOfABusyPeMeanNothing) {
-    const conclusions found({{5, 3, 2, 1}, {5, 5, 0, 1}, {9, 8, 0, 0}});
-    for (const std::uint64_t threshold : found.thresholds) EXPECT_EQ(threshold, 0u);
+    const conclusions found({{5, 3, 0, 1}, {5, 5, 0, 1}, {9, 8, 0, 0}});
     EXPECT_EQ(found.finished, 0u);
 }
 
-/// A lane's context, where another warp posts a message and arrives just before this lane sees that it has.
+/// A lane's context, where the last functor posts a message and returns just before this lane sees that it has.
 class overtaken_context : public cpu::context {
 public:
     overtaken_context(const cpu::context& lane, work_counters& work, link_counters& sent)
         : cpu::context(lane), work_(work), sent_(sent) {}
 
     std::uint64_t load(const std::uint64_t* at, order o, scope s) {
-        if (at == &work_.arrived) {
+        if (at == &work_.completed) {
             sent_.messages = 1;
-            work_.arrived = 1;
+            work_.completed = 1;
         }
         return cpu::context::load(at, o, s);
     }
@@ -84,7 +81,7 @@ struct ignore_word {
     void operator()(Ctx&, const std::uint64_t&) const {}
 };
 
-TEST(closed_waves_test, WhatAPeHasCreatedIsReadAfterItsWarpsAreSeenAtRest) {
+TEST(closed_waves_test, WhatAPeHasCreatedIsReadAfterItsFunctorsAreSeenToHaveReturned) {
     const test::lone_environment environment(0, 1, 10);
     work_counters work;
     link_counters sent;
@@ -97,8 +94,8 @@ TEST(closed_waves_test, WhatAPeHasCreatedIsReadAfterItsWarpsAreSeenAtRest) {
     static_assert(decltype(ledger)::closed);
     const wave_reply seen = ledger.look(lane);
     EXPECT_EQ(seen.busy, 0u);
-    EXPECT_EQ(seen.deferred, 1u);
-    EXPECT_EQ(seen.created, 2u) << "the warp and its message";
+    EXPECT_EQ(seen.completed, 1u);
+    EXPECT_EQ(seen.created, 2u) << "the functor and its message";
 }
 
 }  // namespace
