@@ -1,8 +1,10 @@
 # Two commands set everything up on a machine with Python, g++ and make: `make demo` and `make test`.
-# OFFLINE=1 downloads nothing and uses the packages that $(PYTHON) already has.
+# OFFLINE=1 downloads nothing and uses the packages that $(PYTHON) already has. CUDA=1, CUDA=0: with, without GPU code,
+# instead of where a driver answers. JOBS=N: so many compilers at once, instead of as many as cores and memory bear.
 PYTHON ?= python3
 OFFLINE ?=
 offline := $(if $(OFFLINE),--offline)
+export CUDA JOBS
 
 .PHONY: demo test deps format clean
 
