@@ -1,5 +1,5 @@
-# Decides whether GPU code is built and sets LANEWAY_HAS_CUDA to 1 or 0. With LANEWAY_CUDA=CHECK nothing runs on GPUs, but
-# where nvcc is found LANEWAY_CHECKS_GPU_CODE is 1, and the tests compile all GPU code.
+# Decides whether GPU code is built and sets LANEWAY_HAS_CUDA to 1 or 0. With LANEWAY_CUDA=CHECK nothing runs on GPUs,
+# but where nvcc is found LANEWAY_CHECKS_GPU_CODE is 1, and the tests compile all GPU code.
 set(LANEWAY_HAS_CUDA 0)
 set(LANEWAY_CHECKS_GPU_CODE 0)
 if(LANEWAY_CUDA STREQUAL "OFF")
@@ -7,6 +7,8 @@ if(LANEWAY_CUDA STREQUAL "OFF")
     return()
 endif()
 
+include(${CMAKE_CURRENT_LIST_DIR}/architectures.cmake)
+laneway_check_architectures("${CMAKE_CUDA_ARCHITECTURES}")
 if(LANEWAY_FETCH_NVCC)
     include(${CMAKE_CURRENT_LIST_DIR}/fetch_nvcc.cmake)
 endif()
@@ -23,8 +25,6 @@ endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures to build for, 80 or newer")
 endif()
-include(${CMAKE_CURRENT_LIST_DIR}/architectures.cmake)
-laneway_check_architectures("${CMAKE_CUDA_ARCHITECTURES}")
 enable_language(CUDA)
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 does not know that nvcc 12 and newer take it
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

@@ -37,9 +37,11 @@ if(LANEWAY_HAS_CUDA)
     target_link_libraries(laneway PUBLIC CUDA::cudart_static)
     # One template serves host and device, so its constexpr helpers must run on both.
     target_compile_options(laneway PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda>)
+    # Not by cuda_std_20: CMake 3.25 does not know that nvcc 12 and newer take it.
+    target_compile_options(laneway INTERFACE $<INSTALL_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>>)
 endif()
-target_precompile_headers(laneway PRIVATE
-    "$<$<COMPILE_LANGUAGE:CXX>:<algorithm$<ANGLE-R>;<atomic$<ANGLE-R>;<charconv$<ANGLE-R>;<functional$<ANGLE-R>;<memory$<ANGLE-R>;<mutex$<ANGLE-R>;<string$<ANGLE-R>;<thread$<ANGLE-R>;<vector$<ANGLE-R>>")
+target_precompile_headers(laneway PRIVATE <algorithm> <atomic> <charconv> <functional> <memory> <mutex> <string>
+                                          <thread> <vector>)
 foreach(codec ZLIB LIBLZMA)
     if(NOT ${codec}_FOUND)
         message(STATUS "${codec}: not found; files compressed this way cannot be read")

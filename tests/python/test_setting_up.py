@@ -14,6 +14,7 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 bootstrap = importlib.import_module("bootstrap")
 machine = importlib.import_module("machine")
+run_tests = importlib.import_module("run_tests")
 steps = importlib.import_module("steps")
 
 GIGABYTE = 10**9
@@ -120,3 +121,15 @@ def test_a_build_that_fails_says_where(tmp_path: Path) -> None:
     assert told.startswith("FAILED: b.o\n")
     assert "b.cpp:3: error: no" in told
     assert "[1/9]" not in told
+
+
+def test_every_folder_with_sources_has_its_layout_checked() -> None:
+    checked = run_tests.sources(".hpp", ".cpp", ".cuh", ".cu")
+    assert len(checked) == len(set(checked)), "each file once"
+    folders = {Path(file).relative_to(ROOT).parts[0] for file in checked}
+    wanted = {
+        path.relative_to(ROOT).parts[0]
+        for path in ROOT.glob("*/**/*.[ch]pp")
+        if path.relative_to(ROOT).parts[0] not in ("build", "dist")
+    }
+    assert folders == {folder for folder in wanted if not folder.startswith(".")}
