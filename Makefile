@@ -6,7 +6,7 @@ OFFLINE ?=
 offline := $(if $(OFFLINE),--offline)
 export CUDA JOBS
 
-.PHONY: demo test deps format clean
+.PHONY: demo test wheel deps format clean
 
 demo:  ## the main job on the New York road network
 	@$(PYTHON) tools/bootstrap.py $(offline)
@@ -15,6 +15,10 @@ demo:  ## the main job on the New York road network
 test:  ## build and run all checks and tests
 	@$(PYTHON) tools/bootstrap.py --tests $(offline)
 	@.venv/bin/python tools/run_tests.py
+
+wheel:  ## the Python package, compiled, in dist/: for machines without a compiler
+	@$(PYTHON) tools/bootstrap.py $(offline)
+	@.venv/bin/python tools/make_wheel.py
 
 deps:  ## libraries for a machine without network into build/deps, to be taken there with the sources
 	@$(PYTHON) tools/bootstrap.py --deps
