@@ -1,10 +1,12 @@
 # Two commands set everything up on a machine with Python, g++ and make: `make demo` and `make test`.
-# OFFLINE=1 downloads nothing and uses the packages that $(PYTHON) already has.
+# OFFLINE=1 downloads nothing and uses the packages that $(PYTHON) already has. CUDA=1, CUDA=0: with, without GPU code,
+# instead of where a driver answers. JOBS=N: so many compilers at once, instead of as many as cores and memory bear.
 PYTHON ?= python3
 OFFLINE ?=
 offline := $(if $(OFFLINE),--offline)
+export CUDA JOBS
 
-.PHONY: demo test deps format clean
+.PHONY: demo test wheel deps format clean
 
 demo:  ## the main job on the New York road network
 	@$(PYTHON) tools/bootstrap.py $(offline)
@@ -13,6 +15,10 @@ demo:  ## the main job on the New York road network
 test:  ## build and run all checks and tests
 	@$(PYTHON) tools/bootstrap.py --tests $(offline)
 	@.venv/bin/python tools/run_tests.py
+
+wheel:  ## the Python package, compiled, in dist/: for machines without a compiler
+	@$(PYTHON) tools/bootstrap.py $(offline)
+	@.venv/bin/python tools/make_wheel.py
 
 deps:  ## libraries for a machine without network into build/deps, to be taken there with the sources
 	@$(PYTHON) tools/bootstrap.py --deps

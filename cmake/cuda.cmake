@@ -1,10 +1,14 @@
-# Decides whether GPU code is built and sets LANEWAY_HAS_CUDA to 1 or 0.
+# Decides whether GPU code is built and sets LANEWAY_HAS_CUDA to 1 or 0. With LANEWAY_CUDA=CHECK nothing runs on GPUs,
+# but where nvcc is found LANEWAY_CHECKS_GPU_CODE is 1, and the tests compile all GPU code.
 set(LANEWAY_HAS_CUDA 0)
+set(LANEWAY_CHECKS_GPU_CODE 0)
 if(LANEWAY_CUDA STREQUAL "OFF")
     message(STATUS "CUDA: switched off (LANEWAY_CUDA=OFF); CPU devices only")
     return()
 endif()
 
+include(${CMAKE_CURRENT_LIST_DIR}/architectures.cmake)
+laneway_check_architectures("${CMAKE_CUDA_ARCHITECTURES}")
 if(LANEWAY_FETCH_NVCC)
     include(${CMAKE_CURRENT_LIST_DIR}/fetch_nvcc.cmake)
 endif()
@@ -29,6 +33,11 @@ set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
-set(LANEWAY_HAS_CUDA 1)
-message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, "
-               "architectures ${CMAKE_CUDA_ARCHITECTURES}")
+set(purpose "architectures ${CMAKE_CUDA_ARCHITECTURES}")
+if(LANEWAY_CUDA STREQUAL "CHECK")
+    set(LANEWAY_CHECKS_GPU_CODE 1)
+    set(purpose "to compile GPU code; this build runs on CPU devices only")
+else()
+    set(LANEWAY_HAS_CUDA 1)
+endif()
+message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, ${purpose}")

@@ -4,15 +4,21 @@ target_compile_options(laneway_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${LANEWAY_WERROR}>>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # GCC bug 105651: a false alarm in std::string's operator+.
-    target_compile_options(laneway_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
-                                                   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict>)
+    # GCC bugs 105651 and 105329: false alarms in std::string's operator+.
+    target_compile_options(laneway_flags INTERFACE
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-array-bounds>
+        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict,-Wno-array-bounds>)
 endif()
-if(LANEWAY_HAS_CUDA)
+if(LANEWAY_HAS_CUDA OR LANEWAY_CHECKS_GPU_CODE)
     # No -Wpedantic: the line markers that nvcc writes for the host compiler breach it.
     target_compile_options(laneway_flags INTERFACE
         $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow>
         $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${LANEWAY_WERROR}>>:-Werror=all-warnings -Xcompiler=-Werror>)
+endif()
+# Programs on CPU devices are as fast as with CMake's -O3, and compiled sooner.
+add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O2>)
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
+    add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endif()
 if(LANEWAY_SANITIZE)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LANEWAY_SANITIZE}>

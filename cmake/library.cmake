@@ -4,10 +4,12 @@ file(GLOB app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 if(LANEWAY_HAS_CUDA)
     file(GLOB gpu_sources CONFIGURE_DEPENDS src/*/*.cu src/*/cuda/*.cpp src/*/cuda/*.cu)
     file(GLOB gpu_app_sources CONFIGURE_DEPENDS apps/*/*.cu)
-    # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
-    set_source_files_properties(apps/color/color.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp
-                                apps/kmeans/kmeans.cpp apps/kmer/kmer.cpp apps/pagerank/pagerank.cpp
-                                apps/sssp/shortest_paths.cpp PROPERTIES LANGUAGE CUDA)
+endif()
+# Written once for all devices: host C++ in a build without nvcc, CUDA with it.
+set(device_app_sources apps/color/color.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp apps/kmeans/kmeans.cpp
+                       apps/kmer/kmer.cpp apps/pagerank/pagerank.cpp apps/sssp/shortest_paths.cpp)
+if(LANEWAY_HAS_CUDA)
+    set_source_files_properties(${device_app_sources} PROPERTIES LANGUAGE CUDA)
 endif()
 # Fused multiply-adds would round distances in another way on some devices than on others.
 set_source_files_properties(apps/kmeans/kmeans.cpp PROPERTIES COMPILE_OPTIONS
@@ -35,7 +37,11 @@ if(LANEWAY_HAS_CUDA)
     target_link_libraries(laneway PUBLIC CUDA::cudart_static)
     # One template serves host and device, so its constexpr helpers must run on both.
     target_compile_options(laneway PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda>)
+    # Not by cuda_std_20: CMake 3.25 does not know that nvcc 12 and newer take it.
+    target_compile_options(laneway INTERFACE $<INSTALL_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>>)
 endif()
+target_precompile_headers(laneway PRIVATE <algorithm> <atomic> <charconv> <functional> <memory> <mutex> <string>
+                                          <thread> <vector>)
 foreach(codec ZLIB LIBLZMA)
     if(NOT ${codec}_FOUND)
         message(STATUS "${codec}: not found; files compressed this way cannot be read")
@@ -45,3 +51,6 @@ endforeach()
 add_library(laneway_apps STATIC ${app_sources} ${gpu_app_sources})
 target_include_directories(laneway_apps PUBLIC apps)
 target_link_libraries(laneway_apps PUBLIC laneway PRIVATE laneway_flags)
+if(NOT LANEWAY_HAS_CUDA)  # else nvcc compiles what includes it
+    target_precompile_headers(laneway_apps PRIVATE ${PROJECT_SOURCE_DIR}/include/laneway/runtime.hpp)
+endif()

@@ -9,17 +9,23 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+
+from machine import gpu_answers, jobs
+from steps import run_with_steps
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 BUILD = ROOT / "build"
+TREE = BUILD / "tree"
 DEPS = BUILD / "deps"
 PYTHON = VENV / "bin" / "python"
 BUILD_TOOLS = ["pip>=23.1", "cmake>=3.25,<5", "ninja>=1.11", "nanobind>=2.4,<4", "scikit-build-core>=0.10,<2"]
@@ -113,11 +119,11 @@ def finds(package: str) -> bool:
 DEBIAN_LIBRARIES = ("zlib1g-dev", "liblzma-dev", "libgtest-dev")
 
 
-def system_libraries(offline: bool) -> None:
-    """What the build needs besides Python packages: compression libraries, GoogleTest, Python's own headers."""
+def system_libraries(tests: bool, offline: bool) -> None:
+    """What the build needs besides Python packages: compression libraries, Python's headers; tests also GoogleTest."""
     if not shutil.which("g++"):
         raise SetupError("g++ was not found; install it (Debian: apt-get install g++)")
-    wanted = [name for name in DEBIAN_LIBRARIES if not finds(name)]
+    wanted = [name for name in DEBIAN_LIBRARIES if (tests or name != "libgtest-dev") and not finds(name)]
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists() and not own_python_headers().exists():
         wanted.append(f"libpython{sys.version_info.major}.{sys.version_info.minor}-dev")
     if wanted and offline:
@@ -140,7 +146,8 @@ def python_packages(tests: bool) -> None:
     if stamp.exists() and stamp.read_text() == digest:
         return
     say("Python packages")
-    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # Not compiled to byte code: Python does that for the modules that are used.
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     run([*pip, *BUILD_TOOLS, *declared(tests)], "installing Python packages")
     stamp.write_text(digest)
 
@@ -162,22 +169,81 @@ def declared(tests: bool) -> list[str]:
     return requirements
 
 
-def build(tests: bool) -> None:
-    """Compile and install the package into .venv; with the tests where they are wanted."""
-    say("build into build/" + (" with all tests" if tests else ""))
-    environment = {
-        "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}",
-        "CMAKE_GENERATOR": "Ninja",
-        "LANEWAY_TESTS": "ON",
-    }
-    targets = [] if tests else ["-Cbuild.targets=python_package"]
-    command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
-    command += ["--no-build-isolation", f"-Cbuild-dir={BUILD / 'tree'}", "-Ccmake.define.LANEWAY_WERROR=ON"]
-    command += [f"-Ccmake.define.LANEWAY_DEPS={DEPS / 'usr'}", *targets]
+@dataclass(frozen=True)
+class Wishes:
+    """What the build is asked for."""
+
+    tests: bool
+    """Also the tests, the examples and the programs in five styles."""
+    cuda: str
+    """"1" and "0": with and without GPU code. Else with it where a driver answers."""
+    jobs: int
+    """Compilers at once."""
+
+
+def gpu_code(wishes: Wishes) -> str:
+    """LANEWAY_CUDA for this machine: no demo waits for GPU code that nothing here can run; tests compile it all."""
+    if wishes.cuda:
+        return "ON" if wishes.cuda == "1" else "OFF"
+    if gpu_answers():
+        return "AUTO"
+    return "CHECK" if wishes.tests else "OFF"
+
+
+def has_tests() -> bool:
+    """Whether the build tree has the tests already: a demo leaves it so, and neither compiles anything twice."""
+    cache = TREE / "CMakeCache.txt"
+    return cache.exists() and re.search(r"^LANEWAY_TESTS:\w+=ON$", cache.read_text(), re.MULTILINE) is not None
+
+
+def definitions(wishes: Wishes) -> dict[str, str | Path]:
+    """CMake's variables."""
+    wanted = "ON" if wishes.tests or has_tests() else "OFF"
+    found: dict[str, str | Path] = {"LANEWAY_DEPS": DEPS / "usr", "LANEWAY_CUDA": gpu_code(wishes)}
+    found.update(LANEWAY_TESTS=wanted, LANEWAY_STYLES=wanted, LANEWAY_WERROR="ON" if os.environ.get("CI") else "OFF")
     if own_python_headers().exists():
-        command.append(f"-Ccmake.define.Python_INCLUDE_DIR={own_python_headers()}")
+        found["Python_INCLUDE_DIR"] = own_python_headers()
+    if shutil.which("ccache"):
+        found.update({f"CMAKE_{language}_COMPILER_LAUNCHER": "ccache" for language in ("CXX", "CUDA")})
+    return found
+
+
+def build(wishes: Wishes) -> None:
+    """Compile and install the package into .venv; with the tests where they are wanted."""
+    defined = definitions(wishes)
+    kind = {"OFF": "CPU devices", "CHECK": "CPU devices, GPU code compiled only"}.get(str(defined["LANEWAY_CUDA"]))
+    say(f"build into build/{' with all tests' if wishes.tests else ''}: {kind or 'GPUs and CPU devices'}")
+    environment = {**os.environ, "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}", "CMAKE_GENERATOR": "Ninja"}
+    environment["CMAKE_BUILD_PARALLEL_LEVEL"] = str(wishes.jobs)
+    # A first build pays little for ccache where it takes dependencies from the compiler instead of preprocessing.
+    environment.update(CCACHE_DEPEND="1", CCACHE_SLOPPINESS="pch_defines,time_macros")
+    if own_python_headers().exists():
         environment["CPLUS_INCLUDE_PATH"] = str(DEPS / "usr/include")  # pyconfig.h includes a folder beside its own
-    run([*command, ROOT], "the build", **environment)
+    command = [PYTHON, "-m", "pip", "install", "-v", "--disable-pip-version-check", "--no-deps", "--no-index"]
+    command += ["--no-build-isolation", f"-Cbuild-dir={TREE}"]
+    command += [] if wishes.tests else ["-Cbuild.targets=python_package"]
+    command += [f"-Ccmake.define.{name}={value}" for name, value in defined.items()]
+    status, written = run_with_steps([*command, ROOT], ROOT, environment)
+    if status:
+        (BUILD / "build.log").write_text(written)
+        raise SetupError(f"the build failed; build/build.log has all of its output\n{what_failed(written)}")
+
+
+def what_failed(output: str) -> str:
+    """The part of a build's output that tells why it failed: from the first failed step on, at most 100 lines."""
+    lines = output.splitlines()
+    first = next((i for i, line in enumerate(lines) if "FAILED:" in line or "CMake Error" in line), len(lines) - 30)
+    return "\n".join(lines[max(first, 0) :][:100])
+
+
+def wishes_of(tests: bool, cuda: str, wanted_jobs: str) -> Wishes:
+    """The variables CUDA and JOBS of the Makefile, checked."""
+    if cuda not in ("", "0", "1"):
+        raise SetupError(f"CUDA must be 0 or 1, not {cuda}")
+    try:
+        return Wishes(tests, cuda, jobs(wanted_jobs))
+    except ValueError as error:
+        raise SetupError(str(error)) from None
 
 
 def main() -> None:
@@ -187,14 +253,15 @@ def main() -> None:
     parser.add_argument("--deps", action="store_true", help="only fetch the libraries that another machine may lack")
     arguments = parser.parse_args()
     try:
+        wishes = wishes_of(arguments.tests, os.environ.get("CUDA", ""), os.environ.get("JOBS", ""))
         if arguments.deps:
             fetch_debian(list(DEBIAN_LIBRARIES))
             return
         make_venv(arguments.offline)
-        system_libraries(arguments.offline)
+        system_libraries(arguments.tests, arguments.offline)
         if not arguments.offline:
             python_packages(arguments.tests)
-        build(arguments.tests)
+        build(wishes)
     except SetupError as error:
         sys.exit(f"setup: {error}")
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from machine import cores, gpu_answers
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 TREE = ROOT / "build" / "tree"
@@ -35,7 +37,7 @@ class Count:
 
 
 def sources(*endings: str) -> list[str]:
-    folders = ("include", "src", "apps", "examples", "tests", "bench", "examples", "python/src")
+    folders = ("include", "src", "apps", "study", "styles", "examples", "tests", "bench", "python/src")
     return sorted(str(file) for folder in folders for end in endings for file in (ROOT / folder).rglob(f"*{end}"))
 
 
@@ -64,13 +66,6 @@ def run_checks() -> Count:
         print(f"{name}: {'FAILED' if done.returncode else 'passed'} ({time.monotonic() - start:.1f} s)", flush=True)
         count += Count(failed=1) if done.returncode else Count(passed=1)
     return count
-
-
-def gpu_visible() -> bool:
-    if shutil.which("nvidia-smi") is None:
-        return Path("/dev/nvidia0").exists()
-    listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
-    return listing.returncode == 0 and "GPU 0" in listing.stdout
 
 
 def ctest_of(tree: Path) -> str:
@@ -102,12 +97,11 @@ def main() -> int:
     start = time.monotonic()
     count = run_checks()
     ctest, pytest = TREE / "ctest.xml", TREE / "pytest.xml"
-    jobs = str(os.cpu_count() or 2)
-    command = [ctest_of(TREE), "--test-dir", str(TREE), "--output-on-failure", "-j", jobs]
+    command = [ctest_of(TREE), "--test-dir", str(TREE), "--output-on-failure", "-j", str(cores())]
     command += ["--output-junit", str(ctest)]
     if sys.stdout.isatty():
         command.append("--progress")
-    if not gpu_visible():
+    if not gpu_answers():
         print("no GPU is visible: tests that need one are left out")
         command += ["-LE", "cuda"]
     count += run_suite("C++ tests", command, ctest)

@@ -1,9 +1,12 @@
 // Stands in for src/simt/cuda where the build has no CUDA compiler.
 #if !LANEWAY_HAS_CUDA
 
+#include "laneway/base/cuda_setting.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
+
+const char laneway::library_was_built_without_cuda = 0;
 
 namespace laneway::cuda_backend {
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import laneway as lw
 import pytest
 from conftest import ROOT, Run
+from laneway import _core
 from laneway.programs.styles import PROGRAMS, STYLES
 
 
@@ -28,6 +29,16 @@ def test_every_program_in_every_style(laneway: Run, tmp_path: Path) -> None:
     assert len(lines) == 2 + len(report["runs"])
     assert all(style in line for style, line in zip(STYLES, lines[2:]))
     assert "coprocessor" in (tmp_path / "work" / "s.svg").read_text()
+
+
+def test_names_are_those_of_the_module() -> None:
+    assert tuple(_core.style_names()) == STYLES
+
+
+def test_a_build_without_styles_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(_core, "open_style_study")
+    with pytest.raises(lw.UsageError, match="this build of laneway has no styles"):
+        lw.compare_styles()
 
 
 def test_one_program() -> None:

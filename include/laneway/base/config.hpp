@@ -16,6 +16,10 @@ using namespace cuda::std;
 #include <type_traits>
 #endif
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "laneway runs on GPUs of architecture 80 or newer: compile with -arch=sm_90, or that of your GPU"
+#endif
+
 // LANEWAY_FN marks a function that a lane of any device may run; on GPUs it is inlined, so that state stays in
 // registers. LANEWAY_SLOW marks one that waits, or that runs once a chunk: it stays a function of its own, as a program
 // that posts from many places would grow with every one. One template serves contexts whose members are host-only (CPU

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "laneway/base/cuda_setting.hpp"
 #include "laneway/simt/checked/launch.hpp"
 #include "laneway/simt/cpu/launch.hpp"
 #include "laneway/simt/device.hpp"

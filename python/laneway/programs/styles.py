@@ -15,7 +15,7 @@ from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 
 PROGRAMS = ("gups", "kmer", "pagerank")
-STYLES: tuple[str, ...] = tuple(_core.style_names())
+STYLES = ("coprocessor", "direct", "coalesced", "coalesced_gathered", "laneway")
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,11 @@ def compare_styles(
     those of `sssp`; devices must share memory, and checked ones are refused. `progress` is told what runs next. Raises
     UsageError for wrong arguments, TimeoutError and DeviceFault for a failed run or a wrong result.
     """
+    if not hasattr(_core, "open_style_study"):
+        raise UsageError(
+            "this build of laneway has no styles: `make test` builds them, "
+            "and so does `pip install . -Ccmake.define.LANEWAY_STYLES=ON`"
+        )
     programs = list(programs)
     for program in programs:
         if program not in PROGRAMS:

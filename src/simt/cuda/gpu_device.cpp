@@ -3,9 +3,12 @@
 #include <set>
 #include <utility>
 
+#include "laneway/base/cuda_setting.hpp"
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
+
+const char laneway::library_was_built_with_cuda = 0;
 
 namespace laneway::cuda_backend {
 

@@ -75,8 +75,11 @@ private:
             const std::uint32_t messages = label.messages();
             std::uint32_t read[slot_words] = {};
             for (std::uint32_t i = 0; i < messages && i < slot_words; ++i) {
-                read[i] = reinterpret_cast<const std::uint32_t*>(from.slot(ticket))[i];
-                if (label.in_words() && !from.load_words(ctx, ticket, i, read[i])) return;
+                if (!label.in_words()) {
+                    read[i] = reinterpret_cast<const std::uint32_t*>(from.slot(ticket))[i];
+                } else if (!from.load_words(ctx, ticket, i, read[i])) {  // nothing orders what the slot holds
+                    return;
+                }
             }
             const std::uint32_t chunk = read[0] / slot_words;
             bool right = chunk < chunks && messages == 1 + chunk % slot_words &&

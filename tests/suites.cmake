@@ -1,0 +1,20 @@
+# Read by ctest before it starts: one test for each suite of an executable, named <prefix><suite>, so that a process runs
+# many tests.
+if(NOT EXISTS ${suites_executable})
+    add_test("${suites_prefix}NOT_BUILT" ${suites_executable})  # fails
+    return()
+endif()
+execute_process(COMMAND ${suites_executable} --gtest_list_tests OUTPUT_VARIABLE listing)
+string(REGEX MATCHALL "(^|\n)[^ \n]+\\.( |\n|$)" suites "${listing}")
+string(REGEX REPLACE "[ \n]" "" suites "${suites}")
+set(number 0)
+foreach(suite IN LISTS suites)
+    string(REGEX REPLACE "\\.$" "" suite ${suite})
+    add_test("${suites_prefix}${suite}" ${suites_executable} "--gtest_filter=${suite}.*:-${suites_without}")
+    set_tests_properties("${suites_prefix}${suite}" PROPERTIES ${suites_properties})
+    if(suites_at_once)
+        math(EXPR slot "${number} % ${suites_at_once}")
+        set_tests_properties("${suites_prefix}${suite}" PROPERTIES RESOURCE_LOCK "gpus_${slot}")
+        math(EXPR number "${number} + 1")
+    endif()
+endforeach()
