@@ -130,6 +130,7 @@ public:
             this->keep_onward_short(ctx);
             kept_post<route_list<Routes>> kept;
             result.value = this->serve_own(ctx, kept, message);
+            if (threw(ctx)) result.code = status::stopped;
             this->follow(ctx, ctx.converged(), kept);
             return result;
         }

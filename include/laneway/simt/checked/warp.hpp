@@ -29,8 +29,16 @@ struct meeting_place {
     [[nodiscard]] std::string text() const;
 };
 
+/// Lanes use a collective in a way that would hang on a GPU.
+class misuse : public usage_error, public ends_lane {
+public:
+    explicit misuse(const std::string& what) : usage_error(what) {}
+};
+
 /// Thrown by a lane that waits for mates who do not come, to end it; the launch catches it.
-struct lost_lane {
+struct lost_lane : ends_lane {
+    explicit lost_lane(std::string why) : told(std::move(why)) {}
+
     std::string told;
 };
 
