@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/block_bins.hpp"
+#include "laneway/comm/lossless.hpp"
 
 namespace laneway {
 
@@ -10,8 +11,8 @@ template <class Outbox, class Ctx, class Message>
 struct poster {
     /// Posts a message to a PE; its handler runs there later, once, on any lane, unordered against other messages.
     /// Any lane, also in divergent code. To the own PE: the handler runs before post returns; what it posts onward
-    /// may be served there as well. May wait for buffers (back-pressure). Fails with bad_pe, or stopped or timeout when
-    /// the run ends.
+    /// may be served there as well. A number becomes a message by itself where that holds it whole. May wait for
+    /// buffers (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) {
         return static_cast<Outbox*>(this)->post_message(ctx, pe, message);
     }
@@ -41,6 +42,16 @@ public:
     requires(!std::is_convertible_v<const Other&, M> && ...) LANEWAY_FN status post(Ctx&, int, const Other&) {
         static_assert(list::template has<Other>,
                       "this mailbox carries no message of this type: name it in runtime.mailbox<...>");
+        return status::stopped;
+    }
+
+    /// The same of a number that would be cut, where no type of message holds it whole.
+    template <class Other>
+    requires(!list::template has<Other> && (loses_bits<Other, M> || ...) && !(holds_whole<Other, M> || ...))
+        LANEWAY_FN status post(Ctx&, int, const Other&) {
+        static_assert(list::template has<Other>,
+                      "this number may lose a fraction or bits as a message of this mailbox: convert it where it is "
+                      "posted, by static_cast");
         return status::stopped;
     }
 

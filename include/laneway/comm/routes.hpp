@@ -78,6 +78,11 @@ constexpr std::size_t greatest(Sizes... sizes) {
     return most;
 }
 
+template <class... Types>
+inline constexpr bool all_differ = true;
+template <class First, class... Rest>
+inline constexpr bool all_differ<First, Rest...> = !(std::is_same_v<First, Rest> || ...) && all_differ<Rest...>;
+
 /// What is known of a list of routes at compile time.
 template <class Routes>
 struct route_list;
