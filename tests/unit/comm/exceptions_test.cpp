@@ -2,6 +2,7 @@
 #include <atomic>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "unit/comm/failing_runs.hpp"
 
@@ -277,6 +278,35 @@ TEST_P(exceptions_test, WhatLanesCatchThemselvesIsTheirs) {
 
 INSTANTIATE_TEST_SUITE_P(devices, exceptions_test, testing::Values("cpu:1", "cpu:2", "cpu:3", "checked:1", "checked:2"),
                          name_of);
+
+std::atomic<bool> let_go{false};
+std::atomic<int> held{0};
+
+/// PE 0 throws, and PE 1 hears of nothing.
+struct throw_beside_the_deaf {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        if (ctx.pe() == 0) throw_it(thrown::own);
+        ++held;
+        while (!let_go) std::this_thread::yield();
+        --held;
+    }
+};
+
+TEST(thrown_beside_the_deaf_test, TheExceptionIsToldWhereARunIsLeftBehind) {
+    options o;
+    o.devices = "cpu:2";
+    try {
+        runtime rt(o);
+        rt.run(throw_beside_the_deaf{}, rt.mailbox<std::uint32_t>(swallow{}));
+        ADD_FAILURE() << "ended";
+    } catch (const timeout_error& e) {
+        contains(e.what(), "PE 1 (cpu:1): its kernel did not end");
+        contains(e.what(), "; PE 0 (cpu:0) block 0 warp 0 lane 0: exception in the functor: own words");
+    }
+    let_go = true;
+    while (held != 0) std::this_thread::yield();
+}
 
 }  // namespace
 }  // namespace laneway::test
