@@ -1,6 +1,6 @@
 // What functors and handlers throw on CPU devices ends the run and comes out of it, with the place where it was thrown.
+#include <algorithm>
 #include <atomic>
-#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -96,7 +96,9 @@ protected:
         o.seed = seed;
         return o;
     }
-    static std::uint64_t rounds() { return is_checked(GetParam()) ? 20 : 5; }
+    static std::uint64_t rounds() {
+        return is_checked(GetParam()) ? std::min<std::uint64_t>(20, checked_seeds / 4) : 5;
+    }
     [[nodiscard]] static int other_pe() { return runtime(job(1)).n_pes() - 1; }
 
     /// Runs what throws, and then what does not, on one runtime; `parts` are what the message says, in this order.
