@@ -69,8 +69,9 @@ public:
 
     /// Runs `functor(ctx, box)` on every working lane of every PE and returns when nothing is left anywhere: all
     /// functors have returned and all messages and host calls have been served. Throws timeout_error past the
-    /// deadline, device_fault where device code reported an error or the audit fails, usage_error where the options
-    /// leave no room for what the program needs. A functor may say how much of a GPU shall serve: server_share_of.
+    /// deadline, device_fault where device code reported an error or the audit fails, lane_error where a functor or
+    /// handler threw on a CPU device, usage_error where the options leave no room for what the program needs. A functor
+    /// may say how much of a GPU shall serve: server_share_of.
     template <class Functor, class Routes>
     run_report run(const Functor& functor, const mailbox_handle<Routes>& mailbox) {
         static_assert(trivially_copyable<Functor>,

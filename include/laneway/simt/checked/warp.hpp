@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "laneway/simt/checked/misuse.hpp"
 #include "laneway/simt/checked/scheduler.hpp"
 #include "laneway/simt/order.hpp"
 
@@ -27,12 +28,6 @@ struct meeting_place {
     }
     /// As messages tell it: "sync of barrier (box.hpp:161)".
     [[nodiscard]] std::string text() const;
-};
-
-/// Lanes use a collective in a way that would hang on a GPU.
-class misuse : public usage_error, public ends_lane {
-public:
-    explicit misuse(const std::string& what) : usage_error(what) {}
 };
 
 /// Thrown by a lane that waits for mates who do not come, to end it; the launch catches it.
