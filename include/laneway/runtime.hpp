@@ -35,11 +35,13 @@ public:
         return symmetric_array<T>(machine_, size);
     }
 
-    /// A mailbox for messages of the types `Messages`, which differ, with one handler each. Handlers are trivially
-    /// copyable and run on the PE that a message was posted to, on any lane, at the same time as others;
+    /// A mailbox for messages of the types `Messages`, all of them different, with one handler each. Handlers are
+    /// trivially copyable and run on the PE that a message was posted to, on any lane, at the same time as others;
     /// comm/routes.hpp says what forms they may have.
     template <class... Messages, class... Handlers>
     [[nodiscard]] auto mailbox(const Handlers&... handlers) const {
+        static_assert(all_differ<Messages...>,
+                      "the types of a mailbox's messages differ: give each kind its own struct");
         static_assert(sizeof...(Messages) == sizeof...(Handlers), "a mailbox has one handler for each type of message");
         return handle_of(with_places(routes<route<Messages, Handlers>...>{{handlers}...}));
     }
@@ -55,6 +57,8 @@ public:
     /// A mailbox with which lanes can do one-sided operations as well (comm/one_sided.hpp).
     template <class... Messages, class... Handlers>
     [[nodiscard]] auto one_sided(const Handlers&... handlers) {
+        static_assert(all_differ<Messages...>,
+                      "the types of a mailbox's messages differ: give each kind its own struct");
         if (gets_ == nullptr)
             gets_ = std::make_unique<symmetric_array<lane_gets>>(machine_, most_lanes(machine_, options_));
         const serve_memory serve{gets_->ref()};
@@ -65,8 +69,9 @@ public:
 
     /// Runs `functor(ctx, box)` on every working lane of every PE and returns when nothing is left anywhere: all
     /// functors have returned and all messages and host calls have been served. Throws timeout_error past the
-    /// deadline, device_fault where device code reported an error or the audit fails, usage_error where the options
-    /// leave no room for what the program needs. A functor may say how much of a GPU shall serve: server_share_of.
+    /// deadline, device_fault where device code reported an error or the audit fails, lane_error where a functor or
+    /// handler threw on a CPU device, usage_error where the options leave no room for what the program needs. A functor
+    /// may say how much of a GPU shall serve: server_share_of.
     template <class Functor, class Routes>
     run_report run(const Functor& functor, const mailbox_handle<Routes>& mailbox) {
         static_assert(trivially_copyable<Functor>,

@@ -20,7 +20,7 @@ class RunOptions(TypedDict):
     seed: int
     """Of the scheduler of checked devices."""
     timeout: float
-    """Deadline of the run in seconds, below 1e9; no run is without one."""
+    """Deadline of the run in seconds, below 1e9; virtual ones on `checked` devices, each of which takes some."""
     progress: bool
     """Whether the report keeps samples of the run."""
     buffer_bytes: int

@@ -16,9 +16,10 @@ std::string number_of(const fault_record& record) {
     return text.replace(text.find('#'), 1, std::to_string(record.number));
 }
 
-std::string deadline(double seconds) {
+std::string deadline(const fault_scene& scene) {
     std::ostringstream text;
-    text << "the deadline is " << seconds << " s";
+    text << "the deadline is " << scene.timeout_seconds << " s";
+    if (scene.step_ns != 0) text << " of virtual time, " << scene.step_ns << " ns for each step of a lane";
     return text.str();
 }
 
@@ -47,9 +48,9 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
         case status::timeout:
             // How much work is open is known where all PEs' counters come together, and not at every moment.
             if (record.what == operation::run_to_end && (record.pe != 0 || record.number == 0)) {
-                return deadline(scene.timeout_seconds);
+                return deadline(scene);
             }
-            return number_of(record) + "; " + deadline(scene.timeout_seconds);
+            return number_of(record) + "; " + deadline(scene);
         default: return number_of(record);
     }
 }

@@ -42,6 +42,7 @@ machine::machine(const std::string& devices, std::uint64_t seed) : seed_(seed) {
         env.n_pes = static_cast<int>(pes);
         env.control = controls_[p].data();
         env.fault = record_of(host_visible_, p);
+        if (!devices_[p]->is_gpu()) env.thrown = thrown_.get();
         env.host_stop = reinterpret_cast<const std::uint32_t*>(host_visible_.get());
         environments_.push_back(env);
     }
@@ -83,6 +84,7 @@ void machine::prepare(const run_deadline& until) {
     timeout_seconds_ = until.seconds();
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(0);
     segments_->publish(environments_);
+    thrown_->clear();
     for (std::size_t p = 0; p < devices_.size(); ++p) {
         *record_of(host_visible_, p) = fault_record{};
         controls_[p].fill_bytes(0);
@@ -134,7 +136,7 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     if (const auto late = watch.await(runs)) {
         throw timeout_error("PE " + std::to_string(*late) + " (" + devices_[*late]->name() +
                             "): its kernel did not end within the deadline, nor when it was told to stop" +
-                            (any_fault() ? "; " + describe_worst() : std::string{}));
+                            describe_end());
     }
     for (auto& r : runs) r->join();
     services.end();
@@ -177,6 +179,7 @@ void machine::abandon(std::vector<std::unique_ptr<running>>& runs) {
     }
     // Kernels may go on: what they see must outlive this object.
     keep_for_good(host_visible_);
+    keep_for_good(thrown_);
     runs.clear();  // leaves threads and kernels to themselves
 }
 
@@ -210,10 +213,17 @@ const fault_record& machine::worst_record() const {
     return *chosen;
 }
 
+std::string machine::describe_end() const {
+    if (thrown_->any()) return "; " + thrown_->text(names());
+    return any_fault() ? "; " + describe_worst() : std::string{};
+}
+
 std::string machine::describe_worst() const {
     const fault_record& record = worst_record();
     const auto p = static_cast<std::size_t>(record.pe);
-    return describe(record, {devices_[p]->name(), n_pes(), timeout_seconds_});
+    const bool checked = devices_[p]->id().kind == device_kind::checked;
+    return describe(record,
+                    {devices_[p]->name(), n_pes(), timeout_seconds_, checked ? checked::scheduler::step_ns : 0});
 }
 
 }  // namespace laneway

@@ -39,8 +39,8 @@ struct service_run::state {
             }
             while (!failed && service.turn(ctx, thread)) {
             }
-        } catch (const checked::out_of_steps&) {
-            throw;  // of the scheduler, which may end a run in any of its fibers
+        } catch (const checked::run_over&) {
+            throw;  // of the scheduler, which ends all of its fibers
         } catch (...) {
             const std::lock_guard lock(mutex);
             if (!thrown) thrown = std::current_exception();

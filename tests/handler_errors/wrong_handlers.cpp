@@ -3,6 +3,9 @@
 
 #include "laneway/comm/box.hpp"
 #include "laneway/simt/cpu/context.hpp"
+#if CASE >= 17
+#include "laneway/runtime.hpp"
+#endif
 
 namespace lw = laneway;
 
@@ -92,6 +95,23 @@ struct handler {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
 };
+#elif CASE >= 13              // right; messages are numbers
+enum small : std::uint8_t { one = 1 };
+struct handler {
+    using answer = std::int32_t;
+    template <class Ctx>
+    LANEWAY_FN answer operator()(Ctx&, const std::uint64_t& number) const {
+        return static_cast<answer>(number);
+    }
+    template <class Ctx>
+    LANEWAY_FN answer operator()(Ctx&, const double&) const {
+        return 0;
+    }
+    template <class Ctx>
+    LANEWAY_FN answer operator()(Ctx&, const question& q) const {
+        return static_cast<answer>(q.value);
+    }
+};
 #elif CASE == 10              // serves another message
 struct handler {
     template <class Ctx>
@@ -102,9 +122,15 @@ struct handler {
 struct no_idling {
     void operator()() const {}
 };
+#if CASE >= 13
+using all_routes = lw::routes<lw::route<std::uint64_t, handler>, lw::route<question, handler>>;
+using floats = lw::box<lw::cpu::context, lw::routes<lw::route<double, handler>>, no_idling>;
+#else
 using all_routes = decltype(lw::with_places(lw::routes<lw::route<question, handler>>{}));
+#endif
 using box_type = lw::box<lw::cpu::context, all_routes, no_idling>;
 
+#if CASE < 13
 void use(lw::cpu::context& ctx, box_type& box) {
 #if CASE == 11  // not a message of the mailbox
     (void)box.post(ctx, 0, std::string{});
@@ -117,3 +143,34 @@ void use(lw::cpu::context& ctx, box_type& box) {
     (void)box.post(ctx, 0, question{});
 #endif
 }
+#elif CASE == 13  // right: what holds the whole number, also without its sign, and what is written as a message
+void use(lw::cpu::context& ctx, box_type& box, floats& of_floats) {
+    (void)box.post(ctx, 0, 3);
+    (void)box.post(ctx, 0, 3u);
+    (void)box.post(ctx, 0, std::uint64_t{3});
+    (void)box.post(ctx, 0, std::int64_t{3});
+    (void)box.post(ctx, 0, 'c');
+    (void)box.post(ctx, 0, true);
+    (void)box.post(ctx, 0, one);
+    (void)box.post(ctx, 0, question{3});
+    (void)box.post(ctx, 0, static_cast<std::uint64_t>(3.5));
+    (void)box.call(ctx, 0, std::uint64_t{3});
+    (void)of_floats.post(ctx, 0, 3.5F);
+    (void)of_floats.post(ctx, 0, 3);
+    (void)of_floats.post(ctx, 0, {3.5});
+}
+#elif CASE == 14  // a fraction
+void use(lw::cpu::context& ctx, box_type& box) { (void)box.post(ctx, 0, 3.5); }
+#elif CASE == 15  // more bits than a double holds
+void use(lw::cpu::context& ctx, floats& box) { (void)box.post(ctx, 0, std::uint64_t{3}); }
+#elif CASE == 16  // calls convert nothing
+void use(lw::cpu::context& ctx, box_type& box) { (void)box.call(ctx, 0, 3); }
+#elif CASE == 17  // a type twice
+void use(lw::runtime& runtime) { (void)runtime.mailbox<question, question>(handler{}, handler{}); }
+#elif CASE == 18  // a fraction for the host
+void use(lw::cpu::context& ctx, const lw::host_calls_ref<std::uint64_t, lw::no_reply>& calls) {
+    (void)calls.post(ctx, 3.5);
+}
+#elif CASE == 19  // a type twice
+void use(lw::runtime& runtime) { (void)runtime.one_sided<question, question>(handler{}, handler{}); }
+#endif

@@ -24,9 +24,16 @@ using namespace cuda::std;
 // registers. LANEWAY_SLOW marks one that waits, or that runs once a chunk: it stays a function of its own, as a program
 // that posts from many places would grow with every one. One template serves contexts whose members are host-only (CPU
 // devices) and device-only (GPUs); which of them it calls is known at instantiation, but nvcc warns of both, also in
-// the functors of applications, so these warnings are off wherever the library is included.
+// the functors of applications, so these warnings are off wherever the library is included. Where the library calls an
+// application it must not be so: of a function without LANEWAY_FN a GPU would run nothing, in silence. There such a
+// call is an error, between LANEWAY_STRICT_BEGIN and LANEWAY_STRICT_END.
 #if defined(__CUDACC__)
 #pragma nv_diag_suppress 20011, 20012, 20013, 20014, 20015
+#define LANEWAY_STRICT_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011, 20013, 20014, 20015")
+#define LANEWAY_STRICT_END _Pragma("nv_diagnostic pop")
+#else
+#define LANEWAY_STRICT_BEGIN
+#define LANEWAY_STRICT_END
 #endif
 #if defined(__CUDA_ARCH__)
 #define LANEWAY_FN __host__ __device__ __forceinline__

@@ -63,6 +63,14 @@ public:
         : error(what, where) {}
 };
 
+/// A functor or handler threw on a CPU device; the message names the lane and what it ran. What it threw is nested in
+/// this: `std::rethrow_if_nested(e)` throws it again, with its own type.
+class lane_error : public error {
+public:
+    explicit lane_error(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
+};
+
 }  // namespace laneway
 
 namespace lw = laneway;

@@ -12,6 +12,7 @@ struct fault_scene {
     std::string device;  ///< name of the record's PE
     int n_pes = 1;
     double timeout_seconds = 0;
+    std::uint64_t step_ns = 0;  ///< of the device's virtual time; 0: it has a clock
 };
 
 /// One line: PE, block, warp and lane, what went wrong while doing what with whom, then the numbers with their units

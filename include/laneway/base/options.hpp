@@ -17,9 +17,11 @@ enum class injected_fault {
 };
 
 struct options {
-    std::string devices;          ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
-    double timeout_seconds = 60;  ///< deadline of each run
-    std::uint64_t seed = 1;       ///< of the checked mode's scheduler
+    std::string devices;  ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
+    /// Deadline of each run. Checked devices measure it in virtual time, 100 ns for each step of a lane: a second of it
+    /// takes some seconds, as these are ten million steps.
+    double timeout_seconds = 60;
+    std::uint64_t seed = 1;  ///< of the checked mode's scheduler
     /// What buffers and rings of the library may take on a PE, all together; comm/office_plan.hpp says what counts, and
     /// which sizes shrink in which order where this is little.
     std::uint64_t buffer_bytes = 256 << 20;

@@ -125,7 +125,8 @@ public:
     /// Posts a message to a PE and waits for what its handler answers. Any lane, also in divergent code; other warps
     /// run meanwhile. The answer orders nothing else. Fails with bad_pe, or stopped or timeout when the run ends.
     template <class Message>
-    LANEWAY_FN answered<typename answer_of<handler<Message>>::type> call(Ctx& ctx, int pe, const Message& message) {
+    requires(route_list<Routes>::template has<Message>)
+        LANEWAY_FN answered<typename answer_of<handler<Message>>::type> call(Ctx& ctx, int pe, const Message& message) {
         answered<typename answer_of<handler<Message>>::type> result;
         result.code = this->check(ctx, pe, operation::call);
         if (result.code != status::ok) return result;
@@ -133,6 +134,7 @@ public:
             this->keep_onward_short(ctx);
             kept_post<route_list<Routes>> kept;
             result.value = this->serve_own(ctx, kept, message);
+            if (threw(ctx)) result.code = status::stopped;
             this->follow(ctx, ctx.converged(), kept);
             return result;
         }
@@ -154,6 +156,14 @@ public:
             ctx, *this, [&](Ctx& slow, box& self) { return self.await_answer(slow, mask, here, pe, token, value); });
         result.value = value;
         return result;
+    }
+
+    /// Says of a call of another type what is wrong.
+    template <class Other>
+    requires(!route_list<Routes>::template has<Other>) LANEWAY_FN answered<Other> call(Ctx&, int, const Other&) {
+        static_assert(route_list<Routes>::template has<Other>,
+                      "box.call takes a message of just a type of the mailbox: box.call(ctx, pe, M{...})");
+        return {};
     }
 
     /// Waits until all working warps of all PEs have come to the same barrier and everything that was posted before it,

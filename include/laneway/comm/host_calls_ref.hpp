@@ -6,6 +6,7 @@
 #pragma once
 
 #include "laneway/comm/answers.hpp"
+#include "laneway/comm/lossless.hpp"
 #include "laneway/memory/symmetric.hpp"
 #include "laneway/queue/work_group_queue.hpp"
 
@@ -63,6 +64,20 @@ public:
         ctx.sync(group);
         if (elected(ctx, group)) settle(ctx, to, place);
         return {status::ok, value};
+    }
+
+    /// Say of a number that would be cut what is wrong.
+    template <class Ctx, loses_bits<Request> Other>
+    LANEWAY_FN status post(Ctx&, const Other&) const {
+        static_assert(!number<Other>,
+                      "this number may lose a fraction or bits as a request: convert it by static_cast");
+        return status::stopped;
+    }
+    template <class Ctx, loses_bits<Request> Other>
+    LANEWAY_FN answered<Reply> call(Ctx&, const Other&) const {
+        static_assert(!number<Other>,
+                      "this number may lose a fraction or bits as a request: convert it by static_cast");
+        return {};
     }
 
 private:

@@ -164,7 +164,7 @@ struct mailbox_program {
                     return false;
                 }
                 worked = true;
-                functor(ctx, out);
+                run_user_code(ctx, {user_code::functor}, functor, ctx, out);
                 ctx.sync(full_warp<Ctx>);
                 out.leave(ctx);
                 if (ctx.lane() == 0) out.complete(ctx, 1);
@@ -186,9 +186,9 @@ private:
         Ctx& ctx;
         const delivery<Routes>& handlers;
 
-        LANEWAY_FN void operator()(int, const arrived_chunk& chunk) const {
+        LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
             list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
-                if constexpr (list::template is_reply<Message>) serve_plain<Ctx, Message>(ctx, handlers, chunk);
+                if constexpr (list::template is_reply<Message>) serve_plain<Ctx, Message>(ctx, handlers, source, chunk);
             });
         }
     };
@@ -206,9 +206,10 @@ private:
                     desk.template serve<Message, Handler>(ctx, source, chunk);
                 } else if constexpr (taking_elements<Handler>) {
                     const auto shape = chunk_shape<parcel_unit<Message>>::fitting(mailbox.chunk_bytes);
-                    serve_parcels<Message, typename Handler::element>(ctx, mailbox.handlers, chunk, shape.messages());
+                    serve_parcels<Message, typename Handler::element>(ctx, mailbox.handlers, source, chunk,
+                                                                      shape.messages());
                 } else {
-                    serve_plain<Ctx, Message>(ctx, mailbox.handlers, chunk);
+                    serve_plain<Ctx, Message>(ctx, mailbox.handlers, source, chunk);
                 }
             });
         }

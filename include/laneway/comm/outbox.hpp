@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/block_bins.hpp"
+#include "laneway/comm/lossless.hpp"
 
 namespace laneway {
 
@@ -10,8 +11,8 @@ template <class Outbox, class Ctx, class Message>
 struct poster {
     /// Posts a message to a PE; its handler runs there later, once, on any lane, unordered against other messages.
     /// Any lane, also in divergent code. To the own PE: the handler runs before post returns; what it posts onward
-    /// may be served there as well. May wait for buffers (back-pressure). Fails with bad_pe, or stopped or timeout when
-    /// the run ends.
+    /// may be served there as well. A number becomes a message by itself where that holds it whole. May wait for
+    /// buffers (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) {
         return static_cast<Outbox*>(this)->post_message(ctx, pe, message);
     }
@@ -44,6 +45,16 @@ public:
         return status::stopped;
     }
 
+    /// The same of a number that would be cut, where no type of message holds it whole.
+    template <class Other>
+    requires(!list::template has<Other> && (loses_bits<Other, M> || ...) && !(holds_whole<Other, M> || ...))
+        LANEWAY_FN status post(Ctx&, int, const Other&) {
+        static_assert(list::template has<Other>,
+                      "this number may lose a fraction or bits as a message of this mailbox: convert it where it is "
+                      "posted, by static_cast");
+        return status::stopped;
+    }
+
     /// As block_bins.
     LANEWAY_FN outbox(Ctx& ctx, const links_ref& links, std::size_t chunk_bytes, const delivery<routes_type>& handlers,
                       Idle idle, std::byte* shared, std::uint64_t* completed)
@@ -56,13 +67,14 @@ public:
     }
 
     /// For operations that go past the box, and may find nothing to wait for: where a lane has all roles, it takes its
-    /// turn at them in one call of 64. Fails with stopped when the run ends. Elsewhere other warps see to that: on a
-    /// checked device the scheduler may let them run, on a GPU this costs nothing.
+    /// turn at them in one call of 64. Elsewhere other warps see to that: on a checked device the scheduler may let
+    /// them run, on a GPU this costs nothing. Fails with stopped when the run ends; a GPU's lanes hear of it elsewhere.
     LANEWAY_FN status keep_up([[maybe_unused]] Ctx& ctx) {
-        if constexpr (Ctx::warp_lanes == 1) {
-            if (++tally_.turns % 64 == 0) return this->see_end(ctx, full_warp<Ctx>);
-        } else if constexpr (requires { ctx.step(); }) {
+        if constexpr (on_cpu) {
             ctx.step();
+            if (++tally_.turns % 64 != 0) return status::ok;
+            if constexpr (Ctx::warp_lanes == 1) return this->see_end(ctx, full_warp<Ctx>);
+            if (stopped(ctx)) return status::stopped;
         }
         return status::ok;
     }
@@ -160,6 +172,8 @@ protected:
     using base::drain;
     using base::run_dry;
 
+    static constexpr bool on_cpu = requires(Ctx & ctx) { ctx.step(); };
+
     struct none {};
     /// What a lane's posts have changed of its outbox.
     struct post_tally {
@@ -168,7 +182,7 @@ protected:
         status failed = status::ok;  ///< of an earlier post: the run is ending, and further posts return at once
         /// Calls of post. Where handlers post onward, `posted` grows between them; elsewhere it would cost a register.
         std::conditional_t<list::posts_onward, std::uint32_t, none> calls{};
-        std::conditional_t<Ctx::warp_lanes == 1, std::uint32_t, none> turns{};  ///< calls of keep_up
+        std::conditional_t<on_cpu, std::uint32_t, none> turns{};  ///< calls of keep_up
     };
 
     /// Runs `slow` on copies of the context and of `self`, an outbox. A function that stays out of line takes their
@@ -254,7 +268,10 @@ protected:
 
     /// Refuses a PE that does not exist, and everything once the run is ending.
     LANEWAY_FN status check(Ctx& ctx, int pe, operation what = operation::post) {
-        if (tally_.failed != status::ok) return tally_.failed;
+        if (tally_.failed != status::ok) {
+            if constexpr (on_cpu) ctx.step();  // a loop that ignores it must let the steps end
+            return tally_.failed;
+        }
         if (pe < 0 || pe >= ctx.n_pes()) return tally_.failed = fail(ctx, status::bad_pe, what, pe);
         // Others may wait, and so see the end of the run themselves.
         if (Ctx::warp_lanes > 1 && pe == ctx.pe() && tally_.direct % 64 == 0 && stopped(ctx)) {
@@ -323,7 +340,10 @@ private:
         status result = check(ctx, pe);
         const bool own = pe == ctx.pe();
         const bool leaves = result == status::ok && !own;
-        if (result == status::ok && own) serve();
+        if (result == status::ok && own) {
+            serve();
+            if (threw(ctx)) result = tally_.failed = status::stopped;
+        }
         if (ctx.ballot(mask, leaves) != 0) {
             const status sent = send(leaves);
             if (leaves) result = tally_.failed = sent;
@@ -359,7 +379,9 @@ private:
         using handler = typename list::template handler<Message>;
         if constexpr (answering<handler>) {
             const typename handler::answer answer = serve_own(ctx, kept, message);
-            if constexpr (list::template has<typename handler::answer>) handlers_.run_own(ctx, kept, answer);
+            if constexpr (list::template has<typename handler::answer>) {
+                if (!threw(ctx)) handlers_.run_own(ctx, kept, answer);
+            }
         } else {
             serve_own(ctx, kept, message);
         }

@@ -44,7 +44,7 @@ LANEWAY_FN elements<const Element> body_of(const Ctx& ctx, const parcel_header<M
 
 /// Runs the handlers of a chunk's parcels. The whole warp, together. `chunk_units`: what the payload may hold.
 template <class Message, class Element, class Ctx, class Routes>
-LANEWAY_FN void serve_parcels(Ctx& ctx, const delivery<Routes>& handlers, const arrived_chunk& chunk,
+LANEWAY_FN void serve_parcels(Ctx& ctx, const delivery<Routes>& handlers, int source, const arrived_chunk& chunk,
                               std::uint32_t chunk_units) {
     using shape = parcel_shape<Message, Element>;
     const std::byte* const payload = chunk.ring.slot(chunk.ticket);
@@ -55,7 +55,7 @@ LANEWAY_FN void serve_parcels(Ctx& ctx, const delivery<Routes>& handlers, const 
         const std::uint32_t found = find_parcels<shape>(ctx, payload, chunk_units, parcels - served, next, start);
         if (static_cast<std::uint32_t>(ctx.lane()) < found) {
             const auto& parcel = *reinterpret_cast<const parcel_header<Message>*>(payload + start * std::size_t{16});
-            handlers.run(ctx, parcel.head, body_of<Element>(ctx, parcel));
+            handlers.run(ctx, source, parcel.head, body_of<Element>(ctx, parcel));
         }
         served += found;
     }

@@ -23,11 +23,24 @@ struct place_request {
     Message head;
     std::uint64_t count;
 };
+template <class Message>
+struct served_part<place_request<Message>> {
+    static constexpr user_code::part_of part = user_code::place;
+    using message = Message;
+};
 template <class Element>
 struct found_place {
     symmetric_ptr<Element> at;
     status code;  ///< ok, refused, or bad_address: no array holds so many elements there
 };
+
+LANEWAY_STRICT_BEGIN
+/// As call_needs_LANEWAY_FN, of `place`.
+template <class Handler, class Ctx, class Message>
+LANEWAY_FN auto place_needs_LANEWAY_FN(const Handler& handler, Ctx& ctx, const Message& head, std::uint64_t count) {
+    return handler.place(ctx, head, count);
+}
+LANEWAY_STRICT_END
 
 template <class Handler>
 struct serve_place {
@@ -36,7 +49,8 @@ struct serve_place {
 
     template <class Ctx, class Message>
     LANEWAY_FN answer operator()(Ctx& ctx, const place_request<Message>& request) const {
-        const symmetric_ptr<typename Handler::element> at = handler.place(ctx, request.head, request.count);
+        const symmetric_ptr<typename Handler::element> at =
+            place_needs_LANEWAY_FN(handler, ctx, request.head, request.count);
         // Partner: the fence in rendezvous::ask. Whoever had the place before is through with it.
         ctx.fence(scope::system);
         if (at.segment == ~std::uint32_t{0}) return {at, status::refused};

@@ -60,7 +60,8 @@ public:
             bool posted = false;
             answer_type answer{};
             const auto run = [&](const request<Message>& asked) {
-                answer = handlers_.run(ctx, asked.message);
+                answer = handlers_.run(ctx, source, asked.message);
+                if (threw(ctx)) return;  // there is no answer
                 posted = asked.token == 0;
                 if (!posted) answers_.give(ctx, source, asked.token, answer);
             };

@@ -18,6 +18,7 @@
 #include "laneway/comm/bin.hpp"
 #include "laneway/comm/handler_check.hpp"
 #include "laneway/comm/onward.hpp"
+#include "laneway/simt/user_code.hpp"
 
 namespace laneway {
 
@@ -76,6 +77,11 @@ constexpr std::size_t greatest(Sizes... sizes) {
     ((most = sizes > most ? sizes : most), ...);
     return most;
 }
+
+template <class... Types>
+inline constexpr bool all_differ = true;
+template <class First, class... Rest>
+inline constexpr bool all_differ<First, Rest...> = !(std::is_same_v<First, Rest> || ...) && all_differ<Rest...>;
 
 /// What is known of a list of routes at compile time.
 template <class Routes>
@@ -147,6 +153,13 @@ struct route_list<routes<route<M, H>...>> {
     }
 };
 
+/// What of an application serves a message, and the message as the application knows it.
+template <class Message>
+struct served_part {
+    static constexpr user_code::part_of part = user_code::handler;
+    using message = Message;
+};
+
 /// Runs handlers.
 template <class Routes>
 struct delivery {
@@ -155,32 +168,35 @@ struct delivery {
     Routes routes;
     onward_ref onward;
 
-    /// Runs the handler of one message, with its elements where it has some, and returns what it returns. Any lane.
+    /// Runs the handler of one message of PE `source`, with its elements where it has some, and returns what it
+    /// returns; see run_user_code. Any lane.
     template <class Ctx, class Message, class... Elements>
-    LANEWAY_FN decltype(auto) run(Ctx& ctx, const Message& message, Elements... body) const {
-        return run_with(ctx, {onward}, message, body...);
+    LANEWAY_FN decltype(auto) run(Ctx& ctx, int source, const Message& message, Elements... body) const {
+        return run_with(ctx, {onward}, source, message, body...);
     }
 
     /// The same where a functor's lane runs the handler, which afterwards sends what is kept.
     template <class Ctx, class Message, class... Elements>
     LANEWAY_FN decltype(auto) run_own(Ctx& ctx, kept_post<list>& kept, const Message& message, Elements... body) const {
-        return run_with(ctx, {onward, &kept}, message, body...);
+        return run_with(ctx, {onward, &kept}, ctx.pe(), message, body...);
     }
 
 private:
     template <class Ctx, class Message, class... Elements>
-    LANEWAY_FN decltype(auto) run_with(Ctx& ctx, onward_poster<list> next, const Message& message,
+    LANEWAY_FN decltype(auto) run_with(Ctx& ctx, onward_poster<list> next, int source, const Message& message,
                                        Elements... body) const {
         const auto& handler = handler_of<Message>(routes);
         using type = std::remove_cvref_t<decltype(handler)>;
+        const user_code what{served_part<Message>::part, list::template kind<typename served_part<Message>::message>,
+                             source};
         if constexpr (!has_its_form<type, onward_poster<list>, Ctx, Message, Elements...>()) {
             return;
         } else if constexpr (onward_posting<type>) {
             static_assert(returns_its_answer<type, decltype(handler(ctx, message, body..., next))>());
-            return handler(ctx, message, body..., next);
+            return run_user_code(ctx, what, handler, ctx, message, body..., next);
         } else {
             static_assert(returns_its_answer<type, decltype(handler(ctx, message, body...))>());
-            return handler(ctx, message, body...);
+            return run_user_code(ctx, what, handler, ctx, message, body...);
         }
     }
 };

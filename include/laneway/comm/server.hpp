@@ -112,12 +112,12 @@ private:
 
 /// Runs the handlers of a chunk's messages, which answer nothing. The whole warp, together.
 template <class Ctx, class Message, class Routes>
-LANEWAY_FN void serve_plain(Ctx& ctx, const delivery<Routes>& handlers, const arrived_chunk& chunk) {
+LANEWAY_FN void serve_plain(Ctx& ctx, const delivery<Routes>& handlers, int source, const arrived_chunk& chunk) {
     constexpr auto stride = static_cast<std::uint32_t>(Ctx::warp_lanes);
     const auto lane = static_cast<std::uint32_t>(ctx.lane());
     if constexpr (stride == 1 || sizeof(Message) > 16 || !fits_words<Message>(1)) {
         for (std::uint32_t i = lane; i < chunk.label.messages(); i += stride) {
-            chunk.use<Message>(ctx, i, [&](const Message& message) { handlers.run(ctx, message); });
+            chunk.use<Message>(ctx, i, [&](const Message& message) { handlers.run(ctx, source, message); });
         }
     } else {
         // Several loads are on the way at once, while registers hold what they bring.
@@ -133,7 +133,7 @@ LANEWAY_FN void serve_plain(Ctx& ctx, const delivery<Routes>& handlers, const ar
                 // Chosen by comparing, not by indexing: so the messages stay in registers.
                 Message message = loaded[0];
                 for (std::uint32_t j = 1; j < batch; ++j) message = j == k ? loaded[j] : message;
-                handlers.run(ctx, message);
+                handlers.run(ctx, source, message);
             }
         }
     }

@@ -93,6 +93,22 @@ struct flow_ledger {
     }
 };
 
+LANEWAY_STRICT_BEGIN
+/// As call_needs_LANEWAY_FN, of an application's `arcs` and `visit`.
+struct arcs_needs_LANEWAY_FN {
+    template <class Application>
+    LANEWAY_FN arc_range operator()(const Application& application, std::uint32_t id) const {
+        return application.arcs(id);
+    }
+};
+struct visit_needs_LANEWAY_FN {
+    template <class Application, class Ctx, class Key>
+    LANEWAY_FN proposal<Key> operator()(const Application& application, Ctx& ctx, std::uint64_t arc, Key key) const {
+        return application.visit(ctx, arc, key);
+    }
+};
+LANEWAY_STRICT_END
+
 /// `Application`, trivially copyable, has
 ///   arc_range arcs(std::uint32_t id) const;                       of the own PE's vertex id
 ///   template <class Ctx> proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const;
@@ -126,7 +142,9 @@ struct priority_flow {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const roles mine(ctx, server_blocks);
-        const auto serve = [&](int, const arrived_chunk& chunk) { serve_plain<Ctx, message>(ctx, handlers, chunk); };
+        const auto serve = [&](int source, const arrived_chunk& chunk) {
+            serve_plain<Ctx, message>(ctx, handlers, source, chunk);
+        };
         server in(ctx, links, mine.server_index, serve);
         wave_control<Ctx, flow_ledger<Ctx, Key>> control(ctx, waves, {links, worklist()});
         const auto idle = [&] {
@@ -177,12 +195,17 @@ private:
         alignas(16) worklist_shared list;
     };
 
+    template <class Ctx>
+    LANEWAY_FN arc_range arcs_of(Ctx& ctx, std::uint32_t id) const {
+        return run_user_code(ctx, {user_code::arcs}, arcs_needs_LANEWAY_FN{}, application, id);
+    }
+
     template <class Ctx, class Out>
     LANEWAY_FN bool work(Ctx& ctx, Out& out, worklist_consumer<Key>& list, std::uint64_t& items) const {
         const std::uint64_t bound = list.bound(ctx);
         arc_range arcs;
         const auto taken = list.take(ctx, bound, [&](std::uint32_t id) {
-            arcs = id < count ? application.arcs(id) : hubs.arcs(id - static_cast<std::uint32_t>(count));
+            arcs = id < count ? arcs_of(ctx, id) : hubs.arcs(id - static_cast<std::uint32_t>(count));
         });
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
         if (popped == 0) return false;
@@ -218,8 +241,8 @@ private:
         Key known[arc_batch::most];
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count)
-                proposals[k] =
-                    application.visit(ctx, batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
+                proposals[k] = run_user_code(ctx, {user_code::visit}, visit_needs_LANEWAY_FN{}, application, ctx,
+                                             batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
         }
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);

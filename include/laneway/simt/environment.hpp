@@ -5,6 +5,8 @@
 
 namespace laneway {
 
+class thrown_log;
+
 /// Numbers that symmetric segments may have.
 inline constexpr std::uint32_t most_segments = 1u << 17;
 
@@ -22,6 +24,7 @@ struct pe_environment {
     pe_control* control = nullptr;             ///< PE memory
     fault_record* fault = nullptr;             ///< host-visible
     const std::uint32_t* host_stop = nullptr;  ///< host-visible; the host sets it to end the run on all PEs
+    thrown_log* thrown = nullptr;              ///< of a CPU device: where exceptions are kept; null: they pass
     /// PE memory: base of symmetric segment s on PE p at [s * n_pes + p], null where there is none or out of reach.
     void* const* segments = nullptr;
     const std::uint64_t* segment_bytes = nullptr;  ///< PE memory: size of each symmetric segment, the same on all PEs

@@ -13,6 +13,7 @@
 #include "laneway/simt/run_deadline.hpp"
 #include "laneway/simt/segment_table.hpp"
 #include "laneway/simt/service_run.hpp"
+#include "laneway/simt/thrown_log.hpp"
 #if defined(__CUDACC__)
 #include "laneway/simt/cuda/launch.cuh"
 #endif
@@ -78,9 +79,9 @@ public:
 
     /// Runs `programs[p]` on PE p, all at once, and waits for all. `ledger` adds to a fault's message what the host can
     /// read of the rings. Returns the seconds from launch to the last end, of attached services as well. Throws
-    /// timeout_error or device_fault naming PE, block, operation and what it waited for, or what a service threw; after
-    /// a kernel or service that does not even stop, the machine is abandoned: its memory is kept, and further runs
-    /// throw.
+    /// timeout_error or device_fault naming PE, block, operation and what it waited for, lane_error where an
+    /// application threw on a CPU device, or what a service threw; after a kernel or service that does not even stop,
+    /// the machine is abandoned: its memory is kept, and further runs throw.
     template <class Program, bool with_cuda = compiled_with_cuda>
     double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, const run_deadline& until,
                const std::function<std::string()>& ledger) {
@@ -97,7 +98,10 @@ public:
             for (auto& body : services.bodies()) launch.add_host(std::move(body));
             try {
                 launch.run([&] {
-                    if (any_fault() || services.failed()) stop_all();
+                    if (any_fault() || services.failed() || thrown_->any()) {
+                        stop_all();
+                        launch.end_soon();
+                    }
                     if (launch.lanes() == 0) services.end();
                 });
             } catch (const checked::out_of_steps& endless) {
@@ -123,6 +127,7 @@ public:
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
         mark.end();
         services.rethrow();
+        thrown_->rethrow(names());
         report_faults(late, [&] { return ledger() + services.account(); });
         services.audit();
         return elapsed.count();
@@ -167,6 +172,7 @@ private:
     void stop_all() const;
     [[nodiscard]] const fault_record& worst_record() const;
     [[nodiscard]] std::string describe_worst() const;
+    [[nodiscard]] std::string describe_end() const;
     void report_faults(const std::string& late, const std::function<std::string()>& ledger) const;
 
     std::vector<std::shared_ptr<laneway::device>> devices_;
@@ -175,6 +181,7 @@ private:
     std::vector<buffer<pe_control>> controls_;
     std::shared_ptr<segment_table> segments_;  ///< arrays may outlive the machine
     std::vector<std::weak_ptr<host_service>> services_;
+    std::shared_ptr<thrown_log> thrown_ = std::make_shared<thrown_log>();
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
     double timeout_seconds_ = 0;               ///< of the last run
     bool abandoned_ = false;

@@ -1,8 +1,13 @@
 #include "laneway/simt/checked/scheduler.hpp"
 
+#include <cxxabi.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <utility>
 
 #include "laneway/base/error.hpp"
 
@@ -19,6 +24,7 @@ namespace {
 
 constexpr std::size_t stack_bytes = 256 * 1024;
 constexpr std::uint64_t look_period = 1024;
+constexpr std::uint64_t steps_to_unwind = 100'000;  // and a thousand for each lane
 
 // Stacks are kept between runs: a thousand seeds would otherwise map and unmap a million pages.
 class stack_pool {
@@ -86,6 +92,17 @@ private:
 #endif
 };
 
+/// What the C++ runtime keeps for a thread: the exceptions that are being handled, and how many are on their way. Each
+/// fiber has its own, as it may be switched away in a handler or in a destructor that an exception runs. The layout is
+/// that of the Itanium C++ ABI, 2.2.2.
+struct exceptions_in_flight {
+    void* caught = nullptr;
+    unsigned int uncaught = 0;
+
+    void save() { std::memcpy(this, abi::__cxa_get_globals(), sizeof *this); }
+    void restore() const { std::memcpy(abi::__cxa_get_globals(), this, sizeof *this); }
+};
+
 }  // namespace
 
 struct scheduler::fiber {
@@ -93,6 +110,7 @@ struct scheduler::fiber {
     ucontext_t where{};
     std::unique_ptr<char[]> stack;
     sanitized_stack sanitized;
+    exceptions_in_flight exceptions;
 };
 
 struct scheduler::machinery {
@@ -103,6 +121,7 @@ struct scheduler::machinery {
     sanitized_stack host_sanitized;
     const void* host_bottom = nullptr;
     std::size_t host_bytes = 0;
+    exceptions_in_flight host_exceptions;
     std::exception_ptr thrown;
 };
 
@@ -139,9 +158,12 @@ void scheduler::run(const std::function<void()>& look) {
     m.host_sanitized.make_host();
     m.position = next_random() % m.live.size();
     fiber& first = *m.fibers[m.live[m.position]];
+    m.host_exceptions.save();
+    first.exceptions.restore();
     m.host_sanitized.leave_for(first.sanitized, first.stack.get(), stack_bytes, false);
     swapcontext(&m.host, &first.where);
     m.host_sanitized.arrive(nullptr, nullptr);
+    m.host_exceptions.restore();
     active = nullptr;
     if (m.thrown) std::rethrow_exception(m.thrown);
 }
@@ -150,20 +172,34 @@ void scheduler::lane_main() {
     auto& m = *active->machinery_;
     fiber& self = *m.fibers[m.live[m.position]];
     self.sanitized.arrive(m.host_bottom ? nullptr : &m.host_bottom, m.host_bottom ? nullptr : &m.host_bytes);
+    std::exception_ptr thrown;
     try {
         self.body();
+    } catch (const out_of_steps&) {
+        thrown = std::current_exception();
+    } catch (const run_over&) {
     } catch (...) {
-        m.thrown = std::current_exception();
+        thrown = std::current_exception();
     }
+    if (thrown && !m.thrown) {
+        m.thrown = std::move(thrown);
+        active->ended_at_ = active->steps_;
+    }
+    thrown = nullptr;  // a fiber that has ended is not left by returning
     m.live.erase(m.live.begin() + static_cast<std::ptrdiff_t>(m.position));
-    if (m.live.empty() || m.thrown) {
-        self.sanitized.leave_for(m.host_sanitized, m.host_bottom, m.host_bytes, true);
-        setcontext(&m.host);
-    }
+    if (m.live.empty()) active->leave(self);
     m.position = active->next_random() % m.live.size();
     fiber& next = *m.fibers[m.live[m.position]];
+    next.exceptions.restore();
     self.sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, true);
     setcontext(&next.where);
+}
+
+void scheduler::leave(fiber& self) {
+    auto& m = *machinery_;
+    self.sanitized.leave_for(m.host_sanitized, m.host_bottom, m.host_bytes, true);
+    setcontext(&m.host);
+    std::abort();  // it returns only where it fails
 }
 
 void scheduler::switch_to(std::size_t position) {
@@ -172,15 +208,34 @@ void scheduler::switch_to(std::size_t position) {
     m.position = position;
     fiber& next = *m.fibers[m.live[position]];
     if (&self == &next) return;
+    self.exceptions.save();
+    next.exceptions.restore();
     self.sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, false);
     swapcontext(&self.where, &next.where);
     self.sanitized.arrive(nullptr, nullptr);
 }
 
-void scheduler::count_step() {
-    if (++steps_ > step_limit_) {
-        throw out_of_steps("checked mode: the lanes did not end within " + std::to_string(step_limit_) + " steps");
+void scheduler::end_within(std::uint64_t steps) { step_limit_ = std::min(step_limit_, steps_ + steps); }
+
+out_of_steps scheduler::too_many_steps() const {
+    return out_of_steps("checked mode: the lanes did not end within " + std::to_string(step_limit_) + " steps, " +
+                        std::to_string(static_cast<double>(step_limit_ * step_ns) / 1e9) + " s of virtual time");
+}
+
+void scheduler::end_lane() {
+    auto& m = *machinery_;
+    if (steps_ > (m.thrown ? ended_at_ : step_limit_) + steps_to_unwind + 1'000 * m.fibers.size()) {
+        if (!m.thrown) m.thrown = std::make_exception_ptr(too_many_steps());
+        leave(*m.fibers[m.live[m.position]]);
     }
+    if (std::uncaught_exceptions() > 0) return;  // a destructor that an exception runs must not throw
+    if (m.thrown) throw run_over{};
+    throw too_many_steps();
+}
+
+void scheduler::count_step() {
+    ++steps_;
+    if (machinery_->thrown || steps_ > step_limit_) return end_lane();
     if (look_ && steps_ % look_period == 0) look_();
 }
 

@@ -32,7 +32,6 @@ struct call_for_ever {
         }
     }
 
-private:
     template <class Ctx, class Box>
     LANEWAY_FN status call(Ctx& ctx, Box& box) const {
         one_sided remote(ctx, box);
@@ -58,6 +57,39 @@ private:
     }
 };
 
+/// Does not look at what a call says.
+struct heed_nothing {
+    idle_call what;
+    symmetric_ref<std::uint64_t> word;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (;;) (void)call_for_ever{what, word}.call(ctx, box);
+    }
+};
+
+TEST(heedless_loops_test, TheirStepsEndOnCheckedDevices) {
+    for (const bool alone : {true, false}) {
+        options o;
+        o.devices = alone ? "checked:1" : "checked:2";
+        o.timeout_seconds = 0.01;
+        runtime rt(o);
+        const auto word = rt.allocate<std::uint64_t>(1);
+        const auto mailbox = rt.one_sided<std::uint32_t>(swallow{});
+        const auto last = static_cast<int>(idle_call::post);
+        for (int what = alone ? last : 0; what <= last; ++what) {
+            try {
+                rt.run(heed_nothing{static_cast<idle_call>(what), word.ref()}, mailbox);
+                ADD_FAILURE() << "call " << what << " of the run ended as if nothing had happened";
+            } catch (const timeout_error& e) {
+                contains(e.what(), "the deadline is 0.01 s of virtual time, 100 ns for each step of a lane");
+                contains(e.what(), "checked mode: the lanes did not end within ");
+            }
+        }
+        EXPECT_NO_THROW(rt.run(post_to{0, 1}, mailbox));
+    }
+}
+
 class idle_calls_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(idle_calls_test, LoopsThatFindNothingToWaitForEndAtTheDeadline) {
@@ -68,14 +100,13 @@ TEST_P(idle_calls_test, LoopsThatFindNothingToWaitForEndAtTheDeadline) {
     runtime rt(o);
     const auto word = rt.allocate<std::uint64_t>(1);
     const auto mailbox = rt.one_sided<std::uint32_t>(swallow{});
-    // Where other warps look after the PE, what is direct looks at nothing but the word: checked lanes run out of
-    // steps.
     for (int what = 0; what <= static_cast<int>(idle_call::post); ++what) {
         try {
             rt.run(call_for_ever{static_cast<idle_call>(what), word.ref()}, mailbox);
             ADD_FAILURE() << "the run ended as if nothing had happened";
         } catch (const timeout_error& e) {
             contains(e.what(), "deadline passed while waiting");
+            EXPECT_EQ(std::string(e.what()).find("did not end within"), std::string::npos) << e.what();
         } catch (const usage_error& e) {
             FAIL() << "call " << what - 1 << " left the machine unusable: " << e.what();
         }

@@ -1,7 +1,6 @@
 // Runs that cannot end well: each ends within its deadline and says who waited where for what.
 #include <atomic>
 #include <limits>
-#include <stdexcept>
 #include <thread>
 
 #include "unit/comm/failing_runs.hpp"
@@ -144,25 +143,6 @@ TEST_P(faults_test, TimeoutsMustBePositiveNumbers) {
         o.timeout_seconds = seconds;
         runtime rt(o);
         EXPECT_THROW(rt.run(post_to{1, 1}, rt.mailbox<std::uint32_t>(swallow{})), usage_error);
-    }
-}
-
-struct thrower {
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        if (ctx.pe() == ctx.n_pes() - 1 && ctx.rank() == ctx.size() - 1) throw std::runtime_error("from the functor");
-    }
-};
-
-TEST_P(faults_test, AFunctorsExceptionComesOutAtOnce) {
-    options o = job();
-    o.timeout_seconds = never_seconds;
-    runtime rt(o);
-    try {
-        rt.run(thrower{}, rt.mailbox<std::uint32_t>(swallow{}));
-        FAIL() << "the exception was lost";
-    } catch (const std::runtime_error& e) {
-        EXPECT_STREQ(e.what(), "from the functor");
     }
 }
 

@@ -56,8 +56,10 @@ TEST_P(nested_use_test, ARuntimeIsNotUsedFromItsOwnRun) {
         try {
             rt.run(use_in_functor{}, mailbox);
             ADD_FAILURE() << "accepted from a functor";
-        } catch (const usage_error& e) {
+        } catch (const lane_error& e) {
+            contains(e.what(), " lane 0: exception in the functor: ");
             contains(e.what(), "a run goes on");
+            EXPECT_THROW(std::rethrow_if_nested(e), usage_error);
         }
         try {
             rt.run(call_host{calls.ref()}, mailbox);

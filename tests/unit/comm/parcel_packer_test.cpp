@@ -98,8 +98,8 @@ parcel_sums gather_parcels(std::uint32_t chunk_bytes, std::uint64_t messages, st
         run_warp_threads(receiver.get(), {}, [&](warp_context& ctx) {
             const std::uint32_t longest = parcel_shape<stamp, std::uint16_t>::longest(chunk_units);
             const delivery<parcel_routes> handlers{{{{&sums, longest}}}, {}};
-            server in(ctx, links[1], 0, [&](int, const arrived_chunk& chunk) {
-                serve_parcels<stamp, std::uint16_t>(ctx, handlers, chunk, chunk_units);
+            server in(ctx, links[1], 0, [&](int source, const arrived_chunk& chunk) {
+                serve_parcels<stamp, std::uint16_t>(ctx, handlers, source, chunk, chunk_units);
             });
             while (in.turn(ctx) || !sent) ctx.pause();
         });

@@ -97,6 +97,79 @@ TEST(scheduler_test, AnExceptionOfALaneComesOutOfRunAndTheNextRunIsWhole) {
     }
 }
 
+/// Steps in its destructor, as a destructor that posts does.
+struct steps_at_its_end {
+    scheduler& sched;
+    int& ended;
+    ~steps_at_its_end() {
+        sched.step();
+        ++ended;
+    }
+};
+
+TEST(scheduler_test, StacksOfLanesThatDoNotEndAreUnwound) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        for (const bool throws : {true, false}) {  // without, the steps end
+            scheduler sched(seed, 2'000);
+            int ended = 0;
+            for (int lane = 0; lane < 3; ++lane) {
+                sched.add([&] {
+                    const steps_at_its_end object{sched, ended};
+                    for (;;) sched.yield();
+                });
+            }
+            sched.add([&] {
+                const steps_at_its_end object{sched, ended};
+                sched.step();
+                if (throws) throw std::runtime_error("lane 3");
+            });
+            EXPECT_THROW(sched.run(), std::runtime_error) << "seed " << seed;
+            EXPECT_EQ(ended, 4) << "seed " << seed;
+        }
+    }
+}
+
+TEST(scheduler_test, LanesThatCatchEverythingAreDropped) {
+    scheduler sched(1, 10'000);
+    sched.add([&] {
+        for (;;) {
+            try {
+                sched.step();
+            } catch (...) {
+            }
+        }
+    });
+    EXPECT_THROW(sched.run(), out_of_steps);
+    EXPECT_EQ(trace(1), trace(1));
+}
+
+// Lanes throw and catch while others do: each finds its own exceptions.
+TEST(scheduler_test, EachLaneHandlesItsOwnExceptions) {
+    int wrong = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        scheduler sched(seed);
+        for (int lane = 0; lane < 4; ++lane) {
+            sched.add([&, lane] {
+                for (int i = 0; i < 4; ++i) {
+                    try {
+                        throw lane;
+                    } catch (int) {
+                        for (int k = 0; k < 4; ++k) sched.yield();
+                        try {
+                            throw;
+                        } catch (int again) {
+                            wrong += again == lane ? 0 : 1;
+                        }
+                    }
+                    wrong += std::uncaught_exceptions();
+                }
+            });
+        }
+        EXPECT_NO_THROW(sched.run());
+    }
+    EXPECT_EQ(wrong, 0);
+}
+
 TEST(scheduler_test, LanesThatNeverEndAreStopped) {
     scheduler yielding(1, 100'000);
     yielding.add([&] {

@@ -9,10 +9,11 @@
 #include "laneway/simt/checked/warp.hpp"
 #include "laneway/simt/context.hpp"
 #include "laneway/simt/cpu/atomics.hpp"
+#include "laneway/simt/cpu/catching.hpp"
 
 namespace laneway::checked {
 
-class context : public cpu::atomics<context> {
+class context : public cpu::atomics<context>, public cpu::catching<context> {
 public:
     static constexpr int warp_lanes = 4;
     static constexpr order proven = order::relaxed;  ///< of stores that prove themselves, see queue/proven_words.hpp
@@ -108,8 +109,8 @@ private:
                 std::string told = warp_name() + ": lanes of one mask are in different collectives: " + mates.text() +
                                    " and " + own.text();
                 // Of a run that ends, lanes hear one after the other: then it is nobody's mistake.
-                if (stopping()) throw lost_lane{{}};
-                throw usage_error(told);
+                if (stopping()) throw lost_lane(std::string{});
+                throw misuse(told);
             },
             [&](lane_mask present) {
                 sched_.yield();

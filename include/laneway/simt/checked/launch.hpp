@@ -31,6 +31,12 @@ public:
                         program(ctx);
                     } catch (const lost_lane& lost) {
                         if (lost_.empty()) lost_ = lost.told;
+                    } catch (const run_over&) {
+                        throw;  // of the scheduler
+                    } catch (...) {
+                        if (env.thrown == nullptr) throw;
+                        env.thrown->keep_as_it_is(std::current_exception());
+                        std::atomic_ref(env.control->stop).store(1);
                     }
                     --lanes_;
                 });
@@ -53,6 +59,8 @@ public:
     [[nodiscard]] const std::string& lost() const { return lost_; }
 
     void run(const std::function<void()>& look) { scheduler_.run(look); }
+    /// The run has been told to end: lanes that do not hear of it have a second left, as on other devices.
+    void end_soon() { scheduler_.end_within(1'000'000'000 / scheduler::step_ns); }
 
 private:
     scheduler scheduler_;

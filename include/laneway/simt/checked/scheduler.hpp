@@ -12,11 +12,15 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/simt/thrown_log.hpp"
 
 namespace laneway::checked {
 
+/// Ends a lane of a run that is over.
+struct run_over : ends_lane {};
+
 /// The lanes took more steps than a run may: some of them never waited, and so never saw its end.
-class out_of_steps : public timeout_error {
+class out_of_steps : public timeout_error, public run_over {
 public:
     explicit out_of_steps(const std::string& what) : timeout_error(what) {}
 };
@@ -34,9 +38,13 @@ public:
     /// Adds a lane. Host, before run().
     void add(std::function<void()> lane);
 
-    /// Runs all lanes to their ends. An exception that leaves a lane is thrown again here, after the others were
-    /// dropped where they stood. `look` is called now and then, as a host that watches would.
+    /// Runs all lanes to their ends. An exception that leaves a lane ends the others at their next step, by an
+    /// exception as well, and is thrown again here. Lanes that do not let it pass are dropped where they stand,
+    /// 100,000 steps later or some more. `look` is called now and then, as a host that watches would.
     void run(const std::function<void()>& look = {});
+
+    /// From now on the lanes may take `steps` more, at most. Lanes, or `look`.
+    void end_within(std::uint64_t steps);
 
     /// A place where the running lane may be switched away. Called by lanes.
     void step();
@@ -56,6 +64,9 @@ private:
 
     std::uint64_t next_random();
     void count_step();
+    void end_lane();
+    [[noreturn]] void leave(fiber& self);
+    [[nodiscard]] out_of_steps too_many_steps() const;
     void switch_to(std::size_t index);
     static void lane_main();
 
@@ -63,6 +74,7 @@ private:
     std::uint64_t switch_period_;
     std::uint64_t steps_ = 0;
     std::uint64_t step_limit_;
+    std::uint64_t ended_at_ = 0;  ///< steps when the first lane was left by an exception
     std::function<void()> look_;
     std::unique_ptr<machinery> machinery_;
 };

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "laneway/simt/checked/misuse.hpp"
 #include "laneway/simt/checked/scheduler.hpp"
 #include "laneway/simt/order.hpp"
 
@@ -30,7 +31,9 @@ struct meeting_place {
 };
 
 /// Thrown by a lane that waits for mates who do not come, to end it; the launch catches it.
-struct lost_lane {
+struct lost_lane : ends_lane {
+    explicit lost_lane(std::string why) : told(std::move(why)) {}
+
     std::string told;
 };
 

@@ -7,6 +7,7 @@
 
 #include "laneway/simt/context.hpp"
 #include "laneway/simt/cpu/atomics.hpp"
+#include "laneway/simt/cpu/catching.hpp"
 
 namespace laneway::cpu {
 
@@ -15,7 +16,7 @@ inline std::uint64_t steady_ns() {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-class context : public atomics<context> {
+class context : public atomics<context>, public catching<context> {
 public:
     static constexpr int warp_lanes = 1;
     /// Order of stores that prove themselves (queue/proven_words.hpp): here a release costs nothing, and

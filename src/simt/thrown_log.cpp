@@ -1,0 +1,89 @@
+#include "laneway/simt/thrown_log.hpp"
+
+#include <utility>
+
+#include "laneway/base/error.hpp"
+#include "laneway/base/one_line.hpp"
+
+namespace laneway {
+
+namespace {
+
+std::string name_of(const user_code& code) {
+    const std::string type = std::to_string(code.type);
+    const std::string serving = " while serving PE " + std::to_string(code.source);
+    switch (code.part) {
+        case user_code::handler: return "the handler of message type " + type + serving;
+        case user_code::place: return "place of the handler of message type " + type + serving;
+        case user_code::arcs: return "arcs of the priority flow";
+        case user_code::visit: return "visit of the priority flow";
+        default: return "the functor";
+    }
+}
+
+std::string reason_of(const std::exception_ptr& thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+        return one_line(e.what(), ' ');
+    } catch (...) {
+        return "unknown exception";
+    }
+}
+
+std::string describe(const thrown_in_lane& thrown, const std::vector<std::string>& devices) {
+    return "PE " + std::to_string(thrown.pe) + " (" + devices[static_cast<std::size_t>(thrown.pe)] + ") block " +
+           std::to_string(thrown.block) + " warp " + std::to_string(thrown.warp) + " lane " +
+           std::to_string(thrown.lane) + ": exception in " + name_of(thrown.what) + ": " + reason_of(thrown.exception);
+}
+
+}  // namespace
+
+void thrown_log::clear() {
+    const std::lock_guard lock(mutex_);
+    first_ = {};
+}
+
+void thrown_log::keep(thrown_in_lane thrown) {
+    const std::lock_guard lock(mutex_);
+    if (first_.exception) return;
+    first_ = std::move(thrown);
+    as_it_is_ = false;
+}
+
+void thrown_log::keep_as_it_is(std::exception_ptr thrown) {
+    const std::lock_guard lock(mutex_);
+    if (first_.exception) return;
+    first_.exception = std::move(thrown);
+    as_it_is_ = true;
+}
+
+thrown_in_lane thrown_log::first() const {
+    const std::lock_guard lock(mutex_);
+    return first_;
+}
+
+bool thrown_log::any() const {
+    const std::lock_guard lock(mutex_);
+    return first_.exception != nullptr;
+}
+
+std::string thrown_log::text(const std::vector<std::string>& devices) const {
+    const thrown_in_lane thrown = first();
+    if (!thrown.exception) return {};
+    return as_it_is_ ? reason_of(thrown.exception) : describe(thrown, devices);
+}
+
+void thrown_log::rethrow(const std::vector<std::string>& devices) const {
+    const thrown_in_lane thrown = first();
+    if (!thrown.exception) return;
+    if (as_it_is_) std::rethrow_exception(thrown.exception);
+    const std::string told = describe(thrown, devices);
+    try {
+        std::rethrow_exception(thrown.exception);
+    } catch (...) {
+        std::throw_with_nested(lane_error(told));
+    }
+}
+
+}  // namespace laneway
