@@ -90,6 +90,8 @@ public:
         if (program == "pagerank") {
             apps::pagerank_options o;
             o.job = job;
+            o.rounds = 10;
+            o.weighted = false;
             const auto r = apps::pagerank(kronecker_, o);
             return {1, digest_of(r.rank), r.report, r.rounds};
         }
