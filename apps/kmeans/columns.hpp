@@ -93,20 +93,20 @@ double mean_variance(const point_rows<Real>& points) {
     const auto weight = [&](std::uint64_t i) { return points.weights == nullptr ? 1.0 : points.weights[i]; };
     double all = 0;
     for (std::uint64_t i = 0; i < points.count; ++i) all += weight(i);
-    double sum = 0;
-    for (std::uint32_t column = 0; column < points.dimensions; ++column) {
-        const auto mean_of = [&](auto&& value) {
-            double mean = 0;
-            for (std::uint64_t i = 0; i < points.count; ++i) {
-                const double x = points.coordinates[i * points.dimensions + column];
-                mean += weight(i) / all * value(x);
-            }
-            return mean;
-        };
-        const double mean = mean_of([](double x) { return x; });
-        sum += mean_of([&](double x) { return (x - mean) * (x - mean); });
-    }
-    return sum / points.dimensions;
+    std::vector<double> means(points.dimensions);
+    const auto for_all = [&](auto&& visit) {
+        for (std::uint64_t i = 0; i < points.count; ++i) {
+            const double part = weight(i) / all;
+            const Real* const x = points.coordinates + i * points.dimensions;
+            for (std::uint32_t column = 0; column < points.dimensions; ++column) visit(column, x[column], part);
+        }
+    };
+    for_all([&](std::uint32_t column, double x, double part) { means[column] += part * x; });
+    double variances = 0;
+    for_all([&](std::uint32_t column, double x, double part) {
+        variances += part * (x - means[column]) * (x - means[column]);
+    });
+    return variances / points.dimensions;
 }
 
 /// Middle and scale of each column. Scaled weights sum up to 2 at most.

@@ -315,6 +315,22 @@ def test_broken_file(laneway: Run, tmp_path: Path, name: str) -> None:
     assert names(tmp_path / "work") == []
 
 
+def test_options_of_starting(laneway: Run, tmp_path: Path) -> None:
+    points = lw.generate_blobs(200, 2, 5, double=True, seed=4)
+    np.save(tmp_path / "p.npy", points)
+    words = ["--init", "random", "--n-init", 4, "--random-state", 5, "--max-iter", 7, "--tol", 0.01, "--json", "r.json"]
+    done = laneway("kmeans", tmp_path / "p.npy", "--n-clusters", 5, *words, "--devices", "cpu:2")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    options = {"init": "random", "n_init": 4, "random_state": 5, "max_iter": 7, "tol": 0.01}
+    expected = lw.kmeans(points, 5, **options, devices="cpu:1")
+    assert (report["result"]["inertia"], report["work"]["n_iter"]) == (expected.inertia, expected.n_iter)
+    assert {**report["init"], "max_iter": report["max_iter"], "tol": report["tol"]} == {
+        "method": "random",
+        **{name: value for name, value in options.items() if name != "init"},
+    }
+
+
 @pytest.mark.parametrize("content", ["pickle", "two arrays", "complex"])
 def test_arrays_that_are_no_points(laneway: Run, tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.npy"
@@ -337,6 +353,9 @@ def test_arrays_that_are_no_points(laneway: Run, tmp_path: Path, content: str) -
         (["-k", 2, "--init", "best"], "best"),
         (["-k", 2, "--init", "four.csv"], "4 of 2"),
         (["-k", 2, "--tol", "nan"], "tol"),
+        (["-k", 2, "--n-init", 0], "n_init"),
+        (["-k", 2, "--random-state", -1], "random_state"),
+        (["-k", 2, "--sample-weight", "missing.npy"], "missing.npy"),
         (["-k", 2, "--max-iter", 0], "max_iter"),
         (["-k", 2, "--output", "four.csv"], "four.csv"),
     ],

@@ -24,9 +24,7 @@ WEIGHT = typer.Option(
     None, help="How much each point counts: a file as POINTS, with one number a row.", show_default="all alike"
 )
 INIT = typer.Option("k-means++", help="Where centers start: k-means++, random, first, or a file with a row a cluster.")
-STARTS = typer.Option(
-    None, help="Starts of which the best is taken.", show_default="10 for --init random, else 1", min=1
-)
+STARTS = typer.Option(None, help="Starts of which the best is taken.", show_default="10 for --init random, else 1")
 RANDOM_STATE = typer.Option(0, help="Seed of --init k-means++ and random.")
 LIMIT = typer.Option(
     TOL, help="Ends when the squared movements of centers sum up to this times the columns' mean variance."

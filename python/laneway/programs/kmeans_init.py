@@ -66,17 +66,18 @@ def _plus_plus(
     are given, and a point of weight 2 is drawn as two points of weight 1 are.
     """
     order = _order_of_values(points)
-    chances = np.ones(len(points)) if weights is None else weights[order] / weights.max()
+    rows = points[order]
+    chances = None if weights is None else weights[order] / weights.max()
     squares = np.ones(len(points))
     chosen: list[int] = []
     while len(chosen) < n_clusters:
-        steps = np.cumsum(squares * chances)
+        steps = np.cumsum(squares if chances is None else squares * chances)
         drawn = np.searchsorted(steps, random.random() * steps[-1], side="right")
-        chosen.append(int(order[min(int(drawn), len(points) - 1)]))
-        apart = points[order].astype(np.float64) - points[chosen[-1]]
+        chosen.append(min(int(drawn), len(points) - 1))
+        apart = rows.astype(np.float64) - rows[chosen[-1]]
         nearest = np.einsum("ij,ij->i", apart, apart)
-        squares = nearest if len(chosen) == 1 else np.minimum(squares, nearest)
-    return points[chosen]
+        squares = nearest if len(chosen) == 1 else np.minimum(squares, nearest, out=squares)
+    return rows[chosen]
 
 
 def _order_of_values(points: NDArray[Any]) -> NDArray[np.intp]:
