@@ -90,6 +90,8 @@ public:
         if (program == "pagerank") {
             apps::pagerank_options o;
             o.job = job;
+            o.rounds = 10;
+            o.weighted = false;
             const auto r = apps::pagerank(kronecker_, o);
             return {1, digest_of(r.rank), r.report, r.rounds};
         }
@@ -144,10 +146,11 @@ private:
     outcome kmeans(const options& job) const {
         apps::kmeans_options o;
         o.job = job;
-        o.most_rounds = 20;
+        o.max_iter = 20;
+        o.tol = 0;
         const std::vector<float> start(points_.begin(), points_.begin() + clusters * dims);
         const auto r = apps::kmeans<float>({points_.data(), points_.size() / dims, dims}, start, o);
-        return {1, digest_of(r.labels), r.report, r.rounds};
+        return {1, digest_of(r.labels), r.report, r.n_iter};
     }
 
     const bench::arguments& args_;

@@ -54,7 +54,7 @@ struct kmeans_layout {
         return (std::uint64_t{cluster / centroids_a_group} * dimensions + column) * centroids_a_group +
                cluster % centroids_a_group;
     }
-    /// Sums of a cluster: its columns, then its number of points.
+    /// Sums of a cluster: its columns, then its number of points, or steps of their weights.
     [[nodiscard]] LANEWAY_FN std::uint32_t sum_word(std::uint32_t cluster, std::uint32_t column) const {
         return cluster * (dimensions + 1) + column;
     }

@@ -13,20 +13,21 @@
 namespace laneway::apps {
 
 /// What every lane does.
-template <class Real>
+template <class Real, bool Weighted>
 struct lloyd_rounds {
     static constexpr std::uint32_t no_cluster = ~std::uint32_t{0};
     static constexpr double server_share = 0.01;  ///< a round posts some sums only
 
     kmeans_layout layout;
     symmetric_ref<Real> points;
+    symmetric_ref<double> weights;        ///< scaled; one a point where Weighted
     symmetric_ref<std::uint32_t> labels;  ///< no_cluster at the start
     symmetric_ref<centroid_group<Real>> centroids;
     symmetric_ref<fixed_column> columns;
     symmetric_ref<std::uint64_t> partial;  ///< this PE's changes of sums, `copies` times sum_words
     symmetric_ref<std::uint64_t> sums;     ///< of the clusters that belong to this PE
     symmetric_ref<kmeans_progress> progress;
-    std::uint32_t most_rounds;
+    std::uint32_t max_iter;
     bool has_tolerance;
 
     template <class Ctx, class Box>
@@ -38,7 +39,7 @@ struct lloyd_rounds {
         bool settled = false;
         for (std::uint32_t round = 0;; ++round) {
             assign(ctx, place);
-            if (round == most_rounds || settled) {
+            if (round == max_iter || settled) {
                 if (place.lane(ctx) == 0) {
                     mine->rounds = round;
                     mine->settled = settled ? 1 : 0;
@@ -86,7 +87,8 @@ private:
                 if (now != before) label[point] = now;
             }
             if (ctx.ballot(full_warp<Ctx>, now != before) == 0) continue;
-            change_clusters(ctx, mine + layout.point_place(base, 0), before, now, changed);
+            const double* const weight = Weighted ? weights.local(ctx) + base : nullptr;
+            change_clusters(ctx, mine + layout.point_place(base, 0), weight, before, now, changed);
         }
     }
 
@@ -119,8 +121,8 @@ private:
     /// other's. All that join a cluster are a group, and all that leave one; a lane adds up one column of a group, so a
     /// group takes one atomic add a column, by neighbouring lanes to neighbouring words. The whole warp, together.
     template <class Ctx>
-    LANEWAY_FN void change_clusters(Ctx& ctx, const Real* first_point, std::uint32_t before, std::uint32_t now,
-                                    std::uint64_t* changed) const {
+    LANEWAY_FN void change_clusters(Ctx& ctx, const Real* first_point, const double* first_weight, std::uint32_t before,
+                                    std::uint32_t now, std::uint64_t* changed) const {
         constexpr lane_mask all = full_warp<Ctx>;
         if (before == now) before = now = no_cluster;
         const lane_mask leaving = ctx.match(all, before), joining = ctx.match(all, now);
@@ -138,24 +140,39 @@ private:
             const lane_mask leavers = ctx.shuffle(all, leaving, first), comers = ctx.shuffle(all, joining, first);
             if (groups == 0) continue;
             const std::uint32_t word = layout.sum_word(joiners != 0 ? joined_cluster : left_cluster, column);
-            const std::uint64_t sum = sum_of(ctx, first_point, joiners != 0 ? comers : leavers, column);
+            const std::uint64_t sum = sum_of(ctx, first_point, first_weight, joiners != 0 ? comers : leavers, column);
             ctx.fetch_add(&changed[word], joiners != 0 ? sum : 0 - sum, order::relaxed, scope::device);
         }
     }
 
-    /// Sum of a column over those points; behind the last column it is their number.
+    /// Sum of a column over those points; behind the last column it is their number, or the steps of their weights.
     template <class Ctx>
-    LANEWAY_FN std::uint64_t sum_of(const Ctx& ctx, const Real* first_point, lane_mask members,
-                                    std::uint32_t column) const {
-        if (column == layout.dimensions) return static_cast<std::uint64_t>(Ctx::count_lanes(members));
+    LANEWAY_FN std::uint64_t sum_of(const Ctx& ctx, const Real* first_point, const double* first_weight,
+                                    lane_mask members, std::uint32_t column) const {
+        if (column == layout.dimensions) return size_of<Ctx>(first_weight, members);
         const fixed_column how = columns.local(ctx)[column];
         const Real* const coordinates = first_point + std::uint64_t{column} * kmeans_layout::tile;
         std::uint64_t sum = 0;
         for (; members != 0; members &= members - 1) {
             const double x = coordinates[Ctx::first_lane(members)];
-            sum += static_cast<std::uint64_t>(std::llrint((x - how.middle) * how.scale));
+            double steps = (x - how.middle) * how.scale;
+            if constexpr (Weighted) steps *= first_weight[Ctx::first_lane(members)];
+            sum += static_cast<std::uint64_t>(std::llrint(steps));
         }
         return sum;
+    }
+
+    template <class Ctx>
+    LANEWAY_FN static std::uint64_t size_of(const double* first_weight, lane_mask members) {
+        if constexpr (Weighted) {
+            std::uint64_t steps = 0;
+            for (; members != 0; members &= members - 1) {
+                steps += static_cast<std::uint64_t>(first_weight[Ctx::first_lane(members)] / weight_step);
+            }
+            return steps;
+        } else {
+            return static_cast<std::uint64_t>(Ctx::count_lanes(members));
+        }
     }
 
     /// Posts what changed in the PE's sums and clears it. Here and below a failed post needs no answer: see meet.
@@ -190,7 +207,8 @@ private:
             }
             const auto sum = static_cast<std::int64_t>(sums.local(ctx)[layout.sum_word(cluster, column)]);
             const fixed_column& how = columns.local(ctx)[column];
-            const double mean = static_cast<double>(sum) / static_cast<double>(members) / how.scale + how.middle;
+            const double size = static_cast<double>(members) * (Weighted ? weight_step : 1);
+            const double mean = static_cast<double>(sum) / size / how.scale + how.middle;
             const auto coordinate = static_cast<Real>(mean);
             const auto where = static_cast<std::uint32_t>(layout.centroid_place(cluster, column));
             if (coordinate == centroid_at(centroids.local(ctx), where)) continue;

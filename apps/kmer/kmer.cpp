@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "laneway/input/text_source.hpp"
 #include "laneway/runtime.hpp"
 #include "programs.hpp"
 
@@ -15,6 +16,7 @@ class kmer_counter::implementation {
 public:
     virtual ~implementation() = default;
     virtual kmer_result run() = 0;
+    virtual std::vector<std::uint64_t> counts_of(const std::vector<std::string>& kmers) = 0;
 };
 
 namespace {
@@ -43,6 +45,7 @@ public:
           taken_(runtime_.allocate<std::uint64_t>(1)), bins_(runtime_.allocate<std::uint64_t>(options.greatest + 2)),
           sums_(runtime_.allocate<table_sums>(1)),
           table_(runtime_.allocate<kmer_slot<Words>>(slots(distinct_expected(options, kmers, most_distinct)))),
+          asked_(runtime_.allocate<kmer_key<Words>>(1)), found_(runtime_.allocate<std::uint64_t>(1)),
           box_(runtime_.mailbox<kmer_key<Words>>(count_kmer<Words>{table_.ref()})) {}
 
     /// Brings the sequences to the devices, or makes the reads there.
@@ -54,8 +57,9 @@ public:
     }
 
     kmer_result run() override {
-        if (counted_) table_.clear();
-        counted_ = true;
+        if (touched_) table_.clear();
+        touched_ = true;
+        counted_ = false;
         const std::uint64_t own = words_.size() - lead_;
         // A few stretches for each lane of a large GPU, and no more than one word in eight repeated.
         const std::uint64_t stretch = std::clamp(own >> 20, std::max<std::uint64_t>(8, 8 * lead_), std::uint64_t{64});
@@ -70,10 +74,62 @@ public:
                                std::to_string(result.report.posted) + " were posted");
         }
         result.copy_seconds = copy_seconds_;
+        counted_ = true;
         return result;
     }
 
+    std::vector<std::uint64_t> counts_of(const std::vector<std::string>& kmers) override {
+        if (!counted_) throw usage_error("k-mers are looked up before they have been counted");
+        std::vector<std::vector<kmer_key<Words>>> asked(pes());
+        std::vector<std::pair<std::size_t, std::size_t>> places;  // PE and number there
+        for (std::size_t i = 0; i < kmers.size(); ++i) {
+            const kmer_key<Words> key = key_of(kmers[i], i + 1);
+            auto& its = asked[static_cast<std::size_t>(key.owner(runtime_.n_pes()))];
+            places.emplace_back(&its - asked.data(), its.size());
+            its.push_back(key);
+        }
+        const auto found = look_up(std::move(asked));
+        std::vector<std::uint64_t> counts;
+        for (const auto& [pe, number] : places) counts.push_back(found[pe][number]);
+        return counts;
+    }
+
 private:
+    /// `number`: for messages.
+    [[nodiscard]] kmer_key<Words> key_of(const std::string& text, std::size_t number) const {
+        const auto refuse = [&](const std::string& why) {
+            throw usage_error("k-mer " + std::to_string(number) + ": " + why);
+        };
+        if (text.size() != static_cast<std::size_t>(options_.k)) {
+            refuse(std::to_string(text.size()) + " bases, not " + std::to_string(options_.k));
+        }
+        kmer_window<Words> window(options_.k, options_.canonical);
+        for (const char letter : text) {
+            if (symbol_of(letter) >= gap) refuse(shown({&letter, 1}) + " is no base");
+            (void)window.push(symbol_of(letter));
+        }
+        return window.key();
+    }
+
+    /// Counts of each PE's keys.
+    std::vector<std::vector<std::uint64_t>> look_up(std::vector<std::vector<kmer_key<Words>>> asked) {
+        std::size_t most = 64;
+        for (const auto& its : asked) most = std::max(most, its.size());
+        if (asked_.size() < most) {  // seldom, as a runtime has only so many arrays in its life
+            asked_ = runtime_.allocate<kmer_key<Words>>(std::bit_ceil(most));
+            found_ = runtime_.allocate<std::uint64_t>(asked_.size());
+        }
+        for (std::size_t pe = 0; pe < asked.size(); ++pe) {
+            asked[pe].resize(asked_.size());
+            asked_.copy_in(static_cast<int>(pe), asked[pe]);
+        }
+        const look_up_counts<Words> program{table_.ref(), asked_.ref(), found_.ref(), range(asked_.size(), 64)};
+        (void)runtime_.run(program, box_);
+        std::vector<std::vector<std::uint64_t>> found;
+        for (int pe = 0; pe < runtime_.n_pes(); ++pe) found.push_back(found_.copy_out(pe));
+        return found;
+    }
+
     void fill(const packed_sequences& sequences) {
         const auto& words = sequences.words();
         const std::uint64_t own = words_.size() - lead_;
@@ -136,9 +192,12 @@ private:
     symmetric_array<std::uint64_t> bins_;
     symmetric_array<table_sums> sums_;
     symmetric_array<kmer_slot<Words>> table_;
+    symmetric_array<kmer_key<Words>> asked_;  ///< k-mers to be looked up
+    symmetric_array<std::uint64_t> found_;    ///< as many
     mailbox_handle<routes<route<kmer_key<Words>, count_kmer<Words>>>> box_;
     double copy_seconds_ = 0;
-    bool counted_ = false;
+    bool touched_ = false;  ///< whether the tables may hold something
+    bool counted_ = false;  ///< whether they hold what has been counted
 };
 
 template <class Source>
@@ -172,5 +231,9 @@ kmer_counter::~kmer_counter() = default;
 kmer_counter::kmer_counter(kmer_counter&&) noexcept = default;
 
 kmer_result kmer_counter::run() { return implementation_->run(); }
+
+std::vector<std::uint64_t> kmer_counter::counts_of(const std::vector<std::string>& kmers) {
+    return implementation_->counts_of(kmers);
+}
 
 }  // namespace laneway::apps

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "laneway/base/options.hpp"
@@ -35,7 +36,7 @@ struct kmer_result {
     [[nodiscard]] double kmers_per_second() const { return static_cast<double>(total) / report.run_seconds; }
 };
 
-/// Sequences spread evenly over the devices' memory, and counts of their k-mers. Host only; one run at a time.
+/// Sequences spread evenly over the devices' memory, and counts of their k-mers. Host only; one call at a time.
 class kmer_counter {
 public:
     /// Copies the sequences. Throws usage_error for devices that do not exist, k and limits out of range, and
@@ -50,6 +51,11 @@ public:
     /// naming PE and slots. Method: every k-mer is posted to the PE that its hash names, which counts it in an
     /// open-addressing table (table.hpp).
     kmer_result run();
+
+    /// How often each of `kmers` has been counted by the last run, 0 where never: of k letters ACGT, of either case. A
+    /// k-mer and its reverse complement have one count where k-mers are canonical. Throws usage_error before a run, and
+    /// for what is no k-mer, with its number from 1.
+    [[nodiscard]] std::vector<std::uint64_t> counts_of(const std::vector<std::string>& kmers);
 
     class implementation;
 

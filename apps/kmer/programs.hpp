@@ -100,6 +100,26 @@ private:
     }
 };
 
+/// Looks k-mers up in each PE's table.
+template <int Words>
+struct look_up_counts {
+    symmetric_ref<kmer_slot<Words>> table;
+    symmetric_ref<kmer_key<Words>> asked;  ///< of this PE; words of 0 where there is none
+    symmetric_ref<std::uint64_t> found;    ///< as many
+    shared_range range;                    ///< over them
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
+        for (std::uint64_t begin; (begin = range.next(ctx)) < range.size;) {
+            for (std::uint64_t i = begin + static_cast<std::uint64_t>(ctx.lane()); i < range.end(begin);
+                 i += Ctx::warp_lanes) {
+                const kmer_key<Words> key = asked.local(ctx)[i];
+                if (key.words[0] != 0) found.local(ctx)[i] = count_in(table.local(ctx), table.size(), key);
+            }
+        }
+    }
+};
+
 /// Sums over a PE's table.
 struct table_sums {
     std::uint64_t total;     ///< of all counts

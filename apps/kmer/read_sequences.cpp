@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include "laneway/base/error.hpp"
 #include "laneway/input/text_source.hpp"
 #include "sequences.hpp"
 
@@ -100,7 +101,7 @@ private:
 
     void add_bases() {
         for (const char letter : line_) {
-            const unsigned symbol = symbol_table[static_cast<unsigned char>(letter)];
+            const unsigned symbol = symbol_of(letter);
             if (symbol == refused) source_.fail(shown({&letter, 1}) + " belongs in no sequence");
             sequences_.add(symbol);
         }
@@ -119,6 +120,18 @@ private:
 };
 
 }  // namespace
+
+unsigned symbol_of(char letter) { return symbol_table[static_cast<unsigned char>(letter)]; }
+
+void add_sequence(std::string_view letters, packed_sequences& sequences) {
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+        if (symbol_of(letters[i]) != refused) continue;
+        throw usage_error("sequence " + std::to_string(sequences.sequences() + 1) + ", letter " +
+                          std::to_string(i + 1) + ": " + shown(letters.substr(i, 1)) + " belongs in no sequence");
+    }
+    for (const char letter : letters) sequences.add(symbol_of(letter));
+    sequences.end_sequence();
+}
 
 void read_sequences(const std::filesystem::path& path, packed_sequences& sequences) {
     sequence_reader(path, sequences).read();

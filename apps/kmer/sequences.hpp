@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,5 +68,13 @@ private:
 /// of either case, are gaps, as are - . and *. Throws usage_error naming file and line: no header, bytes that belong in
 /// no sequence, qualities that do not fit their sequence, a file that ends within a record.
 void read_sequences(const std::filesystem::path& path, packed_sequences& sequences);
+
+/// Appends a sequence from memory, by the same letters. Throws usage_error naming the sequence, by its number from 1,
+/// and the letter that belongs in none; `sequences` are then as they were.
+void add_sequence(std::string_view letters, packed_sequences& sequences);
+
+/// The symbol of a letter: 0 to 3 for ACGT of either case, `gap` for one that ends a k-mer, more for one that belongs
+/// in no sequence.
+unsigned symbol_of(char letter);
 
 }  // namespace laneway::apps

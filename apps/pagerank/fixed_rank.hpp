@@ -15,4 +15,10 @@ LANEWAY_FN std::uint64_t multiply_ranks(std::uint64_t a, std::uint64_t b) {
     return static_cast<std::uint64_t>(wide{a} * b >> rank_bits);
 }
 
+/// What an arc of that weight brings, the share being for a weight of 1: rounded down. A product of doubles is rounded
+/// alike everywhere.
+LANEWAY_FN std::uint64_t weigh_share(float share, std::uint32_t weight) {
+    return static_cast<std::uint64_t>(static_cast<double>(share) * weight);
+}
+
 }  // namespace laneway::apps

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <numeric>
 
 #include "graph/collect.hpp"
 #include "graph/row_tiles.hpp"
@@ -15,7 +16,8 @@ namespace laneway::apps {
 struct mirrored_view {
     row_tiles_ref tiles;
     const std::uint32_t* sources = nullptr;         ///< one an arc: index of its tail's value among the PE's
-    const std::uint64_t* degrees = nullptr;         ///< arcs that leave each row's vertex
+    const std::uint32_t* weights = nullptr;         ///< one an arc, where weights count
+    const std::uint64_t* outgoing = nullptr;        ///< arcs that leave each row's vertex, or their weights together
     const std::uint64_t* target_offsets = nullptr;  ///< rows + 1
     const mirror_target* targets = nullptr;         ///< where other PEs mirror each row's value
 };
@@ -24,17 +26,18 @@ struct mirrored_view {
 template <class Vertex>
 class mirrored_graph {
 public:
-    /// Turns the arcs round, divides and copies. `parts`: PE of each vertex; empty: contiguous ranges into which about
-    /// equally many arcs lead. Throws usage_error for parts that do not fit the graph or the PEs, and where a PE would
-    /// have more than `most_values` values, which is less than 2^32.
-    mirrored_graph(runtime& runtime, const graph::basic_csr<Vertex>& graph, std::span<const std::uint32_t> parts,
-                   std::uint64_t most_values)
+    /// Turns the arcs round, divides and copies. `weighted`: whether weights count, where the graph has them. `parts`:
+    /// PE of each vertex; empty: contiguous ranges into which about equally many arcs lead. Throws usage_error for
+    /// parts that do not fit the graph or the PEs, and where a PE would have more than `most_values` values, which is
+    /// less than 2^32.
+    mirrored_graph(runtime& runtime, const graph::basic_csr<Vertex>& graph, bool weighted,
+                   std::span<const std::uint32_t> parts, std::uint64_t most_values)
         : start_(clock::now()), view_(runtime.allocate<mirrored_view>(1)),
-          division_(graph::transpose(graph), parts, static_cast<std::uint64_t>(runtime.n_pes()),
+          division_(graph::transpose(graph, weighted), parts, static_cast<std::uint64_t>(runtime.n_pes()),
                     [&](int pe, const auto& rows, const auto& starts) {
-                        add(runtime.machine().device(pe), mirror(pe, rows, starts.back(), most_values), rows.offsets);
+                        add(runtime.machine().device(pe), mirror(pe, rows, starts.back(), most_values), rows);
                     }) {
-        connect(runtime, graph);
+        connect(runtime, graph, weighted);
         seconds_ = std::chrono::duration<double>(clock::now() - start_).count();
     }
 
@@ -54,45 +57,63 @@ private:
         row_tiles tiles;
         buffer<std::uint64_t> offsets;
         buffer<std::uint32_t> sources;
-        buffer<std::uint64_t> degrees;
+        buffer<std::uint32_t> weights;
+        buffer<std::uint64_t> outgoing;
         buffer<std::uint64_t> target_offsets;
         buffer<mirror_target> targets;
     };
 
     template <class T>
-    static buffer<T> copy_of(const std::shared_ptr<device>& owner, const std::vector<T>& host) {
+    static buffer<T> copy_of(const std::shared_ptr<device>& owner, std::span<const T> host) {
         buffer<T> result(owner, host.size());
-        result.copy_in(host);
+        result.copy_in(host.data(), host.size());
         return result;
     }
 
-    void add(const std::shared_ptr<device>& owner, mirrored_rows<Vertex> rows,
-             const std::vector<std::uint64_t>& offsets) {
-        most_rows_ = std::max(most_rows_, offsets.size() - 1);
-        most_values_ = std::max(most_values_, offsets.size() - 1 + rows.mirrors.size());
-        parts_.push_back(
-            {row_tiles(owner, offsets), copy_of(owner, offsets), copy_of(owner, rows.sources), {}, {}, {}});
+    void add(const std::shared_ptr<device>& owner, mirrored_rows<Vertex> heard, const graph::csr_slice<Vertex>& rows) {
+        most_rows_ = std::max(most_rows_, rows.vertices());
+        most_values_ = std::max(most_values_, rows.vertices() + heard.mirrors.size());
+        parts_.push_back({row_tiles(owner, rows.offsets),
+                          copy_of<std::uint64_t>(owner, rows.offsets),
+                          copy_of<std::uint32_t>(owner, heard.sources),
+                          copy_of<std::uint32_t>(owner, rows.weights),
+                          {},
+                          {},
+                          {}});
         most_tiles_ = std::max(most_tiles_, parts_.back().tiles.ref(nullptr).n_tiles);
-        mirrors_.push_back(std::move(rows.mirrors));
+        mirrors_.push_back(std::move(heard.mirrors));
     }
 
-    /// Tells every PE who mirrors its vertices, and how many arcs leave them.
-    void connect(runtime& runtime, const graph::basic_csr<Vertex>& graph) {
-        std::vector<std::uint64_t> degrees(graph.vertices());
-        for (std::uint64_t v = 0; v < degrees.size(); ++v) degrees[v] = graph.offsets[v + 1] - graph.offsets[v];
-        degrees = division_.by_place(std::move(degrees));
+    /// How many arcs leave each vertex, or what they weigh together.
+    static std::vector<std::uint64_t> outgoing_of(const graph::basic_csr<Vertex>& graph, bool weighted) {
+        std::vector<std::uint64_t> outgoing(graph.vertices());
+        for (std::uint64_t v = 0; v < outgoing.size(); ++v) {
+            const std::uint64_t begin = graph.offsets[v];
+            const std::uint64_t end = graph.offsets[v + 1];
+            outgoing[v] = end - begin;
+            if (weighted && graph.weighted()) {
+                outgoing[v] =
+                    std::accumulate(graph.weights.data() + begin, graph.weights.data() + end, std::uint64_t{0});
+            }
+        }
+        return outgoing;
+    }
+
+    /// Tells every PE who mirrors its vertices, and how much leaves them.
+    void connect(runtime& runtime, const graph::basic_csr<Vertex>& graph, bool weighted) {
+        const std::vector<std::uint64_t> outgoing = division_.by_place(outgoing_of(graph, weighted));
         const std::vector<std::uint64_t>& starts = division_.starts();
         for (std::size_t p = 0; p < parts_.size(); ++p) {
             const auto& owner = runtime.machine().device(static_cast<int>(p));
             const mirror_targets told = targets_of(p, starts, mirrors_);
             part& mine = parts_[p];
-            mine.degrees = buffer<std::uint64_t>(owner, starts[p + 1] - starts[p]);
-            mine.degrees.copy_in(degrees.data() + starts[p], mine.degrees.size());
-            mine.target_offsets = copy_of(owner, told.offsets);
-            mine.targets = copy_of(owner, told.targets);
+            mine.outgoing =
+                copy_of<std::uint64_t>(owner, std::span(outgoing).subspan(starts[p], starts[p + 1] - starts[p]));
+            mine.target_offsets = copy_of<std::uint64_t>(owner, told.offsets);
+            mine.targets = copy_of<mirror_target>(owner, told.targets);
             view_.copy_in(static_cast<int>(p),
-                          {{mine.tiles.ref(mine.offsets.data()), mine.sources.data(), mine.degrees.data(),
-                            mine.target_offsets.data(), mine.targets.data()}});
+                          {{mine.tiles.ref(mine.offsets.data()), mine.sources.data(), mine.weights.data(),
+                            mine.outgoing.data(), mine.target_offsets.data(), mine.targets.data()}});
         }
         mirrors_ = {};
     }

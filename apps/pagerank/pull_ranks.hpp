@@ -61,6 +61,12 @@ struct rank_counters {
     std::uint64_t change;    ///< of own ranks, against the round before
 };
 
+/// Of a row, where walks do not start anywhere alike; in units of rank.
+struct start_shares {
+    std::uint64_t started;      ///< of the rank that does not follow arcs
+    std::uint64_t of_dangling;  ///< its part of the rank of vertices without arcs
+};
+
 /// How a run ended; the same on every PE.
 struct rank_outcome {
     std::uint64_t rounds;
@@ -79,6 +85,9 @@ struct rank_outcome {
 ///     was last read in round r - 1 and is cleared in round r, when no message for it can be on its way.
 ///   - A counter of tiles is drawn from in one round and cleared in the next, when every warp of the PE has left it.
 ///   - Cut rows and counters of the PE go back to zero by whoever finds them complete, in the same round.
+/// Where `Weighted`, a vertex hands out its rank in proportion to the arcs' weights, and a share is that of a weight
+/// of 1.
+template <bool Weighted>
 struct pull_ranks {
     static constexpr double server_share = 0.1;  ///< a message a vertex and PE, beside all arcs that are added up
 
@@ -89,10 +98,13 @@ struct pull_ranks {
     symmetric_ref<std::uint64_t> next_tile;  ///< one for each parity of rounds
     symmetric_ref<rank_counters> counters;
     symmetric_ref<rank_outcome> outcome;
-    std::uint64_t vertices = 1;  ///< of the whole graph
-    std::uint64_t damping = 0;   ///< in units of rank
-    std::uint64_t tolerance = 0;
-    std::uint64_t rounds = 0;  ///< most
+    symmetric_ref<start_shares> starts;  ///< one a row, where walks do not start anywhere alike
+    bool anywhere = true;                ///< whether they do
+    std::uint64_t vertices = 1;          ///< of the whole graph
+    std::uint64_t alpha = 0;             ///< in units of rank
+    std::uint64_t limit = 0;             ///< ranks have converged when a round changes them by less
+    std::uint64_t rounds = 0;            ///< most
+    bool all_rounds = false;             ///< whether they go on when ranks have converged
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
@@ -101,7 +113,7 @@ struct pull_ranks {
             settle(ctx, box, mine, round);
             if (box.barrier(ctx) != status::ok) return;
             const std::uint64_t change = total(ctx, round, change_of);
-            if (round == rounds || (round > 0 && change < tolerance)) {
+            if (round == rounds || (!all_rounds && round > 0 && change < limit)) {
                 if (ctx.lane() == 0) end(ctx, round, change);
                 return;
             }
@@ -141,7 +153,8 @@ private:
     template <class Ctx, class Box>
     LANEWAY_FN void settle(Ctx& ctx, Box& box, const mirrored_view& mine, std::uint64_t round) const {
         const float* heard = words.shares.local(ctx) + words.first_share(round + 1);  // the copy of the round before
-        const std::uint64_t dangling = round == 0 ? 0 : total(ctx, round - 1, dangling_of) / vertices;
+        std::uint64_t dangling = round == 0 ? 0 : total(ctx, round - 1, dangling_of);
+        if (anywhere) dangling /= vertices;
         own_sums sums;
         std::uint64_t tiles = 0;
         for (;; ++tiles) {
@@ -154,11 +167,11 @@ private:
                 if (round > 0) {
                     const arc_range arcs = arcs_to_add(mine.tiles, row, in_tile, begins);
                     Ctx here(ctx);
-                    sum = sum_shares(here, arcs, mine.sources, heard);
+                    sum = sum_shares(here, arcs, arc_shares<Weighted>{mine.sources, mine.weights, heard});
                     complete = complete_sum(ctx, mine.tiles, row, arcs, begins, sum);
                 }
                 float share = 0;
-                if (complete) share = settle_row(ctx, mine, row, round, sum + dangling, sums);
+                if (complete) share = settle_row(ctx, mine, row, round, sum, dangling, sums);
                 tell(ctx, box, mine, row, round, complete, share);
             });
         }
@@ -196,23 +209,38 @@ private:
         return true;
     }
 
-    /// Gives a row its rank, `followed` being what arcs and vertices without arcs have handed it; returns the row's new
-    /// share.
+    /// Gives a row its rank, `followed` being what arcs have handed it, and `dangling` what vertices without arcs hand
+    /// to each row, or to all rows together where walks do not start anywhere alike; returns the row's new share.
     template <class Ctx>
     LANEWAY_FN float settle_row(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint64_t round,
-                                std::uint64_t followed, own_sums& sums) const {
+                                std::uint64_t followed, std::uint64_t dangling, own_sums& sums) const {
         std::uint64_t& rank = ranks.local(ctx)[row];
         std::uint64_t settled = whole_rank / vertices;
         if (round > 0) {
-            settled = (whole_rank - damping) / vertices + multiply_ranks(damping, followed);
+            std::uint64_t started = (whole_rank - alpha) / vertices;
+            if (!anywhere) {
+                const start_shares& own = starts.local(ctx)[row];
+                started = own.started;
+                dangling = multiply_ranks(dangling, own.of_dangling);
+            }
+            settled = started + multiply_ranks(alpha, followed + dangling);
             sums.change += settled > rank ? settled - rank : rank - settled;
         }
         rank = settled;
-        const std::uint64_t degree = mine.degrees[row];
-        if (degree == 0) sums.dangling += settled;
-        const float share = degree == 0 ? 0 : static_cast<float>(settled / degree);
+        const std::uint64_t outgoing = mine.outgoing[row];
+        if (outgoing == 0) sums.dangling += settled;
+        const float share = outgoing == 0 ? 0 : share_of(settled, outgoing);
         words.shares.local(ctx)[words.first_share(round) + row] = share;
         return share;
+    }
+
+    /// Of a rank, for an arc, or for a weight of 1. The quotient of doubles is rounded alike everywhere.
+    LANEWAY_FN static float share_of(std::uint64_t rank, std::uint64_t outgoing) {
+        if constexpr (Weighted) {
+            return static_cast<float>(static_cast<double>(rank) / static_cast<double>(outgoing));
+        } else {
+            return static_cast<float>(rank / outgoing);
+        }
     }
 
     /// Posts the shares of the rows that are complete to the PEs that mirror them, if there will be a next round. The

@@ -9,6 +9,8 @@ The package offers the library's programs to Python; results are NumPy arrays::
     print(result.distance.max(), result.report.carried)
 """
 
+from typing import TYPE_CHECKING
+
 from laneway import _core
 from laneway._core import Device, Graph, Report, Sequences, SimulatedReads
 from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
@@ -23,12 +25,30 @@ from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.styles import StyleRun, compare_styles
 
+if TYPE_CHECKING:
+    from laneway.cluster import KMeans as KMeans
+
 __version__: str = _core.version
 
 
 def devices() -> list[Device]:
     """Everything that was looked for on this host: devices that runs can use, and why others cannot be used."""
     return _core.find_devices()
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """`KMeans`, which alone needs scikit-learn, is imported when it is first asked for."""
+        if name != "KMeans":
+            raise AttributeError(f"module 'laneway' has no attribute {name!r}")
+        try:
+            from laneway.cluster import KMeans
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.split(".")[0] != "sklearn":
+                raise
+            raise ImportError("laneway.KMeans needs scikit-learn: pip install 'laneway[sklearn]'") from None
+        return KMeans
 
 
 __all__ = [

@@ -2,6 +2,7 @@
 #include "kmeans/kmeans.hpp"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
@@ -17,14 +18,19 @@ namespace {
 
 template <class Real>
 using rows_array = nb::ndarray<const Real, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using weights_array = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Real>
-apps::kmeans_result<Real> run(const rows_array<Real>& points, const rows_array<Real>& centroids,
-                              std::uint32_t max_rounds, double tolerance, const options& job) {
+apps::kmeans_result<Real> run(const rows_array<Real>& points, const std::optional<weights_array>& sample_weight,
+                              const rows_array<Real>& initial, std::uint32_t n_init, std::uint32_t max_iter, double tol,
+                              const options& job) {
     const auto dimensions = static_cast<std::uint32_t>(points.shape(1));
-    const std::vector<Real> initial(centroids.data(), centroids.data() + centroids.size());
+    const std::vector<Real> centers(initial.data(), initial.data() + initial.size());
+    const double* const weights = sample_weight ? sample_weight->data() : nullptr;
+    if (weights != nullptr && sample_weight->size() != points.shape(0)) throw usage_error("sample_weight: one a point");
     const nb::gil_scoped_release release;
-    return apps::kmeans<Real>({points.data(), points.shape(0), dimensions}, initial, {job, max_rounds, tolerance});
+    return apps::kmeans<Real>({points.data(), points.shape(0), dimensions, weights}, centers,
+                              {job, n_init, max_iter, tol});
 }
 
 template <class Real>
@@ -39,23 +45,24 @@ void register_for(nb::module_& module, const char* name, const char* signature) 
     nb::class_<result>(module, name)
         .def(
             "take_labels", [](result& r) { return give(std::move(r.labels)); },
-            nb::sig("def take_labels(self) -> numpy.typing.NDArray[numpy.uint32]"))
+            nb::sig("def take_labels(self) -> numpy.typing.NDArray[numpy.int32]"))
         .def(
-            "take_centroids",
-            [](result& r, std::size_t dimensions) { return give_matrix(std::move(r.centroids), dimensions); },
+            "take_cluster_centers",
+            [](result& r, std::size_t dimensions) { return give_matrix(std::move(r.cluster_centers), dimensions); },
             "dimensions"_a,
-            nb::sig("def take_centroids(self, dimensions: int) -> "
+            nb::sig("def take_cluster_centers(self, dimensions: int) -> "
                     "numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]"))
         .def(
             "take_sizes", [](result& r) { return give(std::move(r.sizes)); },
             nb::sig("def take_sizes(self) -> numpy.typing.NDArray[numpy.uint64]"))
         .def_ro("inertia", &result::inertia)
-        .def_ro("rounds", &result::rounds)
+        .def_ro("n_iter", &result::n_iter)
         .def_ro("converged", &result::converged)
         .def_ro("empties", &result::empties)
+        .def_ro("start", &result::start)
         .def_ro("report", &result::report);
-    module.def("kmeans", &run<Real>, "points"_a.noconvert(), "centroids"_a.noconvert(), "max_rounds"_a, "tolerance"_a,
-               "job"_a, nb::sig(signature));
+    module.def("kmeans", &run<Real>, "points"_a.noconvert(), "sample_weight"_a.noconvert().none(),
+               "initial"_a.noconvert(), "n_init"_a, "max_iter"_a, "tol"_a, "job"_a, nb::sig(signature));
     module.def("require_finite", &require_finite<Real>, "what"_a, "rows"_a.noconvert());
 }
 
@@ -65,11 +72,13 @@ void register_for(nb::module_& module, const char* name, const char* signature) 
 void register_kmeans(nb::module_& module) {
     register_for<float>(module, "Kmeans32",
                         "def kmeans(points: numpy.typing.NDArray[numpy.float32], "
-                        "centroids: numpy.typing.NDArray[numpy.float32], max_rounds: int, tolerance: float, "
+                        "sample_weight: numpy.typing.NDArray[numpy.float64] | None, "
+                        "initial: numpy.typing.NDArray[numpy.float32], n_init: int, max_iter: int, tol: float, "
                         "job: Options) -> Kmeans32 | Kmeans64");
     register_for<double>(module, "Kmeans64",
                          "def kmeans(points: numpy.typing.NDArray[numpy.float64], "
-                         "centroids: numpy.typing.NDArray[numpy.float64], max_rounds: int, tolerance: float, "
+                         "sample_weight: numpy.typing.NDArray[numpy.float64] | None, "
+                         "initial: numpy.typing.NDArray[numpy.float64], n_init: int, max_iter: int, tol: float, "
                          "job: Options) -> Kmeans32 | Kmeans64");
 }
 

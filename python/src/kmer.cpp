@@ -2,9 +2,13 @@
 #include "kmer/kmer.hpp"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <mutex>
+
 #include "arrays.hpp"
+#include "laneway/base/error.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -29,9 +33,50 @@ void make_reads(simulated_reads* made, std::uint64_t genome_length, double cover
     new (made) simulated_reads({genome_length, coverage, read_length, error_rate, seed});
 }
 
-template <class Source>
-kmer_result count(const Source& source, const kmer_options& options) {
-    return apps::kmer_counter(source, options).run();
+/// Counts, which any thread may look up.
+class counted_kmers {
+public:
+    template <class Source>
+    counted_kmers(const Source& source, const kmer_options& options) : counter_(source, options) {}
+
+    kmer_result run() {
+        const std::lock_guard lock(one_at_a_time_);
+        return counter_.run();
+    }
+    vector_array<std::uint64_t> counts_of(const std::vector<std::string>& kmers) {
+        std::vector<std::uint64_t> counts;
+        {
+            const nb::gil_scoped_release release;
+            const std::lock_guard lock(one_at_a_time_);
+            counts = counter_.counts_of(kmers);
+        }
+        return give(std::move(counts));
+    }
+
+private:
+    std::mutex one_at_a_time_;
+    apps::kmer_counter counter_;
+};
+
+std::string_view letters_of(nb::handle text) {
+    if (nb::isinstance<nb::bytes>(text)) {
+        const auto bytes = nb::borrow<nb::bytes>(text);
+        return {bytes.c_str(), bytes.size()};
+    }
+    Py_ssize_t size = 0;
+    const char* const letters = nb::isinstance<nb::str>(text) ? PyUnicode_AsUTF8AndSize(text.ptr(), &size) : nullptr;
+    if (letters == nullptr) {
+        PyErr_Clear();
+        throw usage_error(std::string("a sequence must be str or bytes, not ") + nb::type_name(text.type()).c_str());
+    }
+    return {letters, static_cast<std::size_t>(size)};
+}
+
+/// All of them, or, where one is refused, none.
+void add_sequences(packed_sequences& to, const nb::object& texts) {
+    packed_sequences all = to;
+    for (nb::handle text : texts) apps::add_sequence(letters_of(text), all);
+    to = std::move(all);
 }
 
 kmer_result sort_reads(const simulated_reads& reads, const kmer_options& options) {
@@ -44,6 +89,9 @@ void register_sources(nb::module_& module) {
         .def(
             "read", [](packed_sequences& s, const std::filesystem::path& path) { apps::read_sequences(path, s); },
             "path"_a, nb::call_guard<nb::gil_scoped_release>(), "Append the sequences of a FASTA or FASTQ file.")
+        .def("add", &add_sequences, "sequences"_a,
+             nb::sig("def add(self, sequences: typing.Iterable[str | bytes]) -> None"),
+             "Append sequences from memory: all of them, or, where one is refused, none.")
         .def_prop_ro("sequences", &packed_sequences::sequences, "Number of sequences.")
         .def_prop_ro("bases", &packed_sequences::bases, "Number of bases; other letters are gaps and not counted.")
         .def("kmers", &packed_sequences::kmers, "k"_a, nb::call_guard<nb::gil_scoped_release>(),
@@ -72,8 +120,13 @@ void register_kmer(nb::module_& module) {
         .def_ro("tally_seconds", &kmer_result::tally_seconds)
         .def_ro("report", &kmer_result::report);
     const nb::call_guard<nb::gil_scoped_release> release;
-    module.def("count_kmers", &count<packed_sequences>, "source"_a, "options"_a, release);
-    module.def("count_kmers", &count<simulated_reads>, "source"_a, "options"_a, release);
+    nb::class_<counted_kmers>(module, "CountedKmers")
+        .def(nb::init<const packed_sequences&, const kmer_options&>(), "source"_a, "options"_a, release)
+        .def(nb::init<const simulated_reads&, const kmer_options&>(), "source"_a, "options"_a, release)
+        .def("run", &counted_kmers::run, release)
+        .def(
+            "counts_of", &counted_kmers::counts_of, "kmers"_a,
+            nb::sig("def counts_of(self, kmers: collections.abc.Sequence[str]) -> numpy.typing.NDArray[numpy.uint64]"));
     module.def("count_kmers_by_sorting", &apps::count_kmers_by_sorting, "source"_a, "options"_a, release);
     module.def("count_kmers_by_sorting", &sort_reads, "source"_a, "options"_a, release);
 }

@@ -13,24 +13,47 @@ namespace laneway::python {
 
 using apps::pagerank_result;
 
+namespace {
+
+using numbers_array = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// One number a vertex; empty where there is none.
+std::vector<double> numbers_of(const std::optional<numbers_array>& numbers) {
+    if (!numbers) return {};
+    return {numbers->data(), numbers->data() + numbers->size()};
+}
+
+}  // namespace
+
 void register_pagerank(nb::module_& module) {
     nb::class_<pagerank_result>(module, "PageRank")
         .def(
             "take_rank", [](pagerank_result& r) { return give(std::move(r.rank)); },
             nb::sig("def take_rank(self) -> numpy.typing.NDArray[numpy.float64]"))
         .def_ro("rounds", &pagerank_result::rounds)
-        .def_ro("change", &pagerank_result::change)
+        .def_ro("residual", &pagerank_result::residual)
+        .def_ro("converged", &pagerank_result::converged)
         .def_ro("partition_seconds", &pagerank_result::partition_seconds)
         .def_ro("report", &pagerank_result::report);
     module.def(
         "pagerank",
-        [](const graph::graph& graph, double damping, std::uint64_t rounds, double tolerance,
-           const std::optional<parts_array>& parts, const options& job) {
-            const apps::pagerank_options options{job, damping, rounds, tolerance, parts_of(parts)};
+        [](const graph::graph& graph, double alpha, double tol, std::uint64_t max_iter,
+           std::optional<std::uint64_t> rounds, bool weighted, const std::optional<numbers_array>& personalization,
+           const std::optional<numbers_array>& dangling, const std::optional<parts_array>& parts, const options& job) {
+            const apps::pagerank_options options{job,
+                                                 alpha,
+                                                 tol,
+                                                 max_iter,
+                                                 rounds,
+                                                 weighted,
+                                                 numbers_of(personalization),
+                                                 numbers_of(dangling),
+                                                 parts_of(parts)};
             const nb::gil_scoped_release release;
             return apps::pagerank(graph, options);
         },
-        "graph"_a, "damping"_a, "rounds"_a, "tolerance"_a, "parts"_a.none(), "job"_a);
+        "graph"_a, "alpha"_a, "tol"_a, "max_iter"_a, "rounds"_a.none(), "weighted"_a, "personalization"_a.none(),
+        "dangling"_a.none(), "parts"_a.none(), "job"_a);
 }
 
 }  // namespace laneway::python

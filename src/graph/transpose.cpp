@@ -27,7 +27,7 @@ std::uint64_t threads_for(std::uint64_t arcs) {
 }  // namespace
 
 template <class Vertex>
-basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph) {
+basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph, bool weights) {
     const std::uint64_t n = graph.vertices();
     const std::uint64_t threads = threads_for(graph.arcs());
     basic_csr<Vertex> result;
@@ -41,19 +41,23 @@ basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph) {
     });
     for (std::uint64_t v = 0; v < n; ++v) result.offsets[v + 1] += result.offsets[v];
     result.heads.resize(graph.arcs());
+    if (weights) result.weights.resize(graph.weights.size());
     std::vector<std::uint64_t> next(result.offsets.begin(), result.offsets.end() - 1);
     in_threads(equal_arc_ranges(result, threads), [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t v = 0; v < n; ++v) {
             for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
                 const Vertex head = graph.heads[arc];
-                if (head >= begin && head < end) result.heads[next[head]++] = static_cast<Vertex>(v);
+                if (head < begin || head >= end) continue;
+                const std::uint64_t place = next[head]++;
+                result.heads[place] = static_cast<Vertex>(v);
+                if (!result.weights.empty()) result.weights[place] = graph.weights[arc];
             }
         }
     });
     return result;
 }
 
-template csr32 transpose(const csr32&);
-template csr64 transpose(const csr64&);
+template csr32 transpose(const csr32&, bool);
+template csr64 transpose(const csr64&, bool);
 
 }  // namespace laneway::graph

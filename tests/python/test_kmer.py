@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import lzma
 import os
+import pickle
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import laneway as lw
@@ -92,7 +95,7 @@ def test_function_takes_files_sequences_and_simulations(reads: Path) -> None:
     expected = naive(["ACGTACGT", "ACGTA", "ACGTT"], 3)
     sequences = lw.read_sequences([reads])
     assert (sequences.sequences, sequences.bases) == (2, 18)
-    for source in (str(reads), reads, [reads], sequences):
+    for source in (reads, [reads], sequences, ["ACGTACGTNACGTA", b"acgtt"]):
         counts = lw.kmer(source, 3, canonical=False, devices="cpu:2")
         assert counts.multiplicity.dtype == counts.kmers.dtype == np.uint64
         assert dict(zip(counts.multiplicity.tolist(), counts.kmers.tolist())) == expected
@@ -104,6 +107,88 @@ def test_function_takes_files_sequences_and_simulations(reads: Path) -> None:
     once = lw.kmer(simulated, 11, devices="cpu:1")
     assert once.checksum == lw.kmer(simulated, 11, devices="cpu:3").checksum
     assert once.total == 30 * 40
+
+
+def strings(text: str, k: int, canonical: bool) -> Counter[str]:
+    """Counts of k-mers as strings."""
+    other = str.maketrans("ACGT", "TGCA")
+    kmers = (text[i : i + k] for i in range(len(text) - k + 1))
+    return Counter(min(each, each.translate(other)[::-1]) if canonical else each for each in kmers)
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+@pytest.mark.parametrize(("k", "canonical"), [(3, True), (4, False), (33, True)])
+def test_sequences_in_memory_and_counts_of_given_kmers(devices: str, k: int, canonical: bool) -> None:
+    text = "".join(np.random.default_rng(3).choice(list("ACGT"), 300)) * 2
+    for source in (text, text.encode(), [text], (each for each in [text.lower()])):
+        counts = lw.kmer(source, k, canonical=canonical, devices=devices)
+        expected = strings(text, k, canonical)
+        assert counts.total == len(text) - k + 1
+        assert counts.distinct == len(expected)
+        assert counts.counts_of(expected).tolist() == list(expected.values())
+        assert counts.counts_of(expected).dtype == np.uint64
+        absent = "A" * k
+        assert counts.count(absent.lower()) == counts.count(absent.encode()) == expected[absent]
+        assert counts.counts_of([]).tolist() == []
+    with pytest.raises(lw.UsageError, match="k-mer 2: 'N' is no base"):
+        counts.counts_of([text[:k], text[: k - 1] + "N"])
+    with pytest.raises(lw.UsageError, match=f"k-mer 1: {k + 1} bases, not {k}"):
+        counts.count(text[: k + 1])
+    with pytest.raises(lw.UsageError, match="must be str or bytes, not int"):
+        counts.counts_of([3])
+
+
+def test_sequences_end_where_strings_do() -> None:
+    counts = lw.kmer(["AC", "GT", "", "ACNGT"], 2, canonical=False, devices="cpu:2")
+    assert [counts.count(kmer) for kmer in ("AC", "CG", "GT", "TA")] == [2, 0, 2, 0]
+    sequences = lw.Sequences()
+    sequences.add(["ACGT", b"TTT"])
+    with pytest.raises(lw.UsageError, match="sequence 4, letter 2: '1' belongs in no sequence"):
+        sequences.add(["AC", "A1"])
+    assert (sequences.sequences, sequences.bases) == (2, 7)
+
+
+def test_counts_that_are_not_kept() -> None:
+    for counts in (
+        lw.kmer("ACGT", 2, lookup=False, devices="cpu:1"),
+        pickle.loads(pickle.dumps(dataclasses.replace(lw.kmer("ACGT", 2, devices="cpu:1"), report=None))),
+    ):
+        assert counts.total == 3
+        with pytest.raises(lw.UsageError, match="not kept"):
+            counts.count("AC")
+
+
+def test_counts_are_looked_up_by_many_threads() -> None:
+    text = "ACGTTGCATTAG" * 40
+    expected = strings(text, 5, True)
+    counts = lw.kmer(text, 5, devices="cpu:2")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(counts.count, list(expected) * 4))
+    assert found == list(expected.values()) * 4
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            "data/genome.fa",
+            "sequence 1, letter 5: '/' belongs in no sequence (a str or bytes is a sequence, a pathlib.P",
+        ),
+        (["ACGT", "AC GT"], "sequence 2, letter 3: ' ' belongs"),
+        (["ACGT\n"], "letter 5"),
+        ("ACGÄ", "letter 4"),
+        ([5], "must be str or bytes, not int"),
+        (bytearray(b"ACGT"), "must be str or bytes, not int"),
+        (["ACGT", Path("reads.fq")], "paths or sequences, not both"),
+        (Path("no-such-file.fa"), "no-such-file.fa"),
+        ([], "no k-mers"),
+        ("AC", "no k-mers"),
+    ],
+)
+def test_sources_that_are_none(source: object, words: str) -> None:
+    with pytest.raises(lw.UsageError) as caught:
+        lw.kmer(source, 3, devices="cpu:1")
+    assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_what_is_above_the_greatest_shares_a_line() -> None:

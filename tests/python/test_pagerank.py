@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import laneway as lw
 import numpy as np
 import pytest
 from conftest import Run, device_lists, metis, names
 from laneway.references import pagerank as reference
+from test_bad_input import assert_refused
 
 
 def dense_ranks(graph: lw.Graph, rounds: int) -> np.ndarray:
@@ -17,14 +20,26 @@ def dense_ranks(graph: lw.Graph, rounds: int) -> np.ndarray:
     n = graph.vertices
     matrix = np.zeros((n, n))
     for tail in range(n):
-        heads = graph.heads[graph.offsets[tail] : graph.offsets[tail + 1]]
-        np.add.at(matrix[:, tail], heads, 1 / max(len(heads), 1))
-        if not len(heads):
+        arcs = slice(int(graph.offsets[tail]), int(graph.offsets[tail + 1]))
+        weights = graph.weights[arcs].astype(float)
+        if weights.sum() == 0:
             matrix[:, tail] = 1 / n
+        else:
+            np.add.at(matrix[:, tail], graph.heads[arcs], weights / weights.sum())
     rank = np.full(n, 1 / n)
     for _ in range(rounds):
         rank = 0.15 / n + 0.85 * matrix @ rank
     return rank
+
+
+def as_networkx(graph: lw.Graph) -> Any:
+    networkx = pytest.importorskip("networkx")
+    made = networkx.MultiDiGraph()
+    made.add_nodes_from(graph.id_of(place) for place in range(graph.vertices))
+    tails = np.repeat(np.arange(graph.vertices), np.diff(graph.offsets.astype(np.int64)))
+    for tail, head, weight in zip(tails.tolist(), graph.heads.tolist(), graph.weights.tolist()):
+        made.add_edge(graph.id_of(tail), graph.id_of(head), weight=weight)
+    return made
 
 
 @pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
@@ -37,30 +52,86 @@ def test_odd_graph(laneway: Run, small: Path, tmp_path: Path, devices: str) -> N
         assert file["rank"] == pytest.approx(dense_ranks(lw.read_graph(small), 7), rel=4e-7)
 
 
+NETWORKX = {
+    "as it is": {},
+    "coarse": {"tol": 1e-3},
+    "fine": {"tol": 1e-9},
+    "other alpha": {"alpha": 0.5},
+    "arcs alike": {"weight": None},
+    "personal": {"personalization": {3: 1, 5: 2.5, 17: 0}},
+    "dangling": {"dangling": {1: 1, 40: 3}},
+    "both": {"personalization": {2: 1}, "dangling": {7: 1}, "weight": None},
+}
+
+
+@pytest.mark.parametrize("case", NETWORKX)
+def test_networkx_has_the_same_ranks(case: str) -> None:
+    networkx = pytest.importorskip("networkx")
+    graph = lw.generate_kronecker(8, 1500, symmetric=False, max_weight=9, seed=5)  # some vertices have no arcs
+    options = NETWORKX[case]
+    expected = networkx.pagerank(as_networkx(graph), **options)
+    result = lw.pagerank(graph, **options, devices="cpu:2")
+    assert result.converged
+    assert result.residual < options.get("tol", 1e-6) * graph.vertices
+    assert result.rank == pytest.approx([expected[v] for v in range(graph.vertices)], rel=1e-6, abs=1e-12)
+    # NetworkX fails where its rounds do not suffice: one fewer than ours do not.
+    with pytest.raises(networkx.PowerIterationFailedConvergence):
+        networkx.pagerank(as_networkx(graph), **options, max_iter=result.rounds - 1)
+    short = lw.pagerank(graph, **options, max_iter=result.rounds - 1, devices="cpu:3")
+    assert (short.converged, short.rounds) == (False, result.rounds - 1)
+    for each in (result, short):
+        check = reference.verify(graph, each)
+        assert (check.mismatches, check.first_mismatch) == (0, "")
+        assert check.reference.endswith("converged") == each.converged
+
+
 @pytest.mark.parametrize("partition", [None, metis()])
-def test_same_bits_on_any_devices(partition: str | None) -> None:
+@pytest.mark.parametrize("weight", ["weight", None])
+def test_same_bits_on_any_devices(partition: str | None, weight: str | None) -> None:
     graph = lw.generate_kronecker(12, 100_000, symmetric=False, seed=3)
-    alone = lw.pagerank(graph, devices="cpu:1")
+    options = {"weight": weight, "tol": 1e-8, "personalization": np.arange(4096) % 5}
+    alone = lw.pagerank(graph, devices="cpu:1", **options)
     assert reference.verify(graph, alone).mismatches == 0
     assert alone.rank.sum() == pytest.approx(1, abs=1e-7)
     for devices in device_lists():
-        result = lw.pagerank(graph, devices=devices, partition=partition)
+        result = lw.pagerank(graph, devices=devices, partition=partition, **options)
         assert np.array_equal(result.rank, alone.rank)
-        assert result.change == alone.change
+        assert (result.residual, result.rounds, result.converged) == (alone.residual, alone.rounds, True)
         assert result.report.carried == result.report.served
 
 
-def test_tolerance_ends_early(laneway: Run, new_york: Path, tmp_path: Path) -> None:
-    options = ["--rounds", 500, "--tolerance", 1e-4, "--devices", "cpu:2", "--json", "r.json", "--verify"]
+def test_command_tells_whether_ranks_converge(laneway: Run, new_york: Path, tmp_path: Path) -> None:
+    options = ["--tol", 1e-9, "--devices", "cpu:2", "--json", "r.json", "--verify", "--unweighted"]
     done = laneway("pagerank", new_york, *options)
     assert done.returncode == 0, done.stderr
+    assert ", converged" in done.stdout and "not used" in done.stdout
     report = json.loads((tmp_path / "work" / "r.json").read_text())
     assert report["program"] == "pagerank"
-    assert 10 < report["work"]["rounds"] < 500
-    assert 0 < report["result"]["change"] < 1e-4
+    assert 10 < report["work"]["rounds"] < 100
+    assert report["result"]["converged"] and 0 < report["result"]["residual"] < 1e-9 * 264346
+    assert (report["alpha"], report["tol"], report["max_iter"], report["weights"]) == (0.85, 1e-9, 100, "not used")
     assert len(report["result"]["highest"]) == 5
     # A share goes once to each device that needs it, and roads hardly cross from one to the other.
     assert 0 < report["messages"]["carried"] < report["work"]["rounds"] * report["graph"]["arcs"] / 100
+    short = laneway("pagerank", new_york, *options, "--max-iter", report["work"]["rounds"] - 1)
+    assert short.returncode == 0, short.stderr
+    assert "not converged" in short.stdout
+    assert not json.loads((tmp_path / "work" / "r.json").read_text())["result"]["converged"]
+
+
+def test_numbers_of_vertices_from_files(laneway: Run, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "start").write_text("# walks start here\n2 1\n\n5\t0.5  # half as often\n")
+    (tmp_path / "dangling").write_text("4 1\n")
+    options = ["--personalization", tmp_path / "start", "--dangling", tmp_path / "dangling"]
+    done = laneway("pagerank", small, *options, "--devices", "cpu:2", "--verify", "--output", "r.npz")
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = lw.pagerank(lw.read_graph(small), personalization={2: 2, 5: 1}, dangling=[0, 0, 0, 1, 0, 0])
+    with np.load(tmp_path / "work" / "r.npz") as file:
+        assert np.array_equal(file["rank"], expected.rank)
+    for content, word in (("2\n", ":1: "), ("2 1\n2 1\n", ":2: "), ("2 x\n", ":1: "), ("9 1\n", "9"), ("2 -1\n", "-1")):
+        (tmp_path / "start").write_text(content)
+        assert_refused(laneway("pagerank", small, *options, "--devices", "cpu:1"), word)
+    assert_refused(laneway("pagerank", small, "--dangling", "missing"), "missing: no such file")
 
 
 def test_wrong_ranks_are_named(small: Path) -> None:
@@ -76,12 +147,35 @@ def test_wrong_ranks_are_named(small: Path) -> None:
     assert reference.verify(graph, result).mismatches == 0
 
 
+def test_rounds_that_end_wrong_are_named(small: Path) -> None:
+    graph = lw.read_graph(small)
+    result = lw.pagerank(graph, tol=1e-3, devices="cpu:1")
+
+    def words(run: lw.PageRankResult, **changes: object) -> str:
+        check = reference.verify(graph, dataclasses.replace(run, **changes))
+        assert check.mismatches == 1
+        return check.first_mismatch
+
+    assert words(result, residual=result.residual / 2).startswith("the last round changes the ranks by 0.00")
+    assert words(result, converged=False) == f"the ranks have converged after {result.rounds} rounds"
+    longer = lw.pagerank(graph, rounds=result.rounds + 2, tol=1e-3, devices="cpu:1")
+    assert (
+        words(longer, rules=result.rules)
+        == f"the ranks have converged after {result.rounds} rounds, not {longer.rounds}"
+    )
+    shorter = lw.pagerank(graph, rounds=3, tol=1e-3, devices="cpu:1")
+    assert words(shorter, rules=result.rules) == "100 rounds do not converge, and not 3"
+    assert words(shorter, converged=True) == "the ranks have not converged after 3 rounds"
+    assert words(longer, rules=shorter.rules).startswith("3 rounds were asked for")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--damping", "1.5"], "damping must be a number from 0 to 1, not 1.5"),
-        (["--damping", "nan"], "damping must be a number from 0 to 1, not nan"),
-        (["--tolerance", "-1"], "tolerance must be a number of 0 or more, not -1.0"),
+        (["--alpha", "1.5"], "alpha must be a number from 0 to 1, not 1.5"),
+        (["--alpha", "nan"], "alpha must be a number from 0 to 1, not nan"),
+        (["--tol", "-1"], "tol must be a number of 0 or more, not -1.0"),
+        (["--max-iter", "0"], "max_iter must be a whole number from 1"),
         (["--rounds", "-1"], "rounds must be a whole number"),
         (["--partition", "halves"], "--partition must be metis, not halves"),
     ],
@@ -98,8 +192,21 @@ def test_bad_arguments(small: Path, tmp_path: Path) -> None:
     graph = lw.read_graph(small)
     with pytest.raises(lw.UsageError, match="what read_graph gives, not ndarray"):
         lw.pagerank(np.zeros(3))
-    with pytest.raises(lw.UsageError, match="damping must be"):
-        lw.pagerank(graph, damping="0.85")
+    with pytest.raises(lw.UsageError, match="alpha must be"):
+        lw.pagerank(graph, alpha="0.85")
+    with pytest.raises(lw.UsageError, match="weight must be 'weight'"):
+        lw.pagerank(graph, weight="cost")
+    for wrong, words in (
+        ([1, 2], "one number for each of 6 vertices"),
+        ({7: 1}, "7"),
+        ({"a": 1}, "a vertex must be a whole number"),
+        ({2: float("nan")}, "vertex 2 must be finite"),
+        ({2: -1}, "vertex 2 must be finite and 0 or more, not -1"),
+        ({}, "0 for all vertices"),
+    ):
+        for name in ("personalization", "dangling"):
+            with pytest.raises(lw.UsageError, match=words):
+                lw.pagerank(graph, **{name: wrong})
     with pytest.raises(lw.UsageError, match="one whole number for each of 6 vertices"):
         lw.pagerank(graph, partition=[0, 1])
     (tmp_path / "empty.gr").write_text("p sp 0 0\n")

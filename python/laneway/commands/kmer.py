@@ -77,7 +77,14 @@ def body(
         subject = f"simulated reads of {simulate:,} bases"
         origin = {"genome_length": simulate, **drawn, "seed": job.options["seed"]}
     counts = laneway.kmer(
-        source, k, canonical=not raw, greatest=greatest, distinct=distinct, memory_gib=memory, **job.options
+        source,
+        k,
+        canonical=not raw,
+        greatest=greatest,
+        distinct=distinct,
+        memory_gib=memory,
+        lookup=False,
+        **job.options,
     )
     kind = f"{k}-mers" if raw else f"canonical {k}-mers"
     message_bytes = 8 if k <= 31 else 16

@@ -8,15 +8,26 @@ import numpy as np
 import typer
 
 import laneway
-from laneway.account import Account
+from laneway._core import Graph
+from laneway.account import Account, Row
 from laneway.commands.graph_input import PARTITION, GraphInput, require_partition, with_graph
 from laneway.commands.program import add_program
 from laneway.job import Job
+from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult
 from laneway.references.pagerank import verify
+from laneway.vertex_numbers import read_vertex_numbers
 
-DAMPING = typer.Option(0.85, help="Share of a vertex's rank that follows its arcs.")
-ROUNDS = typer.Option(10, help="Most rounds.")
-TOLERANCE = typer.Option(0.0, help="End when the ranks together change by less.", show_default="all rounds")
+ALPHA = typer.Option(0.85, help="Share of a vertex's rank that follows its arcs.")
+PERSONALIZATION = typer.Option(
+    None, help="Where the rest goes: a file with lines VERTEX NUMBER, in proportion.", show_default="evenly"
+)
+DANGLING = typer.Option(
+    None, help="Where the rank of vertices without arcs goes: such a file.", show_default="as --personalization"
+)
+MOST = typer.Option(MAX_ITER, help="Most rounds.")
+LIMIT = typer.Option(TOL, help="End when a round changes the ranks by less than this a vertex, on average.")
+ROUNDS = typer.Option(None, help="Do exactly so many rounds instead.", show_default="as --max-iter and --tol say")
+UNWEIGHTED = typer.Option(False, "--unweighted", help="Every arc counts 1, also where the graph has weights.")
 SHOWN = 5
 
 
@@ -28,10 +39,10 @@ def add_to(app: typer.Typer) -> None:
         with_graph(body),
         summary="PageRank of every vertex, over all devices.",
         examples=[
-            "pagerank data/USA-road-d.NY.gr.gz --rounds 10 --devices cpu:4 --verify",
-            "pagerank GRAPH --rounds 100 --tolerance 1e-6 --devices cuda:0-3 --json run.json --output ranks.npz",
+            "pagerank data/USA-road-d.NY.gr.gz --tol 1e-10 --devices cpu:4 --verify",
+            "pagerank GRAPH --rounds 10 --unweighted --devices cuda:0-3 --json run.json --output ranks.npz",
         ],
-        verify="Compare every rank with SciPy's power iteration.",
+        verify="Compare every rank, and when they converge, with SciPy's power iteration.",
         output="Write ranks as .npz: array `rank`, float64.",
     )
 
@@ -39,16 +50,29 @@ def add_to(app: typer.Typer) -> None:
 def body(
     job: Job,
     given: GraphInput,
-    damping: float = DAMPING,
-    rounds: int = ROUNDS,
-    tolerance: float = TOLERANCE,
+    alpha: float = ALPHA,
+    personalization: Optional[str] = PERSONALIZATION,
+    dangling: Optional[str] = DANGLING,
+    max_iter: int = MOST,
+    tol: float = LIMIT,
+    rounds: Optional[int] = ROUNDS,
+    unweighted: bool = UNWEIGHTED,
     partition: Optional[str] = PARTITION,
 ) -> Account:
     """What the command does."""
     require_partition(partition)
     graph = given.graph
     result = laneway.pagerank(
-        graph, damping=damping, rounds=rounds, tolerance=tolerance, partition=partition, **job.options
+        graph,
+        alpha=alpha,
+        personalization=_numbers(job, "personalization", personalization),
+        dangling=_numbers(job, "dangling", dangling),
+        max_iter=max_iter,
+        tol=tol,
+        weight=None if unweighted else "weight",
+        rounds=rounds,
+        partition=partition,
+        **job.options,
     )
     rate = graph.arcs * result.rounds / result.report.run_seconds
     highest = np.argpartition(-result.rank, min(SHOWN, graph.vertices) - 1)[:SHOWN].tolist()
@@ -61,17 +85,24 @@ def body(
         seconds={"partition": result.partition_seconds},
         rows=[
             *given.rows,
-            ("rounds", f"{result.rounds:,}, the last changed the ranks by {result.change:.3g}"),
+            ("weights", _weights(graph, result)),
+            *_ending(graph, result),
             ("highest ranks", ", ".join(f"{rank:.3g} of vertex {vertex}" for vertex, rank in top)),
             ("rate", f"{rate / 1e6:,.1f} million arcs/s"),
         ],
         fields={
             "graph": given.fields,
-            "damping": damping,
-            "tolerance": tolerance,
+            "alpha": alpha,
+            "personalization": personalization,
+            "dangling": dangling,
+            "max_iter": max_iter,
+            "tol": tol,
+            "fixed_rounds": rounds,
+            "weights": _weights(graph, result),
             "work": {"rounds": result.rounds, "arcs_per_second": rate},
             "result": {
-                "change": result.change,
+                "converged": result.converged,
+                "residual": result.residual,
                 "sum": float(result.rank.sum()),
                 "highest": [{"vertex": vertex, "rank": rank} for vertex, rank in top],
             },
@@ -79,3 +110,23 @@ def body(
         arrays={"rank": result.rank},
         verify=lambda: verify(graph, result),
     )
+
+
+def _numbers(job: Job, what: str, path: str | None) -> dict[int, float] | None:
+    return None if path is None else job.load(what, path, lambda: read_vertex_numbers(path))
+
+
+def _weights(graph: Graph, result: PageRankResult) -> str:
+    if not graph.weighted:
+        return "none"
+    return "used" if result.rules.weighted else "not used"
+
+
+def _ending(graph: Graph, result: PageRankResult) -> list[Row]:
+    limit = result.rules.tol * graph.vertices
+    ending = "converged" if result.converged else "not converged"
+    than = "less" if result.converged else "not less"
+    return [
+        ("rounds", f"{result.rounds:,}, {ending}"),
+        ("residual", f"{result.residual:.3g}, {than} than {limit:.3g}: {result.rules.tol:g} for each vertex"),
+    ]

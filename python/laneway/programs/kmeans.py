@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,109 +14,139 @@ from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 from laneway.points import as_points
+from laneway.programs.kmeans_init import RandomState, generator_of, initial_centers
+
+MAX_ITER = 300
+TOL = 1e-4
+
+Raw = Union[_core.Kmeans32, _core.Kmeans64]
 
 
 @dataclass(frozen=True)
 class KmeansResult:
     """Clusters and the account of the run that found them."""
 
-    labels: NDArray[np.uint32]
-    """Cluster of each point: that of the nearest centroid, the lowest of equals."""
-    centroids: NDArray[Any]
+    labels: NDArray[np.int32]
+    """Cluster of each point: that of the nearest center, the lowest of equals."""
+    cluster_centers: NDArray[Any]
     """One row a cluster, of the points' type."""
     sizes: NDArray[np.uint64]
     """Points of each cluster."""
     inertia: float
-    """Sum of squared distances of points to their centroids."""
-    rounds: int
-    """Times that centroids were moved."""
+    """Sum of squared distances of points to their centers, times their weights."""
+    n_iter: int
+    """Rounds: times that centers were moved."""
     converged: bool
     """Whether the last of them was within the tolerance."""
     empties: int
-    """Clusters without points, summed over rounds."""
+    """Clusters without points, or with weight 0, summed over rounds."""
     initial: NDArray[Any]
-    """Centroids at the start."""
+    """Centers at the start of the run that was best."""
     report: Report
+    """Of the run that was best."""
 
 
 def kmeans(
     points: ArrayLike,
-    clusters: int,
+    n_clusters: int,
     *,
+    sample_weight: ArrayLike | None = None,
     init: str | ArrayLike = "k-means++",
-    init_seed: int = 1,
-    tolerance: float = 0.0,
-    max_rounds: int = 300,
+    n_init: int | str = "auto",
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
+    random_state: RandomState = 0,
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
     buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> KmeansResult:
-    """Lloyd's algorithm: divide `points`, one row each, into `clusters` around centroids.
+    """Lloyd's algorithm: divide `points`, one row each, into `n_clusters` around centers; scikit-learn's names.
 
-    Points stay float32 where they are; other numbers become float64. `init` says where centroids start: "k-means++"
-    (Arthur and Vassilvitskii, SODA 2007), "random" (points drawn at random), both by `init_seed`, "first" (the first
-    points), or a matrix with one row a cluster. Rounds end when no centroid moves, or when the squares of their
-    movements sum up to `tolerance` times the mean variance of the columns, as in scikit-learn, or after `max_rounds`. A
-    cluster that loses all points keeps its centroid.
+    Points stay float32 where they are; other numbers become float64. `sample_weight` says how much each point counts, 0
+    or more. `init` says where centers start: "k-means++" (Arthur and Vassilvitskii, SODA 2007), "random" (points drawn
+    at random), both by `random_state`, "first" (the first points), or a matrix with one row a cluster. The best of
+    `n_init` starts is taken, the one with the least inertia; "auto" is 10 for "random" and else 1, and where nothing is
+    drawn there is one. `random_state` is a seed, a NumPy generator, or None for another start each time.
+
+    Rounds end when no center moves, or when the squares of their movements sum up to `tol` times the mean variance of
+    the columns, or after `max_iter`. A cluster that loses all points keeps its center, where scikit-learn moves it to a
+    far point.
 
     The result is the same, to the bit, on any `devices`; these, `seed`, `timeout`, `buffer_bytes` and `progress` are
-    those of `sssp`. Raises UsageError for wrong arguments, more clusters than points, and coordinates that are not
-    finite, naming row and column from 1; TimeoutError and DeviceFault for a failed run. Ctrl-C is as with `sssp`.
+    those of `sssp`. Raises UsageError for wrong arguments, more clusters than points, coordinates and weights that are
+    not finite, naming row and column from 1; TimeoutError and DeviceFault for a failed run. Ctrl-C is as with `sssp`.
     """
     rows = as_points(points, "points")
-    require_whole("clusters", clusters, 1, bits=30)
-    require_whole("max_rounds", max_rounds, 1, bits=32)
-    if not 0 <= tolerance < np.inf:
-        raise UsageError(f"tolerance must be a number from 0 on, not {tolerance}")
-    if clusters > len(rows):
-        raise UsageError(f"{clusters} clusters are more than there are points: {len(rows)}")
+    weights = _as_weights(sample_weight, len(rows))
+    require_whole("n_clusters", n_clusters, 1, bits=30)
+    require_whole("max_iter", max_iter, 1, bits=32)
+    if not isinstance(tol, (int, float)) or not 0 <= tol < np.inf:
+        raise UsageError(f"tol must be a number from 0 on, not {tol!r}")
+    if n_clusters > len(rows):
+        raise UsageError(f"n_clusters = {n_clusters} is more than there are points: n_samples = {len(rows)}")
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    initial = initial_centroids(rows, clusters, init, init_seed)
-    limit = tolerance * float(rows.var(axis=0, dtype=np.float64).mean()) if tolerance > 0 else 0.0
-    raw = interruptible(lambda: _core.kmeans(rows, initial, max_rounds, limit, job))
+    starts = _number_of_starts(n_init, init)
+    random = generator_of(random_state)
+    initial = np.stack([initial_centers(rows, weights, n_clusters, init, random) for _ in range(starts)])
+    raw = _run(rows, weights, initial, max_iter, float(tol), job)
     return KmeansResult(
         raw.take_labels(),
-        raw.take_centroids(rows.shape[1]),
+        raw.take_cluster_centers(rows.shape[1]),
         raw.take_sizes(),
         raw.inertia,
-        raw.rounds,
+        raw.n_iter,
         raw.converged,
         raw.empties,
-        initial,
+        initial[raw.start],
         raw.report,
     )
 
 
-def initial_centroids(points: NDArray[Any], clusters: int, init: str | ArrayLike, init_seed: int) -> NDArray[Any]:
-    """Where the centroids of `kmeans` start; UsageError for an `init` that says nothing."""
-    require_whole("init_seed", init_seed)
-    if not isinstance(init, str):
-        given = as_points(init, "init").astype(points.dtype)
-        if given.shape != (clusters, points.shape[1]):
-            raise UsageError(
-                f"init must be {clusters} rows of {points.shape[1]}, not {given.shape[0]} of {given.shape[1]}"
-            )
-        return given
-    if init == "first":
-        return points[:clusters].copy()
-    random = np.random.default_rng(init_seed)
-    if init == "random":
-        return points[random.choice(len(points), clusters, replace=False)]
-    if init == "k-means++":
-        return _plus_plus(points, clusters, random)
-    raise UsageError(f"init must be k-means++, random, first or centroids, not {init!r}")
+def nearest_centers(
+    points: NDArray[Any], centers: NDArray[Any], sample_weight: ArrayLike | None, job: _core.Options
+) -> tuple[NDArray[np.int32], float]:
+    """Label of each point and the inertia, for centers of the points' type; as `kmeans` with these centers finds."""
+    rows = as_points(points, "points")
+    raw = _run(rows, _as_weights(sample_weight, len(rows)), centers[np.newaxis], 0, 0.0, job)
+    return raw.take_labels(), raw.inertia
 
 
-def _plus_plus(points: NDArray[Any], clusters: int, random: np.random.Generator) -> NDArray[Any]:
-    """Each further centroid is a point drawn with the square of its distance to the nearest one so far as weight."""
-    chosen = [int(random.integers(len(points)))]
-    squares = np.full(len(points), np.inf)
-    while len(chosen) < clusters:
-        apart = points.astype(np.float64) - points[chosen[-1]]
-        np.minimum(squares, np.einsum("ij,ij->i", apart, apart), out=squares)
-        steps = np.cumsum(squares)
-        drawn = np.searchsorted(steps, random.random() * steps[-1], side="right")
-        chosen.append(min(int(drawn), len(points) - 1))
-    return points[chosen]
+def _run(
+    rows: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    initial: NDArray[Any],
+    max_iter: int,
+    tol: float,
+    job: _core.Options,
+) -> Raw:
+    """`initial`: one matrix a start."""
+    stacked = np.ascontiguousarray(initial.reshape(-1, rows.shape[1]))
+    return interruptible(lambda: _core.kmeans(rows, weights, stacked, len(initial), max_iter, tol, job))
+
+
+def _number_of_starts(n_init: int | str, init: str | ArrayLike) -> int:
+    if isinstance(n_init, str):
+        if n_init != "auto":
+            raise UsageError(f"n_init must be 'auto' or a whole number, not {n_init!r}")
+        return 10 if isinstance(init, str) and init == "random" else 1
+    require_whole("n_init", n_init, 1, bits=16)
+    return n_init if isinstance(init, str) and init != "first" else 1
+
+
+def _as_weights(sample_weight: ArrayLike | None, count: int) -> NDArray[np.float64] | None:
+    """One number a point; UsageError unless they are finite, 0 or more, and not all 0."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.shape != (count,) or weights.dtype.kind not in "fiub":
+        raise UsageError(f"sample_weight must be one number for each of {count} points, not {weights.shape}")
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if wrong.size:
+        place = int(wrong[0])
+        raise UsageError(f"sample_weight of point {place + 1} is {weights[place]}, not finite and 0 or more")
+    if not weights.any():
+        raise UsageError("sample_weight is zero for all points")
+    return weights

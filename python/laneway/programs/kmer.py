@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Union
+from dataclasses import dataclass, field
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 
 PathLike = Union[str, "os.PathLike[str]"]
-KmerSource = Union[PathLike, Iterable[PathLike], Sequences, SimulatedReads]
+Text = Union[str, bytes]
+Item = Union[Text, "os.PathLike[str]"]
+KmerSource = Union[Item, Iterable[Item], Sequences, SimulatedReads]
 
 GREATEST = 10_000
 MEMORY_GIB = 16.0
@@ -44,6 +46,26 @@ class KmerCounts:
     tally_seconds: float
     """Reading the tables for the histogram, after the run."""
     report: Report
+    _counted: _core.CountedKmers | None = field(default=None, repr=False, compare=False)
+    """The devices' tables, where they are kept."""
+
+    def count(self, kmer: Text) -> int:
+        """How often `kmer` occurs, 0 if it does not; UsageError as for `counts_of`."""
+        return int(self.counts_of([kmer])[0])
+
+    def counts_of(self, kmers: Iterable[Text]) -> NDArray[np.uint64]:
+        """How often each of `kmers` occurs, looked up in the devices' tables.
+
+        Where k-mers were counted as canonical, both of a k-mer and its reverse complement give their one count. Letters
+        may have either case. Raises UsageError for what is no k-mer of that length, with its number from 1, and where
+        the tables have not been kept. Any thread may call.
+        """
+        if self._counted is None:
+            raise UsageError("the counts are not kept: neither with lookup=False nor in a pickle")
+        return self._counted.counts_of([_text_of(kmer) for kmer in kmers])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_counted": None}
 
     @property
     def load_factor(self) -> float:
@@ -64,27 +86,34 @@ def kmer(
     greatest: int = GREATEST,
     distinct: int | None = None,
     memory_gib: float = MEMORY_GIB,
+    lookup: bool = True,
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
     buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> KmerCounts:
-    """Count the k-mers of `source`: FASTA or FASTQ files (plain, gzip or xz), `read_sequences` or `simulate_reads`.
+    """Count the k-mers of `source`, and look up how often given ones occur: `kmer("GATTACA", 3).count("ATT")`.
+
+    A str or bytes is a sequence, and a path (`pathlib.Path`, any `os.PathLike`) a FASTA or FASTQ file, plain, gzip or
+    xz; `source` is one of them, or several of one kind, or what `read_sequences` or `simulate_reads` gives.
 
     A k-mer is `k` bases in a row, 1 to 63, within one sequence; letters other than ACGT, of either case, end it.
     With `canonical` a k-mer and its reverse complement count as one. K-mers that occur more than `greatest` times share
     the last entry of the histogram. `distinct` is how many distinct k-mers are expected at most and sizes the tables:
     None takes the number of k-mers in `source`. No device's table takes more than `memory_gib`; a table that is full
-    ends the run with DeviceFault.
+    ends the run with DeviceFault. The tables stay on the devices while the result does, for `count` and `counts_of`;
+    with `lookup=False` they are gone with the run.
 
     `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are as for `sssp`. Raises UsageError for wrong
-    arguments, for files that are missing or broken, naming the line, and for sequences without a k-mer.
+    arguments, for files that are missing or broken, naming the line, for letters that belong in no sequence, naming the
+    place, and for sequences without a k-mer.
     """
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     options = kmer_options(k, canonical, greatest, distinct, memory_gib, job)
-    sequences = source if isinstance(source, (Sequences, SimulatedReads)) else read_sequences(source)
-    raw = interruptible(lambda: _core.count_kmers(sequences, options))
+    sequences = _sequences_of(source)
+    counted = interruptible(lambda: _core.CountedKmers(sequences, options))
+    raw = interruptible(counted.run)
     histogram = raw.take_histogram()
     multiplicity = np.flatnonzero(histogram).astype(np.uint64)
     return KmerCounts(
@@ -97,11 +126,38 @@ def kmer(
         raw.copy_seconds,
         raw.tally_seconds,
         raw.report,
+        counted if lookup else None,
     )
 
 
+def _sequences_of(source: KmerSource) -> Sequences | SimulatedReads:
+    if isinstance(source, (Sequences, SimulatedReads)):
+        return source
+    items = [source] if isinstance(source, (str, bytes, os.PathLike)) else list(source)
+    paths = [item for item in items if isinstance(item, os.PathLike)]
+    if paths and len(paths) < len(items):
+        raise UsageError("the source must be paths or sequences, not both")
+    if paths:
+        return read_sequences(paths)
+    sequences = Sequences()
+    try:
+        sequences.add([item for item in items if not isinstance(item, os.PathLike)])
+    except UsageError as error:
+        raise UsageError(f"{error} (a str or bytes is a sequence, a pathlib.Path a file)") from None
+    return sequences
+
+
+def _text_of(kmer: Text) -> str:
+    if not isinstance(kmer, (str, bytes)):
+        raise UsageError(f"a k-mer must be str or bytes, not {type(kmer).__name__}")
+    return kmer if isinstance(kmer, str) else kmer.decode("latin-1")
+
+
 def read_sequences(paths: PathLike | Iterable[PathLike]) -> Sequences:
-    """The sequences of one or several FASTA or FASTQ files, packed; UsageError for one that is missing or broken."""
+    """The sequences of one or several FASTA or FASTQ files, packed; UsageError for one that is missing or broken.
+
+    Here a str is a path. `add` of what this gives takes sequences from memory.
+    """
     sequences = Sequences()
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         add_sequences(sequences, path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Union
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway._core import Graph, Report
@@ -14,6 +16,31 @@ from laneway.errors import UsageError
 from laneway.graphs import require_graph
 from laneway.interrupt import interruptible
 from laneway.partition import Partition, parts_of
+
+VertexNumbers = Union[None, Mapping[int, float], ArrayLike]
+
+MAX_ITER = 100
+TOL = 1e-6
+
+
+@dataclass(frozen=True)
+class RankRules:
+    """What ranks are, and when they have converged."""
+
+    alpha: float
+    """Share of rank that follows arcs."""
+    personalization: NDArray[np.float64] | None
+    """Where the rest goes, one number a vertex, in proportion; None: evenly."""
+    dangling: NDArray[np.float64] | None
+    """Where the rank of vertices that hand it to none goes; None: as `personalization` says."""
+    weighted: bool
+    """Whether rank follows arcs in proportion to weights."""
+    tol: float
+    """Ranks have converged when a round changes them by less than this times the number of vertices."""
+    max_iter: int
+    """Most rounds."""
+    rounds: int | None
+    """Exactly so many rounds instead."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +51,12 @@ class PageRankResult:
     """One entry a vertex, in the order of the graph's arrays; their sum is 1, but for rounding."""
     rounds: int
     """Rounds done."""
-    change: float
+    converged: bool
+    """Whether the last round changed the ranks by less than `tol` times the number of vertices."""
+    residual: float
     """Sum over all vertices of the last round's absolute change."""
-    damping: float
-    """Share of rank that followed arcs."""
+    rules: RankRules
+    """What was asked for."""
     partition_seconds: float
     """Turning the arcs round, dividing the graph and copying it to the devices."""
     report: Report
@@ -36,9 +65,13 @@ class PageRankResult:
 def pagerank(
     graph: Graph,
     *,
-    damping: float = 0.85,
-    rounds: int = 10,
-    tolerance: float = 0.0,
+    alpha: float = 0.85,
+    personalization: VertexNumbers = None,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
+    weight: str | None = "weight",
+    dangling: VertexNumbers = None,
+    rounds: int | None = None,
     partition: Partition = None,
     devices: str = "",
     seed: int = 1,
@@ -46,23 +79,84 @@ def pagerank(
     buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> PageRankResult:
-    """PageRank of every vertex by power iteration from equal ranks.
+    """PageRank of every vertex by power iteration from equal ranks, by the rules and names of NetworkX.
 
-    A vertex hands `damping` of its rank to the heads of its arcs, and the rest spreads evenly over all; the rank of a
-    vertex without arcs spreads evenly too. Parallel arcs count each, weights do not. Ends after `rounds` rounds, or
-    when the ranks of all vertices together have changed by less than `tolerance` in one. The ranks are the same to the
-    last bit on any devices; they are within 2**-24 * damping / (1 - damping) of the exact ones, relative to each.
+    In a round a vertex hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel
+    arcs each; with `weight=None`, or where the graph has no weights, every arc counts 1. The rest of its rank goes to
+    all vertices as `personalization` says, and that of a vertex without arcs, or whose arcs weigh nothing, as
+    `dangling` does: a mapping from the file's vertex numbers to numbers, 0 for vertices that it leaves out, or an array
+    with one entry a vertex; only proportions matter. Without `personalization` rank spreads evenly, without `dangling`
+    as `personalization` says.
+
+    Rounds end when one changes the ranks of all vertices together by less than `tol` times the number of vertices, or
+    after `max_iter`; `converged` and `residual` of the result tell which. `rounds` asks for exactly so many instead.
+    On large graphs this limit is met early: take a smaller `tol` where the order of low ranks matters. The ranks, and
+    the number of rounds, are the same to the last bit on any devices; ranks are within 2**-24 * alpha / (1 - alpha) of
+    those of exact arithmetic, relative to each.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
     """
     require_graph(graph)
-    require_whole("rounds", rounds)
-    for name, value, most in (("damping", damping, 1.0), ("tolerance", tolerance, float("inf"))):
-        if not isinstance(value, (int, float)) or not 0 <= value <= most:
-            limit = f"from 0 to {most:g}" if most == 1 else "of 0 or more"
-            raise UsageError(f"{name} must be a number {limit}, not {value!r}")
+    if weight not in ("weight", None):
+        raise UsageError(f"weight must be 'weight', for the graph's weights, or None, not {weight!r}")
+    rules = RankRules(
+        _number("alpha", alpha, 1.0),
+        _one_a_vertex("personalization", graph, personalization),
+        _one_a_vertex("dangling", graph, dangling),
+        weight is not None and graph.weighted,
+        _number("tol", tol, float("inf")),
+        max_iter,
+        rounds,
+    )
+    require_whole("max_iter", max_iter, 1)
+    if rounds is not None:
+        require_whole("rounds", rounds)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
-    raw = interruptible(lambda: _core.pagerank(graph, damping, rounds, tolerance, parts, job))
-    return PageRankResult(raw.take_rank(), raw.rounds, raw.change, damping, raw.partition_seconds, raw.report)
+    raw = interruptible(
+        lambda: _core.pagerank(
+            graph,
+            rules.alpha,
+            rules.tol,
+            max_iter,
+            rounds,
+            rules.weighted,
+            rules.personalization,
+            rules.dangling,
+            parts,
+            job,
+        )
+    )
+    return PageRankResult(
+        raw.take_rank(), raw.rounds, raw.converged, raw.residual, rules, raw.partition_seconds, raw.report
+    )
+
+
+def _number(name: str, value: float, most: float) -> float:
+    if not isinstance(value, (int, float)) or not 0 <= value <= most:
+        limit = f"from 0 to {most:g}" if most == 1 else "of 0 or more"
+        raise UsageError(f"{name} must be a number {limit}, not {value!r}")
+    return float(value)
+
+
+def _one_a_vertex(name: str, graph: Graph, given: VertexNumbers) -> NDArray[np.float64] | None:
+    """`given` as one number a vertex; UsageError unless these are finite, 0 or more, and not all 0."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        numbers = np.zeros(graph.vertices)
+        for vertex, number in given.items():
+            require_whole(f"{name}: a vertex", vertex)
+            numbers[graph.index_of(vertex)] = number
+    else:
+        numbers = np.asarray(given)
+        if numbers.shape != (graph.vertices,) or numbers.dtype.kind not in "fiu":
+            raise UsageError(f"{name} must be a mapping, or hold one number for each of {graph.vertices} vertices")
+    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
+    if wrong.size:
+        place = int(wrong[0])
+        raise UsageError(f"{name} of vertex {graph.id_of(place)} must be finite and 0 or more, not {numbers[place]}")
+    if not numbers.any():
+        raise UsageError(f"{name} is 0 for all vertices")
+    return np.ascontiguousarray(numbers / numbers.max(), dtype=np.float64)

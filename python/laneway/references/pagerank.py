@@ -3,42 +3,83 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laneway._core import Graph
-from laneway.programs.pagerank import PageRankResult
+from laneway.programs.pagerank import PageRankResult, RankRules
 from laneway.verification import Verification, compare
 
 SHARE_ROUNDING = 2.0**-24  # of each share of a rank that is carried
 
 
 def verify(graph: Graph, result: PageRankResult) -> Verification:
-    """Compare with SciPy's power iteration in float64, to half as much again as the shares' rounding may add up to."""
-    expected, seconds = power_iteration(graph, result.damping, result.rounds)
-    allowed = 1e-9 + 1.5 * SHARE_ROUNDING * sum(result.damping**i for i in range(1, result.rounds + 1))
+    """Compare with SciPy's power iteration in float64: every rank, to half as much again as the shares' rounding may
+    add up to, and whether the iteration converges in that round, and in no earlier one."""
+    rules = result.rules
+    start = time.perf_counter()
+    ranks = power_iteration(graph, rules)
+    expected, residual = next(ranks)
+    residuals = []
+    for _ in range(result.rounds):
+        expected, residual = next(ranks)
+        residuals.append(residual)
+    seconds = time.perf_counter() - start
+    relative = 1e-9 + 1.5 * SHARE_ROUNDING * sum(rules.alpha**i for i in range(1, result.rounds + 1))
+    limit = rules.tol * graph.vertices
+    ending = _ending(rules, result, residuals, limit, 2 * relative)
     rank = result.rank
 
     def describe(place: int) -> str:
+        if place == len(rank):
+            return ending
         return f"vertex {graph.id_of(place)} has rank {expected[place]:.12g}, not {rank[place]:.12g}"
 
-    return compare("SciPy power iteration", seconds, "ranks", np.abs(rank - expected) > allowed * expected, describe)
+    wrong = np.append(np.abs(rank - expected) > relative * expected, bool(ending))
+    name = "SciPy power iteration" + (", converged" if residuals and residual < limit else "")
+    return compare(name, seconds, "ranks", wrong, describe)
 
 
-def power_iteration(graph: Graph, damping: float, rounds: int) -> tuple[NDArray[np.float64], float]:
-    """Ranks after `rounds`, and the time the iteration took."""
+def power_iteration(graph: Graph, rules: RankRules) -> Iterator[tuple[NDArray[np.float64], float]]:
+    """Ranks at the start and after each round without end, each with the sum of all changes in the round."""
     from scipy import sparse
 
     n = graph.vertices
-    offsets = graph.offsets.astype(np.int64)
-    degree = np.diff(offsets)
-    dangling = degree == 0
-    arcs = (np.ones(graph.arcs), graph.heads.astype(np.int64), offsets)
-    into = sparse.csr_array(sparse.csr_array(arcs, shape=(n, n)).T)
-    rank = np.full(n, 1 / n)
-    start = time.perf_counter()
-    for _ in range(rounds):
-        share = np.where(dangling, 0, rank / np.maximum(degree, 1))
-        rank = (1 - damping) / n + damping * (into @ share + rank[dangling].sum() / n)
-    return rank, time.perf_counter() - start
+    weights = graph.weights.astype(np.float64) if rules.weighted else np.ones(graph.arcs)
+    arcs = (weights, graph.heads.astype(np.int64), graph.offsets.astype(np.int64))
+    matrix = sparse.csr_array(arcs, shape=(n, n))
+    outgoing = matrix.sum(axis=1)
+    none = outgoing == 0
+    into = sparse.csr_array(matrix.T)
+    even = np.full(n, 1 / n)
+    start = even if rules.personalization is None else rules.personalization / rules.personalization.sum()
+    spread = start if rules.dangling is None else rules.dangling / rules.dangling.sum()
+    rank, residual = even, 0.0
+    while True:
+        yield rank, residual
+        share = np.where(none, 0, rank / np.where(none, 1, outgoing))
+        before = rank
+        rank = (1 - rules.alpha) * start + rules.alpha * (into @ share + rank[none].sum() * spread)
+        residual = float(np.abs(rank - before).sum())
+
+
+def _ending(rules: RankRules, result: PageRankResult, residuals: list[float], limit: float, slack: float) -> str:
+    """What is wrong with the round in which the program ended; empty if nothing. A residual within `slack` of the
+    limit may count either way."""
+    last = residuals[-1] if residuals else 0.0
+    if abs(result.residual - last) > slack:
+        return f"the last round changes the ranks by {last:.6g}, not {result.residual:.6g}"
+    below = bool(residuals) and last < limit
+    if abs(last - limit) > slack and result.converged != below:
+        return f"the ranks have {'' if below else 'not '}converged after {len(residuals)} rounds"
+    if rules.rounds is not None:
+        wrong = result.rounds != rules.rounds
+        return f"{rules.rounds} rounds were asked for, not {result.rounds}" if wrong else ""
+    early = next((i for i, residual in enumerate(residuals[:-1], 1) if residual < limit - slack), None)
+    if early is not None:
+        return f"the ranks have converged after {early} rounds, not {len(residuals)}"
+    if not result.converged and result.rounds != rules.max_iter:
+        return f"{rules.max_iter} rounds do not converge, and not {result.rounds}"
+    return ""

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "kmeans/kmeans.hpp"
@@ -13,9 +14,13 @@ template <class Real>
 struct point_set {
     std::vector<Real> coordinates;
     std::uint32_t dimensions;
+    std::vector<double> weights = {};  ///< one a point, or none
 
     [[nodiscard]] std::uint64_t count() const { return coordinates.size() / dimensions; }
-    [[nodiscard]] apps::point_rows<Real> rows() const { return {coordinates.data(), count(), dimensions}; }
+    [[nodiscard]] apps::point_rows<Real> rows() const {
+        return {coordinates.data(), count(), dimensions, weights.empty() ? nullptr : weights.data()};
+    }
+    [[nodiscard]] double weight(std::size_t point) const { return weights.empty() ? 1 : weights[point]; }
     [[nodiscard]] std::vector<Real> first(std::uint32_t clusters) const {
         return {coordinates.begin(), coordinates.begin() + std::ptrdiff_t{clusters} * dimensions};
     }
@@ -39,8 +44,8 @@ point_set<Real> blobs(std::uint64_t seed, std::uint64_t count, std::uint32_t dim
 }
 
 struct plain_answer {
-    std::vector<std::uint32_t> labels;
-    std::vector<double> centroids;
+    std::vector<std::int32_t> labels;
+    std::vector<double> centers;
     std::uint32_t rounds = 0;
 };
 
@@ -58,58 +63,60 @@ struct careful_sum {
 
 /// Lloyd's rounds in double precision, one after the other, as a textbook has them.
 template <class Real>
-plain_answer plain_lloyd(const point_set<Real>& set, const std::vector<Real>& initial, std::uint32_t most_rounds) {
+plain_answer plain_lloyd(const point_set<Real>& set, const std::vector<Real>& initial, std::uint32_t max_iter) {
     const std::size_t d = set.dimensions;
     const std::size_t clusters = initial.size() / d;
-    plain_answer answer{std::vector<std::uint32_t>(set.count()), {initial.begin(), initial.end()}, 0};
+    plain_answer answer{std::vector<std::int32_t>(set.count()), {initial.begin(), initial.end()}, 0};
     for (bool moved = true;; ++answer.rounds) {
         std::vector<careful_sum> sums(clusters * d);
-        std::vector<std::uint64_t> members(clusters);
+        std::vector<careful_sum> sizes(clusters);
         for (std::size_t i = 0; i < set.count(); ++i) {
             double least = std::numeric_limits<double>::infinity();
             for (std::size_t c = 0; c < clusters; ++c) {
                 double square = 0;
                 for (std::size_t j = 0; j < d; ++j) {
-                    const double apart = static_cast<double>(set.coordinates[i * d + j]) - answer.centroids[c * d + j];
+                    const double apart = static_cast<double>(set.coordinates[i * d + j]) - answer.centers[c * d + j];
                     square += apart * apart;
                 }
                 if (square < least) {
                     least = square;
-                    answer.labels[i] = static_cast<std::uint32_t>(c);
+                    answer.labels[i] = static_cast<std::int32_t>(c);
                 }
             }
-            ++members[answer.labels[i]];
+            const auto cluster = static_cast<std::size_t>(answer.labels[i]);
+            sizes[cluster].add(set.weight(i));
             for (std::size_t j = 0; j < d; ++j)
-                sums[answer.labels[i] * d + j].add(static_cast<double>(set.coordinates[i * d + j]));
+                sums[cluster * d + j].add(set.weight(i) * static_cast<double>(set.coordinates[i * d + j]));
         }
-        if (!moved || answer.rounds == most_rounds) return answer;
+        if (!moved || answer.rounds == max_iter) return answer;
         moved = false;
         for (std::size_t x = 0; x < sums.size(); ++x) {
-            if (members[x / d] == 0) continue;
+            if (sizes[x / d].sum == 0) continue;
             // Rounded as the program rounds, so that both come to rest in the same round.
-            const double mean = static_cast<Real>((sums[x].sum + sums[x].lost) / static_cast<double>(members[x / d]));
-            moved = moved || std::abs(mean - answer.centroids[x]) > 1e-12;
-            answer.centroids[x] = mean;
+            const double mean = static_cast<Real>((sums[x].sum + sums[x].lost) / sizes[x / d].sum);
+            moved = moved || std::abs(mean - answer.centers[x]) > 1e-12;
+            answer.centers[x] = mean;
         }
     }
 }
 
-inline apps::kmeans_options job_of(const std::string& devices, std::uint32_t most_rounds = 300) {
+inline apps::kmeans_options job_of(const std::string& devices, std::uint32_t max_iter = 300) {
     apps::kmeans_options o;
     o.job.devices = devices;
-    o.most_rounds = most_rounds;
+    o.max_iter = max_iter;
+    o.tol = 0;
     return o;
 }
 
 template <class Real>
 void meets_plain_lloyd(const point_set<Real>& set, std::uint32_t clusters, const apps::kmeans_options& o) {
-    const auto expected = plain_lloyd(set, set.first(clusters), o.most_rounds);
+    const auto expected = plain_lloyd(set, set.first(clusters), o.max_iter);
     const auto result = apps::kmeans(set.rows(), set.first(clusters), o);
     EXPECT_EQ(result.labels, expected.labels);
-    EXPECT_EQ(result.rounds, expected.rounds);
+    EXPECT_EQ(result.n_iter, expected.rounds);
     const double allowed = sizeof(Real) == 4 ? 1e-5 : 1e-12;
-    for (std::size_t i = 0; i < expected.centroids.size(); ++i)
-        EXPECT_NEAR(static_cast<double>(result.centroids[i]), expected.centroids[i], allowed);
+    for (std::size_t i = 0; i < expected.centers.size(); ++i)
+        EXPECT_NEAR(static_cast<double>(result.cluster_centers[i]), expected.centers[i], allowed);
     EXPECT_EQ(result.report.posted, result.report.direct + result.report.carried);
     EXPECT_EQ(result.report.carried, result.report.served);
 }
@@ -117,10 +124,11 @@ void meets_plain_lloyd(const point_set<Real>& set, std::uint32_t clusters, const
 template <class Real>
 void expect_same(const apps::kmeans_result<Real>& a, const apps::kmeans_result<Real>& b) {
     EXPECT_EQ(a.labels, b.labels);
-    EXPECT_EQ(a.centroids, b.centroids);  // to the bit
+    EXPECT_EQ(a.cluster_centers, b.cluster_centers);  // to the bit
     EXPECT_EQ(a.sizes, b.sizes);
     EXPECT_EQ(a.inertia, b.inertia);
-    EXPECT_EQ(a.rounds, b.rounds);
+    EXPECT_EQ(a.n_iter, b.n_iter);
+    EXPECT_EQ(a.start, b.start);
     EXPECT_EQ(a.converged, b.converged);
     EXPECT_EQ(a.empties, b.empties);
 }
@@ -169,7 +177,7 @@ TEST_P(kmeans_on, any_interleaving) {
     const auto expected = apps::kmeans(set.rows(), set.first(4), job_of("cpu:1"));
     const std::uint64_t rounds = rounds_of(GetParam());
     for (std::uint64_t round = 0; round < rounds; round += is_checked(GetParam()) ? 10 : 1) {
-        apps::kmeans_options o;
+        auto o = job_of(GetParam());
         o.job = options_of(GetParam(), round);
         o.job.timeout_seconds = 20;
         SCOPED_TRACE("seed " + std::to_string(o.job.seed));
@@ -190,15 +198,15 @@ TEST_P(kmeans_on, the_same_to_the_bit_as_on_one_cpu) {
 TEST_P(kmeans_on, empty_clusters_keep_their_centroids) {
     const point_set<double> set{{0, 0, 1, 0, 0, 1, 9, 9}, 2};
     const auto result = apps::kmeans(set.rows(), {500, 500, 0, 0, 9, 8, -500, 0}, job_of(GetParam()));
-    EXPECT_EQ(result.labels, (std::vector<std::uint32_t>{1, 1, 1, 2}));
+    EXPECT_EQ(result.labels, (std::vector<std::int32_t>{1, 1, 1, 2}));
     EXPECT_EQ(result.sizes, (std::vector<std::uint64_t>{0, 3, 1, 0}));
-    EXPECT_EQ((std::vector<double>{result.centroids.begin(), result.centroids.begin() + 2}),
+    EXPECT_EQ((std::vector<double>{result.cluster_centers.begin(), result.cluster_centers.begin() + 2}),
               (std::vector<double>{500, 500}));
-    EXPECT_NEAR(result.centroids[2], 1.0 / 3, 1e-15);
-    EXPECT_EQ(result.centroids[4], 9);
-    EXPECT_EQ(result.centroids[6], -500);
+    EXPECT_NEAR(result.cluster_centers[2], 1.0 / 3, 1e-15);
+    EXPECT_EQ(result.cluster_centers[4], 9);
+    EXPECT_EQ(result.cluster_centers[6], -500);
     EXPECT_TRUE(result.converged);
-    EXPECT_EQ(result.rounds, 2u);
+    EXPECT_EQ(result.n_iter, 2u);
     EXPECT_EQ(result.empties, 4u);
     EXPECT_NEAR(result.inertia, 4.0 / 3, 1e-12);
 }
@@ -212,18 +220,18 @@ TEST_P(kmeans_on, a_cluster_may_lose_all_points_and_win_some) {
 TEST_P(kmeans_on, duplicates_and_ties_go_to_the_lower_cluster) {
     const point_set<float> same{std::vector<float>(2 * 100, 3.25f), 2};
     const auto one = apps::kmeans(same.rows(), same.first(3), job_of(GetParam()));
-    EXPECT_EQ(one.labels, std::vector<std::uint32_t>(100, 0));
-    EXPECT_EQ(one.centroids, std::vector<float>(6, 3.25f));
+    EXPECT_EQ(one.labels, std::vector<std::int32_t>(100, 0));
+    EXPECT_EQ(one.cluster_centers, std::vector<float>(6, 3.25f));
     EXPECT_EQ(one.inertia, 0);
     const point_set<float> line{{0, 2, 1}, 1};
-    EXPECT_EQ(apps::kmeans(line.rows(), {0, 2}, job_of(GetParam(), 1)).labels, (std::vector<std::uint32_t>{0, 1, 0}));
+    EXPECT_EQ(apps::kmeans(line.rows(), {0, 2}, job_of(GetParam(), 1)).labels, (std::vector<std::int32_t>{0, 1, 0}));
 }
 
 TEST_P(kmeans_on, fewer_points_than_devices) {
     const point_set<double> set{{4, 5}, 2};
     const auto result = apps::kmeans(set.rows(), {1, 1}, job_of(GetParam()));
-    EXPECT_EQ(result.labels, std::vector<std::uint32_t>{0});
-    EXPECT_EQ(result.centroids, (std::vector<double>{4, 5}));
+    EXPECT_EQ(result.labels, std::vector<std::int32_t>{0});
+    EXPECT_EQ(result.cluster_centers, (std::vector<double>{4, 5}));
 }
 
 TEST_P(kmeans_on, columns_of_different_size) {
@@ -236,34 +244,132 @@ TEST_P(kmeans_on, columns_of_different_size) {
     const std::vector<double> initial{0, 1e9, 0, 0, 1e9, 1e100};
     const auto result = apps::kmeans(set.rows(), initial, job_of(GetParam()));
     for (const int row : {0, 3}) {
-        EXPECT_NEAR(result.centroids[static_cast<std::size_t>(row)], 4.5e-100, 1e-112);
-        EXPECT_NEAR(result.centroids[static_cast<std::size_t>(row + 1)], 1e9 + 4.5e-3, 2e-7);
+        EXPECT_NEAR(result.cluster_centers[static_cast<std::size_t>(row)], 4.5e-100, 1e-112);
+        EXPECT_NEAR(result.cluster_centers[static_cast<std::size_t>(row + 1)], 1e9 + 4.5e-3, 2e-7);
     }
-    EXPECT_NEAR(result.centroids[2], 0, 1e85);
-    EXPECT_NEAR(result.centroids[5], 1e100, 1e85);
+    EXPECT_NEAR(result.cluster_centers[2], 0, 1e85);
+    EXPECT_NEAR(result.cluster_centers[5], 1e100, 1e85);
     EXPECT_EQ(result.sizes, (std::vector<std::uint64_t>{500, 500}));
 }
 
+/// Mean over the columns of their variances.
+inline double variance_of(const point_set<double>& set) {
+    const double all = set.weights.empty() ? static_cast<double>(set.count())
+                                           : std::accumulate(set.weights.begin(), set.weights.end(), 0.0);
+    double total = 0;
+    for (std::size_t j = 0; j < set.dimensions; ++j) {
+        double sum = 0, squares = 0;
+        for (std::size_t i = 0; i < set.count(); ++i) {
+            const double x = set.coordinates[i * set.dimensions + j];
+            sum += set.weight(i) * x;
+            squares += set.weight(i) * x * x;
+        }
+        total += squares / all - sum / all * (sum / all);
+    }
+    return total / set.dimensions;
+}
+
 TEST_P(kmeans_on, tolerance_and_most_rounds) {
-    const auto set = blobs<double>(5, 500, 2, 9);
-    const auto all = apps::kmeans(set.rows(), set.first(9), job_of(GetParam()));
-    ASSERT_GT(all.rounds, 3u);
-    EXPECT_TRUE(all.converged);
-    const auto two = apps::kmeans(set.rows(), set.first(9), job_of(GetParam(), 2));
-    EXPECT_EQ(two.rounds, 2u);
-    EXPECT_FALSE(two.converged);
+    for (const bool weighted : {false, true}) {
+        auto set = blobs<double>(5, 500, 2, 9);
+        for (std::size_t i = 0; weighted && i < set.count(); ++i) set.weights.push_back(i < 300 ? 0.5 : 3);
+        const auto all = apps::kmeans(set.rows(), set.first(9), job_of(GetParam()));
+        ASSERT_GT(all.n_iter, 3u);
+        EXPECT_TRUE(all.converged);
+        const auto one = apps::kmeans(set.rows(), set.first(9), job_of(GetParam(), 1));
+        const auto two = apps::kmeans(set.rows(), set.first(9), job_of(GetParam(), 2));
+        EXPECT_EQ(two.n_iter, 2u);
+        EXPECT_FALSE(two.converged);
+        double last_shift = 0;  // of the second round
+        for (std::size_t i = 0; i < one.cluster_centers.size(); ++i) {
+            const double apart = two.cluster_centers[i] - one.cluster_centers[i];
+            last_shift += apart * apart;
+        }
+        auto o = job_of(GetParam());
+        o.tol = last_shift / variance_of(set) * 1.001;
+        const auto coarse = apps::kmeans(set.rows(), set.first(9), o);
+        EXPECT_EQ(coarse.n_iter, 2u);
+        EXPECT_TRUE(coarse.converged);
+        EXPECT_EQ(coarse.labels, two.labels);
+        o.tol = last_shift / variance_of(set) * 0.999;
+        EXPECT_GT(apps::kmeans(set.rows(), set.first(9), o).n_iter, 2u);
+    }
+}
+
+TEST_P(kmeans_on, points_count_as_much_as_they_weigh) {
+    for (const std::uint32_t dimensions : {1u, 3u, 33u}) {
+        SCOPED_TRACE(std::to_string(dimensions) + " dimensions");
+        auto set = blobs<double>(dimensions, 333, dimensions, 5);
+        std::mt19937_64 random(dimensions);
+        for (std::size_t i = 0; i < set.count(); ++i)
+            set.weights.push_back(random() % 4 == 0 ? 0 : std::ldexp(static_cast<double>(random() % 1000), -5));
+        meets_plain_lloyd(set, 7, job_of(GetParam(), 6));
+        expect_same(apps::kmeans(set.rows(), set.first(7), job_of(GetParam(), 6)),
+                    apps::kmeans(set.rows(), set.first(7), job_of("cpu:1", 6)));
+    }
+}
+
+// Weights of 1 and of any other power of two change no bit but of the inertia, and whole ones are repetitions.
+TEST_P(kmeans_on, weights_that_are_as_none_and_as_repetitions) {
+    auto set = blobs<float>(21, 700, 5, 6);
+    const auto plain = apps::kmeans(set.rows(), set.first(6), job_of(GetParam(), 9));
+    for (const double weight : {1.0, 0x1p-1060, 0x1p1020}) {
+        set.weights.assign(set.count(), weight);
+        const auto weighted = apps::kmeans(set.rows(), set.first(6), job_of(GetParam(), 9));
+        EXPECT_EQ(weighted.labels, plain.labels);
+        EXPECT_EQ(weighted.cluster_centers, plain.cluster_centers);
+        EXPECT_EQ(weighted.n_iter, plain.n_iter);
+    }
+    auto wide = blobs<double>(22, 300, 3, 4);
+    point_set<double> repeated{{}, 3};
+    for (std::size_t i = 0; i < wide.count(); ++i) {
+        wide.weights.push_back(static_cast<double>(i < 4 ? 1 : i % 5));
+        for (double times = 0; times < wide.weights.back(); ++times)
+            for (std::size_t j = 0; j < 3; ++j) repeated.coordinates.push_back(wide.coordinates[i * 3 + j]);
+    }
+    const auto weighted = apps::kmeans(wide.rows(), wide.first(4), job_of(GetParam()));
+    const auto expected = apps::kmeans(repeated.rows(), wide.first(4), job_of(GetParam()));
+    for (std::size_t i = 0; i < expected.cluster_centers.size(); ++i)
+        EXPECT_NEAR(weighted.cluster_centers[i], expected.cluster_centers[i], 1e-14);
+    EXPECT_EQ(weighted.n_iter, expected.n_iter);
+    EXPECT_NEAR(weighted.inertia, expected.inertia, 1e-9 * expected.inertia);
+}
+
+TEST_P(kmeans_on, points_without_weight_are_labelled_and_count_nowhere) {
+    point_set<double> set{{0, 2, 10, 100, 200}, 1, {1, 3, 5, 0, 0}};
+    const auto result = apps::kmeans(set.rows(), {0, 9, 150}, job_of(GetParam()));
+    EXPECT_EQ(result.labels, (std::vector<std::int32_t>{0, 0, 1, 2, 2}));
+    EXPECT_EQ(result.cluster_centers, (std::vector<double>{1.5, 10, 150}));
+    EXPECT_EQ(result.sizes, (std::vector<std::uint64_t>{2, 1, 2}));
+    EXPECT_EQ(result.empties, result.n_iter);
+    EXPECT_DOUBLE_EQ(result.inertia, 1 * 2.25 + 3 * 0.25);
+}
+
+TEST_P(kmeans_on, the_best_of_several_starts) {
+    const point_set<double> set{{0, 1, 10, 11, 20, 21}, 1};
     auto o = job_of(GetParam());
-    double last_shift = 0;  // of the second round: what the third round's centroids show
-    const auto one = apps::kmeans(set.rows(), set.first(9), job_of(GetParam(), 1));
-    for (std::size_t i = 0; i < one.centroids.size(); ++i)
-        last_shift += (two.centroids[i] - one.centroids[i]) * (two.centroids[i] - one.centroids[i]);
-    o.tolerance = last_shift * 1.001;
-    const auto coarse = apps::kmeans(set.rows(), set.first(9), o);
-    EXPECT_EQ(coarse.rounds, 2u);
-    EXPECT_TRUE(coarse.converged);
-    EXPECT_EQ(coarse.labels, two.labels);
-    o.tolerance = last_shift * 0.999;
-    EXPECT_GT(apps::kmeans(set.rows(), set.first(9), o).rounds, 2u);
+    o.n_init = 3;
+    // The first and the last two starts stay where two blobs share a center; the second and third find the blobs.
+    const auto best = apps::kmeans(set.rows(), {0, 1, 15, 0, 10, 20, 21, 11, 1}, o);
+    EXPECT_EQ(best.start, 1u);  // the first of equals
+    EXPECT_EQ(best.cluster_centers, (std::vector<double>{0.5, 10.5, 20.5}));
+    EXPECT_EQ(best.labels, (std::vector<std::int32_t>{0, 0, 1, 1, 2, 2}));
+    EXPECT_DOUBLE_EQ(best.inertia, 1.5);
+    EXPECT_EQ(best.empties, 0u);
+    // Nothing is left over from the runs before.
+    auto last = apps::kmeans(set.rows(), {0, 1, 15, 15, 1, 0, 0, 10, 20}, o);
+    EXPECT_EQ(last.start, 2u);
+    last.start = 0;
+    expect_same(last, apps::kmeans(set.rows(), {0, 10, 20}, job_of(GetParam())));
+}
+
+TEST_P(kmeans_on, no_rounds_label_points_only) {
+    const point_set<float> set{{1, 8}, 1};
+    const auto result = apps::kmeans(set.rows(), {0, 7, 9, 30}, job_of(GetParam(), 0));  // more centers than points
+    EXPECT_EQ(result.labels, (std::vector<std::int32_t>{0, 1}));
+    EXPECT_EQ(result.cluster_centers, (std::vector<float>{0, 7, 9, 30}));
+    EXPECT_EQ(result.inertia, 2);
+    EXPECT_EQ(result.n_iter, 0u);
 }
 
 TEST_P(kmeans_on, messages_follow_changes_and_not_points) {
@@ -275,9 +381,9 @@ TEST_P(kmeans_on, messages_follow_changes_and_not_points) {
 }
 
 template <class Real>
-std::string refusal(const point_set<Real>& set, const std::vector<Real>& initial, double tolerance = 0) {
+std::string refusal(const point_set<Real>& set, const std::vector<Real>& initial, double tol = 0) {
     auto o = job_of("cpu:1");
-    o.tolerance = tolerance;
+    o.tol = tol;
     try {
         (void)apps::kmeans(set.rows(), initial, o);
     } catch (const usage_error& e) {
@@ -289,17 +395,24 @@ std::string refusal(const point_set<Real>& set, const std::vector<Real>& initial
 TEST(kmeans, bad_input_is_named) {
     const float infinite = std::numeric_limits<float>::infinity();
     const point_set<float> three{{0, 1, 2}, 1};
-    EXPECT_NE(refusal(three, {0, 1, 2, 3}).find("4 clusters are more than there are points: 3"), std::string::npos);
+    EXPECT_NE(refusal(three, {0, 1, 2, 3}).find("n_clusters = 4 is more than there are points: n_samples = 3"), std::string::npos);
     EXPECT_NE(refusal(three, {}).find("at least 1"), std::string::npos);
     EXPECT_NE(refusal(point_set<float>{{}, 2}, {0, 1}).find("there are none"), std::string::npos);
     EXPECT_NE(refusal(point_set<float>{{0, 1, 2, 3}, 2}, {0}).find("no rows of 2"), std::string::npos);
     EXPECT_EQ(refusal(point_set<float>{{0, 1, 2, std::nanf("")}, 2}, {0, 1}),
               "points: row 2, column 2 is not a number");
     EXPECT_EQ(refusal(point_set<float>{{0, 1, -infinite, 2}, 2}, {0, 1}), "points: row 2, column 1 is infinite");
-    EXPECT_EQ(refusal(three, {infinite}), "centroids: row 1, column 1 is infinite");
+    EXPECT_EQ(refusal(three, {infinite}), "centers: row 1, column 1 is infinite");
     EXPECT_NE(refusal(point_set<float>{{0, 0, 1e20f, 0}, 2}, {0, 0}).find("column 1 spans"), std::string::npos);
-    EXPECT_NE(refusal(three, {0}, -1).find("tolerance"), std::string::npos);
-    EXPECT_NE(refusal(three, {0}, std::nan("")).find("tolerance"), std::string::npos);
+    EXPECT_NE(refusal(three, {0}, -1).find("tol"), std::string::npos);
+    EXPECT_NE(refusal(three, {0}, std::nan("")).find("tol"), std::string::npos);
+    const auto weighted = [](std::vector<double> weights) {
+        return refusal(point_set<float>{{0, 1, 2}, 1, std::move(weights)}, {0});
+    };
+    EXPECT_NE(weighted({1, -1, 1}).find("sample_weight of point 2 is -1"), std::string::npos);
+    EXPECT_NE(weighted({1, 1, std::nan("")}).find("point 3"), std::string::npos);
+    EXPECT_NE(weighted({HUGE_VAL, 1, 1}).find("point 1"), std::string::npos);
+    EXPECT_EQ(weighted({0, 0, 0}), "sample_weight is zero for all points");
 }
 
 TEST_P(kmeans_on, a_deadline_ends_the_run) {

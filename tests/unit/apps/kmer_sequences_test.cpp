@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "laneway/base/error.hpp"
 #include "unit/test_files.hpp"
@@ -97,6 +99,34 @@ TEST_F(read_sequences_test, BrokenFilesEndInOneLine) {
     EXPECT_EQ(rejection("@x\nACGT\n"), ":2: the file ends within a record, before its + line");
     EXPECT_EQ(rejection("@x\nACGT\n+\n"), ":3: the file ends within a record, before its qualities");
     EXPECT_EQ(rejection("@x\nACGT\n+\nIIII\n>y\nACGT\n"), ":5: expected a line that starts with @, not '>y'");
+}
+
+TEST(AddSequence, LettersAreThoseOfFiles) {
+    apps::packed_sequences sequences;
+    apps::add_sequence("ACgt", sequences);
+    apps::add_sequence("", sequences);
+    apps::add_sequence("NNTTxA-C.*", sequences);
+    EXPECT_EQ(letters_of(sequences), "ACGT-TT-A-C");
+    EXPECT_EQ(sequences.sequences(), 3u);
+    EXPECT_EQ(sequences.bases(), 8u);
+}
+
+TEST(AddSequence, WhatBelongsInNoneIsNamedAndNothingIsAdded) {
+    apps::packed_sequences sequences;
+    apps::add_sequence("ACGT", sequences);
+    for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+             {"AC/GT", "sequence 2, letter 3: '/' belongs in no sequence"},
+             {"ACGT\n", "sequence 2, letter 5: '?' belongs in no sequence"},
+             {std::string("\0", 1), "sequence 2, letter 1: '?' belongs in no sequence"}}) {
+        try {
+            apps::add_sequence(text, sequences);
+            FAIL() << text;
+        } catch (const usage_error& e) {
+            EXPECT_EQ(e.what(), message);
+        }
+    }
+    EXPECT_EQ(letters_of(sequences), "ACGT");
+    EXPECT_EQ(sequences.sequences(), 1u);
 }
 
 }  // namespace

@@ -138,6 +138,70 @@ TEST_P(kmer_test, RunsCountFromTheBeginning) {
     EXPECT_EQ(first.total, second.total);
 }
 
+/// Every k-mer that occurs, neighbours of them that do not, and both strands.
+inline void looks_up_strings(const std::vector<std::string>& lines, const apps::kmer_options& o) {
+    const auto expected = count_strings(lines, o.k, o.canonical);
+    std::vector<std::string> asked;
+    std::vector<std::uint64_t> counts;
+    const auto ask = [&](std::string kmer) {
+        const std::string key = o.canonical ? std::min(kmer, reverse_complement(kmer)) : kmer;
+        const auto found = expected.find(key);
+        counts.push_back(found == expected.end() ? 0 : found->second);
+        for (char& letter : kmer) letter = static_cast<char>(asked.size() % 3 == 0 ? std::tolower(letter) : letter);
+        asked.push_back(std::move(kmer));
+    };
+    for (const auto& [kmer, count] : expected) {
+        ask(kmer);
+        ask(reverse_complement(kmer));
+        std::string other = kmer;
+        other.back() = other.back() == 'A' ? 'G' : 'A';
+        ask(other);
+    }
+    apps::kmer_counter counter(pack(lines), o);
+    EXPECT_THROW((void)counter.counts_of(asked), usage_error) << "before a run";
+    (void)counter.run();
+    EXPECT_EQ(counter.counts_of({}), std::vector<std::uint64_t>{});
+    EXPECT_EQ(counter.counts_of({asked[0]}), std::vector<std::uint64_t>{counts[0]});
+    EXPECT_EQ(counter.counts_of(asked), counts);
+    (void)counter.run();
+    EXPECT_EQ(counter.counts_of(asked), counts);
+}
+
+TEST_P(kmer_test, CountsOfGivenKmers) {
+    std::mt19937_64 random(11);
+    std::vector<std::string> lines = random_lines(random, is_checked(GetParam()) ? 60 : 900);
+    lines.push_back("ACCATGGTANNACCATGGTATT" + std::string(70, 'C'));
+    for (const int k : {1, 4, 9, 31, 32, 63}) {
+        for (const bool canonical : {true, false}) {
+            SCOPED_TRACE("k " + std::to_string(k) + (canonical ? " canonical" : " raw"));
+            apps::kmer_options o = job();
+            o.k = k;
+            o.canonical = canonical;
+            looks_up_strings(lines, o);
+        }
+    }
+}
+
+TEST_P(kmer_test, WhatIsNoKmerIsNotLookedUp) {
+    apps::kmer_options o = job();
+    o.k = 4;
+    apps::kmer_counter counter(pack({"ACGTACGT"}), o);
+    (void)counter.run();
+    const auto refusal = [&](const std::vector<std::string>& kmers) -> std::string {
+        try {
+            (void)counter.counts_of(kmers);
+        } catch (const usage_error& e) {
+            return e.what();
+        }
+        return "none";
+    };
+    EXPECT_EQ(refusal({"ACGT", "ACG"}), "k-mer 2: 3 bases, not 4");
+    EXPECT_EQ(refusal({"ACGTA"}), "k-mer 1: 5 bases, not 4");
+    EXPECT_EQ(refusal({"ACGT", "ACGT", "ACNT"}), "k-mer 3: 'N' is no base");
+    EXPECT_EQ(refusal({"AC-T"}), "k-mer 1: '-' is no base");
+    EXPECT_EQ(counter.counts_of({"acgt"}), std::vector<std::uint64_t>{2});
+}
+
 TEST_P(kmer_test, SimulatedReadsAreTheSameEverywhere) {
     const apps::simulated_reads reads({.genome_length = 300, .coverage = 4, .read_length = 50, .error_rate = 0.02});
     for (const int k : {11, 33}) {
@@ -169,6 +233,9 @@ TEST_P(kmer_table_test, TablesFillToTheLastSlotAndNoFurther) {
     EXPECT_EQ(full.distinct, 64u);
     EXPECT_EQ(full.slots, 64u);
     EXPECT_EQ(full.total, 1998u);
+    apps::kmer_counter again(pack({line}), o);
+    (void)again.run();
+    EXPECT_EQ(again.counts_of({line.substr(5, 3)})[0], count_strings({line}, 3, false)[line.substr(5, 3)]);
     o.table_bytes = 63 * 16;
     try {
         apps::kmer_counter(pack({line}), o).run();

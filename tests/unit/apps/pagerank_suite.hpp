@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <numeric>
+#include <random>
 
 #include "graph/division.hpp"
 #include "laneway/graph/read.hpp"
@@ -14,26 +16,50 @@
 
 namespace laneway::test {
 
-/// Ranks after `rounds`, in float64 on one core.
-inline std::vector<double> iterate_plainly(const graph::graph& graph, const apps::pagerank_options& o) {
+/// Parts of 1 in proportion to `given`, or equal ones.
+inline std::vector<double> parts_of_one(const std::vector<double>& given, std::uint64_t vertices) {
+    if (given.empty()) return std::vector<double>(vertices, 1 / static_cast<double>(vertices));
+    const double sum = std::accumulate(given.begin(), given.end(), 0.0);
+    std::vector<double> parts;
+    for (const double part : given) parts.push_back(part / sum);
+    return parts;
+}
+
+struct plain_ranks {
+    std::vector<double> rank;
+    std::uint64_t rounds = 0;
+    double residual = 0;
+};
+
+/// NetworkX's iteration in float64 on one core.
+inline plain_ranks iterate_plainly(const graph::graph& graph, const apps::pagerank_options& o) {
     const auto& g = std::get<graph::csr32>(graph.arcs);
-    const auto n = static_cast<double>(g.vertices());
-    std::vector<double> rank(g.vertices(), 1 / n);
-    for (std::uint64_t round = 0; round < o.rounds; ++round) {
-        std::vector<double> sum(g.vertices(), 0);
+    const std::uint64_t n = g.vertices();
+    const auto start = parts_of_one(o.personalization, n);
+    const auto of_dangling = o.dangling.empty() ? start : parts_of_one(o.dangling, n);
+    plain_ranks now{std::vector<double>(n, 1 / static_cast<double>(n))};
+    while (now.rounds < o.rounds.value_or(o.max_iter)) {
+        std::vector<double> sum(n, 0);
         double dangling = 0;
-        for (std::uint64_t v = 0; v < g.vertices(); ++v) {
-            const std::uint64_t degree = g.offsets[v + 1] - g.offsets[v];
-            if (degree == 0) dangling += rank[v];
-            for (std::uint64_t arc = g.offsets[v]; arc < g.offsets[v + 1]; ++arc) {
-                sum[g.heads[arc]] += rank[v] / static_cast<double>(degree);
+        for (std::uint64_t v = 0; v < n; ++v) {
+            const auto weight = [&](std::uint64_t arc) { return o.weighted ? g.weight(arc) : 1.0; };
+            double outgoing = 0;
+            for (std::uint64_t arc = g.offsets[v]; arc < g.offsets[v + 1]; ++arc) outgoing += weight(arc);
+            if (outgoing == 0) dangling += now.rank[v];
+            for (std::uint64_t arc = g.offsets[v]; outgoing > 0 && arc < g.offsets[v + 1]; ++arc) {
+                sum[g.heads[arc]] += now.rank[v] * weight(arc) / outgoing;
             }
         }
-        for (std::uint64_t v = 0; v < g.vertices(); ++v) {
-            rank[v] = (1 - o.damping) / n + o.damping * (sum[v] + dangling / n);
+        now.residual = 0;
+        for (std::uint64_t v = 0; v < n; ++v) {
+            const double next = (1 - o.alpha) * start[v] + o.alpha * (sum[v] + dangling * of_dangling[v]);
+            now.residual += std::abs(next - now.rank[v]);
+            now.rank[v] = next;
         }
+        ++now.rounds;
+        if (!o.rounds && now.residual < o.tol * static_cast<double>(n)) break;
     }
-    return rank;
+    return now;
 }
 
 inline void expect_ranks(const std::vector<double>& found, const std::vector<double>& expected) {
@@ -75,7 +101,8 @@ inline void expect_messages(const graph::graph& g, const apps::pagerank_options&
     EXPECT_EQ(result.report.carried, result.report.served);
     const std::uint64_t pes = result.report.devices.size();
     const std::uint64_t totals = (result.rounds + 1) * 6 * pes;
-    const std::uint64_t rounds = result.rounds + (result.rounds < o.rounds ? 1 : 0);  // in which shares are told
+    const bool early = result.rounds < o.rounds.value_or(o.max_iter);
+    const std::uint64_t rounds = result.rounds + (early ? 1 : 0);  // in which shares are told
     const std::uint64_t shares = rounds * count_mirrors(g, o.parts, pes);
     EXPECT_LE(result.report.direct, totals);
     EXPECT_GE(result.report.carried, shares);
@@ -84,8 +111,12 @@ inline void expect_messages(const graph::graph& g, const apps::pagerank_options&
 
 inline apps::pagerank_result meets_iteration(const graph::graph& g, const apps::pagerank_options& o) {
     auto result = apps::pagerank(g, o);
-    EXPECT_EQ(result.rounds, o.rounds);
-    expect_ranks(result.rank, iterate_plainly(g, o));
+    const plain_ranks expected = iterate_plainly(g, o);
+    EXPECT_EQ(result.rounds, expected.rounds);
+    EXPECT_NEAR(result.residual, expected.residual, 1e-6);
+    const double limit = o.tol * static_cast<double>(g.vertices());
+    EXPECT_EQ(result.converged, result.rounds > 0 && result.residual < limit);
+    expect_ranks(result.rank, expected.rank);
     expect_messages(g, o, result);
     return result;
 }
@@ -104,9 +135,19 @@ protected:
         apps::pagerank_options o;
         o.job = options_of(GetParam(), round);
         o.job.timeout_seconds = 20;
+        o.rounds = 10;
         return o;
     }
 };
+
+/// Numbers from which parts of rank are made; some are 0.
+inline std::vector<double> random_parts(std::uint64_t seed, std::uint64_t vertices) {
+    std::mt19937_64 random(seed);
+    std::vector<double> parts(vertices);
+    for (double& part : parts) part = random() % 3 == 0 ? 0 : static_cast<double>(random() % 1000) / 7;
+    parts[random() % vertices] += 1;
+    return parts;
+}
 
 // A sum that depends on the order of messages, or a total that a PE reads too early, shows as a differing last bit.
 TEST_P(pagerank_test, RandomGraphsMeetIterationAndEachOther) {
@@ -115,7 +156,10 @@ TEST_P(pagerank_test, RandomGraphsMeetIterationAndEachOther) {
         const auto g = random_graph(round, is_checked(GetParam()) ? 10 : 400);
         apps::pagerank_options o = job(round);
         o.rounds = round % 4;
-        o.damping = round % 7 == 0 ? 0.5 : 0.85;
+        o.alpha = round % 7 == 0 ? 0.5 : 0.85;
+        o.weighted = round % 3 != 0;
+        if (round % 4 == 1) o.personalization = random_parts(round, g.vertices());
+        if (round % 5 == 1) o.dangling = random_parts(round + 1, g.vertices());
         ASSERT_NO_THROW({ EXPECT_EQ(meets_iteration(g, o).rank, rank_alone(g, o)); });
         if (HasFailure()) return;
     }
@@ -130,35 +174,86 @@ TEST_P(pagerank_test, AnyPartitionGivesTheSameBits) {
             const std::uint32_t part[] = {v % pes, pes - 1, v * 2654435761u >> 8};
             o.parts.push_back(part[way] % pes);
         }
+        if (way == 2) o.personalization = random_parts(1, g.vertices());
         EXPECT_EQ(meets_iteration(g, o).rank, rank_alone(g, o));
     }
 }
 
-TEST_P(pagerank_test, EndsWhenRanksHardlyChange) {
-    const auto g = random_graph(2, 200);
-    apps::pagerank_options o = job();
-    o.rounds = 200;
-    o.tolerance = 1e-4;
-    const auto result = apps::pagerank(g, o);
-    EXPECT_LT(result.change, o.tolerance);
-    EXPECT_LT(result.rounds, 60u);
-    expect_messages(g, o, result);
-    o.tolerance = 0;
-    o.rounds = result.rounds;
-    EXPECT_EQ(meets_iteration(g, o).rank, result.rank);
-    o.rounds = result.rounds - 1;
-    EXPECT_GE(meets_iteration(g, o).change, 1e-4) << "it could have ended earlier";
+// Which round is the last does not depend on devices: all PEs know the whole residual, a sum of whole numbers.
+TEST_P(pagerank_test, EndsWhenRanksHaveConverged) {
+    for (const bool weighted : {true, false}) {
+        const auto g = random_graph(2, 200);
+        apps::pagerank_options o = job();
+        o.rounds.reset();
+        o.weighted = weighted;
+        o.tol = 1e-4 / static_cast<double>(g.vertices());
+        const auto result = meets_iteration(g, o);
+        EXPECT_TRUE(result.converged);
+        EXPECT_LT(result.residual, 1e-4);
+        EXPECT_LT(result.rounds, 60u);
+        o.rounds = result.rounds;
+        EXPECT_EQ(meets_iteration(g, o).rank, result.rank);
+        o.rounds = result.rounds - 1;
+        EXPECT_FALSE(meets_iteration(g, o).converged) << "it could have ended earlier";
+        o.rounds.reset();
+        o.max_iter = result.rounds - 1;
+        EXPECT_FALSE(meets_iteration(g, o).converged);
+        o.rounds = result.rounds + 3;  // goes on
+        EXPECT_TRUE(meets_iteration(g, o).converged);
+    }
 }
 
-TEST_P(pagerank_test, ChangeIsTheSumOverAllVertices) {
+TEST_P(pagerank_test, RoundsEndAtTheLimitAndNotBesideIt) {
+    const auto g = random_graph(4, 100);
+    apps::pagerank_options o = job();
+    o.rounds = 5;
+    const double limit = meets_iteration(g, o).residual;
+    o.rounds.reset();
+    o.tol = limit * (1 - 1e-14) / static_cast<double>(g.vertices());
+    EXPECT_EQ(apps::pagerank(g, o).rounds, 6u);
+    o.tol = limit * (1 + 1e-14) / static_cast<double>(g.vertices());
+    EXPECT_EQ(apps::pagerank(g, o).rounds, 5u);
+}
+
+TEST_P(pagerank_test, ResidualIsTheSumOverAllVertices) {
     const auto g = random_graph(5, 300);
     apps::pagerank_options o = job();
     const auto last = meets_iteration(g, o);
-    o.rounds -= 1;
+    o.rounds = 9;
     const auto before = meets_iteration(g, o);
-    double change = 0;
-    for (std::size_t v = 0; v < last.rank.size(); ++v) change += std::abs(last.rank[v] - before.rank[v]);
-    EXPECT_NEAR(last.change, change, 1e-12);
+    double residual = 0;
+    for (std::size_t v = 0; v < last.rank.size(); ++v) residual += std::abs(last.rank[v] - before.rank[v]);
+    EXPECT_NEAR(last.residual, residual, 1e-12);
+}
+
+TEST_P(pagerank_test, WeightsAsLargeAsTheyGet) {
+    constexpr std::uint32_t most = 0xffffffff;
+    apps::pagerank_options o = job();
+    const auto g =
+        make_graph(5, {{0, 1, most}, {0, 2, most}, {0, 3, 1}, {1, 0, 3}, {2, 4, 0}, {3, 0, most}, {4, 1, 7}});
+    EXPECT_EQ(meets_iteration(g, o).rank, rank_alone(g, o));  // 2 hands to none: its only arc weighs nothing
+    const auto even = make_graph(3, {{0, 1, 9}, {0, 2, 9}, {1, 0, 9}, {2, 0, 9}});
+    o.weighted = false;
+    const auto plain = apps::pagerank(even, o).rank;
+    o.weighted = true;
+    expect_ranks(apps::pagerank(even, o).rank, plain);
+}
+
+TEST_P(pagerank_test, WalksThatStartAtOneVertex) {
+    apps::pagerank_options o = job();
+    const auto g = make_graph(5, {{0, 1, 1}, {1, 2, 1}, {3, 0, 1}, {3, 4, 1}});
+    o.personalization = {0, 1e300, 0, 0, 0};  // only what it is beside the others matters
+    const auto one = meets_iteration(g, o);
+    EXPECT_EQ(one.rank, rank_alone(g, o));
+    EXPECT_LT(one.rank[3], 1e-9);  // nobody starts or comes there
+    o.dangling = {0, 0, 0, 1, 0};
+    EXPECT_GT(meets_iteration(g, o).rank[3], 0.1);
+    o.personalization.clear();
+    EXPECT_EQ(meets_iteration(g, o).rank, rank_alone(g, o));
+    const std::vector<double> even(5, 0.3);
+    apps::pagerank_options same = job();
+    same.personalization = same.dangling = even;
+    expect_ranks(apps::pagerank(g, same).rank, apps::pagerank(g, job()).rank);
 }
 
 /// A hub that arcs lead to from all `leaves`, and back to some; each arc three times.
@@ -205,9 +300,9 @@ TEST_P(pagerank_test, OddGraphs) {
     meets_iteration(make_graph(1, {{0, 0, 1}}), o);
     meets_iteration(make_graph(2, {{0, 1, 0}, {0, 1, 3}, {0, 1, 3}, {1, 0, 1}}), o);
     meets_iteration(make_graph(6, {{0, 1, 1}, {1, 0, 1}, {3, 4, 1}, {4, 5, 1}}), o);
-    for (const double damping : {0.0, 1.0}) {
+    for (const double alpha : {0.0, 1.0}) {
         apps::pagerank_options extreme = job();
-        extreme.damping = damping;
+        extreme.alpha = alpha;
         meets_iteration(make_graph(4, {{0, 1, 1}, {1, 2, 1}, {2, 3, 1}, {3, 0, 1}, {0, 2, 1}}), extreme);
     }
     const auto wide = make_graph<std::uint64_t>(6, {{0, 1, 1}, {1, 2, 4}, {2, 5, 1}, {0, 5, 9}});
@@ -220,17 +315,27 @@ TEST_P(pagerank_test, RefusesWrongUse) {
     EXPECT_THROW(apps::pagerank(make_graph(0, {}), job()), usage_error);
     for (const double wrong : {-0.1, 1.1, std::nan("")}) {
         apps::pagerank_options o = job();
-        o.damping = wrong;
+        o.alpha = wrong;
         EXPECT_THROW(apps::pagerank(g, o), usage_error);
     }
     for (const double wrong : {-1e-9, std::nan("")}) {
         apps::pagerank_options o = job();
-        o.tolerance = wrong;
+        o.tol = wrong;
         EXPECT_THROW(apps::pagerank(g, o), usage_error);
     }
     apps::pagerank_options o = job();
     o.parts = {0, 0};
     EXPECT_THROW(apps::pagerank(g, o), usage_error);
+    const std::vector<std::vector<double>> wrong_parts{
+        {1, 2}, {0, 0, 0}, {1, -1, 1}, {1, std::nan(""), 1}, {1, HUGE_VAL, 1}, {1e308, 1e308, 1e308}};
+    for (const auto& wrong : wrong_parts) {
+        apps::pagerank_options personal = job();
+        personal.personalization = wrong;
+        EXPECT_THROW(apps::pagerank(g, personal), usage_error);
+        apps::pagerank_options dangling = job();
+        dangling.dangling = wrong;
+        EXPECT_THROW(apps::pagerank(g, dangling), usage_error);
+    }
 }
 
 /// Ranks as a reference file lists them, to the given relative difference.
@@ -253,6 +358,7 @@ protected:
         apps::pagerank_options o;
         o.job.devices = GetParam();
         o.rounds = rounds;
+        o.weighted = false;  // as Graphalytics has it
         return o;
     }
 };

@@ -1,6 +1,8 @@
 // Sums over the arcs of each row, by all lanes of a warp, against a loop.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -11,12 +13,14 @@
 
 namespace laneway::test {
 
+template <bool Weighted>
 struct sum_tiles {
     symmetric_ref<std::uint64_t> offsets;
     symmetric_ref<std::uint32_t> first_row;
     std::uint64_t tile_places;
     symmetric_ref<std::uint64_t> next;
     symmetric_ref<std::uint32_t> sources;
+    symmetric_ref<std::uint32_t> weights;
     symmetric_ref<float> shares;
     symmetric_ref<std::uint64_t> sums;
 
@@ -29,7 +33,8 @@ struct sum_tiles {
             if (tile >= mine.n_tiles) return;
             mine.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 Ctx here(ctx);
-                const std::uint64_t sum = apps::sum_shares(here, arcs, sources.local(ctx), shares.local(ctx));
+                const apps::arc_shares<Weighted> in{sources.local(ctx), weights.local(ctx), shares.local(ctx)};
+                const std::uint64_t sum = apps::sum_shares(here, arcs, in);
                 if (row < mine.rows) atomic_add(ctx, sums[row], sum);
             });
         }
@@ -46,6 +51,7 @@ struct hear_nothing {
 struct sum_input {
     std::vector<std::uint64_t> offsets{0};
     std::vector<std::uint32_t> sources;
+    std::vector<std::uint32_t> weights;
     std::vector<float> shares;
 
     sum_input(std::uint64_t seed, std::uint64_t scale) {
@@ -58,6 +64,7 @@ struct sum_input {
         for (int i = 0; i < 97; ++i) shares.push_back(static_cast<float>(random() >> (3 + random() % 61)));
         while (sources.size() < offsets.back()) {
             sources.push_back(static_cast<std::uint32_t>(random() % shares.size()));
+            weights.push_back(static_cast<std::uint32_t>(random() >> (32 + random() % 33)));  // also 0
         }
     }
 
@@ -73,11 +80,13 @@ struct sum_input {
         first_row.push_back(static_cast<std::uint32_t>(rows()));
         return first_row;
     }
-    [[nodiscard]] std::vector<std::uint64_t> sums() const {
+    /// The shares are small enough beside the weights that no sum overflows.
+    [[nodiscard]] std::vector<std::uint64_t> sums(bool weighted) const {
         std::vector<std::uint64_t> result(rows());
         for (std::size_t row = 0; row < rows(); ++row) {
             for (std::uint64_t arc = offsets[row]; arc < offsets[row + 1]; ++arc) {
-                result[row] += static_cast<std::uint64_t>(shares[sources[arc]]);
+                const double share = shares[sources[arc]];
+                result[row] += static_cast<std::uint64_t>(weighted ? share * weights[arc] : share);
             }
         }
         return result;
@@ -93,23 +102,30 @@ symmetric_array<T> copy_of(runtime& runtime, const std::vector<T>& values) {
 
 class sum_shares_test : public testing::TestWithParam<std::string> {};
 
-TEST_P(sum_shares_test, MeetsALoop) {
-    every_round(GetParam(), [&](const options& o) {
-        const sum_input input(o.seed, is_checked(GetParam()) ? 1 : 20);
+template <bool Weighted>
+void meets_a_loop(const std::string& devices) {
+    every_round(devices, [&](const options& o) {
+        sum_input input(o.seed, is_checked(devices) ? 1 : 20);
+        // A share for a weight of 1 has a fraction.
+        if (Weighted) std::for_each(input.shares.begin(), input.shares.end(), [](float& s) { s = std::ldexp(s, -40); });
         const std::uint64_t tile_places = o.seed % 3 == 0 ? 4 : o.seed % 3 == 1 ? 100 : 5000;
         runtime runtime(o);
         const auto offsets = copy_of(runtime, input.offsets);
         const auto first_row = copy_of(runtime, input.cut(tile_places));
         const auto sources = copy_of(runtime, input.sources);
+        const auto weights = copy_of(runtime, input.weights);
         const auto shares = copy_of(runtime, input.shares);
         const auto next = runtime.allocate<std::uint64_t>(1);
         const auto sums = runtime.allocate<std::uint64_t>(input.rows());
-        (void)runtime.run(
-            sum_tiles{offsets.ref(), first_row.ref(), tile_places, next.ref(), sources.ref(), shares.ref(), sums.ref()},
-            runtime.mailbox<std::uint64_t>(hear_nothing{}));  // nothing is posted
-        EXPECT_EQ(sums.copy_out(0), input.sums());
+        (void)runtime.run(sum_tiles<Weighted>{offsets.ref(), first_row.ref(), tile_places, next.ref(), sources.ref(),
+                                              weights.ref(), shares.ref(), sums.ref()},
+                          runtime.mailbox<std::uint64_t>(hear_nothing{}));  // nothing is posted
+        EXPECT_EQ(sums.copy_out(0), input.sums(Weighted));
     });
 }
+
+TEST_P(sum_shares_test, MeetsALoop) { meets_a_loop<false>(GetParam()); }
+TEST_P(sum_shares_test, WeightedArcsMeetALoop) { meets_a_loop<true>(GetParam()); }
 
 LANEWAY_ON_DEVICES(sum_shares_test, lone_device());
 

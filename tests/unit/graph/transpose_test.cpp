@@ -28,6 +28,17 @@ void meets_arcs(const basic_csr<Vertex>& g) {
     EXPECT_FALSE(result.weighted());
 }
 
+TEST(Transpose, ArcsKeepTheirWeightsWhereAsked) {
+    // Parallel arcs from 1 to 2 stay in their order; row 2 comes from several tails.
+    const csr32 g{{0, 2, 5, 6}, {2, 1, 2, 0, 2, 2}, {10, 20, 30, 40, 50, 60}};
+    const csr32 turned = transpose(g, true);
+    EXPECT_EQ(turned.heads, (std::vector<std::uint32_t>{1, 0, 0, 1, 1, 2}));
+    EXPECT_EQ(turned.weights, (std::vector<std::uint32_t>{40, 20, 10, 30, 50, 60}));
+    EXPECT_EQ(transpose(turned, true).weights, (std::vector<std::uint32_t>{20, 10, 40, 30, 50, 60}));
+    EXPECT_FALSE(transpose(g).weighted());
+    EXPECT_FALSE(transpose(csr32{{0, 1}, {0}, {}}, true).weighted());
+}
+
 csr32 random_rows(unsigned seed, std::uint32_t vertices, std::uint32_t most_arcs) {
     std::mt19937 random(seed);
     csr32 g;
