@@ -166,7 +166,7 @@ struct priority_flow {
         out.open(ctx);
         if (ctx.warp() == 0 && ctx.lane() == 0) {
             words->board.open();
-            list.open();
+            list.open(ctx);
         }
         ctx.sync_block();
         std::uint64_t items = 0;

@@ -23,9 +23,14 @@ public:
     LANEWAY_FN worklist_consumer(const priority_worklist_ref<Key>& list, std::uint32_t ring, worklist_shared* shared)
         : list_(list), near_(list.near(ring)), far_(list.far(ring)), block_(list.blocks[ring]), shared_(shared) {}
 
-    /// One lane of the block, before use; a block barrier must follow.
-    /// The threshold starts as the host has set it, so that no id is put off for a look that came too early.
-    LANEWAY_FN void open() { *shared_ = worklist_shared{0, 0, 0, *list_.threshold, 0}; }
+    /// One lane of the block, before use; a block barrier must follow. The threshold starts as it is, so that no id is
+    /// put off for a look that came too early; where it has risen since the start, what was put off until then is
+    /// looked at.
+    template <class Ctx>
+    LANEWAY_FN void open(Ctx& ctx) {
+        const std::uint64_t threshold = list_.current_threshold(ctx);
+        *shared_ = worklist_shared{0, 0, far_.pushes(ctx), threshold, 0};
+    }
 
     /// Looks whether the threshold has risen; then the far ring is to be looked through up to its present end. Tells
     /// the control warp when that is done. One lane of the block at a time.

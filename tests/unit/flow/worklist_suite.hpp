@@ -33,7 +33,7 @@ struct worklist_program {
         const auto producers = static_cast<std::uint32_t>(ctx.n_blocks()) - list.rings;
         const auto block = static_cast<std::uint32_t>(ctx.block());
         worklist_consumer<Key> mine(list, block < producers ? 0 : block - producers, shared);
-        if (ctx.warp() == 0 && ctx.lane() == 0) mine.open();
+        if (ctx.warp() == 0 && ctx.lane() == 0) mine.open(ctx);
         ctx.sync_block();
         if (block < producers) {
             produce(ctx);
