@@ -103,6 +103,7 @@ struct scheduler::machinery {
     sanitized_stack host_sanitized;
     const void* host_bottom = nullptr;
     std::size_t host_bytes = 0;
+    bool looking = false;  // a lane has stepped aside so that the host can look
     std::exception_ptr thrown;
 };
 
@@ -142,8 +143,25 @@ void scheduler::run(const std::function<void()>& look) {
     m.host_sanitized.leave_for(first.sanitized, first.stack.get(), stack_bytes, false);
     swapcontext(&m.host, &first.where);
     m.host_sanitized.arrive(nullptr, nullptr);
+    while (m.looking) look_from_host();
     active = nullptr;
     if (m.thrown) std::rethrow_exception(m.thrown);
+}
+
+// What looks may need the stack of a thread: it may be an interpreter's signal handler.
+void scheduler::look_from_host() {
+    auto& m = *machinery_;
+    m.looking = false;
+    try {
+        look_();
+    } catch (...) {
+        m.thrown = std::current_exception();
+        return;  // the lanes stay where they are
+    }
+    fiber& next = *m.fibers[m.live[m.position]];
+    m.host_sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, false);
+    swapcontext(&m.host, &next.where);
+    m.host_sanitized.arrive(nullptr, nullptr);
 }
 
 void scheduler::lane_main() {
@@ -181,7 +199,13 @@ void scheduler::count_step() {
     if (++steps_ > step_limit_) {
         throw out_of_steps("checked mode: the lanes did not end within " + std::to_string(step_limit_) + " steps");
     }
-    if (look_ && steps_ % look_period == 0) look_();
+    if (!look_ || steps_ % look_period != 0) return;
+    auto& m = *machinery_;
+    fiber& self = *m.fibers[m.live[m.position]];
+    m.looking = true;
+    self.sanitized.leave_for(m.host_sanitized, m.host_bottom, m.host_bytes, false);
+    swapcontext(&self.where, &m.host);
+    self.sanitized.arrive(nullptr, nullptr);
 }
 
 void scheduler::step() {

@@ -35,7 +35,8 @@ public:
     void add(std::function<void()> lane);
 
     /// Runs all lanes to their ends. An exception that leaves a lane is thrown again here, after the others were
-    /// dropped where they stood. `look` is called now and then, as a host that watches would.
+    /// dropped where they stood. `look` is called now and then on the caller's stack, as a host that watches would;
+    /// what it throws is thrown here as well.
     void run(const std::function<void()>& look = {});
 
     /// A place where the running lane may be switched away. Called by lanes.
@@ -56,6 +57,7 @@ private:
 
     std::uint64_t next_random();
     void count_step();
+    void look_from_host();
     void switch_to(std::size_t index);
     static void lane_main();
 
