@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "kmeans/columns.hpp"
 #include "module.hpp"
 
@@ -23,13 +24,13 @@ apps::kmeans_result<Real> run(const rows_array<Real>& points, const rows_array<R
                               std::uint32_t max_rounds, double tolerance, const options& job) {
     const auto dimensions = static_cast<std::uint32_t>(points.shape(1));
     const std::vector<Real> initial(centroids.data(), centroids.data() + centroids.size());
-    const nb::gil_scoped_release release;
+    const interruptible guard;
     return apps::kmeans<Real>({points.data(), points.shape(0), dimensions}, initial, {job, max_rounds, tolerance});
 }
 
 template <class Real>
 void require_finite(const std::string& what, const rows_array<Real>& rows) {
-    const nb::gil_scoped_release release;
+    const interruptible guard;
     apps::require_finite(what, rows.data(), rows.shape(0), static_cast<std::uint32_t>(rows.shape(1)));
 }
 

@@ -5,7 +5,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "module.hpp"
+#include "shared_sequences.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -16,7 +18,6 @@ namespace {
 
 using apps::kmer_options;
 using apps::kmer_result;
-using apps::packed_sequences;
 using apps::simulated_reads;
 
 void make_options(kmer_options* made, int k, bool canonical, std::uint64_t greatest, std::uint64_t distinct,
@@ -29,9 +30,16 @@ void make_reads(simulated_reads* made, std::uint64_t genome_length, double cover
     new (made) simulated_reads({genome_length, coverage, read_length, error_rate, seed});
 }
 
-template <class Source>
-kmer_result count(const Source& source, const kmer_options& options) {
-    return apps::kmer_counter(source, options).run();
+kmer_result count(const shared_sequences& sequences, const kmer_options& options) {
+    return apps::kmer_counter(*sequences.now(), options).run();
+}
+
+kmer_result count_reads(const simulated_reads& reads, const kmer_options& options) {
+    return apps::kmer_counter(reads, options).run();
+}
+
+kmer_result sort(const shared_sequences& sequences, const kmer_options& options) {
+    return apps::count_kmers_by_sorting(*sequences.now(), options);
 }
 
 kmer_result sort_reads(const simulated_reads& reads, const kmer_options& options) {
@@ -39,15 +47,20 @@ kmer_result sort_reads(const simulated_reads& reads, const kmer_options& options
 }
 
 void register_sources(nb::module_& module) {
-    nb::class_<packed_sequences>(module, "Sequences", "DNA sequences, packed: what k-mers are counted in.")
+    nb::class_<shared_sequences>(module, "Sequences",
+                                 "DNA sequences, packed: what k-mers are counted in. Any thread may read into them at "
+                                 "any time; a count goes by the files that were whole when it began.")
         .def(nb::init<>())
+        .def("read", &shared_sequences::read, "path"_a, nb::call_guard<interruptible>(),
+             "Append the sequences of a FASTA or FASTQ file: all of them, or, where it is refused, none.")
+        .def_prop_ro(
+            "sequences", [](const shared_sequences& s) { return s.now()->sequences(); }, "Number of sequences.")
+        .def_prop_ro(
+            "bases", [](const shared_sequences& s) { return s.now()->bases(); },
+            "Number of bases; other letters are gaps and not counted.")
         .def(
-            "read", [](packed_sequences& s, const std::filesystem::path& path) { apps::read_sequences(path, s); },
-            "path"_a, nb::call_guard<nb::gil_scoped_release>(), "Append the sequences of a FASTA or FASTQ file.")
-        .def_prop_ro("sequences", &packed_sequences::sequences, "Number of sequences.")
-        .def_prop_ro("bases", &packed_sequences::bases, "Number of bases; other letters are gaps and not counted.")
-        .def("kmers", &packed_sequences::kmers, "k"_a, nb::call_guard<nb::gil_scoped_release>(),
-             "Number of places where `k` bases follow each other.");
+            "kmers", [](const shared_sequences& s, int k) { return s.now()->kmers(k); }, "k"_a,
+            nb::call_guard<interruptible>(), "Number of places where `k` bases follow each other.");
     nb::class_<simulated_reads>(module, "SimulatedReads", "Reads of a random genome, made where they are needed.")
         .def("__init__", &make_reads, "genome_length"_a, "coverage"_a, "read_length"_a, "error_rate"_a, "seed"_a)
         .def_prop_ro("sequences", &simulated_reads::reads, "Number of reads.")
@@ -71,11 +84,11 @@ void register_kmer(nb::module_& module) {
         .def_ro("copy_seconds", &kmer_result::copy_seconds)
         .def_ro("tally_seconds", &kmer_result::tally_seconds)
         .def_ro("report", &kmer_result::report);
-    const nb::call_guard<nb::gil_scoped_release> release;
-    module.def("count_kmers", &count<packed_sequences>, "source"_a, "options"_a, release);
-    module.def("count_kmers", &count<simulated_reads>, "source"_a, "options"_a, release);
-    module.def("count_kmers_by_sorting", &apps::count_kmers_by_sorting, "source"_a, "options"_a, release);
-    module.def("count_kmers_by_sorting", &sort_reads, "source"_a, "options"_a, release);
+    const nb::call_guard<interruptible> guard;
+    module.def("count_kmers", &count, "source"_a, "options"_a, guard);
+    module.def("count_kmers", &count_reads, "source"_a, "options"_a, guard);
+    module.def("count_kmers_by_sorting", &sort, "source"_a, "options"_a, guard);
+    module.def("count_kmers_by_sorting", &sort_reads, "source"_a, "options"_a, guard);
 }
 
 }  // namespace laneway::python

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -27,7 +28,7 @@ void register_pagerank(nb::module_& module) {
         [](const graph::graph& graph, double damping, std::uint64_t rounds, double tolerance,
            const std::optional<parts_array>& parts, const options& job) {
             const apps::pagerank_options options{job, damping, rounds, tolerance, parts_of(parts)};
-            const nb::gil_scoped_release release;
+            const interruptible guard;
             return apps::pagerank(graph, options);
         },
         "graph"_a, "damping"_a, "rounds"_a, "tolerance"_a, "parts"_a.none(), "job"_a);

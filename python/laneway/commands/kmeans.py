@@ -56,7 +56,7 @@ def body(
     max_rounds: int = MAX_ROUNDS,
 ) -> Account:
     """What the command does."""
-    rows = job.load("points", points, lambda: read_points(points))
+    rows = job.load("points", [points], lambda: read_points(points))
     result = laneway.kmeans(
         rows,
         clusters,
@@ -89,7 +89,7 @@ def _start(job: Job, init: str) -> str | NDArray[Any]:
         return init
     if not Path(init).exists():
         raise UsageError(f"--init must be k-means++, random, first or a file, not {init}")
-    return job.load("centroids", init, lambda: read_points(init))
+    return job.load("centroids", [init], lambda: read_points(init))
 
 
 def _rows(points: NDArray[Any], result: KmeansResult, ending: str) -> list[Row]:

@@ -12,7 +12,6 @@ from laneway import _core
 from laneway._core import Report
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
-from laneway.interrupt import interruptible
 from laneway.points import as_points
 
 
@@ -75,7 +74,7 @@ def kmeans(
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     initial = initial_centroids(rows, clusters, init, init_seed)
     limit = tolerance * float(rows.var(axis=0, dtype=np.float64).mean()) if tolerance > 0 else 0.0
-    raw = interruptible(lambda: _core.kmeans(rows, initial, max_rounds, limit, job))
+    raw = _core.kmeans(rows, initial, max_rounds, limit, job)
     return KmeansResult(
         raw.take_labels(),
         raw.take_centroids(rows.shape[1]),

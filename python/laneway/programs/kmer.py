@@ -14,7 +14,6 @@ from laneway import _core
 from laneway._core import Report, Sequences, SimulatedReads
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
-from laneway.interrupt import interruptible
 
 PathLike = Union[str, "os.PathLike[str]"]
 KmerSource = Union[PathLike, Iterable[PathLike], Sequences, SimulatedReads]
@@ -84,7 +83,7 @@ def kmer(
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     options = kmer_options(k, canonical, greatest, distinct, memory_gib, job)
     sequences = source if isinstance(source, (Sequences, SimulatedReads)) else read_sequences(source)
-    raw = interruptible(lambda: _core.count_kmers(sequences, options))
+    raw = _core.count_kmers(sequences, options)
     histogram = raw.take_histogram()
     multiplicity = np.flatnonzero(histogram).astype(np.uint64)
     return KmerCounts(
@@ -112,7 +111,7 @@ def add_sequences(sequences: Sequences, path: PathLike) -> None:
     """Append a file's sequences."""
     if not os.fspath(path):
         raise UsageError("the file name of sequences is empty")
-    interruptible(lambda: sequences.read(os.fspath(path)))
+    sequences.read(os.fspath(path))
 
 
 def simulate_reads(

@@ -12,7 +12,6 @@ from laneway._core import Graph, Report
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.graphs import require_graph
-from laneway.interrupt import interruptible
 from laneway.partition import Partition, parts_of
 
 
@@ -54,7 +53,7 @@ def pagerank(
     last bit on any devices; they are within 2**-24 * damping / (1 - damping) of the exact ones, relative to each.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
-    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
+    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
     require_graph(graph)
     require_whole("rounds", rounds)
@@ -64,5 +63,5 @@ def pagerank(
             raise UsageError(f"{name} must be a number {limit}, not {value!r}")
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
-    raw = interruptible(lambda: _core.pagerank(graph, damping, rounds, tolerance, parts, job))
+    raw = _core.pagerank(graph, damping, rounds, tolerance, parts, job)
     return PageRankResult(raw.take_rank(), raw.rounds, raw.change, damping, raw.partition_seconds, raw.report)
