@@ -139,7 +139,7 @@ class _Lines:
                 break
         else:
             if columns and len(fields) != columns:
-                reason = f"{len(fields)} columns, not {columns} as in the first row"
+                reason = f"the first row has {columns} columns, this one {len(fields)}"
         raise UsageError(f"{self._path}:{self._number}: {' '.join(reason.split())}") from None
 
 

@@ -107,8 +107,8 @@ path, call = sys.argv[1], sys.argv[2]
 graph = lw.read_graph(path)
 threads = len(list(Path("/proc/self/task").iterdir()))
 big = lw.generate_grid(400, 400, keep=1)
-print("calling", flush=True)
 try:
+    print("calling", flush=True)
     eval(call)
     print("done")
 except KeyboardInterrupt:
