@@ -7,6 +7,7 @@ is not complete and ends the process.
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -50,6 +51,7 @@ def _end(number: int, _: object) -> None:
     core = sys.modules.get("laneway._core")
     if core is not None and hasattr(core, "remove_drafts"):
         core.remove_drafts()
+    sys.stderr = io.StringIO()  # the bar's own thread writes nothing behind the last line
     clean = "\r\x1b[2K\x1b[?25h" if _state["bar"] else ""
     what = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
     with suppress(OSError):

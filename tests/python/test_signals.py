@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -81,6 +82,26 @@ def test_a_signal_after_the_outputs_are_complete_changes_nothing(
         table = reader.read()[room - 1 :].decode()
     assert (started.wait(timeout=60), started.stderr.read()) == (0, "")  # type: ignore[union-attr]
     assert "checksum" in table and json.loads((tmp_path / "r.json").read_text())["program"] == "sssp"
+
+
+def test_a_terminal_gets_its_cursor_back(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    os.mkfifo(tmp_path / "graph")  # whose writer does not come: the command waits, and its bar is there
+    words = ["bfs", "graph", "--source", 1, "--devices", "cpu:1", "--json", "r.json"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    started = start(tmp_path, *words, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = ""
+    while "reading the graph" not in shown:
+        shown += os.read(ours, 4096).decode(errors="replace")
+    started.send_signal(signal.SIGTERM)
+    assert started.wait(timeout=60) == 143
+    shown += os.read(ours, 1 << 16).decode(errors="replace")
+    os.close(ours)
+    hidden, back = "\x1b[?25l", "\x1b[?25h"
+    assert hidden in shown and shown.rindex(back) > shown.rindex(hidden)
+    assert shown.endswith(f"\r\x1b[2K{back}laneway: ended by SIGTERM\r\n")
+    assert names(tmp_path) == ["graph"]
 
 
 def test_a_signal_while_the_cache_is_written(tmp_path: Path) -> None:
