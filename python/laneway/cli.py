@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laneway import signals
+from laneway.signals import end_on_signals  # `from laneway import` would load all of it
 
 
 def main() -> None:
@@ -10,7 +10,7 @@ def main() -> None:
 
     All else is loaded only after signals are caught: that takes most of the time of a short run.
     """
-    signals.end_on_signals()
+    end_on_signals()
     from laneway.invocation import run
 
     run()

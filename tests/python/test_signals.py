@@ -45,6 +45,14 @@ def test_a_storm_of_signals() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_nothing_that_takes_time_is_loaded_before_signals_are_caught() -> None:
+    script = "import sys, laneway.cli; print(*(name.partition('.')[0] for name in sys.modules)); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    packages, modules = (set(line.split()) for line in done.stdout.splitlines())
+    assert packages.isdisjoint({"numpy", "scipy", "typer", "rich"})
+    assert {name for name in modules if name.startswith("laneway.")} == {"laneway.cli", "laneway.signals"}
+
+
 @pytest.mark.parametrize("number", CAUGHT)
 def test_signals_before_anything_is_loaded(small: Path, tmp_path: Path, number: signal.Signals) -> None:
     started = start(tmp_path, "sssp", small, "--source", 1, "--devices", "cpu:1", "--json", "r.json")
