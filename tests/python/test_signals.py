@@ -152,7 +152,7 @@ CALLS = {
     "pipe": "lw.read_graph(path + '.pipe')",
     "generator": "lw.generate_kronecker(24, 2**31)",
     "reference": "lw._core.gups_reference(10, 2**45)",
-    "styles": "lw.compare_styles(['gups'], log2_messages=24, runs=10**6, devices='cpu:2', timeout=1e6)",
+    "styles": "lw.compare_styles(['gups'], log2_messages=12, runs=10**6, devices='cpu:2', timeout=1e6)",
 }
 
 
