@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from laneway import signals
 from laneway.app import app
-from laneway.errors import Error, UsageError
+from laneway.errors import Error, UsageError, reason_of
 
 
 def run() -> NoReturn:
@@ -31,7 +31,7 @@ def run() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             sys.exit(1)
-        fail(f"standard output cannot be written: {(error.strerror or str(error)).lower()}", 2)
+        fail(f"standard output cannot be written: {reason_of(error)}", 2)
     except Exception as error:
         fail_by_parser(error)
 

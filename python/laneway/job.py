@@ -34,12 +34,16 @@ class Job:
         command would replace one of them."""
         for path in paths:
             self._outputs.require_spared(Path(path))
-        self._phases.read(f"reading the {what}", Path(paths[0]))
+        self._phases.read(f"reading the {what}", max(map(Path, paths), key=_size))
         start = time.perf_counter()
         content = read()
         self.load_seconds = (self.load_seconds or 0.0) + time.perf_counter() - start
         self._phases.enter("running")
         return content
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def run_job(

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Callable
 
 from laneway import signals
-from laneway.errors import UsageError
+from laneway.errors import UsageError, reason_of
 
 
 class PendingFile:
@@ -81,7 +81,8 @@ class PendingFile:
 
     def _refused(self, error: OSError) -> UsageError:
         # NumPy tells a full disk in words of its own.
-        return UsageError(f"{self.path}: cannot be written: {(error.strerror or 'the disk took only a part').lower()}")
+        reason = reason_of(error) if error.strerror else "the disk took only a part"
+        return UsageError(f"{self.path}: cannot be written: {reason}")
 
     def _replaced(self) -> os.stat_result | None:
         """The file that stands at `path`; UsageError where it cannot be replaced."""

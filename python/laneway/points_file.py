@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from laneway.errors import UsageError
+from laneway.errors import UsageError, reason_of
 
 LONGEST_LINE = 1 << 26
 """Characters of a line: room for a point of some million coordinates."""
@@ -37,7 +37,7 @@ def load_points(path: Path) -> NDArray[Any]:
                 return _load_array(path, file)
             return _load_text(path, file, start)
     except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path}: {reason_of(error)}") from None
     except DAMAGED as error:
         raise UsageError(f"{path}: {error}") from None
     except MemoryError:
