@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "color.hpp"
+#include "laneway/base/interruption.hpp"
 #include "laneway/graph/undirected.hpp"
 #include "order.hpp"
 
@@ -15,7 +16,9 @@ greedy_coloring greedily(const graph::basic_csr<Vertex>& g, std::uint64_t seed) 
     result.color.assign(g.vertices(), none);
     std::vector<std::uint64_t> chain(g.vertices(), 0);
     std::vector<Vertex> taken_by;  // the last vertex that saw a colour at a neighbour, plus 1
+    interruption_counter leave;
     for (const Vertex v : coloring_order(g, seed)) {
+        leave.poll();
         for (std::uint64_t arc = g.offsets[v]; arc < g.offsets[v + 1]; ++arc) {
             const Vertex head = g.heads[arc];
             const std::uint32_t color = result.color[head];

@@ -5,6 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "laneway/base/interruption.hpp"
+
 namespace laneway::apps {
 
 template <class Vertex>
@@ -13,7 +15,11 @@ std::vector<Vertex> coloring_order(const graph::basic_csr<Vertex>& graph, std::u
     std::vector<Vertex> shuffled(n);
     for (std::uint64_t v = 0; v < n; ++v) shuffled[v] = static_cast<Vertex>(v);
     std::mt19937_64 random(seed);  // std::shuffle differs from library to library
-    for (std::uint64_t i = n; i > 1; --i) std::swap(shuffled[i - 1], shuffled[random() % i]);
+    interruption_counter leave;
+    for (std::uint64_t i = n; i > 1; --i) {
+        leave.poll();
+        std::swap(shuffled[i - 1], shuffled[random() % i]);
+    }
 
     // By counting, stably.
     const auto level = [&](std::uint64_t v) {

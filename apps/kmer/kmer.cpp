@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "laneway/base/interruption.hpp"
 #include "laneway/input/text_source.hpp"
 #include "laneway/runtime.hpp"
 #include "programs.hpp"
@@ -134,8 +135,10 @@ private:
         const auto& words = sequences.words();
         const std::uint64_t own = words_.size() - lead_;
         std::vector<std::uint64_t> part(words_.size());
+        interruption_counter leave;
         for (std::uint64_t pe = 0; pe < pes(); ++pe) {
             for (std::uint64_t i = 0; i < part.size(); ++i) {
+                leave.poll();
                 const std::uint64_t place = pe * own + i;  // counts from `lead_` words before the first symbol
                 part[i] = place >= lead_ && place - lead_ < words.size() ? words[place - lead_] : gap_word;
             }

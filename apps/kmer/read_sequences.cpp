@@ -134,7 +134,23 @@ void add_sequence(std::string_view letters, packed_sequences& sequences) {
 }
 
 void read_sequences(const std::filesystem::path& path, packed_sequences& sequences) {
-    sequence_reader(path, sequences).read();
+    packed_sequences file;
+    sequence_reader(path, file).read();
+    sequences.append(std::move(file));
+}
+
+void packed_sequences::append(packed_sequences&& more) {
+    add(gap);
+    more.add(gap);
+    if (words_.empty()) {
+        words_ = std::move(more.words_);
+    } else {
+        words_.insert(words_.end(), more.words_.begin(), more.words_.end());
+    }
+    symbols_ = words_.size() * symbols_a_word;  // what is left of a word is gaps
+    bases_ += more.bases_;
+    sequences_ += more.sequences_;
+    more = {};
 }
 
 std::uint64_t packed_sequences::kmers(int k) const {

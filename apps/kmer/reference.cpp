@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kmer.hpp"
+#include "laneway/base/interruption.hpp"
 
 namespace laneway::apps {
 
@@ -23,7 +24,9 @@ number value_of(const unsigned* bases, int k, bool canonical) {
 std::vector<number> sorted_kmers(const packed_sequences& sequences, const kmer_options& options) {
     std::vector<number> all;
     std::vector<unsigned> bases;  // since the last gap
+    interruption_counter leave;
     sequences.for_each_symbol([&](unsigned symbol) {
+        leave.poll();
         if (symbol == gap) {
             bases.clear();
             return;
@@ -32,7 +35,10 @@ std::vector<number> sorted_kmers(const packed_sequences& sequences, const kmer_o
         const auto k = static_cast<std::size_t>(options.k);
         if (bases.size() >= k) all.push_back(value_of(&bases[bases.size() - k], options.k, options.canonical));
     });
-    std::sort(all.begin(), all.end());
+    std::sort(all.begin(), all.end(), [&leave](number a, number b) {
+        leave.poll();
+        return a < b;
+    });
     return all;
 }
 

@@ -40,12 +40,15 @@ public:
         ++sequences_;
     }
 
+    /// Appends all of `more`, with gaps before and behind it, and leaves it empty.
+    void append(packed_sequences&& more);
+
     /// The symbols; what is left of the last word is gaps.
     [[nodiscard]] const std::vector<std::uint64_t>& words() const { return words_; }
     [[nodiscard]] std::uint64_t bases() const { return bases_; }
     [[nodiscard]] std::uint64_t sequences() const { return sequences_; }
 
-    /// Calls f(symbol) for every symbol in order; gaps at the end may come several times.
+    /// Calls f(symbol) for every symbol in order; a gap may come several times.
     template <class F>
     void for_each_symbol(F&& f) const {
         for (std::uint64_t word : words_) {
@@ -66,7 +69,8 @@ private:
 
 /// Appends the sequences of a FASTA or FASTQ file; plain, gzip or xz, told from the content. Letters other than ACGT,
 /// of either case, are gaps, as are - . and *. Throws usage_error naming file and line: no header, bytes that belong in
-/// no sequence, qualities that do not fit their sequence, a file that ends within a record.
+/// no sequence, qualities that do not fit their sequence, a file that ends within a record; `sequences` are then as
+/// they were.
 void read_sequences(const std::filesystem::path& path, packed_sequences& sequences);
 
 /// Appends a sequence from memory, by the same letters. Throws usage_error naming the sequence, by its number from 1,

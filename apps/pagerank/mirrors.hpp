@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 #include "laneway/graph/split.hpp"
 
 namespace laneway::apps {
@@ -33,7 +34,9 @@ mirrored_rows<Vertex> mirror(int pe, const graph::csr_slice<Vertex>& rows, std::
                              std::uint64_t most_values) {
     const auto own = [&](std::uint64_t vertex) { return vertex - rows.first < rows.vertices(); };
     std::vector<std::uint64_t> needed(vertices / 64 + 1);  // a bit a vertex
+    interruption_counter leave;
     for (const Vertex head : rows.heads) {
+        leave.poll();
         if (!own(head)) needed[head / 64] |= std::uint64_t{1} << head % 64;
     }
     std::uint64_t values = rows.vertices();
@@ -54,6 +57,7 @@ mirrored_rows<Vertex> mirror(int pe, const graph::csr_slice<Vertex>& rows, std::
     }
     result.sources.reserve(rows.arcs());
     for (const Vertex head : rows.heads) {
+        leave.poll();
         const std::uint64_t lower = needed[head / 64] & ((std::uint64_t{1} << head % 64) - 1);
         result.sources.push_back(own(head) ? static_cast<std::uint32_t>(head - rows.first)
                                            : before[head / 64] + static_cast<std::uint32_t>(std::popcount(lower)));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 #include "shortest_paths.hpp"
 
 namespace laneway::apps {
@@ -17,7 +18,9 @@ std::vector<std::int64_t> search(const graph::basic_csr<Vertex>& g, std::uint64_
     std::priority_queue<entry, std::vector<entry>, std::greater<>> open;
     distance[source] = 0;
     open.emplace(0, source);
+    interruption_counter leave;
     while (!open.empty()) {
+        leave.poll();
         const auto [d, v] = open.top();
         open.pop();
         if (d != distance[v]) continue;

@@ -7,88 +7,43 @@ The package offers the library's programs to Python; results are NumPy arrays::
     graph = lw.read_graph("USA-road-d.NY.gr.gz")
     result = lw.sssp(graph, source=1, devices="cpu:4")  # or "cuda", "cuda:0-3"
     print(result.distance.max(), result.report.carried)
+
+The names are those of `laneway.api`, which is loaded with the first of them: the command catches signals before
+anything that takes time.
 """
 
-from typing import TYPE_CHECKING
-
-from laneway import _core
-from laneway._core import Device, Graph, Report, Sequences, SimulatedReads
-from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
-from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
-from laneway.points import generate_blobs, read_points, write_points
-from laneway.programs.color import ColorResult, color
-from laneway.programs.gups import GupsResult, gups
-from laneway.programs.indegree import InDegreeResult, indegree
-from laneway.programs.kmeans import KmeansResult, kmeans
-from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
-from laneway.programs.pagerank import PageRankResult, pagerank
-from laneway.programs.paths import Result, bfs, sssp
-from laneway.programs.styles import StyleRun, compare_styles
-
+TYPE_CHECKING = False  # that of `typing`, without loading it
 if TYPE_CHECKING:
+    from laneway.api import *  # noqa: F403
     from laneway.cluster import KMeans as KMeans
 
-__version__: str = _core.version
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    # Python looks for submodules here before it loads them; _core must not load the rest.
+    if not name.startswith("_") or name in ("__all__", "__version__"):
+        api = import_module("laneway.api")
+        if name == "__all__" or name in api.__all__:
+            globals()[name] = getattr(api, name)
+            return globals()[name]
+    if name == "KMeans":
+        return _kmeans()
+    raise AttributeError(f"module 'laneway' has no attribute '{name}'")
 
 
-def devices() -> list[Device]:
-    """Everything that was looked for on this host: devices that runs can use, and why others cannot be used."""
-    return _core.find_devices()
+def _kmeans() -> object:
+    """The one name that needs scikit-learn, so it is not among those of `laneway.api`."""
+    try:
+        from laneway.cluster import KMeans
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != "sklearn":
+            raise
+        raise ImportError("laneway.KMeans needs scikit-learn: pip install 'laneway[sklearn]'") from None
+    return KMeans
 
 
-if not TYPE_CHECKING:
+def __dir__() -> list[str]:
+    from importlib import import_module
 
-    def __getattr__(name: str) -> object:
-        """`KMeans`, which alone needs scikit-learn, is imported when it is first asked for."""
-        if name != "KMeans":
-            raise AttributeError(f"module 'laneway' has no attribute {name!r}")
-        try:
-            from laneway.cluster import KMeans
-        except ModuleNotFoundError as error:
-            if error.name is None or error.name.split(".")[0] != "sklearn":
-                raise
-            raise ImportError("laneway.KMeans needs scikit-learn: pip install 'laneway[sklearn]'") from None
-        return KMeans
-
-
-__all__ = [
-    "ColorResult",
-    "CudaError",
-    "Device",
-    "DeviceFault",
-    "Error",
-    "Graph",
-    "GupsResult",
-    "InDegreeResult",
-    "KmeansResult",
-    "KmerCounts",
-    "PageRankResult",
-    "Report",
-    "Result",
-    "Sequences",
-    "SimulatedReads",
-    "StyleRun",
-    "SystemError",
-    "TimeoutError",
-    "UsageError",
-    "__version__",
-    "bfs",
-    "color",
-    "compare_styles",
-    "devices",
-    "generate_blobs",
-    "generate_grid",
-    "generate_kronecker",
-    "gups",
-    "indegree",
-    "kmeans",
-    "kmer",
-    "pagerank",
-    "read_graph",
-    "read_points",
-    "read_sequences",
-    "simulate_reads",
-    "sssp",
-    "write_graph",
-    "write_points",
-]
+    return sorted({*globals(), *import_module("laneway.api").__all__})

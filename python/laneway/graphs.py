@@ -11,8 +11,8 @@ from typing import IO, Union, cast
 from laneway import _core
 from laneway._core import Graph
 from laneway.arguments import require_whole
-from laneway.errors import UsageError, reason_of
-from laneway.interrupt import interruptible
+from laneway.errors import UsageError
+from laneway.pending_file import PendingFile
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -34,18 +34,31 @@ def read_graph(
 
     Decimal weights become whole numbers: the weight of an arc in the file is `weights[arc] / graph.weight_scale`.
 
-    Raises UsageError for a file that is missing or broken, naming its line. Ctrl-C raises KeyboardInterrupt at once;
-    the read then goes on in the background until it ends, and its result is dropped.
+    Raises UsageError for a file that is missing or broken, naming its line.
     """
+    return _core.read_graph(*_arguments(path, format, ids, cache, directed))
+
+
+def graph_files(
+    path: PathLike, format: str | None, ids: int | None, cache: PathLike | None, directed: bool | None
+) -> list[Path]:
+    """Every file that `read_graph` reads with these arguments; it raises what that raises for them."""
+    return _core.input_files(*_arguments(path, format, ids, cache, directed))
+
+
+def _arguments(
+    path: PathLike, format: str | None, ids: int | None, cache: PathLike | None, directed: bool | None
+) -> tuple[Path, str | None, int | None, Path | None, bool | None]:
     if not os.fspath(path):
         raise UsageError("the graph's file name is empty")
+    if cache is not None and not os.fspath(cache):
+        raise UsageError("the name of the cache's folder is empty")
     if ids not in (None, 32, 64) or isinstance(ids, float):
         raise UsageError(f"ids must be 32 or 64 bits wide, not {ids!r}")
     if directed not in (None, False, True):
         raise UsageError(f"directed must be None, False or True, not {directed!r}")
     both_ways = None if directed is None else bool(directed)
-    folder = None if cache is None else Path(cache)
-    return interruptible(lambda: _core.read_graph(Path(path), format, ids, folder, both_ways))
+    return Path(path), format, ids, None if cache is None else Path(cache), both_ways
 
 
 def require_graph(graph: Graph) -> None:
@@ -64,7 +77,7 @@ def generate_grid(
     for name, number in (("width", width), ("height", height), ("arcs", arcs), ("seed", seed)):
         require_whole(name, number)
     require_whole("max_weight", max_weight, bits=32)
-    return interruptible(lambda: _core.generate_grid(width, height, keep, arcs, max_weight, seed))
+    return _core.generate_grid(width, height, keep, arcs, max_weight, seed)
 
 
 def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_weight: int = 255, seed: int = 1) -> Graph:
@@ -76,23 +89,34 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
         require_whole(name, number)
     for name, number in (("scale", scale), ("max_weight", max_weight)):
         require_whole(name, number, bits=32)
-    return interruptible(lambda: _core.generate_kronecker(scale, arcs, symmetric, max_weight, seed))
+    return _core.generate_kronecker(scale, arcs, symmetric, max_weight, seed)
 
 
-def write_graph(graph: Graph, path: PathLike, name: str | None = None) -> None:
+def write_graph(graph: Graph, path: PathLike) -> None:
     """Write a graph as DIMACS `.gr` text with ids from 1; compressed if the name ends in .gz or .xz.
 
-    `name` decides the compression where `path` is a temporary name. Raises UsageError if the file cannot be written.
+    The file appears complete or not at all. Raises UsageError where it cannot be written.
     """
-    try:
-        with _open_for(Path(path), name or str(path)) as file:
-            file.write(f"p sp {graph.vertices} {graph.arcs}\n".encode())
+    require_graph(graph)
+    if not os.fspath(path):
+        raise UsageError("the graph's file name is empty")
+    with PendingFile(Path(path)) as file:
+        write_pending_graph(graph, file)
+        file.commit()
+
+
+def write_pending_graph(graph: Graph, pending: PendingFile) -> None:
+    """Write a graph to a file that is open and not yet in its place, whose name decides the compression."""
+
+    def write(file: Path) -> None:
+        with _open_for(file, pending.path.name) as stream:
+            stream.write(f"p sp {graph.vertices} {graph.arcs}\n".encode())
             # Rows in pieces of about a million arcs bound the memory that the text takes.
             step = max(1, 1_000_000 * graph.vertices // max(graph.arcs, 1))
             for first in range(0, graph.vertices, step):
-                file.write(graph.dimacs_lines(first, min(first + step, graph.vertices)))
-    except OSError as error:
-        raise UsageError(f"{name or path}: cannot be written: {reason_of(error)}") from error
+                stream.write(graph.dimacs_lines(first, min(first + step, graph.vertices)))
+
+    pending.fill(write)
 
 
 def _open_for(path: Path, name: str) -> IO[bytes]:

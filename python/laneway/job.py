@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable, TypeVar
@@ -28,15 +29,21 @@ class Job:
         self._outputs = outputs
         self._phases = phases
 
-    def load(self, what: str, path: str, read: Callable[[], T]) -> T:
-        """Read an input file and take the time; UsageError where an output of this command would replace it."""
-        self._outputs.require_spared(Path(path))
-        self._phases.read(f"reading the {what}", Path(path))
+    def load(self, what: str, paths: Sequence[str | Path], read: Callable[[], T]) -> T:
+        """Read an input, which consists of the files `paths`, and take the time; UsageError where an output of this
+        command would replace one of them."""
+        for path in paths:
+            self._outputs.require_spared(Path(path))
+        self._phases.read(f"reading the {what}", max(map(Path, paths), key=_size))
         start = time.perf_counter()
         content = read()
         self.load_seconds = (self.load_seconds or 0.0) + time.perf_counter() - start
         self._phases.enter("running")
         return content
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def run_job(

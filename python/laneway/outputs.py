@@ -8,7 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from laneway.errors import UsageError, reason_of
+from laneway import signals
+from laneway.account import printable
+from laneway.errors import UsageError
 from laneway.pending_file import PendingFile
 from laneway.summary import Summary
 
@@ -44,21 +46,31 @@ class Outputs:
     def require_spared(self, path: Path) -> None:
         """UsageError where an output would replace `path`, whatever their names and links."""
         for output in self._files:
-            if os.path.realpath(path) == os.path.realpath(output):
-                raise UsageError(f"{output}: cannot be written: another file of this command has the same name")
+            if _same_file(path, output):
+                raise UsageError(
+                    f"{output}: cannot be written: it is another file of this command, {printable(str(path))}"
+                )
 
     def write(self, summary: Summary) -> None:
-        """Write all of them, then put all in place."""
-        try:
-            if self.result is not None:
-                summary.account.write_output(self._files[self.result].temporary)
-            if self.report is not None:
-                self._files[self.report].temporary.write_text(json.dumps(summary.as_json(), indent=2) + "\n")
-            if self.plot is not None:
-                from laneway.plot import draw
+        """Write all of them, then put all in place; from there on no signal ends the command."""
+        if self.result is not None:
+            self._files[self.result].fill(summary.account.write_output)
+        if self.report is not None:
+            self._files[self.report].fill(lambda file: file.write_text(json.dumps(summary.as_json(), indent=2) + "\n"))
+        if self.plot is not None:
+            from laneway.plot import draw
 
-                draw(summary, self._files[self.plot].temporary, self.plot.suffix.lower().lstrip("."))
-            for pending in self._files.values():
-                pending.commit()
-        except OSError as error:
-            raise UsageError(f"the outputs cannot be written: {reason_of(error)}") from None
+            kind = self.plot.suffix.lower().lstrip(".")
+            self._files[self.plot].fill(lambda file: draw(summary, file, kind))
+        signals.point_of_no_return()
+        for pending in self._files.values():
+            pending.commit()
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return False

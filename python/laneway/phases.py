@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from laneway import signals
 from laneway.watching import DESCRIBE, FileMeter
 
 Far = Callable[[], "tuple[str, int, int | None]"]
@@ -39,6 +40,7 @@ class Phases:
 
     def __enter__(self) -> Phases:
         self._describing = DESCRIBE.set(self._describe)
+        signals.show_bar(not self.bar.disable)
         self.bar.start()
         return self
 
@@ -73,6 +75,7 @@ class Phases:
     def __exit__(self, *_: object) -> None:
         DESCRIBE.reset(self._describing)
         self.bar.stop()
+        signals.show_bar(False)
 
 
 class _Looking(Progress):

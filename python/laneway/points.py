@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
-import warnings
-import zipfile
-import zlib
-from contextlib import closing
-from itertools import chain
 from pathlib import Path
 from typing import Any, Union
 
@@ -18,39 +11,37 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway.arguments import require_whole
-from laneway.errors import SystemError, UsageError, reason_of
+from laneway.errors import SystemError, UsageError
+from laneway.pending_file import PendingFile
+from laneway.points_file import load_points
 
 PathLike = Union[str, "os.PathLike[str]"]
 
-BROKEN = (ValueError, EOFError, TypeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+ENDINGS = (".npy", ".npz", ".csv")
 
 
 def read_points(path: PathLike) -> NDArray[Any]:
     """Read points, one row each, as float32 or float64.
 
-    The file is a NumPy array (.npy), an archive (.npz) with one array or one named `points`, or text (plain, gzip or
-    xz) with a point a line, coordinates set apart by commas or blanks, `#` before comments and perhaps one line of
-    titles. Numbers that are no float32 become float64. Raises UsageError for a file that is missing or broken, and for
-    a coordinate that is not finite, naming row and column, from 1.
+    The file, which may be a pipe, is a NumPy array (.npy), an archive (.npz) with one array or one named `points`, or
+    text (plain, gzip or xz; UTF-8) with a point a line, coordinates set apart by commas or blanks, `#` before comments
+    and perhaps one line of titles, none of which is a number. Numbers that are no float32 become float64. Raises
+    UsageError for a file that is missing or broken, naming the line and the field of a text, and for a coordinate that
+    is not finite, naming row and column, from 1.
     """
     if not os.fspath(path):
         raise UsageError("the points' file name is empty")
-    try:
-        with Path(path).open("rb") as file:
-            start = file.read(6)
-        if start.startswith((b"\x93NUMPY", b"PK")):
-            return as_points(_load(path), str(path))
-        return as_points(_load_text(path, start), str(path))
-    except UsageError:  # a ValueError too
-        raise
-    except BROKEN as error:
-        raise UsageError(f"{path}: {error}") from None
-    except OSError as error:
-        raise UsageError(f"{path}: {reason_of(error)}") from None
+    return as_points(load_points(Path(path)), str(path))
 
 
 def as_points(points: ArrayLike, name: str) -> NDArray[Any]:
-    """A matrix of float32 or float64 in row order, of finite numbers; UsageError with `name` where it is none."""
+    """A matrix of float32 or float64 in row order, of finite numbers; UsageError with `name` where it is none, and for
+    a masked array that lacks a number."""
+    if isinstance(points, np.ma.MaskedArray):
+        missing = np.argwhere(np.ma.getmaskarray(points))
+        if len(missing):
+            place = ", ".join(f"{axis} {index + 1}" for axis, index in zip(("row", "column"), missing[0]))
+            raise UsageError(f"{name}: {place} is masked: points have no missing coordinates")
     array = np.asarray(points)
     if array.ndim == 1:
         array = array[:, np.newaxis]
@@ -63,24 +54,39 @@ def as_points(points: ArrayLike, name: str) -> NDArray[Any]:
     return rows
 
 
-def write_points(points: NDArray[Any], path: PathLike, name: str | None = None) -> None:
-    """Write points as .npy, .npz (array `points`) or .csv, as the ending of `name` says, or of `path` where it is None.
+def write_points(points: ArrayLike, path: PathLike) -> None:
+    """Write points as .npy, .npz (array `points`) or .csv, as the ending of the name says.
 
-    Raises UsageError for another ending, SystemError where the file cannot be written.
+    The file appears complete or not at all. Raises UsageError for another ending, for what is no matrix of finite
+    numbers, and where the file cannot be written.
     """
-    ending = Path(path if name is None else name).suffix.lower()
-    try:
-        with Path(path).open("wb") as file:
+    require_points_name(Path(path))
+    rows = as_points(points, "points")
+    with PendingFile(Path(path)) as file:
+        write_pending_points(rows, file)
+        file.commit()
+
+
+def require_points_name(path: Path) -> None:
+    """UsageError for a name that does not say how points are written."""
+    if path.suffix.lower() not in ENDINGS:
+        raise UsageError(f"{path}: a file of points must end in .npy, .npz or .csv")
+
+
+def write_pending_points(points: NDArray[Any], pending: PendingFile) -> None:
+    """Write points to a file that is open and not yet in its place, as the ending of its name says."""
+    ending = pending.path.suffix.lower()
+
+    def write(file: Path) -> None:
+        with file.open("wb") as stream:
             if ending == ".npy":
-                np.save(file, points)
+                np.save(stream, points)
             elif ending == ".npz":
-                np.savez(file, points=points)
-            elif ending == ".csv":
-                np.savetxt(file, points, fmt="%.9g" if points.dtype == np.float32 else "%.17g", delimiter=",")
+                np.savez(stream, points=points)
             else:
-                raise UsageError(f"{name or path}: a file of points must end in .npy, .npz or .csv")
-    except OSError as error:
-        raise SystemError(f"{name or path}: cannot be written: {reason_of(error)}") from None
+                np.savetxt(stream, points, fmt="%.9g" if points.dtype == np.float32 else "%.17g", delimiter=",")
+
+    pending.fill(write)
 
 
 def generate_blobs(
@@ -104,33 +110,3 @@ def generate_blobs(
         return points if double else points.astype(np.float32)
     except (MemoryError, ValueError):
         raise SystemError(f"not enough memory for {count} points of {dimensions} dimensions") from None
-
-
-def _load(path: PathLike) -> NDArray[Any]:
-    loaded = np.load(path, allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        return loaded
-    with closing(loaded):
-        if len(loaded.files) != 1 and "points" not in loaded.files:
-            raise UsageError(f"{path}: holds {', '.join(loaded.files) or 'nothing'}, but no array `points`")
-        found: NDArray[Any] = loaded["points" if "points" in loaded.files else loaded.files[0]]
-        return found
-
-
-def _load_text(path: PathLike, start: bytes) -> NDArray[Any]:
-    opened: Any = gzip.open if start.startswith(b"\x1f\x8b") else lzma.open if start.startswith(b"\xfd7zXZ") else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        first = next((line for line in file if line.split("#")[0].strip()), "").split("#")[0]
-        delimiter = "," if "," in first else None
-        titles = not all(_is_number(word) for word in first.split(delimiter))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of files without points, which are refused
-            return np.loadtxt(file if titles else chain([first], file), delimiter=delimiter, ndmin=2)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

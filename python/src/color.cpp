@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -27,7 +28,7 @@ void register_color(nb::module_& module) {
         [](const graph::graph& graph, std::uint64_t order, const std::optional<parts_array>& parts,
            const options& job) {
             const apps::color_options options{job, order, parts_of(parts)};
-            const nb::gil_scoped_release release;
+            const interruptible guard;
             return apps::color(graph, options);
         },
         "graph"_a, "order"_a, "parts"_a.none(), "job"_a);
@@ -36,7 +37,7 @@ void register_color(nb::module_& module) {
         [](const graph::graph& graph, std::uint64_t order) {
             std::vector<std::uint32_t> color;
             {
-                const nb::gil_scoped_release release;
+                const interruptible guard;
                 color = apps::color_greedily(graph, order).color;
             }
             return give(std::move(color));

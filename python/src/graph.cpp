@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "interruptible.hpp"
+#include "laneway/base/draft_file.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/graph/cache.hpp"
 #include "laneway/graph/generate.hpp"
@@ -45,13 +48,30 @@ graph::id_width width_of(std::optional<int> bits) {
     return *bits == 32 ? graph::id_width::bits32 : graph::id_width::bits64;
 }
 
-csr_graph read(const std::filesystem::path& path, const std::optional<std::string>& format, std::optional<int> ids,
-               const std::optional<std::filesystem::path>& cache, std::optional<bool> directed) {
+graph::read_options options_of(const std::optional<std::string>& format, std::optional<int> ids,
+                               std::optional<bool> directed) {
     graph::read_options options;
     if (format) options.format = graph::parse_format(*format);
     options.ids = width_of(ids);
     options.directed = directed;
+    return options;
+}
+
+csr_graph read(const std::filesystem::path& path, const std::optional<std::string>& format, std::optional<int> ids,
+               const std::optional<std::filesystem::path>& cache, std::optional<bool> directed) {
+    const graph::read_options options = options_of(format, ids, directed);
     return cache ? graph::read_graph_cached(path, options, *cache) : graph::read_graph(path, options);
+}
+
+// What `read` opens, and the cache's entry.
+std::vector<std::filesystem::path> input_files(const std::filesystem::path& path,
+                                               const std::optional<std::string>& format, std::optional<int> ids,
+                                               const std::optional<std::filesystem::path>& cache,
+                                               std::optional<bool> directed) {
+    const graph::read_options options = options_of(format, ids, directed);
+    std::vector<std::filesystem::path> files = graph::source_files(path, options);
+    if (cache) files.push_back(graph::cache_entry(path, options, *cache));
+    return files;
 }
 
 std::uint64_t id_of(const csr_graph& g, std::uint64_t index) {
@@ -97,13 +117,13 @@ void register_generators(nb::module_& module) {
            std::uint64_t seed) {
             return graph::generate_grid({width, height, keep, arcs, max_weight, seed});
         },
-        "width"_a, "height"_a, "keep"_a, "arcs"_a, "max_weight"_a, "seed"_a, nb::call_guard<nb::gil_scoped_release>());
+        "width"_a, "height"_a, "keep"_a, "arcs"_a, "max_weight"_a, "seed"_a, nb::call_guard<interruptible>());
     module.def(
         "generate_kronecker",
         [](unsigned scale, std::uint64_t arcs, bool symmetric, std::uint32_t max_weight, std::uint64_t seed) {
             return graph::generate_kronecker({scale, arcs, symmetric, max_weight, seed});
         },
-        "scale"_a, "arcs"_a, "symmetric"_a, "max_weight"_a, "seed"_a, nb::call_guard<nb::gil_scoped_release>());
+        "scale"_a, "arcs"_a, "symmetric"_a, "max_weight"_a, "seed"_a, nb::call_guard<interruptible>());
 }
 
 }  // namespace
@@ -143,7 +163,11 @@ void register_graph(nb::module_& module) {
              "The arcs of rows [first, last) as DIMACS `a u v w` lines, ids from 1.");
 
     module.def("read_graph", &read, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(), "directed"_a.none(),
-               nb::call_guard<nb::gil_scoped_release>());
+               nb::call_guard<interruptible>());
+    module.def("input_files", &input_files, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(),
+               "directed"_a.none(), "Every file that read_graph would read with these arguments.");
+    module.def("remove_drafts", &draft_file::remove_all,
+               "Remove files that this process is writing: for who ends it without a return from the calls.");
     register_generators(module);
 }
 

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -21,7 +22,7 @@ using apps::gups_table;
 void make_table(gups_table* made, const std::string& mode, unsigned log2_words, std::optional<std::uint64_t> updates,
                 std::uint64_t look_ahead, std::uint64_t region_bytes, std::optional<std::uint64_t> round_updates,
                 const options& job) {
-    const nb::gil_scoped_release release;
+    const interruptible guard;
     apps::gups_options o;
     o.job = job;
     o.mode = apps::parse_gups_mode(mode);
@@ -49,17 +50,25 @@ void register_gups(nb::module_& module) {
     nb::class_<gups_table>(module, "GupsTable")
         .def("__init__", &make_table, "mode"_a, "log2_words"_a, "updates"_a.none(), "look_ahead"_a, "region_bytes"_a,
              "round_updates"_a.none(), "job"_a)
-        .def("run", &gups_table::run, nb::call_guard<nb::gil_scoped_release>())
-        .def("check", &gups_table::check, nb::call_guard<nb::gil_scoped_release>())
+        .def("run", &gups_table::run, nb::call_guard<interruptible>())
+        .def("check", &gups_table::check, nb::call_guard<interruptible>())
         .def(
-            "words", [](const gups_table& table) { return give(table.words()); },
+            "words",
+            [](const gups_table& table) {
+                std::vector<std::uint64_t> words;
+                {
+                    const interruptible guard;
+                    words = table.words();
+                }
+                return give(std::move(words));
+            },
             nb::sig("def words(self) -> numpy.typing.NDArray[numpy.uint64]"));
     module.def(
         "gups_reference",
         [](unsigned log2_words, std::uint64_t updates) {
             std::vector<std::uint64_t> words;
             {
-                const nb::gil_scoped_release release;
+                const interruptible guard;
                 words = apps::gups_reference(log2_words, updates);
             }
             return give(std::move(words));

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -23,7 +24,7 @@ void register_indegree(nb::module_& module) {
     module.def(
         "indegree",
         [](const graph::graph& graph, const std::string& walk, const options& job) {
-            const nb::gil_scoped_release release;
+            const interruptible guard;
             return apps::indegree(graph, {job, apps::parse_arc_walk(walk)});
         },
         "graph"_a, "walk"_a, "job"_a);

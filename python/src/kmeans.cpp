@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "kmeans/columns.hpp"
 #include "module.hpp"
 
@@ -28,14 +29,14 @@ apps::kmeans_result<Real> run(const rows_array<Real>& points, const std::optiona
     const std::vector<Real> centers(initial.data(), initial.data() + initial.size());
     const double* const weights = sample_weight ? sample_weight->data() : nullptr;
     if (weights != nullptr && sample_weight->size() != points.shape(0)) throw usage_error("sample_weight: one a point");
-    const nb::gil_scoped_release release;
+    const interruptible guard;
     return apps::kmeans<Real>({points.data(), points.shape(0), dimensions, weights}, centers,
                               {job, n_init, max_iter, tol});
 }
 
 template <class Real>
 void require_finite(const std::string& what, const rows_array<Real>& rows) {
-    const nb::gil_scoped_release release;
+    const interruptible guard;
     apps::require_finite(what, rows.data(), rows.shape(0), static_cast<std::uint32_t>(rows.shape(1)));
 }
 

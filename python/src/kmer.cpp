@@ -8,8 +8,10 @@
 #include <mutex>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "laneway/base/error.hpp"
 #include "module.hpp"
+#include "shared_sequences.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,7 +22,6 @@ namespace {
 
 using apps::kmer_options;
 using apps::kmer_result;
-using apps::packed_sequences;
 using apps::simulated_reads;
 
 void make_options(kmer_options* made, int k, bool canonical, std::uint64_t greatest, std::uint64_t distinct,
@@ -36,27 +37,32 @@ void make_reads(simulated_reads* made, std::uint64_t genome_length, double cover
 /// Counts, which any thread may look up.
 class counted_kmers {
 public:
-    template <class Source>
-    counted_kmers(const Source& source, const kmer_options& options) : counter_(source, options) {}
+    counted_kmers(const shared_sequences& sequences, const kmer_options& options)
+        : counter_(*sequences.now(), options) {}
+    counted_kmers(const simulated_reads& reads, const kmer_options& options) : counter_(reads, options) {}
 
     kmer_result run() {
         const std::lock_guard lock(one_at_a_time_);
         return counter_.run();
     }
-    vector_array<std::uint64_t> counts_of(const std::vector<std::string>& kmers) {
-        std::vector<std::uint64_t> counts;
-        {
-            const nb::gil_scoped_release release;
-            const std::lock_guard lock(one_at_a_time_);
-            counts = counter_.counts_of(kmers);
-        }
-        return give(std::move(counts));
+    std::vector<std::uint64_t> counts_of(const std::vector<std::string>& kmers) {
+        const std::lock_guard lock(one_at_a_time_);
+        return counter_.counts_of(kmers);
     }
 
 private:
     std::mutex one_at_a_time_;
     apps::kmer_counter counter_;
 };
+
+vector_array<std::uint64_t> counts_of(counted_kmers& counted, const std::vector<std::string>& kmers) {
+    std::vector<std::uint64_t> counts;
+    {
+        const interruptible guard;
+        counts = counted.counts_of(kmers);
+    }
+    return give(std::move(counts));
+}
 
 std::string_view letters_of(nb::handle text) {
     if (nb::isinstance<nb::bytes>(text)) {
@@ -73,10 +79,14 @@ std::string_view letters_of(nb::handle text) {
 }
 
 /// All of them, or, where one is refused, none.
-void add_sequences(packed_sequences& to, const nb::object& texts) {
-    packed_sequences all = to;
+void add_sequences(shared_sequences& to, const nb::object& texts) {
+    apps::packed_sequences all;
     for (nb::handle text : texts) apps::add_sequence(letters_of(text), all);
-    to = std::move(all);
+    to.append(std::move(all));
+}
+
+kmer_result sort(const shared_sequences& sequences, const kmer_options& options) {
+    return apps::count_kmers_by_sorting(*sequences.now(), options);
 }
 
 kmer_result sort_reads(const simulated_reads& reads, const kmer_options& options) {
@@ -84,18 +94,23 @@ kmer_result sort_reads(const simulated_reads& reads, const kmer_options& options
 }
 
 void register_sources(nb::module_& module) {
-    nb::class_<packed_sequences>(module, "Sequences", "DNA sequences, packed: what k-mers are counted in.")
+    nb::class_<shared_sequences>(module, "Sequences",
+                                 "DNA sequences, packed: what k-mers are counted in. Any thread may read into them at "
+                                 "any time; a count goes by the files that were whole when it began.")
         .def(nb::init<>())
+        .def("read", &shared_sequences::read, "path"_a, nb::call_guard<interruptible>(),
+             "Append the sequences of a FASTA or FASTQ file: all of them, or, where it is refused, none.")
+        .def_prop_ro(
+            "sequences", [](const shared_sequences& s) { return s.now()->sequences(); }, "Number of sequences.")
+        .def_prop_ro(
+            "bases", [](const shared_sequences& s) { return s.now()->bases(); },
+            "Number of bases; other letters are gaps and not counted.")
         .def(
-            "read", [](packed_sequences& s, const std::filesystem::path& path) { apps::read_sequences(path, s); },
-            "path"_a, nb::call_guard<nb::gil_scoped_release>(), "Append the sequences of a FASTA or FASTQ file.")
+            "kmers", [](const shared_sequences& s, int k) { return s.now()->kmers(k); }, "k"_a,
+            nb::call_guard<interruptible>(), "Number of places where `k` bases follow each other.")
         .def("add", &add_sequences, "sequences"_a,
              nb::sig("def add(self, sequences: typing.Iterable[str | bytes]) -> None"),
-             "Append sequences from memory: all of them, or, where one is refused, none.")
-        .def_prop_ro("sequences", &packed_sequences::sequences, "Number of sequences.")
-        .def_prop_ro("bases", &packed_sequences::bases, "Number of bases; other letters are gaps and not counted.")
-        .def("kmers", &packed_sequences::kmers, "k"_a, nb::call_guard<nb::gil_scoped_release>(),
-             "Number of places where `k` bases follow each other.");
+             "Append sequences from memory: all of them, or, where one is refused, none.");
     nb::class_<simulated_reads>(module, "SimulatedReads", "Reads of a random genome, made where they are needed.")
         .def("__init__", &make_reads, "genome_length"_a, "coverage"_a, "read_length"_a, "error_rate"_a, "seed"_a)
         .def_prop_ro("sequences", &simulated_reads::reads, "Number of reads.")
@@ -119,16 +134,16 @@ void register_kmer(nb::module_& module) {
         .def_ro("copy_seconds", &kmer_result::copy_seconds)
         .def_ro("tally_seconds", &kmer_result::tally_seconds)
         .def_ro("report", &kmer_result::report);
-    const nb::call_guard<nb::gil_scoped_release> release;
+    const nb::call_guard<interruptible> guard;
     nb::class_<counted_kmers>(module, "CountedKmers")
-        .def(nb::init<const packed_sequences&, const kmer_options&>(), "source"_a, "options"_a, release)
-        .def(nb::init<const simulated_reads&, const kmer_options&>(), "source"_a, "options"_a, release)
-        .def("run", &counted_kmers::run, release)
+        .def(nb::init<const shared_sequences&, const kmer_options&>(), "source"_a, "options"_a, guard)
+        .def(nb::init<const simulated_reads&, const kmer_options&>(), "source"_a, "options"_a, guard)
+        .def("run", &counted_kmers::run, guard)
         .def(
-            "counts_of", &counted_kmers::counts_of, "kmers"_a,
+            "counts_of", &counts_of, "kmers"_a,
             nb::sig("def counts_of(self, kmers: collections.abc.Sequence[str]) -> numpy.typing.NDArray[numpy.uint64]"));
-    module.def("count_kmers_by_sorting", &apps::count_kmers_by_sorting, "source"_a, "options"_a, release);
-    module.def("count_kmers_by_sorting", &sort_reads, "source"_a, "options"_a, release);
+    module.def("count_kmers_by_sorting", &sort, "source"_a, "options"_a, guard);
+    module.def("count_kmers_by_sorting", &sort_reads, "source"_a, "options"_a, guard);
 }
 
 }  // namespace laneway::python

@@ -3,7 +3,7 @@
 
 NB_MODULE(_core, module) {
     using namespace laneway::python;
-    nanobind::set_leak_warnings(false);  // a run that Ctrl-C left behind still holds its graph when Python ends
+    nanobind::set_leak_warnings(false);  // what a script still holds as Python ends is no concern of its user
     module.attr("version") = LANEWAY_VERSION;
     register_errors();
     register_devices(module);

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -49,7 +50,7 @@ void register_pagerank(nb::module_& module) {
                                                  numbers_of(personalization),
                                                  numbers_of(dangling),
                                                  parts_of(parts)};
-            const nb::gil_scoped_release release;
+            const interruptible guard;
             return apps::pagerank(graph, options);
         },
         "graph"_a, "alpha"_a, "tol"_a, "max_iter"_a, "rounds"_a.none(), "weighted"_a, "personalization"_a.none(),

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "interruptible.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -38,7 +39,7 @@ shortest_paths_result run(const graph::graph& graph, std::uint64_t source, bool 
     options.unit_weights = unit_weights;
     options.delta = delta;
     options.parts = parts_of(parts);
-    const nb::gil_scoped_release release;
+    const interruptible guard;
     return apps::shortest_paths(graph, source, options);
 }
 
@@ -61,7 +62,7 @@ void register_shortest_paths(nb::module_& module) {
         [](const graph::graph& graph, std::uint64_t source, bool unit_weights) {
             std::vector<std::int64_t> distance;
             {
-                const nb::gil_scoped_release release;
+                const interruptible guard;
                 distance = apps::dijkstra(graph, source, unit_weights);
             }
             return give(std::move(distance));

@@ -5,6 +5,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "interruptible.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -37,9 +38,9 @@ void register_styles(nb::module_& module) {
         .def(
             "measure",
             [](study& s, const std::string& style, int runs) { return s.measure(styles::parse_style(style), runs); },
-            "style"_a, "runs"_a, nb::call_guard<nb::gil_scoped_release>(), "Seconds of each run in a style, checked.");
+            "style"_a, "runs"_a, nb::call_guard<interruptible>(), "Seconds of each run in a style, checked.");
     module.def("open_style_study", &open_study, "program"_a, "log2_messages"_a, "job"_a,
-               nb::call_guard<nb::gil_scoped_release>());
+               nb::call_guard<interruptible>());
     module.def("style_names", &style_names);
 }
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "laneway/base/interruption.hpp"
+
 namespace laneway::graph {
 namespace {
 
@@ -15,7 +17,9 @@ basic_csr<Vertex> sort_arcs(arc_buffer& arcs, std::uint64_t vertices, bool mirro
     basic_csr<Vertex> csr;
     csr.offsets.assign(vertices + 1, 0);
     auto& offsets = csr.offsets;
+    interruption_counter leave;
     arcs.for_each([&](std::uint64_t tail, std::uint64_t head, std::uint32_t) {
+        leave.poll();
         ++offsets[tail];
         if (mirrored && tail != head) ++offsets[head];
     });
@@ -25,6 +29,7 @@ basic_csr<Vertex> sort_arcs(arc_buffer& arcs, std::uint64_t vertices, bool mirro
     const bool weighted = arcs.weighted();
     if (weighted) csr.weights.resize(total);
     arcs.consume([&](std::uint64_t tail, std::uint64_t head, std::uint32_t weight) {
+        leave.poll();
         const auto place = [&](std::uint64_t from, std::uint64_t to) {
             const std::uint64_t at = offsets[from]++;
             csr.heads[at] = static_cast<Vertex>(to);

@@ -1,24 +1,34 @@
 #include "laneway/graph/cache.hpp"
 
-#include <unistd.h>
+#include <sys/stat.h>
+#include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <fstream>
+#include <functional>
+#include <limits>
 #include <string>
+#include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "checksum.hpp"
 #include "formats.hpp"
+#include "laneway/base/draft_file.hpp"
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 
 namespace laneway::graph {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t cache_version = 1;
+constexpr std::uint32_t cache_version = 2;
+constexpr std::size_t piece_bytes = std::size_t{16} << 20;  // of an array, between two looks at the interruption
 
 // First bytes of an entry. The arrays follow in the order offsets, heads, weights, labels. All in the byte order of
 // the machine that wrote it, which `byte_order` tells.
@@ -49,9 +59,15 @@ void for_each_array(Csr& csr, Numbering& ids, F f) {
     f(ids.labels);
 }
 
-template <class T>
-std::size_t size_bytes(const std::vector<T>& array) {
-    return array.size() * sizeof(T);
+// Calls f(first, bytes) for each piece of an array in order.
+template <class Array, class F>
+void for_each_piece(Array& array, F f) {
+    auto* first = array.data();
+    constexpr std::size_t most = piece_bytes / sizeof *first;
+    for (std::size_t at = 0; at < array.size(); at += most) {
+        interruption::poll();
+        f(first + at, std::min(most, array.size() - at) * sizeof *first);
+    }
 }
 
 template <class Csr>
@@ -72,8 +88,30 @@ std::uint64_t checksum_of(header head, const Csr& csr, const numbering& ids) {
     checksum sum;
     head.checksum = 0;
     sum.add(&head, sizeof head);
-    for_each_array(csr, ids, [&](const auto& array) { sum.add(array.data(), size_bytes(array)); });
+    for_each_array(csr, ids, [&](const auto& array) {
+        for_each_piece(array, [&](const void* data, std::size_t bytes) { sum.add(data, bytes); });
+    });
     return sum.value();
+}
+
+// Whether the arrays are a graph, as those who walk through it take for granted. A checksum finds damage only: whoever
+// can write an entry can make it fit.
+template <class Csr>
+bool sound(const Csr& csr, const numbering& ids) {
+    const std::uint64_t n = csr.vertices();
+    const auto& offsets = csr.offsets;
+    if (offsets.front() != 0 || offsets.back() != csr.arcs() || !std::is_sorted(offsets.begin(), offsets.end()))
+        return false;
+    if (std::any_of(csr.heads.begin(), csr.heads.end(), [n](std::uint64_t head) { return head >= n; })) return false;
+    if (ids.labels.empty()) return ids.first <= std::numeric_limits<std::uint64_t>::max() - n;
+    return ids.labels.size() == n &&
+           std::adjacent_find(ids.labels.begin(), ids.labels.end(), std::greater_equal<>()) == ids.labels.end();
+}
+
+// A power of ten.
+bool possible_scale(std::uint64_t scale) {
+    while (scale > 1 && scale % 10 == 0) scale /= 10;
+    return scale == 1;
 }
 
 // Whether `head` describes a file of `size_bytes` bytes; checked before anything of that size is allocated.
@@ -82,6 +120,8 @@ bool plausible(const header& head, std::uint64_t file_bytes) {
     if (head.magic != expected.magic || head.version != expected.version || head.byte_order != expected.byte_order)
         return false;
     if ((head.id_bytes != 4 && head.id_bytes != 8) || head.weighted > 1) return false;
+    if (head.id_bytes == 4 && head.vertices > std::numeric_limits<std::uint32_t>::max()) return false;
+    if (!possible_scale(head.weight_scale)) return false;
     if (head.vertices > file_bytes || head.arcs > file_bytes || head.labels > file_bytes) return false;
     const std::uint64_t each_arc = head.id_bytes + 4 * head.weighted;
     return sizeof head + 8 * (head.vertices + 1) + each_arc * head.arcs + 8 * head.labels == file_bytes;
@@ -98,18 +138,29 @@ std::optional<graph> read_arrays(std::ifstream& in, const header& head) {
     ids.first = head.first;
     ids.vertices = head.vertices;
     for_each_array(csr, ids, [&](auto& array) {
-        in.read(reinterpret_cast<char*>(array.data()), static_cast<std::streamsize>(size_bytes(array)));
+        for_each_piece(array, [&](void* data, std::size_t bytes) {
+            in.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+        });
     });
-    if (!in || checksum_of(head, csr, ids) != head.checksum) return std::nullopt;
+    if (!in || checksum_of(head, csr, ids) != head.checksum || !sound(csr, ids)) return std::nullopt;
     return graph{std::move(csr), std::move(ids), head.weight_scale};
 }
 
-std::vector<fs::path> source_files(const fs::path& source, const read_options& options) {
-    if (options.format && *options.format != file_format::ldbc) return {source};
-    const auto pair = find_ldbc_files(source);
-    if (!pair) return {source};
-    if (pair->properties.empty()) return {pair->vertices, pair->edges};
-    return {pair->vertices, pair->edges, pair->properties};
+// Waits until the file system's clock, which ticks every few milliseconds, has left the time of the last change: what
+// changes from now on has another time.
+void let_the_clock_tick(const fs::path& source, const read_options& options) {
+    const auto ticked = [](const timespec& changed) {
+        timespec now{};
+        ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        return std::pair(now.tv_sec, now.tv_nsec) > std::pair(changed.tv_sec, changed.tv_nsec);
+    };
+    constexpr int most_looks = 50;  // a clock of another machine may be ahead
+    for (const fs::path& file : source_files(source, options)) {
+        struct stat found {};
+        (void)::stat(file.c_str(), &found);
+        for (int look = 0; look < most_looks && !ticked(found.st_ctim); ++look)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 std::string hexadecimal(std::uint64_t value) {
@@ -120,14 +171,21 @@ std::string hexadecimal(std::uint64_t value) {
 }  // namespace
 
 fs::path cache_entry(const fs::path& source, const read_options& options, const fs::path& directory) {
-    std::error_code failed;
     checksum key;
     const auto add = [&](std::int64_t value) { key.add(&value, sizeof value); };
     for (const fs::path& file : source_files(source, options)) {
         const std::string name = fs::absolute(file).lexically_normal().string();
         key.add(name.data(), name.size());
-        add(static_cast<std::int64_t>(fs::file_size(file, failed)));
-        add(fs::last_write_time(file, failed).time_since_epoch().count());
+        struct stat found {};  // zeros where it is gone, which reading will tell
+        (void)::stat(file.c_str(), &found);
+        add(found.st_size);
+        add(static_cast<std::int64_t>(found.st_dev));
+        add(static_cast<std::int64_t>(found.st_ino));
+        // Times of change cannot be set back, times of writing can.
+        for (const timespec& time : {found.st_mtim, found.st_ctim}) {
+            add(time.tv_sec);
+            add(time.tv_nsec);
+        }
     }
     add(options.format ? static_cast<int>(*options.format) : -1);
     add(static_cast<int>(options.ids));
@@ -136,27 +194,17 @@ fs::path cache_entry(const fs::path& source, const read_options& options, const 
 }
 
 void write_cache(const graph& graph, const fs::path& file) {
-    fs::path draft = file;
-    draft += "." + std::to_string(::getpid()) + ".tmp";
-    const bool written = std::visit(
+    draft_file draft(file);
+    std::visit(
         [&](const auto& csr) {
             header head = describe(csr, graph.ids, graph.weight_scale);
             head.checksum = checksum_of(head, csr, graph.ids);
-            std::ofstream out(draft, std::ios::binary);
-            out.write(reinterpret_cast<const char*>(&head), sizeof head);
-            for_each_array(csr, graph.ids, [&](const auto& array) {
-                out.write(reinterpret_cast<const char*>(array.data()), static_cast<std::streamsize>(size_bytes(array)));
-            });
-            out.close();
-            return out.good();
+            draft.write(&head, sizeof head);
+            for_each_array(csr, graph.ids,
+                           [&](const auto& array) { draft.write(array.data(), array.size() * sizeof *array.data()); });
         },
         graph.arcs);
-    std::error_code failed;
-    if (written) fs::rename(draft, file, failed);
-    if (written && !failed) return;
-    std::error_code ignored;
-    fs::remove(draft, ignored);
-    throw usage_error("the cache entry " + file.string() + " cannot be written");
+    draft.commit();
 }
 
 std::optional<graph> read_cache(const fs::path& file) {
@@ -170,10 +218,12 @@ std::optional<graph> read_cache(const fs::path& file) {
 }
 
 graph read_graph_cached(const fs::path& source, const read_options& options, const fs::path& directory) {
+    if (directory.empty()) throw usage_error("the cache directory's name is empty");
     std::error_code failed;
     if (!fs::is_regular_file(source, failed)) return read_graph(source, options);
     const fs::path entry = cache_entry(source, options, directory);
     if (auto cached = read_cache(entry)) return std::move(*cached);
+    let_the_clock_tick(source, options);
     graph result = read_graph(source, options);
     fs::create_directories(directory, failed);
     if (failed) throw usage_error("the cache directory " + directory.string() + " cannot be made: " + failed.message());

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 #include "laneway/graph/generate.hpp"
 #include "random.hpp"
 
@@ -39,8 +40,10 @@ std::vector<std::uint8_t> choose_edges(const grid_options& o, std::uint64_t want
         wanted -= chosen;
         return chosen;
     };
+    interruption_counter leave;
     for (std::uint64_t y = 0, v = 0; y < o.height; ++y) {
         for (std::uint64_t x = 0; x < o.width; ++x, ++v) {
+            leave.poll();
             if (x + 1 < o.width && take()) kept[v] |= right;
             if (y + 1 < o.height && take()) kept[v] |= down;
         }
@@ -62,7 +65,9 @@ graph generate_grid(const grid_options& options) {
         csr.heads.push_back(static_cast<std::uint32_t>(head));
         csr.weights.push_back(random_weight(options.seed, 2 * owner + (edge == down), options.max_weight));
     };
+    interruption_counter leave;
     for (std::uint64_t v = 0; v < n; ++v) {
+        leave.poll();
         if (v >= width) add(v - width, down, v - width);
         if (v >= 1) add(v - 1, right, v - 1);
         add(v, right, v + 1);

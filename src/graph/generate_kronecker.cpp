@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "in_threads.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/graph/generate.hpp"
 #include "random.hpp"
@@ -22,14 +23,13 @@ struct edge_array {
     std::uint64_t size = 0;
 };
 
-// f(begin, end) over pieces of 0..n-1, one a thread. f must not throw.
-template <class F>
-void in_parallel(std::uint64_t n, F f) {
+// Pieces of 0..n-1, one a thread.
+std::vector<std::uint64_t> pieces(std::uint64_t n) {
     const std::uint64_t n_threads = std::clamp(std::thread::hardware_concurrency(), 1u, 32u);
     const std::uint64_t piece = (n + n_threads - 1) / n_threads;
-    std::vector<std::jthread> threads;
-    for (std::uint64_t begin = 0; begin < n; begin += piece)
-        threads.emplace_back([=] { f(begin, std::min(begin + piece, n)); });
+    std::vector<std::uint64_t> cuts{0};
+    while (cuts.back() < n) cuts.push_back(std::min(cuts.back() + piece, n));
+    return cuts;
 }
 
 // A random permutation of 0..2^bits-1 without a table: each round is a bijection.
@@ -74,8 +74,8 @@ edge_array make_edges(const kronecker_options& o) {
     edges.size = o.symmetric ? o.arcs / 2 : o.arcs;
     edges.data = std::make_unique_for_overwrite<edge[]>(edges.size);
     const renaming rename(o.scale, o.seed);
-    in_parallel(edges.size, [&, data = edges.data.get()](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t i = begin; i < end; ++i) {
+    in_threads(pieces(edges.size), [&, data = edges.data.get()](std::uint64_t begin, std::uint64_t end, wanted& going) {
+        for (std::uint64_t i = begin; i < end && going; ++i) {
             const edge e = descend(o.scale, random_sequence(o.seed, i + 2));
             data[i] = {rename(e.tail), rename(e.head)};
         }
@@ -86,9 +86,9 @@ edge_array make_edges(const kronecker_options& o) {
 // Each thread owns a range of rows and reads all edges: no atomics, and rows keep the order of the edges.
 template <class F>
 void for_each_arc(const edge_array& edges, bool symmetric, std::uint64_t vertices, F f) {
-    in_parallel(vertices, [&](std::uint64_t begin, std::uint64_t end) {
+    in_threads(pieces(vertices), [&](std::uint64_t begin, std::uint64_t end, wanted& going) {
         const std::uint64_t rows = end - begin;
-        for (std::uint64_t i = 0; i < edges.size; ++i) {
+        for (std::uint64_t i = 0; i < edges.size && going; ++i) {
             const auto [tail, head] = edges.data[i];
             if (tail - begin < rows) f(tail, head, i);
             if (symmetric && head - begin < rows) f(head, tail, i);

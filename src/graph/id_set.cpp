@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 
 namespace laneway::graph {
 namespace {
@@ -59,12 +60,17 @@ numbering id_set::number_dense(arc_buffer& arcs, std::uint64_t least, std::uint6
     id_set set;
     set.first_ = least;
     set.words_.assign((greatest - least) / 64 + 1, 0);
+    interruption_counter leave;
     arcs.for_each([&](std::uint64_t tail, std::uint64_t head, std::uint32_t) {
+        leave.poll();
         set.add_bit(tail);
         set.add_bit(head);
     });
     set.rank();
-    arcs.map_ids([&](std::uint64_t id) { return set.find(id); });
+    arcs.map_ids([&](std::uint64_t id) {
+        leave.poll();
+        return set.find(id);
+    });
     return set.release();
 }
 
@@ -73,14 +79,21 @@ numbering id_set::number_places(arc_buffer& arcs, id_table& table) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
     order.reserve(ids.size());
     for (const std::uint64_t id : ids) order.emplace_back(id, static_cast<std::uint32_t>(order.size()));
-    std::sort(order.begin(), order.end());
+    interruption_counter leave;
+    std::sort(order.begin(), order.end(), [&leave](const auto& a, const auto& b) {
+        leave.poll();
+        return a < b;
+    });
     std::vector<std::uint32_t> rank(ids.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         ids[i] = order[i].first;
         rank[order[i].second] = static_cast<std::uint32_t>(i);
     }
     order = {};
-    arcs.map_ids([&](std::uint64_t place) { return rank[place]; });
+    arcs.map_ids([&](std::uint64_t place) {
+        leave.poll();
+        return rank[place];
+    });
     return numbering_of(std::move(ids));
 }
 

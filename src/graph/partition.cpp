@@ -5,6 +5,7 @@
 #include <string>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 
 namespace laneway::graph {
 namespace {
@@ -80,7 +81,9 @@ basic_csr<Vertex> relabel(const basic_csr<Vertex>& graph, std::span<const Vertex
     result.offsets.reserve(n + 1);
     result.heads.reserve(graph.arcs());
     result.weights.reserve(graph.weights.size());
+    interruption_counter leave;
     for (const std::uint64_t v : old_id) {
+        leave.poll();
         for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
             result.heads.push_back(new_id[graph.heads[arc]]);
             if (graph.weighted()) result.weights.push_back(graph.weights[arc]);

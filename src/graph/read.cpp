@@ -26,6 +26,14 @@ file_format parse_format(std::string_view name) {
     throw usage_error("format " + shown(name) + " is none of " + known);
 }
 
+std::vector<std::filesystem::path> source_files(const std::filesystem::path& path, const read_options& options) {
+    if (options.format && *options.format != file_format::ldbc) return {path};
+    const auto pair = find_ldbc_files(path);
+    if (!pair) return {path};
+    if (pair->properties.empty()) return {pair->vertices, pair->edges};
+    return {pair->vertices, pair->edges, pair->properties};
+}
+
 graph read_graph(const std::filesystem::path& path, const read_options& options) {
     if (options.format ? *options.format == file_format::ldbc : find_ldbc_files(path).has_value())
         return read_ldbc(path, options);

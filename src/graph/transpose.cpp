@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <thread>
 
+#include "in_threads.hpp"
 #include "laneway/graph/partition.hpp"
 
 namespace laneway::graph {
 namespace {
-
-// Calls body(begin, end) for the ranges between neighbouring cuts, each by a thread of its own.
-template <class Body>
-void in_threads(const std::vector<std::uint64_t>& cuts, const Body& body) {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i + 1 < cuts.size(); ++i) threads.emplace_back(body, cuts[i], cuts[i + 1]);
-    body(cuts[0], cuts[1]);
-}
 
 // Each thread looks through all arcs and takes those that lead to its own vertices: so rows come out ascending, nothing
 // is shared, and a thread writes to a part of the memory that its caches may hold. More threads would only look.
@@ -34,8 +27,9 @@ basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph, bool weights) {
     result.offsets.assign(n + 1, 0);
     std::vector<std::uint64_t> cuts;
     for (std::uint64_t i = 0; i <= threads; ++i) cuts.push_back(n * i / threads);
-    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end) {
+    in_threads(cuts, [&](std::uint64_t begin, std::uint64_t end, wanted& going) {
         for (const Vertex head : graph.heads) {
+            if (!going) return;
             if (head >= begin && head < end) ++result.offsets[head + std::uint64_t{1}];
         }
     });
@@ -43,8 +37,8 @@ basic_csr<Vertex> transpose(const basic_csr<Vertex>& graph, bool weights) {
     result.heads.resize(graph.arcs());
     if (weights) result.weights.resize(graph.weights.size());
     std::vector<std::uint64_t> next(result.offsets.begin(), result.offsets.end() - 1);
-    in_threads(equal_arc_ranges(result, threads), [&](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t v = 0; v < n; ++v) {
+    in_threads(equal_arc_ranges(result, threads), [&](std::uint64_t begin, std::uint64_t end, wanted& going) {
+        for (std::uint64_t v = 0; v < n && going; ++v) {
             for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
                 const Vertex head = graph.heads[arc];
                 if (head < begin || head >= end) continue;

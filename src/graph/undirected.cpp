@@ -1,6 +1,7 @@
 #include "laneway/graph/undirected.hpp"
 
 #include "checksum.hpp"
+#include "laneway/base/interruption.hpp"
 #include "laneway/graph/transpose.hpp"
 
 namespace laneway::graph {
@@ -13,7 +14,9 @@ std::uint64_t hash_of_arc(std::uint64_t tail, std::uint64_t head) { return mix(m
 template <class Vertex>
 bool is_symmetric(const basic_csr<Vertex>& graph) {
     std::uint64_t difference = 0;
+    interruption_counter leave;
     for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
+        leave.poll();
         for (std::uint64_t arc = graph.offsets[v]; arc < graph.offsets[v + 1]; ++arc) {
             difference += hash_of_arc(v, graph.heads[arc]) - hash_of_arc(graph.heads[arc], v);
         }
@@ -27,7 +30,9 @@ basic_csr<Vertex> undirected(const basic_csr<Vertex>& graph) {
     const basic_csr<Vertex> forth = transpose(back);  // the graph itself with ascending rows
     basic_csr<Vertex> result;
     result.offsets.reserve(graph.vertices() + 1);
+    interruption_counter leave;
     for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
+        leave.poll();
         std::uint64_t a = forth.offsets[v], b = back.offsets[v];
         while (a < forth.offsets[v + 1] || b < back.offsets[v + 1]) {
             const bool forward =

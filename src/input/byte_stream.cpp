@@ -1,10 +1,13 @@
 #include "laneway/input/byte_stream.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 
 #ifndef LANEWAY_HAS_ZLIB
 #define LANEWAY_HAS_ZLIB 0
@@ -45,10 +49,13 @@ std::string reason_of(int error) {
 
 class plain_stream final : public byte_stream {
 public:
-    explicit plain_stream(const std::filesystem::path& path) : file_(std::fopen(path.c_str(), "rb")) {
-        if (!file_) throw usage_error(reason_of(errno));
-        std::setvbuf(file_.get(), nullptr, _IONBF, 0);
+    explicit plain_stream(const std::filesystem::path& path)
+        : file_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+        if (file_ < 0) throw usage_error(reason_of(errno));
     }
+    ~plain_stream() override { ::close(file_); }
+    plain_stream(const plain_stream&) = delete;
+    plain_stream& operator=(const plain_stream&) = delete;
 
     std::size_t read(char* to, std::size_t size) override {
         std::size_t taken = 0;
@@ -57,22 +64,37 @@ public:
             std::memcpy(to, head_ + taken_, taken);
             taken_ += taken;
         }
-        taken += std::fread(to + taken, 1, size - taken, file_.get());
-        if (std::ferror(file_.get())) throw usage_error("cannot be read");
-        return taken;
+        return taken + fill(to + taken, size - taken);
     }
 
     /// The first bytes; they will still be read.
     std::string_view peek() {
-        head_size_ = std::fread(head_, 1, sizeof head_, file_.get());
+        head_size_ = fill(head_, sizeof head_);
         return {head_, head_size_};
     }
 
 private:
-    struct closer {
-        void operator()(std::FILE* file) const { std::fclose(file); }
-    };
-    std::unique_ptr<std::FILE, closer> file_;
+    std::size_t fill(char* to, std::size_t size) {
+        std::size_t taken = 0;
+        while (taken < size) {
+            wait_for_bytes();
+            const ssize_t more = ::read(file_, to + taken, size - taken);
+            if (more < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+            if (more < 0) throw usage_error("cannot be read: " + reason_of(errno));
+            if (more == 0) break;
+            taken += static_cast<std::size_t>(more);
+        }
+        return taken;
+    }
+
+    // Of a pipe, whose writer may come late or never.
+    void wait_for_bytes() const {
+        constexpr int look_ms = 50;
+        pollfd waiting{file_, POLLIN, 0};
+        while (::poll(&waiting, 1, look_ms) <= 0) interruption::poll();
+    }
+
+    int file_;
     char head_[8] = {};
     std::size_t head_size_ = 0;
     std::size_t taken_ = 0;

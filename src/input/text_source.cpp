@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 #include "laneway/base/one_line.hpp"
 
 namespace laneway {
@@ -72,6 +73,7 @@ void text_source::fail_at(std::uint64_t line_number, const std::string& reason) 
 // Keeps the unread rest at the front; grows only for a line longer than the buffer.
 bool text_source::fill() {
     if (ended_) return false;
+    interruption::poll();
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;

@@ -4,6 +4,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/fault_text.hpp"
+#include "laneway/base/interruption.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/run_watch.hpp"
 
@@ -128,7 +129,11 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
         return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
     };
     auto limit = after(seconds_left * 1.125 + grace_seconds);
-    const run_watch watch{limit, after(grace_seconds) - clock::now(), [&] { return any_fault() || services.failed(); },
+    const run_watch watch{limit, after(grace_seconds) - clock::now(),
+                          [&] {
+                              interruption::poll();
+                              return any_fault() || services.failed();
+                          },
                           [&] {
                               stop_all();
                               limit = after(grace_seconds);
@@ -144,6 +149,15 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     abandon(runs);
     // Where a lane ran out of time as well, its own report says more.
     if (!any_fault()) throw timeout_error("a host thread did not return within the deadline" + services.account());
+}
+
+std::exception_ptr machine::reason_to_leave() {
+    try {
+        interruption::poll();
+        return {};
+    } catch (...) {
+        return std::current_exception();
+    }
 }
 
 void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& services) {

@@ -126,7 +126,7 @@ def test_full_disk_behind_standard_output(small: Path) -> None:
     with Path("/dev/full").open("w") as full:
         for words in (["sssp", small, "--source", "1", "--devices", "cpu:1"], ["devices"], ["--help"]):
             done = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-            assert done.returncode == 1
+            assert done.returncode == 2
             assert done.stderr == "laneway: standard output cannot be written: no space left on device\n"
 
 

@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 import pickle
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -143,7 +144,7 @@ def test_sequences_end_where_strings_do() -> None:
     assert [counts.count(kmer) for kmer in ("AC", "CG", "GT", "TA")] == [2, 0, 2, 0]
     sequences = lw.Sequences()
     sequences.add(["ACGT", b"TTT"])
-    with pytest.raises(lw.UsageError, match="sequence 4, letter 2: '1' belongs in no sequence"):
+    with pytest.raises(lw.UsageError, match="sequence 2, letter 2: '1' belongs in no sequence"):
         sequences.add(["AC", "A1"])
     assert (sequences.sequences, sequences.bases) == (2, 7)
 
@@ -295,3 +296,52 @@ def test_arguments_of_the_wrong_kind(reads: Path) -> None:
     with pytest.raises(lw.UsageError, match="no k-mers"):
         lw.kmer(lw.Sequences(), 3, devices="cpu:1")
     assert _core.Sequences is lw.Sequences
+
+
+def test_a_refused_file_leaves_nothing_in_sequences(tmp_path: Path) -> None:
+    sequences = lw.read_sequences([])
+    (tmp_path / "whole.fa").write_text(">x\nACGTAC\n")
+    (tmp_path / "broken.fa").write_text(">x\nTTTTTT\n>y\nTT1\n")
+    for _ in range(2):
+        sequences.read(tmp_path / "whole.fa")
+        with pytest.raises(lw.UsageError, match="belongs in no sequence"):
+            sequences.read(tmp_path / "broken.fa")
+    assert (sequences.sequences, sequences.bases, sequences.kmers(6)) == (2, 12, 2)
+
+
+def test_threads_read_into_sequences_that_others_count(tmp_path: Path) -> None:
+    files = []
+    for name, base in zip("abc", "ACG"):
+        files.append(tmp_path / name)
+        files[-1].write_text(f">{name}\n" + base * 3000 + "\n")
+    sequences = lw.read_sequences(files[0])
+    counted: list[int] = []
+    failed: list[BaseException] = []
+
+    def count() -> None:
+        try:
+            for _ in range(30):
+                counts = lw.kmer(sequences, 5, canonical=False, devices="cpu:1")
+                assert counts.total % 2996 == 0, "every file counts whole"
+                counted.append(counts.total)
+                assert sequences.bases % 3000 == 0
+        except BaseException as error:
+            failed.append(error)
+
+    def read() -> None:
+        try:
+            for _ in range(40):
+                sequences.read(files[1])
+                sequences.read(files[2])
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=target) for target in (count, read, count, read)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len(counted) == 60
+    assert (sequences.sequences, sequences.bases) == (161, 161 * 3000)
+    assert lw.kmer(sequences, 5, canonical=False, devices="cpu:2").total == 161 * 2996

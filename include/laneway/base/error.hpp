@@ -71,6 +71,13 @@ public:
         : error(what, where) {}
 };
 
+/// A call was left before it was done, because its caller asked for that: see interruption.hpp.
+class interrupted : public error {
+public:
+    explicit interrupted(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
+};
+
 }  // namespace laneway
 
 namespace lw = laneway;

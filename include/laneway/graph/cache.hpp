@@ -9,9 +9,10 @@
 
 namespace laneway::graph {
 
-/// `read_graph` through a cache: takes the graph from `directory` if an entry for this source (path, size, time of
-/// last change of each of its files) and these options is there and whole, else reads the source and writes the entry.
-/// Creates the directory. Errors: those of read_graph; usage_error where the entry cannot be written.
+/// `read_graph` through a cache: takes the graph from `directory` if an entry for this source (path, inode, size and
+/// times of the last writing and change of each of its files) and these options is there and whole, else reads the
+/// source and writes the entry. Creates the directory. Errors: those of read_graph; usage_error where the entry cannot
+/// be written or the directory's name is empty.
 graph read_graph_cached(const std::filesystem::path& source, const read_options& options,
                         const std::filesystem::path& directory);
 
@@ -19,10 +20,11 @@ graph read_graph_cached(const std::filesystem::path& source, const read_options&
 std::filesystem::path cache_entry(const std::filesystem::path& source, const read_options& options,
                                   const std::filesystem::path& directory);
 
-/// Writes `graph` to `file`: complete or not at all (a temporary file beside it, then a rename). Throws usage_error.
+/// Writes `graph` to `file`: complete or not at all, whoever writes it at the same time. Throws usage_error.
 void write_cache(const graph& graph, const std::filesystem::path& file);
 
-/// The graph that `write_cache` put into `file`; nothing if it is missing, cut off, altered, or of another version.
+/// The graph that `write_cache` put into `file`; nothing if it is missing, cut off, altered, of another version, or no
+/// graph at all.
 std::optional<graph> read_cache(const std::filesystem::path& file);
 
 }  // namespace laneway::graph

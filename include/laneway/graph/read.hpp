@@ -44,4 +44,8 @@ file_format parse_format(std::string_view name);
 /// Memory: at most three times the result. Throws usage_error, one line naming file and line, for anything else.
 graph read_graph(const std::filesystem::path& path, const read_options& options = {});
 
+/// The files that read_graph opens for `path`: itself, or those of an LDBC graph. Files that are not there are left out
+/// of the latter.
+std::vector<std::filesystem::path> source_files(const std::filesystem::path& path, const read_options& options);
+
 }  // namespace laneway::graph

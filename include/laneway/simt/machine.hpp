@@ -1,6 +1,7 @@
 // The machine: the PEs of a job, and running one program on all of them under a deadline.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -80,8 +81,9 @@ public:
     /// Runs `programs[p]` on PE p, all at once, and waits for all. `ledger` adds to a fault's message what the host can
     /// read of the rings. Returns the seconds from launch to the last end, of attached services as well. Throws
     /// timeout_error or device_fault naming PE, block, operation and what it waited for, lane_error where an
-    /// application threw on a CPU device, or what a service threw; after a kernel or service that does not even stop,
-    /// the machine is abandoned: its memory is kept, and further runs throw.
+    /// application threw on a CPU device, what a service threw, or, once all PEs have been told to stop, what an
+    /// `interruption` of this thread throws. After a kernel or service that does not even stop within a second, the
+    /// machine is abandoned: its memory is kept, and further runs throw.
     template <class Program, bool with_cuda = compiled_with_cuda>
     double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, const run_deadline& until,
                const std::function<std::string()>& ledger) {
@@ -96,9 +98,11 @@ public:
             checked::fiber_launch launch(seed_, until.left());
             for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
             for (auto& body : services.bodies()) launch.add_host(std::move(body));
+            std::exception_ptr left;  // why the caller leaves the run, which ends in order
             try {
                 launch.run([&] {
-                    if (any_fault() || services.failed() || thrown_->any()) {
+                    if (!left) left = reason_to_leave();
+                    if (left || any_fault() || services.failed() || thrown_->any()) {
                         stop_all();
                         launch.end_soon();
                     }
@@ -107,6 +111,7 @@ public:
             } catch (const checked::out_of_steps& endless) {
                 late = endless.what();
             }
+            if (left) std::rethrow_exception(left);
             if (!launch.lost().empty()) late = launch.lost();
         } else {
             std::vector<std::unique_ptr<running>> runs;
@@ -165,6 +170,7 @@ private:
     [[noreturn]] static void throw_not_cuda();
     void prepare(const run_deadline& until);
     void watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left);
+    [[nodiscard]] static std::exception_ptr reason_to_leave();
     void end_all(std::vector<std::unique_ptr<running>>& runs, service_run& services);
     void abandon(std::vector<std::unique_ptr<running>>& runs);
     [[nodiscard]] std::vector<std::shared_ptr<host_service>> attached();

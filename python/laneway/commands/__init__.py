@@ -1,1 +1,1 @@
-"""The commands, one file each; `laneway.cli` puts them together."""
+"""The commands, one file each; `laneway.app` puts them together."""

@@ -7,7 +7,10 @@ from pathlib import Path
 import typer
 
 import laneway
+from laneway import signals
+from laneway.graphs import write_pending_graph
 from laneway.pending_file import PendingFile
+from laneway.points import require_points_name, write_pending_points
 
 generate = typer.Typer(no_args_is_help=True, help="Write generated data to a file.")
 
@@ -62,14 +65,17 @@ def blobs(
     output: Path = POINTS,
 ) -> None:
     """Points of Gaussian blobs around random centres, for kmeans."""
+    require_points_name(output)
     with PendingFile(output) as file:
         points = laneway.generate_blobs(count, dimensions, clusters, spread=spread, double=double, seed=seed)
-        laneway.write_points(points, file.temporary, output.name)
+        write_pending_points(points, file)
+        signals.point_of_no_return()
         file.commit()
     typer.echo(f"{output}: {count:,} points of {dimensions} dimensions")
 
 
 def _write(graph: laneway.Graph, file: PendingFile) -> None:
-    laneway.write_graph(graph, file.temporary, file.path.name)
+    write_pending_graph(graph, file)
+    signals.point_of_no_return()
     file.commit()
     typer.echo(f"{file.path}: {graph.vertices:,} vertices, {graph.arcs:,} arcs")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from inspect import Parameter
-from pathlib import Path
 from typing import Any, Callable, Optional
 
 import typer
@@ -13,7 +12,7 @@ from laneway._core import Graph
 from laneway.account import Account, Row, printable
 from laneway.commands.signature import parameter, parameters_of, set_parameters
 from laneway.errors import UsageError
-from laneway.graphs import read_graph
+from laneway.graphs import graph_files, read_graph
 from laneway.job import Job
 
 GRAPH = typer.Argument(..., help="Graph file: DIMACS, SNAP, Matrix Market, METIS or LDBC; plain, gzip or xz.")
@@ -74,14 +73,15 @@ def with_graph(body: Callable[..., Account]) -> Callable[..., Account]:
     """
 
     def reading(
-        job: Job, graph: str, cache: Path | None, format: str | None, ids: int | None, directed: bool | None, **own: Any
+        job: Job, graph: str, cache: str | None, format: str | None, ids: int | None, directed: bool | None, **own: Any
     ) -> Account:
-        loaded = job.load("graph", graph, lambda: read_graph(graph, format, ids, cache, directed))
+        files = graph_files(graph, format, ids, cache, directed)
+        loaded = job.load("graph", files, lambda: read_graph(graph, format, ids, cache, directed))
         return body(job, GraphInput(graph, loaded), **own)
 
     first = Parameter("job", Parameter.POSITIONAL_OR_KEYWORD, annotation=Job)
     options = [
-        parameter("cache", Optional[Path], CACHE),
+        parameter("cache", Optional[str], CACHE),
         parameter("format", Optional[str], FORMAT),
         parameter("ids", Optional[int], IDS),
         parameter("directed", Optional[bool], DIRECTED),

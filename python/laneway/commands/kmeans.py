@@ -61,7 +61,7 @@ def body(
     random_state: int = RANDOM_STATE,
 ) -> Account:
     """What the command does."""
-    rows = job.load("points", points, lambda: read_points(points))
+    rows = job.load("points", [points], lambda: read_points(points))
     weights = _weights(job, sample_weight)
     result = laneway.kmeans(
         rows,
@@ -98,7 +98,7 @@ def body(
 def _weights(job: Job, path: str | None) -> NDArray[np.float64] | None:
     if path is None:
         return None
-    column = job.load("weights", path, lambda: read_points(path))
+    column = job.load("weights", [path], lambda: read_points(path))
     if column.shape[1] != 1:
         raise UsageError(f"{path}: has {column.shape[1]} numbers a row, not one weight a point")
     return column[:, 0].astype(np.float64)
@@ -109,7 +109,7 @@ def _start(job: Job, init: str) -> str | NDArray[Any]:
         return init
     if not Path(init).exists():
         raise UsageError(f"--init must be k-means++, random, first or a file, not {init}")
-    return job.load("centers", init, lambda: read_points(init))
+    return job.load("centers", [init], lambda: read_points(init))
 
 
 def _rows(points: NDArray[Any], result: KmeansResult, ending: str) -> list[Row]:

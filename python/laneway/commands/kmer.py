@@ -122,7 +122,7 @@ def body(
 def _read(job: Job, files: list[str], k: int) -> Sequences:
     sequences = Sequences()
     for path in files:
-        job.load("sequences", path, lambda path=path: add_sequences(sequences, path))  # type: ignore[misc]
+        job.load("sequences", [path], lambda path=path: add_sequences(sequences, path))  # type: ignore[misc]
     if sequences.kmers(k) == 0:
         raise UsageError(f"{' '.join(files)}: no k-mers: nowhere {k} bases in a row")
     return sequences

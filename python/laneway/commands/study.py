@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 import laneway
-from laneway import _core
+from laneway import _core, signals
 from laneway.commands.program import BUFFERS
 from laneway.errors import UsageError
 from laneway.pending_file import PendingFile
@@ -62,11 +62,14 @@ def styles(
                 progress=phases.enter,
             )
         if json_file is not None:
-            json_file.temporary.write_text(json_format.dumps(_as_json(names, found), indent=2) + "\n")
+            text = json_format.dumps(_as_json(names, found), indent=2) + "\n"
+            json_file.fill(lambda file: file.write_text(text))
         if plot_file is not None:
             from laneway.style_plot import draw_styles
 
-            draw_styles(found, device_ranges(names), plot_file.temporary, plot_file.path.suffix.lower().lstrip("."))
+            kind = plot_file.path.suffix.lower().lstrip(".")
+            plot_file.fill(lambda file: draw_styles(found, device_ranges(names), file, kind))
+        signals.point_of_no_return()
         for file in (json_file, plot_file):
             if file is not None:
                 file.commit()

@@ -11,7 +11,6 @@ from laneway import _core
 from laneway._core import Graph, Report
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.graphs import require_graph
-from laneway.interrupt import interruptible
 from laneway.partition import Partition, parts_of
 
 
@@ -50,11 +49,11 @@ def color(
     before it has. The result is the same on any devices.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
-    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
+    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
     require_graph(graph)
     require_whole("order", order)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
-    raw = interruptible(lambda: _core.color(graph, order, parts, job))
+    raw = _core.color(graph, order, parts, job)
     return ColorResult(raw.take_color(), raw.colors, order, raw.rounds, raw.partition_seconds, raw.report)

@@ -11,7 +11,6 @@ from laneway import _core
 from laneway._core import GupsCheck, Report
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
-from laneway.interrupt import interruptible
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,12 @@ class GupsResult:
 
     def table(self) -> NDArray[np.uint64]:
         """A copy of the table after the run, all devices' words in order."""
-        return interruptible(self._table.words)
+        return self._table.words()
 
     def check(self) -> GupsCheck:
         """Apply all updates again on the devices, without messages, and count the words that differ; HPC Challenge
         allows 1 % of them, Laneway loses none. Raises TimeoutError and DeviceFault as the run does."""
-        return interruptible(self._table.check)
+        return self._table.check()
 
 
 def gups(
@@ -79,7 +78,7 @@ def gups(
     `round_updates` a device; "raw" uses remote atomics instead of messages, between devices that share memory.
 
     `devices`, `seed`, `timeout` (of each launch), `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError
-    for wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
+    for wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
     for name, number, least in (("look_ahead", look_ahead, 1), ("region_bytes", region_bytes, 8)):
         require_whole(name, number, least)
@@ -89,11 +88,8 @@ def gups(
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     power = _log2_words(log2_words, size, devices)
 
-    def make() -> tuple[_core.GupsTable, _core.GupsRun]:
-        table = _core.GupsTable(str(mode), power, updates, look_ahead, region_bytes, round_updates, job)
-        return table, table.run()
-
-    table, run = interruptible(make)
+    table = _core.GupsTable(str(mode), power, updates, look_ahead, region_bytes, round_updates, job)
+    run = table.run()
     limit = look_ahead if mode == "hpcc" else None
     return GupsResult(mode, run.words, run.updates, limit, run.rounds, run.refused, run.report, table)
 

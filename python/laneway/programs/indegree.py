@@ -11,7 +11,6 @@ from laneway import _core
 from laneway._core import Graph, Report
 from laneway.arguments import BUFFER_BYTES, job_options
 from laneway.graphs import require_graph
-from laneway.interrupt import interruptible
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,9 @@ def indegree(
     `walk` is "lists", where a lane walks the list of one vertex after another and lanes diverge as lists end (Orr 2016,
     section 5.3), or "arcs", where neighbouring lanes take neighbouring arcs. `devices`, `seed`, `timeout`,
     `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and
-    DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
+    DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
     require_graph(graph)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    raw = interruptible(lambda: _core.indegree(graph, str(walk), job))
+    raw = _core.indegree(graph, str(walk), job)
     return InDegreeResult(raw.take_in_degree(), walk, raw.partition_seconds, raw.report)

@@ -12,7 +12,6 @@ from laneway import _core
 from laneway._core import Report
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
-from laneway.interrupt import interruptible
 from laneway.points import as_points
 from laneway.programs.kmeans_init import RandomState, generator_of, initial_centers
 
@@ -123,7 +122,7 @@ def _run(
 ) -> Raw:
     """`initial`: one matrix a start."""
     stacked = np.ascontiguousarray(initial.reshape(-1, rows.shape[1]))
-    return interruptible(lambda: _core.kmeans(rows, weights, stacked, len(initial), max_iter, tol, job))
+    return _core.kmeans(rows, weights, stacked, len(initial), max_iter, tol, job)
 
 
 def _number_of_starts(n_init: int | str, init: str | ArrayLike) -> int:

@@ -14,7 +14,6 @@ from laneway import _core
 from laneway._core import Report, Sequences, SimulatedReads
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
-from laneway.interrupt import interruptible
 
 PathLike = Union[str, "os.PathLike[str]"]
 Text = Union[str, bytes]
@@ -112,8 +111,8 @@ def kmer(
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     options = kmer_options(k, canonical, greatest, distinct, memory_gib, job)
     sequences = _sequences_of(source)
-    counted = interruptible(lambda: _core.CountedKmers(sequences, options))
-    raw = interruptible(counted.run)
+    counted = _core.CountedKmers(sequences, options)
+    raw = counted.run()
     histogram = raw.take_histogram()
     multiplicity = np.flatnonzero(histogram).astype(np.uint64)
     return KmerCounts(
@@ -168,7 +167,7 @@ def add_sequences(sequences: Sequences, path: PathLike) -> None:
     """Append a file's sequences."""
     if not os.fspath(path):
         raise UsageError("the file name of sequences is empty")
-    interruptible(lambda: sequences.read(os.fspath(path)))
+    sequences.read(os.fspath(path))
 
 
 def simulate_reads(

@@ -14,7 +14,6 @@ from laneway._core import Graph, Report
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.graphs import require_graph
-from laneway.interrupt import interruptible
 from laneway.partition import Partition, parts_of
 
 VertexNumbers = Union[None, Mapping[int, float], ArrayLike]
@@ -95,7 +94,7 @@ def pagerank(
     those of exact arithmetic, relative to each.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
-    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
+    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
     require_graph(graph)
     if weight not in ("weight", None):
@@ -114,19 +113,17 @@ def pagerank(
         require_whole("rounds", rounds)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
-    raw = interruptible(
-        lambda: _core.pagerank(
-            graph,
-            rules.alpha,
-            rules.tol,
-            max_iter,
-            rounds,
-            rules.weighted,
-            rules.personalization,
-            rules.dangling,
-            parts,
-            job,
-        )
+    raw = _core.pagerank(
+        graph,
+        rules.alpha,
+        rules.tol,
+        max_iter,
+        rounds,
+        rules.weighted,
+        rules.personalization,
+        rules.dangling,
+        parts,
+        job,
     )
     return PageRankResult(
         raw.take_rank(), raw.rounds, raw.converged, raw.residual, rules, raw.partition_seconds, raw.report

@@ -11,7 +11,6 @@ from laneway import _core
 from laneway._core import Graph, Report
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.graphs import require_graph
-from laneway.interrupt import interruptible
 from laneway.partition import Partition, parts_of
 
 
@@ -69,8 +68,8 @@ def sssp(
     library's own buffers and rings take no more than `buffer_bytes` on a device: with less they are smaller, and
     slower. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a failed run.
 
-    Ctrl-C raises KeyboardInterrupt at once. The run then goes on in the background, on all its devices, until it ends
-    or its `timeout` passes; its result is dropped.
+    Ctrl-C ends the run on all its devices and raises KeyboardInterrupt; nothing goes on in the background. It can be
+    caught on the main thread only, as always in Python.
     """
     return _run(graph, source, False, devices, delta, partition, seed, timeout, progress, buffer_bytes)
 
@@ -108,7 +107,7 @@ def _run(
         require_whole("delta", delta, 1)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
-    raw = interruptible(lambda: _core.shortest_paths(graph, index, unit_weights, delta, parts, job))
+    raw = _core.shortest_paths(graph, index, unit_weights, delta, parts, job)
     return Result(raw.take_distance(), raw.delta, raw.items, raw.least_items, raw.partition_seconds, raw.report)
 
 

@@ -12,7 +12,6 @@ from typing import Callable
 from laneway import _core
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
-from laneway.interrupt import interruptible
 
 PROGRAMS = ("gups", "kmer", "pagerank")
 STYLES = ("coprocessor", "direct", "coalesced", "coalesced_gathered", "laneway")
@@ -87,8 +86,8 @@ def compare_styles(
 
 
 def _open(program: str, log2_messages: int, job: _core.Options) -> _core.StyleStudy:
-    return interruptible(lambda: _core.open_style_study(program, log2_messages, job))
+    return _core.open_style_study(program, log2_messages, job)
 
 
 def _measure(study: _core.StyleStudy, style: str, runs: int) -> list[float]:
-    return interruptible(lambda: study.measure(style, runs))
+    return study.measure(style, runs)

@@ -122,6 +122,7 @@ struct scheduler::machinery {
     const void* host_bottom = nullptr;
     std::size_t host_bytes = 0;
     exceptions_in_flight host_exceptions;
+    bool looking = false;  // a lane has stepped aside so that the host can look
     std::exception_ptr thrown;
 };
 
@@ -163,9 +164,27 @@ void scheduler::run(const std::function<void()>& look) {
     m.host_sanitized.leave_for(first.sanitized, first.stack.get(), stack_bytes, false);
     swapcontext(&m.host, &first.where);
     m.host_sanitized.arrive(nullptr, nullptr);
+    while (m.looking) look_from_host();
     m.host_exceptions.restore();
     active = nullptr;
     if (m.thrown) std::rethrow_exception(m.thrown);
+}
+
+// What looks may need the stack of a thread: it may be an interpreter's signal handler.
+void scheduler::look_from_host() {
+    auto& m = *machinery_;
+    m.looking = false;
+    try {
+        look_();
+    } catch (...) {
+        m.thrown = std::current_exception();
+        ended_at_ = steps_;
+    }
+    fiber& next = *m.fibers[m.live[m.position]];
+    next.exceptions.restore();
+    m.host_sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, false);
+    swapcontext(&m.host, &next.where);
+    m.host_sanitized.arrive(nullptr, nullptr);
 }
 
 void scheduler::lane_main() {
@@ -236,7 +255,18 @@ void scheduler::end_lane() {
 void scheduler::count_step() {
     ++steps_;
     if (machinery_->thrown || steps_ > step_limit_) return end_lane();
-    if (look_ && steps_ % look_period == 0) look_();
+    if (look_ && steps_ % look_period == 0) step_aside();
+}
+
+void scheduler::step_aside() {
+    auto& m = *machinery_;
+    fiber& self = *m.fibers[m.live[m.position]];
+    m.looking = true;
+    self.exceptions.save();
+    m.host_exceptions.restore();
+    self.sanitized.leave_for(m.host_sanitized, m.host_bottom, m.host_bytes, false);
+    swapcontext(&self.where, &m.host);
+    self.sanitized.arrive(nullptr, nullptr);
 }
 
 void scheduler::step() {

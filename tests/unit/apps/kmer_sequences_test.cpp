@@ -12,10 +12,12 @@
 namespace laneway::test {
 namespace {
 
-/// All symbols as letters, without the gaps at the end.
+/// All symbols as letters, with one - for gaps in a row and none at the end.
 std::string letters_of(const apps::packed_sequences& sequences) {
     std::string text;
-    sequences.for_each_symbol([&](unsigned symbol) { text += "ACGT-"[symbol]; });
+    sequences.for_each_symbol([&](unsigned symbol) {
+        if (symbol != apps::gap || !text.ends_with('-')) text += "ACGT-"[symbol];
+    });
     return text.substr(0, text.find_last_not_of('-') + 1);
 }
 
@@ -82,6 +84,40 @@ TEST_F(read_sequences_test, SeveralFilesFollowEachOther) {
     apps::read_sequences(files_.write("b", "@y\nGT\n+\nII\n"), sequences);
     EXPECT_EQ(letters_of(sequences), "AC-GT");
     EXPECT_EQ(sequences.kmers(2), 2u);
+}
+
+TEST_F(read_sequences_test, ARefusedFileLeavesNothing) {
+    apps::packed_sequences sequences;
+    const auto whole = files_.write("a", ">x\nACGTAC\n");
+    apps::read_sequences(whole, sequences);
+    EXPECT_THROW(apps::read_sequences(files_.write("b", ">y\nTTT\n>z\nGG1\n"), sequences), usage_error);
+    EXPECT_THROW(apps::read_sequences(files_.write("c", "@y\nTTTT\n+\nII\n"), sequences), usage_error);
+    EXPECT_EQ(letters_of(sequences), "ACGTAC");
+    EXPECT_EQ(sequences.sequences(), 1u);
+    EXPECT_EQ(sequences.bases(), 6u);
+    apps::read_sequences(whole, sequences);
+    EXPECT_EQ(letters_of(sequences), "ACGTAC-ACGTAC");
+    EXPECT_EQ(sequences.kmers(6), 2u);
+}
+
+TEST_F(read_sequences_test, AppendedSequencesDoNotJoinTheirNeighbours) {
+    for (const int length : {0, 1, 20, 21, 22, 42}) {
+        const auto run = [&](unsigned base) {
+            apps::packed_sequences open;
+            for (int i = 0; i < length; ++i) open.add(base);
+            return open;
+        };
+        apps::packed_sequences all = run(0);
+        for (const unsigned base : {1u, 2u}) {
+            apps::packed_sequences more = run(base);
+            all.append(std::move(more));
+        }
+        all.add(3);
+        const auto n = static_cast<std::size_t>(length);
+        const std::string joined = std::string(n, 'A') + '-' + std::string(n, 'C') + '-' + std::string(n, 'G') + "-T";
+        EXPECT_EQ(letters_of(all), n == 0 ? "T" : joined);
+        EXPECT_EQ(all.bases(), 3 * n + 1);
+    }
 }
 
 TEST_F(read_sequences_test, BrokenFilesEndInOneLine) {

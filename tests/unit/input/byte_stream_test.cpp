@@ -1,11 +1,15 @@
 #include "laneway/input/byte_stream.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 #include "unit/compressed_samples.hpp"
 #include "unit/test_files.hpp"
 
@@ -70,6 +74,28 @@ TEST_F(byte_stream_test, EveryCutIsNoticed) {
                 << size;
         }
     }
+}
+
+TEST_F(byte_stream_test, APipeIsReadAsItsWriterGoesOn) {
+    const auto pipe = files_ / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    std::jthread writer([&] {
+        std::ofstream out(pipe);
+        for (int i = 0; i < 1000; ++i) out << "some words\n" << std::flush;
+    });
+    const auto stream = open_stream(pipe);
+    std::string text(20'000, '\0');
+    EXPECT_EQ(stream->read(text.data(), text.size()), 11'000u);
+}
+
+TEST_F(byte_stream_test, AWaitForAWriterCanBeLeft) {
+    const auto pipe = files_ / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    int asked = 0;
+    const interruption leave([&] {
+        if (++asked == 3) throw interrupted("enough");
+    });
+    EXPECT_THROW((void)open_stream(pipe), interrupted);
 }
 
 TEST_F(byte_stream_test, WhatIsNoFileIsRefused) {

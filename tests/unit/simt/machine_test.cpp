@@ -5,7 +5,10 @@
 #include <atomic>
 #include <set>
 #include <stdexcept>
+#include <stop_token>
+#include <thread>
 
+#include "laneway/base/interruption.hpp"
 #include "laneway/simt/wait.hpp"
 #include "unit/test_devices.hpp"
 
@@ -101,6 +104,34 @@ TEST_P(machine_kinds_test, AWaitEndsAtItsDeadlineAndNamesItself) {
             << e.what();
     }
     EXPECT_NO_THROW(run(machine, {}, 10, [](auto&) {})) << "it was left behind";
+}
+
+TEST_P(machine_kinds_test, AnInterruptionEndsTheRunInOrder) {
+    machine machine(GetParam());
+    std::atomic<int> begun{0}, ended{0};
+    auto* b = &begun;
+    auto* e = &ended;
+    const auto wait_for_ever = [=](auto& ctx) {
+        ++*b;
+        const status waited = wait_until(ctx, {operation::quiet, 3, 77}, [] { return false; });
+        *e += waited == status::stopped ? 1 : 0;
+    };
+    {
+        const interruption leave([&] {
+            if (begun > 0) throw std::domain_error("enough");
+        });
+        EXPECT_THROW(run(machine, {}, 1e5, wait_for_ever), std::domain_error);
+    }
+    EXPECT_GT(begun, 0);
+    EXPECT_EQ(ended, begun) << "lanes are told to stop, and none is left behind";
+    EXPECT_NO_THROW(run(machine, {}, 10, [](auto&) {})) << "an interruption does not outlive its run";
+    std::stop_source stop;
+    const interruption leave(stop.get_token());
+    std::jthread caller([&] {
+        while (begun == ended) std::this_thread::yield();
+        stop.request_stop();
+    });
+    EXPECT_THROW(run(machine, {}, 1e5, wait_for_ever), interrupted);
 }
 
 TEST_P(machine_kinds_test, AWaitForWhatHoldsReturnsAtOnceAndNeverIdles) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -30,6 +32,37 @@ std::string trace(std::uint64_t seed, int lanes = 4, int steps = 12) {
 
 TEST(scheduler_test, SameSeedReplaysTheSameInterleaving) {
     for (std::uint64_t seed = 0; seed < 50; ++seed) EXPECT_EQ(trace(seed), trace(seed)) << "seed " << seed;
+}
+
+// What looks may need a thread's whole stack, and may leave the run.
+TEST(scheduler_test, TheHostLooksFromItsOwnStack) {
+    scheduler sched(3);
+    const char here = 0;
+    int looks = 0;
+    std::uint64_t farthest = 0;
+    for (int lane = 0; lane < 3; ++lane) {
+        sched.add([&] {
+            for (int i = 0; i < 5000; ++i) sched.step();
+        });
+    }
+    sched.run([&] {
+        const char there = 0;
+        const auto apart = reinterpret_cast<std::intptr_t>(&there) - reinterpret_cast<std::intptr_t>(&here);
+        farthest = std::max<std::uint64_t>(farthest, static_cast<std::uint64_t>(std::abs(apart)));
+        ++looks;
+    });
+    EXPECT_EQ(looks, 15'000 / 1024);
+#if !defined(__SANITIZE_ADDRESS__)  // which puts locals elsewhere
+    EXPECT_LT(farthest, 64u * 1024) << "bytes between frames of one stack";
+#endif
+}
+
+TEST(scheduler_test, WhatTheLookThrowsLeavesTheRun) {
+    scheduler sched(3);
+    sched.add([&] {
+        for (;;) sched.step();
+    });
+    EXPECT_THROW(sched.run([] { throw std::domain_error("enough"); }), std::domain_error);
 }
 
 TEST(scheduler_test, SeedsDiffer) {

@@ -40,7 +40,8 @@ public:
 
     /// Runs all lanes to their ends. An exception that leaves a lane ends the others at their next step, by an
     /// exception as well, and is thrown again here. Lanes that do not let it pass are dropped where they stand,
-    /// 100,000 steps later or some more. `look` is called now and then, as a host that watches would.
+    /// 100,000 steps later or some more. `look` is called now and then on the caller's stack, as a host that watches
+    /// would; what it throws ends the lanes in the same way.
     void run(const std::function<void()>& look = {});
 
     /// From now on the lanes may take `steps` more, at most. Lanes, or `look`.
@@ -67,6 +68,8 @@ private:
     void end_lane();
     [[noreturn]] void leave(fiber& self);
     [[nodiscard]] out_of_steps too_many_steps() const;
+    void step_aside();
+    void look_from_host();
     void switch_to(std::size_t index);
     static void lane_main();
 

@@ -1,0 +1,65 @@
+"""Everything that the package offers; `laneway` itself has the same names."""
+
+from laneway import _core
+from laneway._core import Device, Graph, Report, Sequences, SimulatedReads
+from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
+from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
+from laneway.points import generate_blobs, read_points, write_points
+from laneway.programs.color import ColorResult, color
+from laneway.programs.gups import GupsResult, gups
+from laneway.programs.indegree import InDegreeResult, indegree
+from laneway.programs.kmeans import KmeansResult, kmeans
+from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
+from laneway.programs.pagerank import PageRankResult, pagerank
+from laneway.programs.paths import Result, bfs, sssp
+from laneway.programs.styles import StyleRun, compare_styles
+
+__version__: str = _core.version
+
+
+def devices() -> list[Device]:
+    """Everything that was looked for on this host: devices that runs can use, and why others cannot be used."""
+    return _core.find_devices()
+
+
+__all__ = [
+    "ColorResult",
+    "CudaError",
+    "Device",
+    "DeviceFault",
+    "Error",
+    "Graph",
+    "GupsResult",
+    "InDegreeResult",
+    "KmeansResult",
+    "KmerCounts",
+    "PageRankResult",
+    "Report",
+    "Result",
+    "Sequences",
+    "SimulatedReads",
+    "StyleRun",
+    "SystemError",
+    "TimeoutError",
+    "UsageError",
+    "__version__",
+    "bfs",
+    "color",
+    "compare_styles",
+    "devices",
+    "generate_blobs",
+    "generate_grid",
+    "generate_kronecker",
+    "gups",
+    "indegree",
+    "kmeans",
+    "kmer",
+    "pagerank",
+    "read_graph",
+    "read_points",
+    "read_sequences",
+    "simulate_reads",
+    "sssp",
+    "write_graph",
+    "write_points",
+]

@@ -1,0 +1,35 @@
+// Compiled calls that signals can leave.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
+#include "laneway/base/interruption.hpp"
+
+namespace laneway::python {
+
+/// Guard of a compiled call that may take long. Other Python threads go on meanwhile; on the main thread Python's
+/// signal handlers run where the call can be left, and what they raise leaves it: Ctrl-C is a KeyboardInterrupt within
+/// a moment, and nothing of the call goes on behind it. Made and destroyed with the interpreter's lock.
+class interruptible {
+public:
+    interruptible() {
+        const auto threading = nanobind::module_::import_("threading");
+        const bool on_main_thread = threading.attr("get_ident")().equal(
+            threading.attr("main_thread")().attr("ident"));  // handlers run only there
+        released_.emplace();
+        if (on_main_thread) leave_.emplace(&run_signal_handlers);
+    }
+
+private:
+    static void run_signal_handlers() {
+        const nanobind::gil_scoped_acquire held;
+        if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+    }
+
+    std::optional<nanobind::gil_scoped_release> released_;
+    std::optional<interruption> leave_;
+};
+
+}  // namespace laneway::python

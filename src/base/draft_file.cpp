@@ -1,0 +1,98 @@
+#include "laneway/base/draft_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <random>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{16} << 20;  // of a write, between two looks at the interruption
+
+// The drafts that are there. Never destroyed: a thread that goes on as the process ends may still use it.
+struct draft_list {
+    std::mutex mutex;
+    std::set<std::string> names;
+};
+
+draft_list& drafts() {
+    static auto& all = *new draft_list;
+    return all;
+}
+
+std::string random_name() {
+    std::random_device device;
+    char text[40];
+    std::snprintf(text, sizeof text, ".laneway.%08x%08x", device(), device());
+    return text;
+}
+
+}  // namespace
+
+draft_file::draft_file(std::filesystem::path target) : target_(std::move(target)) {
+    draft_list& list = drafts();
+    const std::lock_guard lock(list.mutex);  // no remove_all() between the file and its entry
+    int error_number = 0;
+    do {
+        draft_ = (target_.parent_path() / random_name()).string();
+        const auto entry = list.names.insert(draft_).first;
+        file_ = ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        error_number = errno;
+        if (file_ < 0) list.names.erase(entry);
+    } while (file_ < 0 && (error_number == EEXIST || error_number == EINTR));
+    if (file_ < 0) fail(error_number);
+}
+
+draft_file::~draft_file() {
+    if (file_ >= 0) ::close(file_);
+    if (draft_.empty()) return;
+    draft_list& list = drafts();
+    const std::lock_guard lock(list.mutex);
+    list.names.erase(draft_);
+    ::unlink(draft_.c_str());
+}
+
+void draft_file::write(const void* data, std::size_t bytes) {
+    const char* at = static_cast<const char*>(data);
+    while (bytes > 0) {
+        interruption::poll();
+        const ssize_t written = ::write(file_, at, std::min(bytes, piece_bytes));
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) fail(errno);
+        at += written;
+        bytes -= static_cast<std::size_t>(written);
+    }
+}
+
+void draft_file::commit() {
+    if (::close(std::exchange(file_, -1)) != 0) fail(errno);  // some file systems tell only now that they are full
+    draft_list& list = drafts();
+    const std::lock_guard lock(list.mutex);
+    if (::rename(draft_.c_str(), target_.c_str()) != 0) fail(errno);
+    list.names.erase(std::exchange(draft_, {}));
+}
+
+void draft_file::remove_all() noexcept {
+    draft_list& list = drafts();
+    const std::lock_guard lock(list.mutex);
+    for (const std::string& name : list.names) ::unlink(name.c_str());
+}
+
+void draft_file::fail(int error_number) const {
+    throw usage_error(target_.string() + ": cannot be written: " + std::generic_category().message(error_number));
+}
+
+}  // namespace laneway

@@ -1,0 +1,195 @@
+"""Signals at any moment: the command leaves nothing half done, and scripts go on as if a call had never been made."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Callable
+
+import laneway as lw
+import pytest
+from conftest import COMMAND, ROOT, names
+
+CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STORM = ROOT / "tools" / "signal_storm.py"
+sys.path.insert(0, str(STORM.parent))
+from signal_storm import catches_signals  # noqa: E402
+
+
+def wait_for(event: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Returns when the event has come, or the process has ended without it."""
+    while not event() and process.poll() is None:
+        time.sleep(0.0005)
+
+
+def start(folder: Path, *arguments: object, **options: object) -> subprocess.Popen[str]:
+    words = [str(COMMAND), *(str(argument) for argument in arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.Popen(words, cwd=folder, text=True, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+def line_of(number: signal.Signals) -> str:
+    return f"laneway: {'interrupted' if number == signal.SIGINT else f'ended by {number.name}'}\n"
+
+
+def test_a_storm_of_signals() -> None:
+    words = [sys.executable, str(STORM), "--runs", "40", "--seed", "7000"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_nothing_that_takes_time_is_loaded_before_signals_are_caught() -> None:
+    script = "import sys, laneway.cli; print(*(name.partition('.')[0] for name in sys.modules)); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    packages, modules = (set(line.split()) for line in done.stdout.splitlines())
+    assert packages.isdisjoint({"numpy", "scipy", "typer", "rich"})
+    assert {name for name in modules if name.startswith("laneway.")} == {"laneway.cli", "laneway.signals"}
+
+
+@pytest.mark.parametrize("number", CAUGHT)
+def test_signals_before_anything_is_loaded(small: Path, tmp_path: Path, number: signal.Signals) -> None:
+    started = start(tmp_path, "sssp", small, "--source", 1, "--devices", "cpu:1", "--json", "r.json")
+    wait_for(lambda: catches_signals(started), started)
+    started.send_signal(number)
+    output, errors = started.communicate(timeout=60)
+    assert (started.returncode, output, errors) == (128 + number, "", line_of(number))
+    assert "r.json" not in names(tmp_path)
+
+
+def test_what_the_caller_ignores_stays_ignored(small: Path, tmp_path: Path) -> None:
+    def as_nohup_does() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    started = start(tmp_path, "generate", "grid", 300, 300, "--output", "g.gr.xz", preexec_fn=as_nohup_does)
+    wait_for(lambda: catches_signals(started), started)
+    started.send_signal(signal.SIGHUP)
+    assert started.communicate(timeout=60)[1] == ""
+    assert started.returncode == 0
+
+
+@pytest.mark.parametrize("number", CAUGHT)
+def test_a_signal_after_the_outputs_are_complete_changes_nothing(
+    small: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    ours, theirs = os.pipe()
+    room = fcntl.fcntl(theirs, fcntl.F_GETPIPE_SZ)
+    os.write(theirs, b"x" * (room - 1))  # the table does not fit: the command waits for a reader
+    started = start(tmp_path, "sssp", small, "--source", 1, "--devices", "cpu:1", "--json", "r.json", stdout=theirs)
+    os.close(theirs)
+    wait_for((tmp_path / "r.json").exists, started)
+    for _ in range(3):
+        started.send_signal(number)
+    with os.fdopen(ours, "rb") as reader:
+        table = reader.read()[room - 1 :].decode()
+    assert (started.wait(timeout=60), started.stderr.read()) == (0, "")  # type: ignore[union-attr]
+    assert "checksum" in table and json.loads((tmp_path / "r.json").read_text())["program"] == "sssp"
+
+
+def test_a_terminal_gets_its_cursor_back(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    os.mkfifo(tmp_path / "graph")  # whose writer does not come: the command waits, and its bar is there
+    words = ["bfs", "graph", "--source", 1, "--devices", "cpu:1", "--json", "r.json"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    started = start(tmp_path, *words, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = ""
+    while "reading the graph" not in shown:
+        shown += os.read(ours, 4096).decode(errors="replace")
+    started.send_signal(signal.SIGTERM)
+    assert started.wait(timeout=60) == 143
+    shown += os.read(ours, 1 << 16).decode(errors="replace")
+    os.close(ours)
+    hidden, back = "\x1b[?25l", "\x1b[?25h"
+    assert hidden in shown and shown.rindex(back) > shown.rindex(hidden)
+    assert shown.endswith(f"\r\x1b[2K{back}laneway: ended by SIGTERM\r\n")
+    assert names(tmp_path) == ["graph"]
+
+
+def test_a_signal_while_the_cache_is_written(tmp_path: Path) -> None:
+    lw.write_graph(lw.generate_grid(600, 600, keep=1), tmp_path / "grid.gr")
+    cache = tmp_path / "cache"
+    for number in CAUGHT:
+        started = start(tmp_path, "bfs", "grid.gr", "--source", 1, "--devices", "cpu:1", "--cache", "cache")
+        wait_for(lambda: cache.exists() and names(cache), started)
+        started.send_signal(number)
+        _, errors = started.communicate(timeout=60)
+        assert (started.returncode, errors) == (128 + number, line_of(number))
+        assert all(name.endswith(".csr") for name in names(cache))
+        for entry in cache.iterdir():
+            entry.unlink()
+
+
+# Tells when it is about to call, what it gets, and what is left of the call.
+SCRIPT = """
+import signal, sys, threading
+from pathlib import Path
+import laneway as lw
+
+path, call = sys.argv[1], sys.argv[2]
+graph = lw.read_graph(path)
+threads = len(list(Path("/proc/self/task").iterdir()))
+big = lw.generate_grid(400, 400, keep=1)
+try:
+    print("calling", flush=True)
+    eval(call)
+    print("done")
+except KeyboardInterrupt:
+    left = len(list(Path("/proc/self/task").iterdir())) - threads
+    print("caught", left, lw.bfs(graph, 1, devices="cpu:2").reached, flush=True)
+    sys.exit(3)
+"""
+
+CALLS = {
+    "threads": "lw.gups(log2_words=24, updates=2**40, devices='cpu:2', timeout=1e6)",
+    "fibers": "lw.bfs(big, 0, devices='checked:2', timeout=1e6)",
+    "pipe": "lw.read_graph(path + '.pipe')",
+    "generator": "lw.generate_kronecker(24, 2**31)",
+    "reference": "lw._core.gups_reference(10, 2**45)",
+    "styles": "lw.compare_styles(['gups'], log2_messages=12, runs=10**6, devices='cpu:2', timeout=1e6)",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_leaves_a_call_and_nothing_of_it_goes_on(small: Path, tmp_path: Path, name: str) -> None:
+    os.mkfifo(f"{small}.pipe")
+    words = [sys.executable, "-c", SCRIPT, str(small), CALLS[name]]
+    started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert started.stdout is not None and started.stdout.readline() == "calling\n"
+    writer = os.open(f"{small}.pipe", os.O_RDWR)  # which says nothing
+    started.send_signal(signal.SIGINT)
+    output, errors = started.communicate(timeout=100)
+    os.close(writer)
+    assert (started.returncode, output, errors) == (3, "caught 0 4\n", "")
+
+
+def test_a_script_that_catches_ctrl_c_ends_as_it_wants(small: Path) -> None:
+    words = [sys.executable, "-c", SCRIPT, str(small), CALLS["threads"]]
+    for run in range(8):
+        started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert started.stdout is not None and started.stdout.readline() == "calling\n"
+        time.sleep(run * 0.02)  # anywhere in the call
+        started.send_signal(signal.SIGINT)
+        assert (started.communicate(timeout=100)[1], started.returncode) == ("", 3)
+
+
+def test_a_handler_of_the_script_runs_during_a_call() -> None:
+    class EnoughError(Exception):
+        pass
+
+    def handler(number: int, _: object) -> None:
+        raise EnoughError
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with pytest.raises(EnoughError):
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            lw.gups(log2_words=10, updates=2**40, devices="cpu:1", timeout=1e6)
+    finally:
+        signal.signal(signal.SIGALRM, before)
