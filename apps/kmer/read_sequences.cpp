@@ -96,7 +96,10 @@ private:
     }
 
     void require_line(const char* missing) {
-        if (!next_line()) source_.fail(std::string("the file ends within a record, before ") + missing);
+        if (next_line()) return;
+        std::string why = "the file ends within a record, before ";
+        why += missing;
+        source_.fail(why);
     }
 
     void add_bases() {
