@@ -49,11 +49,15 @@ graph build_graph(const text_source& source, arc_buffer& arcs, numbering ids, bo
     if (width == id_width::bits32 && !fits)
         source.fail(std::to_string(ids.vertices) + " vertices do not fit in 32-bit ids");
     check_vertices(source, ids.vertices, arcs.size());
+    return sort_into_graph(arcs, std::move(ids), mirrored, !fits || width == id_width::bits64);
+}
+
+graph sort_into_graph(arc_buffer& arcs, numbering ids, bool mirrored, bool wide) {
     graph result;
-    if (fits && width != id_width::bits64) {
-        result.arcs = sort_arcs<std::uint32_t>(arcs, ids.vertices, mirrored);
-    } else {
+    if (wide) {
         result.arcs = sort_arcs<std::uint64_t>(arcs, ids.vertices, mirrored);
+    } else {
+        result.arcs = sort_arcs<std::uint32_t>(arcs, ids.vertices, mirrored);
     }
     result.ids = std::move(ids);
     return result;

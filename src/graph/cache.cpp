@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t cache_version = 1;
+constexpr std::uint32_t cache_version = 2;
 
 // First bytes of an entry. The arrays follow in the order offsets, heads, weights, labels. All in the byte order of
 // the machine that wrote it, which `byte_order` tells.
@@ -29,7 +29,8 @@ struct header {
     std::uint64_t vertices = 0;
     std::uint64_t arcs = 0;
     std::uint32_t id_bytes = 0;
-    std::uint32_t weighted = 0;
+    std::uint16_t weighted = 0;
+    std::uint16_t weights_rounded = 0;
     std::uint64_t weight_scale = 1;
     std::uint64_t first = 0;
     std::uint64_t labels = 0;
@@ -55,13 +56,15 @@ std::size_t size_bytes(const std::vector<T>& array) {
 }
 
 template <class Csr>
-header describe(const Csr& csr, const numbering& ids, std::uint64_t weight_scale) {
+header describe(const Csr& csr, const graph& graph) {
+    const numbering& ids = graph.ids;
     header head;
     head.vertices = csr.vertices();
     head.arcs = csr.arcs();
     head.id_bytes = sizeof(vertex_of<Csr>);
     head.weighted = csr.weighted() ? 1 : 0;
-    head.weight_scale = weight_scale;
+    head.weights_rounded = graph.weights_rounded ? 1 : 0;
+    head.weight_scale = graph.weight_scale;
     head.first = ids.first;
     head.labels = ids.labels.size();
     return head;
@@ -81,7 +84,7 @@ bool plausible(const header& head, std::uint64_t file_bytes) {
     const header expected;
     if (head.magic != expected.magic || head.version != expected.version || head.byte_order != expected.byte_order)
         return false;
-    if ((head.id_bytes != 4 && head.id_bytes != 8) || head.weighted > 1) return false;
+    if ((head.id_bytes != 4 && head.id_bytes != 8) || head.weighted > 1 || head.weights_rounded > 1) return false;
     if (head.vertices > file_bytes || head.arcs > file_bytes || head.labels > file_bytes) return false;
     const std::uint64_t each_arc = head.id_bytes + 4 * head.weighted;
     return sizeof head + 8 * (head.vertices + 1) + each_arc * head.arcs + 8 * head.labels == file_bytes;
@@ -101,7 +104,7 @@ std::optional<graph> read_arrays(std::ifstream& in, const header& head) {
         in.read(reinterpret_cast<char*>(array.data()), static_cast<std::streamsize>(size_bytes(array)));
     });
     if (!in || checksum_of(head, csr, ids) != head.checksum) return std::nullopt;
-    return graph{std::move(csr), std::move(ids), head.weight_scale};
+    return graph{std::move(csr), std::move(ids), head.weight_scale, head.weights_rounded == 1};
 }
 
 std::vector<fs::path> source_files(const fs::path& source, const read_options& options) {
@@ -132,6 +135,7 @@ fs::path cache_entry(const fs::path& source, const read_options& options, const 
     add(options.format ? static_cast<int>(*options.format) : -1);
     add(static_cast<int>(options.ids));
     add(options.directed ? *options.directed : -1);
+    add(options.unweighted);
     return directory / (source.filename().string() + "." + hexadecimal(key.value()) + ".csr");
 }
 
@@ -140,7 +144,7 @@ void write_cache(const graph& graph, const fs::path& file) {
     draft += "." + std::to_string(::getpid()) + ".tmp";
     const bool written = std::visit(
         [&](const auto& csr) {
-            header head = describe(csr, graph.ids, graph.weight_scale);
+            header head = describe(csr, graph);
             head.checksum = checksum_of(head, csr, graph.ids);
             std::ofstream out(draft, std::ios::binary);
             out.write(reinterpret_cast<const char*>(&head), sizeof head);

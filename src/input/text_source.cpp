@@ -64,8 +64,8 @@ bool text_source::next_line(std::string_view& line) {
     return true;
 }
 
-void text_source::fail(const std::string& reason) const {
-    const std::string place = line_number_ > 0 ? ":" + std::to_string(line_number_) : "";
+void text_source::fail_at(std::uint64_t line_number, const std::string& reason) const {
+    const std::string place = line_number > 0 ? ":" + std::to_string(line_number) : "";
     throw usage_error(one_line(path_.string() + place + ": " + reason));
 }
 

@@ -30,7 +30,13 @@ public:
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
     /// Throws usage_error: file, number of the line last read if there is one, reason.
-    [[noreturn]] void fail(const std::string& reason) const;
+    [[noreturn]] void fail(const std::string& reason) const { fail_at(line_number_, reason); }
+
+    /// The same for a line read before.
+    [[noreturn]] void fail_at(std::uint64_t line_number, const std::string& reason) const;
+
+    /// Number of the line last read, from 1; 0 before the first.
+    [[nodiscard]] std::uint64_t line_number() const { return line_number_; }
 
 private:
     bool fill();
