@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import IO, Union, cast
 
 from laneway import _core
-from laneway._core import Graph
 from laneway.arguments import require_whole
 from laneway.errors import UsageError
+from laneway.graph import Graph
 from laneway.interrupt import interruptible
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -23,6 +23,7 @@ def read_graph(
     ids: int | None = None,
     cache: PathLike | None = None,
     directed: bool | None = None,
+    unweighted: bool = False,
 ) -> Graph:
     """Read a graph from a plain, gzip or xz file.
 
@@ -30,11 +31,13 @@ def read_graph(
     `ids` is the width of vertex numbers in memory, 32 or 64 bits; None takes 32 where they suffice. `cache` is a folder
     that keeps the graph in binary form, so that a second read takes no parsing. `directed` says whether a line of the
     file is one arc (True) or one each way (False); None does what the format says. METIS files that list each edge
-    from both ends stay as they are.
+    from both ends stay as they are. `unweighted` takes the arcs alone, also of a file whose weights no graph can hold.
 
-    Decimal weights become whole numbers: the weight of an arc in the file is `weights[arc] / graph.weight_scale`.
+    Decimal weights become whole numbers: the weight of an arc in the file is `weights[arc] / graph.weight_scale`, but
+    for what was rounded where 32 bits do not hold all decimals (`graph.weights_rounded`).
 
-    Raises UsageError for a file that is missing or broken, naming its line. Ctrl-C raises KeyboardInterrupt at once;
+    Raises UsageError for a file that is missing or broken, and for a weight that is negative or over 2**32 - 1 or that
+    rounding would leave less than two digits of, naming the line. Ctrl-C raises KeyboardInterrupt at once;
     the read then goes on in the background until it ends, and its result is dropped.
     """
     if not os.fspath(path):
@@ -43,15 +46,11 @@ def read_graph(
         raise UsageError(f"ids must be 32 or 64 bits wide, not {ids!r}")
     if directed not in (None, False, True):
         raise UsageError(f"directed must be None, False or True, not {directed!r}")
+    if unweighted not in (False, True):
+        raise UsageError(f"unweighted must be False or True, not {unweighted!r}")
     both_ways = None if directed is None else bool(directed)
     folder = None if cache is None else Path(cache)
-    return interruptible(lambda: _core.read_graph(Path(path), format, ids, folder, both_ways))
-
-
-def require_graph(graph: Graph) -> None:
-    """UsageError for an argument that is no graph."""
-    if not isinstance(graph, Graph):
-        raise UsageError(f"graph must be what read_graph gives, not {type(graph).__name__}")
+    return Graph(interruptible(lambda: _core.read_graph(Path(path), format, ids, folder, both_ways, bool(unweighted))))
 
 
 def generate_grid(
@@ -64,7 +63,7 @@ def generate_grid(
     for name, number in (("width", width), ("height", height), ("arcs", arcs), ("seed", seed)):
         require_whole(name, number)
     require_whole("max_weight", max_weight, bits=32)
-    return interruptible(lambda: _core.generate_grid(width, height, keep, arcs, max_weight, seed))
+    return Graph(interruptible(lambda: _core.generate_grid(width, height, keep, arcs, max_weight, seed)))
 
 
 def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_weight: int = 255, seed: int = 1) -> Graph:
@@ -76,11 +75,12 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
         require_whole(name, number)
     for name, number in (("scale", scale), ("max_weight", max_weight)):
         require_whole(name, number, bits=32)
-    return interruptible(lambda: _core.generate_kronecker(scale, arcs, symmetric, max_weight, seed))
+    return Graph(interruptible(lambda: _core.generate_kronecker(scale, arcs, symmetric, max_weight, seed)))
 
 
 def write_graph(graph: Graph, path: PathLike, name: str | None = None) -> None:
-    """Write a graph as DIMACS `.gr` text with ids from 1; compressed if the name ends in .gz or .xz.
+    """Write a graph as DIMACS `.gr` text with ids from 1 in the order of its arrays; compressed if the name ends in .gz
+    or .xz. Weights are written as they are in memory, whole.
 
     `name` decides the compression where `path` is a temporary name. Raises UsageError if the file cannot be written.
     """

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
-from laneway._core import Graph
 from laneway.errors import UsageError
+from laneway.graph import Graph
 
 Partition = Union[None, str, ArrayLike]
 

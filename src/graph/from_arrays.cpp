@@ -120,7 +120,7 @@ whole_weights make_weights(std::span<const Number> numbers, const std::function<
 }
 
 graph from_csr(std::span<const std::int64_t> offsets, std::span<const std::int64_t> heads, whole_weights weights,
-               numbering ids) {
+               numbering ids, id_width width) {
     check_offsets(offsets, heads.size());
     check_lengths(heads.size(), weights);
     const std::uint64_t vertices = offsets.size() - 1;
@@ -128,7 +128,7 @@ graph from_csr(std::span<const std::int64_t> offsets, std::span<const std::int64
     if (ids.vertices != vertices)
         throw usage_error(std::to_string(ids.vertices) + " ids for " + std::to_string(vertices) + " vertices");
     graph result;
-    if (needs_wide(vertices)) {
+    if (needs_wide(vertices) || width == id_width::bits64) {
         result.arcs = make_csr<std::uint64_t>(offsets, heads, std::move(weights.values));
     } else {
         result.arcs = make_csr<std::uint32_t>(offsets, heads, std::move(weights.values));

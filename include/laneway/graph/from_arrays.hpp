@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "laneway/graph/csr.hpp"
+#include "laneway/graph/read.hpp"
 
 namespace laneway::graph {
 
@@ -30,7 +31,7 @@ whole_weights make_weights(std::span<const Number> numbers, const std::function<
 /// scipy.sparse, for offsets that do not rise from 0 to the number of heads, heads outside the graph, and another
 /// number of weights.
 graph from_csr(std::span<const std::int64_t> offsets, std::span<const std::int64_t> heads, whole_weights weights,
-               numbering ids);
+               numbering ids, id_width width = id_width::automatic);
 
 /// A graph from arcs in any order; those of a vertex keep theirs. `mirrored`: each arc also backwards, but for
 /// self-loops. Throws usage_error for arrays of different lengths and ends outside 0..ids.vertices - 1.

@@ -25,14 +25,14 @@ def add_to(app: typer.Typer) -> None:
     add_program(
         app,
         "pagerank",
-        with_graph(body),
+        with_graph(body, weights_used=False),
         summary="PageRank of every vertex, over all devices.",
         examples=[
             "pagerank data/USA-road-d.NY.gr.gz --rounds 10 --devices cpu:4 --verify",
             "pagerank GRAPH --rounds 100 --tolerance 1e-6 --devices cuda:0-3 --json run.json --output ranks.npz",
         ],
         verify="Compare every rank with SciPy's power iteration.",
-        output="Write ranks as .npz: array `rank`, float64.",
+        output="Write ranks as .npz: arrays `ids` and `rank`, float64.",
     )
 
 
@@ -51,9 +51,10 @@ def body(
         graph, damping=damping, rounds=rounds, tolerance=tolerance, partition=partition, **job.options
     )
     rate = graph.arcs * result.rounds / result.report.run_seconds
-    highest = np.argpartition(-result.rank, min(SHOWN, graph.vertices) - 1)[:SHOWN].tolist()
-    highest.sort(key=lambda place: (-result.rank[place], place))
-    top = [(graph.id_of(place), float(result.rank[place])) for place in highest]
+    rank = result.rank.values
+    highest = np.argpartition(-rank, min(SHOWN, graph.vertices) - 1)[:SHOWN].tolist()
+    highest.sort(key=lambda place: (-rank[place], place))
+    top = [(graph.id_of(place), float(rank[place])) for place in highest]
     return Account(
         subject=given.name,
         headline=f"{result.rounds:,} rounds, {rate / 1e6:,.1f} million arcs a second",
@@ -76,6 +77,6 @@ def body(
                 "highest": [{"vertex": vertex, "rank": rank} for vertex, rank in top],
             },
         },
-        arrays={"rank": result.rank},
+        arrays={"ids": given.graph.ids, "rank": result.rank.values},
         verify=lambda: verify(graph, result),
     )

@@ -5,23 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laneway import _core
-from laneway._core import Graph, Report
+from laneway._core import Report
+from laneway.answers import VertexAnswer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
-from laneway.graphs import require_graph
+from laneway.graph import GraphLike, as_graph
 from laneway.interrupt import interruptible
 from laneway.partition import Partition, parts_of
+from laneway.vertex_array import VertexArray
 
 
-@dataclass(frozen=True)
-class PageRankResult:
+@dataclass(frozen=True, eq=False)
+class PageRankResult(VertexAnswer):
     """Ranks and the account of the run that found them."""
 
-    rank: NDArray[np.float64]
-    """One entry a vertex, in the order of the graph's arrays; their sum is 1, but for rounding."""
+    values_name = "rank"
+
+    rank: VertexArray[np.float64]
+    """One entry a vertex, in the order of `ids`; their sum is 1, but for rounding."""
     rounds: int
     """Rounds done."""
     change: float
@@ -31,10 +34,12 @@ class PageRankResult:
     partition_seconds: float
     """Turning the arcs round, dividing the graph and copying it to the devices."""
     report: Report
+    weights_ignored: bool
+    """Whether the graph has weights, which this program does not look at."""
 
 
 def pagerank(
-    graph: Graph,
+    graph: GraphLike,
     *,
     damping: float = 0.85,
     rounds: int = 10,
@@ -56,7 +61,7 @@ def pagerank(
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C raises KeyboardInterrupt at once.
     """
-    require_graph(graph)
+    graph = as_graph(graph)
     require_whole("rounds", rounds)
     for name, value, most in (("damping", damping, 1.0), ("tolerance", tolerance, float("inf"))):
         if not isinstance(value, (int, float)) or not 0 <= value <= most:
@@ -65,4 +70,12 @@ def pagerank(
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
     raw = interruptible(lambda: _core.pagerank(graph, damping, rounds, tolerance, parts, job))
-    return PageRankResult(raw.take_rank(), raw.rounds, raw.change, damping, raw.partition_seconds, raw.report)
+    return PageRankResult(
+        VertexArray(raw.take_rank(), graph.numbering),
+        raw.rounds,
+        raw.change,
+        damping,
+        raw.partition_seconds,
+        raw.report,
+        graph.weighted,
+    )

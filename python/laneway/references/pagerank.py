@@ -7,7 +7,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from laneway._core import Graph
+from laneway.graph import Graph
 from laneway.programs.pagerank import PageRankResult
 from laneway.verification import Verification, compare
 
@@ -18,7 +18,7 @@ def verify(graph: Graph, result: PageRankResult) -> Verification:
     """Compare with SciPy's power iteration in float64, to half as much again as the shares' rounding may add up to."""
     expected, seconds = power_iteration(graph, result.damping, result.rounds)
     allowed = 1e-9 + 1.5 * SHARE_ROUNDING * sum(result.damping**i for i in range(1, result.rounds + 1))
-    rank = result.rank
+    rank = result.rank.values
 
     def describe(place: int) -> str:
         return f"vertex {graph.id_of(place)} has rank {expected[place]:.12g}, not {rank[place]:.12g}"
