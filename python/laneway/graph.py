@@ -79,9 +79,10 @@ class Graph(_core.Graph):
     def from_scipy(cls, matrix: Any, *, names: Iterable[Hashable] | None = None) -> Graph:
         """The graph of a square SciPy sparse matrix or array: each stored entry (i, j) is an arc from i to j.
 
-        Its value is the arc's weight, also a stored 0; a matrix of ones or of booleans gives an unweighted graph.
-        Duplicates of a COO matrix add up, as they do in SciPy. `names` are those of `from_csr`. Raises UsageError for a
-        matrix that is not square and for values that are no weights.
+        Its value is the arc's weight, also a stored 0; a matrix of ones or of True gives an unweighted graph. Duplicates
+        add up where the matrix is in coordinates, as SciPy adds them when it makes rows of it; where it is in rows or
+        columns they are parallel arcs. `names` are those of `from_csr`. Raises UsageError for a matrix that is not
+        square and for values that are no weights.
         """
         from scipy import sparse
 
@@ -92,7 +93,7 @@ class Graph(_core.Graph):
             raise UsageError(f"a graph needs a square matrix, not {shape}")
         if matrix.format == "coo":  # its sums must not wrap around in narrow types, nor hide what is no weight
             weights_of(matrix.data, matrix.nnz, lambda place: f"the matrix's data[{place}]")
-            matrix = matrix.astype({"b": np.int64, "i": np.int64, "u": np.uint64}.get(matrix.dtype.kind, matrix.dtype))
+            matrix = matrix.astype({"i": np.int64, "u": np.uint64}.get(matrix.dtype.kind, matrix.dtype))
         rows = matrix.tocsr()
         data = None if (rows.data == 1).all() else rows.data
         found = weights_of(data, rows.nnz, lambda place: f"the matrix's data[{place}]")
@@ -167,21 +168,36 @@ class Graph(_core.Graph):
         """What the vertex at place `index` is called; UsageError outside 0..n - 1."""
         return self.numbering.id_of(index)
 
-    def to_scipy(self) -> sparse.csr_array:
+    def to_scipy(self, *, parallel: str = "least") -> sparse.csr_array:
         """A SciPy sparse array of shape (n, n) with the arcs' weights, in the graph's own unit: int64, or float64 where
         `weight_scale` is not 1; ones where it has no weights.
 
-        Parallel arcs are entries each, which SciPy adds up when asked to (`sum_duplicates`).
+        An entry has one value. Of parallel arcs it is the "least" weight, as for shortest paths, or their "sum". "keep"
+        stores an entry for each arc, in their order: exact, but SciPy adds such entries up without a word, as in
+        `scipy.sparse.csgraph`.
         """
         from scipy import sparse
 
-        if not self.weighted:
-            data: NDArray[Any] = np.ones(self.arcs, dtype=np.int64)
-        else:
-            data = self.weights.astype(np.int64) if self.weight_scale == 1 else self.weights / self.weight_scale
+        if parallel not in ("least", "sum", "keep"):
+            raise UsageError(f"parallel must be 'least', 'sum' or 'keep', not {parallel!r}")
+        offsets, heads = self.offsets.astype(np.int64), self.heads.astype(np.int64)
+        data: NDArray[Any] = self.weights.astype(np.int64) if self.weighted else np.ones(self.arcs, dtype=np.int64)
+        if parallel == "least":
+            tails = np.repeat(np.arange(self.vertices), np.diff(offsets))
+            order = np.lexsort((data, heads, tails))
+            tails, heads, data = tails[order], heads[order], data[order]
+            first = np.ones(self.arcs, dtype=bool)
+            first[1:] = (tails[1:] != tails[:-1]) | (heads[1:] != heads[:-1])
+            heads, data = heads[first], data[first]
+            offsets = np.concatenate([[0], np.cumsum(np.bincount(tails[first], minlength=self.vertices))])
         index = np.int32 if max(self.arcs, self.vertices) < 2**31 else np.int64
         shape = (self.vertices, self.vertices)
-        return sparse.csr_array((data, self.heads.astype(index), self.offsets.astype(index)), shape=shape)
+        matrix = sparse.csr_array((data, heads.astype(index), offsets.astype(index)), shape=shape)
+        if parallel == "sum":
+            matrix.sum_duplicates()
+        if self.weight_scale != 1:
+            matrix.data = matrix.data / self.weight_scale
+        return matrix
 
     def __reduce__(self) -> Any:
         scaled = (self.weights, self.weight_scale, self.weights_rounded) if self.weighted else None

@@ -184,8 +184,14 @@ def test_scipy_there_and_back() -> None:
     graph = lw.Graph.from_scipy(ones)
     assert not graph.weighted
     assert (graph.to_scipy() != ones).nnz == 0
-    parallel = lw.Graph.from_edges([(0, 1), (0, 1)], [3, 4]).to_scipy()
-    assert (parallel.nnz, parallel.toarray().tolist()) == (2, [[0, 7], [0, 0]])
+    graph = lw.Graph.from_edges([(0, 2), (2, 1), (0, 1), (0, 2), (0, 2)], [0.5, 3, 1, 0.4, 2])
+    for parallel, entries, value in (("least", 3, 0.4), ("sum", 3, 2.9), ("keep", 5, 2.9)):
+        matrix = graph.to_scipy(parallel=parallel)
+        assert (matrix.nnz, matrix[0, 2], matrix[0, 1], matrix[2, 1]) == (entries, pytest.approx(value), 1, 3)
+    assert np.array_equal(csgraph.dijkstra(graph.to_scipy(), indices=0), lw.sssp(graph, 0, devices=DEVICES).length)
+    assert arcs(lw.Graph.from_scipy(graph.to_scipy(parallel="keep"))) == arcs(graph)
+    with pytest.raises(lw.UsageError, match="parallel must be 'least', 'sum' or 'keep', not 'max'"):
+        graph.to_scipy(parallel="max")
 
 
 def test_stored_zeros_are_arcs_and_duplicates_add_up() -> None:
@@ -193,6 +199,8 @@ def test_stored_zeros_are_arcs_and_duplicates_add_up() -> None:
     assert lw.sssp(zero, 0, devices=DEVICES).distance.tolist() == [0, 0, 5]
     twice = sparse.coo_array((np.array([100, 100, 3], dtype=np.int8), ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
     assert arcs(lw.Graph.from_scipy(twice)) == [(0, 1, 200), (1, 0, 3)]
+    edges = sparse.coo_array((np.array([True, True]), ([0, 0], [1, 1])), shape=(2, 2))
+    assert arcs(lw.Graph.from_scipy(edges)) == [(0, 1, 1)]
     unsorted = sparse.csr_array(([4, 3], [2, 1], [0, 2, 2, 2]), shape=(3, 3))
     assert arcs(lw.Graph.from_scipy(unsorted)) == [(0, 2, 4), (0, 1, 3)]
 
