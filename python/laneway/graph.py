@@ -80,9 +80,9 @@ class Graph(_core.Graph):
         """The graph of a square SciPy sparse matrix or array: each stored entry (i, j) is an arc from i to j.
 
         Its value is the arc's weight, also a stored 0; a matrix of ones or of True gives an unweighted graph.
-        Duplicates add up where the matrix is in coordinates, as SciPy adds them when it makes rows of it; where it is in rows or
-        columns they are parallel arcs. `names` are those of `from_csr`. Raises UsageError for a matrix that is not
-        square and for values that are no weights.
+        Duplicates add up where the matrix is in coordinates, as SciPy adds them when it makes rows of it; where it is
+        in rows or columns they are parallel arcs. `names` are those of `from_csr`. Raises UsageError for a matrix that
+        is not square and for values that are no weights.
         """
         from scipy import sparse
 

@@ -11,7 +11,7 @@ from typing import IO, Union, cast
 from laneway import _core
 from laneway.arguments import require_whole
 from laneway.errors import UsageError
-from laneway.graph import Graph
+from laneway.graph import Graph, GraphLike, as_graph
 from laneway.interrupt import interruptible
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -78,12 +78,13 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
     return Graph(interruptible(lambda: _core.generate_kronecker(scale, arcs, symmetric, max_weight, seed)))
 
 
-def write_graph(graph: Graph, path: PathLike, name: str | None = None) -> None:
+def write_graph(graph: GraphLike, path: PathLike, name: str | None = None) -> None:
     """Write a graph as DIMACS `.gr` text with ids from 1 in the order of its arrays; compressed if the name ends in .gz
     or .xz. Weights are written as they are in memory, whole.
 
     `name` decides the compression where `path` is a temporary name. Raises UsageError if the file cannot be written.
     """
+    graph = as_graph(graph)
     try:
         with _open_for(Path(path), name or str(path)) as file:
             file.write(f"p sp {graph.vertices} {graph.arcs}\n".encode())

@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway._core import Report
+from laneway.answers import Answer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.interrupt import interruptible
 from laneway.points import as_points
 
 
-@dataclass(frozen=True)
-class KmeansResult:
+@dataclass(frozen=True, eq=False)
+class KmeansResult(Answer):
     """Clusters and the account of the run that found them."""
 
     labels: NDArray[np.uint32]
