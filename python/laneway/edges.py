@@ -108,12 +108,26 @@ def _number(
             require_whole("vertices", count, bits=63)
         numbering = Numbering.of(vertices) if count is None else Numbering(count)  # type: ignore[arg-type]
     elif numbers:
-        numbering = Numbering.rising(np.unique(np.concatenate([tails.astype(np.uint64), heads.astype(np.uint64)])))
+        return _number_rising(np.concatenate([tails.astype(np.uint64), heads.astype(np.uint64)]))
     else:
         ends = np.empty(2 * len(tails), dtype=object)
         ends[0::2], ends[1::2] = tails, heads
         numbering = _numbered(ends)
     return numbering, (_places(numbering, tails), _places(numbering, heads))
+
+
+def _number_rising(ends: NDArray[np.uint64]) -> tuple[Numbering, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The numbers that occur in tails and behind them heads, and the places of both: by marks where they are dense."""
+    greatest = int(ends.max()) if ends.size else 0
+    if greatest < 8 * ends.size:
+        there = np.zeros(greatest + 1, dtype=bool)
+        there[ends] = True
+        ids = np.flatnonzero(there).astype(np.uint64)
+        places = (np.cumsum(there) - 1)[ends]
+    else:
+        ids, places = np.unique(ends, return_inverse=True)
+    tails, heads = np.split(places.astype(np.int64).reshape(-1), 2)
+    return Numbering.rising(ids), (tails, heads)
 
 
 def _as_vertices(ends: NDArray[Any]) -> NDArray[Any]:

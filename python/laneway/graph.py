@@ -180,21 +180,21 @@ class Graph(_core.Graph):
 
         if parallel not in ("least", "sum", "keep"):
             raise UsageError(f"parallel must be 'least', 'sum' or 'keep', not {parallel!r}")
-        offsets, heads = self.offsets.astype(np.int64), self.heads.astype(np.int64)
-        data: NDArray[Any] = self.weights.astype(np.int64) if self.weighted else np.ones(self.arcs, dtype=np.int64)
-        if parallel == "least":
-            tails = np.repeat(np.arange(self.vertices), np.diff(offsets))
-            order = np.lexsort((data, heads, tails))
-            tails, heads, data = tails[order], heads[order], data[order]
-            first = np.ones(self.arcs, dtype=bool)
-            first[1:] = (tails[1:] != tails[:-1]) | (heads[1:] != heads[:-1])
-            heads, data = heads[first], data[first]
-            offsets = np.concatenate([[0], np.cumsum(np.bincount(tails[first], minlength=self.vertices))])
         index = np.int32 if max(self.arcs, self.vertices) < 2**31 else np.int64
-        shape = (self.vertices, self.vertices)
-        matrix = sparse.csr_array((data, heads.astype(index), offsets.astype(index)), shape=shape)
+        data: NDArray[Any] = self.weights.astype(np.int64) if self.weighted else np.ones(self.arcs, dtype=np.int64)
+        rows, shape = (self.heads.astype(index), self.offsets.astype(index)), (self.vertices, self.vertices)
+        matrix = sparse.csr_array((data, *rows), shape=shape)
         if parallel == "sum":
             matrix.sum_duplicates()
+        elif parallel == "least" and self.arcs:
+            matrix.sort_indices()
+            heads, offsets = matrix.indices, matrix.indptr
+            first = np.ones(self.arcs, dtype=bool)  # of its row or of its head
+            first[1:] = heads[1:] != heads[:-1]
+            first[offsets[:-1][np.diff(offsets) > 0]] = True
+            offsets = np.concatenate([[0], np.cumsum(first)])[offsets].astype(index)
+            data = np.minimum.reduceat(matrix.data, np.flatnonzero(first))
+            matrix = sparse.csr_array((data, heads[first], offsets), shape=shape)
         if self.weight_scale != 1:
             matrix.data = matrix.data / self.weight_scale
         return matrix
