@@ -136,9 +136,10 @@ def _as_vertices(ends: NDArray[Any]) -> NDArray[Any]:
         return ends
     if ends.dtype.kind != "f":
         return _as_array(ends.tolist())
-    if not (np.isfinite(ends).all() and (ends == np.floor(ends)).all() and (np.abs(ends) < 2**53).all()):
+    wide = ends.astype(np.float64)
+    if not (np.isfinite(wide).all() and (wide == np.floor(wide)).all() and (np.abs(wide) < 2**53).all()):
         raise UsageError(f"vertices must be whole numbers or names, not {ends.dtype} with fractions")
-    return ends.astype(np.int64)
+    return wide.astype(np.int64)
 
 
 def _numbered(ends: NDArray[Any]) -> Numbering:

@@ -34,7 +34,8 @@ def read_graph(
     from both ends stay as they are. `unweighted` takes the arcs alone, also of a file whose weights no graph can hold.
 
     Decimal weights become whole numbers: the weight of an arc in the file is `weights[arc] / graph.weight_scale`, but
-    for what was rounded where 32 bits do not hold all decimals (`graph.weights_rounded`).
+    for what was rounded where 32 bits do not hold all decimals (`graph.weights_rounded`). Weights of vertices, which
+    METIS files may have, are not kept.
 
     Raises UsageError for a file that is missing or broken, and for a weight that is negative or over 2**32 - 1 or that
     rounding would leave less than two digits of, naming the line. Ctrl-C raises KeyboardInterrupt at once;
@@ -80,13 +81,15 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
 
 def write_graph(graph: GraphLike, path: PathLike, name: str | None = None) -> None:
     """Write a graph as DIMACS `.gr` text with ids from 1 in the order of its arrays; compressed if the name ends in .gz
-    or .xz. Weights are written as they are in memory, whole.
+    or .xz. Weights are written as they are in memory, whole; a comment names `weight_scale` where it is not 1.
 
     `name` decides the compression where `path` is a temporary name. Raises UsageError if the file cannot be written.
     """
     graph = as_graph(graph)
     try:
         with _open_for(Path(path), name or str(path)) as file:
+            if graph.weight_scale != 1:
+                file.write(f"c weights are multiplied by {graph.weight_scale}\n".encode())
             file.write(f"p sp {graph.vertices} {graph.arcs}\n".encode())
             # Rows in pieces of about a million arcs bound the memory that the text takes.
             step = max(1, 1_000_000 * graph.vertices // max(graph.arcs, 1))

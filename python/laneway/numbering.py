@@ -38,6 +38,8 @@ class Numbering:
     @classmethod
     def of(cls, ids: Iterable[Hashable]) -> Numbering:
         """The shortest form for these ids; UsageError where one occurs twice or cannot be hashed."""
+        if isinstance(ids, bytes) or not isinstance(ids, Iterable):
+            raise UsageError(f"vertices must be several ids, not {ids!r}")
         names = [int(each) if isinstance(each, np.integer) else each for each in ids]
         if all(type(each) is int and 0 <= each < 2**64 for each in names):
             numbers = np.array(names, dtype=np.uint64)

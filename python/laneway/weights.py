@@ -26,7 +26,7 @@ def weights_of(values: ArrayLike | None, arcs: int, name: Callable[[int], str]) 
         return None
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         raise UsageError(f"{name(int(np.flatnonzero(np.ma.getmaskarray(values))[0]))} is masked")
-    found = np.asarray(values)
+    found = _as_array("weights", values)
     if found.ndim != 1:
         raise UsageError(f"weights must be one number an arc, not an array of shape {found.shape}")
     if found.size != arcs:
@@ -58,9 +58,16 @@ def _numbers(values: NDArray[Any], name: Callable[[int], str]) -> NDArray[Any]:
     return np.array([float(str(value)) if isinstance(value, np.floating) else float(value) for value in values])
 
 
+def _as_array(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise UsageError(f"{name} must be a list of numbers") from None
+
+
 def whole_indices(name: str, values: ArrayLike) -> NDArray[np.int64]:
     """An array of whole numbers as int64; UsageError for anything else."""
-    found = np.asarray(values)
+    found = _as_array(name, values)
     if found.size == 0 and found.ndim == 1:
         return np.zeros(0, dtype=np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iu":

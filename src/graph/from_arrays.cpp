@@ -143,6 +143,9 @@ graph from_arcs(std::span<const std::int64_t> tails, std::span<const std::int64_
     if (tails.size() != heads.size())
         throw usage_error(std::to_string(tails.size()) + " tails for " + std::to_string(heads.size()) + " heads");
     check_lengths(heads.size(), weights);
+    if (ids.vertices > vertex_limit(heads.size()))
+        throw usage_error(std::to_string(ids.vertices) + " vertices for " + std::to_string(heads.size()) +
+                          " arcs: over the limit of " + std::to_string(vertex_limit(heads.size())));
     check_ends("tails", tails, ids.vertices);
     check_ends("heads", heads, ids.vertices);
     arc_buffer arcs;

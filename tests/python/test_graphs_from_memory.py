@@ -70,6 +70,8 @@ def test_arrays_are_copied() -> None:
         (([0, 1], np.array([2**63], dtype=np.uint64)), "indices holds 9223372036854775808"),
         (([0, 1], [0], [1, 2]), "2 weights for 1 arcs"),
         (([0, 1], [0], []), "0 weights for 1 arcs"),
+        (([0, 1], [0], [[1], [2, 3]]), "weights must be a list of numbers"),
+        (([0, 1], [[1], [2, 3]]), "indices must be a list of numbers"),
         (([0, 1], [0], [[1]]), r"weights must be one number an arc, not an array of shape \(1, 1\)"),
     ],
 )
@@ -78,6 +80,8 @@ def test_wrong_rows(arguments: tuple[Any, ...], message: str) -> None:
         lw.Graph.from_csr(*arguments)
     with pytest.raises(lw.UsageError, match=r"1 names for 2 vertices"):
         lw.Graph.from_csr([0, 1, 1], [0], names=["a"])
+    with pytest.raises(lw.UsageError, match="vertices must be several ids, not 7"):
+        lw.Graph.from_csr([0, 1, 1], [0], names=7)
 
 
 BAD_WEIGHTS = [
@@ -251,6 +255,7 @@ def test_edges() -> None:
         (([(0, [1])],), "a vertex must be hashable"),
         (([(0, 1)], [1, 2]), "2 weights for 1 arcs"),
         (([(0, 5)], None), "vertex 5 is outside 0..2"),
+        ((np.array([[0, np.inf]], dtype=np.float16),), "vertices must be whole numbers or names, not float16"),
         (([(-1, 1)], None), "edges must be a whole number from 0"),
     ],
 )
@@ -455,6 +460,17 @@ def test_files_keep_their_ids_when_pickled(small: Path, tmp_path: Path) -> None:
             assert twin.ids.tolist() == ids
             assert twin.heads.dtype == (np.uint32 if bits == 32 else np.uint64)
             assert arcs(twin) == arcs(lw.read_graph(path))
+
+
+def test_written_graphs_tell_their_unit(tmp_path: Path) -> None:
+    path = tmp_path / "g.gr"
+    lw.write_graph(networkx.DiGraph([("a", "b", {"weight": 0.25})]), path)
+    assert path.read_text() == "c weights are multiplied by 100\np sp 2 1\na 1 2 25\n"
+    lw.write_graph(sparse.csr_array(([3], [1], [0, 1, 1]), shape=(2, 2)), path)
+    assert path.read_text() == "p sp 2 1\na 1 2 3\n"
+    with pytest.raises(lw.UsageError, match="not str"):
+        lw.write_graph("graph", path)
+    assert path.read_text() == "p sp 2 1\na 1 2 3\n", "what is refused leaves the file as it was"
 
 
 def test_other_processes() -> None:

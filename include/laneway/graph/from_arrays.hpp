@@ -34,7 +34,8 @@ graph from_csr(std::span<const std::int64_t> offsets, std::span<const std::int64
                numbering ids, id_width width = id_width::automatic);
 
 /// A graph from arcs in any order; those of a vertex keep theirs. `mirrored`: each arc also backwards, but for
-/// self-loops. Throws usage_error for arrays of different lengths and ends outside 0..ids.vertices - 1.
+/// self-loops. Throws usage_error for arrays of different lengths, ends outside 0..ids.vertices - 1, and more vertices
+/// than 2^24 and 1,024 for each arc.
 graph from_arcs(std::span<const std::int64_t> tails, std::span<const std::int64_t> heads, const whole_weights& weights,
                 numbering ids, bool mirrored);
 

@@ -35,7 +35,7 @@ class Result(VertexAnswer):
     """One entry a vertex, in the order of `ids`; -1 where unreachable. Of `sssp` in units of 1 / weight_scale of the
     graph's weights, of `bfs` in arcs. `distance.of(v)` is that of vertex v."""
     sources: list[Any]
-    """The vertices from which distances count, by their ids."""
+    """The vertices from which distances count, by their ids, each once and in the order of `ids`."""
     weight_scale: int
     """What the graph's weights were multiplied by; 1 for `bfs`."""
     weights_ignored: bool
@@ -172,7 +172,7 @@ def _run(
     graph = as_graph(graph)
     if (source is None) == (sources is None):
         raise UsageError("either source or sources must say where paths start")
-    places = [graph.numbering.place(source, "source")] if sources is None else source_places(graph, sources)
+    places = source_places(graph, [source] if sources is None else sources)
     if delta is not None:
         require_whole("delta", delta, 1)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
@@ -194,8 +194,9 @@ def _run(
 
 
 def source_places(graph: Graph, sources: Iterable[Any]) -> list[int]:
-    """Places in the arrays of several sources; UsageError for none, and for one that the graph does not have."""
-    places: list[int] = graph.numbering.places(sources, "source").tolist()
+    """Places in the arrays of several sources, rising, each once; UsageError for none, and for one that the graph does
+    not have."""
+    places: list[int] = np.unique(graph.numbering.places(sources, "source")).tolist()
     if not places:
         raise UsageError("sources must hold at least one vertex")
     return places

@@ -78,6 +78,8 @@ TEST(from_arcs_test, SortsByTailAndMirrors) {
                   (void)from_arcs(ends{0, 1}, ends{-4, 1}, {}, numbered(2), false);
               }),
               "heads[0] = -4 is outside a graph of 2 vertices");
+    EXPECT_EQ(refusal([] { (void)from_arcs(ends{0}, ends{0}, {}, numbered(1ull << 40), false); }),
+              "1099511627776 vertices for 1 arcs: over the limit of 16778240");
     EXPECT_EQ(refusal([] {
                   (void)from_arcs(ends{0}, ends{0}, weights<double>({1, 2}), numbered(2), false);
               }),
