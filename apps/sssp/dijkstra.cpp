@@ -11,13 +11,16 @@ namespace laneway::apps {
 namespace {
 
 template <class Vertex>
-std::vector<std::int64_t> search(const graph::basic_csr<Vertex>& g, std::uint64_t source, bool unit_weights) {
-    if (source >= g.vertices()) throw usage_error("source: outside the graph");
+std::vector<std::int64_t> search(const graph::basic_csr<Vertex>& g, std::span<const std::uint64_t> sources,
+                                 bool unit_weights) {
     std::vector<std::int64_t> distance(g.vertices(), -1);
     using entry = std::pair<std::int64_t, std::uint64_t>;
     std::priority_queue<entry, std::vector<entry>, std::greater<>> open;
-    distance[source] = 0;
-    open.emplace(0, source);
+    for (const std::uint64_t source : sources) {
+        if (source >= g.vertices()) throw usage_error("source: outside the graph");
+        distance[source] = 0;
+        open.emplace(0, source);
+    }
     interruption_counter leave;
     while (!open.empty()) {
         leave.poll();
@@ -37,8 +40,9 @@ std::vector<std::int64_t> search(const graph::basic_csr<Vertex>& g, std::uint64_
 
 }  // namespace
 
-std::vector<std::int64_t> dijkstra(const graph::graph& graph, std::uint64_t source, bool unit_weights) {
-    return std::visit([&](const auto& g) { return search(g, source, unit_weights); }, graph.arcs);
+std::vector<std::int64_t> dijkstra(const graph::graph& graph, std::span<const std::uint64_t> sources,
+                                   bool unit_weights) {
+    return std::visit([&](const auto& g) { return search(g, sources, unit_weights); }, graph.arcs);
 }
 
 }  // namespace laneway::apps

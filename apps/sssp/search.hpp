@@ -1,6 +1,8 @@
 // One distributed graph in device memory and the searches on it, for one choice of vertex and key types.
 #pragma once
 
+#include <span>
+
 #include "graph/graph_part.hpp"
 #include "laneway/comm/grid.hpp"
 #include "laneway/comm/post_office.hpp"
@@ -43,8 +45,8 @@ public:
     }
 
     /// Fills `distance`, indexed as the parts are. False where a distance did not fit the key.
-    bool run(std::uint64_t source, const run_deadline& until, shortest_paths_result& result) {
-        reset(source);
+    bool run(std::span<const std::uint64_t> sources, const run_deadline& until, shortest_paths_result& result) {
+        reset(sources);
         std::vector<program> programs;
         std::vector<launch_shape> shapes;
         for (std::size_t p = 0; p < parts_.size(); ++p) {
@@ -63,16 +65,19 @@ public:
     }
 
 private:
-    void reset(std::uint64_t source) {
+    void reset(std::span<const std::uint64_t> sources) {
         office_.reset();
         for (std::size_t p = 0; p < parts_.size(); ++p) {
             auto& part = parts_[p];
             part.overflowed.fill_bytes(0);
             if (sent_keys_[p].size() > 0) sent_keys_[p].fill_bytes(0xff);
             lists_[p].reset(policy_.first);
-            if (source - part.graph.first() < part.graph.count()) {
-                lists_[p].start_with(static_cast<std::uint32_t>(source - part.graph.first()), 0);
+            std::vector<std::uint32_t> own;
+            for (const std::uint64_t source : sources) {
+                const std::uint64_t id = source - part.graph.first();
+                if (id < part.graph.count()) own.push_back(static_cast<std::uint32_t>(id));
             }
+            lists_[p].start_with(own, 0);
         }
     }
 

@@ -33,7 +33,7 @@ std::uint64_t default_delta(const graph::basic_csr<Vertex>& g, bool weighted) {
 class shortest_paths_solver::implementation {
 public:
     virtual ~implementation() = default;
-    virtual shortest_paths_result run(std::uint64_t source) = 0;
+    virtual shortest_paths_result run(std::span<const std::uint64_t> sources) = 0;
 };
 
 namespace {
@@ -57,16 +57,12 @@ public:
         partition_seconds_ = std::chrono::duration<double>(clock::now() - start).count();
     }
 
-    shortest_paths_result run(std::uint64_t source) override {
-        if (source >= vertices_) {
-            throw usage_error("source: vertex " + std::to_string(source) + " is outside a graph of " +
-                              std::to_string(vertices_) + " vertices");
-        }
+    shortest_paths_result run(std::span<const std::uint64_t> sources) override {
+        const std::vector<std::uint64_t> start = places_of(sources);
         shortest_paths_result result;
         result.distance.resize(vertices_);
         result.delta = policy_.step;
         result.partition_seconds = partition_seconds_;
-        const std::uint64_t start = division_->place(source);
         bool fits = false;
         if constexpr (sizeof(Vertex) == 4) {
             fits = !needs_wide_ && (dense_ ? run_with(narrow_dense_, start, result) : run_with(narrow_, start, result));
@@ -82,6 +78,21 @@ public:
     }
 
 private:
+    std::vector<std::uint64_t> places_of(std::span<const std::uint64_t> sources) const {
+        if (sources.empty()) throw usage_error("source: a search needs at least one");
+        std::vector<std::uint64_t> places;
+        for (const std::uint64_t source : sources) {
+            if (source >= vertices_) {
+                throw usage_error("source: vertex " + std::to_string(source) + " is outside a graph of " +
+                                  std::to_string(vertices_) + " vertices");
+            }
+            places.push_back(division_->place(source));
+        }
+        std::sort(places.begin(), places.end());
+        places.erase(std::unique(places.begin(), places.end()), places.end());
+        return places;
+    }
+
     void add_part(int pe, const graph::csr_slice<Vertex>& rows, const std::vector<std::uint64_t>& starts,
                   bool weighted) {
         if (rows.vertices() + 2 * (rows.arcs() / shard_arcs) > id_ring_ref::most_ids) {
@@ -104,10 +115,11 @@ private:
     }
 
     template <class Search>
-    bool run_with(std::unique_ptr<Search>& cached, std::uint64_t source, shortest_paths_result& result) {
+    bool run_with(std::unique_ptr<Search>& cached, std::span<const std::uint64_t> sources,
+                  shortest_paths_result& result) {
         const run_deadline until = machine_.begin(options_.job.timeout_seconds);
         if (!cached) cached = std::make_unique<Search>(machine_, options_.job, parts_, vertices_, policy_, until);
-        return cached->run(source, until, result);
+        return cached->run(sources, until, result);
     }
 
     shortest_paths_options options_;
@@ -137,11 +149,13 @@ shortest_paths_solver::shortest_paths_solver(const graph::graph& graph, const sh
 shortest_paths_solver::~shortest_paths_solver() = default;
 shortest_paths_solver::shortest_paths_solver(shortest_paths_solver&&) noexcept = default;
 
-shortest_paths_result shortest_paths_solver::run(std::uint64_t source) { return implementation_->run(source); }
+shortest_paths_result shortest_paths_solver::run(std::span<const std::uint64_t> sources) {
+    return implementation_->run(sources);
+}
 
-shortest_paths_result shortest_paths(const graph::graph& graph, std::uint64_t source,
+shortest_paths_result shortest_paths(const graph::graph& graph, std::span<const std::uint64_t> sources,
                                      const shortest_paths_options& options) {
-    return shortest_paths_solver(graph, options).run(source);
+    return shortest_paths_solver(graph, options).run(sources);
 }
 
 }  // namespace laneway::apps

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "laneway/base/config.hpp"
@@ -22,7 +23,7 @@ struct shortest_paths_options {
 };
 
 struct shortest_paths_result {
-    std::vector<std::int64_t> distance;  ///< one entry a vertex in CSR order; -1 where unreachable
+    std::vector<std::int64_t> distance;  ///< one entry a vertex in CSR order, from the nearest source; -1: unreachable
     std::uint64_t delta = 0;             ///< the width used
     std::uint64_t items = 0;             ///< vertices taken from worklists and expanded, all PEs
     std::uint64_t least_items = 0;       ///< vertices reached: the least that any order must expand
@@ -40,11 +41,12 @@ public:
     ~shortest_paths_solver();
     shortest_paths_solver(shortest_paths_solver&&) noexcept;
 
-    /// Distances from `source`, a CSR index. Throws usage_error for a source outside the graph, timeout_error and
-    /// device_fault for a failed run. Method: asynchronous near-far relaxation (Davidson et al., IPDPS 2014; Groute,
-    /// TOPC 2020) with a threshold that all PEs agree on. Keys have 32 bits; a search whose distances do not fit 29 of
-    /// them is repeated with 64.
-    shortest_paths_result run(std::uint64_t source);
+    /// Distances from the nearest of `sources`, CSR indices, of which repetitions count once. Throws usage_error for no
+    /// source and for one outside the graph, timeout_error and device_fault for a failed run. Method: asynchronous
+    /// near-far relaxation (Davidson et al., IPDPS 2014; Groute, TOPC 2020) with a threshold that all PEs agree on.
+    /// Keys have 32 bits; a search whose distances do not fit 29 of them is repeated with 64.
+    shortest_paths_result run(std::span<const std::uint64_t> sources);
+    shortest_paths_result run(std::uint64_t source) { return run(std::span(&source, 1)); }
 
     class implementation;
 
@@ -53,10 +55,26 @@ private:
 };
 
 /// One search: the solver's constructor and run.
-shortest_paths_result shortest_paths(const graph::graph& graph, std::uint64_t source,
+shortest_paths_result shortest_paths(const graph::graph& graph, std::span<const std::uint64_t> sources,
                                      const shortest_paths_options& options);
+inline shortest_paths_result shortest_paths(const graph::graph& graph, std::uint64_t source,
+                                            const shortest_paths_options& options) {
+    return shortest_paths(graph, std::span(&source, 1), options);
+}
+
+/// For each vertex the one before it on a shortest path from the nearest source, as CSR indices; -1 for sources and
+/// where `distance`, as a search from `sources` gives it, is -1. They form trees whose roots are the sources, also
+/// where arcs weigh 0, and depend on graph and sources only: of all arcs that a shortest path may end with, the one
+/// with the least tail counts, and arcs of weight 0 only where no other will do, by fewest of them. Host; a thread for
+/// each 2^20 arcs. Throws usage_error for another number of distances and for a source outside the graph.
+std::vector<std::int64_t> predecessors(const graph::graph& graph, std::span<const std::int64_t> distance,
+                                       std::span<const std::uint64_t> sources, bool unit_weights);
 
 /// Dijkstra with a binary heap on one core: the reference answer. -1 where unreachable.
-std::vector<std::int64_t> dijkstra(const graph::graph& graph, std::uint64_t source, bool unit_weights);
+std::vector<std::int64_t> dijkstra(const graph::graph& graph, std::span<const std::uint64_t> sources,
+                                   bool unit_weights);
+inline std::vector<std::int64_t> dijkstra(const graph::graph& graph, std::uint64_t source, bool unit_weights) {
+    return dijkstra(graph, std::span(&source, 1), unit_weights);
+}
 
 }  // namespace laneway::apps

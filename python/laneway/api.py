@@ -1,8 +1,9 @@
 """Everything that the package offers; `laneway` itself has the same names."""
 
 from laneway import _core
-from laneway._core import Device, Graph, Report, Sequences, SimulatedReads
+from laneway._core import Device, Report, Sequences, SimulatedReads
 from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
+from laneway.graph import Graph
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
 from laneway.points import generate_blobs, read_points, write_points
 from laneway.programs.color import ColorResult, color
@@ -13,6 +14,7 @@ from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_rea
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.styles import StyleRun, compare_styles
+from laneway.vertex_array import VertexArray
 
 __version__: str = _core.version
 
@@ -42,6 +44,7 @@ __all__ = [
     "SystemError",
     "TimeoutError",
     "UsageError",
+    "VertexArray",
     "__version__",
     "bfs",
     "color",

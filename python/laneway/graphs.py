@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import IO, Union, cast
 
 from laneway import _core
-from laneway._core import Graph
 from laneway.arguments import require_whole
 from laneway.errors import UsageError
+from laneway.graph import Graph, GraphLike, as_graph
 from laneway.pending_file import PendingFile
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -23,6 +23,7 @@ def read_graph(
     ids: int | None = None,
     cache: PathLike | None = None,
     directed: bool | None = None,
+    unweighted: bool = False,
 ) -> Graph:
     """Read a graph from a plain, gzip or xz file.
 
@@ -30,25 +31,38 @@ def read_graph(
     `ids` is the width of vertex numbers in memory, 32 or 64 bits; None takes 32 where they suffice. `cache` is a folder
     that keeps the graph in binary form, so that a second read takes no parsing. `directed` says whether a line of the
     file is one arc (True) or one each way (False); None does what the format says. METIS files that list each edge
-    from both ends stay as they are.
+    from both ends stay as they are. `unweighted` takes the arcs alone, also of a file whose weights no graph can hold.
 
-    Decimal weights become whole numbers: the weight of an arc in the file is `weights[arc] / graph.weight_scale`.
+    Decimal weights become whole numbers: the weight of an arc in the file is `weights[arc] / graph.weight_scale`, but
+    for what was rounded where 32 bits do not hold all decimals (`graph.weights_rounded`). Weights of vertices, which
+    METIS files may have, are not kept.
 
-    Raises UsageError for a file that is missing or broken, naming its line.
+    Raises UsageError for a file that is missing or broken, and for a weight that is negative or over 2**32 - 1 or that
+    rounding would leave less than two digits of, naming the line.
     """
-    return _core.read_graph(*_arguments(path, format, ids, cache, directed))
+    return Graph(_core.read_graph(*_arguments(path, format, ids, cache, directed, unweighted)))
 
 
 def graph_files(
-    path: PathLike, format: str | None, ids: int | None, cache: PathLike | None, directed: bool | None
+    path: PathLike,
+    format: str | None,
+    ids: int | None,
+    cache: PathLike | None,
+    directed: bool | None,
+    unweighted: bool,
 ) -> list[Path]:
     """Every file that `read_graph` reads with these arguments; it raises what that raises for them."""
-    return _core.input_files(*_arguments(path, format, ids, cache, directed))
+    return _core.input_files(*_arguments(path, format, ids, cache, directed, unweighted))
 
 
 def _arguments(
-    path: PathLike, format: str | None, ids: int | None, cache: PathLike | None, directed: bool | None
-) -> tuple[Path, str | None, int | None, Path | None, bool | None]:
+    path: PathLike,
+    format: str | None,
+    ids: int | None,
+    cache: PathLike | None,
+    directed: bool | None,
+    unweighted: bool,
+) -> tuple[Path, str | None, int | None, Path | None, bool | None, bool]:
     if not os.fspath(path):
         raise UsageError("the graph's file name is empty")
     if cache is not None and not os.fspath(cache):
@@ -57,14 +71,10 @@ def _arguments(
         raise UsageError(f"ids must be 32 or 64 bits wide, not {ids!r}")
     if directed not in (None, False, True):
         raise UsageError(f"directed must be None, False or True, not {directed!r}")
+    if unweighted not in (False, True):
+        raise UsageError(f"unweighted must be False or True, not {unweighted!r}")
     both_ways = None if directed is None else bool(directed)
-    return Path(path), format, ids, None if cache is None else Path(cache), both_ways
-
-
-def require_graph(graph: Graph) -> None:
-    """UsageError for an argument that is no graph."""
-    if not isinstance(graph, Graph):
-        raise UsageError(f"graph must be what read_graph gives, not {type(graph).__name__}")
+    return Path(path), format, ids, None if cache is None else Path(cache), both_ways, bool(unweighted)
 
 
 def generate_grid(
@@ -77,7 +87,7 @@ def generate_grid(
     for name, number in (("width", width), ("height", height), ("arcs", arcs), ("seed", seed)):
         require_whole(name, number)
     require_whole("max_weight", max_weight, bits=32)
-    return _core.generate_grid(width, height, keep, arcs, max_weight, seed)
+    return Graph(_core.generate_grid(width, height, keep, arcs, max_weight, seed))
 
 
 def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_weight: int = 255, seed: int = 1) -> Graph:
@@ -89,15 +99,16 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
         require_whole(name, number)
     for name, number in (("scale", scale), ("max_weight", max_weight)):
         require_whole(name, number, bits=32)
-    return _core.generate_kronecker(scale, arcs, symmetric, max_weight, seed)
+    return Graph(_core.generate_kronecker(scale, arcs, symmetric, max_weight, seed))
 
 
-def write_graph(graph: Graph, path: PathLike) -> None:
-    """Write a graph as DIMACS `.gr` text with ids from 1; compressed if the name ends in .gz or .xz.
+def write_graph(graph: GraphLike, path: PathLike) -> None:
+    """Write a graph as DIMACS `.gr` text with ids from 1 in the order of its arrays; compressed if the name ends in .gz
+    or .xz. Weights are written as they are in memory, whole; a comment names `weight_scale` where it is not 1.
 
     The file appears complete or not at all. Raises UsageError where it cannot be written.
     """
-    require_graph(graph)
+    graph = as_graph(graph)
     if not os.fspath(path):
         raise UsageError("the graph's file name is empty")
     with PendingFile(Path(path)) as file:
@@ -110,6 +121,8 @@ def write_pending_graph(graph: Graph, pending: PendingFile) -> None:
 
     def write(file: Path) -> None:
         with _open_for(file, pending.path.name) as stream:
+            if graph.weight_scale != 1:
+                stream.write(f"c weights are multiplied by {graph.weight_scale}\n".encode())
             stream.write(f"p sp {graph.vertices} {graph.arcs}\n".encode())
             # Rows in pieces of about a million arcs bound the memory that the text takes.
             step = max(1, 1_000_000 * graph.vertices // max(graph.arcs, 1))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
-from laneway._core import Graph
 from laneway.compiled_output import compiled_output_to_stderr
 from laneway.errors import UsageError
+from laneway.graph import Graph
 from laneway.watching import described
 
 Partition = Union[None, str, ArrayLike]

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "graph_data.hpp"
 #include "interruptible.hpp"
 #include "laneway/base/draft_file.hpp"
 #include "laneway/base/error.hpp"
@@ -49,35 +50,30 @@ graph::id_width width_of(std::optional<int> bits) {
 }
 
 graph::read_options options_of(const std::optional<std::string>& format, std::optional<int> ids,
-                               std::optional<bool> directed) {
+                               std::optional<bool> directed, bool unweighted) {
     graph::read_options options;
     if (format) options.format = graph::parse_format(*format);
     options.ids = width_of(ids);
     options.directed = directed;
+    options.unweighted = unweighted;
     return options;
 }
 
-csr_graph read(const std::filesystem::path& path, const std::optional<std::string>& format, std::optional<int> ids,
-               const std::optional<std::filesystem::path>& cache, std::optional<bool> directed) {
-    const graph::read_options options = options_of(format, ids, directed);
-    return cache ? graph::read_graph_cached(path, options, *cache) : graph::read_graph(path, options);
+graph_data read(const std::filesystem::path& path, const std::optional<std::string>& format, std::optional<int> ids,
+                const std::optional<std::filesystem::path>& cache, std::optional<bool> directed, bool unweighted) {
+    const graph::read_options options = options_of(format, ids, directed, unweighted);
+    return {cache ? graph::read_graph_cached(path, options, *cache) : graph::read_graph(path, options)};
 }
 
 // What `read` opens, and the cache's entry.
 std::vector<std::filesystem::path> input_files(const std::filesystem::path& path,
                                                const std::optional<std::string>& format, std::optional<int> ids,
                                                const std::optional<std::filesystem::path>& cache,
-                                               std::optional<bool> directed) {
-    const graph::read_options options = options_of(format, ids, directed);
+                                               std::optional<bool> directed, bool unweighted) {
+    const graph::read_options options = options_of(format, ids, directed, unweighted);
     std::vector<std::filesystem::path> files = graph::source_files(path, options);
     if (cache) files.push_back(graph::cache_entry(path, options, *cache));
     return files;
-}
-
-std::uint64_t id_of(const csr_graph& g, std::uint64_t index) {
-    if (index < g.vertices()) return g.ids.id_of(index);
-    throw usage_error("place " + std::to_string(index) + " is outside a graph of " + std::to_string(g.vertices()) +
-                      " vertices");
 }
 
 std::string describe(const csr_graph& g) {
@@ -115,13 +111,13 @@ void register_generators(nb::module_& module) {
         "generate_grid",
         [](std::uint64_t width, std::uint64_t height, double keep, std::uint64_t arcs, std::uint32_t max_weight,
            std::uint64_t seed) {
-            return graph::generate_grid({width, height, keep, arcs, max_weight, seed});
+            return graph_data{graph::generate_grid({width, height, keep, arcs, max_weight, seed})};
         },
         "width"_a, "height"_a, "keep"_a, "arcs"_a, "max_weight"_a, "seed"_a, nb::call_guard<interruptible>());
     module.def(
         "generate_kronecker",
         [](unsigned scale, std::uint64_t arcs, bool symmetric, std::uint32_t max_weight, std::uint64_t seed) {
-            return graph::generate_kronecker({scale, arcs, symmetric, max_weight, seed});
+            return graph_data{graph::generate_kronecker({scale, arcs, symmetric, max_weight, seed})};
         },
         "scale"_a, "arcs"_a, "symmetric"_a, "max_weight"_a, "seed"_a, nb::call_guard<interruptible>());
 }
@@ -133,14 +129,26 @@ void register_graph(nb::module_& module) {
     constexpr auto heads = [](const auto& csr) -> const auto& { return csr.heads; };
     constexpr auto weights = [](const auto& csr) -> const auto& { return csr.weights; };
 
-    nb::class_<csr_graph>(module, "Graph",
-                          "A directed graph in compressed sparse rows, as read from a file or generated.")
+    nb::class_<graph_data>(module, "GraphData", "What a Graph is made of, to be taken once.");
+    nb::class_<csr_graph>(module, "Graph", "A directed graph in compressed sparse rows.")
+        .def(
+            "__init__", [](csr_graph* made, graph_data& data) { new (made) csr_graph(std::move(data.graph)); },
+            "data"_a)
         .def_prop_ro("vertices", &csr_graph::vertices, "Number of vertices n.")
         .def_prop_ro("arcs", &csr_graph::arc_count, "Number of arcs m.")
         .def_prop_ro("weighted", &csr_graph::weighted, "Whether arcs have weights; without, every arc weighs 1.")
         .def_prop_ro(
             "weight_scale", [](const csr_graph& g) { return g.weight_scale; },
-            "What the file's decimal weights were multiplied by; distances are too.")
+            "What decimal weights were multiplied by; distances are too.")
+        .def_prop_ro(
+            "weights_rounded", [](const csr_graph& g) { return g.weights_rounded; },
+            "Whether some weight had more decimals than weight_scale has, and was rounded to it.")
+        .def_prop_ro(
+            "first", [](const csr_graph& g) { return g.ids.first; }, "Id of the first vertex.")
+        .def_prop_ro(
+            "labels", [](nb::handle self) { return view(nb::cast<const csr_graph&>(self).ids.labels, self); },
+            nb::sig("def labels(self) -> numpy.typing.NDArray[numpy.uint64]"),
+            "View of n entries: each vertex's id, ascending; empty where ids are first, first + 1 and so on.")
         .def_prop_ro(
             "offsets", [=](nb::handle self) { return view_of(self, offsets); },
             nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.uint64]"),
@@ -153,19 +161,14 @@ void register_graph(nb::module_& module) {
             "weights", [=](nb::handle self) { return view_of(self, weights); },
             nb::sig("def weights(self) -> numpy.typing.NDArray[numpy.uint32]"),
             "View of m entries: each arc's weight; empty where the graph has none.")
-        .def(
-            "index_of", [](const csr_graph& g, std::uint64_t id) { return g.ids.index_of(id); }, "id"_a,
-            "Place in the arrays of the vertex that the file calls `id`.")
-        .def("id_of", &id_of, "index"_a,
-             "The file's number of the vertex at place `index`; UsageError outside 0..n - 1.")
         .def("__repr__", &describe)
         .def("dimacs_lines", &dimacs_lines, "first"_a, "last"_a,
              "The arcs of rows [first, last) as DIMACS `a u v w` lines, ids from 1.");
 
     module.def("read_graph", &read, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(), "directed"_a.none(),
-               nb::call_guard<interruptible>());
+               "unweighted"_a, nb::call_guard<interruptible>());
     module.def("input_files", &input_files, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(),
-               "directed"_a.none(), "Every file that read_graph would read with these arguments.");
+               "directed"_a.none(), "unweighted"_a, "Every file that read_graph would read with these arguments.");
     module.def("remove_drafts", &draft_file::remove_all,
                "Remove files that this process is writing: for who ends it without a return from the calls.");
     register_generators(module);

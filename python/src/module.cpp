@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
     register_options(module);
     register_report(module);
     register_graph(module);
+    register_graph_arrays(module);
     register_kmeans(module);
     register_kmer(module);
     register_shortest_paths(module);

@@ -9,6 +9,7 @@ void register_errors();
 void register_devices(nanobind::module_& module);
 void register_options(nanobind::module_& module);
 void register_report(nanobind::module_& module);
+void register_graph_arrays(nanobind::module_& module);
 void register_graph(nanobind::module_& module);
 void register_kmeans(nanobind::module_& module);
 void register_kmer(nanobind::module_& module);

@@ -2,7 +2,11 @@
 #include "laneway/base/report.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+
+#include <cstdio>
+#include <tuple>
 
 #include "arrays.hpp"
 #include "module.hpp"
@@ -27,11 +31,52 @@ matrix_array<std::uint64_t> progress_of(const run_report& report) {
     return give_matrix(std::move(values), 3);
 }
 
+using numbers = std::vector<std::uint64_t>;
+using pickled = std::tuple<std::vector<std::string>, double, numbers, numbers, numbers, numbers>;
+
+pickled state_of(const run_report& r) {
+    numbers traffic, progress;
+    for (const auto& cell : r.traffic_matrix) traffic.insert(traffic.end(), {cell.messages, cell.chunks, cell.bytes});
+    for (const auto& sample : r.progress) progress.insert(progress.end(), {sample.time_ns, sample.served, sample.open});
+    return {r.devices, r.run_seconds, {r.posted, r.direct, r.carried, r.served, r.replies},
+            traffic,   progress,      r.buffer_bytes};
+}
+
+void restore(run_report& made, const pickled& state) {
+    const auto& [devices, seconds, counts, traffic, progress, buffers] = state;
+    run_report r;
+    r.devices = devices;
+    r.run_seconds = seconds;
+    r.posted = counts.at(0);
+    r.direct = counts.at(1);
+    r.carried = counts.at(2);
+    r.served = counts.at(3);
+    r.replies = counts.at(4);
+    for (std::size_t i = 0; i + 2 < traffic.size(); i += 3)
+        r.traffic_matrix.push_back({traffic[i], traffic[i + 1], traffic[i + 2]});
+    for (std::size_t i = 0; i + 2 < progress.size(); i += 3)
+        r.progress.push_back({progress[i], progress[i + 1], progress[i + 2]});
+    r.buffer_bytes = buffers;
+    new (&made) run_report(std::move(r));
+}
+
+std::string describe(const run_report& r) {
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%.3g", r.run_seconds);
+    const std::size_t n = r.devices.size();
+    return "<laneway.Report: " + std::to_string(n) + (n == 1 ? " device, " : " devices, ") + seconds + " s, " +
+           std::to_string(r.posted) + " messages posted, " + std::to_string(r.carried) + " carried, " +
+           std::to_string(r.served) + " served>";
+}
+
 }  // namespace
 
 void register_report(nb::module_& module) {
     constexpr auto by_owner = nb::rv_policy::reference;  // the array keeps its memory alive itself
     nb::class_<run_report>(module, "Report", "Account of one run: posted = direct + carried, carried = served.")
+        .def("__repr__", &describe)
+        .def("__getstate__", &state_of)
+        .def("__setstate__", &restore)
         .def_ro("devices", &run_report::devices, "One name a PE, in PE order.")
         .def_ro("run_seconds", &run_report::run_seconds, "From the launch until the last device was done.")
         .def_ro("posted", &run_report::posted, "Messages posted by lanes.")

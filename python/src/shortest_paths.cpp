@@ -18,9 +18,11 @@ namespace laneway::python {
 namespace {
 
 using apps::shortest_paths_result;
+using ids = std::vector<std::uint64_t>;
+using distances = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Σ (i + 1) · d_i mod (2^61 − 1) over reached vertices: what published reference answers are compared by.
-std::uint64_t checksum(nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> distance) {
+std::uint64_t checksum(const distances& distance) {
     __extension__ using wide = unsigned __int128;
     constexpr std::uint64_t prime = (std::uint64_t{1} << 61) - 1;
     std::uint64_t sum = 0;
@@ -31,7 +33,7 @@ std::uint64_t checksum(nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig
     return sum;
 }
 
-shortest_paths_result run(const graph::graph& graph, std::uint64_t source, bool unit_weights,
+shortest_paths_result run(const graph::graph& graph, const ids& sources, bool unit_weights,
                           std::optional<std::uint64_t> delta, const std::optional<parts_array>& parts,
                           const options& job) {
     apps::shortest_paths_options options;
@@ -40,7 +42,7 @@ shortest_paths_result run(const graph::graph& graph, std::uint64_t source, bool 
     options.delta = delta;
     options.parts = parts_of(parts);
     const interruptible guard;
-    return apps::shortest_paths(graph, source, options);
+    return apps::shortest_paths(graph, sources, options);
 }
 
 }  // namespace
@@ -55,20 +57,34 @@ void register_shortest_paths(nb::module_& module) {
         .def_ro("least_items", &shortest_paths_result::least_items)
         .def_ro("partition_seconds", &shortest_paths_result::partition_seconds)
         .def_ro("report", &shortest_paths_result::report);
-    module.def("shortest_paths", &run, "graph"_a, "source"_a, "unit_weights"_a, "delta"_a.none(), "parts"_a.none(),
+    module.def("shortest_paths", &run, "graph"_a, "sources"_a, "unit_weights"_a, "delta"_a.none(), "parts"_a.none(),
                "job"_a);
     module.def(
         "dijkstra",
-        [](const graph::graph& graph, std::uint64_t source, bool unit_weights) {
+        [](const graph::graph& graph, const ids& sources, bool unit_weights) {
             std::vector<std::int64_t> distance;
             {
                 const interruptible guard;
-                distance = apps::dijkstra(graph, source, unit_weights);
+                distance = apps::dijkstra(graph, sources, unit_weights);
             }
             return give(std::move(distance));
         },
-        "graph"_a, "source"_a, "unit_weights"_a,
-        nb::sig("def dijkstra(graph: Graph, source: int, unit_weights: bool) -> numpy.typing.NDArray[numpy.int64]"));
+        "graph"_a, "sources"_a, "unit_weights"_a,
+        nb::sig("def dijkstra(graph: Graph, sources: collections.abc.Sequence[int], unit_weights: bool) -> "
+                "numpy.typing.NDArray[numpy.int64]"));
+    module.def(
+        "predecessors",
+        [](const graph::graph& graph, const distances& distance, const ids& sources, bool unit_weights) {
+            std::vector<std::int64_t> before;
+            {
+                const interruptible guard;
+                before = apps::predecessors(graph, {distance.data(), distance.size()}, sources, unit_weights);
+            }
+            return give(std::move(before));
+        },
+        "graph"_a, "distance"_a, "sources"_a, "unit_weights"_a,
+        nb::sig("def predecessors(graph: Graph, distance: numpy.typing.NDArray[numpy.int64], sources: "
+                "collections.abc.Sequence[int], unit_weights: bool) -> numpy.typing.NDArray[numpy.int64]"));
     module.def("checksum", &checksum, "distance"_a,
                nb::sig("def checksum(distance: numpy.typing.NDArray[numpy.int64]) -> int"));
 }

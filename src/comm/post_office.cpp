@@ -100,6 +100,9 @@ void post_office::reset() {
             onward_slots_[p].fill_bytes(0);
         }
     }
+    for (const pair_words* pairs : {&answers_, &accounts_}) {
+        for (const auto& r : pairs->memory) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
+    }
     n_samples_.fill_bytes(0);
     rises_.fill_bytes(0);
 }

@@ -15,12 +15,6 @@ public:
     /// Whether the arcs keep their weight; to be called before the first.
     void keep_weights(bool keep) { weighted_ = keep; }
 
-    /// Forgets the weights of all arcs, also of those to come.
-    void drop_weights() {
-        weighted_ = false;
-        map_ids([](std::uint64_t id) { return id; });
-    }
-
     void push(std::uint64_t tail, std::uint64_t head, std::uint32_t weight) {
         if (left_ == 0 || (tail | head) > largest_id_) [[unlikely]]
             open_block(tail | head);

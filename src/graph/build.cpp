@@ -58,11 +58,16 @@ void check_vertices(const text_source& source, const vertex_claim& claim, std::u
 }
 
 graph build_graph(arc_buffer& arcs, numbering ids, bool mirrored, id_width width) {
+    const bool wide = !fits_32_bits(ids.vertices) || width == id_width::bits64;
+    return sort_into_graph(arcs, std::move(ids), mirrored, wide);
+}
+
+graph sort_into_graph(arc_buffer& arcs, numbering ids, bool mirrored, bool wide) {
     graph result;
-    if (fits_32_bits(ids.vertices) && width != id_width::bits64) {
-        result.arcs = sort_arcs<std::uint32_t>(arcs, ids.vertices, mirrored);
-    } else {
+    if (wide) {
         result.arcs = sort_arcs<std::uint64_t>(arcs, ids.vertices, mirrored);
+    } else {
+        result.arcs = sort_arcs<std::uint32_t>(arcs, ids.vertices, mirrored);
     }
     result.ids = std::move(ids);
     return result;

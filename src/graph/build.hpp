@@ -30,6 +30,9 @@ void check_vertices(const text_source& source, const vertex_claim& claim, std::u
 /// each arc also backwards, but for self-loops. Frees the buffer as it goes.
 graph build_graph(arc_buffer& arcs, numbering ids, bool mirrored, id_width width);
 
+/// The same for arcs and vertices that were checked; ids of 64 bits where `wide`.
+graph sort_into_graph(arc_buffer& arcs, numbering ids, bool mirrored, bool wide);
+
 /// Numbering of ids first..first + vertices - 1.
 inline numbering contiguous(std::uint64_t first, std::uint64_t vertices) {
     numbering ids;

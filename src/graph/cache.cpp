@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t cache_version = 2;
+constexpr std::uint32_t cache_version = 3;
 constexpr std::size_t piece_bytes = std::size_t{16} << 20;  // of an array, between two looks at the interruption
 
 // First bytes of an entry. The arrays follow in the order offsets, heads, weights, labels. All in the byte order of
@@ -39,7 +39,8 @@ struct header {
     std::uint64_t vertices = 0;
     std::uint64_t arcs = 0;
     std::uint32_t id_bytes = 0;
-    std::uint32_t weighted = 0;
+    std::uint16_t weighted = 0;
+    std::uint16_t weights_rounded = 0;
     std::uint64_t weight_scale = 1;
     std::uint64_t first = 0;
     std::uint64_t labels = 0;
@@ -71,13 +72,15 @@ void for_each_piece(Array& array, F f) {
 }
 
 template <class Csr>
-header describe(const Csr& csr, const numbering& ids, std::uint64_t weight_scale) {
+header describe(const Csr& csr, const graph& graph) {
+    const numbering& ids = graph.ids;
     header head;
     head.vertices = csr.vertices();
     head.arcs = csr.arcs();
     head.id_bytes = sizeof(vertex_of<Csr>);
     head.weighted = csr.weighted() ? 1 : 0;
-    head.weight_scale = weight_scale;
+    head.weights_rounded = graph.weights_rounded ? 1 : 0;
+    head.weight_scale = graph.weight_scale;
     head.first = ids.first;
     head.labels = ids.labels.size();
     return head;
@@ -119,7 +122,7 @@ bool plausible(const header& head, std::uint64_t file_bytes) {
     const header expected;
     if (head.magic != expected.magic || head.version != expected.version || head.byte_order != expected.byte_order)
         return false;
-    if ((head.id_bytes != 4 && head.id_bytes != 8) || head.weighted > 1) return false;
+    if ((head.id_bytes != 4 && head.id_bytes != 8) || head.weighted > 1 || head.weights_rounded > 1) return false;
     if (head.id_bytes == 4 && head.vertices > std::numeric_limits<std::uint32_t>::max()) return false;
     if (!possible_scale(head.weight_scale)) return false;
     if (head.vertices > file_bytes || head.arcs > file_bytes || head.labels > file_bytes) return false;
@@ -143,7 +146,7 @@ std::optional<graph> read_arrays(std::ifstream& in, const header& head) {
         });
     });
     if (!in || checksum_of(head, csr, ids) != head.checksum || !sound(csr, ids)) return std::nullopt;
-    return graph{std::move(csr), std::move(ids), head.weight_scale};
+    return graph{std::move(csr), std::move(ids), head.weight_scale, head.weights_rounded == 1};
 }
 
 // Waits until the file system's clock, which ticks every few milliseconds, has left the time of the last change: what
@@ -190,6 +193,7 @@ fs::path cache_entry(const fs::path& source, const read_options& options, const 
     add(options.format ? static_cast<int>(*options.format) : -1);
     add(static_cast<int>(options.ids));
     add(options.directed ? *options.directed : -1);
+    add(options.unweighted);
     return directory / (source.filename().string() + "." + hexadecimal(key.value()) + ".csr");
 }
 
@@ -197,7 +201,7 @@ void write_cache(const graph& graph, const fs::path& file) {
     draft_file draft(file);
     std::visit(
         [&](const auto& csr) {
-            header head = describe(csr, graph.ids, graph.weight_scale);
+            header head = describe(csr, graph);
             head.checksum = checksum_of(head, csr, graph.ids);
             draft.write(&head, sizeof head);
             for_each_array(csr, graph.ids,

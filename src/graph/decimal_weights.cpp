@@ -1,8 +1,9 @@
 #include "decimal_weights.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace laneway::graph {
@@ -22,18 +23,14 @@ std::uint64_t divide_rounding(std::uint64_t value, int places) {
     return value / divisor + (value % divisor >= divisor - value % divisor ? 1 : 0);
 }
 
-// value * 10^power rounded to nearest; nothing where 32 bits do not hold it.
-std::optional<std::uint32_t> at_power(const decimal& value, int power) {
-    constexpr std::uint64_t limit = std::numeric_limits<std::uint32_t>::max();
-    const int exponent = value.exponent + power;
-    if (value.digits == 0) return 0;
-    if (exponent > 9) return std::nullopt;
-    std::uint64_t result = value.digits;
-    if (exponent < 0) result = divide_rounding(result, -exponent);
-    if (result > limit) return std::nullopt;
-    if (exponent > 0) result *= power_of_ten(exponent);
-    if (result > limit) return std::nullopt;
-    return static_cast<std::uint32_t>(result);
+long double size_of(const decimal& value) {
+    return static_cast<long double>(value.digits) * std::pow(10.0L, static_cast<long double>(value.exponent));
+}
+
+std::string text_of(const decimal& value) {
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%.12Lg", size_of(value));
+    return text.data();
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -75,19 +72,48 @@ std::optional<decimal> parse_decimal(std::string_view field) {
     return value;
 }
 
-std::optional<std::uint32_t> decimal_weights::add(const decimal& value, arc_buffer& earlier) {
-    if (value.negative || !at_power(value, 0)) return std::nullopt;
+std::optional<std::uint32_t> whole_at(const decimal& value, int power) {
+    constexpr std::uint64_t limit = std::numeric_limits<std::uint32_t>::max();
+    const int exponent = value.exponent + power;
+    if (value.digits == 0) return 0;
+    if (exponent > 9) return std::nullopt;
+    std::uint64_t result = value.digits;
+    if (exponent < 0) result = divide_rounding(result, -exponent);
+    if (result > limit) return std::nullopt;
+    if (exponent > 0) result *= power_of_ten(exponent);
+    if (result > limit) return std::nullopt;
+    return static_cast<std::uint32_t>(result);
+}
+
+void decimal_weights::note(const decimal& value, std::uint64_t place) {
     wanted_ = std::max(wanted_, -value.exponent);
-    while (!at_power(value, allowed_)) --allowed_;
-    const int power = std::min(wanted_, allowed_);
-    if (power != power_) {
-        const int change = power - power_;
-        earlier.map_weights([change](std::uint32_t weight) { return *at_power({weight, 0}, change); });
-        power_ = power;
-    }
-    return at_power(value, power_);
+    for (; !whole_at(value, allowed_); --allowed_) bound_ = value;
+    if (value.exponent >= 0) return;
+    const auto decimals = std::min(static_cast<std::size_t>(-value.exponent), most_decimals);
+    entry& least = least_[decimals];
+    const bool comparable = value.exponent == least.value.exponent;
+    const bool less = comparable ? value.digits < least.value.digits : size_of(value) < size_of(least.value);
+    if (least.value.digits == 0 || less) least = {value, place};
 }
 
 std::uint64_t decimal_weights::scale() const { return power_of_ten(power_); }
+
+bool decimal_weights::rounded() const {
+    return std::any_of(least_.begin() + power_ + 1, least_.end(), [](const entry& e) { return e.value.digits != 0; });
+}
+
+std::optional<decimal_weights::loss> decimal_weights::lost() const {
+    constexpr std::uint32_t two_digits = 10;
+    for (auto decimals = static_cast<std::size_t>(power_) + 1; decimals < least_.size(); ++decimals) {
+        const auto& [value, place] = least_[decimals];
+        const std::uint32_t left = value.digits == 0 ? two_digits : *whole_at(value, power_);
+        if (left >= two_digits) continue;
+        return loss{place, "weight " + text_of(value) +
+                               (bound_.digits == 0 ? "" : " beside one of " + text_of(bound_)) + " would become " +
+                               text_of({left, -power_}) +
+                               ": weights have 32 bits for the digits of the least to those of the greatest"};
+    }
+    return std::nullopt;
+}
 
 }  // namespace laneway::graph

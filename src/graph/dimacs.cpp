@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "build.hpp"
-#include "field_reader.hpp"
+#include "edge_lines.hpp"
 #include "formats.hpp"
 
 namespace laneway::graph {
@@ -60,7 +60,12 @@ private:
         if (plain != plain_) source_.fail("arcs with a weight and edges without one in one file");
         const std::uint64_t tail = vertex(fields);
         const std::uint64_t head = vertex(fields);
-        const std::uint32_t weight = plain ? 1 : fields.weight();
+        std::uint32_t weight = 1;
+        if (arcs_.weighted()) {
+            weight = fields.weight();
+        } else if (!plain) {
+            skip_decimal(source_, fields);
+        }
         fields.finish();
         if (announced_ && arcs_.size() == arc_count_)
             source_.fail("more arcs than the " + std::to_string(arc_count_) + " announced");
@@ -70,7 +75,7 @@ private:
     void start(bool plain) {
         if (plain && (weights_only_ || !announced_)) source_.fail("an arc without the letter a");
         plain_ = plain;
-        arcs_.keep_weights(!plain);
+        arcs_.keep_weights(!plain && !options_.unweighted);
     }
 
     // Ids as written where there is no p line: whether they start at 0 is known only at the end.

@@ -11,17 +11,35 @@
 
 namespace laneway::graph {
 
-/// The next field as a weight at the scale of `weights`; throws usage_error.
-inline std::uint32_t read_decimal(const text_source& source, field_reader& fields, decimal_weights& weights,
-                                  arc_buffer& arcs) {
+/// What readers advise where a file's weights are refused.
+inline constexpr const char* arcs_alone = "; unweighted reading takes the arcs alone";
+
+/// The next field as a number, from which nothing is kept; throws usage_error.
+inline decimal skip_decimal(const text_source& source, field_reader& fields) {
     const std::string_view field = fields.word();
     if (field.empty()) source.fail("missing weight");
     const auto value = parse_decimal(field);
     if (!value) source.fail("weight " + shown(field) + " is not a number");
-    if (value->negative) source.fail("negative weight " + shown(field));
-    const auto weight = weights.add(*value, arcs);
-    if (!weight) source.fail("weight " + shown(field) + " is over the limit of 4294967295");
+    return *value;
+}
+
+/// The next field as a weight at the scale of `weights`; throws usage_error.
+inline std::uint32_t read_decimal(const text_source& source, field_reader& fields, decimal_weights& weights,
+                                  arc_buffer& arcs) {
+    field_reader same = fields;
+    const decimal value = skip_decimal(source, fields);
+    if (value.negative) source.fail("negative weight " + shown(same.word()) + arcs_alone);
+    const auto weight = weights.add(value, source.line_number(), arcs);
+    if (!weight) source.fail("weight " + shown(same.word()) + " is over the limit of 4294967295" + arcs_alone);
     return *weight;
+}
+
+/// Tells the graph the scale of its weights; throws usage_error naming the line of a weight that rounding would change
+/// too much.
+inline void scale_weights(const text_source& source, const decimal_weights& weights, graph& result) {
+    if (const auto lost = weights.lost()) source.fail_at(lost->place, lost->reason + arcs_alone);
+    result.weight_scale = weights.scale();
+    result.weights_rounded = weights.rounded();
 }
 
 /// What a file of edge lines held.
@@ -34,11 +52,11 @@ struct edge_lines {
 };
 
 /// Reads the rest of `source`, skipping lines that start with # or %. `ends(tail, head, arcs)` may replace the ids of a
-/// line before it joins the arcs read so far. The first line says whether there are weights.
+/// line before it joins the arcs read so far. The first line says whether there are weights; `unweighted` drops them.
 template <class F>
-edge_lines read_edge_lines(text_source& source, F ends) {
+edge_lines read_edge_lines(text_source& source, bool unweighted, F ends) {
     edge_lines result;
-    bool weighted = false;
+    bool third_field = false;
     std::string_view line;
     while (source.next_line(line)) {
         field_reader fields(source, line);
@@ -46,10 +64,15 @@ edge_lines read_edge_lines(text_source& source, F ends) {
         std::uint64_t tail = fields.number("vertex");
         std::uint64_t head = fields.number("vertex");
         if (result.arcs.size() == 0) {
-            weighted = !fields.done();
-            result.arcs.keep_weights(weighted);
+            third_field = !fields.done();
+            result.arcs.keep_weights(third_field && !unweighted);
         }
-        const std::uint32_t weight = weighted ? read_decimal(source, fields, result.weights, result.arcs) : 1;
+        std::uint32_t weight = 1;
+        if (result.arcs.weighted()) {
+            weight = read_decimal(source, fields, result.weights, result.arcs);
+        } else if (third_field) {
+            skip_decimal(source, fields);
+        }
         fields.finish();
         ends(tail, head, result.arcs);
         result.least = std::min({result.least, tail, head});

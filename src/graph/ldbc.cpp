@@ -95,16 +95,17 @@ graph read_ldbc(const fs::path& path, const read_options& options) {
             edges.fail("vertex " + std::to_string(id) + " is not in " + files->vertices.filename().string());
         return found;
     };
-    edge_lines lines = read_edge_lines(edges, [&](std::uint64_t& tail, std::uint64_t& head, const arc_buffer&) {
+    const auto ends = [&](std::uint64_t& tail, std::uint64_t& head, const arc_buffer&) {
         tail = place(tail);
         head = place(head);
-    });
+    };
+    edge_lines lines = read_edge_lines(edges, options.unweighted, ends);
     const bool directed =
         options.directed ? *options.directed : !files->properties.empty() && says_directed(files->properties);
     numbering numbers = ids.release();
     check_width(vertices, {numbers.vertices, 0}, options.ids);
     graph result = build_graph(lines.arcs, std::move(numbers), !directed, options.ids);
-    result.weight_scale = lines.weights.scale();
+    scale_weights(edges, lines.weights, result);
     return result;
 }
 

@@ -21,7 +21,7 @@ public:
     graph read() {
         read_banner();
         read_size();
-        arcs_.keep_weights(weighted_);
+        arcs_.keep_weights(field_ != "pattern" && !options_.unweighted);
         std::string_view line;
         while (source_.next_line(line)) take_entry(line);
         if (arcs_.size() < entries_)
@@ -29,7 +29,7 @@ public:
                          " announced entries");
         graph result =
             build_graph(arcs_, contiguous(1, vertices_), !options_.directed.value_or(!symmetric_), options_.ids);
-        if (result.weighted()) result.weight_scale = weights_.scale();
+        scale_weights(source_, weights_, result);
         return result;
     }
 
@@ -50,7 +50,8 @@ private:
         if (!among(symmetry, {"general", "symmetric", "skew-symmetric", "hermitian"}))
             source_.fail("unknown symmetry " + shown(symmetry));
         symmetric_ = symmetry != "general";
-        weighted_ = field_ == "integer" || field_ == "real";
+        if (field_ == "complex" && !options_.unweighted)
+            source_.fail(std::string("complex values are no weights") + arcs_alone);
     }
 
     void read_size() {
@@ -87,20 +88,10 @@ private:
         return id - 1;
     }
 
-    // A real value that is no length ends the weights, for all arcs: the structure is what such a matrix offers.
     std::uint32_t value(field_reader& fields) {
         if (field_ == "pattern") return 1;
-        if (field_ == "integer") return read_decimal(source_, fields, weights_, arcs_);
-        for (int part = 0; part < (field_ == "complex" ? 2 : 1); ++part) {
-            const std::string_view field = fields.word();
-            if (field.empty()) source_.fail("missing value");
-            const auto number = parse_decimal(field);
-            if (!number) source_.fail("value " + shown(field) + " is not a number");
-            if (!weighted_) continue;
-            if (const auto weight = weights_.add(*number, arcs_)) return *weight;
-            weighted_ = false;
-            arcs_.drop_weights();
-        }
+        if (arcs_.weighted()) return read_decimal(source_, fields, weights_, arcs_);
+        for (int part = 0; part < (field_ == "complex" ? 2 : 1); ++part) skip_decimal(source_, fields);
         return 1;
     }
 
@@ -112,7 +103,6 @@ private:
     std::uint64_t vertices_ = 0;
     std::uint64_t entries_ = 0;
     bool symmetric_ = false;
-    bool weighted_ = false;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include "build.hpp"
-#include "field_reader.hpp"
+#include "edge_lines.hpp"
 #include "formats.hpp"
 #include "laneway/base/error.hpp"
 
@@ -16,7 +16,7 @@ public:
     void ignore_sizes() { sized_ = false; }
 
     graph read() {
-        arcs_.keep_weights(weighted_);
+        arcs_.keep_weights(weighted_ && !options_.unweighted);
         std::string_view line;
         std::uint64_t row = 0;
         while (row < vertices_) {
@@ -64,7 +64,8 @@ private:
             const std::uint64_t neighbour = fields.number("neighbour");
             if (neighbour - 1 >= vertices_)
                 source_.fail("neighbour " + std::to_string(neighbour) + " is outside 1.." + std::to_string(vertices_));
-            arcs_.push(row, neighbour - 1, weighted_ ? fields.weight() : 1);
+            if (weighted_ && !arcs_.weighted()) skip_decimal(source_, fields);
+            arcs_.push(row, neighbour - 1, arcs_.weighted() ? fields.weight() : 1);
             if (neighbour - 1 == row) ++loops_;
         }
     }

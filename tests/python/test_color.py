@@ -53,14 +53,14 @@ def test_report(laneway: Run, new_york: Path, tmp_path: Path) -> None:
 def test_wrong_colours_are_named(small: Path) -> None:
     graph = lw.read_graph(small)
     result = lw.color(graph, devices="cpu:1")
-    before = int(result.color[5])
-    result.color[5] = 7
+    before = int(result.color.values[5])
+    result.color.values[5] = 7
     check = reference.verify(graph, result)
     assert check.mismatches == 1
     assert check.first_mismatch == f"vertex 6 has colour 7, not {before}"
-    result.color[5] = result.color[4]
+    result.color.values[5] = result.color.values[4]
     check = reference.verify(graph, result)
-    assert check.first_mismatch == f"vertex 5 has colour {result.color[4]}, as a neighbour has"
+    assert check.first_mismatch == f"vertex 5 has colour {result.color.values[4]}, as a neighbour has"
 
 
 @pytest.mark.parametrize(

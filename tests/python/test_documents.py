@@ -65,6 +65,16 @@ def test_python_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     printed = capsys.readouterr().out.split()
     assert printed[0] == "1440081"
     assert printed[1] == printed[2]
+    assert int(printed[3]) == names["result"].distance.of(4) > 0
+    assert (printed[4], printed[-1]) == ("[1,", "4]")
+
+
+def test_python_example_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("networkx")
+    example = README.split("```python\n")[2].split("```")[0]
+    exec("import laneway as lw\n" + example, {})
+    promised = re.findall(r"print\(.*# (.*)", example)
+    assert capsys.readouterr().out.splitlines() == promised
 
 
 def test_design_records_are_listed() -> None:

@@ -138,8 +138,8 @@ def test_wrong_ranks_are_named(small: Path) -> None:
     graph = lw.read_graph(small)
     result = lw.pagerank(graph, devices="cpu:1")
     right = result.rank.copy()
-    result.rank[1] *= 1 + 1e-6
-    result.rank[4] += 1e-6
+    result.rank.values[1] *= 1 + 1e-6
+    result.rank.values[4] += 1e-6
     check = reference.verify(graph, result)
     assert check.mismatches == 2
     assert check.first_mismatch.startswith("vertex 2 has rank ")

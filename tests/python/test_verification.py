@@ -25,7 +25,7 @@ def sssp(*arguments: object, **options: object) -> lw.Result:
     """A program that gets the last distance wrong."""
     result = lw.sssp(*arguments, **options)
     wrong = result.distance.copy()
-    wrong[-1] += 1
+    wrong.values[-1] += 1
     return dataclasses.replace(result, distance=wrong)
 
 
@@ -34,22 +34,22 @@ def test_mismatches_are_named(small: Path, scipy_can: bool, monkeypatch: pytest.
     monkeypatch.setattr(references, "_scipy_can", lambda *_: scipy_can)
     graph = lw.read_graph(small)
     right = np.array(SMALL_DISTANCES)
-    assert references.verify(graph, 1, right, unit_weights=False).mismatches == 0
+    assert references.verify(graph, [1], right, unit_weights=False).mismatches == 0
     right[2:4] = 9
-    check = references.verify(graph, 1, right, unit_weights=False)
+    check = references.verify(graph, [1], right, unit_weights=False)
     assert check.mismatches == 2
     assert check.first_mismatch == "vertex 3 is at 4, not at 9"
     assert ("SciPy" in check.reference) == scipy_can
 
 
 def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path) -> None:
-    body = with_graph(body_of(sssp))
-    reading = {"graph": str(small), "cache": None, "format": None, "ids": None, "directed": None}
+    body = with_graph(body_of(sssp), weights_used=True)
+    reading = {"graph": str(small), "cache": None, "format": None, "ids": None, "directed": None, "unweighted": False}
     outputs = Outputs(tmp_path / "d.npz", tmp_path / "r.json", tmp_path / "r.svg")
     with pytest.raises(lw.Error, match=r"1 distances differ from .*: vertex 6 is at -1, not at 0"):
         run_job(
             "sssp",
-            lambda job: body(job, **reading, source=1, delta=None, partition=None),
+            lambda job: body(job, **reading, source=["1"], delta=None, partition=None, predecessors=False),
             devices="cpu:1",
             seed=1,
             timeout=60.0,

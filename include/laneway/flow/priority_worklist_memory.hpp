@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <span>
 #include <vector>
 
 #include "laneway/flow/priority_worklist.hpp"
@@ -27,16 +28,25 @@ public:
         threshold_.copy_in(&threshold, 1);
     }
 
-    /// Puts the first id into an empty list. Host, after reset.
-    void start_with(std::uint32_t id, Key key) {
+    /// Puts the first ids, distinct ones, into an empty list, all with one key. Host, after reset.
+    void start_with(std::span<const std::uint32_t> ids, Key key) {
         const Key word = static_cast<Key>(key << worklist_word<Key>::state_bits) | worklist_word<Key>::away_far;
-        words_.copy_in(&word, 1, id);
-        const std::uint32_t ring = id % rings_;
-        const std::uint32_t place = id + 1;
-        near_places_.copy_in(&place, 1, ring * capacity_);
-        worklist_block block;
-        block.near_pushes = 1;
-        blocks_.copy_in(&block, 1, ring);
+        if (ids.size() == 1) {
+            words_.copy_in(&word, 1, ids[0]);
+        } else if (!ids.empty()) {
+            std::vector<Key> words = words_.copy_out();
+            for (const std::uint32_t id : ids) words[id] = word;
+            words_.copy_in(words);
+        }
+        std::vector<std::vector<std::uint32_t>> places(rings_);
+        for (const std::uint32_t id : ids) places[id % rings_].push_back(id + 1);
+        for (std::uint32_t ring = 0; ring < rings_; ++ring) {
+            if (places[ring].empty()) continue;
+            near_places_.copy_in(places[ring].data(), places[ring].size(), ring * capacity_);
+            worklist_block block;
+            block.near_pushes = places[ring].size();
+            blocks_.copy_in(&block, 1, ring);
+        }
     }
 
     [[nodiscard]] priority_worklist_ref<Key> ref() const {

@@ -41,6 +41,7 @@ struct graph {
     std::variant<csr32, csr64> arcs;  ///< 32-bit ids unless asked for or needed otherwise
     numbering ids;
     std::uint64_t weight_scale = 1;  ///< a power of ten: the file's weight of an arc is weight / weight_scale
+    bool weights_rounded = false;    ///< whether some weight had more decimals than weight_scale has
 
     [[nodiscard]] std::uint64_t vertices() const {
         return std::visit([](const auto& g) { return g.vertices(); }, arcs);

@@ -28,6 +28,7 @@ struct read_options {
     std::optional<file_format> format = {};  ///< guessed where empty
     id_width ids = id_width::automatic;
     std::optional<bool> directed = {};  ///< false: each line stands for both directions; empty: what the format says
+    bool unweighted = false;            ///< take the arcs alone: weights may then be any numbers
 };
 
 /// The format called "dimacs", "edge_list", "snap", "matrix_market", "metis" or "ldbc"; usage_error for other names.
@@ -38,10 +39,10 @@ file_format parse_format(std::string_view name);
 /// Arcs keep the file's order within a vertex; self-loops and parallel arcs stay. A self-loop that stands for both
 /// directions is one arc. Weights are whole numbers from 0 to 2^32 - 1. SNAP, GAP, LDBC and Matrix Market files may
 /// write decimals: all weights are then multiplied by `weight_scale`, the least power of ten that makes them whole;
-/// where 32 bits cannot hold that, by the greatest that fits, rounded to nearest. A real or complex matrix with a
-/// value that is no length (negative, complex, or over the limit) gives its structure, unweighted.
+/// where 32 bits cannot hold that, by the greatest that fits, rounded to nearest, which `weights_rounded` tells.
 ///
-/// Memory: at most three times the result. Throws usage_error, one line naming file and line, for anything else.
+/// Memory: at most three times the result. Throws usage_error, one line naming file and line, for anything else, as for
+/// a weight that is negative, complex or over the limit, or of which rounding would leave less than two digits.
 graph read_graph(const std::filesystem::path& path, const read_options& options = {});
 
 /// The files that read_graph opens for `path`: itself, or those of an LDBC graph. Files that are not there are left out

@@ -22,14 +22,14 @@ def add_to(app: typer.Typer) -> None:
     add_program(
         app,
         "color",
-        with_graph(body),
+        with_graph(body, weights_used=False),
         summary="A colour for every vertex that no neighbour has, over all devices.",
         examples=[
             "color data/USA-road-d.NY.gr.gz --devices cpu:4 --verify",
             "color GRAPH --order 7 --devices cuda:0-3 --json run.json --output colors.npz",
         ],
         verify="Compare every colour with greedy colouring on one core, and look for neighbours of one colour.",
-        output="Write colours as .npz: array `color`, uint32.",
+        output="Write colours as .npz: arrays `ids` and `color`, uint32.",
     )
 
 
@@ -37,7 +37,7 @@ def body(job: Job, given: GraphInput, order: int = ORDER, partition: Optional[st
     """What the command does."""
     require_partition(partition)
     result = laneway.color(given.graph, order=order, partition=partition, **job.options)
-    sizes = np.bincount(result.color, minlength=1)
+    sizes = np.bincount(result.color.values, minlength=1)
     return Account(
         subject=given.name,
         headline=f"{result.colors:,} colours in {result.rounds:,} rounds",
@@ -54,6 +54,6 @@ def body(job: Job, given: GraphInput, order: int = ORDER, partition: Optional[st
             "work": {"rounds": result.rounds},
             "result": {"colors": result.colors, "vertices_of_color": sizes[: result.colors].tolist()},
         },
-        arrays={"color": result.color},
+        arrays={"ids": given.graph.ids, "color": result.color.values},
         verify=lambda: verify(given.graph, result),
     )

@@ -8,10 +8,10 @@ from typing import Any, Callable, Optional
 
 import typer
 
-from laneway._core import Graph
 from laneway.account import Account, Row, printable
 from laneway.commands.signature import parameter, parameters_of, set_parameters
 from laneway.errors import UsageError
+from laneway.graph import Graph
 from laneway.graphs import graph_files, read_graph
 from laneway.job import Job
 
@@ -26,6 +26,9 @@ DIRECTED = typer.Option(
     "--directed/--undirected",
     help="Whether a line of the file is one arc, or one each way.",
     show_default="what the format says",
+)
+UNWEIGHTED = typer.Option(
+    False, "--unweighted", help="Take the arcs alone, also where weights are negative or more than a graph can hold."
 )
 PARTITION = typer.Option(None, help="metis: few arcs between devices.", show_default="ranges with equal arcs")
 
@@ -42,6 +45,8 @@ class GraphInput:
 
     path: str
     graph: Graph
+    weights_used: bool
+    """Whether the program looks at weights."""
 
     @property
     def name(self) -> str:
@@ -51,7 +56,13 @@ class GraphInput:
     @property
     def rows(self) -> list[Row]:
         """Sizes for the table."""
-        return [("vertices", f"{self.graph.vertices:,}"), ("arcs", f"{self.graph.arcs:,}")]
+        graph = self.graph
+        rows = [("vertices", f"{graph.vertices:,}"), ("arcs", f"{graph.arcs:,}")]
+        if graph.weighted and not self.weights_used:
+            rows.append(("weights", "not used: every arc counts the same"))
+        elif graph.weights_rounded:
+            rows.append(("weights", f"rounded to 1/{graph.weight_scale} of the file's unit"))
+        return rows
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -63,21 +74,31 @@ class GraphInput:
             "arcs": graph.arcs,
             "weighted": graph.weighted,
             "weight_scale": graph.weight_scale,
+            "weights_rounded": graph.weights_rounded,
+            "weights_ignored": graph.weighted and not self.weights_used,
         }
 
 
-def with_graph(body: Callable[..., Account]) -> Callable[..., Account]:
+def with_graph(body: Callable[..., Account], weights_used: bool) -> Callable[..., Account]:
     """A body for add_program that takes GRAPH and the options of reading it, from one that takes the graph itself.
 
-    `body(job, source, ...)` gets a Job and a GraphInput before its own arguments and options.
+    `body(job, source, ...)` gets a Job and a GraphInput before its own arguments and options. The table says so where
+    the graph has weights and the program does not use them.
     """
 
     def reading(
-        job: Job, graph: str, cache: str | None, format: str | None, ids: int | None, directed: bool | None, **own: Any
+        job: Job,
+        graph: str,
+        cache: str | None,
+        format: str | None,
+        ids: int | None,
+        directed: bool | None,
+        unweighted: bool,
+        **own: Any,
     ) -> Account:
-        files = graph_files(graph, format, ids, cache, directed)
-        loaded = job.load("graph", files, lambda: read_graph(graph, format, ids, cache, directed))
-        return body(job, GraphInput(graph, loaded), **own)
+        files = graph_files(graph, format, ids, cache, directed, unweighted)
+        loaded = job.load("graph", files, lambda: read_graph(graph, format, ids, cache, directed, unweighted))
+        return body(job, GraphInput(graph, loaded, weights_used), **own)
 
     first = Parameter("job", Parameter.POSITIONAL_OR_KEYWORD, annotation=Job)
     options = [
@@ -85,6 +106,7 @@ def with_graph(body: Callable[..., Account]) -> Callable[..., Account]:
         parameter("format", Optional[str], FORMAT),
         parameter("ids", Optional[int], IDS),
         parameter("directed", Optional[bool], DIRECTED),
+        parameter("unweighted", bool, UNWEIGHTED),
     ]
     set_parameters(reading, [first, parameter("graph", str, GRAPH), *parameters_of(body, skip=2), *options])
     return reading

@@ -20,21 +20,21 @@ def add_to(app: typer.Typer) -> None:
     add_program(
         app,
         "indegree",
-        with_graph(body),
+        with_graph(body, weights_used=False),
         summary="Number of arcs that lead to each vertex, over all devices.",
         examples=[
             "indegree data/USA-road-d.NY.gr.gz --devices cpu:4 --verify",
             "indegree GRAPH --walk arcs --devices cuda:0-3 --json run.json --output degrees.npz",
         ],
         verify="Compare every in-degree with NumPy's bincount.",
-        output="Write in-degrees as .npz: array `in_degree`, uint64.",
+        output="Write in-degrees as .npz: arrays `ids` and `in_degree`, uint64.",
     )
 
 
 def body(job: Job, given: GraphInput, walk: str = WALK) -> Account:
     """What the command does."""
     result = laneway.indegree(given.graph, walk=walk, **job.options)
-    degrees = result.in_degree
+    degrees = result.in_degree.values
     most = int(degrees.max()) if degrees.size else 0
     reached = int(np.count_nonzero(degrees))
     rate = given.graph.arcs / result.report.run_seconds
@@ -54,6 +54,6 @@ def body(job: Job, given: GraphInput, walk: str = WALK) -> Account:
             "walk": walk,
             "result": {"max": most, "reached": reached, "sum": int(degrees.sum()), "arcs_per_second": rate},
         },
-        arrays={"in_degree": degrees},
+        arrays={"ids": given.graph.ids, "in_degree": degrees},
         verify=lambda: verify(given.graph, degrees),
     )

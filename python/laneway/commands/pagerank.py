@@ -8,10 +8,10 @@ import numpy as np
 import typer
 
 import laneway
-from laneway._core import Graph
 from laneway.account import Account, Row
 from laneway.commands.graph_input import PARTITION, GraphInput, require_partition, with_graph
 from laneway.commands.program import add_program
+from laneway.graph import Graph
 from laneway.job import Job
 from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult
 from laneway.references.pagerank import verify
@@ -27,7 +27,6 @@ DANGLING = typer.Option(
 MOST = typer.Option(MAX_ITER, help="Most rounds.")
 LIMIT = typer.Option(TOL, help="End when a round changes the ranks by less than this a vertex, on average.")
 ROUNDS = typer.Option(None, help="Do exactly so many rounds instead.", show_default="as --max-iter and --tol say")
-UNWEIGHTED = typer.Option(False, "--unweighted", help="Every arc counts 1, also where the graph has weights.")
 SHOWN = 5
 
 
@@ -36,14 +35,14 @@ def add_to(app: typer.Typer) -> None:
     add_program(
         app,
         "pagerank",
-        with_graph(body),
+        with_graph(body, weights_used=True),
         summary="PageRank of every vertex, over all devices.",
         examples=[
             "pagerank data/USA-road-d.NY.gr.gz --tol 1e-10 --devices cpu:4 --verify",
             "pagerank GRAPH --rounds 10 --unweighted --devices cuda:0-3 --json run.json --output ranks.npz",
         ],
         verify="Compare every rank, and when they converge, with SciPy's power iteration.",
-        output="Write ranks as .npz: array `rank`, float64.",
+        output="Write ranks as .npz: arrays `ids` and `rank`, float64.",
     )
 
 
@@ -56,7 +55,6 @@ def body(
     max_iter: int = MOST,
     tol: float = LIMIT,
     rounds: Optional[int] = ROUNDS,
-    unweighted: bool = UNWEIGHTED,
     partition: Optional[str] = PARTITION,
 ) -> Account:
     """What the command does."""
@@ -69,15 +67,15 @@ def body(
         dangling=_numbers(job, "dangling", dangling),
         max_iter=max_iter,
         tol=tol,
-        weight=None if unweighted else "weight",
         rounds=rounds,
         partition=partition,
         **job.options,
     )
     rate = graph.arcs * result.rounds / result.report.run_seconds
-    highest = np.argpartition(-result.rank, min(SHOWN, graph.vertices) - 1)[:SHOWN].tolist()
-    highest.sort(key=lambda place: (-result.rank[place], place))
-    top = [(graph.id_of(place), float(result.rank[place])) for place in highest]
+    rank = result.rank.values
+    highest = np.argpartition(-rank, min(SHOWN, graph.vertices) - 1)[:SHOWN].tolist()
+    highest.sort(key=lambda place: (-rank[place], place))
+    top = [(graph.id_of(place), float(rank[place])) for place in highest]
     return Account(
         subject=given.name,
         headline=f"{result.rounds:,} rounds, {rate / 1e6:,.1f} million arcs a second",
@@ -85,7 +83,7 @@ def body(
         seconds={"partition": result.partition_seconds},
         rows=[
             *given.rows,
-            ("weights", _weights(graph, result)),
+            ("arcs count", "by their weights" if graph.weighted else "1 each"),
             *_ending(graph, result),
             ("highest ranks", ", ".join(f"{rank:.3g} of vertex {vertex}" for vertex, rank in top)),
             ("rate", f"{rate / 1e6:,.1f} million arcs/s"),
@@ -98,28 +96,21 @@ def body(
             "max_iter": max_iter,
             "tol": tol,
             "fixed_rounds": rounds,
-            "weights": _weights(graph, result),
             "work": {"rounds": result.rounds, "arcs_per_second": rate},
             "result": {
                 "converged": result.converged,
                 "residual": result.residual,
-                "sum": float(result.rank.sum()),
+                "sum": float(rank.sum()),
                 "highest": [{"vertex": vertex, "rank": rank} for vertex, rank in top],
             },
         },
-        arrays={"rank": result.rank},
+        arrays={"ids": graph.ids, "rank": rank},
         verify=lambda: verify(graph, result),
     )
 
 
 def _numbers(job: Job, what: str, path: str | None) -> dict[int, float] | None:
     return None if path is None else job.load(what, path, lambda: read_vertex_numbers(path))
-
-
-def _weights(graph: Graph, result: PageRankResult) -> str:
-    if not graph.weighted:
-        return "none"
-    return "used" if result.rules.weighted else "not used"
 
 
 def _ending(graph: Graph, result: PageRankResult) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -9,14 +10,20 @@ import typer
 from numpy.typing import NDArray
 
 import laneway
-from laneway.account import Account, Row
+from laneway.account import Account, Row, printable
 from laneway.commands.graph_input import PARTITION, GraphInput, require_partition, with_graph
 from laneway.commands.program import add_program
+from laneway.errors import UsageError
 from laneway.job import Job
-from laneway.programs.paths import Result, source_index
+from laneway.programs.paths import Result, source_places
 from laneway.references.paths import verify
 
-SOURCE = typer.Option(..., help="Vertex to start from, as the file numbers its vertices.")
+SOURCE = typer.Option(
+    ..., help="Vertex to start from, as the file numbers its vertices; several as 1,5,9: the nearest counts."
+)
+PREDECESSORS = typer.Option(
+    False, "--predecessors", help="Write and verify also the vertex before each one on its shortest path."
+)
 DELTA = typer.Option(None, help="Width of a priority step.", show_default="chosen from the graph")
 
 
@@ -30,7 +37,7 @@ def add_to(app: typer.Typer) -> None:
         add_program(
             app,
             name,
-            with_graph(body_of(program)),
+            with_graph(body_of(program), weights_used=name == "sssp"),
             summary=summary,
             examples=[
                 f"{name} data/USA-road-d.NY.gr.gz --source 1",
@@ -38,7 +45,7 @@ def add_to(app: typer.Typer) -> None:
                 f"{name} GRAPH --source 1 --devices cuda:0-3 --partition metis --json run.json --output distances.npz",
             ],
             verify="Compare every distance with a reference answer.",
-            output="Write distances as .npz: array `distance`, int64, -1 where unreachable.",
+            output="Write distances as .npz: arrays `ids` and `distance`, int64, -1 where unreachable.",
         )
 
 
@@ -48,17 +55,22 @@ def body_of(program: Callable[..., Result]) -> Callable[..., Account]:
     def body(
         job: Job,
         given: GraphInput,
-        source: int = SOURCE,
+        source: list[str] = SOURCE,
         delta: Optional[int] = DELTA,
         partition: Optional[str] = PARTITION,
+        predecessors: bool = PREDECESSORS,
     ) -> Account:
         require_partition(partition)
-        graph, name = given.graph, program.__name__
-        source_index(graph, source)
-        result = program(graph, source, delta=delta, partition=partition, **job.options)
+        graph, name, sources = given.graph, program.__name__, numbers(source)
+        source_places(graph, sources)
+        result = program(graph, sources=sources, delta=delta, partition=partition, **job.options)
+        before = result.trees.before if predecessors else None
         unit = _distance_unit(name, graph)
+        arrays = {"distance": result.distance.values}
+        if predecessors:
+            arrays["predecessor"] = result.predecessor.values
         return Account(
-            subject=f"{given.name} from vertex {source}",
+            subject=f"{given.name} from {told(sources)}",
             headline=f"{result.reached:,} of {graph.vertices:,} vertices reached with "
             f"{result.items / max(result.least_items, 1):.2f} times the least work",
             report=result.report,
@@ -66,15 +78,32 @@ def body_of(program: Callable[..., Result]) -> Callable[..., Account]:
             rows=[*given.rows, *_rows(result, graph, unit)],
             fields={
                 "graph": given.fields,
-                "source": source,
+                "sources": sources,
                 "work": {"items": result.items, "least_items": result.least_items, "delta": result.delta},
                 "result": _result(result, unit),
             },
-            arrays={"distance": result.distance},
-            verify=lambda: verify(graph, source, result.distance, unit_weights=name == "bfs"),
+            arrays={"ids": graph.ids, **arrays},
+            verify=lambda: verify(graph, sources, result.distance.values, name == "bfs", before),
         )
 
     return body
+
+
+def numbers(texts: Iterable[str]) -> list[int]:
+    """The whole numbers of options such as `1` and `5,9`; UsageError for anything else."""
+    words = [word.strip() for text in texts for word in text.split(",")]
+    for word in words:
+        if not (word.isascii() and word.isdigit()):
+            raise UsageError(f"--source must be a vertex such as 1, or several such as 1,5,9, not {printable(word)!r}")
+    return [int(word) for word in words]
+
+
+def told(sources: Sequence[int]) -> str:
+    """Sources as a title names them."""
+    if len(sources) == 1:
+        return f"vertex {sources[0]}"
+    shown = ", ".join(str(source) for source in sources[:3])
+    return f"vertices {shown}" if len(sources) <= 3 else f"vertices {shown}, ... ({len(sources):,})"
 
 
 def _distance_unit(program: str, graph: laneway.Graph) -> str:
@@ -97,7 +126,8 @@ def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
 
 
 def _result(result: Result, unit: str) -> dict[str, Any]:
-    reached = result.distance[result.distance >= 0]
+    distance = result.distance.values
+    reached = distance[distance >= 0]
     return {
         "reached": result.reached,
         "max": int(reached.max()),

@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laneway import _core
-from laneway._core import Graph, Report
+from laneway._core import Report
+from laneway.answers import VertexAnswer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
-from laneway.graphs import require_graph
+from laneway.graph import GraphLike, as_graph
 from laneway.partition import Partition, parts_of
+from laneway.vertex_array import VertexArray
 
 
-@dataclass(frozen=True)
-class ColorResult:
+@dataclass(frozen=True, eq=False)
+class ColorResult(VertexAnswer):
     """Colours and the account of the run that chose them."""
 
-    color: NDArray[np.uint32]
-    """One entry a vertex, in the order of the graph's arrays: 0 to colors - 1."""
+    values_name = "color"
+
+    color: VertexArray[np.uint32]
+    """One entry a vertex, in the order of `ids`: 0 to colors - 1."""
     colors: int
     """How many there are."""
     order: int
@@ -29,10 +32,12 @@ class ColorResult:
     partition_seconds: float
     """Ordering and dividing the graph and copying it to the devices."""
     report: Report
+    weights_ignored: bool
+    """Whether the graph has weights, which this program does not look at."""
 
 
 def color(
-    graph: Graph,
+    graph: GraphLike,
     *,
     order: int = 1,
     partition: Partition = None,
@@ -51,9 +56,17 @@ def color(
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
-    require_graph(graph)
+    graph = as_graph(graph)
     require_whole("order", order)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
     raw = _core.color(graph, order, parts, job)
-    return ColorResult(raw.take_color(), raw.colors, order, raw.rounds, raw.partition_seconds, raw.report)
+    return ColorResult(
+        VertexArray(raw.take_color(), graph.numbering),
+        raw.colors,
+        order,
+        raw.rounds,
+        raw.partition_seconds,
+        raw.report,
+        graph.weighted,
+    )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import GupsCheck, Report
+from laneway.answers import Answer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 
 
-@dataclass(frozen=True)
-class GupsResult:
+@dataclass(frozen=True, eq=False)
+class GupsResult(Answer):
     """One run of updates. The devices keep the table as long as the result lives."""
 
     mode: str
@@ -30,7 +32,7 @@ class GupsResult:
     refused: int
     """Updates that mode binned applied at once because their log was full; else 0."""
     report: Report
-    _table: _core.GupsTable = field(repr=False)
+    _table: _core.GupsTable | None = field(repr=False, compare=False)
 
     @property
     def giga_updates_per_second(self) -> float:
@@ -45,12 +47,21 @@ class GupsResult:
 
     def table(self) -> NDArray[np.uint64]:
         """A copy of the table after the run, all devices' words in order."""
-        return self._table.words()
+        return self._device_table.words()
 
     def check(self) -> GupsCheck:
         """Apply all updates again on the devices, without messages, and count the words that differ; HPC Challenge
         allows 1 % of them, Laneway loses none. Raises TimeoutError and DeviceFault as the run does."""
-        return self._table.check()
+        return self._device_table.check()
+
+    @property
+    def _device_table(self) -> _core.GupsTable:
+        if self._table is None:
+            raise UsageError("the table stays on the devices of the process that ran the updates")
+        return self._table
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_table": None}
 
 
 def gups(

@@ -5,29 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laneway import _core
-from laneway._core import Graph, Report
+from laneway._core import Report
+from laneway.answers import VertexAnswer
 from laneway.arguments import BUFFER_BYTES, job_options
-from laneway.graphs import require_graph
+from laneway.graph import GraphLike, as_graph
+from laneway.vertex_array import VertexArray
 
 
-@dataclass(frozen=True)
-class InDegreeResult:
+@dataclass(frozen=True, eq=False)
+class InDegreeResult(VertexAnswer):
     """In-degrees and the account of the run that counted them."""
 
-    in_degree: NDArray[np.uint64]
-    """One entry a vertex, in the order of the graph's arrays: arcs that lead to it, parallel ones too."""
+    values_name = "in_degree"
+
+    in_degree: VertexArray[np.uint64]
+    """One entry a vertex, in the order of `ids`: arcs that lead to it, parallel ones too."""
     walk: str
     """"lists" or "arcs"."""
     partition_seconds: float
     """Dividing the graph and copying it to the devices."""
     report: Report
+    weights_ignored: bool
+    """Whether the graph has weights, which this program does not look at."""
 
 
 def indegree(
-    graph: Graph,
+    graph: GraphLike,
     *,
     walk: str = "lists",
     devices: str = "",
@@ -43,7 +48,9 @@ def indegree(
     `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and
     DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
-    require_graph(graph)
+    graph = as_graph(graph)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     raw = _core.indegree(graph, str(walk), job)
-    return InDegreeResult(raw.take_in_degree(), walk, raw.partition_seconds, raw.report)
+    return InDegreeResult(
+        VertexArray(raw.take_in_degree(), graph.numbering), walk, raw.partition_seconds, raw.report, graph.weighted
+    )

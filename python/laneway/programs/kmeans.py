@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway._core import Report
+from laneway.answers import Answer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.points import as_points
@@ -21,8 +22,8 @@ TOL = 1e-4
 Raw = Union[_core.Kmeans32, _core.Kmeans64]
 
 
-@dataclass(frozen=True)
-class KmeansResult:
+@dataclass(frozen=True, eq=False)
+class KmeansResult(Answer):
     """Clusters and the account of the run that found them."""
 
     labels: NDArray[np.int32]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import Report, Sequences, SimulatedReads
+from laneway.answers import Answer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 
@@ -24,8 +25,8 @@ GREATEST = 10_000
 MEMORY_GIB = 16.0
 
 
-@dataclass(frozen=True)
-class KmerCounts:
+@dataclass(frozen=True, eq=False)
+class KmerCounts(Answer):
     """How often k-mers occur, and the account of the run that counted them."""
 
     multiplicity: NDArray[np.uint64]
@@ -38,7 +39,7 @@ class KmerCounts:
     """K-mers counted, without."""
     checksum: int
     """Of all k-mers and their counts: the same on any devices."""
-    slots: int
+    slots: int = field(compare=False)
     """Slots of all devices' tables."""
     copy_seconds: float
     """Spreading the sequences over the devices, or making them there."""

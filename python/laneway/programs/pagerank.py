@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Union
+from dataclasses import dataclass, field
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
-from laneway._core import Graph, Report
+from laneway._core import Report
+from laneway.answers import VertexAnswer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
-from laneway.graphs import require_graph
+from laneway.graph import Graph, GraphLike, as_graph, is_networkx
 from laneway.partition import Partition, parts_of
+from laneway.vertex_array import VertexArray
 
-VertexNumbers = Union[None, Mapping[int, float], ArrayLike]
+VertexNumbers = Union[None, Mapping[Any, float], ArrayLike]
 
 MAX_ITER = 100
 TOL = 1e-6
@@ -42,27 +44,31 @@ class RankRules:
     """Exactly so many rounds instead."""
 
 
-@dataclass(frozen=True)
-class PageRankResult:
+@dataclass(frozen=True, eq=False)
+class PageRankResult(VertexAnswer):
     """Ranks and the account of the run that found them."""
 
-    rank: NDArray[np.float64]
-    """One entry a vertex, in the order of the graph's arrays; their sum is 1, but for rounding."""
+    values_name = "rank"
+
+    rank: VertexArray[np.float64]
+    """One entry a vertex, in the order of `ids`; their sum is 1, but for rounding."""
     rounds: int
     """Rounds done."""
     converged: bool
     """Whether the last round changed the ranks by less than `tol` times the number of vertices."""
     residual: float
     """Sum over all vertices of the last round's absolute change."""
-    rules: RankRules
+    rules: RankRules = field(compare=False)
     """What was asked for."""
     partition_seconds: float
     """Turning the arcs round, dividing the graph and copying it to the devices."""
     report: Report
+    weights_ignored: bool
+    """Whether the graph has weights that were not looked at."""
 
 
 def pagerank(
-    graph: Graph,
+    graph: GraphLike,
     *,
     alpha: float = 0.85,
     personalization: VertexNumbers = None,
@@ -81,11 +87,11 @@ def pagerank(
     """PageRank of every vertex by power iteration from equal ranks, by the rules and names of NetworkX.
 
     In a round a vertex hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel
-    arcs each; with `weight=None`, or where the graph has no weights, every arc counts 1. The rest of its rank goes to
-    all vertices as `personalization` says, and that of a vertex without arcs, or whose arcs weigh nothing, as
-    `dangling` does: a mapping from the file's vertex numbers to numbers, 0 for vertices that it leaves out, or an array
-    with one entry a vertex; only proportions matter. Without `personalization` rank spreads evenly, without `dangling`
-    as `personalization` says.
+    arcs each; with `weight=None`, or where the graph has no weights, every arc counts 1. Of a NetworkX graph `weight`
+    names the attribute that holds them. The rest of its rank goes to all vertices as `personalization` says, and that
+    of a vertex without arcs, or whose arcs weigh nothing, as `dangling` does: a mapping from vertices to numbers, 0 for
+    those that it leaves out, or an array with one entry a vertex, in the order of the graph's `ids`; only proportions
+    matter. Without `personalization` rank spreads evenly, without `dangling` as `personalization` says.
 
     Rounds end when one changes the ranks of all vertices together by less than `tol` times the number of vertices, or
     after `max_iter`; `converged` and `residual` of the result tell which. `rounds` asks for exactly so many instead.
@@ -94,11 +100,9 @@ def pagerank(
     those of exact arithmetic, relative to each.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
-    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
+    wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C ends the run and raises KeyboardInterrupt.
     """
-    require_graph(graph)
-    if weight not in ("weight", None):
-        raise UsageError(f"weight must be 'weight', for the graph's weights, or None, not {weight!r}")
+    graph = _with_weights(graph, weight)
     rules = RankRules(
         _number("alpha", alpha, 1.0),
         _one_a_vertex("personalization", graph, personalization),
@@ -126,8 +130,24 @@ def pagerank(
         job,
     )
     return PageRankResult(
-        raw.take_rank(), raw.rounds, raw.converged, raw.residual, rules, raw.partition_seconds, raw.report
+        VertexArray(raw.take_rank(), graph.numbering),
+        raw.rounds,
+        raw.converged,
+        raw.residual,
+        rules,
+        raw.partition_seconds,
+        raw.report,
+        graph.weighted and not rules.weighted,
     )
+
+
+def _with_weights(graph: GraphLike, weight: str | None) -> Graph:
+    """The graph with the weights of that name; only those of NetworkX have more than one."""
+    if is_networkx(graph):
+        return Graph.from_networkx(graph, weight=weight)
+    if weight not in ("weight", None):
+        raise UsageError(f"weight must be 'weight', for the graph's weights, or None, not {weight!r}")
+    return as_graph(graph)
 
 
 def _number(name: str, value: float, most: float) -> float:
@@ -142,13 +162,14 @@ def _one_a_vertex(name: str, graph: Graph, given: VertexNumbers) -> NDArray[np.f
     if given is None:
         return None
     if isinstance(given, Mapping):
+        values = np.asarray(list(given.values()), dtype=object if not given else None)
+        if values.ndim != 1 or (given and values.dtype.kind not in "fiub"):
+            raise UsageError(f"{name} must map vertices to numbers")
         numbers = np.zeros(graph.vertices)
-        for vertex, number in given.items():
-            require_whole(f"{name}: a vertex", vertex)
-            numbers[graph.index_of(vertex)] = number
+        numbers[graph.numbering.places(given, name)] = values
     else:
         numbers = np.asarray(given)
-        if numbers.shape != (graph.vertices,) or numbers.dtype.kind not in "fiu":
+        if numbers.shape != (graph.vertices,) or numbers.dtype.kind not in "fiub":
             raise UsageError(f"{name} must be a mapping, or hold one number for each of {graph.vertices} vertices")
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if wrong.size:

@@ -2,50 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laneway import _core
-from laneway._core import Graph, Report
+from laneway._core import Report
+from laneway.answers import VertexAnswer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
-from laneway.graphs import require_graph
+from laneway.errors import UsageError
+from laneway.graph import Graph, GraphLike, as_graph
 from laneway.partition import Partition, parts_of
+from laneway.programs.trees import Trees
+from laneway.vertex_array import VertexArray
 
 
-@dataclass(frozen=True)
-class Result:
-    """Distances and the account of the run that found them."""
+@dataclass(frozen=True, eq=False)
+class Result(VertexAnswer):
+    """Distances, the paths that have them, and the account of the run that found them.
 
-    distance: NDArray[np.int64]
-    """One entry a vertex, in the order of the graph's arrays; -1 where unreachable. Of `sssp` in units of
-    1 / graph.weight_scale of the file's weights, of `bfs` in arcs."""
-    delta: int
+    `result[v]` is the length of a shortest path to vertex v in the graph's own unit, infinite where there is none.
+    """
+
+    values_name = "distance"
+
+    distance: VertexArray[np.int64]
+    """One entry a vertex, in the order of `ids`; -1 where unreachable. Of `sssp` in units of 1 / weight_scale of the
+    graph's weights, of `bfs` in arcs. `distance.of(v)` is that of vertex v."""
+    sources: list[Any]
+    """The vertices from which distances count, by their ids, each once and in the order of `ids`."""
+    weight_scale: int
+    """What the graph's weights were multiplied by; 1 for `bfs`."""
+    weights_ignored: bool
+    """Whether the graph has weights that this program does not look at, as `bfs` does not."""
+    delta: int = field(compare=False)
     """Width of a priority step."""
-    items: int
+    items: int = field(compare=False)
     """Vertices taken from worklists and expanded, all PEs."""
     least_items: int
     """Vertices reached: the least that any order must expand."""
     partition_seconds: float
     """Dividing the graph and copying it to the devices."""
     report: Report
+    trees: Trees = field(repr=False, compare=False)
+    """Where paths come from."""
 
     @property
     def reached(self) -> int:
         """Number of vertices that have a distance."""
-        return int(np.count_nonzero(self.distance >= 0))
+        return int(np.count_nonzero(self.distance.values >= 0))
 
     @property
     def checksum(self) -> int:
         """Σ (i + 1) · distance[i] mod (2**61 - 1) over reached vertices, i from 0."""
-        return _core.checksum(self.distance)
+        return _core.checksum(self.distance.values)
+
+    @property
+    def length(self) -> VertexArray[np.float64]:
+        """Distances in the graph's own unit, infinite where unreachable, as SciPy gives them."""
+        distance = self.distance.values
+        return VertexArray(np.where(distance < 0, np.inf, distance / self.weight_scale), self.distance.numbering)
+
+    @property
+    def predecessor(self) -> VertexArray[Any]:
+        """One entry a vertex: the id of the vertex before it on a shortest path from the nearest source; -1 for sources
+        and unreachable vertices (None where vertices have names). Of several, the one that stands first in `ids`; the
+        same on any devices. Following it leads to a source, also where arcs weigh 0."""
+        numbering = self.distance.numbering
+        return VertexArray(numbering.ids_at(self.trees.before), numbering)
+
+    def path_to(self, vertex: Any) -> list[Any]:
+        """The vertices of a shortest path to `vertex`, from the nearest source on, by their ids; empty where there is
+        no path. UsageError where there is no such vertex."""
+        numbering = self.distance.numbering
+        place = numbering.place(vertex)
+        if self.distance.values[place] < 0:
+            return []
+        return [numbering.id_of(each) for each in self.trees.path_to(place)]
+
+    def __getitem__(self, vertex: Any) -> int | float:
+        distance = int(self.distance.of(vertex))
+        if distance < 0:
+            return math.inf
+        return distance if self.weight_scale == 1 else distance / self.weight_scale
+
+    def to_dict(self) -> dict[Any, int | float]:
+        """The length of a shortest path to each vertex that has one, in the graph's own unit, by its id: what
+        NetworkX's `single_source_dijkstra_path_length` gives."""
+        reached = self.distance.values >= 0
+        lengths: NDArray[Any] = self.distance.values[reached]
+        if self.weight_scale != 1:
+            lengths = lengths / self.weight_scale
+        return dict(zip(self.ids[reached].tolist(), lengths.tolist()))
 
 
 def sssp(
-    graph: Graph,
-    source: int,
+    graph: GraphLike,
+    source: Any = None,
     *,
+    sources: Iterable[Any] | None = None,
     devices: str = "",
     delta: int | None = None,
     partition: Partition = None,
@@ -54,13 +113,15 @@ def sssp(
     buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> Result:
-    """Least weight of a path from `source` to every vertex.
+    """Least weight of a path from `source`, or from the nearest of several `sources`, to every vertex.
 
-    Distances are sums of `graph.weights`, or numbers of arcs where the graph has no weights. A file with decimal
-    weights was read as whole numbers: `result.distance / graph.weight_scale` is in the file's own unit (leave out -1,
-    which is unreachable).
+    `graph` is a Graph, a SciPy sparse matrix or a NetworkX graph; sources are vertices as it calls them (`graph.ids`),
+    and so `result[v]` is the distance of vertex v. `result.path_to(v)` is a path that has it.
 
-    `source` is the file's number of the vertex. `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
+    Distances are sums of `graph.weights`, or numbers of arcs where the graph has no weights. Decimal weights are
+    multiplied by a power of ten to be whole: `result.length` is in the graph's own unit.
+
+    `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
     "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
     from the graph where it is None. `partition` divides the vertices: None by contiguous ranges with equal arcs,
     "metis" by METIS, or an array with the PE of each vertex. `seed` is for checked devices. `timeout` is the run's
@@ -71,13 +132,14 @@ def sssp(
     Ctrl-C ends the run on all its devices and raises KeyboardInterrupt; nothing goes on in the background. It can be
     caught on the main thread only, as always in Python.
     """
-    return _run(graph, source, False, devices, delta, partition, seed, timeout, progress, buffer_bytes)
+    return _run(graph, source, sources, False, devices, delta, partition, seed, timeout, progress, buffer_bytes)
 
 
 def bfs(
-    graph: Graph,
-    source: int,
+    graph: GraphLike,
+    source: Any = None,
     *,
+    sources: Iterable[Any] | None = None,
     devices: str = "",
     delta: int | None = None,
     partition: Partition = None,
@@ -86,13 +148,17 @@ def bfs(
     buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> Result:
-    """Least number of arcs from `source` to every vertex; arguments and errors are those of `sssp`."""
-    return _run(graph, source, True, devices, delta, partition, seed, timeout, progress, buffer_bytes)
+    """Least number of arcs from `source`, or from the nearest of several `sources`, to every vertex.
+
+    Weights do not count. Arguments and errors are those of `sssp`.
+    """
+    return _run(graph, source, sources, True, devices, delta, partition, seed, timeout, progress, buffer_bytes)
 
 
 def _run(
-    graph: Graph,
-    source: int,
+    graph: GraphLike,
+    source: Any,
+    sources: Iterable[Any] | None,
     unit_weights: bool,
     devices: str,
     delta: int | None,
@@ -102,17 +168,34 @@ def _run(
     progress: bool,
     buffer_bytes: int,
 ) -> Result:
-    index = source_index(graph, source)
+    graph = as_graph(graph)
+    if (source is None) == (sources is None):
+        raise UsageError("either source or sources must say where paths start")
+    places = source_places(graph, [source] if sources is None else sources)
     if delta is not None:
         require_whole("delta", delta, 1)
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
-    raw = _core.shortest_paths(graph, index, unit_weights, delta, parts, job)
-    return Result(raw.take_distance(), raw.delta, raw.items, raw.least_items, raw.partition_seconds, raw.report)
+    raw = _core.shortest_paths(graph, places, unit_weights, delta, parts, job)
+    distance = raw.take_distance()
+    return Result(
+        VertexArray(distance, graph.numbering),
+        [graph.id_of(place) for place in places],
+        1 if unit_weights else graph.weight_scale,
+        unit_weights and graph.weighted,
+        raw.delta,
+        raw.items,
+        raw.least_items,
+        raw.partition_seconds,
+        raw.report,
+        Trees(graph, distance, places, unit_weights),
+    )
 
 
-def source_index(graph: Graph, source: int) -> int:
-    """Place in the arrays of the vertex that the file calls `source`; UsageError if there is none."""
-    require_graph(graph)
-    require_whole("source", source)
-    return graph.index_of(source)
+def source_places(graph: Graph, sources: Iterable[Any]) -> list[int]:
+    """Places in the arrays of several sources, rising, each once; UsageError for none, and for one that the graph does
+    not have."""
+    places: list[int] = np.unique(graph.numbering.places(sources, "source")).tolist()
+    if not places:
+        raise UsageError("sources must hold at least one vertex")
+    return places

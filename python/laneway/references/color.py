@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laneway import _core
-from laneway._core import Graph
+from laneway.graph import Graph
 from laneway.programs.color import ColorResult
 from laneway.verification import Verification, compare
 
 
 def verify(graph: Graph, result: ColorResult) -> Verification:
     """Compare with colouring vertex by vertex on one core, and look for arcs with one colour at both ends."""
-    color = result.color
+    color = result.color.values
     start = time.perf_counter()
     expected = _core.color_greedily(graph, result.order)
     seconds = time.perf_counter() - start

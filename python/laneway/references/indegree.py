@@ -7,7 +7,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from laneway._core import Graph
+from laneway.graph import Graph
 from laneway.verification import Verification, compare
 
 

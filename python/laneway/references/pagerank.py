@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from laneway._core import Graph
+from laneway.graph import Graph
 from laneway.programs.pagerank import PageRankResult, RankRules
 from laneway.verification import Verification, compare
 
@@ -30,7 +30,7 @@ def verify(graph: Graph, result: PageRankResult) -> Verification:
     relative = 1e-9 + 1.5 * SHARE_ROUNDING * sum(rules.alpha**i for i in range(1, result.rounds + 1))
     limit = rules.tol * graph.vertices
     ending = _ending(rules, result, residuals, limit, 2 * relative)
-    rank = result.rank
+    rank = result.rank.values
 
     def describe(place: int) -> str:
         if place == len(rank):

@@ -157,10 +157,36 @@ TEST_P(shortest_paths_test, OneSolverSearchesFromManySources) {
     }
 }
 
+TEST_P(shortest_paths_test, TheNearestOfSeveralSourcesCounts) {
+    for (std::uint64_t round = 0; round < std::min<std::uint64_t>(60, rounds_of(GetParam())); ++round) {
+        SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
+        const auto g = random_graph(round, is_checked(GetParam()) ? 24 : 400);
+        apps::shortest_paths_options o = job(round);
+        o.job.timeout_seconds = 20;
+        o.unit_weights = round % 2 == 1;
+        std::mt19937_64 random(round);
+        std::vector<std::uint64_t> sources;
+        for (std::uint64_t i = 0; i <= random() % 40; ++i) sources.push_back(random() % g.vertices());
+        std::vector<std::int64_t> least(g.vertices(), -1);
+        for (const std::uint64_t source : sources) {
+            const auto one = apps::dijkstra(g, source, o.unit_weights);
+            for (std::uint64_t v = 0; v < g.vertices(); ++v) {
+                if (one[v] >= 0 && (least[v] < 0 || one[v] < least[v])) least[v] = one[v];
+            }
+        }
+        const auto result = apps::shortest_paths(g, sources, o);
+        ASSERT_EQ(result.distance, least);
+        EXPECT_EQ(result.report.carried, result.report.served);
+        EXPECT_EQ(apps::dijkstra(g, sources, o.unit_weights), least);
+    }
+}
+
 TEST_P(shortest_paths_test, RefusesWrongUse) {
     const auto g = make_graph(3, {{0, 1, 1}});
     EXPECT_THROW(apps::shortest_paths(g, 3, job()), usage_error);
     EXPECT_THROW(apps::shortest_paths(make_graph(0, {}), 0, job()), usage_error);
+    EXPECT_THROW(apps::shortest_paths(g, std::vector<std::uint64_t>{}, job()), usage_error);
+    EXPECT_THROW(apps::shortest_paths(g, std::vector<std::uint64_t>{0, 1, 3}, job()), usage_error);
     apps::shortest_paths_options o = job();
     o.delta = 0;
     EXPECT_THROW(apps::shortest_paths(g, 0, o), usage_error);

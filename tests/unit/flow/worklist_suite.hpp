@@ -176,17 +176,19 @@ class worklist_test : public testing::TestWithParam<std::string> {};
 TEST_P(worklist_test, EveryLeastKeyIsHandedOutAndNoneTwice32) { keys_are_handed_out_once<std::uint32_t>(GetParam()); }
 TEST_P(worklist_test, EveryLeastKeyIsHandedOutAndNoneTwice64) { keys_are_handed_out_once<std::uint64_t>(GetParam()); }
 
-TEST_P(worklist_test, StartsWithOneIdAndForgetsItOnReset) {
+TEST_P(worklist_test, StartsWithItsFirstIdsAndForgetsThemOnReset) {
     const machine machine(GetParam());
     priority_worklist<std::uint32_t> list(machine.device(0), 10, 3);
     list.reset(5);
-    list.start_with(7, 2);
-    std::vector<std::uint32_t> keys(10, worklist_word<std::uint32_t>::unreached);
-    keys[7] = 2;
-    EXPECT_EQ(list.keys(), keys);
-    list.reset(5);
-    keys[7] = worklist_word<std::uint32_t>::unreached;
-    EXPECT_EQ(list.keys(), keys);
+    const std::vector<std::uint32_t> unreached(10, worklist_word<std::uint32_t>::unreached);
+    for (const std::vector<std::uint32_t>& first : {std::vector<std::uint32_t>{7}, {0, 3, 4, 9}, {}}) {
+        list.start_with(first, 2);
+        std::vector<std::uint32_t> keys = unreached;
+        for (const std::uint32_t id : first) keys[id] = 2;
+        EXPECT_EQ(list.keys(), keys);
+        list.reset(5);
+        EXPECT_EQ(list.keys(), unreached);
+    }
 }
 
 LANEWAY_ON_DEVICES(worklist_test, lone_device());

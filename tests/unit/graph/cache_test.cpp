@@ -87,7 +87,8 @@ TEST_F(cache_test, OptionsHaveEntriesOfTheirOwn) {
     EXPECT_TRUE(std::holds_alternative<csr64>(cached({.ids = id_width::bits64}).arcs));
     EXPECT_TRUE(std::holds_alternative<csr64>(cached({.ids = id_width::bits64}).arcs));
     EXPECT_EQ(arcs_of(cached({.format = file_format::snap})), parsed);
-    EXPECT_EQ(entries(), 4u);
+    EXPECT_EQ(arcs_of(cached({.unweighted = true})), "0>1 1>2");
+    EXPECT_EQ(entries(), 5u);
 }
 
 TEST_F(cache_test, EveryPartOfAGraphComesBack) {
@@ -99,6 +100,7 @@ TEST_F(cache_test, EveryPartOfAGraphComesBack) {
     g.ids.first = 5;
     g.ids.labels = {5, 1'000'000'000'000};
     g.ids.vertices = 2;
+    g.weights_rounded = true;
     const auto file = files_ / "one";
     write_cache(g, file);
     const auto back = read_cache(file);
@@ -107,6 +109,7 @@ TEST_F(cache_test, EveryPartOfAGraphComesBack) {
     EXPECT_EQ(back->ids.labels, g.ids.labels);
     EXPECT_EQ(back->ids.first, 5u);
     EXPECT_FALSE(back->weighted());
+    EXPECT_TRUE(back->weights_rounded);
 }
 
 TEST_F(cache_test, EntryWithAnyByteAlteredOrCutIsRewritten) {

@@ -15,7 +15,7 @@ struct bad_input {
     const char* name;
     const char* file;
     std::string content;
-    const char* message;  // what follows the path
+    std::string message;  // what follows the path
 };
 
 void PrintTo(const bad_input& input, std::ostream* out) { *out << input.name; }
@@ -41,6 +41,7 @@ TEST_P(bad_input_test, EndsInOneLine) {
 }
 
 const std::string mtx = "%%MatrixMarket matrix coordinate ";
+const std::string alone = "; unweighted reading takes the arcs alone";
 const std::string gz(test::triangle_gzip), xz(test::triangle_xz);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -115,12 +116,26 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"snap_missing_head", "a.txt", "# c\n1 2\n3\n", ":3: missing vertex"},
         bad_input{"snap_missing_weight", "a.txt", "1 2 3\n2 3 4\n3 4\n", ":3: missing weight"},
         bad_input{"snap_extra_field", "a.txt", "1 2\n2 3 4\n", ":2: unexpected '4' after the last field"},
-        bad_input{"snap_negative_weight", "a.txt", "1 2 -1\n", ":1: negative weight '-1'"},
+        bad_input{"snap_negative_weight", "a.txt", "1 2 1\n2 3 -1\n", ":2: negative weight '-1'" + alone},
+        bad_input{"snap_crushed_weight", "a.txt", "# c\n1 2 0.4\n2 3 1.5\n1 2 4000000000\n3 1 0.6\n",
+                  ":2: weight 0.4 beside one of 4000000000 would become 0: weights have 32 bits for the digits of the "
+                  "least to those of the greatest" +
+                      alone},
+        bad_input{"snap_crushed_after_the_greatest", "a.txt", "1 2 4000000000\n2 3 1.5\n3 1 3.5\n",
+                  ":2: weight 1.5 beside one of 4000000000 would become 2: weights have 32 bits for the digits of the "
+                  "least to those of the greatest" +
+                      alone},
+        bad_input{"edge_list_weight_too_small", "a.wel", "0 1 1e-30\n1 0 0.5\n",
+                  ":1: weight 1e-30 would become 0: weights have 32 bits for the digits of the least to those of the "
+                  "greatest" +
+                      alone},
         bad_input{"snap_weight_no_number", "a.txt", "1 2 nan\n", ":1: weight 'nan' is not a number"},
         bad_input{"snap_weight_overflow", "a.txt", "1 2 4294967295.5\n",
-                  ":1: weight '4294967295.5' is over the limit of 4294967295"},
+                  ":1: weight '4294967295.5' is over the limit of 4294967295" + alone},
+        bad_input{"snap_weight_of_33_bits", "a.txt", "1 2 3\n2 3 4294967296\n",
+                  ":2: weight '4294967296' is over the limit of 4294967295" + alone},
         bad_input{"snap_weight_overflow_between_others", "a.txt", "1 2 0.5\n2 3 4294967296\n3 4 1\n",
-                  ":2: weight '4294967296' is over the limit of 4294967295"},
+                  ":2: weight '4294967296' is over the limit of 4294967295" + alone},
         bad_input{"edge_list_huge_id", "a.el", "1 1000000000000000\n",
                   ":1: 1000000000000001 vertices for 1 arcs: over the limit of 16778240"},
         bad_input{"edge_list_huge_id_between_others", "a.el", "1 2\n# c\n1000000000000000 3\n3 4\n",
@@ -137,8 +152,18 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"mtx_huge", "a.mtx", mtx + "pattern general\n1000000000000000 1000000000000000 1\n1 1\n",
                   ":2: 1000000000000000 vertices for 1 arcs: over the limit of 16778240"},
         bad_input{"mtx_negative_integer", "a.mtx", mtx + "integer general\n2 2 1\n1 1 -4\n",
-                  ":3: negative weight '-4'"},
-        bad_input{"mtx_missing_value", "a.mtx", mtx + "real general\n2 2 1\n1 1\n", ":3: missing value"},
+                  ":3: negative weight '-4'" + alone},
+        bad_input{"mtx_negative_real", "a.mtx", mtx + "real general\n2 2 2\n1 1 2.5\n1 2 -4e0\n",
+                  ":4: negative weight '-4e0'" + alone},
+        bad_input{"mtx_real_of_33_bits", "a.mtx", mtx + "real general\n2 2 2\n1 1 2.5\n1 2 5e9\n",
+                  ":4: weight '5e9' is over the limit of 4294967295" + alone},
+        bad_input{"mtx_complex", "a.mtx", mtx + "complex general\n2 2 1\n1 1 2 3\n",
+                  ":1: complex values are no weights" + alone},
+        bad_input{"mtx_crushed_real", "a.mtx", mtx + "real general\n2 2 2\n1 1 0.25\n1 2 3e9\n",
+                  ":3: weight 0.25 beside one of 3000000000 would become 0: weights have 32 bits for the digits of the "
+                  "least to those of the greatest" +
+                      alone},
+        bad_input{"mtx_missing_value", "a.mtx", mtx + "real general\n2 2 1\n1 1\n", ":3: missing weight"},
         bad_input{"metis_neighbour_0", "a.graph", "2 1\n0\n1\n", ":2: neighbour 0 is outside 1..2"},
         bad_input{"metis_neighbour_above_n", "a.graph", "2 1\n3\n1\n", ":2: neighbour 3 is outside 1..2"},
         bad_input{"metis_fewer_lines", "a.graph", "3 1\n2\n1\n",

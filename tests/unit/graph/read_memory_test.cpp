@@ -84,10 +84,10 @@ INSTANTIATE_TEST_SUITE_P(shapes, read_memory_test,
                                          text_shape{"wide.txt", "# ids\n", 30'000'000'011, {"", ""}, false},
                                          text_shape{"fractions.wel", "", 1, {" 0.5", " 0.125"}, false},
                                          text_shape{
-                                             "lost_weights.mtx",
+                                             "one_fraction.mtx",
                                              "%%MatrixMarket matrix coordinate real general\n100000 100000 800000\n",
                                              1,
-                                             {" 2", " -2"},
+                                             {" 2", " 2.5"},
                                              false}));
 
 }  // namespace

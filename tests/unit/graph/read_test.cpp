@@ -113,9 +113,19 @@ TEST_F(read_graph_test, DecimalWeightsShareOnePowerOfTen) {
 }
 
 TEST_F(read_graph_test, DecimalWeightsRoundWhere32BitsEnd) {
-    const graph g = read("a.wel", "0 1 0.123456789\n0 2 1.5\n1 2 4000000\n2 0 0.0005\n");
+    const graph g = read("a.wel", "0 1 0.123456789\n0 2 1.5\n1 2 4000000\n2 0 0.01\n");
     EXPECT_EQ(g.weight_scale, 1000u);
-    EXPECT_EQ(arcs_of(g), "0>1:123 0>2:1500 1>2:4000000000 2>0:1");
+    EXPECT_EQ(arcs_of(g), "0>1:123 0>2:1500 1>2:4000000000 2>0:10");
+    EXPECT_TRUE(g.weights_rounded);
+    const graph whole = read("b.wel", "0 1 1.25\n1 0 7\n");
+    EXPECT_FALSE(whole.weights_rounded);
+}
+
+TEST_F(read_graph_test, RoundingLeavesTwoDigitsAtLeast) {
+    const std::string third = "0 2 0.3333333333333333\n";
+    EXPECT_EQ(arcs_of(read("a.wel", "0 1 1e-8\n" + third)), "0>1:10 0>2:333333333");
+    EXPECT_EQ(arcs_of(read("b.wel", "0 1 1e-9\n" + third)), "0>1:1 0>2:333333333") << "exact";
+    EXPECT_EQ(arcs_of(read("c.wel", "0 1 0.0000000000\n" + third)), "0>1:0 0>2:333333333") << "exact";
 }
 
 TEST_F(read_graph_test, MatrixMarketSymmetryAndValues) {
@@ -128,13 +138,19 @@ TEST_F(read_graph_test, MatrixMarketSymmetryAndValues) {
     EXPECT_EQ(arcs_of(read("d.mtx", "%%matrixmarket MATRIX Coordinate Pattern Symmetric\n2 2 1\n2 1\n")), "0>1 1>0");
 }
 
-TEST_F(read_graph_test, RealMatrixWithoutLengthsGivesItsStructure) {
+TEST_F(read_graph_test, UnweightedReadingTakesTheArcsAlone) {
     const std::string banner = "%%MatrixMarket matrix coordinate ";
-    const graph negative = read("a.mtx", banner + "real general\n3 3 3\n1 2 1.5\n2 1 -2.5\n2 3 4\n");
+    const read_options alone{.unweighted = true};
+    const graph negative = read("a.mtx", banner + "real general\n3 3 3\n1 2 1.5\n2 1 -2.5\n2 3 4\n", alone);
     EXPECT_EQ(arcs_of(negative), "0>1 1>0 1>2");
     EXPECT_EQ(negative.weight_scale, 1u);
-    EXPECT_FALSE(read("b.mtx", banner + "real general\n2 2 1\n1 2 5e9\n").weighted());
-    EXPECT_EQ(arcs_of(read("c.mtx", banner + "complex hermitian\n2 2 1\n2 1 5 -1\n")), "0>1 1>0");
+    EXPECT_EQ(arcs_of(read("b.mtx", banner + "real general\n2 2 1\n1 2 5e9\n", alone)), "0>1");
+    EXPECT_EQ(arcs_of(read("c.mtx", banner + "complex hermitian\n2 2 1\n2 1 5 -1\n", alone)), "0>1 1>0");
+    EXPECT_EQ(arcs_of(read("d.txt", "1 2 4000000000\n2 1 0.4\n", alone)), "0>1 1>0");
+    EXPECT_EQ(arcs_of(read("e.gr", "p sp 2 2\na 1 2 -7\na 2 1 5000000000\n", alone)), "0>1 1>0");
+    EXPECT_EQ(arcs_of(read("f.graph", "2 1 1\n2 -5\n1 -5\n", alone)), "0>1 1>0");
+    files_.write("g.v", "1\n2\n");
+    EXPECT_EQ(arcs_of(read("g.e", "1 2 -0.5\n", alone)), "0>1 1>0");
 }
 
 TEST_F(read_graph_test, MetisFormats) {

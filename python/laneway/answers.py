@@ -1,0 +1,62 @@
+"""What the results of all programs share."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laneway.vertex_array import VertexArray
+
+
+class Answer:
+    """Base of results, which are dataclasses: two are equal that give the same answer, whatever the runs took.
+
+    Reports, times and work are left out; arrays are equal that have the same shape and elements.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(
+            _same(getattr(self, field.name), getattr(other, field.name))
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            if field.compare and field.name != "report" and not field.name.endswith("_seconds")
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class VertexAnswer(Answer):
+    """Base of results with one value a vertex."""
+
+    values_name: ClassVar[str]
+    """Name of the field that holds them."""
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """What the vertices are called, in the order of the values."""
+        return self._values.ids
+
+    def __getitem__(self, vertex: Any) -> Any:
+        """The value of one vertex, by its id; UsageError where there is none of that name or number."""
+        return self._values.values[self._values.numbering.place(vertex)].item()
+
+    def to_dict(self) -> dict[Any, Any]:
+        """The value of each vertex, by its id."""
+        return dict(zip(self.ids.tolist(), self._values.tolist()))
+
+    @property
+    def _values(self) -> VertexArray[Any]:
+        values: VertexArray[Any] = getattr(self, self.values_name)
+        return values
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, VertexArray) and isinstance(other, VertexArray) and one.numbering != other.numbering:
+        return False
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(one == other)

@@ -1,0 +1,169 @@
+"""Lists of edges, from whatever holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from laneway import _core
+from laneway.arguments import require_whole
+from laneway.errors import UsageError
+from laneway.numbering import Numbering, whole_number
+from laneway.weights import weights_of
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges between vertices that are called by their places."""
+
+    numbering: Numbering
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    weights: _core.Weights | None
+
+
+def edges_of_pairs(
+    edges: ArrayLike | Iterable[tuple[Hashable, Hashable]],
+    weights: ArrayLike | None,
+    vertices: int | Iterable[Hashable] | None,
+) -> Edges:
+    """Edges of an array of shape (m, 2) or of an iterable of pairs; UsageError for what is none."""
+    if isinstance(edges, np.ndarray):
+        if edges.size and (edges.ndim != 2 or edges.shape[1] != 2):
+            raise UsageError(f"edges must have shape (m, 2), not {edges.shape}")
+        tails, heads = (edges[:, 0], edges[:, 1]) if edges.size else (edges.ravel(), edges.ravel())
+    else:
+        tails, heads = _columns(edges)
+    found = weights_of(weights, len(tails), lambda place: f"weights[{place}]")
+    numbering, places = _number(tails, heads, vertices)
+    return Edges(numbering, places[0], places[1], found)
+
+
+def edges_of_frame(frame: Any, source: Hashable, target: Hashable, edge_attr: Hashable | None) -> Edges:
+    """Edges of a pandas data frame, one a row; UsageError for a missing column or entry."""
+    columns = getattr(frame, "columns", None)
+    if columns is None:
+        raise UsageError(f"frame must be a pandas data frame, not {type(frame).__name__}")
+    for column in (source, target) if edge_attr is None else (source, target, edge_attr):
+        if column not in columns:
+            raise UsageError(f"the data frame has no column {column!r}")
+        missing = np.flatnonzero(frame[column].isna().to_numpy())
+        if missing.size:
+            raise UsageError(f"row {missing[0]} of the data frame has no {column!r}")
+    found = None
+    if edge_attr is not None:
+        found = weights_of(frame[edge_attr].to_numpy(), len(frame), lambda place: f"{edge_attr!r} of row {place}")
+    numbering, places = _number(frame[source].to_numpy(), frame[target].to_numpy(), None)
+    return Edges(numbering, places[0], places[1], found)
+
+
+def edges_of_networkx(graph: Any, weight: str | None) -> Edges:
+    """Edges of a NetworkX graph; UsageError for an attribute `weight` that is no weight."""
+    numbering = Numbering.of(graph)
+    place = {node: place for place, node in enumerate(graph)}
+    missing = object()
+    listed = list(graph.edges(data=weight, default=missing)) if weight is not None else list(graph.edges())
+    ends = np.array([(place[edge[0]], place[edge[1]]) for edge in listed], dtype=np.int64).reshape(len(listed), 2)
+    found = None
+    if weight is not None and any(edge[2] is not missing for edge in listed):
+        values = np.fromiter((1 if edge[2] is missing else edge[2] for edge in listed), object, len(listed))
+        name = lambda at: f"{weight!r} of the edge from {listed[at][0]!r} to {listed[at][1]!r}"  # noqa: E731
+        found = weights_of(values, len(listed), name)
+    return Edges(numbering, np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]), found)
+
+
+def _columns(edges: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Tails and heads of an iterable of pairs."""
+    if isinstance(edges, (str, bytes)) or not isinstance(edges, Iterable):
+        raise UsageError(f"edges must be pairs of vertices, not {type(edges).__name__}")
+    listed = list(edges)
+    for place, pair in enumerate(listed):
+        if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise UsageError(f"edges[{place}] is {pair!r}, not a pair of vertices")
+    return _as_array([pair[0] for pair in listed]), _as_array([pair[1] for pair in listed])
+
+
+def _as_array(vertices: list[Any]) -> NDArray[Any]:
+    """Whole numbers as an array of such, other vertices as objects."""
+    if vertices and all(whole_number(each) is not None and not isinstance(each, (bool, np.bool_)) for each in vertices):
+        numbers = np.array(vertices)
+        if numbers.dtype.kind in "iu":
+            return numbers
+    return np.fromiter(vertices, dtype=object, count=len(vertices))
+
+
+def _number(
+    tails: NDArray[Any], heads: NDArray[Any], vertices: int | Iterable[Hashable] | None
+) -> tuple[Numbering, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The vertices there are, and the places of both ends of each edge."""
+    tails, heads = _as_vertices(tails), _as_vertices(heads)
+    numbers = all(each.dtype.kind in "iu" and (each.size == 0 or int(each.min()) >= 0) for each in (tails, heads))
+    if vertices is not None:
+        count = whole_number(vertices)
+        if count is not None:
+            require_whole("vertices", count, bits=63)
+        numbering = Numbering.of(vertices) if count is None else Numbering(count)  # type: ignore[arg-type]
+    elif numbers:
+        return _number_rising(np.concatenate([tails.astype(np.uint64), heads.astype(np.uint64)]))
+    else:
+        ends = np.empty(2 * len(tails), dtype=object)
+        ends[0::2], ends[1::2] = tails, heads
+        numbering = _numbered(ends)
+    return numbering, (_places(numbering, tails), _places(numbering, heads))
+
+
+def _number_rising(ends: NDArray[np.uint64]) -> tuple[Numbering, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The numbers that occur in tails and behind them heads, and the places of both: by marks where they are dense."""
+    greatest = int(ends.max()) if ends.size else 0
+    if greatest < 8 * ends.size:
+        there = np.zeros(greatest + 1, dtype=bool)
+        there[ends] = True
+        ids = np.flatnonzero(there).astype(np.uint64)
+        places = (np.cumsum(there) - 1)[ends]
+    else:
+        ids, places = np.unique(ends, return_inverse=True)
+    tails, heads = np.split(places.astype(np.int64).reshape(-1), 2)
+    return Numbering.rising(ids), (tails, heads)
+
+
+def _as_vertices(ends: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers as such, also where floats hold them; other vertices as objects."""
+    if ends.dtype.kind in "iu":
+        return ends
+    if ends.dtype.kind != "f":
+        return _as_array(ends.tolist())
+    wide = ends.astype(np.float64)
+    if not (np.isfinite(wide).all() and (wide == np.floor(wide)).all() and (np.abs(wide) < 2**53).all()):
+        raise UsageError(f"vertices must be whole numbers or names, not {ends.dtype} with fractions")
+    return wide.astype(np.int64)
+
+
+def _numbered(ends: NDArray[Any]) -> Numbering:
+    """All that occur, in the order in which they come."""
+    try:
+        return Numbering.of(dict.fromkeys(ends))
+    except TypeError as error:
+        raise UsageError(f"a vertex must be hashable: {error}") from None
+
+
+def _places(numbering: Numbering, vertices: NDArray[Any]) -> NDArray[np.int64]:
+    """Places of vertices, at once where all are whole numbers; UsageError for one that there is not."""
+    if vertices.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if numbering.names is not None or vertices.dtype.kind not in "iu" or int(vertices.min()) < 0:
+        return numbering.places(vertices.tolist(), "edges")
+    numbers = vertices.astype(np.uint64)
+    places: NDArray[Any]
+    if numbering.labels.size:
+        places = np.searchsorted(numbering.labels, numbers)
+        wrong = numbering.labels[np.minimum(places, numbering.count - 1)] != numbers
+    else:
+        places = numbers - np.uint64(numbering.first)
+        wrong = places >= numbering.count
+    if wrong.any():
+        numbering.place(int(numbers[np.flatnonzero(wrong)[0]]), "edges")
+    return np.ascontiguousarray(places.astype(np.int64))

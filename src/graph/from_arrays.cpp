@@ -1,0 +1,169 @@
+#include "laneway/graph/from_arrays.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "build.hpp"
+#include "decimal_weights.hpp"
+#include "laneway/base/error.hpp"
+
+namespace laneway::graph {
+namespace {
+
+constexpr std::uint64_t greatest_weight = std::numeric_limits<std::uint32_t>::max();
+
+struct earlier_weights {
+    std::vector<std::uint32_t>& values;
+
+    template <class F>
+    void map_weights(F f) {
+        for (std::uint32_t& value : values) value = f(value);
+    }
+};
+
+template <class Number>
+std::string text_of(Number number) {
+    std::array<char, 64> text{};
+    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
+template <class Number>
+bool within_limits(Number number) {
+    return number >= 0 && number <= static_cast<Number>(greatest_weight);  // false for what is no number
+}
+
+template <class Number>
+[[noreturn]] void refuse(const std::string& name, Number number) {
+    if (number < 0) throw usage_error(name + " is negative: " + text_of(number));
+    if (number > 0) throw usage_error(name + ", " + text_of(number) + ", is over the limit of 4294967295");
+    throw usage_error(name + " is not a number");
+}
+
+template <class Real>
+decimal decimal_of(Real number) {
+    const auto whole = static_cast<std::uint64_t>(number);
+    return static_cast<Real>(whole) == number ? decimal{whole, 0} : *parse_decimal(text_of(number));
+}
+
+void check_lengths(std::size_t arcs, const whole_weights& weights) {
+    if (weights.values.empty() || weights.values.size() == arcs) return;
+    throw usage_error(std::to_string(weights.values.size()) + " weights for " + std::to_string(arcs) + " arcs");
+}
+
+void check_ends(const char* name, std::span<const std::int64_t> ends, std::uint64_t vertices) {
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        if (static_cast<std::uint64_t>(ends[i]) < vertices) continue;
+        throw usage_error(std::string(name) + "[" + std::to_string(i) + "] = " + std::to_string(ends[i]) +
+                          " is outside a graph of " + std::to_string(vertices) + " vertices");
+    }
+}
+
+void check_offsets(std::span<const std::int64_t> offsets, std::size_t arcs) {
+    const auto entry = [&](std::size_t i) {
+        return "indptr[" + std::to_string(i) + "] = " + std::to_string(offsets[i]);
+    };
+    if (offsets.empty()) throw usage_error("indptr is empty: it has one entry more than there are vertices");
+    if (offsets[0] != 0) throw usage_error(entry(0) + " is not 0");
+    for (std::size_t i = 1; i < offsets.size(); ++i) {
+        if (offsets[i] < offsets[i - 1]) throw usage_error(entry(i) + " is less than " + entry(i - 1));
+    }
+    if (static_cast<std::uint64_t>(offsets.back()) != arcs)
+        throw usage_error("the last entry of indptr, " + std::to_string(offsets.back()) +
+                          ", is not the length of indices, " + std::to_string(arcs));
+}
+
+// A graph without arcs has no weights.
+void take_weights(graph& result, std::uint64_t scale, bool rounded) {
+    if (!result.weighted()) return;
+    result.weight_scale = scale;
+    result.weights_rounded = rounded;
+}
+
+template <class Vertex>
+basic_csr<Vertex> make_csr(std::span<const std::int64_t> offsets, std::span<const std::int64_t> heads,
+                           std::vector<std::uint32_t> weights) {
+    basic_csr<Vertex> csr;
+    csr.offsets.assign(offsets.begin(), offsets.end());
+    csr.heads.resize(heads.size());
+    for (std::size_t i = 0; i < heads.size(); ++i) csr.heads[i] = static_cast<Vertex>(heads[i]);
+    csr.weights = std::move(weights);
+    return csr;
+}
+
+bool needs_wide(std::uint64_t vertices) { return vertices > std::numeric_limits<std::uint32_t>::max(); }
+
+}  // namespace
+
+template <class Number>
+whole_weights make_weights(std::span<const Number> numbers, const std::function<std::string(std::uint64_t)>& name) {
+    whole_weights result;
+    result.values.reserve(numbers.size());
+    earlier_weights earlier{result.values};
+    decimal_weights scaled;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const Number number = numbers[i];
+        if constexpr (std::is_integral_v<Number>) {
+            if (!within_limits(number)) refuse(name(i), number);
+            result.values.push_back(static_cast<std::uint32_t>(number));
+        } else {
+            if (!within_limits(static_cast<double>(number))) refuse(name(i), number);
+            result.values.push_back(*scaled.add(decimal_of(number), i, earlier));
+        }
+    }
+    if (const auto lost = scaled.lost()) throw usage_error(name(lost->place) + ": " + lost->reason);
+    result.scale = scaled.scale();
+    result.rounded = scaled.rounded();
+    return result;
+}
+
+graph from_csr(std::span<const std::int64_t> offsets, std::span<const std::int64_t> heads, whole_weights weights,
+               numbering ids, id_width width) {
+    check_offsets(offsets, heads.size());
+    check_lengths(heads.size(), weights);
+    const std::uint64_t vertices = offsets.size() - 1;
+    check_ends("indices", heads, vertices);
+    if (ids.vertices != vertices)
+        throw usage_error(std::to_string(ids.vertices) + " ids for " + std::to_string(vertices) + " vertices");
+    graph result;
+    if (needs_wide(vertices) || width == id_width::bits64) {
+        result.arcs = make_csr<std::uint64_t>(offsets, heads, std::move(weights.values));
+    } else {
+        result.arcs = make_csr<std::uint32_t>(offsets, heads, std::move(weights.values));
+    }
+    result.ids = std::move(ids);
+    take_weights(result, weights.scale, weights.rounded);
+    return result;
+}
+
+graph from_arcs(std::span<const std::int64_t> tails, std::span<const std::int64_t> heads, const whole_weights& weights,
+                numbering ids, bool mirrored) {
+    if (tails.size() != heads.size())
+        throw usage_error(std::to_string(tails.size()) + " tails for " + std::to_string(heads.size()) + " heads");
+    check_lengths(heads.size(), weights);
+    if (ids.vertices > vertex_limit(heads.size()))
+        throw usage_error(std::to_string(ids.vertices) + " vertices for " + std::to_string(heads.size()) +
+                          " arcs: over the limit of " + std::to_string(vertex_limit(heads.size())));
+    check_ends("tails", tails, ids.vertices);
+    check_ends("heads", heads, ids.vertices);
+    arc_buffer arcs;
+    const bool weighted = !weights.values.empty();
+    arcs.keep_weights(weighted);
+    for (std::size_t i = 0; i < tails.size(); ++i)
+        arcs.push(static_cast<std::uint64_t>(tails[i]), static_cast<std::uint64_t>(heads[i]),
+                  weighted ? weights.values[i] : 1);
+    const bool wide = needs_wide(ids.vertices);
+    graph result = sort_into_graph(arcs, std::move(ids), mirrored, wide);
+    take_weights(result, weights.scale, weights.rounded);
+    return result;
+}
+
+using place_name = std::function<std::string(std::uint64_t)>;
+template whole_weights make_weights(std::span<const std::int64_t>, const place_name&);
+template whole_weights make_weights(std::span<const std::uint64_t>, const place_name&);
+template whole_weights make_weights(std::span<const float>, const place_name&);
+template whole_weights make_weights(std::span<const double>, const place_name&);
+
+}  // namespace laneway::graph
