@@ -201,13 +201,14 @@ private:
     template <class Ctx>
     LANEWAY_FN float settle_row(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint64_t round,
                                 std::uint64_t followed, own_sums& sums) const {
-        std::uint64_t& rank = ranks.local(ctx)[row];
+        const auto rank = ranks.local(ctx) + row;
         std::uint64_t settled = whole_rank / vertices;
         if (round > 0) {
             settled = (whole_rank - damping) / vertices + multiply_ranks(damping, followed);
-            sums.change += settled > rank ? settled - rank : rank - settled;
+            const std::uint64_t before = *rank;
+            sums.change += settled > before ? settled - before : before - settled;
         }
-        rank = settled;
+        *rank = settled;
         const std::uint64_t degree = mine.degrees[row];
         if (degree == 0) sums.dangling += settled;
         const float share = degree == 0 ? 0 : static_cast<float>(settled / degree);

@@ -174,7 +174,10 @@ public:
                 return ctx.exchange(&board_->leading, 1u, order::acquire, scope::block) == 0 ? leads : waits;
             });
             ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
-            if (role == open) return status::ok;
+            if (role == open) {
+                tell_history(ctx, [&](auto& history) { history.leave_barrier(barriers_); });
+                return status::ok;
+            }
             if constexpr (route_list<Routes>::posts_onward) (void)this->send_onward(ctx, full_warp<Ctx>);
             this->idle();
             const status going = role == leads ? lead(ctx, spin) : status::ok;

@@ -18,6 +18,7 @@
 #include "laneway/comm/bin.hpp"
 #include "laneway/comm/handler_check.hpp"
 #include "laneway/comm/onward.hpp"
+#include "laneway/simt/message_order.hpp"
 
 namespace laneway {
 
@@ -158,6 +159,7 @@ struct delivery {
     /// Runs the handler of one message, with its elements where it has some, and returns what it returns. Any lane.
     template <class Ctx, class Message, class... Elements>
     LANEWAY_FN decltype(auto) run(Ctx& ctx, const Message& message, Elements... body) const {
+        const served_scope scope(ctx, [](auto& history) { history.begin_served(); });
         return run_with(ctx, {onward}, message, body...);
     }
 

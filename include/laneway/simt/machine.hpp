@@ -31,8 +31,9 @@ class kernel_run;
 
 class machine {
 public:
-    /// Opens the devices of a list as parse_devices reads it. `seed` steers checked devices.
-    explicit machine(const std::string& devices, std::uint64_t seed = 1);
+    /// Opens the devices of a list as parse_devices reads it. `seed` steers checked devices, which look at accesses as
+    /// `accesses` says.
+    explicit machine(const std::string& devices, std::uint64_t seed = 1, const checked_accesses& accesses = {});
 
     [[nodiscard]] int n_pes() const { return static_cast<int>(devices_.size()); }
     [[nodiscard]] const std::shared_ptr<laneway::device>& device(int pe) const {
@@ -83,7 +84,7 @@ public:
         running_mark mark(devices_);
         const auto start = std::chrono::steady_clock::now();
         if (device(0)->id().kind == device_kind::checked) {
-            checked::fiber_launch launch(seed_, timeout_seconds);
+            checked::fiber_launch launch(seed_, timeout_seconds, accesses_);
             for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
             for (auto& body : services.bodies()) launch.add_host(std::move(body));
             try {
@@ -159,6 +160,7 @@ private:
 
     std::vector<std::shared_ptr<laneway::device>> devices_;
     std::uint64_t seed_;
+    checked_accesses accesses_;
     std::vector<pe_environment> environments_;
     std::vector<buffer<pe_control>> controls_;
     std::shared_ptr<segment_table> segments_;  ///< arrays may outlive the machine

@@ -90,6 +90,7 @@ private:
 
 struct scheduler::fiber {
     std::function<void()> body;
+    const lane_history* history = nullptr;
     ucontext_t where{};
     std::unique_ptr<char[]> stack;
     sanitized_stack sanitized;
@@ -116,9 +117,10 @@ scheduler::~scheduler() {
     for (auto& f : machinery_->fibers) stacks.give_back(std::move(f->stack));
 }
 
-void scheduler::add(std::function<void()> lane) {
+void scheduler::add(std::function<void()> lane, const lane_history* history) {
     auto f = std::make_unique<fiber>();
     f->body = std::move(lane);
+    f->history = history;
     f->stack = stacks.take();
     f->sanitized.make_fiber();
     getcontext(&f->where);

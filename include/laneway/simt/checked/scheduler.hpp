@@ -15,6 +15,8 @@
 
 namespace laneway::checked {
 
+class lane_history;
+
 /// The lanes took more steps than a run may: some of them never waited, and so never saw its end.
 class out_of_steps : public timeout_error {
 public:
@@ -31,8 +33,8 @@ public:
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
 
-    /// Adds a lane. Host, before run().
-    void add(std::function<void()> lane);
+    /// Adds a lane, or without a history something else that runs among them. Host, before run().
+    void add(std::function<void()> lane, const lane_history* history = nullptr);
 
     /// Runs all lanes to their ends. An exception that leaves a lane is thrown again here, after the others were
     /// dropped where they stood. `look` is called now and then, as a host that watches would.
