@@ -286,14 +286,12 @@ TEST(races_test, WhatOnlyCameInOneOrderIsFound) {
 
 // Behind the barrier of its round a lane looks, while one that is ahead has the next round's message served.
 TEST(races_test, ARoundThatLacksItsSecondBarrierIsFound) {
-    std::uint64_t found = 0;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        found += told_of(way::one_barrier_a_round, seed).find("no order between two accesses to word 0") == 0 ? 0 : 1;
+        contains(told_of(way::one_barrier_a_round, seed), "PE 1: no order between two accesses to word 0,");
     }
-    EXPECT_EQ(found, seeds);
 }
 
-/// Two lanes add to a word between barriers, with plain accesses.
+/// All lanes of PE 0 add to a word, plainly.
 struct lose_updates {
     symmetric_ref<std::uint64_t> table;
 
