@@ -94,7 +94,7 @@ symmetric_array<T> copy_of(runtime& runtime, const std::vector<T>& values) {
 class sum_shares_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(sum_shares_test, MeetsALoop) {
-    every_round(GetParam(), [&](const options& o) {
+    every_round_within(GetParam(), [&](const options& o) {
         const sum_input input(o.seed, is_checked(GetParam()) ? 1 : 20);
         const std::uint64_t tile_places = o.seed % 3 == 0 ? 4 : o.seed % 3 == 1 ? 100 : 5000;
         runtime runtime(o);
