@@ -39,6 +39,9 @@ TEST_F(checked_pointer_test, WordsAreReadAndWritten) {
     EXPECT_EQ(words[2], 9u);
     *(p + 3) = *(2 + p);
     EXPECT_EQ(words[3], 9u);
+    std::array<std::uint64_t, 1> index{3};
+    p[*to(index)] = 4;
+    EXPECT_EQ(*(p + to(index)[0]) + 0u, 4u);
     p[0] += 5;
     p[0] -= 1;
     p[0] *= p[0];

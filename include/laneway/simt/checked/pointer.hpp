@@ -25,6 +25,9 @@ struct symmetric_part {
 template <class T>
 class pointer;
 
+template <class I>
+concept checked_index = std::integral<std::remove_cvref_t<decltype(value_of(std::declval<const I&>()))>>;
+
 /// A pointer to an element of a symmetric array. Where a T* is asked for it becomes one, whose accesses nobody sees.
 template <class T>
 class pointer {
@@ -49,8 +52,8 @@ public:
             return static_cast<T&>(*word);
         }
     }
-    template <std::integral I>
-    decltype(auto) operator[](I by) const {
+    template <checked_index I>
+    decltype(auto) operator[](const I& by) const {
         return *(*this + by);
     }
     T* operator->() const { return element(); }
@@ -62,26 +65,26 @@ public:
     }
     [[nodiscard]] const std::source_location& where() const { return where_; }
 
-    template <std::integral I>
-    friend pointer operator+(pointer p, I by) {
+    template <checked_index I>
+    friend pointer operator+(pointer p, const I& by) {
         return p += by;
     }
-    template <std::integral I>
-    friend pointer operator+(I by, pointer p) {
+    template <checked_index I>
+    friend pointer operator+(const I& by, pointer p) {
         return p += by;
     }
-    template <std::integral I>
-    friend pointer operator-(pointer p, I by) {
+    template <checked_index I>
+    friend pointer operator-(pointer p, const I& by) {
         return p -= by;
     }
-    template <std::integral I>
-    pointer& operator+=(I by) {
-        index_ += static_cast<std::uint64_t>(by);
+    template <checked_index I>
+    pointer& operator+=(const I& by) {
+        index_ += static_cast<std::uint64_t>(value_of(by));
         return *this;
     }
-    template <std::integral I>
-    pointer& operator-=(I by) {
-        index_ -= static_cast<std::uint64_t>(by);
+    template <checked_index I>
+    pointer& operator-=(const I& by) {
+        index_ -= static_cast<std::uint64_t>(value_of(by));
         return *this;
     }
     pointer& operator++() { return *this += 1; }
