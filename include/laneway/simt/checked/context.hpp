@@ -53,8 +53,8 @@ public:
                                      const place& where) const {
         symmetric_part part{segment, pe};
         if (pe < 0 || pe >= n_pes()) {
-            throw usage_error(history_.place().text() + ": PE " + std::to_string(pe) + " named in " + text_of(where) +
-                              ", and the job has " + std::to_string(n_pes()));
+            throw misuse(history_.place().text() + ": PE " + std::to_string(pe) + " named in " + text_of(where) +
+                         ", and the job has " + std::to_string(n_pes()));
         }
         void* base = nullptr;
         if (segment < env_.n_segments) {
@@ -234,7 +234,7 @@ private:
         return before;
     }
     [[noreturn]] void refuse(const meeting_place& here, const std::string& why) const {
-        throw usage_error(history_.place().text() + ": " + here.text() + ": " + why);
+        throw misuse(history_.place().text() + ": " + here.text() + ": " + why);
     }
     void check_mask(lane_mask mask, const meeting_place& here) const {
         if ((mask & ~full_warp<context>) != 0) {
@@ -258,7 +258,7 @@ private:
                                    " and " + own.text();
                 // Of a run that ends, lanes hear one after the other: then it is nobody's mistake.
                 if (stopping()) throw lost_lane{{}};
-                throw usage_error(told);
+                throw misuse(told);
             },
             [&](lane_mask present) {
                 sched_.yield();

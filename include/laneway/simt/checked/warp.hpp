@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "laneway/simt/checked/clock.hpp"
+#include "laneway/simt/checked/misuse.hpp"
 #include "laneway/simt/checked/scheduler.hpp"
 #include "laneway/simt/order.hpp"
 
