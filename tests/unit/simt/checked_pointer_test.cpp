@@ -70,8 +70,14 @@ TEST_F(checked_pointer_test, ValuesConvertAsThoseOfPlainPointers) {
     EXPECT_TRUE(p[1] ? true : false);
     EXPECT_TRUE(p[0] > p[1] && !(p[0] == 5) && p[1] <= 5 && 6 > p[1]);
     EXPECT_EQ(~p[1] + -p[1], ~std::uint64_t{5} + -std::uint64_t{5});
-    static_assert(!std::is_convertible_v<reference<std::uint64_t>, int>, "would cut `c ? *p : 0`");
+    static_assert(!std::is_convertible_v<reference<std::uint64_t>, int>, "would cut what `c ? *p : 0` gives");
     static_assert(!std::is_convertible_v<reference<double>, float> && std::is_convertible_v<reference<float>, double>);
+    for (const bool chosen : {false, true}) {
+        const std::uint64_t whole = chosen ? *p : 0;
+        EXPECT_EQ(whole, chosen ? std::uint64_t{1} << 40 : 0);
+        EXPECT_EQ(chosen ? *p : same, same);
+        EXPECT_EQ(chosen ? 1 : p[1], chosen ? 1u : 5u);
+    }
     std::array<color, 1> colors{color::green};
     EXPECT_TRUE(*to(colors) == color::green);
     *to(colors) = color::red;

@@ -34,6 +34,7 @@ class pointer {
     static constexpr bool is_word = (std::is_arithmetic_v<T> || std::is_enum_v<T>)&&sizeof(T) <= 8;
 
 public:
+    pointer() = default;
     pointer(lane_history& lane, const symmetric_part& part, T* base, std::uint64_t index,
             const std::source_location& where)
         : lane_(&lane), part_(part), base_(base), index_(index), where_(where) {}
@@ -93,10 +94,10 @@ public:
     pointer operator--(int) { return std::exchange(*this, *this - 1); }
 
 private:
-    lane_history* lane_;
+    lane_history* lane_ = nullptr;
     symmetric_part part_;
-    T* base_;
-    std::uint64_t index_;
+    T* base_ = nullptr;
+    std::uint64_t index_ = 0;
     std::source_location where_;
 };
 

@@ -13,7 +13,7 @@ namespace laneway::checked {
 template <class T>
 class pointer;
 
-/// Conversions that keep values: others are explicit, as `c ? *p : 0` would otherwise be an int in silence.
+/// Conversions that keep values: others are explicit, as `c ? *p : 0` would otherwise be an int.
 template <class From, class To>
 concept keeps_values = std::same_as<From, To> ||
                        (std::floating_point<To> &&
@@ -28,10 +28,16 @@ class reference {
 
 public:
     reference(lane_history& lane, T* word, const std::source_location& where, const pointer<T>& from)
-        : lane_(lane), word_(word), from_(from), begun_(lane.begin_plain(word, sizeof(T), where)), value_(*word) {}
+        : lane_(&lane), word_(word), from_(from), begun_(lane.begin_plain(word, sizeof(T), where)), value_(*word) {}
+
+    /// A value that stands beside one: the 0 of `c ? *p : 0`.
+    template <class U>
+    requires(!keeps_values<value_type, U> && std::same_as<std::common_type_t<value_type, U>, value_type>)
+        reference(U value)
+        : value_(static_cast<value_type>(value)) {}
 
     [[nodiscard]] value_type get() const {
-        lane_.end_plain(begun_, access_kind::plain_read);
+        if (lane_ != nullptr) lane_->end_plain(begun_, access_kind::plain_read);
         return value_;
     }
     template <class U>
@@ -39,7 +45,7 @@ public:
     explicit(!keeps_values<value_type, U>) operator U() const { return static_cast<U>(get()); }
 
     value_type operator=(value_type value) && {
-        lane_.end_plain(begun_, access_kind::plain_write);
+        lane_->end_plain(begun_, access_kind::plain_write);
         return *word_ = value;
     }
     value_type operator=(const reference& other) && { return std::move(*this) = other.get(); }
@@ -68,13 +74,13 @@ public:
     template <class How>
     value_type change(How&& how) && {
         const auto value = static_cast<value_type>(how(value_));
-        lane_.switch_plainly();
+        lane_->switch_plainly();
         return std::move(*this) = value;
     }
 
 private:
-    lane_history& lane_;
-    T* word_;
+    lane_history* lane_ = nullptr;  ///< null: of a value
+    T* word_ = nullptr;
     pointer<T> from_;
     lane_history::look begun_;
     value_type value_;
