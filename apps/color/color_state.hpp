@@ -55,8 +55,8 @@ struct color_state {
     /// Two lists share the array: that of even rounds grows from its begin, that of odd rounds from its end. No vertex
     /// is listed twice, so they never meet.
     template <class Ctx>
-    LANEWAY_FN std::uint64_t& entry(Ctx& ctx, std::uint32_t parity, std::uint64_t place) const {
-        return list.local(ctx)[parity == 0 ? place : list.size() - 1 - place];
+    LANEWAY_FN auto entry(Ctx& ctx, std::uint32_t parity, std::uint64_t place) const {
+        return list.local(ctx) + (parity == 0 ? place : list.size() - 1 - place);
     }
     /// Most entries of both lists.
     static constexpr std::uint64_t list_entries(std::uint64_t rows, std::uint64_t arcs) {
@@ -70,7 +70,7 @@ struct color_state {
         if (pieces == 0) return;
         const std::uint64_t place =
             ctx.fetch_add(&counters.local(ctx)->entries[parity], pieces, order::relaxed, scope::device);
-        for (std::uint64_t piece = 0; piece < pieces; ++piece) entry(ctx, parity, place + piece) = row << 32 | piece;
+        for (std::uint64_t piece = 0; piece < pieces; ++piece) *entry(ctx, parity, place + piece) = row << 32 | piece;
     }
 };
 

@@ -96,7 +96,7 @@ struct move_centroid {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const centroid_move<Real>& m) const {
-        Real& coordinate = centroid_at(centroids.local(ctx), m.place);
+        Real& coordinate = centroid_at<Real>(centroids.local(ctx), m.place);
         const double movement = static_cast<double>(m.value) - static_cast<double>(coordinate);
         coordinate = m.value;
         kmeans_progress* mine = progress.local(ctx);

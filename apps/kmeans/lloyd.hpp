@@ -211,7 +211,7 @@ private:
             const double mean = static_cast<double>(sum) / size / how.scale + how.middle;
             const auto coordinate = static_cast<Real>(mean);
             const auto where = static_cast<std::uint32_t>(layout.centroid_place(cluster, column));
-            if (coordinate == centroid_at(centroids.local(ctx), where)) continue;
+            if (coordinate == centroid_at<Real>(centroids.local(ctx), where)) continue;
             for (int to = 0; to < ctx.n_pes(); ++to) {
                 const int other = (ctx.pe() + 1 + to) % ctx.n_pes();  // itself last
                 (void)box.post(ctx, other, centroid_move<Real>{where, coordinate});

@@ -214,7 +214,7 @@ private:
     template <class Ctx>
     LANEWAY_FN float settle_row(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint64_t round,
                                 std::uint64_t followed, std::uint64_t dangling, own_sums& sums) const {
-        std::uint64_t& rank = ranks.local(ctx)[row];
+        const auto rank = ranks.local(ctx) + row;
         std::uint64_t settled = whole_rank / vertices;
         if (round > 0) {
             std::uint64_t started = (whole_rank - alpha) / vertices;
@@ -224,9 +224,10 @@ private:
                 dangling = multiply_ranks(dangling, own.of_dangling);
             }
             settled = started + multiply_ranks(alpha, followed + dangling);
-            sums.change += settled > rank ? settled - rank : rank - settled;
+            const std::uint64_t before = *rank;
+            sums.change += settled > before ? settled - before : before - settled;
         }
-        rank = settled;
+        *rank = settled;
         const std::uint64_t outgoing = mine.outgoing[row];
         if (outgoing == 0) sums.dangling += settled;
         const float share = outgoing == 0 ? 0 : share_of(settled, outgoing);

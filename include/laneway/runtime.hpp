@@ -22,7 +22,8 @@ struct mailbox_handle {
 class runtime {
 public:
     /// Opens the devices; throws usage_error for a list that names none or wrong ones.
-    explicit runtime(options options = {}) : options_(std::move(options)), machine_(options_.devices, options_.seed) {}
+    explicit runtime(options options = {})
+        : options_(std::move(options)), machine_(options_.devices, options_.seed, options_.checked_accesses) {}
     runtime(const runtime&) = delete;
     runtime& operator=(const runtime&) = delete;
 

@@ -1,7 +1,9 @@
 #include <cstring>
 #include <mutex>
+#include <unordered_map>
 
 #include "laneway/base/error.hpp"
+#include "laneway/simt/checked/guarded_pages.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
 #include "laneway/simt/host_memory.hpp"
@@ -10,12 +12,12 @@ namespace laneway {
 
 namespace {
 
-class cpu_device final : public device {
+class cpu_device : public device {
 public:
     using device::device;
     int multiprocessors() const override { return 1; }
 
-private:
+protected:
     void* do_allocate(std::size_t bytes) override { return allocate_zeroed(bytes, name()); }
     void do_copy_in(void* to, const void* from, std::size_t bytes) override {
         if (bytes > 0) std::memcpy(to, from, bytes);
@@ -23,6 +25,36 @@ private:
     void do_copy_out(void* to, const void* from, std::size_t bytes) override { do_copy_in(to, from, bytes); }
     void do_fill(void* memory, int byte, std::size_t bytes) override { std::memset(memory, byte, bytes); }
     void free(void* memory) noexcept override { free_zeroed(static_cast<std::byte*>(memory)); }
+};
+
+/// What is allocated on checked devices has a guard behind it, so that a pointer that runs on stops there.
+class checked_device final : public cpu_device {
+public:
+    using cpu_device::cpu_device;
+
+private:
+#if defined(__SANITIZE_ADDRESS__)
+    static constexpr std::size_t most_guarded = 0;  // it surrounds what operator new gives more closely
+#else
+    static constexpr std::size_t most_guarded = 4096;  ///< a device; the system allows about 65,000 mappings in all
+#endif
+
+    void* do_allocate(std::size_t bytes) override {
+        const std::lock_guard lock(changing_);
+        if (guarded_.size() < most_guarded) {
+            checked::guarded_pages pages(bytes, checked::guarded_pages::guard::behind);
+            std::byte* const first = pages.data();
+            if (pages) return guarded_.emplace(first, std::move(pages)).first->first;
+        }
+        return cpu_device::do_allocate(bytes);
+    }
+    void free(void* memory) noexcept override {
+        const std::lock_guard lock(changing_);
+        if (guarded_.erase(memory) == 0) cpu_device::free(memory);
+    }
+
+    std::mutex changing_;
+    std::unordered_map<void*, checked::guarded_pages> guarded_;
 };
 
 }  // namespace
@@ -36,6 +68,7 @@ void keep_for_good(std::shared_ptr<void> memory) {
 
 std::shared_ptr<device> open_device(device_id id) {
     if (id.kind == device_kind::cuda) return cuda_backend::open_gpu(id.index);
+    if (id.kind == device_kind::checked) return std::make_shared<checked_device>(id);
     return std::make_shared<cpu_device>(id);
 }
 

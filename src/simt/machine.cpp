@@ -26,7 +26,8 @@ bool is_written(fault_record& record) {
 
 }  // namespace
 
-machine::machine(const std::string& devices, std::uint64_t seed) : seed_(seed) {
+machine::machine(const std::string& devices, std::uint64_t seed, const checked_accesses& accesses)
+    : seed_(seed), accesses_(accesses) {
     for (const auto& id : parse_devices(devices)) devices_.push_back(open_device(id));
     if (has_gpus()) {
         const std::string why = cuda_backend::refusal(n_pes());

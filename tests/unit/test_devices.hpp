@@ -63,12 +63,17 @@ inline std::vector<std::string> lone_device() {
 
 inline bool is_checked(const std::string& devices) { return devices.starts_with("checked"); }
 
-/// How often a suite repeats its concurrent piece: the seeds of a checked list, plain repetition elsewhere.
-inline std::uint64_t rounds_of(const std::string& devices) {
+/// How often a suite repeats its concurrent piece where that is one of the lanes of a PE: the seeds of a checked list,
+/// plain repetition elsewhere.
+inline std::uint64_t rounds_within(const std::string& devices) {
     if (is_checked(devices)) return checked_seeds;
     return devices.starts_with("cuda") ? gpu_rounds : thread_rounds;
 }
 
+/// The same where it is one of several PEs: seeds are spent where these meet, so one alone gets few.
+inline std::uint64_t rounds_of(const std::string& devices) {
+    return rounds_within(devices) / (devices == "checked:1" ? 10 : 1);
+}
 /// A deadline for tests of what ends before it: who waits for it waits until the test is ended from outside.
 inline constexpr double never_seconds = 1e6;
 
@@ -87,16 +92,26 @@ inline options options_of(const std::string& devices, std::uint64_t round) {
     return o;
 }
 
-/// Calls `body(options)` for every round until one fails, and says which. `times` as many seeds of a checked list.
+/// Calls `body(options)` for so many rounds until one fails, and says which.
 template <class Body>
-void every_round(const std::string& devices, Body&& body, std::uint64_t times = 1) {
-    const std::uint64_t rounds = rounds_of(devices) * (is_checked(devices) ? times : 1);
+void repeat_rounds(const std::string& devices, std::uint64_t rounds, Body&& body) {
     for (std::uint64_t round = 0; round < rounds; ++round) {
         const options o = options_of(devices, round);
         SCOPED_TRACE("devices " + devices + ", seed " + std::to_string(o.seed));
         ASSERT_NO_THROW(body(o));
         if (testing::Test::HasFailure()) return;
     }
+}
+
+/// The same for every round of a piece between PEs; `times` as many seeds of a checked list.
+template <class Body>
+void every_round(const std::string& devices, Body&& body, std::uint64_t times = 1) {
+    repeat_rounds(devices, rounds_of(devices) * (is_checked(devices) ? times : 1), body);
+}
+/// The same for every round of a piece within a PE.
+template <class Body>
+void every_round_within(const std::string& devices, Body&& body) {
+    repeat_rounds(devices, rounds_within(devices), body);
 }
 
 /// Calls `run(options)` with the least memory that buffers can have: a run without any is refused and tells how much

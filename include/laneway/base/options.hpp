@@ -16,6 +16,12 @@ enum class injected_fault {
     deaf_host,     ///< host threads serve no calls
 };
 
+/// How checked devices look at accesses to symmetric memory.
+struct checked_accesses {
+    bool races = true;               ///< two accesses without order between them end the run
+    bool switches_at_plain = false;  ///< other lanes may run before each plain access as well, not at atomics only
+};
+
 struct options {
     std::string devices;  ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
     /// Deadline of each run. Checked devices measure it in virtual time, 100 ns for each step of a lane: a second of it
@@ -34,6 +40,7 @@ struct options {
     int cpu_threads = 1;           ///< blocks of a CPU device
     int checked_blocks = 3;        ///< blocks of a checked device
     int checked_warps = 2;         ///< warps of its blocks
+    laneway::checked_accesses checked_accesses;
     int gpu_blocks = 0;            ///< 0: as many as are resident at once
     /// Of a GPU's blocks that serve, where there are several PEs; 0: what the program says, see server_share_of.
     double server_share = 0;

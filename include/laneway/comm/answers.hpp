@@ -6,6 +6,7 @@
 #pragma once
 
 #include "laneway/queue/proven_words.hpp"
+#include "laneway/simt/message_order.hpp"
 #include "laneway/simt/wait.hpp"
 
 namespace laneway {
@@ -33,14 +34,18 @@ struct answers_ref {
     /// Stores the answer to a call from `pe`. Any lane; does not wait. On GPUs the answer orders nothing but itself.
     template <class Ctx, class Value>
     LANEWAY_FN void give(Ctx& ctx, int pe, std::uint64_t token, const Value& value) const {
-        store_proven(ctx, to[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value, Ctx::proven);
+        std::uint64_t* const slot = to[pe] + (token >> 32) * slot_words;
+        tell_history(ctx, [slot](auto& history) { history.carry_alone(slot); });
+        store_proven(ctx, slot, static_cast<std::uint32_t>(token), value, Ctx::proven);
     }
 
     /// Whether the answer to a call to `pe` has come, and what it is. Any lane; does not wait.
     template <class Ctx, class Value>
     LANEWAY_FN bool take(Ctx& ctx, int pe, std::uint64_t token, Value& value) const {
-        return load_proven(ctx, from[pe] + (token >> 32) * slot_words, static_cast<std::uint32_t>(token), value,
-                           looks_at_proven<Ctx>);
+        const std::uint64_t* const slot = from[pe] + (token >> 32) * slot_words;
+        if (!load_proven(ctx, slot, static_cast<std::uint32_t>(token), value, looks_at_proven<Ctx>)) return false;
+        tell_history(ctx, [slot](auto& history) { history.hear(slot); });
+        return true;
     }
 };
 

@@ -269,6 +269,7 @@ private:
                 return spin.next(ctx, {operation::barrier, -1, barriers_}) == status::ok ? closed : ends;
             });
             ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
+            if (seen == open) tell_history(ctx, [&](auto& history) { history.leave_barrier(barriers_); });
             if (seen != closed) return seen == open ? status::ok : status::stopped;
             if constexpr (route_list<Routes>::posts_onward || route_list<Routes>::replies) (void)advance(ctx);
             this->idle();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "laneway/queue/chunk_ring.hpp"
+#include "laneway/simt/message_order.hpp"
 
 namespace laneway {
 
@@ -54,6 +55,7 @@ struct onward_ref {
         s.pe = static_cast<std::uint32_t>(pe);
         s.kind = kind;
         *s.message<Message>() = message;
+        tell_history(ctx, [&](auto& history) { history.carry_alone(&s); });
         // Partner: the acquire load in claim.
         ctx.store(&s.flag, place / capacity * 2 + 1, order::release, scope::device);
         return status::ok;
@@ -120,6 +122,7 @@ struct onward_poster {
                 kept->pe = pe;
                 kept->kind = List::template kind<Message>;
                 *kept->template message<Message>() = message;
+                tell_history(ctx, [](auto& history) { history.keep_post(); });
                 return status::ok;
             }
         }

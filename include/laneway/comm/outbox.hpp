@@ -116,6 +116,7 @@ public:
             for (int pe = 0; pe < here.n_pes() && result == status::ok; ++pe) {
                 if (pe != here.pe()) result = self.await_served(here, mask, pe);
             }
+            if (result == status::ok) tell_history(here, [](auto& history) { history.leave_quiet(); });
             return result;
         });
     }
@@ -146,6 +147,7 @@ public:
                 const auto pe = static_cast<int>(next.pe);
                 if constexpr (!taking_elements<Handler>) {  // others are refused when they are posted
                     const Message message = *next.template message<Message>();
+                    const served_scope scope(ctx, [&](auto& history) { history.begin_onward(&next); });
                     onward.give_back(ctx, place);
                     kept_post<list> kept;
                     const lane_mask mates = ctx.converged();
@@ -364,6 +366,7 @@ private:
             list::visit(kept.kind, [&]<class Message, class Handler>() {
                 if constexpr (!taking_elements<Handler>) {  // others are refused when they are posted
                     const lane_mask mates = ctx.converged();
+                    const served_scope scope(ctx, [](auto& history) { history.begin_kept(); });
                     // As in send_onward.
                     (void)post_alone(ctx, mates, kept.pe, *kept.template message<Message>(), next);
                 }

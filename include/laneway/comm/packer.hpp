@@ -9,6 +9,7 @@
 #include "laneway/comm/bin.hpp"
 #include "laneway/comm/links.hpp"
 #include "laneway/comm/parcel.hpp"
+#include "laneway/simt/message_order.hpp"
 
 namespace laneway {
 
@@ -93,7 +94,7 @@ public:
             [&] {
                 const std::uint32_t place = position & (shape_.messages() - 1);
                 if (place == 0) ctx.store(&bins_[pe].opened_ns, ctx.now_ns(), order::relaxed, Reach);
-                buffer(pe, position >> shape_.log2_messages)[place] = message;
+                write(ctx, buffer(pe, position >> shape_.log2_messages), place, message);
             },
             idle);
     }
@@ -183,6 +184,11 @@ protected:
         return ctx.load(&bins_[mine.pe].ready[mine.chunk % 2], order::acquire, Reach) == mine.chunk;
     }
 
+    LANEWAY_FN void write(Ctx& ctx, Message* to, std::uint32_t place, const Message& message) const {
+        to[place] = message;
+        tell_history(ctx, [to](auto& history) { history.carry(to); });
+    }
+
     LANEWAY_FN Message* buffer(int pe, std::uint32_t chunk) const {
         const auto index = static_cast<std::size_t>(pe) * 2 + chunk % 2;
         return reinterpret_cast<Message*>(buffers_ + index * shape_.bytes());
@@ -251,7 +257,10 @@ protected:
             const bool go = leads && !left && (free || ring.is_free(ctx, ticket));
             const bool ready = (ctx.ballot(mask, go) & peers) != 0;
             ctx.sync(mask);  // what the leaders have acquired comes before the stores of their mates
-            if (ready) ring.store_words(ctx, ticket, static_cast<std::uint32_t>(rank_in(ctx, peers)), message);
+            if (ready) {
+                ring.store_words(ctx, ticket, static_cast<std::uint32_t>(rank_in(ctx, peers)), message);
+                tell_history(ctx, [&](auto& history) { history.carry(ring.slot(ticket)); });
+            }
             ctx.sync(mask);
             if (ready && leads) {
                 const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(peers));
@@ -287,6 +296,9 @@ protected:
         const status reserved = ring.reserve(ctx, mask, pe, ticket, idle);
         if (reserved != status::ok) return reserved;
         const Message* gathered = buffer(pe, chunk);
+        if (elected(ctx, mask)) {
+            tell_history(ctx, [&](auto& history) { history.hand_on(gathered, ring.slot(ticket)); });
+        }
         bool in_words = false;
         if constexpr (fits_words<Message>(1) && !is_parcel_unit<Message>) {
             in_words = ring.words != nullptr && fits_words<Message>(messages);

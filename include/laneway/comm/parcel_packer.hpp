@@ -129,9 +129,11 @@ private:
 
     LANEWAY_FN void write(Ctx& ctx, const share& mine, std::uint32_t place, const outgoing_parcel<Head>& parcel) {
         if (place == 0) ctx.store(&this->bins_[mine.pe].opened_ns, ctx.now_ns(), order::relaxed, scope::block);
-        auto* header = reinterpret_cast<parcel_header<Head>*>(this->buffer(mine.pe, mine.chunk) + place);
+        auto* const gathered = this->buffer(mine.pe, mine.chunk);
+        auto* header = reinterpret_cast<parcel_header<Head>*>(gathered + place);
         *header = parcel.header;
         copy_bytes(reinterpret_cast<std::byte*>(header + 1), parcel.body, parcel.body_bytes);
+        tell_history(ctx, [gathered](auto& history) { history.carry(gathered); });
     }
 };
 

@@ -18,6 +18,7 @@
 #include "laneway/comm/bin.hpp"
 #include "laneway/comm/handler_check.hpp"
 #include "laneway/comm/onward.hpp"
+#include "laneway/simt/message_order.hpp"
 #include "laneway/simt/user_code.hpp"
 
 namespace laneway {
@@ -172,6 +173,7 @@ struct delivery {
     /// returns; see run_user_code. Any lane.
     template <class Ctx, class Message, class... Elements>
     LANEWAY_FN decltype(auto) run(Ctx& ctx, int source, const Message& message, Elements... body) const {
+        const served_scope scope(ctx, [](auto& history) { history.begin_served(); });
         return run_with(ctx, {onward}, source, message, body...);
     }
 

@@ -8,6 +8,7 @@
 
 #include "laneway/comm/links.hpp"
 #include "laneway/comm/routes.hpp"
+#include "laneway/simt/message_order.hpp"
 
 namespace laneway {
 
@@ -91,6 +92,7 @@ private:
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
         // Before the chunk is served: serving may wait, and this line may then be looked at again.
         if (ctx.lane() == 0) links_.line_next[line] = ticket + static_cast<std::uint64_t>(lines_.residues);
+        tell_history(ctx, [&](auto& history) { history.arrive(ring.slot(ticket), source); });
         serve_(source, arrived_chunk{ring, ticket, label});
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {

@@ -2,8 +2,17 @@
 #pragma once
 
 #include "laneway/simt/fail.hpp"
+#include "laneway/simt/place.hpp"
 
 namespace laneway {
+
+/// Where a PE's part of a segment lies; null where there is none, or out of reach.
+template <class Ctx>
+[[nodiscard]] LANEWAY_FN void* base_of_segment(const Ctx& ctx, std::uint32_t segment, int pe) {
+    const auto& env = ctx.environment();
+    return env.segments[static_cast<std::size_t>(segment) * static_cast<std::size_t>(env.n_pes) +
+                        static_cast<std::size_t>(pe)];
+}
 
 /// Names one element of a symmetric array, on whichever PE it is looked at.
 template <class T>
@@ -22,17 +31,22 @@ public:
     [[nodiscard]] LANEWAY_FN symmetric_ptr<T> operator[](std::uint64_t index) const { return {segment_, index}; }
     [[nodiscard]] LANEWAY_FN std::uint64_t size() const { return size_; }
 
-    /// The PE's own part, `size()` elements. Any lane.
+    /// The PE's own part, `size()` elements: a T*. On checked devices something that can be used as one, and sees what
+    /// is done with it (checked/pointer.hpp): keep it in `auto`, and what is read from it in a variable of its type.
+    /// Any lane.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN T* local(const Ctx& ctx) const {
-        return at(ctx, ctx.pe());
+    [[nodiscard]] LANEWAY_FN auto local(const Ctx& ctx, place_of<Ctx> where = place_of<Ctx>::current()) const {
+        return at(ctx, ctx.pe(), where);
     }
-    /// Another PE's part, where its memory can be reached by load and store, else null. Any lane.
+    /// The same of another PE's part, where its memory can be reached by load and store, else null. Any lane.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN T* at(const Ctx& ctx, int pe) const {
-        const auto& env = ctx.environment();
-        return static_cast<T*>(env.segments[static_cast<std::size_t>(segment_) * static_cast<std::size_t>(env.n_pes) +
-                                            static_cast<std::size_t>(pe)]);
+    [[nodiscard]] LANEWAY_FN auto at(const Ctx& ctx, int pe,
+                                     [[maybe_unused]] place_of<Ctx> where = place_of<Ctx>::current()) const {
+        if constexpr (checks_accesses<Ctx>) {
+            return ctx.template element<T>(segment_, pe, size_, 0, where);
+        } else {
+            return static_cast<T*>(base_of_segment(ctx, segment_, pe));
+        }
     }
 
 private:
@@ -60,23 +74,28 @@ LANEWAY_FN status refuse_address(Ctx& ctx, operation what, int pe, symmetric_ptr
 /// Address of the element in a PE's part, null where its memory cannot be reached. Any lane.
 template <class Ctx, class T>
 [[nodiscard]] LANEWAY_FN T* address(const Ctx& ctx, symmetric_ptr<T> element, int pe) {
-    T* const part = symmetric_ref<T>(element.segment, 0).at(ctx, pe);
+    T* const part = static_cast<T*>(base_of_segment(ctx, element.segment, pe));
     return part == nullptr ? nullptr : part + element.index;
 }
 
-/// Address of the element in the own PE's part. Any lane.
+/// Address of the element in the own PE's part, as symmetric_ref::local gives it. Any lane.
 template <class Ctx, class T>
-[[nodiscard]] LANEWAY_FN T* local(const Ctx& ctx, symmetric_ptr<T> element) {
-    return symmetric_ref<T>(element.segment, 0).local(ctx) + element.index;
+[[nodiscard]] LANEWAY_FN auto local(const Ctx& ctx, symmetric_ptr<T> element,
+                                    [[maybe_unused]] place_of<Ctx> where = place_of<Ctx>::current()) {
+    if constexpr (checks_accesses<Ctx>) {
+        return ctx.template element<T>(element.segment, ctx.pe(), ~std::uint64_t{0}, element.index, where);
+    } else {
+        return static_cast<T*>(base_of_segment(ctx, element.segment, ctx.pe())) + element.index;
+    }
 }
 
 /// Adds to the own PE's element and returns what it held. Any lane; relaxed: it orders nothing else. As lanes of other
 /// PEs may work on the word by direct one-sided operations, it is atomic for them as well. `reach`: scope::device where
 /// nobody but lanes of the own PE does, as in programs that send messages only.
 template <class Ctx, class T>
-LANEWAY_FN T atomic_add(Ctx& ctx, symmetric_ptr<T> element, std::type_identity_t<T> value,
-                        scope reach = scope::system) {
-    return ctx.fetch_add(local(ctx, element), value, order::relaxed, reach);
+LANEWAY_FN T atomic_add(Ctx& ctx, symmetric_ptr<T> element, std::type_identity_t<T> value, scope reach = scope::system,
+                        place_of<Ctx> where = place_of<Ctx>::current()) {
+    return ctx.fetch_add(local(ctx, element, where), value, order::relaxed, reach);
 }
 
 }  // namespace laneway

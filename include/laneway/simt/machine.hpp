@@ -36,8 +36,9 @@ class kernel_run;
 /// Stays where it was made: rings, queues and services refer to it.
 class machine {
 public:
-    /// Opens the devices of a list as parse_devices reads it. `seed` steers checked devices.
-    explicit machine(const std::string& devices, std::uint64_t seed = 1);
+    /// Opens the devices of a list as parse_devices reads it. `seed` steers checked devices, which look at accesses as
+    /// `accesses` says.
+    explicit machine(const std::string& devices, std::uint64_t seed = 1, const checked_accesses& accesses = {});
     machine(const machine&) = delete;
     machine& operator=(const machine&) = delete;
 
@@ -95,7 +96,7 @@ public:
         running_mark mark(devices_);
         const auto start = std::chrono::steady_clock::now();
         if (device(0)->id().kind == device_kind::checked) {
-            checked::fiber_launch launch(seed_, until.left());
+            checked::fiber_launch launch(seed_, until.left(), accesses_);
             for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
             for (auto& body : services.bodies()) launch.add_host(std::move(body));
             std::exception_ptr left;  // why the caller leaves the run, which ends in order
@@ -183,6 +184,7 @@ private:
 
     std::vector<std::shared_ptr<laneway::device>> devices_;
     std::uint64_t seed_;
+    checked_accesses accesses_;
     std::vector<pe_environment> environments_;
     std::vector<buffer<pe_control>> controls_;
     std::shared_ptr<segment_table> segments_;  ///< arrays may outlive the machine

@@ -10,8 +10,11 @@
 #include <utility>
 
 #include "laneway/base/error.hpp"
+#include "laneway/simt/checked/crash_line.hpp"
+#include "laneway/simt/checked/guarded_pages.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -29,16 +32,26 @@ constexpr std::uint64_t steps_to_unwind = 100'000;  // and a thousand for each l
 // Stacks are kept between runs: a thousand seeds would otherwise map and unmap a million pages.
 class stack_pool {
 public:
-    std::unique_ptr<char[]> take() {
-        if (free_.empty()) return std::unique_ptr<char[]>(new char[stack_bytes]);
+    guarded_pages take() {
+        if (free_.empty()) {
+            guarded_pages stack(stack_bytes, guarded_pages::guard::below);
+            if (!stack) throw system_error("checked mode: no memory for the stack of one more lane");
+            return stack;
+        }
         auto stack = std::move(free_.back());
         free_.pop_back();
         return stack;
     }
-    void give_back(std::unique_ptr<char[]> stack) { free_.push_back(std::move(stack)); }
+    void give_back(guarded_pages stack) {
+#if defined(__SANITIZE_ADDRESS__)
+        // A lane that was dropped where it stood leaves its frames behind.
+        ASAN_UNPOISON_MEMORY_REGION(stack.data(), stack.size());
+#endif
+        free_.push_back(std::move(stack));
+    }
 
 private:
-    std::vector<std::unique_ptr<char[]>> free_;
+    std::vector<guarded_pages> free_;
 };
 
 thread_local stack_pool stacks;
@@ -107,8 +120,9 @@ struct exceptions_in_flight {
 
 struct scheduler::fiber {
     std::function<void()> body;
+    const lane_history* history = nullptr;
     ucontext_t where{};
-    std::unique_ptr<char[]> stack;
+    guarded_pages stack;
     sanitized_stack sanitized;
     exceptions_in_flight exceptions;
 };
@@ -136,13 +150,14 @@ scheduler::~scheduler() {
     for (auto& f : machinery_->fibers) stacks.give_back(std::move(f->stack));
 }
 
-void scheduler::add(std::function<void()> lane) {
+void scheduler::add(std::function<void()> lane, const lane_history* history) {
     auto f = std::make_unique<fiber>();
     f->body = std::move(lane);
+    f->history = history;
     f->stack = stacks.take();
     f->sanitized.make_fiber();
     getcontext(&f->where);
-    f->where.uc_stack.ss_sp = f->stack.get();
+    f->where.uc_stack.ss_sp = f->stack.data();
     f->where.uc_stack.ss_size = stack_bytes;
     f->where.uc_link = nullptr;
     makecontext(&f->where, &scheduler::lane_main, 0);
@@ -155,13 +170,18 @@ void scheduler::run(const std::function<void()>& look) {
     if (m.live.empty()) return;
     if (active != nullptr) throw usage_error("checked mode: a run was started from inside a run");
     active = this;
+    const crash_watch crashes([] {
+        const machinery& now = *active->machinery_;
+        const fiber& self = *now.fibers[now.live[now.position]];
+        return crash_scene{self.history, reinterpret_cast<std::uintptr_t>(self.stack.data())};
+    });
     look_ = look;
     m.host_sanitized.make_host();
     m.position = next_random() % m.live.size();
     fiber& first = *m.fibers[m.live[m.position]];
     m.host_exceptions.save();
     first.exceptions.restore();
-    m.host_sanitized.leave_for(first.sanitized, first.stack.get(), stack_bytes, false);
+    m.host_sanitized.leave_for(first.sanitized, first.stack.data(), stack_bytes, false);
     swapcontext(&m.host, &first.where);
     m.host_sanitized.arrive(nullptr, nullptr);
     while (m.looking) look_from_host();
@@ -182,7 +202,7 @@ void scheduler::look_from_host() {
     }
     fiber& next = *m.fibers[m.live[m.position]];
     next.exceptions.restore();
-    m.host_sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, false);
+    m.host_sanitized.leave_for(next.sanitized, next.stack.data(), stack_bytes, false);
     swapcontext(&m.host, &next.where);
     m.host_sanitized.arrive(nullptr, nullptr);
 }
@@ -210,7 +230,7 @@ void scheduler::lane_main() {
     m.position = active->next_random() % m.live.size();
     fiber& next = *m.fibers[m.live[m.position]];
     next.exceptions.restore();
-    self.sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, true);
+    self.sanitized.leave_for(next.sanitized, next.stack.data(), stack_bytes, true);
     setcontext(&next.where);
 }
 
@@ -229,7 +249,7 @@ void scheduler::switch_to(std::size_t position) {
     if (&self == &next) return;
     self.exceptions.save();
     next.exceptions.restore();
-    self.sanitized.leave_for(next.sanitized, next.stack.get(), stack_bytes, false);
+    self.sanitized.leave_for(next.sanitized, next.stack.data(), stack_bytes, false);
     swapcontext(&self.where, &next.where);
     self.sanitized.arrive(nullptr, nullptr);
 }

@@ -1,5 +1,7 @@
 #include "laneway/simt/checked/warp.hpp"
 
+#include "laneway/simt/checked/lane_place.hpp"
+
 namespace laneway::checked {
 
 namespace {
@@ -23,10 +25,12 @@ std::string_view name_of(std::string_view signature) {
 
 }  // namespace
 
-std::string meeting_place::text() const {
-    const std::string_view file = caller.file_name();
-    return std::string(what) + " of " + std::string(name_of(caller.function_name())) + " (" +
-           std::string(file.substr(file.find_last_of('/') + 1)) + ":" + std::to_string(caller.line()) + ")";
+std::string text_of(const std::source_location& where) {
+    const std::string_view file = where.file_name();
+    return std::string(name_of(where.function_name())) + " (" + std::string(file.substr(file.find_last_of('/') + 1)) +
+           ":" + std::to_string(where.line()) + ")";
 }
+
+std::string meeting_place::text() const { return std::string(what) + " of " + text_of(caller); }
 
 }  // namespace laneway::checked

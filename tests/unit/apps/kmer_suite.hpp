@@ -260,7 +260,7 @@ TEST_P(kmer_table_test, WordsOfKeysAreNeverMixed) {
         for (int times = 0; times <= i % 5; ++times) lines.push_back(head + shared);
     }
     std::shuffle(lines.begin(), lines.end(), random);
-    for (std::uint64_t round = 0; round < rounds_of(GetParam()) / 4; ++round) {
+    for (std::uint64_t round = 0; round < rounds_within(GetParam()) / 4; ++round) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         apps::kmer_options o = job(round);
         o.k = 63;

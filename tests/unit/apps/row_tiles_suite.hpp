@@ -75,7 +75,7 @@ inline void meets_all_places(const options& o, const std::vector<std::uint64_t>&
 class row_tiles_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(row_tiles_test, EveryRowAndArcOnce) {
-    every_round(GetParam(), [&](const options& o) {
+    every_round_within(GetParam(), [&](const options& o) {
         std::mt19937_64 random(o.seed);
         std::vector<std::uint64_t> offsets{0};
         const std::uint64_t most_rows = is_checked(GetParam()) ? 40 : 4000;

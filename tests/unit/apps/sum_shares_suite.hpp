@@ -104,7 +104,7 @@ class sum_shares_test : public testing::TestWithParam<std::string> {};
 
 template <bool Weighted>
 void meets_a_loop(const std::string& devices) {
-    every_round(devices, [&](const options& o) {
+    every_round_within(devices, [&](const options& o) {
         sum_input input(o.seed, is_checked(devices) ? 1 : 20);
         // A share for a weight of 1 has a fraction.
         if (Weighted) std::for_each(input.shares.begin(), input.shares.end(), [](float& s) { s = std::ldexp(s, -40); });

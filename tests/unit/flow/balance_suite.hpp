@@ -48,7 +48,7 @@ struct spread_program {
 class balance_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(balance_test, EveryArcIsVisitedOnceWithItsPayload) {
-    every_round(GetParam(), [&](const options& o) {
+    every_round_within(GetParam(), [&](const options& o) {
         machine machine(o.devices, o.seed);
         const auto shape = small_grid(machine);
         const int lanes = machine.device(0)->is_gpu() ? 32 : is_checked(GetParam()) ? 4 : 1;

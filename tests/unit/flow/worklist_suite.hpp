@@ -138,7 +138,7 @@ std::vector<Key> least_keys(std::uint32_t ids, std::uint32_t lowers, std::uint64
 
 template <class Key>
 void keys_are_handed_out_once(const std::string& devices) {
-    every_round(devices, [&](const options& o) {
+    every_round_within(devices, [&](const options& o) {
         machine machine(o.devices, o.seed);
         const auto& device = machine.device(0);
         launch_shape shape = small_grid(machine);

@@ -60,7 +60,7 @@ private:
 class id_ring_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(id_ring_test, EveryIdComesOutAsOftenAsItWentIn) {
-    every_round(GetParam(), [&](const options& o) {
+    every_round_within(GetParam(), [&](const options& o) {
         machine machine(o.devices, o.seed);
         const auto& device = machine.device(0);
         const std::uint32_t ids = is_checked(GetParam()) ? std::uint32_t{1} << o.seed % 5 : 256;

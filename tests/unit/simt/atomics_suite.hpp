@@ -45,7 +45,7 @@ struct atomics_program {
 
 template <class Word>
 void atomics_agree(const std::string& devices) {
-    every_round(devices, [&](const options& o) {
+    every_round_within(devices, [&](const options& o) {
         machine machine(o.devices, o.seed);
         const auto shape = small_grid(machine);
         buffer<contended_words<Word>> words(machine.device(0), 1);
@@ -88,7 +88,7 @@ struct fractions_program {
 
 template <class Number>
 void fractions_agree(const std::string& devices) {
-    every_round(devices, [&](const options& o) {
+    every_round_within(devices, [&](const options& o) {
         machine machine(o.devices, o.seed);
         const auto shape = small_grid(machine);
         const buffer<Number> words(machine.device(0), 3);
@@ -152,7 +152,7 @@ private:
 
 template <scope Scope>
 void letters_arrive(const std::string& devices) {
-    every_round(devices, [&](const options& o) {
+    every_round_within(devices, [&](const options& o) {
         machine machine(o.devices, o.seed);
         const buffer<letters> between(machine.device(0), 1);
         const letters_program<Scope> program{between.data()};

@@ -124,7 +124,7 @@ class group_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(group_test, CollectivesAnswerForExactlyTheirLanes) {
     std::uint64_t arrived = 0;
-    every_round(GetParam(), [&](const options& o) {
+    every_round_within(GetParam(), [&](const options& o) {
         machine machine(o.devices, o.seed);
         const auto shape = small_grid(machine);
         buffer<std::uint32_t> words(machine.device(0), 2);
@@ -167,7 +167,7 @@ struct barrier_program {
 };
 
 TEST_P(group_test, BlockBarrierWaitsForEveryLane) {
-    every_round(GetParam(), [&](const options& o) {
+    every_round_within(GetParam(), [&](const options& o) {
         machine machine(o.devices, o.seed);
         buffer<std::uint32_t> wrong(machine.device(0), 1);
         run_programs(machine, small_grid(machine), o.timeout_seconds,

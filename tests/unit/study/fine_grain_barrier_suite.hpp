@@ -98,7 +98,7 @@ class fine_grain_barrier_test : public testing::TestWithParam<std::string> {
 protected:
     template <class Program>
     void meets_exactly() const {
-        every_round(GetParam(), [&](const options& o) {
+        every_round_within(GetParam(), [&](const options& o) {
             machine machine(o.devices, o.seed);
             const buffer<std::uint32_t> wrong(machine.device(0), 1), met(machine.device(0), 1);
             const launch_shape shape = small_grid(machine);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "laneway/base/options.hpp"
 #include "laneway/simt/checked/context.hpp"
 #include "laneway/simt/host_service.hpp"
 
@@ -14,19 +15,24 @@ namespace laneway::checked {
 class fiber_launch {
 public:
     /// A run ends for its deadline before its steps: `timeout_seconds` of virtual time, twice.
-    fiber_launch(std::uint64_t seed, double timeout_seconds)
-        : scheduler_(seed, 1'000'000 + static_cast<std::uint64_t>(timeout_seconds * 2e9) / scheduler::step_ns) {}
+    fiber_launch(std::uint64_t seed, double timeout_seconds, const checked_accesses& accesses)
+        : scheduler_(seed, 1'000'000 + static_cast<std::uint64_t>(timeout_seconds * 2e9) / scheduler::step_ns),
+          watch_(accesses.races), accesses_(accesses) {}
 
     template <class Program>
     void add(const pe_environment& env, const launch_shape& shape, const Program& program) {
+        watch_.watch(env);
         for (int b = 0; b < shape.blocks; ++b) {
             blocks_.push_back(
                 std::make_unique<block_state>(shape.warps_per_block, context::warp_lanes, shape.shared_bytes));
             block_state& block = *blocks_.back();
             for (int lane = 0; lane < block.lanes; ++lane) {
-                scheduler_.add([this, &env, &shape, &program, &block, b, lane] {
-                    context ctx(scheduler_, block, env, shape, b, lane / context::warp_lanes,
-                                lane % context::warp_lanes);
+                const lane_place place{env.pe, b, lane / context::warp_lanes, lane % context::warp_lanes};
+                histories_.push_back(
+                    std::make_unique<lane_history>(scheduler_, watch_, accesses_.switches_at_plain, env, place));
+                lane_history& history = *histories_.back();
+                const auto body = [this, &shape, &program, &block, &history] {
+                    context ctx(scheduler_, block, shape, history);
                     try {
                         program(ctx);
                     } catch (const lost_lane& lost) {
@@ -39,7 +45,8 @@ public:
                         std::atomic_ref(env.control->stop).store(1);
                     }
                     --lanes_;
-                });
+                };
+                scheduler_.add(body, &history);
                 ++lanes_;
             }
         }
@@ -64,7 +71,10 @@ public:
 
 private:
     scheduler scheduler_;
+    race_watch watch_;
+    checked_accesses accesses_;
     std::vector<std::unique_ptr<block_state>> blocks_;
+    std::vector<std::unique_ptr<lane_history>> histories_;
     int lanes_ = 0;
     std::string lost_;
 };

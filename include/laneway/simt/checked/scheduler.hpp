@@ -16,6 +16,8 @@
 
 namespace laneway::checked {
 
+class lane_history;
+
 /// Ends a lane of a run that is over.
 struct run_over : ends_lane {};
 
@@ -35,8 +37,8 @@ public:
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
 
-    /// Adds a lane. Host, before run().
-    void add(std::function<void()> lane);
+    /// Adds a lane, or without a history something else that runs among them. Host, before run().
+    void add(std::function<void()> lane, const lane_history* history = nullptr);
 
     /// Runs all lanes to their ends. An exception that leaves a lane ends the others at their next step, by an
     /// exception as well, and is thrown again here. Lanes that do not let it pass are dropped where they stand,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "laneway/simt/checked/clock.hpp"
 #include "laneway/simt/checked/misuse.hpp"
 #include "laneway/simt/checked/scheduler.hpp"
 #include "laneway/simt/order.hpp"
@@ -42,18 +43,28 @@ struct lost_lane : ends_lane {
 class rendezvous {
 public:
     static constexpr int max_lanes = 32;
-    using values = std::array<std::uint64_t, max_lanes>;
+    using lane_values = std::array<std::uint64_t, max_lanes>;
+
+    /// What all lanes have brought.
+    struct meeting {
+        lane_values values{};
+        clock before;
+    };
 
     /// Lanes that meet in different collectives would hang on a GPU: `differ(place, other)` throws. Between two looks
     /// a lane that waits for mates calls `wait(present)`, which may throw as well.
     template <class Differ, class Wait>
-    const values& meet(scheduler& sched, int expected, int lane, std::uint64_t value, const meeting_place& place,
-                       Differ&& differ, Wait&& wait) {
+    const meeting& meet(scheduler& sched, int expected, int lane, std::uint64_t value, const meeting_place& place,
+                        const clock& before, Differ&& differ, Wait&& wait) {
         const std::uint64_t generation = generation_;
-        if (present_ == 0) place_ = place;
+        meeting& now = meetings_[generation % 2];
+        if (present_ == 0) {
+            place_ = place;
+            now.before = {};
+        }
         if (!(place_ == place)) differ(place_, place);
-        values& now = values_[generation % 2];
-        now[static_cast<std::size_t>(lane)] = value;
+        now.values[static_cast<std::size_t>(lane)] = value;
+        now.before.join(before);
         present_ |= lane_mask{1} << lane;
         if (std::popcount(present_) == expected) {
             present_ = 0;
@@ -65,7 +76,7 @@ public:
     }
 
 private:
-    std::array<values, 2> values_{};
+    std::array<meeting, 2> meetings_{};
     meeting_place place_;
     lane_mask present_ = 0;
     std::uint64_t generation_ = 0;
@@ -130,21 +141,26 @@ struct block_state {
         std::byte bytes[128];
     };
 
-    /// Between two looks a lane that waits calls `wait(present)`, with the number of those that have come.
+    /// Between two looks a lane that waits calls `wait(present)`, with the number of those that have come. What each
+    /// brings has happened `before` what all do next, which is returned.
     template <class Wait>
-    void sync(Wait&& wait) {
+    const clock& sync(const clock& mine, Wait&& wait) {
         const std::uint64_t now = generation;
+        if (arrived == 0) before[now % 2] = {};
+        before[now % 2].join(mine);
         if (++arrived == lanes) {
             arrived = 0;
             ++generation;
         }
         while (generation == now) wait(arrived);
+        return before[now % 2];
     }
 
     std::vector<warp_state> warps;
     int lanes;
     int arrived = 0;
     std::uint64_t generation = 0;
+    std::array<clock, 2> before;  ///< by generation: one is filled while the last is still read
     std::vector<shared_line> shared;
 };
 

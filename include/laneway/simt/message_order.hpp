@@ -1,0 +1,33 @@
+// Tells checked devices what the library promises of the order of messages, so that they can tell accesses that have an
+// order from those that only came in one (checked/race_watch.hpp). On other devices nothing is told and nothing costs.
+#pragma once
+
+#include "laneway/base/config.hpp"
+
+namespace laneway {
+
+/// Calls `tell(history)` where a context keeps a lane's history.
+template <class Ctx, class Tell>
+LANEWAY_FN void tell_history([[maybe_unused]] Ctx& ctx, [[maybe_unused]] Tell&& tell) {
+    if constexpr (requires { ctx.history(); }) tell(ctx.history());
+}
+
+/// While it lives, the lane does what it does for others: `begin(history)` says what that comes after.
+template <class Ctx>
+class served_scope {
+public:
+    template <class Begin>
+    LANEWAY_FN served_scope(Ctx& ctx, Begin&& begin) : ctx_(ctx) {
+        tell_history(ctx_, begin);
+    }
+    LANEWAY_FN ~served_scope() {
+        tell_history(ctx_, [](auto& history) { history.end_served(); });
+    }
+    served_scope(const served_scope&) = delete;
+    served_scope& operator=(const served_scope&) = delete;
+
+private:
+    Ctx& ctx_;
+};
+
+}  // namespace laneway
