@@ -95,7 +95,9 @@ private:
     }
 
     void require_line(const char* missing) {
-        if (!next_line()) source_.fail(std::string("the file ends within a record, before ") + missing);
+        if (next_line()) return;
+        std::string reason = "the file ends within a record, before ";
+        source_.fail(reason += missing);
     }
 
     void add_bases() {
