@@ -87,7 +87,8 @@ private:
                 if (now != before) label[point] = now;
             }
             if (ctx.ballot(full_warp<Ctx>, now != before) == 0) continue;
-            const double* const weight = Weighted ? weights.local(ctx) + base : nullptr;
+            const double* weight = nullptr;
+            if constexpr (Weighted) weight = weights.local(ctx) + base;
             change_clusters(ctx, mine + layout.point_place(base, 0), weight, before, now, changed);
         }
     }

@@ -62,9 +62,9 @@ struct count_kmer {
 };
 
 /// How often a k-mer has been counted in a PE's table, 0 where never; behind the run that counts. The keys that it may
-/// have made way for stand before it without a free slot between.
-template <int Words>
-LANEWAY_FN std::uint64_t count_in(const kmer_slot<Words>* slots, std::uint64_t size, const kmer_key<Words>& key) {
+/// have made way for stand before it without a free slot between. `slots`: what `symmetric_ref::local` gives.
+template <int Words, class Slots>
+LANEWAY_FN std::uint64_t count_in(const Slots& slots, std::uint64_t size, const kmer_key<Words>& key) {
     const std::uint64_t mask = size - 1;
     std::uint64_t at = key.hash() & mask;
     for (std::uint64_t probe = 0; probe < size; ++probe, at = (at + 1) & mask) {

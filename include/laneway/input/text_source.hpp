@@ -42,9 +42,6 @@ public:
     /// The same for another line; 0 where no single one is at fault.
     [[noreturn]] void fail_at(std::uint64_t line_number, const std::string& reason) const;
 
-    /// Number of the line last read, from 1; 0 before the first.
-    [[nodiscard]] std::uint64_t line_number() const { return line_number_; }
-
 private:
     bool fill();
 

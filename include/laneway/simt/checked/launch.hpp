@@ -31,7 +31,7 @@ public:
                 histories_.push_back(
                     std::make_unique<lane_history>(scheduler_, watch_, accesses_.switches_at_plain, env, place));
                 lane_history& history = *histories_.back();
-                const auto body = [this, &shape, &program, &block, &history] {
+                const auto body = [this, &env, &shape, &program, &block, &history] {
                     context ctx(scheduler_, block, shape, history);
                     try {
                         program(ctx);
