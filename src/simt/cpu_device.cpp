@@ -44,13 +44,19 @@ private:
         if (guarded_.size() < most_guarded) {
             checked::guarded_pages pages(bytes, checked::guarded_pages::guard::behind);
             std::byte* const first = pages.data();
-            if (pages) return guarded_.emplace(first, std::move(pages)).first->first;
+            if (pages) {
+                count_held(static_cast<std::ptrdiff_t>(bytes));
+                return guarded_.emplace(first, std::move(pages)).first->first;
+            }
         }
         return cpu_device::do_allocate(bytes);
     }
     void free(void* memory) noexcept override {
         const std::lock_guard lock(changing_);
-        if (guarded_.erase(memory) == 0) cpu_device::free(memory);
+        const auto found = guarded_.find(memory);
+        if (found == guarded_.end()) return cpu_device::free(memory);
+        count_held(-static_cast<std::ptrdiff_t>(found->second.size()));
+        guarded_.erase(found);
     }
 
     std::mutex changing_;

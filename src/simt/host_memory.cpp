@@ -68,4 +68,6 @@ void free_zeroed(std::byte* memory) noexcept {
 
 std::size_t zeroed_bytes_held() noexcept { return held; }
 
+void count_held(std::ptrdiff_t bytes) noexcept { held += static_cast<std::size_t>(bytes); }
+
 }  // namespace laneway

@@ -14,5 +14,7 @@ void free_zeroed(std::byte* memory) noexcept;
 
 /// Bytes that were asked for and not freed, of the whole process. Any thread.
 std::size_t zeroed_bytes_held() noexcept;
+/// Counts memory for devices that was taken in another way, or given back: `bytes` below 0. Any thread.
+void count_held(std::ptrdiff_t bytes) noexcept;
 
 }  // namespace laneway

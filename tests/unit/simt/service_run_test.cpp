@@ -144,9 +144,9 @@ TEST_P(service_run_test, ALanesFaultCarriesTheAccountOfTheServices) {
     const auto asked = std::make_shared<doubler>(1);  // never runs, so never answers
     machine.attach(service);
     const std::string what = run(machine, *asked, 1, true, 0.02);
-    EXPECT_NE(what.find("waiting for a host function's answer: ticket 1; the deadline is 0.02 s; doubler: 0"),
-              std::string::npos)
+    EXPECT_NE(what.find("waiting for a host function's answer: ticket 1; the deadline is 0.02 s"), std::string::npos)
         << what;
+    EXPECT_NE(what.find("; doubler: 0"), std::string::npos) << what;
     EXPECT_EQ(service->audited, 0);
 }
 
