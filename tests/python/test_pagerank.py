@@ -104,12 +104,12 @@ def test_command_tells_whether_ranks_converge(laneway: Run, new_york: Path, tmp_
     options = ["--tol", 1e-9, "--devices", "cpu:2", "--json", "r.json", "--verify", "--unweighted"]
     done = laneway("pagerank", new_york, *options)
     assert done.returncode == 0, done.stderr
-    assert ", converged" in done.stdout and "not used" in done.stdout
+    assert ", converged" in done.stdout and "1 each" in done.stdout
     report = json.loads((tmp_path / "work" / "r.json").read_text())
     assert report["program"] == "pagerank"
     assert 10 < report["work"]["rounds"] < 100
     assert report["result"]["converged"] and 0 < report["result"]["residual"] < 1e-9 * 264346
-    assert (report["alpha"], report["tol"], report["max_iter"], report["weights"]) == (0.85, 1e-9, 100, "not used")
+    assert (report["alpha"], report["tol"], report["max_iter"], report["graph"]["weighted"]) == (0.85, 1e-9, 100, False)
     assert len(report["result"]["highest"]) == 5
     # A share goes once to each device that needs it, and roads hardly cross from one to the other.
     assert 0 < report["messages"]["carried"] < report["work"]["rounds"] * report["graph"]["arcs"] / 100
@@ -199,7 +199,7 @@ def test_bad_arguments(small: Path, tmp_path: Path) -> None:
     for wrong, words in (
         ([1, 2], "one number for each of 6 vertices"),
         ({7: 1}, "7"),
-        ({"a": 1}, "a vertex must be a whole number"),
+        ({"a": 1}, "personalization must be a whole number"),
         ({2: float("nan")}, "vertex 2 must be finite"),
         ({2: -1}, "vertex 2 must be finite and 0 or more, not -1"),
         ({}, "0 for all vertices"),

@@ -156,7 +156,7 @@ def test_masks_count() -> None:
     with pytest.raises(lw.UsageError, match=r"points: row 2 is masked"):
         lw.kmeans(np.ma.masked_equal([1.0, 2, 3], 2), 1, devices="cpu:1")
     unmasked = np.ma.masked_array([[0.0, 1], [2, 3]])
-    assert lw.kmeans(unmasked, 1, devices="cpu:1").centroids.tolist() == [[1, 2]]
+    assert lw.kmeans(unmasked, 1, devices="cpu:1").cluster_centers.tolist() == [[1, 2]]
 
 
 @pytest.mark.parametrize("name", ["p.npy", "p.npz", "p.csv"])

@@ -261,8 +261,8 @@ private:
         for (unsigned looks = 0;; ++looks) {
             const auto seen = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
                 if (is_open()) return open;
-                // The stop word and the clock are for one look in many: a thousand warps wait here.
-                if (Ctx::warp_lanes > 1 && looks % 8 != 0) {
+                // On a GPU the stop word and the clock are for one look in many: a thousand warps wait here.
+                if (Ctx::warp_lanes >= 32 && looks % 8 != 0) {
                     ctx.pause(1);
                     return closed;
                 }

@@ -212,11 +212,11 @@ TEST_P(host_calls_test, ADeafHostIsNamed) {
     std::string what = failure_of<timeout_error>(rt, {calls.ref(), true});
     says(what, "PE 0 ");
     const std::string deadline = is_checked(GetParam()) ? "; the deadline is 0.02 s" : "; the deadline is 0.2 s";
-    says(what, "deadline passed while waiting for a host function's answer: ticket 0" + deadline +
-                   "; host calls 'echo': 1 posted, 0 served");
+    says(what, "deadline passed while waiting for a host function's answer: ticket 0" + deadline);
+    says(what, "; host calls 'echo': 1 posted, 0 served");
     what = failure_of<timeout_error>(rt, {calls.ref(), false, 100});
-    says(what, "deadline passed while waiting for a free slot of a queue to the host: ticket 4" + deadline +
-                   "; host calls 'echo': 4 posted");
+    says(what, "deadline passed while waiting for a free slot of a queue to the host: ticket 4" + deadline);
+    says(what, "; host calls 'echo': 4 posted");
     EXPECT_EQ(failure_of<device_fault>(rt, {calls.ref(), false, 3}),
               "audit mismatch; host calls 'echo': 3 posted, 0 served");
 }
