@@ -219,7 +219,7 @@ private:
         if (round > 0) {
             std::uint64_t started = (whole_rank - alpha) / vertices;
             if (!anywhere) {
-                const start_shares& own = starts.local(ctx)[row];
+                const start_shares own = starts.local(ctx)[row];
                 started = own.started;
                 dangling = multiply_ranks(dangling, own.of_dangling);
             }

@@ -25,7 +25,8 @@ struct post_sorted {
         const std::uint64_t updates = data.updates.size();
         for (std::uint64_t first; (first = take(ctx, call)) < updates;) {
             const std::uint64_t i = first + call.lane();
-            const std::uint64_t value = i < updates ? data.updates.local(ctx)[i] : 0;
+            std::uint64_t value = 0;
+            if (i < updates) value = data.updates.local(ctx)[i];
             call.sort(i < updates, data.owner(value), value);
             for (int pe = 0; pe < ctx.n_pes(); ++pe) post(ctx, box, call, pe);
         }

@@ -54,7 +54,7 @@ struct add_up {
     LANEWAY_FN void operator()(Ctx& ctx) const {
         kmer_sums mine{};
         for_each_index(ctx, table.size(), [&](std::uint64_t i) {
-            const apps::kmer_slot<1>& slot = table.local(ctx)[i];
+            const apps::kmer_slot<1> slot = table.local(ctx)[i];
             if (slot.words[0] == 0) return;
             mine.total += slot.count();
             mine.distinct += 1;

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "enumerators.hpp"
+#include "unit/enumerators.hpp"
 #include "laneway/base/fault_text.hpp"
 
 namespace laneway {

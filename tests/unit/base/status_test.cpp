@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "enumerators.hpp"
+#include "unit/enumerators.hpp"
 
 namespace laneway {
 namespace {

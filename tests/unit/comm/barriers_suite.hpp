@@ -99,9 +99,7 @@ private:
 };
 
 template <bool Onward>
-void sums_are_whole(options o) {
-    o.chunk_bytes += 16;
-    runtime rt(o);
+void sums_are_whole(runtime& rt) {
     const auto sum = rt.allocate<std::uint64_t>(1);
     const auto early = rt.allocate<std::uint64_t>(1);
     constexpr std::uint32_t rounds = 2;
@@ -115,9 +113,22 @@ void sums_are_whole(options o) {
     EXPECT_EQ(sum_over_pes(sum, rt.n_pes(), 0), program.wanted(rounds, lanes_in(rt)));
 }
 
-/// Where handlers post nothing, one wave that finds everybody at rest opens a barrier.
+template <bool Onward>
+void sums_are_whole(options o) {
+    o.chunk_bytes += 16;
+    runtime rt(o);
+    sums_are_whole<Onward>(rt);
+}
+
 TEST_P(barriers_test, WaitForMessages) {
     every_round(GetParam(), [](const options& o) { sums_are_whole<false>(o); });
+}
+/// What PEs told each other in one run must not be heard in the next.
+TEST_P(barriers_test, EachRunOfARuntimeStartsAnew) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        for (int run = 0; run < 3; ++run) sums_are_whole<false>(rt);
+    });
 }
 TEST_P(barriers_test, WaitForRepliesAndOnwardPosts) {
     every_round(GetParam(), [](const options& o) { sums_are_whole<true>(o); });
