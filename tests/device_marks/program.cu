@@ -1,5 +1,5 @@
-// Code of an application that nvcc sees once with MARK as LANEWAY_FN, and compiles, and once without any mark: then each
-// struct here must be named by an error, as a GPU would run an empty body in its place.
+// Code of an application that nvcc sees once with MARK as LANEWAY_FN, and compiles, and once without any mark: then
+// each struct here must be named by an error, as a GPU would run an empty body in its place.
 #include "laneway/flow/priority_flow.hpp"
 #include "laneway/runtime.hpp"
 

@@ -41,7 +41,7 @@ struct options {
     int checked_blocks = 3;        ///< blocks of a checked device
     int checked_warps = 2;         ///< warps of its blocks
     laneway::checked_accesses checked_accesses;
-    int gpu_blocks = 0;            ///< 0: as many as are resident at once
+    int gpu_blocks = 0;  ///< 0: as many as are resident at once
     /// Of a GPU's blocks that serve, where there are several PEs; 0: what the program says, see server_share_of.
     double server_share = 0;
     int host_threads = 1;  ///< of each function that lanes may call; with several it must bear it

@@ -395,7 +395,8 @@ std::string refusal(const point_set<Real>& set, const std::vector<Real>& initial
 TEST(kmeans, bad_input_is_named) {
     const float infinite = std::numeric_limits<float>::infinity();
     const point_set<float> three{{0, 1, 2}, 1};
-    EXPECT_NE(refusal(three, {0, 1, 2, 3}).find("n_clusters = 4 is more than there are points: n_samples = 3"), std::string::npos);
+    EXPECT_NE(refusal(three, {0, 1, 2, 3}).find("n_clusters = 4 is more than there are points: n_samples = 3"),
+              std::string::npos);
     EXPECT_NE(refusal(three, {}).find("at least 1"), std::string::npos);
     EXPECT_NE(refusal(point_set<float>{{}, 2}, {0, 1}).find("there are none"), std::string::npos);
     EXPECT_NE(refusal(point_set<float>{{0, 1, 2, 3}, 2}, {0}).find("no rows of 2"), std::string::npos);

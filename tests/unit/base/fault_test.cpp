@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "unit/enumerators.hpp"
 #include "laneway/base/fault_text.hpp"
+#include "unit/enumerators.hpp"
 
 namespace laneway {
 namespace {
