@@ -53,7 +53,8 @@ void run(machine& machine, const options& o, bool in_arcs) {
         const auto p = static_cast<std::size_t>(pe);
         lists.emplace_back(machine.device(pe), vertices_of_a_pe, plan.grids[p].worker_blocks());
         lists.back().reset(policy.first);
-        if (pe == 0) lists.back().start_with(0, 0);
+        const std::uint32_t first[] = {0};
+        if (pe == 0) lists.back().start_with(first, 0);
         sent.emplace_back(machine.device(pe), starts.back());
         sent.back().fill_bytes(0xff);
         program made;
