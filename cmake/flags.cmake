@@ -6,8 +6,8 @@ target_compile_options(laneway_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC bugs 105651 and 105329: false alarms in std::string's operator+.
     target_compile_options(laneway_flags INTERFACE
-        $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-array-bounds>
-        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict,-Wno-array-bounds>)
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-array-bounds -Wno-stringop-overflow>
+        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict,-Wno-array-bounds,-Wno-stringop-overflow>)
 endif()
 if(LANEWAY_HAS_CUDA OR LANEWAY_CHECKS_GPU_CODE)
     # No -Wpedantic: the line markers that nvcc writes for the host compiler breach it.

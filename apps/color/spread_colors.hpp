@@ -117,7 +117,8 @@ private:
         for (std::uint64_t first = part.begin + place.number * share; first < part.end; first += place.warps * share) {
             const std::uint64_t at = first + static_cast<std::uint64_t>(ctx.lane());
             const bool has_entry = static_cast<std::uint64_t>(ctx.lane()) < share && at < part.end;
-            const std::uint64_t entry = has_entry ? *state.entry(ctx, part.round % 2, at) : 0;
+            std::uint64_t entry = 0;
+            if (has_entry) entry = *state.entry(ctx, part.round % 2, at);
             const std::uint64_t row = entry >> 32, piece = entry & 0xffffffff;
             const std::uint32_t color = choose(ctx, mine.rows, row, has_entry);
             if (has_entry && piece == 0) state.colors.local(ctx)[row] = color;

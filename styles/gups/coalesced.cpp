@@ -22,7 +22,8 @@ struct put_updates {
         const auto blocks = static_cast<std::uint64_t>(ctx.n_blocks());
         for (auto row = static_cast<std::uint64_t>(ctx.block()); row * call.lanes() < count; row += blocks) {
             const std::uint64_t i = row * call.lanes() + call.lane();
-            const std::uint64_t value = i < count ? data.updates.local(ctx)[first + i] : 0;
+            std::uint64_t value = 0;
+            if (i < count) value = data.updates.local(ctx)[first + i];
             call.sort(i < count, data.owner(value), value);
             for (int pe = 0; pe < ctx.n_pes(); ++pe) inbox.put(ctx, call, pe);
         }

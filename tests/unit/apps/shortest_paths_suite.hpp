@@ -110,7 +110,7 @@ TEST_P(shortest_paths_test, StepsThatWouldReleaseNothingAreLeftOut) {
             o.delta = 1 + round % 2;
             ASSERT_NO_THROW({
                 const auto report = meets_dijkstra(g, 0, o);
-                EXPECT_LE(report.rises, 6 * gaps);
+                EXPECT_LE(report.rises, 8 * gaps);
                 EXPECT_GE(report.rises, 1u);
             });
         }

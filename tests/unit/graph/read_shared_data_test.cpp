@@ -31,7 +31,9 @@ class known_graph_test : public testing::TestWithParam<known_graph> {};
 TEST_P(known_graph_test, HasItsPublishedCounts) {
     const known_graph& known = GetParam();
     LANEWAY_NEED_SHARED_DATA(path, std::string("graphs/") + known.file);
-    if (known.arcs_alone) EXPECT_THROW((void)read_graph(path), usage_error) << "it has negative values";
+    if (known.arcs_alone) {
+        EXPECT_THROW((void)read_graph(path), usage_error) << "it has negative values";
+    }
     const graph g = read_graph(path, {.unweighted = known.arcs_alone});
     EXPECT_EQ(g.vertices(), known.vertices);
     EXPECT_EQ(g.arc_count(), known.arcs);

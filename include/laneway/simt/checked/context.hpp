@@ -206,7 +206,7 @@ public:
     void step() { sched_.step(); }
 
 private:
-    static constexpr std::uint64_t grace_ns = 100'000 * scheduler::step_ns;  ///< for mates to hear of the end
+    static constexpr std::uint64_t grace_ns = 500'000 * scheduler::step_ns;  ///< for mates to hear of the end
 
     template <class T>
     static std::uint64_t to_bits(T value) {
