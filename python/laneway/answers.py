@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laneway.errors import UsageError
 from laneway.vertex_array import VertexArray
 
 
@@ -43,6 +45,18 @@ class VertexAnswer(Answer):
     def __getitem__(self, vertex: Any) -> Any:
         """The value of one vertex, by its id; UsageError where there is none of that name or number."""
         return self._values.values[self._values.numbering.place(vertex)].item()
+
+    def __contains__(self, vertex: Any) -> bool:
+        """Whether the graph has such a vertex."""
+        try:
+            self._values.numbering.place(vertex)
+        except UsageError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        """What the vertices are called, as of a dictionary."""
+        return iter(self.ids.tolist())
 
     def to_dict(self) -> dict[Any, Any]:
         """The value of each vertex, by its id."""

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "graph_data.hpp"
+#include "interruptible.hpp"
 #include "laneway/graph/from_arrays.hpp"
 #include "module.hpp"
 
@@ -67,7 +68,7 @@ void register_graph_arrays(nb::module_& module) {
            const std::optional<whole_weights>& weights, std::uint64_t first, const input<std::uint64_t>& labels,
            bool wide) {
             const auto width = wide ? graph::id_width::bits64 : graph::id_width::automatic;
-            const nb::gil_scoped_release release;
+            const interruptible guard;
             return graph_data{graph::from_csr(span_of(offsets), span_of(heads), weights.value_or(whole_weights{}),
                                               numbered(offsets.size() - 1, first, labels), width)};
         },
@@ -77,7 +78,7 @@ void register_graph_arrays(nb::module_& module) {
         [](const input<std::int64_t>& tails, const input<std::int64_t>& heads,
            const std::optional<whole_weights>& weights, std::uint64_t vertices, std::uint64_t first,
            const input<std::uint64_t>& labels, bool mirrored) {
-            const nb::gil_scoped_release release;
+            const interruptible guard;
             return graph_data{graph::from_arcs(span_of(tails), span_of(heads), weights.value_or(whole_weights{}),
                                                numbered(vertices, first, labels), mirrored)};
         },

@@ -38,7 +38,7 @@ pickled state_of(const run_report& r) {
     numbers traffic, progress;
     for (const auto& cell : r.traffic_matrix) traffic.insert(traffic.end(), {cell.messages, cell.chunks, cell.bytes});
     for (const auto& sample : r.progress) progress.insert(progress.end(), {sample.time_ns, sample.served, sample.open});
-    return {r.devices, r.run_seconds, {r.posted, r.direct, r.carried, r.served, r.replies},
+    return {r.devices, r.run_seconds, {r.posted, r.direct, r.carried, r.served, r.replies, r.rises},
             traffic,   progress,      r.buffer_bytes};
 }
 
@@ -52,6 +52,7 @@ void restore(run_report& made, const pickled& state) {
     r.carried = counts.at(2);
     r.served = counts.at(3);
     r.replies = counts.at(4);
+    r.rises = counts.at(5);
     for (std::size_t i = 0; i + 2 < traffic.size(); i += 3)
         r.traffic_matrix.push_back({traffic[i], traffic[i + 1], traffic[i + 2]});
     for (std::size_t i = 0; i + 2 < progress.size(); i += 3)

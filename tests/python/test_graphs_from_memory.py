@@ -400,6 +400,7 @@ def test_results_speak_of_vertices_as_the_graph_does(program: Callable[[Any], An
         result[1]
     uses_them = isinstance(result, lw.PageRankResult) or result.to_dict() == {0: 0, 70: 5, 1000000: 6}
     assert result.weights_ignored == (not uses_them), "sssp and pagerank use them"
+    assert list(result) == [0, 70, 1000000] and 70 in result and 1 not in result
     assert not program(lw.Graph.from_csr(graph.offsets, graph.heads)).weights_ignored
 
 

@@ -198,3 +198,10 @@ def test_weights_that_no_graph_holds(laneway: Run, tmp_path: Path) -> None:
     done = laneway("sssp", rounded, "--source", 0, "--devices", "cpu:1", "--json", "r.json")
     assert "rounded to 1/1000000000 of the file's unit" in done.stdout
     assert json.loads((tmp_path / "work" / "r.json").read_text())["graph"]["weights_rounded"] is True
+
+
+def test_paths_stay_when_distances_are_changed() -> None:
+    result = lw.sssp(lw.Graph.from_edges([(0, 1), (1, 2)], weights=[1, 2]), 0, devices="cpu:1")
+    distance = result.distance
+    distance *= 2
+    assert result.path_to(2) == [0, 1, 2]

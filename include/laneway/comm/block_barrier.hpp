@@ -39,7 +39,7 @@ struct block_barrier {
     LANEWAY_FN void publish(Ctx& ctx, const links_ref& links, int team) {
         // Nobody comes again before the barrier has opened.
         ctx.store(&warps, 0u, order::relaxed, scope::block);
-        // Partner: the acquire load in barrier_control::tell.
+        // Partner: the acquire load in barrier_control::all_came.
         ctx.fetch_add(&links.work->arrived, static_cast<std::uint64_t>(team), order::release, scope::device);
     }
 
@@ -48,7 +48,7 @@ struct block_barrier {
     LANEWAY_FN bool follow(Ctx& ctx, const links_ref& links, std::uint64_t barrier) {
         // Loaded with acquire only when it has changed: an acquire empties the multiprocessor's cache.
         if (ctx.load(&links.work->released, order::relaxed, scope::device) < barrier) return false;
-        // Partner: the release store in barrier_control::judge. What was served everywhere comes before.
+        // Partner: the release store in barrier_control::hear. What was served everywhere comes before.
         (void)ctx.load(&links.work->released, order::acquire, scope::device);
         ctx.store(&opened, barrier, order::release, scope::block);
         return true;

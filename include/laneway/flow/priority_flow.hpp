@@ -58,7 +58,7 @@ struct flow_ledger {
         std::uint64_t unscanned = 0;
         std::uint64_t least = ~std::uint64_t{0};
         for (std::uint32_t r = lane; r < list.rings; r += Ctx::warp_lanes) {
-            // Partner: the release add in outbox::publish. What that work created is counted below.
+            // Partner: the release add in done_work::publish. What that work created is counted below.
             completed += ctx.load(&list.blocks[r].completed, order::acquire, scope::device);
             far_taken += ctx.load(&list.blocks[r].far_taken, order::relaxed, scope::device);
             far_kept += ctx.load(&list.blocks[r].far_kept, order::relaxed, scope::device);

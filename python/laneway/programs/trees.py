@@ -19,7 +19,8 @@ class Trees:
     """
 
     def __init__(self, graph: Graph, distance: NDArray[np.int64], sources: list[int], unit_weights: bool) -> None:
-        self._search = (graph, distance, sources, unit_weights)
+        # A copy: whoever has the result may change its distances.
+        self._search = (graph, distance.copy(), sources, unit_weights)
 
     @cached_property
     def before(self) -> NDArray[np.int64]:
