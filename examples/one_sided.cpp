@@ -42,7 +42,7 @@ struct pass_token {
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         for (auto hop = static_cast<std::uint64_t>(ctx.pe()); hop < hops; hop += pes) {
             if (remote.wait(arrived[0], lw::compare::equal, hop) != lw::status::ok) return;
-            // By an atomic load: the next signal to this PE stores a new value, and nothing orders that behind this read.
+            // An atomic load: nothing orders the store of the next signal's value behind this read.
             const std::uint64_t value = ctx.load(token.local(ctx), lw::order::relaxed, lw::scope::system) * 31 + hop;
             const int next = static_cast<int>((hop + 1) % pes);
             if (remote.put_signal(token[0], next, value, arrived[0], hop + 1) != lw::status::ok) return;
