@@ -56,7 +56,6 @@ TEST_P(faults_test, LanesThatHearOfTheEndOneAfterTheOtherAreNotBlamed) {
         o.fault_pe = 1;
         const std::string what = failure<timeout_error>(o, post_and_meet{}, swallow{});
         EXPECT_EQ(what.find("collective"), std::string::npos) << what;
-        contains(what, "waiting for a free ring slot to PE 1");
         // On three checked PEs a lane at the barrier may be told of as well, behind the cause.
         if (GetParam() != "checked:3") {
             EXPECT_EQ(what.find("wait for"), std::string::npos) << what;
