@@ -199,13 +199,13 @@ def test_bad_arguments(small: Path, tmp_path: Path) -> None:
     for wrong, words in (
         ([1, 2], "one number for each of 6 vertices"),
         ({7: 1}, "7"),
-        ({"a": 1}, "personalization must be a whole number"),
+        ({"a": 1}, "{name} must be a whole number from 0 to 18446744073709551615, not 'a'"),
         ({2: float("nan")}, "vertex 2 must be finite"),
         ({2: -1}, "vertex 2 must be finite and 0 or more, not -1"),
         ({}, "0 for all vertices"),
     ):
         for name in ("personalization", "dangling"):
-            with pytest.raises(lw.UsageError, match=words):
+            with pytest.raises(lw.UsageError, match=words.format(name=name)):
                 lw.pagerank(graph, **{name: wrong})
     with pytest.raises(lw.UsageError, match="one whole number for each of 6 vertices"):
         lw.pagerank(graph, partition=[0, 1])
