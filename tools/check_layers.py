@@ -20,8 +20,9 @@ LAYERS: dict[str, set[str]] = {
     "memory": {"base", "simt", "queue"},
     "transport": {"base", "simt", "queue", "memory"},
     "comm": {"base", "simt", "queue", "memory", "transport"},
-    "task": {"base", "simt", "queue", "memory"},
-    "flow": {"base", "simt", "queue", "memory", "transport", "comm", "task"},
+    "run": {"base", "simt", "queue", "memory", "transport", "comm"},
+    "task": {"base", "simt", "queue", "memory", "transport", "comm", "run"},
+    "flow": {"base", "simt", "queue", "memory", "transport", "comm", "run", "task"},
     "input": {"base"},
     "graph": {"base", "input"},
 }

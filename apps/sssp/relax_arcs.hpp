@@ -1,7 +1,7 @@
 // What an arc does to a distance: the device part of shortest paths and breadth-first search.
 #pragma once
 
-#include "laneway/flow/priority_flow.hpp"
+#include "laneway/flow/worklist_ref.hpp"
 
 namespace laneway::apps {
 

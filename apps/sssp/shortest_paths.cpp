@@ -44,10 +44,10 @@ template <class Vertex>
 class solver final : public shortest_paths_solver::implementation {
 public:
     solver(const graph::basic_csr<Vertex>& g, const shortest_paths_options& options)
-        : options_(options), machine_(options.job.devices, options.job.seed), vertices_(g.vertices()) {
+        : runtime_(options.job), vertices_(g.vertices()) {
         const auto start = clock::now();
         const bool weighted = g.weighted() && !options.unit_weights;
-        division_.emplace(g, options.parts, static_cast<std::uint64_t>(machine_.n_pes()),
+        division_.emplace(g, options.parts, static_cast<std::uint64_t>(runtime_.n_pes()),
                           [&](int pe, const auto& rows, const auto& starts) { add_part(pe, rows, starts, weighted); });
         dense_ = g.arcs() > dense_degree * g.vertices();
         policy_.step = options.delta.value_or(default_delta(g, weighted));
@@ -99,15 +99,15 @@ private:
             throw usage_error("PE " + std::to_string(pe) + " would own " + std::to_string(rows.vertices()) +
                               " vertices, more than 2147483647: use more devices");
         }
-        parts_.emplace_back(machine_.device(pe), rows, starts, weighted);
+        parts_.emplace_back(runtime_.machine().device(pe), rows, starts, weighted);
     }
 
     // About one open item for each working warp of the largest device: the threshold rises before devices run dry.
     // More devices want no more, as a search that is short of work is short of it everywhere.
-    std::uint64_t default_low_water() const {
+    std::uint64_t default_low_water() {
         std::uint64_t items = 1;
-        for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-            const auto& d = *machine_.device(pe);
+        for (int pe = 0; pe < runtime_.n_pes(); ++pe) {
+            const auto& d = *runtime_.machine().device(pe);
             if (d.is_gpu())
                 items = std::max(items, static_cast<std::uint64_t>(d.multiprocessors()) * (dense_ ? 24 : 16));
         }
@@ -117,13 +117,11 @@ private:
     template <class Search>
     bool run_with(std::unique_ptr<Search>& cached, std::span<const std::uint64_t> sources,
                   shortest_paths_result& result) {
-        const run_deadline until = machine_.begin(options_.job.timeout_seconds);
-        if (!cached) cached = std::make_unique<Search>(machine_, options_.job, parts_, vertices_, policy_, until);
-        return cached->run(sources, until, result);
+        if (!cached) cached = std::make_unique<Search>(runtime_, parts_, vertices_, policy_);
+        return cached->run(sources, result);
     }
 
-    shortest_paths_options options_;
-    machine machine_;
+    runtime runtime_;
     std::uint64_t vertices_;
     std::optional<division<Vertex>> division_;
     std::vector<search_part<Vertex>> parts_;

@@ -6,15 +6,12 @@
 #include "laneway/comm/mailbox.hpp"
 #include "laneway/comm/one_sided.hpp"
 #include "laneway/comm/post_office.hpp"
+#include "laneway/flow/index_space.hpp"
 #include "laneway/memory/symmetric_array.hpp"
+#include "laneway/run/component_host.hpp"
+#include "laneway/run/program.hpp"
 
 namespace laneway {
-
-/// A mailbox as the host knows it: types of message and the handlers that serve them. Made by runtime::mailbox.
-template <class Routes>
-struct mailbox_handle {
-    Routes handlers;
-};
 
 /// The devices of a job and what runs on them. Host only; not thread-safe; one run at a time. What starts a run, or
 /// allocates, copies or clears memory of the devices, throws usage_error while a run goes on, as from a host function.
@@ -68,40 +65,57 @@ public:
             with_places(all{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}));
     }
 
-    /// Runs `functor(ctx, box)` on every working lane of every PE and returns when nothing is left anywhere: all
-    /// functors have returned and all messages and host calls have been served. Throws timeout_error past the
-    /// deadline, device_fault where device code reported an error or the audit fails, lane_error where a functor or
-    /// handler threw on a CPU device, usage_error where the options leave no room for what the program needs. A functor
-    /// may say how much of a GPU shall serve: server_share_of.
-    template <class Functor, class Routes>
-    run_report run(const Functor& functor, const mailbox_handle<Routes>& mailbox) {
-        static_assert(trivially_copyable<Functor>,
-                      "a functor is copied to every device: it holds values and ref()s only");
-        using program = mailbox_program<Routes, Functor>;
+    /// Runs `body(ctx, agents...)` on every working lane of every PE, with an agent of each component in their order
+    /// (`run(body, box)` calls body(ctx, box)), and returns when nothing is left anywhere: all bodies have returned,
+    /// all messages and host calls have been served, and the components have no work. Without a body, `run(list)` runs
+    /// the components' own work. Throws timeout_error past the deadline, device_fault where device code reported an
+    /// error or the audit fails, lane_error where a body or handler threw on a CPU device, usage_error where the
+    /// options leave no room for what the program needs, or a component belongs to another runtime. A body may say how
+    /// much of a GPU shall serve: server_share_of.
+    template <class First, class... Rest>
+    run_report run(First&& first, Rest&&... rest) {
+        static_assert((component<Rest> && ...), "run(body, components...): mailboxes, worklists, index spaces");
+        if constexpr (component<First>) {
+            return run_over(no_body{}, first, rest...);
+        } else {
+            static_assert(trivially_copyable<std::remove_cvref_t<First>>,
+                          "a body is copied to every device: it holds values and ref()s only");
+            return run_over(first, rest...);
+        }
+    }
+
+    /// Calls `body(ctx, i, agents...)` once for each i below n, by any working lane of any PE, with agents as run does;
+    /// lanes take indices piece by piece, each when it has done its last ones. Throws as run does.
+    template <class Body, class... Components>
+    run_report for_each(std::uint64_t n, const Body& body, Components&&... components) {
+        static_assert(trivially_copyable<Body>, "a body is copied to every device: it holds values and ref()s only");
+        index_space indices(n);
+        return run(each_index<Body>{body}, indices, components...);
+    }
+
+private:
+    template <class Body, class... Components>
+    run_report run_over(const Body& body, Components&... components) {
+        using program = laneway::program<Body, ref_of<Components>...>;
+        refuse_twice(components...);
         machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
-        const std::uint64_t gets_bytes = gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets);
-        const office_plan plan = plan_program<program>(outline_of<program>(machine_, gets_bytes), options_);
+        auto outline = outline_of<program>(machine_);
+        for (int pe = 0; pe < n_pes(); ++pe) {
+            outline[static_cast<std::size_t>(pe)].held_bytes +=
+                (gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets)) +
+                (std::uint64_t{0} + ... + held_bytes_of(components, pe));
+        }
+        const office_plan plan = plan_program<program>(outline, options_);
         post_office& office = office_for(plan, until);
+        (begin_component(components, machine_, plan, until), ...);
         std::vector<program> programs;
         std::vector<launch_shape> shapes;
         std::uint64_t ranks = 0;
         for (int pe = 0; pe < n_pes(); ++pe) {
             const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
-            programs.push_back({{office.links(pe),
-                                 office.replies(pe),
-                                 office.answers(pe),
-                                 {mailbox.handlers, office.onward(pe)},
-                                 plan.chunk_bytes,
-                                 options_.carry,
-                                 grid.worker_lanes()},
-                                office.waves(pe, {}),
-                                office.barriers(pe),
-                                functor,
-                                ranks,
-                                0,
-                                static_cast<std::uint64_t>(grid.worker_warps()),
-                                grid.server_blocks});
+            programs.push_back(program_for<program>(pe, plan, office, body, components...));
+            programs.back().first_rank = ranks;
             shapes.push_back(grid.shape);
             ranks += grid.worker_lanes();
         }
@@ -109,10 +123,34 @@ public:
         office.reset();
         if (gets_ != nullptr) gets_->clear();
         const double seconds = machine_.run(programs, shapes, until, [&] { return office.ring_fills(); });
-        return office.report(seconds);
+        const run_report report = office.report(seconds);
+        (end_component(components, report), ...);
+        return report;
     }
 
-private:
+    /// The program of a PE, but for its ranks.
+    template <class Program, class Body, class... Components>
+    Program program_for(int pe, const office_plan& plan, post_office& office, const Body& body,
+                        const Components&... components) {
+        const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
+        const view_list<ref_of<Components>...> views = views_of(components.ref(pe)...);
+        return {{office.links(pe),
+                 office.replies(pe),
+                 office.answers(pe),
+                 {joined_handlers(views), office.onward(pe)},
+                 plan.chunk_bytes,
+                 options_.carry,
+                 grid.worker_lanes()},
+                office.waves(pe, policy_of(components...)),
+                office.barriers(pe),
+                body,
+                views,
+                0,
+                0,
+                static_cast<std::uint64_t>(grid.worker_warps()),
+                grid.server_blocks};
+    }
+
     template <class Routes>
     static mailbox_handle<Routes> handle_of(const Routes& routes) {
         return {routes};

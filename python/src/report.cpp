@@ -84,7 +84,7 @@ void register_report(nb::module_& module) {
         .def_ro("direct", &run_report::direct, "Of these, served at once because poster and owner are one PE.")
         .def_ro("carried", &run_report::carried, "Messages that left in chunks.")
         .def_ro("served", &run_report::served, "Carried messages whose handler has run.")
-        .def_ro("rises", &run_report::rises, "Rises of the threshold of a priority flow, as shortest paths have it.")
+        .def_ro("rises", &run_report::rises, "Rises of the threshold of a worklist, as shortest paths have it.")
         .def_prop_ro(
             "messages", [](const run_report& r) { return traffic_of(r, &traffic::messages); }, by_owner,
             nb::sig("def messages(self) -> numpy.typing.NDArray[numpy.uint64]"),

@@ -173,6 +173,7 @@ run_report post_office::report(double seconds) const {
         report.direct += work.direct;
         report.served += work.served;
         report.replies += work.replied;
+        report.items += work.items;
         replies_served += work.replies_served;
         report.buffer_bytes.push_back(plan_.bytes(p));
     }
@@ -199,12 +200,6 @@ run_report post_office::report(double seconds) const {
         report.progress.push_back({samples[i].time_ns, samples[i].served, samples[i].open});
     }
     return report;
-}
-
-std::uint64_t post_office::items() const {
-    std::uint64_t sum = 0;
-    for (const auto& w : work_) sum += w.copy_out()[0].items;
-    return sum;
 }
 
 std::string post_office::ring_fills() const {

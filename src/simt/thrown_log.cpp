@@ -15,8 +15,8 @@ std::string name_of(const user_code& code) {
     switch (code.part) {
         case user_code::handler: return "the handler of message type " + type + serving;
         case user_code::place: return "place of the handler of message type " + type + serving;
-        case user_code::arcs: return "arcs of the priority flow";
-        case user_code::visit: return "visit of the priority flow";
+        case user_code::arcs: return "arcs of the worklist";
+        case user_code::visit: return "visit of the worklist";
         default: return "the functor";
     }
 }

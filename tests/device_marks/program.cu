@@ -1,6 +1,6 @@
 // Code of an application that nvcc sees once with MARK as LANEWAY_FN, and compiles, and once without any mark: then
 // each struct here must be named by an error, as a GPU would run an empty body in its place.
-#include "laneway/flow/priority_flow.hpp"
+#include "laneway/flow/worklist_ref.hpp"
 #include "laneway/runtime.hpp"
 
 struct question {
@@ -77,8 +77,9 @@ void* use() {
     using all = lw::routes<lw::route<word, plain_handler>, lw::route<question, answering_handler>,
                            lw::route<text, handler_of_elements>>;
     using placing = decltype(lw::with_places(lw::routes<lw::route<text, placing_handler>>{}));
-    (void)kernel_of<lw::mailbox_program<all, functor>>();
-    (void)kernel_of<lw::mailbox_program<all, host_functor>>();
-    (void)kernel_of<lw::mailbox_program<placing, do_nothing>>();
-    return reinterpret_cast<void*>(kernel_of<lw::priority_flow<std::uint32_t, application_of_flow>>());
+    (void)kernel_of<lw::program<functor, lw::mailbox_ref<all>>>();
+    (void)kernel_of<lw::program<host_functor, lw::mailbox_ref<all>>>();
+    (void)kernel_of<lw::program<do_nothing, lw::mailbox_ref<placing>>>();
+    return reinterpret_cast<void*>(
+        kernel_of<lw::program<lw::no_body, lw::worklist_ref<std::uint32_t, application_of_flow>>>());
 }

@@ -11,7 +11,8 @@ namespace {
 const char* const source = R"(
 #include "laneway/comm/host_calls_ref.hpp"
 #include "laneway/comm/mailbox.hpp"
-#include "laneway/flow/priority_flow.hpp"
+#include "laneway/flow/index_space_ref.hpp"
+#include "laneway/flow/worklist_ref.hpp"
 #include "laneway/memory/symmetric.hpp"
 #include "laneway/simt/cuda/context.cuh"
 
@@ -37,12 +38,12 @@ struct ring_arcs {
     }
 };
 
-extern "C" __global__ void mail(lw::mailbox_program<lw::routes<lw::route<std::uint64_t, add_one>>, post_ranks> program,
+extern "C" __global__ void mail(lw::program<post_ranks, lw::mailbox_ref<lw::routes<lw::route<std::uint64_t, add_one>>>> program,
                                 lw::pe_environment env) {
     lw::cuda_backend::context ctx(env);
     program(ctx);
 }
-extern "C" __global__ void flow(lw::priority_flow<std::uint32_t, ring_arcs> program, lw::pe_environment env) {
+extern "C" __global__ void flow(lw::program<lw::no_body, lw::worklist_ref<std::uint32_t, ring_arcs>> program, lw::pe_environment env) {
     lw::cuda_backend::context ctx(env);
     program(ctx);
 }

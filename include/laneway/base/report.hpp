@@ -31,7 +31,8 @@ struct run_report {
     std::uint64_t carried = 0;              ///< messages put into chunks that left
     std::uint64_t served = 0;               ///< carried messages whose handler has run
     std::uint64_t replies = 0;              ///< of the carried ones, those that handlers replied
-    std::uint64_t rises = 0;                ///< of the threshold of a priority flow
+    std::uint64_t items = 0;                ///< of work that components took and did, such as vertices of a worklist
+    std::uint64_t rises = 0;                ///< of a worklist's threshold
     std::vector<traffic> traffic_matrix;    ///< row-major [source][destination], n_pes × n_pes
     std::vector<progress_sample> progress;  ///< for plots; at most a few thousand samples
     /// What the library's buffers and rings take on each PE; see options::buffer_bytes.

@@ -75,7 +75,7 @@ private:
         const auto state = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
             const work_counters& work = *requests_.work;
             const std::uint64_t came = ctx.load(&work.arrived, order::relaxed, scope::device) - opened_ * warps_;
-            const std::uint64_t returned = ctx.load(&work.completed, order::relaxed, scope::device);
+            const std::uint64_t returned = ctx.load(&work.returned, order::relaxed, scope::device);
             if (came == warps_) {
                 // Partner: block_barrier::publish. What the warps have sent is final, and what they wrote is seen.
                 (void)ctx.load(&work.arrived, order::acquire, scope::device);

@@ -10,9 +10,9 @@
 
 namespace laneway {
 
-/// What a PE needs to take part in a mailbox; trivially copyable.
+/// What a PE needs to send and serve messages; trivially copyable.
 template <class Routes>
-struct mailbox_ref {
+struct endpoint_ref {
     links_ref links;
     links_ref replies;  ///< where some handler's answer is a message of the mailbox
     answers_ref answers;
@@ -46,11 +46,12 @@ public:
         int number;
     };
 
-    LANEWAY_FN box(Ctx& ctx, const mailbox_ref<Routes>& mailbox, Idle idle, std::byte* shared, block_barrier& block,
-                   const roles& mine)
-        : base(ctx, mailbox.links, mailbox.chunk_bytes, mailbox.handlers, idle, shared + team_bytes<Routes>,
-               &mailbox.links.work->completed),
-          mailbox_(mailbox), block_(block), team_board_(reinterpret_cast<team_board*>(shared)),
+    /// `completed`: see done_work.
+    LANEWAY_FN box(Ctx& ctx, const endpoint_ref<Routes>& endpoint, Idle idle, std::byte* shared, block_barrier& block,
+                   const roles& mine, std::uint64_t* completed)
+        : base(ctx, endpoint.links, endpoint.chunk_bytes, endpoint.handlers, idle, shared + team_bytes<Routes>,
+               completed),
+          endpoint_(endpoint), block_(block), team_board_(reinterpret_cast<team_board*>(shared)),
           slot_(static_cast<std::uint32_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane())), team_{mine.team_index,
                                                                                                      mine.team_warps,
                                                                                                      mine.team_number} {
@@ -68,13 +69,13 @@ public:
     /// Number of this lane among the working lanes of its PE.
     [[nodiscard]] LANEWAY_FN std::uint32_t slot() const { return slot_; }
     /// How many working lanes this PE has.
-    [[nodiscard]] LANEWAY_FN std::uint64_t slots() const { return mailbox_.worker_lanes; }
+    [[nodiscard]] LANEWAY_FN std::uint64_t slots() const { return endpoint_.worker_lanes; }
     /// How one-sided operations go that do not say it.
-    [[nodiscard]] LANEWAY_FN carry default_carry() const { return mailbox_.default_carry; }
+    [[nodiscard]] LANEWAY_FN carry default_carry() const { return endpoint_.default_carry; }
     /// The handler of a type of message.
     template <class Message>
     [[nodiscard]] LANEWAY_FN const handler<Message>& served_by() const {
-        return handler_of<Message>(mailbox_.handlers.routes);
+        return handler_of<Message>(endpoint_.handlers.routes);
     }
 
     /// Between two looks of lanes that wait for something: sends what the block has gathered and what handlers have
@@ -145,7 +146,7 @@ public:
         if (this->send_at_once(ctx, mask, pe, message, token, result.code)) {
             // Nothing has to be helped on its way, so the lane does nothing but look.
             for (int look = 0; Ctx::warp_lanes > 1 && look < 64 && !here && result.code == status::ok; ++look) {
-                here = mailbox_.answers.take(ctx, pe, token, result.value);
+                here = endpoint_.answers.take(ctx, pe, token, result.value);
             }
         } else {
             result.code = this->send(ctx, mask, true, pe, message, token);
@@ -183,8 +184,10 @@ public:
         }
     }
 
-    /// Tells the block that this warp's functor has returned on all lanes. The whole warp, together.
+    /// Tells the block and the PE that this warp's functor has returned on all lanes: it comes to no barrier any more.
+    /// The whole warp, together.
     LANEWAY_FN void leave(Ctx& ctx) {
+        if (ctx.lane() == 0) ctx.fetch_add(&this->links().work->returned, 1, order::relaxed, scope::device);
         const auto met = once(ctx, full_warp<Ctx>, [&] { return block_.leave(ctx, team_.warps); });
         if (met == block_barrier::arrival::uneven) (void)refuse(ctx);
     }
@@ -292,14 +295,14 @@ private:
         for (;;) {
             // Looking is what brings the answer soon; before one look in eight, what the block has gathered is sent.
             status going = looks++ % 8 == 0 ? help_aside(ctx, mask) : status::ok;
-            here = here || mailbox_.answers.take(ctx, pe, token, value);
+            here = here || endpoint_.answers.take(ctx, pe, token, value);
             if (ctx.ballot(mask, !here) == 0) return status::ok;
             if (going == status::ok) going = spin.next(ctx, {operation::call, pe, token & 0xffffffff});
             if (ctx.ballot(mask, going != status::ok) != 0) return status::stopped;
         }
     }
 
-    const mailbox_ref<Routes>& mailbox_;
+    const endpoint_ref<Routes>& endpoint_;
     block_barrier& block_;
     team_board* team_board_;
     std::uint32_t slot_;

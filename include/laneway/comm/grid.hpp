@@ -111,7 +111,7 @@ std::vector<pe_grid> size_grids(const std::vector<pe_outline>& pes, const option
     return grids;
 }
 
-/// All sizes of a mailbox program or priority flow on these PEs. Throws usage_error as chunk_sizes, size_grids and
+/// All sizes of a program on these PEs. Throws usage_error as chunk_sizes, size_grids and
 /// plan_office do.
 template <class Program>
 office_plan plan_program(const std::vector<pe_outline>& pes, const options& options) {

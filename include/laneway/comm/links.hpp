@@ -20,11 +20,12 @@ struct work_counters {
     alignas(destructive_bytes) std::uint64_t deferred = 0;        ///< posts that handlers have put into the onward list
     alignas(destructive_bytes) std::uint64_t forwarded = 0;       ///< of these, posts that have left as messages
     alignas(destructive_bytes) std::uint64_t completed = 0;       ///< work items done whose messages have all left
-    alignas(destructive_bytes) std::uint64_t arrived = 0;  ///< warps that came to a barrier, their messages have left
-    std::uint64_t released = 0;                            ///< barriers that are open; written by the control warp
-    alignas(destructive_bytes) std::uint64_t posted = 0;   ///< by lanes, added when their blocks end
-    std::uint64_t direct = 0;                              ///< of these, served at once on the own PE
-    std::uint64_t items = 0;                               ///< application's work items, for its report
+    alignas(destructive_bytes) std::uint64_t arrived = 0;   ///< warps that came to a barrier, their messages have left
+    std::uint64_t released = 0;                             ///< barriers that are open; written by the control warp
+    alignas(destructive_bytes) std::uint64_t returned = 0;  ///< warps whose functor has returned
+    alignas(destructive_bytes) std::uint64_t posted = 0;    ///< by lanes, added when their blocks end
+    std::uint64_t direct = 0;                               ///< of these, served at once on the own PE
+    std::uint64_t items = 0;                                ///< application's work items, for its report
 };
 
 /// Requests are what lanes post, replies what handlers of requests answer. They have rings of their own: servers that

@@ -66,6 +66,11 @@ public:
         ++tally_.direct;
     }
 
+    /// Adds an application's work items to those that the run reports. Any lane.
+    LANEWAY_FN void count_items(Ctx& ctx, std::uint64_t items) {
+        if (items != 0) ctx.fetch_add(&this->links().work->items, items, order::relaxed, scope::device);
+    }
+
     /// For operations that go past the box, and may find nothing to wait for: where a lane has all roles, it takes its
     /// turn at them in one call of 64. Elsewhere other warps see to that: on a checked device the scheduler may let
     /// them run, on a GPU this costs nothing. Fails with stopped when the run ends; a GPU's lanes hear of it elsewhere.

@@ -71,11 +71,6 @@ struct store_piece {
     }
 };
 
-template <class... A, class... B>
-routes<A..., B...> operator+(const routes<A...>& a, const routes<B...>& b) {
-    return {static_cast<const A&>(a)..., static_cast<const B&>(b)...};
-}
-
 /// The route that a handler's placing needs.
 template <class Message, class Handler>
 auto place_route(const route<Message, Handler>& r) {

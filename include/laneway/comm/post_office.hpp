@@ -40,8 +40,6 @@ public:
 
     /// After a run: the account of all messages. Throws device_fault where posted, carried and served do not agree.
     [[nodiscard]] run_report report(double seconds) const;
-    /// Work items that the application counted, all PEs.
-    [[nodiscard]] std::uint64_t items() const;
     /// Fill of each ring that is not empty, for messages.
     [[nodiscard]] std::string ring_fills() const;
 

@@ -36,6 +36,11 @@ struct route {
 template <class... Routes>
 struct routes : Routes... {};
 
+template <class... A, class... B>
+routes<A..., B...> operator+(const routes<A...>& a, const routes<B...>& b) {
+    return {static_cast<const A&>(a)..., static_cast<const B&>(b)...};
+}
+
 template <class Message, class Handler>
 LANEWAY_FN const Handler& handler_of(const route<Message, Handler>& r) {
     return r.handler;

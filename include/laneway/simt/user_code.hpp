@@ -1,4 +1,4 @@
-// Code of an application, as the library runs it: its functor, its handlers, what a priority flow asks of it.
+// Code of an application, as the library runs it: its functor, its handlers, what a worklist asks of it.
 #pragma once
 
 #include "laneway/base/config.hpp"

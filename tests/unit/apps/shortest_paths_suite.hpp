@@ -1,4 +1,4 @@
-// Shortest paths over many devices against Dijkstra: priority flow from end to end.
+// Shortest paths over many devices against Dijkstra: a worklist from end to end.
 #pragma once
 
 #include <random>

@@ -1,7 +1,7 @@
 // The rule where served work creates none: one look that finds nobody busy concludes, any other does not.
 #include <gtest/gtest.h>
 
-#include "laneway/comm/mailbox.hpp"
+#include "laneway/comm/waves.hpp"
 #include "unit/warp_threads.hpp"
 
 namespace laneway {
@@ -55,47 +55,6 @@ TEST(closed_waves_test, OneLookThatFindsNobodyBusyAndAllServedEndsTheRun) {
 TEST(closed_waves_test, EqualSumsOfABusyPeMeanNothing) {
     const conclusions found({{5, 3, 0, 1}, {5, 5, 0, 1}, {9, 8, 0, 0}});
     EXPECT_EQ(found.finished, 0u);
-}
-
-/// A lane's context, where the last functor posts a message and returns just before this lane sees that it has.
-class overtaken_context : public cpu::context {
-public:
-    overtaken_context(const cpu::context& lane, work_counters& work, link_counters& sent)
-        : cpu::context(lane), work_(work), sent_(sent) {}
-
-    std::uint64_t load(const std::uint64_t* at, order o, scope s) {
-        if (at == &work_.completed) {
-            sent_.messages = 1;
-            work_.completed = 1;
-        }
-        return cpu::context::load(at, o, s);
-    }
-
-private:
-    work_counters& work_;
-    link_counters& sent_;
-};
-
-struct ignore_word {
-    template <class Ctx>
-    void operator()(Ctx&, const std::uint64_t&) const {}
-};
-
-TEST(closed_waves_test, WhatAPeHasCreatedIsReadAfterItsFunctorsAreSeenToHaveReturned) {
-    const test::lone_environment environment(0, 1, 10);
-    work_counters work;
-    link_counters sent;
-    links_ref links;
-    links.work = &work;
-    links.sent = &sent;
-    overtaken_context lane(cpu::context(environment.get(), 0, 1, nullptr), work, sent);
-    using list = route_list<routes<route<std::uint64_t, ignore_word>>>;
-    message_ledger<overtaken_context, list> ledger{links, 1};
-    static_assert(decltype(ledger)::closed);
-    const wave_reply seen = ledger.look(lane);
-    EXPECT_EQ(seen.busy, 0u);
-    EXPECT_EQ(seen.completed, 1u);
-    EXPECT_EQ(seen.created, 2u) << "the functor and its message";
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 
-#include "laneway/flow/priority_flow.hpp"
+#include "laneway/flow/worklist_ref.hpp"
 #include "laneway/runtime.hpp"
 #include "laneway/simt/host_memory.hpp"
 
@@ -44,7 +44,7 @@ struct work {
 struct no_arcs {};
 
 template <class... Routes>
-using program_of = mailbox_program<routes<Routes...>, work>;
+using program_of = program<work, mailbox_ref<routes<Routes...>>>;
 using plain = program_of<route<std::uint64_t, serve>>;
 using calling = program_of<route<std::uint64_t, answering_serve<double>>>;
 using replying = program_of<route<std::uint64_t, answering_serve<std::uint32_t>>, route<std::uint32_t, serve>>;
@@ -52,9 +52,9 @@ using onward = program_of<route<std::uint64_t, onward_serve>>;
 template <std::size_t Bytes>
 using everything = program_of<route<parcel<Bytes>, onward_serve>, route<std::uint64_t, answering_serve<std::uint32_t>>,
                               route<std::uint32_t, serve>>;
-using one_sided_words = mailbox_program<with_one_sided<route<std::uint64_t, serve>>, work>;
-using narrow_flow = priority_flow<std::uint32_t, no_arcs>;
-using wide_flow = priority_flow<std::uint64_t, no_arcs, 32>;
+using one_sided_words = program<work, mailbox_ref<with_one_sided<route<std::uint64_t, serve>>>>;
+using narrow_list = program<no_body, worklist_ref<std::uint32_t, no_arcs>>;
+using wide_list = program<no_body, worklist_ref<std::uint64_t, no_arcs, 32>>;
 
 /// A machine that need not be there. GPUs are as large as an H200 and held back by no program's registers.
 std::vector<pe_outline> machine_of(device_kind kind, std::size_t n_pes) {
@@ -86,8 +86,8 @@ void for_each_program(Body&& body) {
     body.template operator()<everything<300>>("everything, 300 bytes");
     body.template operator()<everything<2048>>("everything, 2048 bytes");
     body.template operator()<one_sided_words>("one-sided");
-    body.template operator()<narrow_flow>("flow of 32 bits");
-    body.template operator()<wide_flow>("flow of 64 bits");
+    body.template operator()<narrow_list>("flow of 32 bits");
+    body.template operator()<wide_list>("flow of 64 bits");
 }
 
 TEST(office_plan_test, BuffersOfEightLargeGpusTake256MiBAtMost) {
@@ -122,7 +122,7 @@ TEST(office_plan_test, BuffersOfAsManyCpuDevicesAsThereMayBeFitOneHost) {
     };
     const auto pes = machine_of(device_kind::cpu, 256);
     check("plain", plan_program<plain>(pes, {}));
-    check("flow", plan_program<wide_flow>(pes, {}));
+    check("flow", plan_program<wide_list>(pes, {}));
     options by_hand;
     by_hand.chunk_bytes = 16'384;
     EXPECT_EQ(plan_program<plain>(pes, by_hand).chunk_bytes, 16'384u);

@@ -1,0 +1,253 @@
+// The worklist as a component: keys that spread over a distributed graph and fall until none falls any more.
+//
+// Every PE owns a contiguous range of vertices and a priority worklist over them. Warps take vertices, visit their arcs
+// and propose lower keys for the heads: to the own worklist directly, to other PEs as messages. What an arc does to a
+// key is the application's.
+#pragma once
+
+#include "laneway/flow/hub_shards.hpp"
+#include "laneway/flow/vertex_ranges.hpp"
+#include "laneway/flow/worklist_consumer.hpp"
+#include "laneway/run/program.hpp"
+
+namespace laneway {
+
+/// "The vertex `id` of your range can have `key`."
+template <class Key>
+struct key_message {
+    Key key;
+    std::uint32_t id;
+};
+
+/// Serves key messages on the PE that owns the vertex.
+template <class Key>
+struct lower_key {
+    priority_worklist_ref<Key> list;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const key_message<Key>& message) const {
+        list.lower(ctx, message.id, message.key, list.current_threshold(ctx));
+    }
+};
+
+/// What an arc proposes: that `head`, a vertex of the whole graph, can have `key`; worklist_word::unreached proposes
+/// nothing.
+template <class Key>
+struct proposal {
+    std::uint64_t head = 0;
+    Key key = worklist_word<Key>::unreached;
+};
+
+LANEWAY_STRICT_BEGIN
+/// As call_needs_LANEWAY_FN, of an application's `arcs` and `visit`.
+struct arcs_needs_LANEWAY_FN {
+    template <class Application>
+    LANEWAY_FN arc_range operator()(const Application& application, std::uint32_t id) const {
+        return application.arcs(id);
+    }
+};
+struct visit_needs_LANEWAY_FN {
+    template <class Application, class Ctx, class Key>
+    LANEWAY_FN proposal<Key> operator()(const Application& application, Ctx& ctx, std::uint64_t arc, Key key) const {
+        return application.visit(ctx, arc, key);
+    }
+};
+LANEWAY_STRICT_END
+
+template <class Ctx, class Out, class Key, class Application, int Warps>
+class worklist_agent;
+
+/// Device view of one PE's part. `Application`, trivially copyable, has
+///   arc_range arcs(std::uint32_t id) const;                       of the own PE's vertex id
+///   template <class Ctx> proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const;
+/// `Warps`: of a GPU's block. Fewer have more registers and shorter turns, which searches along long paths need; more
+/// hide the latency of memory where there is plenty to do.
+template <class Key, class Application, int Warps = 16>
+struct worklist_ref {
+    using routes_type = routes<route<key_message<Key>, lower_key<Key>>>;
+    static constexpr int cuda_warps = Warps;
+    static constexpr std::size_t shared_bytes = sizeof(worklist_shared);
+    static constexpr bool counts_work = true;
+
+    priority_worklist_ref<Key> list;
+    Application application;
+    hub_shards_ref hubs;
+    vertex_ranges ranges;
+    std::uint64_t first = 0;  ///< vertices of this PE: [first, first + count)
+    std::uint64_t count = 0;
+    Key* sent_keys = nullptr;  ///< one a vertex of the graph: least key this PE has sent; null on a lone PE
+
+    [[nodiscard]] routes_type handlers() const { return {{{list}}}; }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN worklist_agent<Ctx, Out, Key, Application, Warps> agent(Ctx&, Out& out, const roles& mine,
+                                                                       std::byte* shared) const {
+        return {*this, out, mine, reinterpret_cast<worklist_shared*>(shared)};
+    }
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t* completed(int block) const { return &list.blocks[block].completed; }
+
+    template <class Ctx>
+    LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
+        const std::uint64_t threshold = list.current_threshold(ctx);
+        for (std::uint32_t r = first_ring(ctx); r < list.rings; r += Ctx::warp_lanes) {
+            const worklist_block& block = list.blocks[r];
+            // Partner: the release add in done_work::publish. What that work created is counted below.
+            sum.completed += ctx.load(&block.completed, order::acquire, scope::device);
+            const std::uint64_t taken = ctx.load(&block.far_taken, order::relaxed, scope::device);
+            sum.deferred -= taken;  // of the far pushes that add_created adds
+            sum.kept += ctx.load(&block.far_kept, order::relaxed, scope::device);
+            sum.busy += ctx.load(&block.scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
+            const std::uint64_t least = ctx.load(&block.least, order::relaxed, scope::device);
+            sum.least = least < sum.least ? least : sum.least;
+        }
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
+        for (std::uint32_t r = first_ring(ctx); r < list.rings; r += Ctx::warp_lanes) {
+            const std::uint64_t far = list.far(r).pushes(ctx);
+            sum.created += list.near(r).pushes(ctx) + far;
+            sum.deferred += far;
+        }
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {
+        ctx.store(list.threshold, threshold, order::relaxed, scope::device);
+    }
+
+private:
+    template <class Ctx>
+    static LANEWAY_FN std::uint32_t first_ring(const Ctx& ctx) {
+        return static_cast<std::uint32_t>(ctx.lane());
+    }
+};
+
+/// One lane's access. `propose` may be called by any lane, also in divergent code; the rest is the progress loop's.
+template <class Ctx, class Out, class Key, class Application, int Warps>
+class worklist_agent {
+public:
+    static constexpr bool polls = true;
+    using part = worklist_ref<Key, Application, Warps>;
+
+    LANEWAY_FN worklist_agent(const part& mine, Out& out, const roles& role, worklist_shared* shared)
+        : part_(mine), out_(out),
+          consumer_(mine.list, static_cast<std::uint32_t>(role.works ? role.team_number : 0), shared) {}
+
+    /// Proposes a key for a vertex of the whole graph, which gets it if none below it has been proposed.
+    LANEWAY_FN void propose(Ctx& ctx, const proposal<Key>& made) {
+        const Key known = ctx.load(known_key(made.head), order::relaxed, scope::device);
+        if (improves(made, known)) propose(ctx, made, known, part_.list.current_threshold(ctx));
+    }
+
+    LANEWAY_FN void open(Ctx& ctx) {
+        if (ctx.warp() == 0 && ctx.lane() == 0) consumer_.open(ctx);
+    }
+    LANEWAY_FN void refresh(Ctx& ctx) { consumer_.refresh(ctx); }
+    LANEWAY_FN bool poll(Ctx& ctx) {
+        if (!work(ctx)) return false;
+        if (++turns_ % 16 == 0) (void)out_.flush_old(ctx);
+        return true;
+    }
+    LANEWAY_FN void close(Ctx& ctx) const { out_.count_items(ctx, items_); }
+
+private:
+    LANEWAY_FN arc_range arcs_of(Ctx& ctx, std::uint32_t id) const {
+        return run_user_code(ctx, {user_code::arcs}, arcs_needs_LANEWAY_FN{}, part_.application, id);
+    }
+
+    LANEWAY_FN bool work(Ctx& ctx) {
+        const std::uint64_t bound = consumer_.bound(ctx);
+        arc_range arcs;
+        const auto taken = consumer_.take(ctx, bound, [&](std::uint32_t id) {
+            arcs = id < part_.count ? arcs_of(ctx, id) : part_.hubs.arcs(id - static_cast<std::uint32_t>(part_.count));
+        });
+        const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
+        if (popped == 0) return false;
+        if (!taken.active) arcs.count = 0;
+        if (taken.active && taken.id < part_.count) ++items_;
+        const bool is_hub = arcs.count > shard_arcs;
+        if (ctx.ballot(full_warp<Ctx>, is_hub) != 0) {
+            const arc_range shards = is_hub ? part_.hubs.of(taken.id) : arc_range{};
+            for_each_arc(ctx, shards, taken.key,
+                         [&](const arc_batch& batch, Key key) { spread(ctx, batch, key, bound); });
+            if (is_hub) arcs.count = 0;
+        }
+        for_each_arc(ctx, arcs, taken.key,
+                     [&](const arc_batch& batch, Key key) { visit_batch(ctx, batch, key, bound); });
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(popped)));
+        return true;
+    }
+
+    /// Hands a hub's key to its shards, numbered by the batch.
+    LANEWAY_FN void spread(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) const {
+        for (int k = 0; k < batch.count; ++k) {
+            const std::uint64_t shard = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
+            part_.list.lower(ctx, static_cast<std::uint32_t>(part_.count + shard), key, bound);
+        }
+    }
+
+    /// First all arcs are read, then what is known of their heads, and only then is anything waited for.
+    LANEWAY_FN void visit_batch(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) {
+        proposal<Key> proposals[arc_batch::most];
+        Key known[arc_batch::most];
+        for (int k = 0; k < arc_batch::most; ++k) {
+            if (k < batch.count)
+                proposals[k] = run_user_code(ctx, {user_code::visit}, visit_needs_LANEWAY_FN{}, part_.application, ctx,
+                                             batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
+        }
+        for (int k = 0; k < arc_batch::most; ++k) {
+            if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);
+        }
+        unsigned better = 0;
+        for (int k = 0; k < arc_batch::most; ++k) {
+            if (k < batch.count && improves(proposals[k], known[k])) better |= 1u << k;
+        }
+        for (; better != 0; better &= better - 1) {
+            // Chosen by comparing, not by indexing: so the arrays above stay in registers.
+            proposal<Key> made;
+            Key seen = 0;
+            for (int k = 0; k < arc_batch::most; ++k) {
+                if ((better & (0u - better)) != 1u << k) continue;
+                made = proposals[k];
+                seen = known[k];
+            }
+            propose(ctx, made, seen, bound);
+        }
+    }
+
+    LANEWAY_FN bool improves(const proposal<Key>& made, Key known) const {
+        const bool own = made.head - part_.first < part_.count;
+        return made.key < (own ? static_cast<Key>(known >> worklist_word<Key>::state_bits) : known);
+    }
+
+    /// Where this PE keeps what it knows of a vertex: the word of its own ones, the least key sent to others.
+    LANEWAY_FN Key* known_key(std::uint64_t head) const {
+        const std::uint64_t local = head - part_.first;
+        return local < part_.count ? part_.list.words + local : part_.sent_keys + head;
+    }
+
+    LANEWAY_FN void propose(Ctx& ctx, const proposal<Key>& made, Key seen, std::uint64_t bound) {
+        const std::uint64_t local = made.head - part_.first;
+        if (local < part_.count) {
+            out_.count_direct();
+            part_.list.lower(ctx, static_cast<std::uint32_t>(local), made.key, bound, seen);
+            return;
+        }
+        // Only where it beats all that this PE has sent for the vertex before.
+        if (ctx.fetch_min(part_.sent_keys + made.head, made.key, order::relaxed, scope::device) <= made.key) return;
+        const int owner = part_.ranges.owner(ctx, made.head);
+        (void)out_.post(ctx, owner,
+                        key_message<Key>{made.key, static_cast<std::uint32_t>(made.head - part_.ranges.starts[owner])});
+    }
+
+    const part& part_;
+    Out& out_;
+    worklist_consumer<Key> consumer_;
+    std::uint64_t items_ = 0;
+    unsigned turns_ = 0;
+};
+
+}  // namespace laneway

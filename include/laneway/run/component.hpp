@@ -1,0 +1,145 @@
+// Components: the parts of a persistent program. A program has one kernel, one set of rings between PEs, one progress
+// loop and one termination detector, whatever components it is made of: mailboxes, a worklist, an index space.
+//
+// The host half of a component is an object that runtime::run takes. It has
+//   using ref_type = ...;                                  its device view
+//   ref_type ref(int pe) const;                            that of a PE, for the run that begins
+// and, where it needs them (component_host.hpp has the defaults),
+//   std::uint64_t held_bytes(int pe) const;                memory that it holds on a PE, so that plans count it
+//   void begin(machine&, const office_plan&, const run_deadline&);   before ref is called
+//   void end(const run_report&);                           after a run without a fault
+//   threshold_policy policy() const;                       where its work has a threshold
+//
+// The device view is a trivially copyable type with
+//   using routes_type = routes<...>;                       the messages that it sends; routes<> for none
+//   routes_type handlers() const;                          their handlers; host
+//   static constexpr std::size_t shared_bytes = ...;       of each block, a multiple of 16; left out for none
+//   agent(ctx, out, mine, shared) const                    what a lane of the body holds; any type, or `out` itself,
+//                                                          the box through which all components send
+// A component with work of its own has an agent that says `static constexpr bool polls = true;` and has
+//   void open(ctx);                                        all lanes of the block; a block barrier follows
+//   bool poll(ctx);                                        a turn of its work, for a whole warp; false: there was none
+//   void refresh(ctx);                                     now and then, one lane of the block at a time
+//   void close(ctx);                                       each lane, when all work everywhere is done
+// and a view that says `static constexpr bool counts_work = true;` and has
+//   std::uint64_t* completed(int block) const;             where a working block's finished work is counted
+//   void add_completed(ctx, keyed_reply&) const;           each lane adds its part of the PE's counters: first those
+//   void add_created(ctx, keyed_reply&) const;             of finished work, then those of all work
+//   void apply(ctx, std::uint64_t threshold) const;        lane 0 of the control warp
+// One component of a program may count work; messages are counted by the program itself.
+#pragma once
+
+#include "laneway/comm/roles.hpp"
+#include "laneway/comm/routes.hpp"
+
+namespace laneway {
+
+template <class View>
+inline constexpr std::size_t shared_bytes_of = 0;
+template <class View>
+requires requires { View::shared_bytes; }
+inline constexpr std::size_t shared_bytes_of<View> = View::shared_bytes;
+
+template <class View>
+inline constexpr bool counts_work = false;
+template <class View>
+requires requires { View::counts_work; }
+inline constexpr bool counts_work<View> = View::counts_work;
+
+/// Warps of a GPU's block that suit a component; 32 where it does not say.
+template <class View>
+inline constexpr int cuda_warps_of = 32;
+template <class View>
+requires requires { View::cuda_warps; }
+inline constexpr int cuda_warps_of<View> = View::cuda_warps;
+
+template <class Agent>
+concept polling = requires {
+    requires Agent::polls;
+};
+
+/// Device halves of a program's components, in the order of the body's agents.
+template <class... Views>
+struct view_list {
+    template <class Use>
+    LANEWAY_FN void each(Use&&) const {}
+
+    /// Makes a lane's agents and calls `use(agents...)`. `shared`: the components' part of the block's memory.
+    template <class Ctx, class Out, class Use, class... Agents>
+    LANEWAY_FN void with_agents(Ctx&, Out&, const roles&, std::byte*, Use&& use, Agents&... agents) const {
+        use(agents...);
+    }
+};
+
+template <class First, class... Rest>
+struct view_list<First, Rest...> {
+    First first;
+    view_list<Rest...> rest;
+
+    template <class Use>
+    LANEWAY_FN void each(Use&& use) const {
+        use(first);
+        rest.each(use);
+    }
+
+    template <class Ctx, class Out, class Use, class... Agents>
+    LANEWAY_FN void with_agents(Ctx& ctx, Out& out, const roles& mine, std::byte* shared, Use&& use,
+                                Agents&... agents) const {
+        decltype(auto) agent = first.agent(ctx, out, mine, shared);
+        rest.with_agents(ctx, out, mine, shared + shared_bytes_of<First>, use, agents..., agent);
+    }
+};
+
+inline view_list<> views_of() { return {}; }
+template <class First, class... Rest>
+view_list<First, Rest...> views_of(const First& first, const Rest&... rest) {
+    return {first, views_of(rest...)};
+}
+
+/// A message that nobody posts, for programs whose components send none.
+struct no_message {
+    struct handler {
+        template <class Ctx>
+        LANEWAY_FN void operator()(Ctx&, const no_message&) const {}
+    };
+};
+
+template <class... All>
+struct joined_routes;
+template <class... R>
+struct joined_routes<routes<R...>> {
+    using type = routes<R...>;
+};
+template <>
+struct joined_routes<routes<>> {
+    using type = routes<route<no_message, no_message::handler>>;
+};
+template <class... A, class... B, class... Rest>
+struct joined_routes<routes<A...>, routes<B...>, Rest...> : joined_routes<routes<A..., B...>, Rest...> {};
+
+/// The messages of all components of a program.
+template <class... Views>
+using routes_of = typename joined_routes<routes<>, typename Views::routes_type...>::type;
+
+template <class Routes>
+inline constexpr bool messages_differ = true;
+template <class... M, class... H>
+inline constexpr bool messages_differ<routes<route<M, H>...>> = all_differ<M...>;
+
+inline routes<> handlers_in(const view_list<>&) { return {}; }
+template <class First, class... Rest>
+auto handlers_in(const view_list<First, Rest...>& views) {
+    return views.first.handlers() + handlers_in(views.rest);
+}
+
+/// The handlers of these messages. Host.
+template <class... Views>
+routes_of<Views...> joined_handlers(const view_list<Views...>& views) {
+    if constexpr ((std::is_same_v<typename Views::routes_type, routes<>> && ...)) {
+        return {};
+    } else {
+        return handlers_in(views);
+    }
+}
+
+}  // namespace laneway

@@ -1,0 +1,62 @@
+// The host half of components, as runs see it; component.hpp says what it has.
+#pragma once
+
+#include "laneway/base/error.hpp"
+#include "laneway/base/report.hpp"
+#include "laneway/comm/office_plan.hpp"
+#include "laneway/comm/waves.hpp"
+#include "laneway/simt/machine.hpp"
+
+namespace laneway {
+
+template <class T>
+concept component = requires(const std::remove_cvref_t<T>& t, int pe) {
+    typename std::remove_cvref_t<T>::ref_type;
+    { t.ref(pe) } -> std::same_as<typename std::remove_cvref_t<T>::ref_type>;
+};
+
+template <component Component>
+using ref_of = typename std::remove_cvref_t<Component>::ref_type;
+
+/// What a component holds on a PE before a run, in bytes.
+template <component Component>
+std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]] int pe) {
+    if constexpr (requires { c.held_bytes(pe); }) return c.held_bytes(pe);
+    return 0;
+}
+
+/// Lets a component prepare itself for a run.
+template <component Component>
+void begin_component([[maybe_unused]] Component& c, [[maybe_unused]] machine& machine,
+                     [[maybe_unused]] const office_plan& plan, [[maybe_unused]] const run_deadline& until) {
+    if constexpr (requires { c.begin(machine, plan, until); }) c.begin(machine, plan, until);
+}
+
+template <component Component>
+void end_component([[maybe_unused]] Component& c, [[maybe_unused]] const run_report& report) {
+    if constexpr (requires { c.end(report); }) c.end(report);
+}
+
+/// Throws usage_error where two of the components are one.
+template <component... Components>
+void refuse_twice(const Components&... all) {
+    const void* const addresses[] = {&all..., nullptr};
+    for (std::size_t i = 0; i < sizeof...(all); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            if (addresses[i] == addresses[j]) throw usage_error("a component may be given to a run once only");
+        }
+    }
+}
+
+/// The threshold policy of the component that has one.
+template <component... Components>
+threshold_policy policy_of([[maybe_unused]] const Components&... all) {
+    threshold_policy policy;
+    [[maybe_unused]] const auto ask = [&]([[maybe_unused]] const auto& c) {
+        if constexpr (requires { c.policy(); }) policy = c.policy();
+    };
+    (ask(all), ...);
+    return policy;
+}
+
+}  // namespace laneway

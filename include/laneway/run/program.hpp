@@ -1,0 +1,216 @@
+// The persistent kernel: a body that every working lane runs once, over components.
+#pragma once
+
+#include "laneway/comm/barrier.hpp"
+#include "laneway/comm/box.hpp"
+#include "laneway/comm/parcel_server.hpp"
+#include "laneway/comm/reply_desk.hpp"
+#include "laneway/comm/server.hpp"
+#include "laneway/run/progress_loop.hpp"
+#include "laneway/run/work_ledger.hpp"
+
+namespace laneway {
+
+/// The share of a GPU's blocks that serve while a body runs. One that computes much and posts little says
+/// `static constexpr double server_share = ...;`, between 0 and 1: one block serves at least.
+template <class Body>
+inline constexpr double server_share_of = usual_server_share;
+template <class Body>
+requires requires { Body::server_share; }
+inline constexpr double server_share_of<Body> = Body::server_share;
+
+/// In place of a body, where components do all the work.
+struct no_body {};
+
+/// A persistent program: every working lane calls `body(ctx, agents...)` once, with an agent of each component and
+/// ctx.rank() of ctx.size() as its place in the job, and takes its turns at the components' own work afterwards, until
+/// nothing is left anywhere.
+template <class Body, class... Views>
+struct program {
+    using routes_type = routes_of<Views...>;
+    static_assert(messages_differ<routes_type>,
+                  "the components of a run carry messages of different types: give each kind its own struct");
+    using list = route_list<routes_type>;
+
+    static constexpr bool has_body = !std::is_same_v<Body, no_body>;
+    static constexpr int cuda_warps = [] {
+        int least = 32;
+        ((least = cuda_warps_of<Views> < least ? cuda_warps_of<Views> : least), ...);
+        return least;
+    }();
+    /// A body may compute for long; the turns of components are short, and they send between them.
+    static constexpr bool has_flushers = has_body;
+    static constexpr double server_share = server_share_of<Body>;
+    static_assert((0 + ... + (counts_work<Views> ? 1 : 0)) <= 1, "one component of a run may have work of its own");
+
+    /// Shared memory of a block.
+    static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
+        return sizeof(turn_board) + sizeof(block_barrier) + (0 + ... + shared_bytes_of<Views>)+team_bytes<routes_type> +
+               outbox_bytes<routes_type>(chunk_bytes, n_pes) + list::reply_bytes(chunk_bytes, n_pes);
+    }
+
+    endpoint_ref<routes_type> endpoint;
+    waves_ref waves;
+    barrier_ref barriers;
+    Body body;
+    view_list<Views...> views;
+    std::uint64_t first_rank = 0;  ///< of this PE's working lanes
+    std::uint64_t ranks = 1;
+    std::uint64_t worker_warps = 1;
+    int server_blocks = 0;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        constexpr bool one_lane = Ctx::warp_lanes == 1;
+        const links_ref& links = endpoint.links;
+        const roles mine(ctx, server_blocks, has_flushers);
+        using ledger = work_ledger<Ctx, list, Views...>;
+        wave_control<Ctx, ledger> control(ctx, waves, {links, views, has_body ? worker_warps : 0});
+        barrier_control<Ctx> meeting(barriers, links, endpoint.replies, worker_warps);
+        unsigned turns = 0;
+        const auto steer = [&] {
+            // Where warps meet, the waves would say nothing but that the run goes on.
+            const bool meets = has_body && meeting.turn(ctx);
+            if (one_lane || !meets || ++turns % 64 == 0) {
+                control.turn(ctx);
+            } else {
+                control.watch(ctx);
+            }
+        };
+
+        server replies_in(ctx, endpoint.replies, mine.server_index, plain_service<Ctx>{ctx, endpoint.handlers});
+        const auto serve_replies = [&] {
+            if constexpr (list::replies) return replies_in.turn(ctx);
+            return false;
+        };
+        auto* board = reinterpret_cast<turn_board*>(ctx.shared());
+        auto* block = reinterpret_cast<block_barrier*>(ctx.shared() + sizeof(turn_board));
+        std::byte* const of_components = ctx.shared() + sizeof(turn_board) + sizeof(block_barrier);
+        std::byte* shared = of_components + (0 + ... + shared_bytes_of<Views>);
+        reply_desk<Ctx, routes_type, decltype(serve_replies)> desk(
+            ctx, endpoint.replies, endpoint.chunk_bytes, endpoint.handlers, endpoint.answers, serve_replies, shared);
+        shared += list::reply_bytes(endpoint.chunk_bytes, ctx.n_pes());
+        server requests_in(ctx, links, mine.server_index, request_service<Ctx, decltype(desk)>{ctx, endpoint, desk});
+        const auto serve = [&] {
+            bool busy = requests_in.turn(ctx);
+            busy = serve_replies() || busy;
+            if (list::replies && !busy) desk.run_dry(ctx);
+            return busy;
+        };
+        const auto idle = [&] {
+            if constexpr (one_lane) {
+                return [&] {
+                    serve();
+                    if (mine.control) steer();
+                };
+            } else {
+                return [] {};  // refers to nothing, so that nothing must lie in memory for its sake
+            }
+        }();
+        box<Ctx, routes_type, decltype(idle)> out(ctx, endpoint, idle, shared, *block, mine, completed_word(mine));
+        views.with_agents(ctx, out, mine, of_components, [&](auto&... agents) {
+            out.open(ctx);
+            desk.open(ctx);
+            if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
+            (if_polling(agents, [&](auto& agent) { agent.open(ctx); }), ...);
+            ctx.sync_block();
+            ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()),
+                         ranks);
+            bool has_run = !has_body;
+            progress_loop(
+                ctx, mine, board, waves.finished, steer, serve,
+                [&] {
+                    if (!has_run) {
+                        has_run = true;
+                        run_body(ctx, out, agents...);
+                        return true;
+                    }
+                    return work(ctx, out, agents...);
+                },
+                [&] {
+                    if (mine.works) (if_polling(agents, [&](auto& agent) { agent.refresh(ctx); }), ...);
+                },
+                [&] {
+                    if constexpr (list::posts_onward) (void)out.send_onward(ctx, full_warp<Ctx>);
+                    (void)out.flush_old(ctx);
+                });
+            (if_polling(agents, [&](auto& agent) { agent.close(ctx); }), ...);
+        });
+        out.account(ctx);
+        if (mine.works) out.audit_shared(ctx);
+    }
+
+private:
+    template <class Agent, class Use>
+    static LANEWAY_FN void if_polling([[maybe_unused]] Agent& agent, [[maybe_unused]] Use&& use) {
+        if constexpr (polling<Agent>) use(agent);
+    }
+
+    /// Where a working block counts what it has finished.
+    LANEWAY_FN std::uint64_t* completed_word(const roles& mine) const {
+        std::uint64_t* word = &endpoint.links.work->completed;
+        views.each([&]<class View>([[maybe_unused]] const View& view) {
+            if constexpr (counts_work<View>) word = view.completed(mine.works ? mine.team_number : 0);
+        });
+        return word;
+    }
+
+    template <class Ctx, class Out, class... Agents>
+    LANEWAY_FN void run_body(Ctx& ctx, Out& out, Agents&... agents) const {
+        if constexpr (has_body) {
+            run_user_code(ctx, {user_code::functor}, body, ctx, agents...);
+            ctx.sync(full_warp<Ctx>);
+            out.leave(ctx);
+            if (ctx.lane() == 0) out.complete(ctx, 1);
+        }
+    }
+
+    /// A turn of the components' own work, and of sending where there is none. Whether there was any.
+    template <class Ctx, class Out, class... Agents>
+    LANEWAY_FN bool work(Ctx& ctx, Out& out, Agents&... agents) const {
+        bool worked = false;
+        (if_polling(agents, [&](auto& agent) { worked = agent.poll(ctx) || worked; }), ...);
+        if (worked) return true;
+        (void)out.advance(ctx);
+        // Thousands of warps that look for work would slow those that have some.
+        if (Ctx::warp_lanes > 1 && !(polling<Agents> || ...)) ctx.pause(5);
+        return false;
+    }
+
+    /// Serves chunks of replies.
+    template <class Ctx>
+    struct plain_service {
+        Ctx& ctx;
+        const delivery<routes_type>& handlers;
+
+        LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
+            list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
+                if constexpr (list::template is_reply<Message>) serve_plain<Ctx, Message>(ctx, handlers, source, chunk);
+            });
+        }
+    };
+
+    /// Serves chunks of requests.
+    template <class Ctx, class Desk>
+    struct request_service {
+        Ctx& ctx;
+        const endpoint_ref<routes_type>& endpoint;
+        Desk& desk;
+
+        LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
+            list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
+                if constexpr (answering<Handler>) {
+                    desk.template serve<Message, Handler>(ctx, source, chunk);
+                } else if constexpr (taking_elements<Handler>) {
+                    const auto shape = chunk_shape<parcel_unit<Message>>::fitting(endpoint.chunk_bytes);
+                    serve_parcels<Message, typename Handler::element>(ctx, endpoint.handlers, source, chunk,
+                                                                      shape.messages());
+                } else {
+                    serve_plain<Ctx, Message>(ctx, endpoint.handlers, source, chunk);
+                }
+            });
+        }
+    };
+};
+
+}  // namespace laneway
