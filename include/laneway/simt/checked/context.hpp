@@ -206,7 +206,7 @@ public:
     void step() { sched_.step(); }
 
 private:
-    static constexpr std::uint64_t grace_ns = 500'000 * scheduler::step_ns;  ///< for mates to hear of the end
+    static constexpr std::uint64_t grace_ns = 100'000 * scheduler::step_ns;  ///< for mates to hear of the end
 
     template <class T>
     static std::uint64_t to_bits(T value) {
@@ -257,12 +257,14 @@ private:
             [&](const meeting_place& mates, const meeting_place& own) {
                 std::string told = warp_name() + ": lanes of one mask are in different collectives: " + mates.text() +
                                    " and " + own.text();
+                if (!stopping()) throw misuse(told);
                 // Of a run that ends, lanes hear one after the other: then it is nobody's mistake.
-                if (stopping()) throw lost_lane(std::string{});
-                throw misuse(told);
+                meeting.give_up();
+                throw lost_lane(std::string{});
             },
             [&](lane_mask present) {
                 sched_.yield();
+                if (meeting.given_up()) throw lost_lane(std::string{});
                 if (!over(limit_ns)) return;
                 throw lost_lane{warp_name() + ": " + names(present) + " wait for " + names(mask & ~present) + " in " +
                                 here.text()};

@@ -75,11 +75,16 @@ public:
         return now;
     }
 
+    /// A mate has ended, and is nobody's mistake: those who have come, or will come, wait in vain.
+    void give_up() { given_up_ = true; }
+    [[nodiscard]] bool given_up() const { return given_up_; }
+
 private:
     std::array<meeting, 2> meetings_{};
     meeting_place place_;
     lane_mask present_ = 0;
     std::uint64_t generation_ = 0;
+    bool given_up_ = false;
 };
 
 /// Shared state of the lanes of one checked warp.
