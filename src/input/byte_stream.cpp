@@ -47,6 +47,8 @@ std::string reason_of(int error) {
     return words;
 }
 
+usage_error unreadable(int error) { return usage_error("cannot be read: " + reason_of(error)); }
+
 class plain_stream final : public byte_stream {
 public:
     explicit plain_stream(const std::filesystem::path& path)
@@ -80,7 +82,7 @@ private:
             wait_for_bytes();
             const ssize_t more = ::read(file_, to + taken, size - taken);
             if (more < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-            if (more < 0) throw usage_error("cannot be read: " + reason_of(errno));
+            if (more < 0) throw unreadable(errno);
             if (more == 0) break;
             taken += static_cast<std::size_t>(more);
         }
@@ -91,7 +93,12 @@ private:
     void wait_for_bytes() const {
         constexpr int look_ms = 50;
         pollfd waiting{file_, POLLIN, 0};
-        while (::poll(&waiting, 1, look_ms) <= 0) interruption::poll();
+        for (;;) {
+            const int ready = ::poll(&waiting, 1, look_ms);
+            if (ready > 0) return;
+            if (ready < 0 && errno != EINTR && errno != EAGAIN) throw unreadable(errno);
+            interruption::poll();
+        }
     }
 
     int file_;

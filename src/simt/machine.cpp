@@ -1,5 +1,6 @@
 #include "laneway/simt/machine.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 #include "laneway/base/error.hpp"
@@ -146,6 +147,8 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     }
     for (auto& r : runs) r->join();
     services.end();
+    constexpr auto look = std::chrono::milliseconds(20);
+    while (!services.returned(std::min(limit, clock::now() + look)) && clock::now() < limit) interruption::poll();
     if (services.join(limit)) return;
     abandon(runs);
     // Where a lane ran out of time as well, its own report says more.

@@ -103,12 +103,15 @@ void service_run::end() { state_->ended.store(true, std::memory_order_release); 
 
 bool service_run::failed() const { return state_->failed; }
 
-bool service_run::join(std::chrono::steady_clock::time_point limit) {
+bool service_run::returned(std::chrono::steady_clock::time_point limit) const {
     std::unique_lock lock(state_->mutex);
-    if (state_->threads.empty()) return state_->running == 0;
-    const bool all = state_->changed.wait_until(lock, limit, [&] { return state_->running == 0; });
+    return state_->changed.wait_until(lock, limit, [&] { return state_->running == 0; });
+}
+
+bool service_run::join(std::chrono::steady_clock::time_point limit) {
+    // Without threads it has been called before, or there are none to wait for.
+    const bool all = returned(state_->threads.empty() ? std::chrono::steady_clock::time_point{} : limit);
     auto threads = std::exchange(state_->threads, {});
-    lock.unlock();
     for (auto& thread : threads) {
         if (all) {
             thread.join();

@@ -1,6 +1,7 @@
 // The machine: the PEs of a job, and running one program on all of them under a deadline.
 #pragma once
 
+#include <cmath>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -123,7 +124,7 @@ public:
                     (void)until.left();
                 }
                 const double left = until.left();
-                for (auto& launched : runs) launched->start(static_cast<std::uint64_t>(left * 1e9));
+                for (auto& launched : runs) launched->start(static_cast<std::uint64_t>(std::ceil(left * 1e9)));
                 watch(runs, services, left);
             } catch (...) {
                 end_all(runs, services);  // nothing that a launched PE uses may be freed before it has ended

@@ -10,7 +10,7 @@ class running {
 public:
     virtual ~running() = default;
     /// Lets the lanes go, where they wait for that, with so much time until their deadline. Lanes of CPU devices do:
-    /// those of the first PEs would only be in the way of the others' launch.
+    /// those of the first PEs would only be in the way of the others' launch. Without any time they end at once.
     virtual void start(std::uint64_t /*timeout_ns*/) {}
     /// Whether all blocks have ended; waits for that no longer than `wait`.
     [[nodiscard]] virtual bool done(std::chrono::microseconds wait) = 0;

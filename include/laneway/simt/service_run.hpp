@@ -30,7 +30,9 @@ public:
     void end();
     /// Whether a service threw. Any thread.
     [[nodiscard]] bool failed() const;
-    /// After end(): waits for all threads until `limit`; whether all have returned.
+    /// After end(): whether all threads have returned; waits for that until `limit`.
+    [[nodiscard]] bool returned(std::chrono::steady_clock::time_point limit) const;
+    /// The same, once: threads that have not returned then are left behind.
     [[nodiscard]] bool join(std::chrono::steady_clock::time_point limit);
     /// Throws what the first failing service threw.
     void rethrow() const;

@@ -1,6 +1,7 @@
 #include "laneway/input/byte_stream.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -96,6 +97,27 @@ TEST_F(byte_stream_test, AWaitForAWriterCanBeLeft) {
         if (++asked == 3) throw interrupted("enough");
     });
     EXPECT_THROW((void)open_stream(pipe), interrupted);
+}
+
+TEST_F(byte_stream_test, AWaitThatCannotBeHadIsToldInPlaceOfRepeated) {
+    const auto stream = open_stream(files_.write("a", std::string(100, 'a')));
+    int asked = 0;
+    const interruption leave([&] {
+        if (++asked == 3) throw interrupted("repeated");
+    });
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    rlimit none = before;
+    none.rlim_cur = 0;  // poll() refuses to look at more files than these
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    std::string what, text(100, '\0');
+    try {
+        (void)stream->read(text.data(), text.size());
+    } catch (const error& e) {
+        what = e.what();
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_EQ(what, "cannot be read: invalid argument");
 }
 
 TEST_F(byte_stream_test, WhatIsNoFileIsRefused) {

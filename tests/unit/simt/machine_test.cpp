@@ -27,10 +27,10 @@ struct program {
 };
 
 template <class Body>
-double run(machine& machine, const launch_shape& shape, double timeout_seconds, Body body) {
+double run(machine& machine, const launch_shape& shape, const run_deadline& until, Body body) {
     const std::vector<program<Body>> programs(static_cast<std::size_t>(machine.n_pes()), program<Body>{body});
     const std::vector<launch_shape> shapes(programs.size(), shape);
-    return machine.run(programs, shapes, timeout_seconds, [] { return std::string("; the ledger"); });
+    return machine.run(programs, shapes, until, [] { return std::string("; the ledger"); });
 }
 
 TEST(machine_test, OpensTheDevicesOfItsListInOrder) {
@@ -177,7 +177,7 @@ TEST(machine_test, ALaunchThatFailsEndsThePesThatRunAlready) {
     launching = true;
     EXPECT_THROW(machine.run(programs, std::vector<launch_shape>(3), 5, [] { return std::string{}; }),
                  std::domain_error);
-    EXPECT_EQ(ended, 2) << "a PE was left running on memory that its owner frees";
+    EXPECT_EQ(ended, 0) << "a run that never began called its program";
     EXPECT_NO_THROW(run(machine, {}, 5, [](auto&) {})) << "all PEs have ended, so the devices can be used again";
 }
 
@@ -213,8 +213,17 @@ TEST(machine_test, ADeadlineThatPassesDuringTheLaunchEndsIt) {
     } catch (const timeout_error& e) {
         EXPECT_EQ(std::string(e.what()), "deadline passed while the devices were set up; the deadline is 0.5 s");
     }
-    EXPECT_EQ(ended, 2) << "a PE was launched after the deadline, or left waiting";
+    EXPECT_EQ(ended, 0) << "a run whose deadline had passed called its program";
     EXPECT_NO_THROW(run(machine, {}, 5, [](auto&) {})) << "all PEs have ended, so the devices can be used again";
+}
+
+TEST(machine_test, ADeadlineBelowAClockTickIsOneAllTheSame) {
+    machine machine("cpu:1");
+    std::atomic<int> called{0};
+    auto* count = &called;
+    const run_deadline least(1e-12);
+    run(machine, {}, least, [=](auto&) { ++*count; });
+    EXPECT_EQ(called, 1);
 }
 
 /// Lane 0 votes while its mates shuffle.

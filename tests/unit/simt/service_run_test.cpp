@@ -6,6 +6,7 @@
 #include <atomic>
 #include <stdexcept>
 
+#include "laneway/base/interruption.hpp"
 #include "laneway/simt/wait.hpp"
 #include "unit/test_devices.hpp"
 
@@ -152,6 +153,44 @@ TEST_P(service_run_test, ALanesFaultCarriesTheAccountOfTheServices) {
 
 INSTANTIATE_TEST_SUITE_P(devices, service_run_test, testing::Values("cpu:1", "cpu:2", "checked:1", "checked:2"),
                          name_of);
+
+/// Runs without waiting for its answer, and says when its thread has ended.
+struct leaving_asker : asker {
+    std::atomic<bool>* gone;
+
+    template <class Ctx>
+    void operator()(Ctx& ctx) const {
+        struct farewell {
+            ~farewell() { *said = true; }
+            std::atomic<bool>* said;
+        };
+        thread_local const farewell ending{gone};
+        (void)ending;
+        asker::operator()(ctx);
+    }
+};
+
+TEST(stuck_service_test, AWaitForAServiceCanBeLeft) {
+    machine machine("cpu:1");
+    const auto service = std::make_shared<doubler>(1);
+    machine.attach(service);
+    service->hold = true;
+    std::atomic<std::uint64_t> wrong{0};
+    std::atomic<bool> gone{false};
+    {
+        const interruption leave([&] {
+            if (gone) throw interrupted("enough");
+        });
+        EXPECT_THROW(run_programs(machine, launch_shape{1, 1, 0}, 20,
+                                  [&](int) {
+                                      return leaving_asker{{service->words.data(), 1, false, &wrong}, &gone};
+                                  }),
+                     interrupted);
+    }
+    EXPECT_EQ(service->turns, 0u) << "it was waited for";
+    service->hold = false;
+    while (service->turns == 0) std::this_thread::yield();
+}
 
 TEST(stuck_service_test, IsLeftBehindAndTheMachineRefusesFurtherRuns) {
     machine machine("cpu:1");

@@ -76,7 +76,7 @@ private:
             }
             try {
                 context ctx(env, block, shape.blocks, shared[static_cast<std::size_t>(block)].get());
-                program(ctx);
+                if (env.timeout_ns != 0) program(ctx);  // else the run has ended before it began
             } catch (...) {
                 stop_others(block, std::current_exception());
             }
