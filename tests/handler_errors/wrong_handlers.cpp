@@ -149,6 +149,8 @@ void use(lw::cpu::context& ctx, box_type& box, floats& of_floats) {
     (void)box.post(ctx, 0, 3u);
     (void)box.post(ctx, 0, std::uint64_t{3});
     (void)box.post(ctx, 0, std::int64_t{3});
+    constexpr int constant = 3;
+    (void)box.post(ctx, 0, constant);
     (void)box.post(ctx, 0, 'c');
     (void)box.post(ctx, 0, true);
     (void)box.post(ctx, 0, one);
@@ -158,6 +160,7 @@ void use(lw::cpu::context& ctx, box_type& box, floats& of_floats) {
     (void)of_floats.post(ctx, 0, 3.5F);
     (void)of_floats.post(ctx, 0, 3);
     (void)of_floats.post(ctx, 0, {3.5});
+    (void)of_floats.post(ctx, 0, -3);
 }
 #elif CASE == 14  // a fraction
 void use(lw::cpu::context& ctx, box_type& box) { (void)box.post(ctx, 0, 3.5); }
@@ -173,4 +176,18 @@ void use(lw::cpu::context& ctx, const lw::host_calls_ref<std::uint64_t, lw::no_r
 }
 #elif CASE == 19  // a type twice
 void use(lw::runtime& runtime) { (void)runtime.one_sided<question, question>(handler{}, handler{}); }
+#elif CASE == 20  // a sign
+void use(lw::cpu::context& ctx, box_type& box) { (void)box.post(ctx, 0, -1); }
+#elif CASE == 21  // perhaps a sign
+void use(lw::cpu::context& ctx, box_type& box, int variable) { (void)box.post(ctx, 0, variable); }
+#elif CASE == 22  // a sign, for the host
+void use(lw::cpu::context& ctx, const lw::host_calls_ref<std::uint64_t, std::uint64_t>& calls) {
+    (void)calls.call(ctx, -1);
+}
+#elif CASE == 23  // right: the same with numbers that are not negative
+void use(lw::cpu::context& ctx, const lw::host_calls_ref<std::uint64_t, std::uint64_t>& calls) {
+    (void)calls.call(ctx, 1);
+    (void)calls.post(ctx, 1u);
+    (void)calls.post(ctx, std::uint64_t{1});
+}
 #endif

@@ -28,6 +28,7 @@ struct host_desk {
 template <class Request, class Reply>
 class host_calls_ref {
     static_assert(trivially_copyable<Request> && trivially_copyable<Reply>);
+    using given = typename given_as<Request>::type;
 
 public:
     host_calls_ref() = default;
@@ -36,21 +37,21 @@ public:
     /// Has the host call the function, some time before the run returns; the answer is dropped. Any lane, also in
     /// divergent code and in handlers. Waits while the queue is full. Fails with stopped or timeout when the run ends.
     template <class Ctx>
-    LANEWAY_FN status post(Ctx& ctx, const Request& request) const {
+    LANEWAY_FN status post(Ctx& ctx, const given& request) const {
         const desk& to = *desks_.local(ctx);
         const lane_mask group = ctx.converged();
         group_place place;
-        return send(ctx, group, to, place, request, false);
+        return send(ctx, group, to, place, given_as<Request>::value(request), false);
     }
 
     /// Has the host call the function and waits for its answer. Any lane, also in divergent code. What the function
     /// wrote to host-visible memory is visible afterwards. Fails with stopped or timeout when the run ends.
     template <class Ctx>
-    LANEWAY_FN answered<Reply> call(Ctx& ctx, const Request& request) const {
+    LANEWAY_FN answered<Reply> call(Ctx& ctx, const given& request) const {
         const desk& to = *desks_.local(ctx);
         const lane_mask group = ctx.converged();
         group_place place;
-        const status sent = send(ctx, group, to, place, request, true);
+        const status sent = send(ctx, group, to, place, given_as<Request>::value(request), true);
         if (sent != status::ok) return {sent, {}};
         const status waited = once(ctx, group, [&] {
             return wait_until(ctx, {operation::host_answer, -1, place.ticket},

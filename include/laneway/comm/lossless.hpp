@@ -22,8 +22,8 @@ constexpr int value_bits() {
 template <class T>
 concept number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
-/// Whether a number becomes another by itself and may lose a part of its value: a fraction, or bits. Literals are
-/// signed, so a sign that is lost is none of them.
+/// Whether a number becomes another by itself and may lose a part of its value: a fraction, or bits. Of a sign see
+/// given_number.
 template <class From, class To>
 concept loses_bits =
     number<From> && number<To> && std::is_convertible_v<From, To> && !std::is_same_v<From, To> &&
@@ -32,5 +32,43 @@ concept loses_bits =
 /// The same without a loss.
 template <class From, class To>
 concept holds_whole = number<From> && number<To> && std::is_convertible_v<From, To> && !loses_bits<From, To>;
+
+/// Whether the sign of a number may be lost: literals have one, and few of them are negative.
+template <class From, class To>
+concept may_lose_sign = std::is_integral_v<From> && std::is_signed_v<From> && std::is_unsigned_v<To>;
+
+/// Called nowhere where programs compile: its name is what the compiler says of others.
+inline void a_negative_number_is_no_message_of_an_unsigned_type() {}
+
+/// A message that is a number, made of a number that it holds whole. Of signed numbers an unsigned message is made
+/// where they are constants that are not negative: a variable is converted by static_cast.
+template <number To>
+class given_number {
+public:
+    template <holds_whole<To> From>
+    requires(!may_lose_sign<From, To>) LANEWAY_FN constexpr given_number(From value) : value_(static_cast<To>(value)) {}
+    template <holds_whole<To> From>
+    requires may_lose_sign<From, To>
+    consteval given_number(From constant) : value_(static_cast<To>(constant)) {
+        if (constant < 0) a_negative_number_is_no_message_of_an_unsigned_type();
+    }
+
+    [[nodiscard]] LANEWAY_FN constexpr const To& value() const { return value_; }
+
+private:
+    To value_;
+};
+
+/// What a function takes for a T: other numbers where T is one, and else T.
+template <class T>
+struct given_as {
+    using type = T;
+    LANEWAY_FN static const T& value(const T& own) { return own; }
+};
+template <number T>
+struct given_as<T> {
+    using type = given_number<T>;
+    LANEWAY_FN static const T& value(const type& one) { return one.value(); }
+};
 
 }  // namespace laneway

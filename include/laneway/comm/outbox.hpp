@@ -11,10 +11,22 @@ template <class Outbox, class Ctx, class Message>
 struct poster {
     /// Posts a message to a PE; its handler runs there later, once, on any lane, unordered against other messages.
     /// Any lane, also in divergent code. To the own PE: the handler runs before post returns; what it posts onward
-    /// may be served there as well. A number becomes a message by itself where that holds it whole. May wait for
-    /// buffers (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
+    /// may be served there as well. May wait for buffers (back-pressure). Fails with bad_pe, or stopped or timeout when
+    /// the run ends.
     LANEWAY_FN status post(Ctx& ctx, int pe, const Message& message) {
         return static_cast<Outbox*>(this)->post_message(ctx, pe, message);
+    }
+};
+
+/// The same where messages are numbers: another number becomes one by itself where that holds it whole.
+template <class Outbox, class Ctx, number Message>
+struct poster<Outbox, Ctx, Message> {
+    template <std::same_as<Message> Own>
+    LANEWAY_FN status post(Ctx& ctx, int pe, const Own& message) {
+        return static_cast<Outbox*>(this)->post_message(ctx, pe, message);
+    }
+    LANEWAY_FN status post(Ctx& ctx, int pe, const given_number<Message>& message) {
+        return static_cast<Outbox*>(this)->post_message(ctx, pe, message.value());
     }
 };
 

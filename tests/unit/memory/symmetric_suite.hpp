@@ -58,6 +58,64 @@ TEST_P(symmetric_test, PartsAreSeparateAndZeroedAtTheStart) {
     EXPECT_EQ(before.copy_out(0), std::vector<std::uint64_t>(3));
 }
 
+/// Lane 0 of each PE reads words where a value may stand in their place, and changes variables by words.
+struct pick_program {
+    static constexpr int cuda_warps = 1;
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<float> fractions;
+    symmetric_ref<std::uint64_t> picked;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        std::uint64_t sum = 0;
+        float fraction = 0;
+        for (std::uint64_t i = 0; i < words.size(); ++i) {
+            const std::uint64_t odd = i % 2 == 1 ? words.local(ctx)[i] : 0;
+            const std::uint64_t even = i % 2 == 1 ? 0 : words.local(ctx)[i];
+            sum += 1000 * odd + even;
+            sum += i % 3 == 0 ? words.local(ctx)[0] : words.local(ctx)[i];
+            sum ^= words.local(ctx)[i];
+            fraction += i % 2 == 1 ? fractions.local(ctx)[i] : 0;
+            fraction *= i == 4 ? fractions.local(ctx)[4] : 1.5F;
+        }
+        picked.local(ctx)[0] = sum;
+        picked.local(ctx)[1] = words.local(ctx)[2] > 7 ? words.local(ctx)[2] : 7;
+        picked.local(ctx)[2] = static_cast<std::uint64_t>(fraction * 1024);
+    }
+};
+
+TEST_P(symmetric_test, WordsStandWhereValuesDo) {
+    machine machine(GetParam());
+    symmetric_array<std::uint64_t> words(machine, elements);
+    symmetric_array<float> fractions(machine, elements);
+    const symmetric_array<std::uint64_t> picked(machine, 3);
+    std::vector<std::uint64_t> values;
+    std::vector<float> parts;
+    for (std::uint64_t i = 0; i < elements; ++i) {
+        values.push_back(3 + 5 * i);
+        parts.push_back(0.25F * static_cast<float>(i));
+    }
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        words.copy_in(pe, values);
+        fractions.copy_in(pe, parts);
+    }
+    run_programs(machine, small_grid(machine), 10, [&](int) {
+        return pick_program{words.ref(), fractions.ref(), picked.ref()};
+    });
+    std::uint64_t sum = 0;
+    float fraction = 0;
+    for (std::uint64_t i = 0; i < elements; ++i) {
+        sum += i % 2 == 1 ? 1000 * values[i] : values[i];
+        sum += i % 3 == 0 ? values[0] : values[i];
+        sum ^= values[i];
+        if (i % 2 == 1) fraction += parts[i];
+        fraction *= i == 4 ? parts[4] : 1.5F;
+    }
+    const std::vector<std::uint64_t> expected{sum, 13, static_cast<std::uint64_t>(fraction * 1024)};
+    for (int pe = 0; pe < machine.n_pes(); ++pe) EXPECT_EQ(picked.copy_out(pe), expected);
+}
+
 TEST_P(symmetric_test, RefusesAWrongNumberOfElements) {
     machine machine(GetParam());
     symmetric_array<std::uint32_t> array(machine, 4);

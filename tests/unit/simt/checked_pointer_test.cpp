@@ -84,6 +84,24 @@ TEST_F(checked_pointer_test, ValuesConvertAsThoseOfPlainPointers) {
     EXPECT_EQ(colors[0], color::red);
 }
 
+TEST_F(checked_pointer_test, VariablesAreChangedByWords) {
+    std::array<std::uint64_t, 3> words{1, 2, 12};
+    std::array<const float, 2> fractions{0.5F, 0.25F};
+    const auto p = to(words);
+    const auto q = to(fractions);
+    std::uint64_t number = 3;
+    number += p[1];
+    EXPECT_EQ(number *= p[2], 60u);
+    number |= *p;
+    number >>= p[1];
+    (number -= p[0]) %= p[2];
+    EXPECT_EQ(number, ((60u | 1) >> 2) - 1 - 12);
+    double fraction = 2;
+    fraction += q[0];
+    fraction /= *(q + 1);
+    EXPECT_EQ(fraction, 10);
+}
+
 TEST_F(checked_pointer_test, ACopyMadeWithAutoKeepsItsValue) {
     std::array<int, 1> words{3};
     const auto p = to(words);

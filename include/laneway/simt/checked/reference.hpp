@@ -33,7 +33,7 @@ public:
     /// A value that stands beside one: the 0 of `c ? *p : 0`.
     template <class U>
     requires(!keeps_values<value_type, U> && std::same_as<std::common_type_t<value_type, U>, value_type>)
-        reference(U value)
+        LANEWAY_FN reference(U value)
         : value_(static_cast<value_type>(value)) {}
 
     [[nodiscard]] value_type get() const {
@@ -140,10 +140,15 @@ LANEWAY_OF_VALUE(~)
 LANEWAY_OF_VALUE(!)
 #undef LANEWAY_OF_VALUE
 
+// A word that is changed, and a variable that is changed by a word.
 #define LANEWAY_CHANGING(op)                                                                                \
     template <class T, class By>                                                                            \
     auto operator op##=(reference<T>&& word, By&& by) {                                                     \
         return std::move(word).change([&](auto value) { return value op value_of(std::forward<By>(by)); }); \
+    }                                                                                                       \
+    template <class Number, checked_reference By>                                                           \
+    requires std::is_arithmetic_v<Number> Number& operator op##=(Number& number, By&& by) {                 \
+        return number op## = by.get();                                                                      \
     }
 LANEWAY_CHANGING(+)
 LANEWAY_CHANGING(-)
