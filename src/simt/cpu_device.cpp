@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -27,24 +28,28 @@ protected:
     void free(void* memory) noexcept override { free_zeroed(static_cast<std::byte*>(memory)); }
 };
 
-/// What is allocated on checked devices has a guard behind it, so that a pointer that runs on stops there.
+/// What is allocated on checked devices has a guard behind it, so that a pointer that runs on stops there; the first
+/// arrays, where there are thousands.
 class checked_device final : public cpu_device {
 public:
     using cpu_device::cpu_device;
+    ~checked_device() override { guards -= guarded_.size(); }
 
 private:
 #if defined(__SANITIZE_ADDRESS__)
     static constexpr std::size_t most_guarded = 0;  // it surrounds what operator new gives more closely
 #else
-    static constexpr std::size_t most_guarded = 4096;  ///< a device; the system allows about 65,000 mappings in all
+    static constexpr std::size_t most_guarded = 4096;  ///< in the process, whose mappings number 65,000 at most
 #endif
+    static inline std::atomic<std::size_t> guards{0};
 
     void* do_allocate(std::size_t bytes) override {
         const std::lock_guard lock(changing_);
-        if (guarded_.size() < most_guarded) {
+        if (guards < most_guarded) {
             checked::guarded_pages pages(bytes, checked::guarded_pages::guard::behind);
             std::byte* const first = pages.data();
             if (pages) {
+                ++guards;
                 count_held(static_cast<std::ptrdiff_t>(bytes));
                 return guarded_.emplace(first, std::move(pages)).first->first;
             }
@@ -57,6 +62,7 @@ private:
         if (found == guarded_.end()) return cpu_device::free(memory);
         count_held(-static_cast<std::ptrdiff_t>(found->second.size()));
         guarded_.erase(found);
+        --guards;
     }
 
     std::mutex changing_;

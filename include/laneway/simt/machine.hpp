@@ -115,6 +115,7 @@ public:
             }
             if (left) std::rethrow_exception(left);
             if (!launch.lost().empty()) late = launch.lost();
+            if (!launch.endless().empty()) late += "; " + launch.endless();
         } else {
             std::vector<std::unique_ptr<running>> runs;
             try {

@@ -80,7 +80,8 @@ void tell(const crash_scene& scene, std::uintptr_t address) {
         out << "a host function of a checked run";
     } else {
         const lane_place& place = scene.lane->place();
-        out << "PE " << place.pe << " block " << place.block << " warp " << place.warp << " lane " << place.lane;
+        out << "PE " << place.pe << " (checked:" << place.pe << ") block " << place.block << " warp " << place.warp
+            << " lane " << place.lane;
     }
     nearest_part part;
     if (address < scene.stack && scene.stack - address <= guarded_pages::guard_bytes) {
@@ -91,7 +92,7 @@ void tell(const crash_scene& scene, std::uintptr_t address) {
         const std::uint64_t at = address - part.begin;
         out << ": an access " << (at < part.bytes ? at : at - part.bytes)
             << (at < part.bytes ? " bytes into" : " bytes behind the end of") << " symmetric array " << part.segment
-            << " on PE " << part.pe << ", which has " << part.bytes << " bytes";
+            << " (counted from 0 as allocated) on PE " << part.pe << ", which has " << part.bytes << " bytes";
     } else {
         out << ": an access to memory that is not there";
     }

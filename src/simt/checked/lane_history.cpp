@@ -38,6 +38,11 @@ void lane_history::atomic(const void* word, std::size_t bytes, access_kind kind,
     watch_.keep(now(), mine);
 }
 
+std::string lane_history::still_in() const {
+    return place_.text() + " was still in " +
+           (serves() ? "a handler of messages of PE " + std::to_string(source_) : "its functor or what that calls");
+}
+
 void lane_history::begin(const clock& before) {
     next_served_ = std::max(next_served_, now().now() + 1);
     strands_.emplace_back(strands_.front().track() + 1, next_served_, before);

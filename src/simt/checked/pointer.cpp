@@ -10,10 +10,10 @@ void report_missing(const lane_place& lane, const symmetric_part& part, std::uin
     const auto number = static_cast<std::int64_t>(index);
     const std::string there = !part.exists         ? "which has been freed, or never was one of this runtime"
                               : part.elements == 0 ? "which has none"
-                                                   : "which has 0 to " + std::to_string(part.elements - 1);
-    throw misuse(lane.text() + ": element " + std::to_string(number) + " of symmetric array " +
-                 std::to_string(part.segment) + " on PE " + std::to_string(part.pe) + ", " + there + ", in " +
-                 text_of(where));
+                                                   : "which has 0 to " + std::to_string(part.elements - 1) + ", of " +
+                                                         std::to_string(part.element_bytes) + " bytes each";
+    throw misuse(lane.text() + ": element " + std::to_string(number) + " of " + text_of_array(part.segment) + " on " +
+                 text_of_pe(part.pe) + ", " + there + ", in " + text_of(where));
 }
 
 }  // namespace laneway::checked

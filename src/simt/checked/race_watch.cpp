@@ -95,10 +95,10 @@ std::string race_watch::text(const access& one) const {
 
 void race_watch::report(const access& mine, const access& other) const {
     const area* at = area_of(mine.address);
-    throw misuse("PE " + std::to_string(at->pe) + ": no order between two accesses to word " +
+    throw misuse(text_of_pe(at->pe) + ": no order between two accesses to word " +
                  std::to_string((mine.address - at->begin) / mine.bytes) + ", of " + std::to_string(mine.bytes) +
-                 " bytes, of symmetric array " + std::to_string(at->segment) + ": " + text(other) + ", and " +
-                 text(mine));
+                 " bytes, of " + text_of_array(at->segment) + ": " + text(other) + ", and " + text(mine) +
+                 "; use lw::atomic_add and its like for both, or order them");
 }
 
 void race_watch::order_atomic(strand& who, std::uintptr_t address, access_kind kind, order o) {

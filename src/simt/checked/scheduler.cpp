@@ -12,6 +12,7 @@
 #include "laneway/base/error.hpp"
 #include "laneway/simt/checked/crash_line.hpp"
 #include "laneway/simt/checked/guarded_pages.hpp"
+#include "laneway/simt/checked/lane_history.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -261,8 +262,18 @@ out_of_steps scheduler::too_many_steps() const {
                         std::to_string(static_cast<double>(step_limit_ * step_ns) / 1e9) + " s of virtual time");
 }
 
+void scheduler::note_endless() {
+    const auto& m = *machinery_;
+    const lane_history* const lane = m.fibers[m.live[m.position]]->history;
+    if (steps_ <= step_limit_ || lane == nullptr || endless_serves_) return;
+    if (!endless_lane_.empty() && !lane->serves()) return;
+    endless_serves_ = lane->serves();
+    endless_lane_ = lane->still_in();
+}
+
 void scheduler::end_lane() {
     auto& m = *machinery_;
+    note_endless();
     if (steps_ > (m.thrown ? ended_at_ : step_limit_) + steps_to_unwind + 1'000 * m.fibers.size()) {
         if (!m.thrown) m.thrown = std::make_exception_ptr(too_many_steps());
         leave(*m.fibers[m.live[m.position]]);

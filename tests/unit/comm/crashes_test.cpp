@@ -48,7 +48,7 @@ void run_and_crash(crash how) {
     rt.run(crash_in{how, table.ref(), sums.ref()}, rt.mailbox<std::uint32_t>(swallow{}));
 }
 
-constexpr const char* lane = "laneway: PE 1 block . warp . lane 2: ";
+constexpr const char* lane = "laneway: PE 1 .checked:1. block . warp . lane 2: ";
 
 TEST(crashes_test, AStackThatOverflowsIsNamed) {
     EXPECT_NO_THROW(run_and_crash(crash::none));
@@ -62,8 +62,8 @@ TEST(crashes_test, NullIsNamed) {
 #if !defined(__SANITIZE_ADDRESS__)  // which tells of it itself
 TEST(crashes_test, APlainPointerThatRunsBehindAnArrayStopsAndTheArrayIsNamed) {
     EXPECT_DEATH(run_and_crash(crash::behind_array), std::string(lane) +
-                                                         "an access 256 bytes behind the end of symmetric array 0 on "
-                                                         "PE 1, which has 4096 bytes");
+                                                         "an access 256 bytes behind the end of symmetric array 0 "
+                                                         ".counted from 0 as allocated. on PE 1, which has 4096 bytes");
 }
 #endif
 

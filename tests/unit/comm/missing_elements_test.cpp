@@ -75,14 +75,19 @@ TEST(missing_elements_test, ElementsBehindTheEndAreNamed) {
         for (const std::uint64_t index : {size, size + 16, std::uint64_t{1} << 60}) {
             const std::string what = told_of(how, index);
             SCOPED_TRACE(static_cast<int>(how));
-            contains(what, "PE 1 block ");
+            contains(what, "PE 1 (checked:1) block ");
             contains(what, " lane 3: element " + std::to_string(index) + " of symmetric array ");
-            contains(what, how == reach::other_pe ? " on PE 0," : " on PE 1,");
-            contains(what, " which has 0 to 15, in operator() (missing_elements_test.cpp:");
+            contains(what, how == reach::other_pe ? " on PE 0 (checked:0)," : " on PE 1 (checked:1),");
+            contains(what, std::string(" which has 0 to 15, of ") + (how == reach::words_of_struct ? "16" : "8") +
+                               " bytes each, in operator() (missing_elements_test.cpp:");
         }
     }
-    contains(told_of(reach::raw, size + 16), "element 32 of symmetric array 1 on PE 1, which has 0 to 15");
-    contains(told_of(reach::before, 0), "element -1 of symmetric array 1 on PE 1, which has 0 to 15");
+    contains(
+        told_of(reach::raw, size + 16),
+        "element 32 of symmetric array 1 (counted from 0 as allocated) on PE 1 (checked:1), which has 0 to 15, of ");
+    contains(
+        told_of(reach::before, 0),
+        "element -1 of symmetric array 1 (counted from 0 as allocated) on PE 1 (checked:1), which has 0 to 15, of ");
 }
 
 TEST(missing_elements_test, ArraysThatAreFreedOrNeverWereAreNamed) {
@@ -98,8 +103,9 @@ TEST(missing_elements_test, ArraysThatAreFreedOrNeverWereAreNamed) {
                 rt.run(reach_for{how, 5, gone, pairs.ref()}, rt.mailbox<std::uint32_t>(swallow{}));
                 ADD_FAILURE() << "reached";
             } catch (const usage_error& e) {
-                contains(e.what(), "PE 1 block ");
-                contains(e.what(), " of symmetric array " + std::to_string(segment) + " on PE ");
+                contains(e.what(), "PE 1 (checked:1) block ");
+                contains(e.what(),
+                         " of symmetric array " + std::to_string(segment) + " (counted from 0 as allocated) on PE ");
                 contains(e.what(), "which has been freed, or never was one of this runtime");
             }
         }
@@ -116,7 +122,8 @@ TEST(missing_elements_test, ARefThatWasNeverSetHasNoElements) {
         rt.run(reach_for{reach::indexed, 0, {}, {}}, rt.mailbox<std::uint32_t>(swallow{}));
         ADD_FAILURE() << "reached";
     } catch (const usage_error& e) {
-        contains(e.what(), "element 0 of symmetric array 0 on PE 1, which has none");
+        contains(e.what(),
+                 "element 0 of symmetric array 0 (counted from 0 as allocated) on PE 1 (checked:1), which has none");
     }
     EXPECT_EQ(table.copy_out(1), std::vector<std::uint64_t>(size));
 }

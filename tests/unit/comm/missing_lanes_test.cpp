@@ -32,7 +32,7 @@ TEST(checked_mode_test, ALaneThatIsMissingAtABarrierIsNamed) {
         // Its mates wait for it in the barrier, or it meets them where functors end.
         const std::string what = failure<timeout_error>(o, missing_mate{missing_mate::computes}, swallow{});
         contains(what, "deadline passed while ");
-        contains(what, "; PE 1 block 1 warp 0: lanes 0, 2, 3 wait for lane 1 in sync of barrier (box.hpp:");
+        contains(what, "; PE 1 (checked:1) block 1 warp 0: lanes 0, 2, 3 wait for lane 1 in sync of barrier (box.hpp:");
         // That its mates hear of the end elsewhere is nobody's mistake.
         const std::string waits = failure<timeout_error>(o, missing_mate{missing_mate::waits}, swallow{});
         contains(waits, "deadline passed while ");
@@ -41,7 +41,7 @@ TEST(checked_mode_test, ALaneThatIsMissingAtABarrierIsNamed) {
             rt.run(missing_mate{missing_mate::leaves}, mailbox);
             ADD_FAILURE() << "met, seed " << seed;
         } catch (const usage_error& e) {
-            contains(e.what(), "PE 1 block 1 warp 0: lanes of one mask are in different collectives: ");
+            contains(e.what(), "PE 1 (checked:1) block 1 warp 0: lanes of one mask are in different collectives: ");
             contains(e.what(), "sync of barrier (box.hpp:");
             contains(e.what(), "sync of operator() (mailbox.hpp:");
         }
@@ -152,8 +152,9 @@ TEST(checked_mode_test, ARunThatTakesTooManyStepsTellsWhatItsDevicesReported) {
     options o;
     o.devices = "checked:1";
     o.timeout_seconds = 0.01;
-    contains(failure<timeout_error>(o, deaf_lane{}, swallow{}),
-             "deadline passed while waiting for all work to be done");
+    const std::string what = failure<timeout_error>(o, deaf_lane{}, swallow{});
+    contains(what, "deadline passed while waiting for all work to be done");
+    contains(what, " was still in its functor or what that calls");
     // Whoever takes the last step: a host thread, mostly, where it has many turns and lanes are few.
     for (o.seed = 1; o.seed <= 20; ++o.seed) {
         o.host_threads = 8;
@@ -165,6 +166,28 @@ TEST(checked_mode_test, ARunThatTakesTooManyStepsTellsWhatItsDevicesReported) {
         } catch (const timeout_error& e) {
             contains(e.what(), "deadline passed while waiting for all work to be done");
         }
+    }
+}
+
+/// Serves one message for ever, and looks at nothing.
+struct serve_for_ever {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t) const {
+        while (ctx.load(ctx.environment().host_stop, order::relaxed, scope::system) < 2) {
+        }
+    }
+};
+
+/// Its posters report first, as they wait for it in vain.
+TEST(checked_mode_test, AHandlerThatLoopsIsNamedBesideThoseThatWaitForIt) {
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+        options o;
+        o.devices = "checked:2";
+        o.seed = seed;
+        o.timeout_seconds = 0.01;
+        const std::string what = failure<timeout_error>(o, post_to{1, 40}, serve_for_ever{});
+        contains(what, "; PE 1 (checked:1) block 0 warp ");
+        contains(what, " was still in a handler of messages of PE 0");
     }
 }
 

@@ -19,7 +19,7 @@ class checked_pointer_test : public testing::Test {
 protected:
     template <class T, std::size_t N>
     pointer<T> to(std::array<T, N>& of) {
-        return {history_, {7, 1, true, N}, of.data(), 0, std::source_location::current()};
+        return {history_, {7, 1, true, N, sizeof(T)}, of.data(), 0, std::source_location::current()};
     }
 
     pe_control control_;

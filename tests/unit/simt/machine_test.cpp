@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <stop_token>
@@ -289,6 +292,29 @@ TEST(buffer_test, StartsZeroedAndCopiesBothWays) {
     EXPECT_EQ(words.copy_out(), std::vector<std::uint32_t>(5, 0xffffffff));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(words.data()) % 256, 0u);
     EXPECT_TRUE(buffer<std::uint32_t>(device, 0).copy_out().empty());
+}
+
+std::ptrdiff_t mappings() {
+    std::ifstream maps("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+}
+
+TEST(buffer_test, GuardsOfCheckedDevicesLeaveMappingsForOthers) {
+    const std::ptrdiff_t before = mappings();
+    std::vector<buffer<std::uint64_t>> many;
+    for (const int number : {0, 1, 2}) {
+        const auto device = open_device({device_kind::checked, number});
+        for (int i = 0; i < 4000; ++i) many.emplace_back(device, 4);
+    }
+    EXPECT_LT(mappings() - before, 9000) << "the system allows 65,530, for stacks and rings as well";
+    EXPECT_EQ(many.back().copy_out(), std::vector<std::uint64_t>(4));
+    many.clear();
+    EXPECT_LT(mappings() - before, 100);
+    const auto device = open_device({device_kind::checked, 0});
+    for (int i = 0; i < 4000; ++i) many.emplace_back(device, 4);
+#if !defined(__SANITIZE_ADDRESS__)
+    EXPECT_GT(mappings() - before, 4000) << "guards were counted that are no more";
+#endif
 }
 
 TEST(buffer_test, RefusesCountsWhoseBytesOverflow) {

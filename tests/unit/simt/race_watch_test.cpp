@@ -134,13 +134,17 @@ TEST_F(race_watch_test, TellsBothAccesses) {
         FAIL() << "returned";
     } catch (const usage_error& e) {
         const std::string what = e.what();
-        EXPECT_EQ(what.rfind("PE 0: no order between two accesses to word 2, of 8 bytes, of symmetric array 0: plain "
-                             "write by PE 0 block 1 warp 2 lane 3 in to (race_watch_test.cpp:",
-                             0),
-                  0u)
+        EXPECT_EQ(
+            what.rfind("PE 0 (checked:0): no order between two accesses to word 2, of 8 bytes, of symmetric array 0 "
+                       "(counted from 0 as allocated): plain write by PE 0 (checked:0) block 1 warp 2 lane 3 in to "
+                       "(race_watch_test.cpp:",
+                       0),
+            0u)
             << what;
-        EXPECT_NE(what.find("), and atomic update by PE 0 block 4 warp 0 lane 1, which serves, in to ("), what.npos)
+        EXPECT_NE(what.find("), and atomic update by PE 0 (checked:0) block 4 warp 0 lane 1, which serves, in to ("),
+                  what.npos)
             << what;
+        EXPECT_TRUE(what.ends_with("; use lw::atomic_add and its like for both, or order them")) << what;
     }
 }
 

@@ -52,7 +52,7 @@ public:
     template <class T>
     [[nodiscard]] pointer<T> element(std::uint32_t segment, int pe, std::uint64_t most, std::uint64_t index,
                                      const place& where) const {
-        symmetric_part part{segment, pe};
+        symmetric_part part{.segment = segment, .pe = pe, .element_bytes = sizeof(T)};
         if (pe < 0 || pe >= n_pes()) {
             throw misuse(history_.place().text() + ": PE " + std::to_string(pe) + " named in " + text_of(where) +
                          ", and the job has " + std::to_string(n_pes()));
@@ -257,9 +257,9 @@ private:
             [&](const meeting_place& mates, const meeting_place& own) {
                 std::string told = warp_name() + ": lanes of one mask are in different collectives: " + mates.text() +
                                    " and " + own.text();
+                meeting.give_up();
                 if (!stopping()) throw misuse(told);
                 // Of a run that ends, lanes hear one after the other: then it is nobody's mistake.
-                meeting.give_up();
                 throw lost_lane(std::string{});
             },
             [&](lane_mask present) {
@@ -280,9 +280,7 @@ private:
         if (limit_ns == 0 && (stopping() || now > deadline_ns_ + env_.timeout_ns / 8)) limit_ns = now + grace_ns;
         return limit_ns != 0 && now > limit_ns;
     }
-    [[nodiscard]] std::string block_name() const {
-        return "PE " + std::to_string(pe()) + " block " + std::to_string(block());
-    }
+    [[nodiscard]] std::string block_name() const { return text_of_pe(pe()) + " block " + std::to_string(block()); }
     [[nodiscard]] std::string warp_name() const { return block_name() + " warp " + std::to_string(warp()); }
     static std::string names(lane_mask lanes) {
         std::string text = count_lanes(lanes) == 1 ? "lane " : "lanes ";

@@ -27,6 +27,10 @@ public:
 
     [[nodiscard]] const lane_place& place() const { return place_; }
     [[nodiscard]] const pe_environment& environment() const { return env_; }
+    /// Whether a handler runs of a message that has come from elsewhere.
+    [[nodiscard]] bool serves() const { return strands_.size() > 1; }
+    /// "PE 1 (checked:1) block 0 warp 1 lane 2 was still in a handler of messages of PE 0".
+    [[nodiscard]] std::string still_in() const;
     [[nodiscard]] bool stopping() const { return env_.control->stop != 0; }
 
     // Accesses.

@@ -65,6 +65,9 @@ public:
     /// Of the first lanes that waited for mates who never came: who, for whom, and where. Empty: there were none.
     [[nodiscard]] const std::string& lost() const { return lost_; }
 
+    /// See scheduler::endless_lane.
+    [[nodiscard]] const std::string& endless() const { return scheduler_.endless_lane(); }
+
     void run(const std::function<void()>& look) { scheduler_.run(look); }
     /// The run has been told to end: lanes that do not hear of it have a second left, as on other devices.
     void end_soon() { scheduler_.end_within(1'000'000'000 / scheduler::step_ns); }

@@ -16,6 +16,7 @@ struct symmetric_part {
     int pe = 0;
     bool exists = false;  ///< false: it has been freed
     std::uint64_t elements = 0;
+    std::size_t element_bytes = 0;
 };
 
 /// Throws usage_error that names the lane, the element that is missing and the place.

@@ -49,6 +49,10 @@ public:
     /// From now on the lanes may take `steps` more, at most. Lanes, or `look`.
     void end_within(std::uint64_t steps);
 
+    /// After a run that took too many steps: a lane that had not ended, and what it was in; one that served before
+    /// others. Empty: there was none.
+    [[nodiscard]] const std::string& endless_lane() const { return endless_lane_; }
+
     /// A place where the running lane may be switched away. Called by lanes.
     void step();
 
@@ -68,6 +72,7 @@ private:
     std::uint64_t next_random();
     void count_step();
     void end_lane();
+    void note_endless();
     [[noreturn]] void leave(fiber& self);
     [[nodiscard]] out_of_steps too_many_steps() const;
     void step_aside();
@@ -80,6 +85,8 @@ private:
     std::uint64_t steps_ = 0;
     std::uint64_t step_limit_;
     std::uint64_t ended_at_ = 0;  ///< steps when the first lane was left by an exception
+    std::string endless_lane_;
+    bool endless_serves_ = false;
     std::function<void()> look_;
     std::unique_ptr<machinery> machinery_;
 };
