@@ -1,0 +1,1 @@
+#include "one_sided_atomics_suite.hpp"  // on GPUs
