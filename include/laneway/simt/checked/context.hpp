@@ -118,34 +118,23 @@ public:
         plain::store(word, value, o, s);
         history_.atomic(word, sizeof(T), access_kind::atomic_store, o, where);
     }
-    template <class T>
-    T fetch_add(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) {
-        return updated(word, plain::fetch_add(word, value, o, s), o, where);
+#define LANEWAY_UPDATE(name)                                                                           \
+    template <class T>                                                                                 \
+    T name(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) { \
+        return updated(word, plain::name(word, value, o, s), o, where);                                \
+    }                                                                                                  \
+    template <class T>                                                                                 \
+    T name(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {                  \
+        return name(word.element(), value, o, s, word.where());                                        \
     }
-    template <class T>
-    T fetch_or(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) {
-        return updated(word, plain::fetch_or(word, value, o, s), o, where);
-    }
-    template <class T>
-    T fetch_and(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) {
-        return updated(word, plain::fetch_and(word, value, o, s), o, where);
-    }
-    template <class T>
-    T fetch_xor(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) {
-        return updated(word, plain::fetch_xor(word, value, o, s), o, where);
-    }
-    template <class T>
-    T fetch_min(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) {
-        return updated(word, plain::fetch_min(word, value, o, s), o, where);
-    }
-    template <class T>
-    T fetch_max(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) {
-        return updated(word, plain::fetch_max(word, value, o, s), o, where);
-    }
-    template <class T>
-    T exchange(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) {
-        return updated(word, plain::exchange(word, value, o, s), o, where);
-    }
+    LANEWAY_UPDATE(fetch_add)
+    LANEWAY_UPDATE(fetch_or)
+    LANEWAY_UPDATE(fetch_and)
+    LANEWAY_UPDATE(fetch_xor)
+    LANEWAY_UPDATE(fetch_min)
+    LANEWAY_UPDATE(fetch_max)
+    LANEWAY_UPDATE(exchange)
+#undef LANEWAY_UPDATE
     /// A failure is a relaxed load.
     template <class T>
     bool compare_exchange(T* word, T& expected, std::type_identity_t<T> desired, order o, scope s,
@@ -162,34 +151,6 @@ public:
     template <class T>
     void store(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {
         store(word.element(), value, o, s, word.where());
-    }
-    template <class T>
-    T fetch_add(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {
-        return fetch_add(word.element(), value, o, s, word.where());
-    }
-    template <class T>
-    T fetch_or(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {
-        return fetch_or(word.element(), value, o, s, word.where());
-    }
-    template <class T>
-    T fetch_and(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {
-        return fetch_and(word.element(), value, o, s, word.where());
-    }
-    template <class T>
-    T fetch_xor(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {
-        return fetch_xor(word.element(), value, o, s, word.where());
-    }
-    template <class T>
-    T fetch_min(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {
-        return fetch_min(word.element(), value, o, s, word.where());
-    }
-    template <class T>
-    T fetch_max(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {
-        return fetch_max(word.element(), value, o, s, word.where());
-    }
-    template <class T>
-    T exchange(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {
-        return exchange(word.element(), value, o, s, word.where());
     }
     template <class T>
     bool compare_exchange(const pointer<T>& word, T& expected, std::type_identity_t<T> desired, order o, scope s) {
