@@ -28,7 +28,7 @@ enum class operation : std::uint32_t {
     host_slot,     ///< waiting for a free slot of a queue to the host
     host_answer,   ///< waiting for a host function's answer
     run_to_end,    ///< waiting for all work everywhere to be done
-    collective,    ///< in an all-reduce, broadcast, all-gather or barrier of a group
+    collective,    ///< an all-reduce, broadcast, all-gather or barrier of a group: waiting for its members
 };
 
 /// How a fault tells of an operation.
@@ -60,7 +60,7 @@ constexpr operation_words words_of(operation op) {
         case operation::host_slot: return {"waiting for a free slot of a queue to the host", " of PE ", "ticket #"};
         case operation::host_answer: return {"waiting for a host function's answer", " for PE ", "ticket #"};
         case operation::run_to_end: return {"waiting for all work to be done", " on PE ", "# known to be open"};
-        case operation::collective: return {"waiting in a collective", " for PE ", "the group's collective #"};
+        case operation::collective: return {"in a collective", " with PE ", "the group's collective #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }

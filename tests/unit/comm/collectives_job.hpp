@@ -55,7 +55,7 @@ private:
         const std::uint64_t late = ctx.deadline_ns() + ctx.environment().timeout_ns / 16;
         while (ctx.lane() == 0 && ctx.load(ended, order::relaxed, scope::device) < ref.mine.warps) {
             pass_stop_on(ctx);
-            if (ctx.now_ns() > late) ctx.store(&ctx.environment().control->stop, 1u, order::relaxed, scope::device);
+            if (ctx.now_ns() > late) (void)fail(ctx, status::timeout, operation::run_to_end);
             ctx.pause(4);
         }
         ctx.sync(full_warp<Ctx>);
@@ -132,7 +132,21 @@ private:
     std::vector<buffer<std::uint32_t>> ended_;
 };
 
-/// Lists of one to five PEs.
+/// Lists of PEs of the same kind, one to three.
+inline std::vector<std::string> equal_devices() {
+    std::vector<std::string> lists = device_lists();
+    std::erase(lists, "cuda:0,cpu:1");
+    return lists;
+}
+/// The same, one to five.
+inline std::vector<std::string> equal_devices_to_five() {
+    std::vector<std::string> lists = equal_devices();
+#if !defined(__CUDACC__)
+    for (const char* more : {"cpu:4", "checked:4", "cpu:5", "checked:5"}) lists.emplace_back(more);
+#endif
+    return lists;
+}
+/// Lists of one to five PEs, also of a GPU and a CPU device.
 inline std::vector<std::string> device_lists_to_five() {
     std::vector<std::string> lists = device_lists();
 #if !defined(__CUDACC__)

@@ -58,6 +58,11 @@ public:
                               Idle idle)
         : ref_(ref), place_(place), board_(board), idle_(idle) {}
 
+    /// Number of the group of a kind that this warp belongs to.
+    [[nodiscard]] LANEWAY_FN std::uint32_t member(group who) const {
+        return who == group::warp ? pe_warp() : who == group::block ? block() : 0;
+    }
+
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.lane() != 0) return;
         if (place_.warp == 0) board_.open(ctx, ref_, block());
@@ -199,8 +204,8 @@ private:
         const bool grid = c.who == group::grid;
         const std::uint32_t index = grid ? pe_warp() : static_cast<std::uint32_t>(place_.warp);
         const std::uint32_t warps = grid ? ref_.mine.warps : static_cast<std::uint32_t>(place_.warps);
-        const std::uint32_t member = c.who == group::warp ? pe_warp() : grid ? 0 : block();
-        return {c.who, member, number, c.signature, index == 0, {index * Ctx::warp_lanes, warps * Ctx::warp_lanes}};
+        return {c.who,       member(c.who), number,
+                c.signature, index == 0,    {index * Ctx::warp_lanes, warps * Ctx::warp_lanes}};
     }
 
     [[nodiscard]] LANEWAY_FN std::uint64_t last_round(const collective_call& c) const {

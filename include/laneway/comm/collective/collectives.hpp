@@ -16,18 +16,18 @@ namespace laneway {
 
 /// What a lane of the body holds. Rules for all functions:
 ///
-/// - **Who calls.** All lanes of the group (see group), together, with the same arguments but for values. Members call
-///   the same collectives in the same order; a group's collectives have nothing to do with another group's. Where PEs
-///   differ in size, group g has those PEs as members that have a warp or block of that number.
-/// - **Waiting.** Each call waits for all members, so each is a barrier of its group. Meanwhile a lane that has other
-///   roles does them.
-/// - **Memory.** A call with arrays reads and writes memory of the own PE that all callers reach: what they wrote there
-///   before is seen, and all of them see the result. Calls with one value order nothing but values. A barrier orders
-///   everything, over all PEs, as if each lane had fenced at system scope. No call waits for messages: box.barrier
-///   does.
-/// - **Errors.** Returns ok, or what ended the run, which every member hears: collective_mismatch (other collectives,
-///   sizes, roots), collective_incomplete (a warp of the PE has returned without), collective_too_long, bad_pe, or
-///   stopped. A member on another PE that never comes is told by the deadline.
+/// - Who calls: all lanes of the group (see group), together, with the same arguments but for values. Members call the
+///   same collectives in the same order; what one group calls has nothing to do with other groups. Where PEs differ in
+///   size, group g has those PEs as members that have a warp or block of that number.
+/// - Waiting: each call waits for all members, so each is a barrier of its group. Meanwhile a lane that has other roles
+///   does them.
+/// - Memory: arrays lie in memory of the own PE that all callers reach, shared or global, not in a lane's variables.
+///   What callers wrote there before is seen, and all of them see the result. Calls with one value order nothing but
+///   values. A barrier orders everything, over all PEs, as if each lane had fenced at system scope. No call waits for
+///   messages to be served: box.barrier does.
+/// - Errors: a call returns ok, or what has ended the run, of which every member hears: collective_mismatch (members
+///   called other collectives, sizes or roots), collective_incomplete (a warp of the PE has returned without),
+///   collective_too_long, bad_pe, or stopped. A member on another PE that never comes is found by the deadline.
 template <class Ctx, class Idle>
 class collectives {
 public:
@@ -65,7 +65,8 @@ public:
     /// Copies the array of the member on PE `root` to all others'. T: at most 16 bytes; longer things are arrays.
     template <trivially_copyable T>
     LANEWAY_FN status broadcast(Ctx& ctx, T* values, std::uint64_t count, int root, group who = group::grid) {
-        if (root < 0 || root >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::collective, root);
+        const status known = check_root(ctx, root, who);
+        if (known != status::ok) return known;
         const collective_call c{who, signature_of<T>(who, 16 + static_cast<std::uint32_t>(root), count, 2), count,
                                 piece_of<T>(ctx, who, false)};
         return run(ctx, c, sizeof(T), broadcast_step<T>{values, root});
@@ -75,7 +76,7 @@ public:
     requires(sizeof(T) <= 8)
         [[nodiscard]] LANEWAY_FN answered<T> broadcast(Ctx& ctx, T value, int root, group who = group::grid) {
         answered<T> none;
-        if (root < 0 || root >= ctx.n_pes()) none.code = fail(ctx, status::bad_pe, operation::collective, root);
+        none.code = check_root(ctx, root, who);
         if (!none) return none;
         const collective_call c{who, signature_of<T>(who, 16 + static_cast<std::uint32_t>(root), 1, 3), 1, 1};
         return run_value(
@@ -104,6 +105,10 @@ public:
     }
 
 private:
+    LANEWAY_FN status check_root(Ctx& ctx, int root, group who) const {
+        if (root >= 0 && root < ctx.n_pes() && ref_.takes_part(root, who, run_.member(who))) return status::ok;
+        return fail(ctx, status::bad_pe, operation::collective, root);
+    }
     template <class T>
     [[nodiscard]] LANEWAY_FN bool in_two_steps(const Ctx& ctx, group who, std::uint64_t count) const {
         const group_words& words = ref_.words_of(who);
