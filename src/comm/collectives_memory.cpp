@@ -1,6 +1,7 @@
 #include "laneway/comm/collective/collectives_memory.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "laneway/base/error.hpp"
 
@@ -22,8 +23,8 @@ std::uint64_t break_even(std::size_t n_pes, double bytes_a_us) {
 
 std::uint32_t data_words_of(std::uint64_t bytes, const char* name) {
     constexpr std::uint64_t least = 16, most = 1 << 30;
-    if (bytes < least || bytes > most || bytes % 8 != 0) {
-        throw usage_error(std::string("collectives: ") + name + ": a multiple of 8 between " + std::to_string(least) +
+    if (bytes < least || bytes > most || !std::has_single_bit(bytes)) {
+        throw usage_error(std::string("collectives: ") + name + ": a power of two between " + std::to_string(least) +
                           " and " + std::to_string(most) + ", not " + std::to_string(bytes));
     }
     return static_cast<std::uint32_t>(bytes / sizeof(std::uint32_t));

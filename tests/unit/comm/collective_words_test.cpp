@@ -74,8 +74,8 @@ TEST(collectives_plan_test, TwoStepsBeginWhereTheOptionsSay) {
 
 TEST(collectives_plan_test, SizesThatCannotBeAreRefused) {
     collective_options sizes;
-    sizes.warp_bytes = 12;
-    EXPECT_EQ(refusal(sizes, {{1, 1}}), "collectives: warp_bytes: a multiple of 8 between 16 and 1073741824, not 12");
+    sizes.warp_bytes = 48;
+    EXPECT_EQ(refusal(sizes, {{1, 1}}), "collectives: warp_bytes: a power of two between 16 and 1073741824, not 48");
     EXPECT_EQ(refusal({}, {{1, 1}, {65536, 4}}),
               "collectives: a PE with 65536 working warps in 4 blocks; there may be 1 to 65535");
     EXPECT_EQ(refusal({}, {{0, 1}}), "collectives: a PE with 0 working warps in 1 blocks; there may be 1 to 65535");

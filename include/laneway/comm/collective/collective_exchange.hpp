@@ -7,8 +7,9 @@
 // member, they meet between rounds, so "has read" and "has left" hold for all of them.
 //
 // A word proves by its tag, the lower 32 bits of the round, that it belongs to the round. For a word that stands there
-// since just 2^32 rounds this would be wrong. So each round renews one word of the slot that it does not use, the next
-// one each time: no word gets older than twice as many rounds as a slot has words.
+// since just 2^32 rounds this would be wrong. So each round renews one word of the slot, the next one each time: no
+// word gets older than twice as many rounds as a slot has words. Members wait for it as they do for the header: a store
+// that nobody waits for might come when the word is in use again.
 #pragma once
 
 #include "laneway/comm/collective/collective_wait.hpp"
@@ -38,27 +39,37 @@ class collective_exchange {
 public:
     LANEWAY_FN collective_exchange(Ctx& ctx, const collectives_ref& ref, const group_round& at, Idle& idle)
         : ctx_(ctx), ref_(ref), at_(at), idle_(idle), words_(ref.words_of(at.kind)),
-          slot_(words_.slot(at.number, at.round)), next_(ctx.n_pes()) {}
+          slot_(words_.slot(at.number, at.round)),
+          renewed_(static_cast<std::uint32_t>(at.round / 2) & (words_.data_words - 1)), next_(ctx.n_pes()),
+          next_renewed_(next_) {}
 
     [[nodiscard]] LANEWAY_FN const warp_share& share() const { return at_.share; }
     [[nodiscard]] LANEWAY_FN Ctx& context() { return ctx_; }
 
-    /// Tells the others the header. `used`: words of a slot that the round sends to each of them.
-    LANEWAY_FN void begin(std::uint32_t used) {
+    /// Tells the others the header. `sends(pe, word)`: whether the round sends that word of its slot to a PE.
+    template <class Sends>
+    LANEWAY_FN void begin(Sends&& sends) {
         // Looked at in finish: the load takes as long as the words do.
         stopping_ = stopped(ctx_);
         if (!at_.speaks) return;
-        const auto renewed = static_cast<std::uint32_t>(at_.round / 2 % words_.data_words);
         for (int pe = next_after(ctx_.lane() - Ctx::warp_lanes); pe < ctx_.n_pes(); pe = next_after(pe)) {
             store(pe, words_.data_words, at_.signature);
-            if (renewed >= used) store(pe, renewed, 0);
+            if (!sends(pe, renewed_)) store(pe, renewed_, 0);
         }
         next_ = next_after(ctx_.lane() - Ctx::warp_lanes);
     }
 
+    /// The same for a round that sends so many words to each, from the first one on.
+    LANEWAY_FN void begin_with(std::uint32_t used) {
+        begin([used](int, std::uint32_t word) { return word < used; });
+    }
+
     /// Waits for the headers that have not been heard yet. Returns ok where they have come and the run goes on.
     LANEWAY_FN status finish() {
-        const status heard = await([] { return true; });
+        const status heard = await([&] {
+            if (next_renewed_ < ctx_.n_pes()) missing_ = next_renewed_;
+            return next_renewed_ >= ctx_.n_pes();
+        });
         if (heard != status::ok) return heard;
         return ctx_.ballot(full_warp<Ctx>, stopping_) == 0 ? status::ok : status::stopped;
     }
@@ -139,6 +150,11 @@ private:
     [[nodiscard]] LANEWAY_FN const std::uint64_t* header_of(int pe) const {
         return ref_.from[pe] + slot_ + words_.data_words;
     }
+    [[nodiscard]] LANEWAY_FN const std::uint64_t* renewed_of(int pe) const { return ref_.from[pe] + slot_ + renewed_; }
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t load(const std::uint64_t* word) {
+        return ctx_.load(word, looks_at_proven<Ctx>, scope::system);
+    }
 
     LANEWAY_FN void store(int pe, std::uint64_t at, std::uint32_t data) {
         // Partner: the loads below.
@@ -148,7 +164,7 @@ private:
     LANEWAY_FN void load(int pe, std::uint32_t at, std::uint32_t plane, std::uint64_t (&words)[N]) {
         const std::uint64_t* const from = ref_.from[pe] + slot_ + at;
         for (std::uint32_t w = 0; w < N; ++w) {
-            words[w] = ctx_.load(from + w * plane, looks_at_proven<Ctx>, scope::system);
+            words[w] = load(from + w * plane);
         }
     }
     /// The value that words hold, if all are of this round.
@@ -182,22 +198,22 @@ private:
     /// Waits until `look()` holds on all lanes and all headers have been heard.
     template <class Look>
     LANEWAY_FN status await(Look&& look) {
-        const auto both = [&] {
-            const bool listens = next_ < ctx_.n_pes();
-            // On its way together with what `look` loads.
-            const std::uint64_t header = listens ? load_header() : 0;
+        const auto all = [&] {
+            const bool listens = next_ < ctx_.n_pes(), renews = next_renewed_ < ctx_.n_pes();
+            // On their way together with what `look` loads.
+            std::uint64_t header = 0, renewed = 0;
+            if (listens) header = load(header_of(next_));
+            if (renews) renewed = load(renewed_of(next_renewed_));
             const bool here = look();
+            if (renews && is_of_round(renewed)) next_renewed_ = next_after(next_renewed_);
             return (!listens || listen(header)) && here;
         };
         return await_all_lanes(
-            ctx_, both,
+            ctx_, all,
             [&] {
                 return wait_site{operation::collective, missing_, at_.round};
             },
             idle_);
-    }
-    [[nodiscard]] LANEWAY_FN std::uint64_t load_header() const {
-        return ctx_.load(header_of(next_), looks_at_proven<Ctx>, scope::system);
     }
     /// Whether all headers that this lane hears have come, of which it has just looked at one.
     LANEWAY_FN bool listen(std::uint64_t header) {
@@ -208,7 +224,7 @@ private:
             }
             next_ = next_after(next_);
             if (next_ >= ctx_.n_pes()) return true;
-            header = load_header();
+            header = load(header_of(next_));
         }
         missing_ = next_;
         return false;
@@ -220,8 +236,10 @@ private:
     Idle& idle_;
     const group_words& words_;
     std::uint64_t slot_;
-    int next_;          ///< PE whose header this lane waits for
-    int missing_ = -1;  ///< PE that this lane saw last that had not sent what it should
+    std::uint32_t renewed_;  ///< word that the round renews
+    int next_;               ///< PE whose header this lane waits for
+    int next_renewed_;       ///< PE whose renewed word it waits for
+    int missing_ = -1;       ///< PE that this lane saw last that had not sent what it should
     bool stopping_ = false;
 };
 

@@ -24,7 +24,7 @@ struct barrier_step {
     template <class Exchange>
     LANEWAY_FN status operator()(Exchange& x, std::uint64_t, std::uint32_t) const {
         x.release();
-        x.begin(0);
+        x.begin_with(0);
         const status heard = x.finish();
         if (heard == status::ok) x.acquire();
         return heard;
@@ -56,7 +56,7 @@ struct reduce_value_step {
     template <class Exchange>
     LANEWAY_FN status operator()(Exchange& x, std::uint64_t, std::uint32_t) const {
         const bool active = x.context().lane() == 0;
-        x.begin(proven_words<T>);
+        x.begin_with(proven_words<T>);
         if (active) x.put_to_all(0, 1, *value);
         return combine_element(x, op, active, 0, 1, value);
     }
@@ -80,7 +80,12 @@ struct reduce_step {
         const auto pes = static_cast<std::uint32_t>(ctx.n_pes()), me = static_cast<std::uint32_t>(ctx.pe());
         const std::uint32_t share = two_shot ? (count + pes - 1) / pes : count;  // of each PE, the last may have fewer
         const std::uint32_t words = share * proven_words<T>;
-        x.begin(two_shot ? 2 * words : words);
+        x.begin([&](int pe, std::uint32_t word) {
+            if (!two_shot) return word < words;
+            const std::uint32_t combines = word < words ? static_cast<std::uint32_t>(pe) : me;
+            return word < 2 * words && combines * share + word % share < count;
+        });
+        if (pes == 1) return status::ok;
         (void)share_elements(ctx, x.share(), count, [&](std::uint32_t e, bool active) {
             if (active && !two_shot) x.put_to_all(e, share, piece[e]);
             if (active && two_shot) x.put(static_cast<int>(e / share), e % share, share, piece[e]);
@@ -125,7 +130,7 @@ struct broadcast_step {
         auto& ctx = x.context();
         T* const piece = values + first;
         if (ctx.pe() != root) {
-            x.begin(0);
+            x.begin_with(0);
             return share_elements(ctx, x.share(), count, [&](std::uint32_t e, bool active) {
                 T value{};
                 const status came = x.take(active, root, e, count, value);
@@ -133,7 +138,7 @@ struct broadcast_step {
                 return came;
             });
         }
-        x.begin(count * proven_words<T>);
+        x.begin_with(count * proven_words<T>);
         return share_elements(ctx, x.share(), count, [&](std::uint32_t e, bool active) {
             if (active) x.put_to_all(e, count, piece[e]);
             return status::ok;
@@ -151,7 +156,7 @@ struct gather_step {
     template <class Exchange>
     LANEWAY_FN status operator()(Exchange& x, std::uint64_t first, std::uint32_t count) const {
         auto& ctx = x.context();
-        x.begin(count * proven_words<T>);
+        x.begin_with(count * proven_words<T>);
         (void)share_elements(ctx, x.share(), count, [&](std::uint32_t e, bool active) {
             if (active) x.put_to_all(e, count, values[first + e]);
             return status::ok;

@@ -31,7 +31,7 @@ struct working_counts {
 struct group_words {
     std::uint64_t first = 0;                           ///< word of the first slot
     std::uint32_t groups = 0;                          ///< that have words: those with two members at least
-    std::uint32_t data_words = 0;                      ///< of a slot, for 32 bits of data each
+    std::uint32_t data_words = 0;                      ///< of a slot, for 32 bits of data each; a power of two
     std::uint64_t two_shot_bytes = ~std::uint64_t{0};  ///< arrays of more bytes are reduced in two steps
 
     /// Large slots start where lines of memory do.
