@@ -44,7 +44,10 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
                    (record.what == operation::post_onward ? ", see options.onward_slots" : "");
         case status::uneven_barrier:
         case status::uneven_post:
+        case status::collective_incomplete:
             return std::to_string(record.number) + " of " + counted(record.limit, "working warp") + " came";
+        case status::collective_too_long:
+            return counted(record.number, "byte") + ", and the limit is " + std::to_string(record.limit);
         case status::timeout:
             // How much work is open is known where all PEs' counters come together, and not at every moment.
             if (record.what == operation::run_to_end && (record.pe != 0 || record.number == 0)) {

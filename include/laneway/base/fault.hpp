@@ -28,6 +28,7 @@ enum class operation : std::uint32_t {
     host_slot,     ///< waiting for a free slot of a queue to the host
     host_answer,   ///< waiting for a host function's answer
     run_to_end,    ///< waiting for all work everywhere to be done
+    collective,    ///< an all-reduce, broadcast, all-gather or barrier of a group: waiting for its members
 };
 
 /// How a fault tells of an operation.
@@ -59,6 +60,7 @@ constexpr operation_words words_of(operation op) {
         case operation::host_slot: return {"waiting for a free slot of a queue to the host", " of PE ", "ticket #"};
         case operation::host_answer: return {"waiting for a host function's answer", " for PE ", "ticket #"};
         case operation::run_to_end: return {"waiting for all work to be done", " on PE ", "# known to be open"};
+        case operation::collective: return {"in a collective", " with PE ", "the group's collective #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }
@@ -75,10 +77,12 @@ struct fault_record {
     std::int32_t lane = 0;
     std::int32_t peer = -1;  ///< the other PE, where there is one; with bad_pe whatever was named
     /// What it is about: with bad_address the first element that is missing, with too_long bytes of elements, with
-    /// no_room places that were tried, with uneven_barrier and uneven_post warps that came; with others see words_of.
+    /// no_room places that were tried, with uneven_barrier, uneven_post and collective_incomplete warps that came, with
+    /// collective_too_long bytes of the array; with others see words_of.
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
-    /// places where more are there than were tried, with uneven_barrier and uneven_post working warps.
+    /// places where more are there than were tried, with uneven_barrier, uneven_post and collective_incomplete working
+    /// warps, with collective_too_long the most bytes that an array may have.
     std::uint64_t limit = 0;
 };
 

@@ -17,6 +17,9 @@ enum class [[nodiscard]] status : std::uint32_t{
     refused,         ///< the handler of a large message gave it no place; the run goes on
     uneven_barrier,  ///< some working warps came to a barrier that others will never come to
     uneven_post,     ///< some working warps of a block had no part in a large post that all of them share
+    collective_mismatch,    ///< members of a group called different collectives, or one with different arguments
+    collective_incomplete,  ///< some working warps came to a collective that others will never come to
+    collective_too_long,    ///< an array is longer than collectives take
 };
 
 constexpr const char* to_string(status s) {
@@ -32,6 +35,9 @@ constexpr const char* to_string(status s) {
         case status::refused: return "the receiver gave no place";
         case status::uneven_barrier: return "not every working warp called the barrier";
         case status::uneven_post: return "not every working warp of the block took part in a post of all";
+        case status::collective_mismatch: return "members of one group called different collectives";
+        case status::collective_incomplete: return "not every working warp called the collective";
+        case status::collective_too_long: return "more bytes than a collective takes";
     }
     return "unknown status";
 }

@@ -1,0 +1,165 @@
+// Collectives inside a kernel: all-reduce, broadcast, all-gather and barrier among the PEs of a job, called by lanes of
+// a persistent kernel. MPI, NCCL and NVSHMEM have functions of these names; here the members are warps, blocks or whole
+// grids of running kernels.
+//
+//   const auto changed = sums.all_reduce(ctx, mine, lw::reduction::sum{});        // one value of every working lane
+//   if (!changed) return;                                                         // the run is ending
+//   sums.all_reduce(ctx, array, 1000, lw::reduction::max{}, lw::group::block);    // one array of each PE's block
+//   sums.broadcast(ctx, array, 1000, 0);                                          // the array of PE 0
+//   sums.barrier(ctx);
+#pragma once
+
+#include "laneway/comm/answers.hpp"
+#include "laneway/comm/collective/collective_run.hpp"
+
+namespace laneway {
+
+/// What a lane of the body holds. Rules for all functions:
+///
+/// - Who calls: all lanes of the group (see group), together, with the same arguments but for values. Members call the
+///   same collectives in the same order; what one group calls has nothing to do with other groups. Where PEs differ in
+///   size, group g has those PEs as members that have a warp or block of that number.
+/// - Waiting: each call waits for all members, so each is a barrier of its group. Meanwhile a lane that has other roles
+///   does them.
+/// - Memory: arrays lie in memory of the own PE that all callers reach, shared or global, not in a lane's variables.
+///   What callers wrote there before is seen, and all of them see the result. Calls with one value order nothing but
+///   values. A barrier orders everything, over all PEs, as if each lane had fenced at system scope. No call waits for
+///   messages to be served: box.barrier does.
+/// - Errors: a call returns ok, or what has ended the run, of which every member hears: collective_mismatch (members
+///   called other collectives, sizes or roots), collective_incomplete (a warp of the PE has returned without),
+///   collective_too_long, bad_pe, or stopped. A member on another PE that never comes is found by the deadline.
+template <class Ctx, class Idle>
+class collectives {
+public:
+    /// Of a block's shared memory, aligned to 16.
+    static constexpr std::size_t shared_bytes = sizeof(collective_board);
+
+    /// `idle()` is called between looks by all lanes of a warp, together: where a warp is one lane that has all roles
+    /// it must serve messages and take part in control. `shared`: shared_bytes for the whole block.
+    LANEWAY_FN collectives(const collectives_ref& ref, const collective_place& place, std::byte* shared, Idle idle)
+        : ref_(ref), run_(ref, place, *reinterpret_cast<collective_board*>(shared), idle) {}
+
+    /// Before use; every working warp, whole. A barrier of the block must follow.
+    LANEWAY_FN void open(Ctx& ctx) { run_.open(ctx); }
+    /// When the warp's functor has returned: it comes to no collective any more. The whole warp, together. Others of
+    /// its block or PE that wait for it hear of it at once.
+    LANEWAY_FN void leave(Ctx& ctx) { run_.leave(ctx); }
+
+    /// Combines an array of each member, element by element, in place: afterwards every member's `values` hold the
+    /// results, the same bits everywhere. `count` elements, at most max_bytes of collective_options.
+    template <class T, reduces<T> Op>
+    LANEWAY_FN status all_reduce(Ctx& ctx, T* values, std::uint64_t count, Op op, group who = group::grid) {
+        const bool two_shot = in_two_steps<T>(ctx, who, count);
+        const collective_call c{who, signature_of<T>(who, Op::number, count, 0), count,
+                                piece_of<T>(ctx, who, two_shot)};
+        return run(ctx, c, sizeof(T), reduce_step<T, Op>{values, op, two_shot});
+    }
+    /// Combines one value of *every lane* of the group: first the lanes of a warp, then the warps of a block, the
+    /// blocks of a PE, and the PEs, in order of their numbers. All get the result.
+    template <class T, reduces<T> Op>
+    [[nodiscard]] LANEWAY_FN answered<T> all_reduce(Ctx& ctx, T value, Op op, group who = group::grid) {
+        const collective_call c{who, signature_of<T>(who, Op::number, 1, 1), 1, 1};
+        return run_value(ctx, c, value, op, [op](T* own) { return reduce_value_step<T, Op>{own, op}; });
+    }
+
+    /// Copies the array of the member on PE `root` to all others'. T: at most 16 bytes; longer things are arrays.
+    template <trivially_copyable T>
+    LANEWAY_FN status broadcast(Ctx& ctx, T* values, std::uint64_t count, int root, group who = group::grid) {
+        const status known = check_root(ctx, root, who);
+        if (known != status::ok) return known;
+        const collective_call c{who, signature_of<T>(who, 16 + static_cast<std::uint32_t>(root), count, 2), count,
+                                piece_of<T>(ctx, who, false)};
+        return run(ctx, c, sizeof(T), broadcast_step<T>{values, root});
+    }
+    /// Gives all lanes of the group the value of the first lane of the member on PE `root`. T: at most 8 bytes.
+    template <trivially_copyable T>
+    requires(sizeof(T) <= 8)
+        [[nodiscard]] LANEWAY_FN answered<T> broadcast(Ctx& ctx, T value, int root, group who = group::grid) {
+        answered<T> none;
+        none.code = check_root(ctx, root, who);
+        if (!none) return none;
+        const collective_call c{who, signature_of<T>(who, 16 + static_cast<std::uint32_t>(root), 1, 3), 1, 1};
+        return run_value(
+            ctx, c, value, [](T first, T) { return first; },
+            [root](T* own) {
+                return broadcast_step<T>{own, root};
+            });
+    }
+
+    /// Collects an array of each member: `all` gets n_pes() times `count` elements, those of PE p from p * count on.
+    template <trivially_copyable T>
+    LANEWAY_FN status all_gather(Ctx& ctx, const T* values, std::uint64_t count, T* all, group who = group::grid) {
+        const collective_call c{who, signature_of<T>(who, 0, count, 4), count, piece_of<T>(ctx, who, false)};
+        return run(ctx, c, sizeof(T), gather_step<T>{values, all, count});
+    }
+    /// The same with one value, which all lanes of the member give.
+    template <trivially_copyable T>
+    LANEWAY_FN status all_gather(Ctx& ctx, const T& value, T* all, group who = group::grid) {
+        const T own = value;
+        return all_gather(ctx, &own, 1, all, who);
+    }
+
+    /// Waits until all members are here. What they did before is seen by all of them behind it.
+    LANEWAY_FN status barrier(Ctx& ctx, group who = group::grid) {
+        return run(ctx, {who, signature_of<int>(who, 0, 0, 5), 0, 1}, 0, barrier_step{});
+    }
+
+private:
+    LANEWAY_FN status check_root(Ctx& ctx, int root, group who) const {
+        if (root >= 0 && root < ctx.n_pes() && ref_.takes_part(root, who, run_.member(who))) return status::ok;
+        return fail(ctx, status::bad_pe, operation::collective, root);
+    }
+    template <class T>
+    [[nodiscard]] LANEWAY_FN bool in_two_steps(const Ctx& ctx, group who, std::uint64_t count) const {
+        const group_words& words = ref_.words_of(who);
+        return count * sizeof(T) > words.two_shot_bytes && ctx.n_pes() > 2 && ref_.counts == nullptr &&
+               words.two_shot_elements(proven_words<T>, ctx.n_pes()) > 0;
+    }
+    template <class T>
+    [[nodiscard]] LANEWAY_FN std::uint32_t piece_of(const Ctx& ctx, group who, bool two_shot) const {
+        static_assert(sizeof(T) <= 16, "collectives take elements of at most 16 bytes; longer things are arrays");
+        const group_words& words = ref_.words_of(who);
+        return two_shot ? words.two_shot_elements(proven_words<T>, ctx.n_pes())
+                        : words.one_shot_elements(proven_words<T>);
+    }
+    /// Tells calls apart that members must not mix.
+    template <class T>
+    [[nodiscard]] static LANEWAY_FN std::uint32_t signature_of(group who, std::uint32_t op, std::uint64_t count,
+                                                               std::uint32_t function) {
+        constexpr std::uint32_t type =
+            sizeof(T) * 4 + (std::is_floating_point_v<T> ? 2 : 0) + (std::is_signed_v<T> ? 1 : 0);
+        std::uint32_t hash = 2166136261u;  // Fowler, Noll and Vo
+        for (const std::uint32_t part : {static_cast<std::uint32_t>(who) * 8 + function, op, type,
+                                         static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32)}) {
+            hash = (hash ^ part) * 16777619u;
+        }
+        return hash;
+    }
+
+    /// Runs out of line, on copies: what has its address taken lives in memory, and the functor uses the context.
+    template <class Step>
+    LANEWAY_FN status run(const Ctx& ctx, const collective_call& c, std::uint64_t element_bytes, const Step& step) {
+        Ctx here(ctx);
+        if (c.count > ref_.max_bytes / (element_bytes == 0 ? 1 : element_bytes)) {
+            return fail(here, status::collective_too_long, operation::collective, -1, c.count * element_bytes,
+                        ref_.max_bytes);
+        }
+        collective_run<Ctx, Idle> self(run_);
+        return self.run(here, c, step);
+    }
+    template <class T, class Combine, class Make>
+    LANEWAY_FN answered<T> run_value(const Ctx& ctx, const collective_call& c, const T& value, const Combine& combine,
+                                     const Make& make) {
+        Ctx here(ctx);
+        collective_run<Ctx, Idle> self(run_);
+        answered<T> result;
+        result.value = value;
+        result.code = self.run_value(here, c, result.value, combine, make);
+        return result;
+    }
+
+    const collectives_ref& ref_;
+    collective_run<Ctx, Idle> run_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,164 @@
+#include "laneway/comm/collective/collectives_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+namespace {
+
+/// What a step costs beside the bytes it sends, and what one block and a whole grid of an H200 send in a µs: see
+/// docs/design/0029-collectives.md.
+constexpr double step_us = 1.3, block_bytes_a_us = 37'000, grid_bytes_a_us = 350'000;
+
+/// Arrays of more bytes go quicker in two steps: a PE sends 2 B (n - 1) bytes of words in one step and 4 B (n - 1) / n
+/// in two, and waits a step longer.
+std::uint64_t break_even(std::size_t n_pes, double bytes_a_us) {
+    if (n_pes < 3) return ~std::uint64_t{0};
+    const auto n = static_cast<double>(n_pes);
+    return static_cast<std::uint64_t>(step_us * bytes_a_us * n / (2 * (n - 1) * (n - 2)));
+}
+
+std::uint32_t data_words_of(std::uint64_t bytes, const char* name) {
+    constexpr std::uint64_t least = 16, most = 1 << 30;
+    if (bytes < least || bytes > most || !std::has_single_bit(bytes)) {
+        throw usage_error(std::string("collectives: ") + name + ": a power of two between " + std::to_string(least) +
+                          " and " + std::to_string(most) + ", not " + std::to_string(bytes));
+    }
+    return static_cast<std::uint32_t>(bytes / sizeof(std::uint32_t));
+}
+
+/// Groups of a kind with two members at least.
+std::uint32_t shared_groups(const std::vector<working_counts>& counts, group kind) {
+    std::uint32_t most = 0, second = 0;
+    for (const auto& pe : counts) {
+        const std::uint32_t groups = pe.groups(kind);
+        second = std::max(second, std::min(most, groups));
+        most = std::max(most, groups);
+    }
+    return second;
+}
+
+}  // namespace
+
+collectives_plan::collectives_plan(const collective_options& o, const std::vector<working_counts>& counts)
+    : options(o), most(counts) {
+    constexpr std::uint32_t most_warps = (1u << 16) - 1;  // see grid_words
+    for (const auto& pe : most) {
+        if (pe.warps >= 1 && pe.warps <= most_warps && pe.blocks >= 1 && pe.blocks <= pe.warps) continue;
+        throw usage_error("collectives: a PE with " + std::to_string(pe.warps) + " working warps in " +
+                          std::to_string(pe.blocks) + " blocks; there may be 1 to " + std::to_string(most_warps));
+    }
+    const std::uint32_t data_words[] = {data_words_of(o.warp_bytes, "warp_bytes"),
+                                        data_words_of(o.block_bytes, "block_bytes"),
+                                        data_words_of(o.grid_bytes, "grid_bytes")};
+    const std::uint64_t two_shot[] = {~std::uint64_t{0}, o.block_two_shot_bytes, o.grid_two_shot_bytes};
+    const double bytes_a_us[] = {0, block_bytes_a_us, grid_bytes_a_us};
+    std::uint64_t first = 0;
+    for (const group kind : {group::warp, group::block, group::grid}) {
+        const auto k = static_cast<std::size_t>(kind);
+        const std::uint64_t limit = two_shot[k] != 0 ? two_shot[k] : break_even(n_pes(), bytes_a_us[k]);
+        words[k] = {first, shared_groups(most, kind), data_words[k], limit};
+        first += words[k].all_words();
+    }
+}
+
+std::uint64_t collectives_plan::pair_words() const {
+    std::uint64_t sum = 0;
+    for (const auto& kind : words) sum += kind.all_words();
+    return sum;
+}
+
+std::uint64_t collectives_plan::round_words(std::size_t pe) const { return most[pe].warps + most[pe].blocks + 2; }
+
+std::uint64_t collectives_plan::value_words(std::size_t pe) const {
+    return most[pe].blocks * std::uint64_t{proven_words<std::uint64_t>};
+}
+
+std::uint64_t collectives_plan::bytes(std::size_t pe) const {
+    const std::uint64_t tables = n_pes() * (2 * sizeof(std::uint64_t*) + sizeof(working_counts));
+    return sizeof(std::uint64_t) * ((n_pes() - 1) * pair_words() + round_words(pe) + value_words(pe)) + tables +
+           sizeof(grid_words);
+}
+
+collectives_memory::collectives_memory(machine& machine, const collectives_plan& plan)
+    : machine_(machine), plan_(plan) {
+    if (plan.n_pes() != static_cast<std::size_t>(machine.n_pes())) {
+        throw usage_error("collectives: planned for " + std::to_string(plan.n_pes()) + " PEs, the machine has " +
+                          std::to_string(machine.n_pes()));
+    }
+    place_words(machine);
+    for (std::size_t p = 0; p < plan.n_pes(); ++p) {
+        const auto& device = machine.device(static_cast<int>(p));
+        counts_.emplace_back(device, plan.n_pes());
+        rounds_.emplace_back(device, plan.round_words(p));
+        values_.emplace_back(device, plan.value_words(p));
+        grids_.emplace_back(device, 1);
+    }
+}
+
+void collectives_memory::place_words(machine& machine) {
+    const std::size_t n = plan_.n_pes();
+    std::vector<std::vector<std::uint64_t*>> written(n, std::vector<std::uint64_t*>(n));
+    for (std::size_t reader = 0; reader < n; ++reader) {
+        const auto parts = place_for_reader(
+            machine, static_cast<int>(reader), [&](int) { return plan_.pair_words() * sizeof(std::uint64_t); }, words_);
+        std::vector<const std::uint64_t*> read(n);
+        for (std::size_t writer = 0; writer < n; ++writer) {
+            written[writer][reader] = reinterpret_cast<std::uint64_t*>(parts[writer]);
+            read[writer] = written[writer][reader];
+        }
+        from_.emplace_back(machine.device(static_cast<int>(reader)), n).copy_in(read);
+    }
+    for (std::size_t writer = 0; writer < n; ++writer) {
+        to_.emplace_back(machine.device(static_cast<int>(writer)), n).copy_in(written[writer]);
+    }
+}
+
+void collectives_memory::begin(const std::vector<working_counts>& counts) {
+    for (std::size_t p = 0; p < plan_.n_pes(); ++p) {
+        const auto &pe = counts.at(p), &most = plan_.most[p];
+        if (pe.warps <= most.warps && pe.blocks <= most.blocks) continue;
+        throw usage_error("collectives: PE " + std::to_string(p) + " has " + std::to_string(pe.warps) +
+                          " working warps in " + std::to_string(pe.blocks) + " blocks, planned for " +
+                          std::to_string(most.warps) + " in " + std::to_string(most.blocks));
+    }
+    const bool alike = std::all_of(counts.begin(), counts.end(), [&](const auto& pe) { return pe == counts[0]; });
+    // Where PEs differ, a group that gets other members has some that have missed its rounds.
+    if (open_ || (counts != now_ && !(alike && alike_))) reset();
+    open_ = true;
+    alike_ = alike;
+    now_ = counts;
+    if (alike) return;
+    for (auto& table : counts_) table.copy_in(counts);
+}
+
+void collectives_memory::reset() {
+    for (const auto& piece : words_) machine_.device(piece.reader)->fill(piece.memory.get(), 0, piece.bytes);
+    for (std::size_t p = 0; p < plan_.n_pes(); ++p) {
+        rounds_[p].fill_bytes(0);
+        values_[p].fill_bytes(0);
+        grids_[p].fill_bytes(0);
+    }
+}
+
+collectives_ref collectives_memory::ref(int pe) const {
+    const auto p = static_cast<std::size_t>(pe);
+    collectives_ref ref;
+    ref.to = to_[p].data();
+    ref.from = from_[p].data();
+    ref.counts = alike_ ? nullptr : counts_[p].data();
+    ref.mine = now_[p];
+    std::copy(std::begin(plan_.words), std::end(plan_.words), std::begin(ref.words));
+    ref.max_bytes = plan_.options.max_bytes;
+    ref.rounds = rounds_[p].data();
+    ref.values = values_[p].data();
+    ref.grid = grids_[p].data();
+    ref.most_warps = plan_.most[p].warps;
+    ref.most_blocks = plan_.most[p].blocks;
+    return ref;
+}
+
+}  // namespace laneway

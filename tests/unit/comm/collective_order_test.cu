@@ -1,0 +1,1 @@
+#include "collective_order_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "collectives_suite.hpp"  // on GPUs
