@@ -1,6 +1,8 @@
 // The runtime: the host's way into the library.
 #pragma once
 
+#include <tuple>
+
 #include "laneway/comm/grid.hpp"
 #include "laneway/comm/host_calls.hpp"
 #include "laneway/comm/mailbox.hpp"
@@ -10,6 +12,7 @@
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/program.hpp"
+#include "laneway/run/session.hpp"
 
 namespace laneway {
 
@@ -93,62 +96,108 @@ public:
         return run(each_index<Body>{body}, indices, components...);
     }
 
+    /// Starts a session: a program of mailboxes that stays on the devices, for host threads to post to and call (see
+    /// run/session.hpp). It refers to this runtime and must end before it. While no work is under way, the thread that
+    /// has started it may use the runtime as ever: the session gives the devices back for that long. Throws as run
+    /// does.
+    template <class... Components>
+    [[nodiscard]] auto start(Components&&... components) {
+        static_assert((component<Components> && ...), "start(components...): mailboxes");
+        static_assert(!(counts_work<ref_of<Components>> || ...), "a session has mailboxes; worklists are for run()");
+        using routes_type = routes_of<ref_of<Components>...>;
+        using inbox = host_inbox_ref<route_list<routes_type>>;
+        using program = laneway::program<no_body, ref_of<Components>..., inbox>;
+        machine_.refuse_during_run();
+        const run_deadline until = machine_.begin(options_.timeout_seconds);
+        const office_plan plan = plan_program<program>(outline_over<program>(components...), options_);
+        auto office = std::make_unique<post_office>(machine_, options_, plan, until);
+        office->reset();
+        const auto launch = [this, plan, refs = std::tuple(components...)](session<routes_type>& started) {
+            started.office().reset_waves();
+            return std::apply([&](const auto&... all) { return launch_session<program>(started, plan, all...); }, refs);
+        };
+        return session<routes_type>(machine_, options_, std::move(office), launch);
+    }
+
 private:
+    static constexpr double endless_seconds = 1e9;
+
     template <class Body, class... Components>
     run_report run_over(const Body& body, Components&... components) {
         using program = laneway::program<Body, ref_of<Components>...>;
         refuse_twice(components...);
         machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
-        auto outline = outline_of<program>(machine_);
-        for (int pe = 0; pe < n_pes(); ++pe) {
-            outline[static_cast<std::size_t>(pe)].held_bytes +=
-                (gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets)) +
-                (std::uint64_t{0} + ... + held_bytes_of(components, pe));
-        }
-        const office_plan plan = plan_program<program>(outline, options_);
+        const office_plan plan = plan_program<program>(outline_over<program>(components...), options_);
         post_office& office = office_for(plan, until);
         (begin_component(components, machine_, plan, until), ...);
-        std::vector<program> programs;
-        std::vector<launch_shape> shapes;
-        std::uint64_t ranks = 0;
-        for (int pe = 0; pe < n_pes(); ++pe) {
-            const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
-            programs.push_back(program_for<program>(pe, plan, office, body, components...));
-            programs.back().first_rank = ranks;
-            shapes.push_back(grid.shape);
-            ranks += grid.worker_lanes();
-        }
-        for (auto& p : programs) p.ranks = ranks;
+        const auto views_on = [&]([[maybe_unused]] int pe) { return views_of(components.ref(pe)...); };
+        const auto programs = programs_for<program>(plan, office, body, views_on, policy_of(components...), {});
         office.reset();
         if (gets_ != nullptr) gets_->clear();
-        const double seconds = machine_.run(programs, shapes, until, [&] { return office.ring_fills(); });
+        const double seconds = machine_.run(programs, shapes_of(plan), until, [&] { return office.ring_fills(); });
         const run_report report = office.report(seconds);
         (end_component(components, report), ...);
         return report;
     }
 
-    /// The program of a PE, but for its ranks.
-    template <class Program, class Body, class... Components>
-    Program program_for(int pe, const office_plan& plan, post_office& office, const Body& body,
-                        const Components&... components) {
-        const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
-        const view_list<ref_of<Components>...> views = views_of(components.ref(pe)...);
-        return {{office.links(pe),
-                 office.replies(pe),
-                 office.answers(pe),
-                 {joined_handlers(views), office.onward(pe)},
-                 plan.chunk_bytes,
-                 options_.carry,
-                 grid.worker_lanes()},
-                office.waves(pe, policy_of(components...)),
-                office.barriers(pe),
-                body,
-                views,
-                0,
-                0,
-                static_cast<std::uint64_t>(grid.worker_warps()),
-                grid.server_blocks};
+    /// Runs the program of a session until it ends by itself.
+    template <class Program, class Session, class... Components>
+    double launch_session(Session& started, const office_plan& plan, const Components&... components) {
+        const auto views_on = [&](int pe) { return views_of(components.ref(pe)..., started.inbox(pe)); };
+        const auto programs = programs_for<Program>(plan, started.office(), no_body{}, views_on, {}, started.epochs());
+        return machine_.run(programs, shapes_of(plan), run_deadline(endless_seconds),
+                            [&] { return started.office().ring_fills(); });
+    }
+
+    /// The PEs with what they hold already.
+    template <class Program, class... Components>
+    std::vector<pe_outline> outline_over(const Components&... components) const {
+        auto outline = outline_of<Program>(machine_, gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets));
+        for (int pe = 0; pe < n_pes(); ++pe) {
+            outline[static_cast<std::size_t>(pe)].held_bytes +=
+                (std::uint64_t{0} + ... + held_bytes_of(components, pe));
+        }
+        return outline;
+    }
+
+    static std::vector<launch_shape> shapes_of(const office_plan& plan) {
+        std::vector<launch_shape> shapes;
+        for (const pe_grid& grid : plan.grids) shapes.push_back(grid.shape);
+        return shapes;
+    }
+
+    /// One program a PE. `views_on(pe)`: of its components.
+    template <class Program, class Body, class Views>
+    std::vector<Program> programs_for(const office_plan& plan, post_office& office, const Body& body,
+                                      const Views& views_on, const threshold_policy& policy,
+                                      const epoch_words& epochs) {
+        std::vector<Program> programs;
+        std::uint64_t ranks = 0;
+        for (int pe = 0; pe < n_pes(); ++pe) {
+            const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
+            const auto views = views_on(pe);
+            waves_ref waves = office.waves(pe, policy);
+            waves.epochs = epochs;
+            programs.push_back({{office.links(pe),
+                                 office.replies(pe),
+                                 office.answers(pe),
+                                 {joined_handlers(views), office.onward(pe)},
+                                 plan.chunk_bytes,
+                                 options_.carry,
+                                 grid.worker_lanes()},
+                                waves,
+                                office.barriers(pe),
+                                body,
+                                views,
+                                ranks,
+                                0,
+                                static_cast<std::uint64_t>(grid.worker_warps()),
+                                grid.server_blocks});
+            ranks += grid.worker_lanes();
+        }
+        for (auto& p : programs) p.ranks = ranks;
+        return programs;
     }
 
     template <class Routes>

@@ -90,11 +90,6 @@ void post_office::reset() {
     if (replies_) replies_->reset();
     for (std::size_t p = 0; p < n_; ++p) {
         work_[p].fill_bytes(0);
-        finished_[p].fill_bytes(0);
-        if (p != 0) {
-            device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
-            device_of(0)->fill(wave_replies_[p].get(), 0, plan_.reply_bytes());
-        }
         if (!onward_slots_.empty()) {
             onward_ends_[p].fill_bytes(0);
             onward_slots_[p].fill_bytes(0);
@@ -102,6 +97,16 @@ void post_office::reset() {
     }
     for (const pair_words* pairs : {&answers_, &accounts_}) {
         for (const auto& r : pairs->memory) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
+    }
+    reset_waves();
+}
+
+void post_office::reset_waves() {
+    for (std::size_t p = 0; p < n_; ++p) {
+        finished_[p].fill_bytes(0);
+        if (p == 0) continue;
+        device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
+        device_of(0)->fill(wave_replies_[p].get(), 0, plan_.reply_bytes());
     }
     n_samples_.fill_bytes(0);
     rises_.fill_bytes(0);

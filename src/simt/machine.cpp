@@ -85,6 +85,7 @@ run_deadline machine::begin(double timeout_seconds) const {
 void machine::prepare(const run_deadline& until) {
     if (abandoned_) throw usage_error("an earlier run on these devices did not end; open them in a new process");
     timeout_seconds_ = until.seconds();
+    leaving_ = false;
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(0);
     segments_->publish(environments_);
     thrown_->clear();
@@ -93,6 +94,15 @@ void machine::prepare(const run_deadline& until) {
         controls_[p].fill_bytes(0);
         environments_[p].timeout_ns = static_cast<std::uint64_t>(until.left() * 1e9);
     }
+}
+
+void machine::set_give_back(const std::function<void()>& give_back) {
+    for (const auto& d : devices_) d->set_give_back(give_back);
+}
+
+void machine::pass_deadline(double seconds) {
+    timeout_seconds_ = seconds;
+    tell_lanes(stop_word::deadline);
 }
 
 std::uint64_t machine::service_bytes(int pe) const {
@@ -117,11 +127,17 @@ bool machine::any_fault() const {
     return false;
 }
 
-void machine::stop_all() const {
-    std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(1);
+void machine::stop_all() const { tell_lanes(stop_word::ends); }
+
+void machine::tell_lanes(std::uint32_t word) const {
+    std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(word);
     // A GPU's control warp passes it on. Where one thread has all roles it may be waiting for this very word.
     for (std::size_t p = 0; p < devices_.size(); ++p) {
-        if (!devices_[p]->is_gpu()) std::atomic_ref<std::uint32_t>(controls_[p].data()->stop).store(1);
+        if (devices_[p]->is_gpu()) continue;
+        const std::atomic_ref<std::uint32_t> stop(controls_[p].data()->stop);
+        std::uint32_t before = stop.load();
+        while (before != stop_word::ends && !stop.compare_exchange_weak(before, word)) {
+        }
     }
 }
 
@@ -134,7 +150,7 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     const run_watch watch{limit, after(grace_seconds) - clock::now(),
                           [&] {
                               interruption::poll();
-                              return any_fault() || services.failed();
+                              return leaving_ || any_fault() || services.failed();
                           },
                           [&] {
                               stop_all();

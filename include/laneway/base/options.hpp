@@ -27,6 +27,8 @@ struct options {
     /// Deadline of each run. Checked devices measure it in virtual time, 100 ns for each step of a lane: a second of it
     /// takes some seconds, as these are ten million steps.
     double timeout_seconds = 60;
+    /// A session gives the devices back after so long without work, until the next post; 0: only when it is asked to.
+    double lease_seconds = 1;
     std::uint64_t seed = 1;  ///< of the checked mode's scheduler
     /// What buffers and rings of the library may take on a PE, all together; comm/office_plan.hpp says what counts, and
     /// which sizes shrink in which order where this is little.

@@ -30,6 +30,8 @@ public:
 
     /// Sets all rings, counters and waves to their start. Host, before each run.
     void reset();
+    /// Sets the waves to their start: for a program that goes on where it has ended with nothing left.
+    void reset_waves();
 
     [[nodiscard]] links_ref links(int pe) const;
     [[nodiscard]] links_ref replies(int pe) const;

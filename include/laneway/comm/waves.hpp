@@ -45,6 +45,15 @@ struct wave_sample {
     std::uint64_t open = 0;
 };
 
+/// Between the host and the coordinator where the host feeds a program that stays; null elsewhere. Host-visible.
+struct epoch_words {
+    /// The last epoch that the host has closed, times 2, and 1 more where the program shall end with it. Everything
+    /// that the host had posted before is part of it.
+    const std::uint64_t* asked = nullptr;
+    std::uint64_t* done = nullptr;  ///< the last epoch whose work is done everywhere
+    std::uint64_t lease_ns = 0;     ///< after so long without work the program ends by itself; 0: never
+};
+
 /// How the threshold moves. Work below the threshold runs, the rest waits.
 struct threshold_policy {
     std::uint64_t first = ~std::uint64_t{0};  ///< no priorities: everything runs at once
@@ -64,7 +73,14 @@ struct waves_ref {
     std::uint64_t* rises = nullptr;                 ///< coordinator only: of a threshold below which keys lie
     std::uint32_t max_samples = 0;                  ///< even; 0 records none
     threshold_policy policy;
+    epoch_words epochs;
 };
+
+template <class Ledger>
+inline constexpr bool fed_by_host = false;
+template <class Ledger>
+requires requires { Ledger::fed_by_host; }
+inline constexpr bool fed_by_host<Ledger> = Ledger::fed_by_host;
 
 /// Runs on each PE's control warp. `Ledger` reads the PE's counters and applies its threshold:
 ///   static constexpr bool closed;                       whether completed work creates none, and a PE that is not busy
@@ -73,6 +89,8 @@ struct waves_ref {
 ///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums.
 ///                                                       keyed_reply, where there are thresholds
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
+///   static constexpr bool fed_by_host;                  may be left out: whether epochs end the program, see
+///   epoch_words
 template <class Ctx, class Ledger>
 class wave_control {
 public:
@@ -94,8 +112,11 @@ public:
     LANEWAY_FN void watch(Ctx& ctx) {
         if (ctx.lane() != 0 || ++turns_ % 32 != 0) return;
         const auto& env = ctx.environment();
-        if (ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
-            ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
+        const std::uint32_t told = ctx.load(env.host_stop, order::relaxed, scope::system);
+        if (told != stop_word::none) {
+            if (told == stop_word::ends || !stopped(ctx)) {
+                ctx.store(&env.control->stop, told, order::relaxed, scope::device);
+            }
         } else if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
             // Later than the waits' own deadline: where one of them hangs, it names the cause better.
             (void)fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
@@ -105,6 +126,15 @@ public:
 private:
     using reply = decltype(std::declval<Ledger&>().look(std::declval<Ctx&>()));
     static constexpr bool keyed = std::is_same_v<reply, keyed_reply>;
+
+    struct no_epochs {};
+    struct epoch_state {
+        std::uint64_t asked = 0;           ///< as read before the last command
+        std::uint64_t asked_before = 0;    ///< and before the one before
+        std::uint64_t told = 0;            ///< to the host
+        std::uint64_t quiet_created = 0;   ///< what had been created by the last wave,
+        std::uint64_t quiet_since_ns = 0;  ///< and since when
+    };
 
     /// A warp that does nothing else looks several times: how long it takes to see what has come is part of the time
     /// that a wave takes.
@@ -133,7 +163,15 @@ private:
         }
         if (!may_look(ctx)) return;
         const reply now = ledger_.look(ctx);
+        if (fails(ctx)) return;
         if (ctx.lane() == 0) store_proven(ctx, waves_.reply, proof(answered_), now, Ctx::proven);
+    }
+
+    /// Whether this PE's work has failed, where the host would otherwise learn of an epoch that it is done. Asked after
+    /// a look: a lane reports its fault before its work counts as done.
+    LANEWAY_FN bool fails([[maybe_unused]] Ctx& ctx) const {
+        if constexpr (!fed_by_host<Ledger>) return false;
+        return once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{stopped(ctx)}; }) != 0;
     }
 
     /// Whether the answer to the last command is due. Where nothing can be concluded from the answer of a busy PE, it
@@ -162,7 +200,7 @@ private:
     LANEWAY_FN void coordinate(Ctx& ctx) {
         if (done_) return;
         if (may_look(ctx)) own_ = ledger_.look(ctx);
-        if (owes_) return;
+        if (owes_ || fails(ctx)) return;
         if (wave_ > 0) {
             std::uint64_t sums[keyed ? 6 : 5] = {};
             std::uint64_t least = ~std::uint64_t{0};
@@ -208,11 +246,30 @@ private:
         } else {
             done_ = wave_ > 1 && last_completed_ == sum.created;  // completed of the wave before, created of this one
         }
+        if constexpr (fed_by_host<Ledger>) close_epoch(ctx, sum.created);
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
         sample(ctx, sum);
         if constexpr (keyed) judge_keys(sum);
+    }
+
+    /// Where nothing is left: tells the host so of the epoch that it had closed before the last two waves, and ends the
+    /// program only if the host has asked for that, or the lease is over.
+    LANEWAY_FN void close_epoch(Ctx& ctx, std::uint64_t created) {
+        const std::uint64_t now = ctx.now_ns();
+        if (created != epoch_.quiet_created || wave_ <= 2) epoch_.quiet_since_ns = now;
+        epoch_.quiet_created = created;
+        if (!done_) return;
+        if (epoch_.asked_before / 2 != epoch_.told) {
+            epoch_.told = epoch_.asked_before / 2;
+            epoch_.quiet_since_ns = now;
+            // Partner: the host's acquire load. What handlers have stored is copied when the program has ended.
+            if (ctx.lane() == 0) ctx.store(waves_.epochs.done, epoch_.told, order::release, scope::system);
+        }
+        const std::uint64_t lease = waves_.epochs.lease_ns;
+        const bool idle = lease != 0 && epoch_.asked == epoch_.asked_before && now - epoch_.quiet_since_ns > lease;
+        done_ = epoch_.asked_before % 2 != 0 || once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{idle}; }) != 0;
     }
 
     /// Raises the threshold where little runs. Where nothing has run since the last rise but looks that put all off
@@ -236,6 +293,12 @@ private:
 
     LANEWAY_FN void command(Ctx& ctx) {
         ++wave_;
+        if constexpr (fed_by_host<Ledger>) {
+            epoch_.asked_before = epoch_.asked;
+            // Partner: the host's release store. What it has posted before is seen by PEs that this wave reaches.
+            epoch_.asked =
+                once(ctx, full_warp<Ctx>, [&] { return ctx.load(waves_.epochs.asked, order::acquire, scope::system); });
+        }
         ctx.sync(full_warp<Ctx>);  // what each lane has seen of its PEs is passed on by the others
         if (keyed && done_ && ctx.lane() == 0) *waves_.rises = rises_;
         const wave_command next{threshold_, done_ ? std::uint64_t{1} : 0};
@@ -281,6 +344,7 @@ private:
     std::uint64_t sample_gap_ns_ = 1000;
     std::uint32_t samples_ = 0;
     unsigned turns_ = 0;
+    std::conditional_t<fed_by_host<Ledger>, epoch_state, no_epochs> epoch_;
     bool done_ = false;
 };
 

@@ -20,13 +20,16 @@
 //   void open(ctx);                                        all lanes of the block; a block barrier follows
 //   bool poll(ctx);                                        a turn of its work, for a whole warp; false: there was none
 //   void refresh(ctx);                                     now and then, one lane of the block at a time
+//   void attend(ctx);                                      the control warp, at each of its turns, where the agent says
+//                                                          `static constexpr bool attends = true;`
 //   void close(ctx);                                       each lane, when all work everywhere is done
 // and a view that says `static constexpr bool counts_work = true;` and has
-//   std::uint64_t* completed(int block) const;             where a working block's finished work is counted
+//   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out
+//                                                          where the program's own counter will do
 //   void add_completed(ctx, keyed_reply&) const;           each lane adds its part of the PE's counters: first those
 //   void add_created(ctx, keyed_reply&) const;             of finished work, then those of all work
 //   void apply(ctx, std::uint64_t threshold) const;        lane 0 of the control warp
-// One component of a program may count work; messages are counted by the program itself.
+// One component of a program may have counters of its own for finished work. Messages are counted by the program.
 #pragma once
 
 #include "laneway/comm/roles.hpp"
@@ -46,6 +49,18 @@ template <class View>
 requires requires { View::counts_work; }
 inline constexpr bool counts_work<View> = View::counts_work;
 
+template <class View>
+inline constexpr bool counts_blocks = requires(const View& view) {
+    view.completed(0);
+};
+
+/// Whether the host feeds the component while a program runs: then epochs end the program (waves.hpp).
+template <class View>
+inline constexpr bool takes_from_host = false;
+template <class View>
+requires requires { View::takes_from_host; }
+inline constexpr bool takes_from_host<View> = View::takes_from_host;
+
 /// Warps of a GPU's block that suit a component; 32 where it does not say.
 template <class View>
 inline constexpr int cuda_warps_of = 32;
@@ -58,7 +73,12 @@ concept polling = requires {
     requires Agent::polls;
 };
 
-/// Device halves of a program's components, in the order of the body's agents.
+template <class Agent>
+concept attending = requires {
+    requires Agent::attends;
+};
+
+/// Device views of a program's components, in the order of the body's agents.
 template <class... Views>
 struct view_list {
     template <class Use>

@@ -41,7 +41,8 @@ struct program {
     /// A body may compute for long; the turns of components are short, and they send between them.
     static constexpr bool has_flushers = has_body;
     static constexpr double server_share = server_share_of<Body>;
-    static_assert((0 + ... + (counts_work<Views> ? 1 : 0)) <= 1, "one component of a run may have work of its own");
+    static_assert((0 + ... + (counts_blocks<Views> ? 1 : 0)) <= 1,
+                  "a run has one worklist at most: its working blocks have one counter each");
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
@@ -118,7 +119,12 @@ struct program {
                          ranks);
             bool has_run = !has_body;
             progress_loop(
-                ctx, mine, board, waves.finished, steer, serve,
+                ctx, mine, board, waves.finished,
+                [&] {
+                    steer();
+                    (if_attending(agents, [&](auto& agent) { agent.attend(ctx); }), ...);
+                },
+                serve,
                 [&] {
                     if (!has_run) {
                         has_run = true;
@@ -146,11 +152,16 @@ private:
         if constexpr (polling<Agent>) use(agent);
     }
 
+    template <class Agent, class Use>
+    static LANEWAY_FN void if_attending([[maybe_unused]] Agent& agent, [[maybe_unused]] Use&& use) {
+        if constexpr (attending<Agent>) use(agent);
+    }
+
     /// Where a working block counts what it has finished.
     LANEWAY_FN std::uint64_t* completed_word(const roles& mine) const {
         std::uint64_t* word = &endpoint.links.work->completed;
         views.each([&]<class View>([[maybe_unused]] const View& view) {
-            if constexpr (counts_work<View>) word = view.completed(mine.works ? mine.team_number : 0);
+            if constexpr (counts_blocks<View>) word = view.completed(mine.works ? mine.team_number : 0);
         });
         return word;
     }

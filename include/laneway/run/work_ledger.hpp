@@ -17,6 +17,7 @@ struct work_ledger {
 
     static constexpr bool components_count = (counts_work<Views> || ...);
     static constexpr bool closed = !List::posts_onward && !List::replies && !components_count;
+    static constexpr bool fed_by_host = (takes_from_host<Views> || ...);
     using reply = std::conditional_t<components_count, keyed_reply, wave_reply>;
 
     LANEWAY_FN bool at_rest(Ctx& ctx) const {

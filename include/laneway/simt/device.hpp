@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -54,8 +55,12 @@ public:
 
     /// Whether a run goes on. What refuse_during_run and release look at, on any thread.
     void set_running(bool running) noexcept;
+    /// `give_back` ends what stays on the device, where the calling thread may do so; refuse_during_run calls it first.
+    /// Null: nothing stays.
+    void set_give_back(std::function<void()> give_back) { give_back_ = std::move(give_back); }
     /// Throws usage_error while a run goes on.
     void refuse_during_run() const {
+        if (give_back_) give_back_();
         if (running_) {
             throw usage_error(name() +
                               ": a run goes on; host functions and lanes can neither start another one on its devices "
@@ -77,6 +82,7 @@ private:
     void let_go(void* memory) noexcept;
 
     device_id id_;
+    std::function<void()> give_back_;
     std::mutex releasing_;
     std::vector<void*> released_;  ///< during the run
     std::atomic<bool> running_{false};

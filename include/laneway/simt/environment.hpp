@@ -10,9 +10,15 @@ class thrown_log;
 /// Numbers that symmetric segments may have.
 inline constexpr std::uint32_t most_segments = 1u << 17;
 
-/// Words of one PE in its own memory. Every lane polls `stop`; it only ever goes from 0 to 1.
+/// What the stop word of a run says. Lanes leave their loops for both; those that wait for something name it where a
+/// deadline of the host has passed.
+struct stop_word {
+    static constexpr std::uint32_t none = 0, ends = 1, deadline = 2;
+};
+
+/// Words of one PE in its own memory. Every lane polls `stop`, a stop_word; it never goes back to none.
 struct pe_control {
-    alignas(destructive_bytes) std::uint32_t stop = 0;
+    alignas(destructive_bytes) std::uint32_t stop = stop_word::none;
     std::uint32_t fault_claim = 0;  ///< first lane to swap in 1 writes the PE's fault record
 };
 
@@ -23,7 +29,7 @@ struct pe_environment {
     std::uint64_t timeout_ns = 0;              ///< deadline of the run, from its start on this PE
     pe_control* control = nullptr;             ///< PE memory
     fault_record* fault = nullptr;             ///< host-visible
-    const std::uint32_t* host_stop = nullptr;  ///< host-visible; the host sets it to end the run on all PEs
+    const std::uint32_t* host_stop = nullptr;  ///< host-visible stop_word, for all PEs
     thrown_log* thrown = nullptr;              ///< of a CPU device: where exceptions are kept; null: they pass
     /// PE memory: base of symmetric segment s on PE p at [s * n_pes + p], null where there is none or out of reach.
     void* const* segments = nullptr;

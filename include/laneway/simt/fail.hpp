@@ -5,11 +5,11 @@
 
 namespace laneway {
 
-/// Whether the run is being stopped. Any lane, at any time; no wait. Relaxed: the word only ever goes to 1 and carries
-/// no data.
+/// Whether the run is being stopped. Any lane, at any time; no wait. Relaxed: the word carries no
+/// data.
 template <class Ctx>
 LANEWAY_FN bool stopped(Ctx& ctx) {
-    return ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device) != 0;
+    return ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device) != stop_word::none;
 }
 
 /// Reports a fault and stops the run. Any lane; the first of a PE wins, later ones change nothing. Returns `code`.
@@ -33,7 +33,7 @@ LANEWAY_FN status fail(Ctx& ctx, status code, operation what, int peer = -1, std
         // Partner: the host's acquire load of `written`.
         ctx.store(&record.written, 1u, order::release, scope::system);
     }
-    ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
+    ctx.store(&env.control->stop, stop_word::ends, order::relaxed, scope::device);
     return code;
 }
 

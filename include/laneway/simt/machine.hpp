@@ -1,6 +1,7 @@
 // The machine: the PEs of a job, and running one program on all of them under a deadline.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <exception>
 #include <functional>
@@ -60,6 +61,14 @@ public:
     /// Throws usage_error while a run goes on: for what a host function or a lane must not do meanwhile. Any thread.
     void refuse_during_run() const { devices_[0]->refuse_during_run(); }
 
+    /// As device::set_give_back, for all devices.
+    void set_give_back(const std::function<void()>& give_back);
+    /// For a run that another thread has started: its lanes learn that a deadline of so many seconds has passed, and
+    /// those that wait for something end the run with timeout_error. Any thread.
+    void pass_deadline(double seconds);
+    /// For a run that another thread has started: ends it. Any thread.
+    void end_soon() { leaving_ = true; }
+
     /// From now on the service runs next to every run, for as long as it exists.
     void attach(const std::shared_ptr<host_service>& service) { services_.push_back(service); }
     /// What the buffers of attached services take for a PE.
@@ -104,7 +113,7 @@ public:
             try {
                 launch.run([&] {
                     if (!left) left = reason_to_leave();
-                    if (left || any_fault() || services.failed() || thrown_->any()) {
+                    if (left || leaving_ || any_fault() || services.failed() || thrown_->any()) {
                         stop_all();
                         launch.end_soon();
                     }
@@ -179,6 +188,7 @@ private:
     [[nodiscard]] std::vector<std::shared_ptr<host_service>> attached();
     [[nodiscard]] bool any_fault() const;
     void stop_all() const;
+    void tell_lanes(std::uint32_t word) const;
     [[nodiscard]] const fault_record& worst_record() const;
     [[nodiscard]] std::string describe_worst() const;
     [[nodiscard]] std::string describe_end() const;
@@ -193,7 +203,8 @@ private:
     std::vector<std::weak_ptr<host_service>> services_;
     std::shared_ptr<thrown_log> thrown_ = std::make_shared<thrown_log>();
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
-    double timeout_seconds_ = 0;               ///< of the last run
+    std::atomic<double> timeout_seconds_ = 0;  ///< of the last run
+    std::atomic<bool> leaving_ = false;        ///< the run that goes on has been told to end
     bool abandoned_ = false;
 };
 

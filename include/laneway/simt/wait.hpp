@@ -23,10 +23,11 @@ public:
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN status next(Ctx& ctx, const wait_site& site) {
         if (++spins_ % 16 == 0) {
-            if (stopped(ctx)) return status::stopped;
+            const std::uint32_t told = ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device);
+            if (told == stop_word::ends) return status::stopped;
             // A lane that waits for a gathering buffer waits for another that waits for the cause, which names it.
             const std::uint64_t grace = site.what == operation::gather ? ctx.environment().timeout_ns / 32 : 0;
-            if (ctx.now_ns() > ctx.deadline_ns() + grace) {
+            if (told == stop_word::deadline || ctx.now_ns() > ctx.deadline_ns() + grace) {
                 return fail(ctx, status::timeout, site.what, site.peer, site.number);
             }
         }

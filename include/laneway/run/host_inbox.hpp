@@ -1,0 +1,102 @@
+// The host half of the inboxes of a job: where host threads leave messages for PEs, and wait for answers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "laneway/comm/office_plan.hpp"
+#include "laneway/run/host_inbox_ref.hpp"
+#include "laneway/simt/machine.hpp"
+
+namespace laneway {
+
+/// Memory of all inboxes, for messages of any types. Any thread of the host may use it while a program takes from it.
+class host_inboxes {
+public:
+    /// Called between two looks of a thread that waits, which it may leave by throwing.
+    using while_waiting = std::function<void()>;
+
+    /// `message_bytes`, `answer_bytes`: of the longest. Each PE has `slots` for messages, a power of two; the job has
+    /// as many places for answers.
+    host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots);
+
+    /// A slot of a PE's inbox that its holder fills; whoever else posts to the PE waits meanwhile.
+    class place {
+    public:
+        /// Waits for a free slot.
+        place(host_inboxes& all, int pe, const while_waiting& waiting);
+        [[nodiscard]] inbox_slot& slot() const { return slot_; }
+        /// Lets the PE have it.
+        void publish();
+
+    private:
+        host_inboxes& all_;
+        std::size_t pe_;
+        std::unique_lock<std::mutex> lock_;
+        inbox_slot& slot_;
+    };
+
+    /// A place for an answer, from before the call until it has been read.
+    class awaited {
+    public:
+        awaited(host_inboxes& all, const while_waiting& waiting);
+        ~awaited();
+        awaited(const awaited&) = delete;
+        awaited& operator=(const awaited&) = delete;
+        /// What the slot of the call says of it.
+        [[nodiscard]] std::uint32_t reply() const { return number_ + 1; }
+        /// Waits; false where the call failed.
+        bool wait(const while_waiting& waiting) const;
+        [[nodiscard]] const std::byte* answer() const;
+
+    private:
+        [[nodiscard]] std::uint32_t& state() const;
+
+        host_inboxes& all_;
+        std::uint32_t number_ = 0;
+    };
+
+    /// Messages that the host has left for all PEs so far.
+    [[nodiscard]] std::uint64_t filled() const;
+    /// Whether some wait that no lane has taken, for a time when no program takes any.
+    [[nodiscard]] bool any_wait() const;
+
+    template <class List>
+    [[nodiscard]] host_inbox_ref<List> ref(int pe) const {
+        const part& p = parts_[static_cast<std::size_t>(pe)];
+        host_inbox_ref<List> made;
+        made.slots = p.slots.get();
+        made.answers = answers_.get();
+        made.filled = reinterpret_cast<const std::uint64_t*>(p.filled.get());
+        made.known = p.words.data();
+        made.taken = p.words.data() + destructive_bytes / sizeof(std::uint64_t);
+        made.capacity = capacity_;
+        made.slot_bytes = slot_bytes_;
+        made.answer_bytes = answer_bytes_;
+        return made;
+    }
+
+private:
+    /// One PE's inbox.
+    struct part {
+        std::shared_ptr<std::byte> slots;
+        std::shared_ptr<std::byte> filled;
+        buffer<std::uint64_t> words;
+        std::unique_ptr<std::mutex> filling = std::make_unique<std::mutex>();
+        std::uint64_t next = 0;  ///< number of the next message
+    };
+
+    [[nodiscard]] static std::uint64_t filled(const part& p);
+
+    std::uint64_t capacity_;
+    std::uint64_t slot_bytes_;
+    std::uint64_t answer_bytes_;
+    std::vector<part> parts_;
+    std::shared_ptr<std::byte> answers_;
+    std::mutex free_mutex_;
+    std::vector<std::uint32_t> free_answers_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,185 @@
+// The host inbox of a PE: messages that host threads post while a program stays on the devices, as its lanes see them.
+//
+// Slots lie in memory that the host and the PE share, and the host counts what it has filled in one word. The control
+// warp passes that count on to a word of PE memory; working warps claim slots from there, copy their messages, give the
+// slots back, and post what they have copied to their own PE, whose handlers then run at once.
+#pragma once
+
+#include "laneway/comm/answers.hpp"
+#include "laneway/comm/waves.hpp"
+#include "laneway/run/component.hpp"
+#include "laneway/simt/group.hpp"
+
+namespace laneway {
+
+/// Before each message of an inbox; the message follows, aligned to 16 bytes.
+struct inbox_slot {
+    /// Number of the next message that may be stored here. Written by the lane that has copied the last one.
+    alignas(64) std::uint64_t free_for;
+    std::uint32_t kind;
+    std::uint32_t reply;  ///< 1 more than the number of the place for the answer; 0: it was posted
+
+    template <class Message>
+    LANEWAY_FN Message* message() {
+        return reinterpret_cast<Message*>(reinterpret_cast<std::byte*>(this) + header_bytes);
+    }
+    static constexpr std::size_t header_bytes = 16;
+    static constexpr std::size_t bytes_of(std::size_t message_bytes) {
+        return (header_bytes + message_bytes + 63) / 64 * 64;
+    }
+};
+
+/// Before each answer to a call of the host; the answer follows, aligned to 16 bytes.
+struct inbox_answer {
+    alignas(64) std::uint32_t state;
+
+    static constexpr std::uint32_t waits = 0, given = 1, refused = 2;
+    static constexpr std::size_t header_bytes = 16;
+};
+
+/// What the warps of a block know of the inbox; in shared memory.
+struct inbox_shared {
+    alignas(16) std::uint64_t filled;
+};
+
+template <class Ctx, class Out, class List>
+class host_inbox_agent;
+
+/// Device view of one PE's inbox. `List`: the messages of the program.
+template <class List>
+struct host_inbox_ref {
+    using routes_type = routes<>;
+    static constexpr bool counts_work = true;
+    static constexpr bool takes_from_host = true;
+    static constexpr std::size_t shared_bytes = sizeof(inbox_shared);
+
+    std::byte* slots = nullptr;             ///< host-visible
+    std::byte* answers = nullptr;           ///< host-visible
+    const std::uint64_t* filled = nullptr;  ///< host-visible: slots that the host has filled
+    std::uint64_t* known = nullptr;         ///< PE memory: of these, those that the control warp has seen
+    std::uint64_t* taken = nullptr;         ///< PE memory: of these, those that warps have claimed
+    std::uint64_t capacity = 1;             ///< slots, a power of two
+    std::uint64_t slot_bytes = 0;
+    std::uint64_t answer_bytes = 0;
+
+    [[nodiscard]] routes_type handlers() const { return {}; }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN host_inbox_agent<Ctx, Out, List> agent(Ctx&, Out& out, const roles&, std::byte* shared) const {
+        return {*this, out, reinterpret_cast<inbox_shared*>(shared)};
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void add_completed(Ctx&, keyed_reply&) const {}  // the program's own counter has it
+    template <class Ctx>
+    LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
+        // Partner: the host's release store.
+        if (ctx.lane() == 0) sum.created += ctx.load(filled, order::acquire, scope::system);
+    }
+    template <class Ctx>
+    LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+};
+
+/// What serves an inbox. Members are called as component.hpp says.
+template <class Ctx, class Out, class List>
+class host_inbox_agent {
+public:
+    static constexpr bool polls = true;
+    static constexpr bool attends = true;
+
+    LANEWAY_FN host_inbox_agent(const host_inbox_ref<List>& inbox, Out& out, inbox_shared* shared)
+        : inbox_(inbox), out_(out), shared_(shared) {}
+
+    LANEWAY_FN void open(Ctx& ctx) {
+        if (ctx.warp() == 0 && ctx.lane() == 0) *shared_ = {0};
+    }
+    LANEWAY_FN void close(Ctx&) const {}
+
+    LANEWAY_FN void attend(Ctx& ctx) {
+        if (ctx.lane() != 0) return;
+        // Partner: the host's release store.
+        const std::uint64_t filled = ctx.load(inbox_.filled, order::acquire, scope::system);
+        if (filled == seen_) return;
+        seen_ = filled;
+        // Partner: the acquire load in claim.
+        ctx.store(inbox_.known, filled, order::release, scope::device);
+    }
+
+    LANEWAY_FN void refresh(Ctx& ctx) {
+        // Relaxed: it only says that looking is worth while.
+        const std::uint64_t known = ctx.load(inbox_.known, order::relaxed, scope::device);
+        ctx.store(&shared_->filled, known, order::relaxed, scope::block);
+    }
+
+    LANEWAY_FN bool poll(Ctx& ctx) {
+        const std::uint64_t filled =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_->filled, order::relaxed, scope::block); });
+        if (filled == empty_up_to_) return false;
+        const std::uint64_t claimed = once(ctx, full_warp<Ctx>, [&] { return claim(ctx); });
+        const auto count = static_cast<std::uint32_t>(claimed % 64);
+        if (count == 0) {
+            empty_up_to_ = filled;
+            return false;
+        }
+        ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the slots
+        const auto lane = static_cast<std::uint32_t>(ctx.lane());
+        if (lane < count) serve(ctx, claimed / 64 + lane);
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) out_.complete(ctx, count);
+        return true;
+    }
+
+private:
+    /// The first of the slots that this warp has claimed, times 64, and how many. One lane.
+    LANEWAY_FN std::uint64_t claim(Ctx& ctx) {
+        std::uint64_t first = ctx.load(inbox_.taken, order::relaxed, scope::device);
+        for (;;) {
+            // Partner: the release store in attend. What the host has stored in the slots is seen behind it.
+            const std::uint64_t known = ctx.load(inbox_.known, order::acquire, scope::device);
+            if (first >= known) return 0;
+            const std::uint64_t left = known - first;
+            const std::uint64_t count = left < Ctx::warp_lanes ? left : Ctx::warp_lanes;
+            if (ctx.compare_exchange(inbox_.taken, first, first + count, order::relaxed, scope::device)) {
+                return first * 64 + count;
+            }
+        }
+    }
+
+    /// Serves the message in a slot. Any lane.
+    LANEWAY_FN void serve(Ctx& ctx, std::uint64_t number) {
+        auto& slot = *reinterpret_cast<inbox_slot*>(inbox_.slots + number % inbox_.capacity * inbox_.slot_bytes);
+        const std::uint32_t reply = slot.reply;
+        List::visit(slot.kind, [&]<class Message, class Handler>() {
+            if constexpr (!taking_elements<Handler>) {  // the host posts no others
+                const Message message = *slot.template message<Message>();
+                give_back(ctx, slot, number);
+                if constexpr (answering<Handler>) {
+                    if (reply != 0) return answer(ctx, reply - 1, out_.call(ctx, ctx.pe(), message));
+                }
+                (void)out_.post(ctx, ctx.pe(), message);  // a failure ends the run
+            }
+        });
+    }
+
+    LANEWAY_FN void give_back(Ctx& ctx, inbox_slot& slot, std::uint64_t number) const {
+        // Partner: the host's acquire load. The message has been read.
+        ctx.store(&slot.free_for, number + inbox_.capacity, order::release, scope::system);
+    }
+
+    template <class Value>
+    LANEWAY_FN void answer(Ctx& ctx, std::uint32_t place, const answered<Value>& given) const {
+        std::byte* const at = inbox_.answers + place * inbox_.answer_bytes;
+        if (given) *reinterpret_cast<Value*>(at + inbox_answer::header_bytes) = given.value;
+        auto& state = reinterpret_cast<inbox_answer*>(at)->state;
+        // Partner: the host's acquire load.
+        ctx.store(&state, given ? inbox_answer::given : inbox_answer::refused, order::release, scope::system);
+    }
+
+    const host_inbox_ref<List>& inbox_;
+    Out& out_;
+    inbox_shared* shared_;
+    std::uint64_t seen_ = 0;
+    std::uint64_t empty_up_to_ = 0;
+};
+
+}  // namespace laneway

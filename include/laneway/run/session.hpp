@@ -1,0 +1,163 @@
+// Sessions: a program of components that stays on the devices, and that host threads post to and call.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "laneway/base/options.hpp"
+#include "laneway/base/report.hpp"
+#include "laneway/comm/post_office.hpp"
+#include "laneway/run/host_inbox.hpp"
+
+namespace laneway {
+
+/// What an epoch of a session did: all work that existed when the host closed it.
+struct epoch_report {
+    std::uint64_t number = 0;  ///< of the session's epochs, from 1
+    double seconds = 0;        ///< from the call of quiesce until all was done
+    std::uint64_t posted = 0;  ///< messages that host threads have posted, or called with, since the last epoch
+};
+
+/// Keeps a program on the devices, on a thread of its own, and knows when it is there. Any thread may use it.
+class resident_program {
+public:
+    /// Puts the program on the devices and returns when it ends there by itself; throws as machine::run does.
+    using launch = std::function<void()>;
+
+    /// `start` is called at once, and again whenever there is work, until stop. The thread that makes it may use the
+    /// devices' memory, for which the program leaves them.
+    resident_program(machine& machine, const options& options, host_inboxes& inboxes, launch start);
+    ~resident_program();
+    resident_program(const resident_program&) = delete;
+    resident_program& operator=(const resident_program&) = delete;
+
+    [[nodiscard]] epoch_words epochs() const;
+    /// A message has been left, or an epoch closed: puts the program back on the devices where it is not there.
+    void wake();
+    /// For a thread that waits for the program: throws once it has failed, and what interrupts the thread. Past the
+    /// deadline, from now, it ends the program and throws timeout_error.
+    [[nodiscard]] host_inboxes::while_waiting waiting();
+    epoch_report quiesce();
+    void release();
+    /// Ends the program when all is done, for good. Throws as waiting.
+    void stop();
+
+private:
+    using clock = std::chrono::steady_clock;
+
+    void keep();
+    void ask(bool ends);
+    [[nodiscard]] std::uint64_t done() const;
+    void throw_failure();
+    [[noreturn]] void pass_deadline();
+    [[nodiscard]] std::exception_ptr late() const;
+    bool await_end(clock::time_point limit);
+
+    machine& machine_;
+    double timeout_seconds_;
+    std::uint64_t lease_ns_;
+    host_inboxes& inboxes_;
+    launch start_;
+    std::shared_ptr<std::byte> words_;  ///< asked and done, see epoch_words
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::atomic<bool> resident_ = false;
+    std::atomic<bool> has_failed_ = false;
+    bool wanted_ = true;
+    bool closing_ = false;
+    bool past_deadline_ = false;
+    std::uint64_t epoch_ = 0;  ///< the last that was closed
+    std::uint64_t told_ = 0;   ///< messages in the epochs so far
+    std::exception_ptr failure_;
+    std::thread::id owner_ = std::this_thread::get_id();
+    std::thread thread_;
+};
+
+/// Host's access to a program that stays on the devices; made by runtime::start. Any thread may post, call and quiesce.
+/// Each of these waits for the deadline of the options at most, and throws timeout_error past it. When the program has
+/// failed, every call throws what ended it; another session can be started.
+template <class Routes>
+class session {
+    using list = route_list<Routes>;
+
+public:
+    /// `launch(session)` runs the program until it ends by itself, and returns the seconds that it took.
+    template <class Launch>
+    session(machine& machine, const options& options, std::unique_ptr<post_office> office, const Launch& launch)
+        : office_(std::move(office)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots),
+          n_pes_(machine.n_pes()), program_(machine, options, inboxes_, [this, launch] { seconds_ += launch(*this); }) {
+    }
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+
+    /// Posts a message of a mailbox to a PE, as a lane would. Waits while the PE's inbox is full.
+    template <class Message>
+    void post(int pe, const Message& message) {
+        static_assert(list::template has<Message>, "no mailbox of the session carries messages of this type");
+        static_assert(!list::template takes_elements<Message>, "host threads post messages without elements");
+        leave(pe, message, 0);
+    }
+
+    /// Posts a message whose handler answers, and waits for the answer.
+    template <class Message>
+    auto call(int pe, const Message& message) {
+        static_assert(list::template has<Message>, "no mailbox of the session carries messages of this type");
+        using handler = typename list::template handler<Message>;
+        static_assert(answering<handler>, "the handler of this type gives no answer: `using answer = R;`");
+        const auto waiting = program_.waiting();
+        const host_inboxes::awaited answer(inboxes_, waiting);
+        leave(pe, message, answer.reply());
+        while (!answer.wait(waiting)) waiting();  // it failed, as the program does
+        return *reinterpret_cast<const typename handler::answer*>(answer.answer());
+    }
+
+    /// Closes an epoch: returns when all that has been posted so far, and all that followed from it, is done
+    /// everywhere.
+    epoch_report quiesce() { return program_.quiesce(); }
+    /// Gives the devices back when all is done; the next post or call takes them again. Copies, allocations and runs by
+    /// the thread that has started the session do so by themselves.
+    void release() { program_.release(); }
+    /// Waits until all is done and ends the session. The report is that of the session, audited as after a run.
+    run_report stop() {
+        program_.stop();
+        return office_->report(seconds_);
+    }
+
+    [[nodiscard]] epoch_words epochs() const { return program_.epochs(); }
+    [[nodiscard]] host_inbox_ref<list> inbox(int pe) const { return inboxes_.ref<list>(pe); }
+    [[nodiscard]] post_office& office() { return *office_; }
+
+private:
+    static constexpr std::uint64_t inbox_slots = 1024;
+
+    template <class Message>
+    void leave(int pe, const Message& message, std::uint32_t reply) {
+        if (pe < 0 || pe >= n_pes_) {
+            throw usage_error("PE " + std::to_string(pe) + " does not exist: the session has " +
+                              std::to_string(n_pes_) + (n_pes_ == 1 ? " PE" : " PEs"));
+        }
+        {
+            host_inboxes::place place(inboxes_, pe, program_.waiting());
+            place.slot().kind = list::template kind<Message>;
+            place.slot().reply = reply;
+            *place.slot().template message<Message>() = message;
+            place.publish();
+        }
+        program_.wake();
+    }
+
+    std::unique_ptr<post_office> office_;
+    host_inboxes inboxes_;
+    int n_pes_;
+    double seconds_ = 0;
+    resident_program program_;
+};
+
+}  // namespace laneway

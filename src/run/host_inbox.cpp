@@ -1,0 +1,100 @@
+#include "laneway/run/host_inbox.hpp"
+
+#include <atomic>
+
+namespace laneway {
+
+host_inboxes::host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots)
+    : capacity_(slots), slot_bytes_(inbox_slot::bytes_of(message_bytes)),
+      answer_bytes_(inbox_slot::bytes_of(answer_bytes)) {
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        const auto& device = machine.device(pe);
+        part& p = parts_.emplace_back();
+        p.slots = allocate_host_visible(device, capacity_ * slot_bytes_);
+        p.filled = allocate_host_visible(device, destructive_bytes);
+        p.words = buffer<std::uint64_t>(device, 2 * destructive_bytes / sizeof(std::uint64_t));
+        for (std::uint64_t i = 0; i < capacity_; ++i) {
+            reinterpret_cast<inbox_slot*>(p.slots.get() + i * slot_bytes_)->free_for = i;
+        }
+    }
+    answers_ = allocate_host_visible(capacity_ * answer_bytes_, machine.has_gpus());
+    for (std::uint64_t i = capacity_; i > 0; --i) free_answers_.push_back(static_cast<std::uint32_t>(i - 1));
+}
+
+host_inboxes::place::place(host_inboxes& all, int pe, const while_waiting& waiting)
+    : all_(all), pe_(static_cast<std::size_t>(pe)), lock_(*all.parts_[pe_].filling),
+      slot_(*reinterpret_cast<inbox_slot*>(all.parts_[pe_].slots.get() +
+                                           all.parts_[pe_].next % all.capacity_ * all.slot_bytes_)) {
+    // Partner: the release store of the lane that has copied what lay here.
+    const std::atomic_ref free_for(slot_.free_for);
+    while (free_for.load(std::memory_order_acquire) != all.parts_[pe_].next) waiting();
+}
+
+void host_inboxes::place::publish() {
+    part& p = all_.parts_[pe_];
+    // Partner: the acquire load in host_inbox_agent::attend.
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p.filled.get())).store(++p.next, std::memory_order_release);
+    lock_.unlock();
+}
+
+host_inboxes::awaited::awaited(host_inboxes& all, const while_waiting& waiting) : all_(all) {
+    for (;;) {
+        {
+            const std::lock_guard lock(all_.free_mutex_);
+            if (!all_.free_answers_.empty()) {
+                number_ = all_.free_answers_.back();
+                all_.free_answers_.pop_back();
+                break;
+            }
+        }
+        waiting();
+    }
+    std::atomic_ref(state()).store(inbox_answer::waits, std::memory_order_relaxed);
+}
+
+host_inboxes::awaited::~awaited() {
+    // A place that was never answered may still be: it is not used again.
+    if (std::atomic_ref(state()).load(std::memory_order_relaxed) == inbox_answer::waits) return;
+    const std::lock_guard lock(all_.free_mutex_);
+    all_.free_answers_.push_back(number_);
+}
+
+bool host_inboxes::awaited::wait(const while_waiting& waiting) const {
+    for (;;) {
+        // Partner: the release store in host_inbox_agent::answer.
+        const std::uint32_t now = std::atomic_ref(state()).load(std::memory_order_acquire);
+        if (now != inbox_answer::waits) return now == inbox_answer::given;
+        waiting();
+    }
+}
+
+const std::byte* host_inboxes::awaited::answer() const {
+    return all_.answers_.get() + number_ * all_.answer_bytes_ + inbox_answer::header_bytes;
+}
+
+std::uint32_t& host_inboxes::awaited::state() const {
+    return reinterpret_cast<inbox_answer*>(all_.answers_.get() + number_ * all_.answer_bytes_)->state;
+}
+
+std::uint64_t host_inboxes::filled(const part& p) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p.filled.get())).load(std::memory_order_acquire);
+}
+
+std::uint64_t host_inboxes::filled() const {
+    std::uint64_t sum = 0;
+    for (const part& p : parts_) sum += filled(p);
+    return sum;
+}
+
+bool host_inboxes::any_wait() const {
+    for (const part& p : parts_) {
+        const std::uint64_t end = filled(p);
+        if (end == 0) continue;
+        // Lanes take messages in their order.
+        auto* const last = reinterpret_cast<inbox_slot*>(p.slots.get() + (end - 1) % capacity_ * slot_bytes_);
+        if (std::atomic_ref(last->free_for).load(std::memory_order_acquire) == end - 1) return true;
+    }
+    return false;
+}
+
+}  // namespace laneway

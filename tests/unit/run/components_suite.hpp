@@ -1,0 +1,222 @@
+// Runs of several components at once, and of none.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "laneway/flow/hub_shards_memory.hpp"
+#include "laneway/flow/worklist.hpp"
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+struct up {
+    std::uint64_t by;
+};
+struct down {
+    std::uint64_t by;
+};
+struct add_to {
+    symmetric_ref<std::uint64_t> sum;
+    std::uint64_t index;
+    template <class Ctx, class Message>
+    LANEWAY_FN void operator()(Ctx& ctx, const Message& m) const {
+        atomic_add(ctx, sum[index], m.by);
+    }
+};
+/// Each lane posts to the next PE through one mailbox, and to the one after it through the other.
+struct post_both {
+    std::uint64_t posts;
+    template <class Ctx, class Up, class Down>
+    LANEWAY_FN void operator()(Ctx& ctx, Up& ups, Down& downs) const {
+        for (std::uint64_t i = 0; i < posts; ++i) {
+            if (ups.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), up{1}) != status::ok) return;
+            if (i % 2 == 0 && downs.post(ctx, (ctx.pe() + 2) % ctx.n_pes(), down{3}) != status::ok) return;
+        }
+    }
+};
+
+options options_for(const std::string& devices, std::uint64_t seed = 1) {
+    options o;
+    o.devices = devices;
+    o.seed = seed;
+    return o;
+}
+
+template <class T>
+std::uint64_t total(const symmetric_array<T>& all, int pes, std::size_t index) {
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < pes; ++pe) sum += all.copy_out(pe)[index];
+    return sum;
+}
+
+class components_test : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] std::uint64_t seeds() const { return is_checked(GetParam()) ? 50 : 3; }
+};
+
+TEST_P(components_test, TwoMailboxesServeTheirOwnMessages) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        runtime rt(options_for(GetParam(), seed));
+        const auto sums = rt.allocate<std::uint64_t>(2);
+        const auto ups = rt.mailbox<up>(add_to{sums.ref(), 0});
+        const auto downs = rt.mailbox<down>(add_to{sums.ref(), 1});
+        const run_report report = rt.run(post_both{10}, ups, downs);
+        const std::uint64_t posted = total(sums, rt.n_pes(), 0);
+        EXPECT_GT(posted, 0u);
+        EXPECT_EQ(posted % 10, 0u);
+        EXPECT_EQ(total(sums, rt.n_pes(), 1), posted / 10 * 5 * 3);
+        EXPECT_EQ(report.posted, posted / 10 * 15);
+    }
+}
+
+struct count_index {
+    symmetric_ref<std::uint64_t> seen;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i) const {
+        atomic_add(ctx, seen[i], 1);
+    }
+};
+struct post_index {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i, Box& box) const {
+        (void)box.post(ctx, static_cast<int>(i % static_cast<unsigned>(ctx.n_pes())), up{i});
+    }
+};
+
+TEST_P(components_test, EachIndexIsHandedOutOnce) {
+    runtime rt(options_for(GetParam()));
+    for (const std::uint64_t n : {0, 1, 7, 64, 1000, 4099}) {
+        const auto seen = rt.allocate<std::uint64_t>(n + 1);
+        rt.for_each(n, count_index{seen.ref()});
+        for (std::uint64_t i = 0; i <= n; ++i) {
+            ASSERT_EQ(total(seen, rt.n_pes(), i), i < n ? 1u : 0u) << i << " of " << n;
+        }
+    }
+}
+
+TEST_P(components_test, BodiesOfIndicesPost) {
+    runtime rt(options_for(GetParam()));
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    const run_report report = rt.for_each(1000, post_index{}, rt.mailbox<up>(add_to{sum.ref(), 0}));
+    EXPECT_EQ(total(sum, rt.n_pes(), 0), 999u * 1000 / 2);
+    EXPECT_EQ(report.posted, 1000u);
+}
+
+/// A path of arcs of weight 1 over all PEs.
+struct path {
+    std::uint64_t first = 0;
+    std::uint64_t vertices = 0;
+
+    LANEWAY_FN arc_range arcs(std::uint32_t id) const { return {first + id, first + id + 1 < vertices ? 1u : 0u}; }
+    template <class Ctx>
+    LANEWAY_FN proposal<std::uint32_t> visit(Ctx&, std::uint64_t arc, std::uint32_t key) const {
+        return {arc + 1, key + 1};
+    }
+};
+constexpr std::uint64_t path_of_a_pe = 20;
+
+/// The graph of a worklist, whose vertices are divided evenly.
+struct path_graph {
+    explicit path_graph(runtime& rt) : vertices(static_cast<std::uint64_t>(rt.n_pes()) * path_of_a_pe) {
+        std::vector<std::uint64_t> ends;
+        for (std::uint64_t first = 0; first <= vertices; first += path_of_a_pe) ends.push_back(first);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto& device = rt.machine().device(pe);
+            starts.emplace_back(device, ends.size());
+            starts.back().copy_in(ends);
+            hubs.emplace_back(device, std::vector<std::uint64_t>(path_of_a_pe + 1));
+            const std::uint64_t first = ends[static_cast<std::size_t>(pe)];
+            shares.push_back({{first, vertices}, {starts.back().data()}, first, path_of_a_pe, hubs.back().ref(), 0});
+        }
+    }
+    [[nodiscard]] worklist<std::uint32_t, path> list(const machine& machine) const {
+        return {machine, shares, vertices, {4, 4, 1}};
+    }
+
+    std::uint64_t vertices;
+    std::vector<buffer<std::uint64_t>> starts;  // one a PE
+    std::vector<hub_shards> hubs;
+    std::vector<worklist_share<path>> shares;
+};
+
+/// One lane of each PE proposes a key for a vertex of another one, and all lanes post.
+struct propose_and_post {
+    std::uint64_t vertices;
+    template <class Ctx, class List, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, List& list, Box& box) const {
+        (void)box.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), up{1});
+        const auto pe = static_cast<std::uint64_t>(ctx.pe());
+        if (box.slot() == 0) list.propose(ctx, {(vertices / 2 + pe) % vertices, static_cast<std::uint32_t>(pe)});
+    }
+};
+
+TEST_P(components_test, AWorklistRunsBesideAMailboxAndTheBodyMayProposeKeys) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        runtime rt(options_for(GetParam(), seed));
+        const path_graph graph(rt);
+        auto list = graph.list(rt.machine());
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        const std::uint64_t vertices = graph.vertices, middle = vertices / 2;
+        for (int again = 0; again < 2; ++again) {
+            list.start_with({middle + 3}, 1);
+            const run_report report = rt.run(propose_and_post{vertices}, list, rt.mailbox<up>(add_to{sum.ref(), 0}));
+            EXPECT_GT(total(sum, rt.n_pes(), 0), 0u);
+            EXPECT_EQ(report.served, report.carried);
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                const std::vector<std::uint32_t> keys = list.keys(pe);
+                ASSERT_EQ(keys.size(), path_of_a_pe);
+                for (std::uint64_t i = 0; i < path_of_a_pe; ++i) {
+                    const std::uint64_t v = static_cast<std::uint64_t>(pe) * path_of_a_pe + i;
+                    std::uint32_t expected = worklist_word<std::uint32_t>::unreached;
+                    if (v >= middle) expected = static_cast<std::uint32_t>(v - middle);
+                    if (v >= middle + 3) expected = static_cast<std::uint32_t>(v - middle - 2);
+                    ASSERT_EQ(keys[i], expected) << "vertex " << v << ", seed " << seed;
+                }
+            }
+        }
+    }
+}
+
+struct count_bodies {
+    symmetric_ref<std::uint64_t> bodies;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        atomic_add(ctx, bodies[0], 1);
+    }
+};
+
+TEST_P(components_test, ABodyNeedsNoComponent) {
+    runtime rt(options_for(GetParam()));
+    const auto bodies = rt.allocate<std::uint64_t>(1);
+    EXPECT_EQ(rt.run(count_bodies{bodies.ref()}).posted, 0u);
+    EXPECT_GE(total(bodies, rt.n_pes(), 0), static_cast<std::uint64_t>(rt.n_pes()));
+}
+
+TEST_P(components_test, AWorklistOfAnotherRuntimeIsRefused) {
+    runtime rt(options_for(GetParam())), other(options_for(GetParam()));
+    const path_graph graph(rt);
+    auto list = graph.list(rt.machine());
+    EXPECT_THROW(other.run(list), usage_error);
+    list.start_with({0});
+    EXPECT_EQ(rt.run(list).items, graph.vertices);
+}
+
+struct take_none {
+    template <class Ctx, class First, class Second>
+    LANEWAY_FN void operator()(Ctx&, First&, Second&) const {}
+};
+
+TEST_P(components_test, AComponentIsGivenOnce) {
+    runtime rt(options_for(GetParam()));
+    index_space indices(10);
+    EXPECT_THROW(rt.run(take_none{}, indices, indices), usage_error);
+    index_space more(10);
+    EXPECT_NO_THROW(rt.run(take_none{}, indices, more));
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, components_test, testing::ValuesIn(device_lists()), name_of);
+
+}  // namespace
+}  // namespace laneway::test

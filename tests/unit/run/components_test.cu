@@ -1,0 +1,1 @@
+#include "components_suite.hpp"  // on GPUs

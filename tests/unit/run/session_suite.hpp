@@ -1,0 +1,223 @@
+// Sessions: host threads that feed a program which stays on the devices.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+struct amount {
+    std::uint64_t value;
+};
+struct add_amount {
+    symmetric_ref<std::uint64_t> sum;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const amount& m) const {
+        atomic_add(ctx, sum[0], m.value);
+    }
+};
+struct question {
+    std::uint64_t value;
+};
+struct doubled {
+    using answer = std::uint64_t;
+    template <class Ctx>
+    LANEWAY_FN answer operator()(Ctx& ctx, const question& q) const {
+        return 2 * q.value + static_cast<std::uint64_t>(ctx.pe());
+    }
+};
+/// Goes round the PEs, and is counted where it ends.
+struct hop {
+    std::uint64_t left;
+};
+struct go_on {
+    static constexpr bool posts_onward = true;
+    symmetric_ref<std::uint64_t> ended;
+    template <class Ctx, class Onward>
+    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Onward& onward) const {
+        if (h.left == 0) {
+            atomic_add(ctx, ended[0], 1);
+        } else {
+            (void)onward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), hop{h.left - 1});
+        }
+    }
+};
+
+class session_test : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] options with(double lease_seconds, std::uint64_t seed = 1) const {
+        options o;
+        o.devices = GetParam();
+        o.seed = seed;
+        o.lease_seconds = lease_seconds;
+        return o;
+    }
+    [[nodiscard]] bool checked() const { return is_checked(GetParam()); }
+};
+
+std::uint64_t total(runtime& rt, const symmetric_array<std::uint64_t>& all) {
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) sum += all.copy_out(pe)[0];
+    return sum;
+}
+
+TEST_P(session_test, EpochsOfPostsFromSeveralThreadsLoseNothing) {
+    for (const double lease : {0.0, 1e-6}) {
+        runtime rt(with(lease));
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()}));
+        std::uint64_t posts = 0, expected = 0;
+        std::mt19937 random(7);
+        for (std::uint64_t epoch = 1; epoch <= (checked() ? 10 : 100); ++epoch) {
+            std::vector<std::thread> threads;
+            for (std::uint64_t t = 0; t < 4; ++t) {
+                const std::uint64_t count = random() % 50;
+                posts += count;
+                for (std::uint64_t i = 0; i < count; ++i) expected += epoch + t + i;
+                threads.emplace_back([&session, &rt, epoch, t, count] {
+                    for (std::uint64_t i = 0; i < count; ++i) {
+                        session.post(static_cast<int>(i % static_cast<unsigned>(rt.n_pes())), amount{epoch + t + i});
+                    }
+                });
+            }
+            for (auto& t : threads) t.join();
+            const epoch_report report = session.quiesce();
+            EXPECT_GE(report.number, epoch);
+            if (epoch % 5 == 0) {
+                ASSERT_EQ(total(rt, sum), expected) << "epoch " << epoch;
+            }
+        }
+        const run_report all = session.stop();
+        EXPECT_EQ(all.posted, posts);
+        EXPECT_EQ(all.direct, posts) << "each is served where it arrives";
+        EXPECT_EQ(total(rt, sum), expected);
+    }
+}
+
+TEST_P(session_test, AnEpochEndsWithAllThatFollowsFromItsPosts) {
+    for (std::uint64_t seed = 1; seed <= (checked() ? 20 : 3); ++seed) {
+        runtime rt(with(0, seed));
+        const auto ended = rt.allocate<std::uint64_t>(1);
+        auto session = rt.start(rt.mailbox<hop>(go_on{ended.ref()}));
+        for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
+            for (int pe = 0; pe < rt.n_pes(); ++pe) session.post(pe, hop{20});
+            session.quiesce();
+            ASSERT_EQ(total(rt, ended), epoch * static_cast<std::uint64_t>(rt.n_pes())) << "seed " << seed;
+        }
+    }
+}
+
+TEST_P(session_test, CallsAreAnswered) {
+    runtime rt(with(0));
+    auto session = rt.start(rt.mailbox<question>(doubled{}));
+    std::vector<std::thread> threads;
+    for (std::uint64_t t = 0; t < 3; ++t) {
+        threads.emplace_back([&, t] {
+            for (std::uint64_t i = 0; i < 50; ++i) {
+                const auto pe = i % static_cast<std::uint64_t>(rt.n_pes());
+                EXPECT_EQ(session.call(static_cast<int>(pe), question{100 * t + i}), 2 * (100 * t + i) + pe);
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(session.stop().posted, 150u);
+}
+
+struct add_ranks {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        (void)box.post(ctx, 0, amount{1});
+    }
+};
+
+TEST_P(session_test, RunsAndMemoryMayBeUsedBetweenEpochs) {
+    runtime rt(with(0));
+    const auto sum = rt.allocate<std::uint64_t>(1), other = rt.allocate<std::uint64_t>(1);
+    auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()}));
+    for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+        session.post(rt.n_pes() - 1, amount{5});
+        session.quiesce();
+        EXPECT_EQ(total(rt, sum), 5 * epoch);
+        const run_report report = rt.run(add_ranks{}, rt.mailbox<amount>(add_amount{other.ref()}));
+        EXPECT_EQ(total(rt, other), epoch * report.posted);
+        const auto more = rt.allocate<std::uint64_t>(10);
+        EXPECT_EQ(total(rt, more), 0u);
+    }
+    session.post(0, amount{100});  // nobody waits for it: the end of the session does
+    session.stop();
+    EXPECT_EQ(total(rt, sum), 115u);
+}
+
+struct refuse_seven {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const amount& m) const {
+        if (m.value == 7) (void)fail(ctx, status::handler_failed, operation::user_code, -1, m.value);
+    }
+};
+
+TEST_P(session_test, ASessionThatFailedSaysSoAtEachCallAndAnotherWorks) {
+    runtime rt(with(0));
+    {
+        auto session = rt.start(rt.mailbox<amount>(refuse_seven{}));
+        session.post(0, amount{6});
+        session.quiesce();
+        session.post(0, amount{7});
+        EXPECT_THROW(session.quiesce(), device_fault);
+        EXPECT_THROW(session.quiesce(), device_fault);
+        EXPECT_THROW(session.post(0, amount{1}), device_fault);
+        EXPECT_THROW(session.stop(), device_fault);
+    }
+    auto session = rt.start(rt.mailbox<amount>(refuse_seven{}));
+    session.post(0, amount{6});
+    EXPECT_EQ(session.stop().posted, 1u);
+    EXPECT_THROW(session.post(0, amount{6}), usage_error) << "after stop";
+}
+
+TEST_P(session_test, APeThatDoesNotExistIsRefused) {
+    runtime rt(with(0));
+    auto session = rt.start(rt.mailbox<amount>(refuse_seven{}));
+    EXPECT_THROW(session.post(-1, amount{1}), usage_error);
+    EXPECT_THROW(session.post(rt.n_pes(), amount{1}), usage_error);
+    session.post(0, amount{1});
+    EXPECT_EQ(session.stop().posted, 1u);
+}
+
+struct go_on_for_ever {
+    static constexpr bool posts_onward = true;
+    template <class Ctx, class Onward>
+    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Onward& onward) const {
+        (void)onward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), h);
+    }
+};
+
+TEST_P(session_test, AnEpochThatDoesNotEndMeetsItsDeadline) {
+    options o = with(0);
+    o.timeout_seconds = 0.2;
+    runtime rt(o);
+    auto session = rt.start(rt.mailbox<hop>(go_on_for_ever{}));
+    session.post(0, hop{1});
+    EXPECT_THROW(session.quiesce(), timeout_error);
+    EXPECT_THROW(session.quiesce(), timeout_error);
+}
+
+TEST_P(session_test, ASessionMayEndUnused) {
+    runtime rt(with(1e-6));
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    { auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()})); }
+    auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()}));
+    EXPECT_EQ(session.quiesce().posted, 0u);
+    session.release();
+    session.release();
+    EXPECT_EQ(session.stop().posted, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, session_test, testing::ValuesIn(device_lists()), name_of);
+
+}  // namespace
+}  // namespace laneway::test
