@@ -16,7 +16,7 @@ from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.graph import Graph, GraphLike, as_graph, is_networkx
 from laneway.partition import Partition, parts_of
-from laneway.vertex_array import VertexArray
+from laneway.vertex_array import VertexArray, read_only
 
 VertexNumbers = Union[None, Mapping[Any, float], ArrayLike]
 
@@ -130,7 +130,7 @@ def pagerank(
         job,
     )
     return PageRankResult(
-        VertexArray(raw.take_rank(), graph.numbering),
+        VertexArray(read_only(raw.take_rank()), graph.numbering),
         raw.rounds,
         raw.converged,
         raw.residual,

@@ -18,7 +18,7 @@ from laneway.errors import UsageError
 from laneway.graph import Graph, GraphLike, as_graph
 from laneway.partition import Partition, parts_of
 from laneway.programs.trees import Trees
-from laneway.vertex_array import VertexArray
+from laneway.vertex_array import VertexArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,8 @@ class Result(VertexAnswer):
     def length(self) -> VertexArray[np.float64]:
         """Distances in the graph's own unit, infinite where unreachable, as SciPy gives them."""
         distance = self.distance.values
-        return VertexArray(np.where(distance < 0, np.inf, distance / self.weight_scale), self.distance.numbering)
+        length = np.where(distance < 0, np.inf, distance / self.weight_scale)
+        return VertexArray(read_only(length), self.distance.numbering)
 
     @property
     def predecessor(self) -> VertexArray[Any]:
@@ -73,7 +74,7 @@ class Result(VertexAnswer):
         and unreachable vertices (None where vertices have names). Of several, the one that stands first in `ids`; the
         same on any devices. Following it leads to a source, also where arcs weigh 0."""
         numbering = self.distance.numbering
-        return VertexArray(numbering.ids_at(self.trees.before), numbering)
+        return VertexArray(read_only(numbering.ids_at(self.trees.before)), numbering)
 
     def path_to(self, vertex: Any) -> list[Any]:
         """The vertices of a shortest path to `vertex`, from the nearest source on, by their ids; empty where there is
@@ -177,7 +178,7 @@ def _run(
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
     raw = _core.shortest_paths(graph, places, unit_weights, delta, parts, job)
-    distance = raw.take_distance()
+    distance = read_only(raw.take_distance())
     return Result(
         VertexArray(distance, graph.numbering),
         [graph.id_of(place) for place in places],
