@@ -42,6 +42,7 @@ struct program {
     static constexpr bool has_flushers = has_body;
     static constexpr double server_share = server_share_of<Body>;
     static_assert((0 + ... + (counts_work<Views> ? 1 : 0)) <= 1, "one component of a run may have work of its own");
+    static_assert(((shared_bytes_of<Views> % 16 == 0) && ...), "what lies behind it in shared memory is aligned by 16");
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
