@@ -100,7 +100,7 @@ def be(words: list[str], folder: str, environment: dict[str, str], streams: list
     for stream, number in zip(streams, (1, 2)):
         os.dup2(stream, number)
         os.close(stream)
-    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - as Python makes them for pipes
+    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False)  # noqa: SIM115 - as Python makes them for pipes
     sys.stderr = open(2, "w", closefd=False, errors="backslashreplace")  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()
