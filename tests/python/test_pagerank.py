@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ NETWORKX = {
     "arcs alike": {"weight": None},
     "personal": {"personalization": {3: 1, 5: 2.5, 17: 0}},
     "dangling": {"dangling": {1: 1, 40: 3}},
+    "other start": {"nstart": {4: 1, 9: 2.5, 200: 0}, "weight": None},
     "both": {"personalization": {2: 1}, "dangling": {7: 1}, "weight": None},
 }
 
@@ -83,6 +85,29 @@ def test_networkx_has_the_same_ranks(case: str) -> None:
         check = reference.verify(graph, each)
         assert (check.mismatches, check.first_mismatch) == (0, "")
         assert check.reference.endswith("converged") == each.converged
+
+
+def test_arguments_have_the_order_of_networkx() -> None:
+    networkx = pytest.importorskip("networkx")
+    theirs = inspect.signature(networkx.pagerank).parameters
+    ours = list(inspect.signature(lw.pagerank).parameters.values())[: len(theirs) - 2]
+    wanted = [each for each in theirs.values() if each.name not in ("backend", "backend_kwargs")]
+    assert [each.name for each in ours[1 : len(wanted)]] == [each.name for each in wanted[1:]]
+    assert [each.default for each in ours[1 : len(wanted)]] == [each.default for each in wanted[1:]]
+    graph = lw.generate_grid(5, 5)
+    assert lw.pagerank(graph, 0.5, {3: 1}, devices="cpu:1") == lw.pagerank(
+        graph, alpha=0.5, personalization={3: 1}, devices="cpu:2"
+    )
+
+
+def test_rounds_go_on_from_given_ranks() -> None:
+    graph = lw.generate_kronecker(8, 1500, symmetric=False, max_weight=9, seed=5)
+    half, whole = (lw.pagerank(graph, rounds=rounds, devices="cpu:2").rank for rounds in (6, 12))
+    on = lw.pagerank(graph, nstart=half, rounds=6, devices="cpu:3")
+    assert on.rank == pytest.approx(whole, rel=1e-6)
+    assert lw.pagerank(graph, nstart=whole, rounds=0, devices="cpu:1").rank == pytest.approx(whole / whole.sum())
+    again = lw.pagerank(graph, nstart=lw.pagerank(graph, tol=1e-9, devices="cpu:1").rank, tol=1e-9, devices="cpu:1")
+    assert (again.converged, again.rounds) == (True, 1)
 
 
 @pytest.mark.parametrize("partition", [None, metis()])
@@ -203,7 +228,7 @@ def test_bad_arguments(small: Path, tmp_path: Path) -> None:
         ({2: -1}, "vertex 2 must be finite and 0 or more, not -1"),
         ({}, "0 for all vertices"),
     ):
-        for name in ("personalization", "dangling"):
+        for name in ("personalization", "dangling", "nstart"):
             with pytest.raises(lw.UsageError, match=words.format(name=name)):
                 lw.pagerank(graph, **{name: wrong})
     with pytest.raises(lw.UsageError, match="one whole number for each of 6 vertices"):

@@ -201,6 +201,10 @@ def test_weights_that_no_graph_holds(laneway: Run, tmp_path: Path) -> None:
     done = laneway("sssp", rounded, "--source", 0, "--devices", "cpu:1", "--json", "r.json")
     assert "rounded to 1/1000000000 of the file's unit" in done.stdout
     assert json.loads((tmp_path / "work" / "r.json").read_text())["graph"]["weights_rounded"] is True
+    graph = lw.read_graph(rounded)
+    assert lw.sssp(graph, 0, devices="cpu:1").weights_rounded and lw.pagerank(graph, devices="cpu:1").weights_rounded
+    assert not lw.bfs(graph, 0, devices="cpu:1").weights_rounded
+    assert not lw.pagerank(graph, weight=None, devices="cpu:1").weights_rounded
 
 
 def test_many_threads_ask_for_paths_and_one_tree_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,8 @@ class Result(VertexAnswer):
     """What the graph's weights were multiplied by; 1 for `bfs`."""
     weights_ignored: bool
     """Whether the graph has weights that this program does not look at, as `bfs` does not."""
+    weights_rounded: bool
+    """Whether the weights that were looked at had been rounded, as they did not fit 32 bits with all their decimals."""
     delta: int = field(compare=False)
     """Width of a priority step."""
     items: int = field(compare=False)
@@ -184,6 +186,7 @@ def _run(
         [graph.id_of(place) for place in places],
         1 if unit_weights else graph.weight_scale,
         unit_weights and graph.weighted,
+        not unit_weights and graph.weights_rounded,
         raw.delta,
         raw.items,
         raw.least_items,
