@@ -1,15 +1,18 @@
 """Runs the checks, the C++ tests and the Python tests of a finished build, and sums them up in one line.
 
-GPU tests run where a GPU is visible. A check whose tool is not installed counts as skipped and says so.
+GPU tests run where a GPU is visible. A check whose tool is not installed counts as skipped and says so. Python tests
+run in several processes where pytest-xdist is installed; on a machine with GPUs and many cores, beside the C++ tests.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,6 +22,11 @@ from machine import cores, gpu_answers
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 TREE = ROOT / "build" / "tree"
+
+MOST_WORKERS = 8
+"""Processes of Python tests: more would wait for the longest tests."""
+CORES_FOR_BOTH = 16
+"""So many, and C++ and Python tests run at the same time where there are GPUs, whose tests leave cores idle."""
 
 
 @dataclass
@@ -76,36 +84,83 @@ def ctest_of(tree: Path) -> str:
     return "ctest"
 
 
-def run_suite(name: str, command: list[str], report: Path) -> Count:
-    """One test runner, counted from the JUnit file it writes; one that writes none has failed."""
-    report.unlink(missing_ok=True)
-    path = f"{BIN}:{os.environ['PATH']}"
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path})
-    count = Count()
-    if report.exists():
-        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
-            number = {key: int(suite.get(key) or 0) for key in ("tests", "failures", "errors", "skipped")}
-            failed, skipped = number["failures"] + number["errors"], number["skipped"]
-            count += Count(number["tests"] - failed - skipped, failed, skipped)
-    if done.returncode and not count.failed:
-        count.failed += 1
-    print(f"{name}: {count}", flush=True)
-    return count
+class Suite:
+    """One test runner, at work from the beginning; its outcomes are counted from the JUnit file that it writes."""
+
+    def __init__(self, name: str, command: list[str], report: Path, output: Path | None = None) -> None:
+        """`output` takes what it prints, for later."""
+        report.unlink(missing_ok=True)
+        self._name, self._report, self._output = name, report, output
+        environment = {
+            **os.environ,
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "PYTHONPYCACHEPREFIX": str(TREE / "pycache"),
+        }
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of interpreters start, and load the same packages
+        with ExitStack() as stack:
+            stream = None if output is None else stack.enter_context(output.open("w"))
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=stream, stderr=None if stream is None else subprocess.STDOUT
+            )
+
+    def finish(self) -> Count:
+        """Waits for its end; one that writes no report has failed."""
+        code = self._process.wait()
+        if self._output is not None:
+            print(self._output.read_text(), end="")
+        count = Count()
+        if self._report.exists():
+            for suite in ElementTree.parse(self._report).getroot().iter("testsuite"):
+                number = {key: int(suite.get(key) or 0) for key in ("tests", "failures", "errors", "skipped")}
+                failed, skipped = number["failures"] + number["errors"], number["skipped"]
+                count += Count(number["tests"] - failed - skipped, failed, skipped)
+        if code and not count.failed:
+            count.failed += 1
+        print(f"{self._name}: {count}", flush=True)
+        return count
+
+
+def ctest_command(report: Path, jobs: int, gpus: bool) -> list[str]:
+    """The C++ tests, so many at once."""
+    command = [ctest_of(TREE), "--test-dir", str(TREE), "--output-on-failure", "-j", str(jobs)]
+    command += ["--output-junit", str(report)]
+    if sys.stdout.isatty():
+        command.append("--progress")
+    return command if gpus else [*command, "-LE", "cuda"]
+
+
+def pytest_command(report: Path, workers: int) -> list[str]:
+    """The Python tests; a worker that is through takes tests from those that are not."""
+    command = [sys.executable, "-m", "pytest", f"--junitxml={report}"]
+    return [*command, "-n", str(workers), "--dist", "worksteal"] if workers > 1 else command
+
+
+def python_workers() -> int:
+    """Processes that the Python tests run in."""
+    if importlib.util.find_spec("xdist") is None:
+        print("pytest-xdist is not installed in .venv: Python tests run one after another")
+        return 1
+    return min(cores(), MOST_WORKERS)
+
+
+def run_suites(gpus: bool) -> Count:
+    """C++ and Python tests: at the same time where GPUs make the first wait, else one after the other."""
+    ctest, pytest = TREE / "ctest.xml", TREE / "pytest.xml"
+    workers = python_workers()
+    if gpus and cores() >= CORES_FOR_BOTH:
+        python = Suite("Python tests", pytest_command(pytest, workers), pytest, TREE / "pytest.log")
+        return Suite("C++ tests", ctest_command(ctest, cores() - workers, gpus), ctest).finish() + python.finish()
+    count = Suite("C++ tests", ctest_command(ctest, cores(), gpus), ctest).finish()
+    return count + Suite("Python tests", pytest_command(pytest, workers), pytest).finish()
 
 
 def main() -> int:
     start = time.monotonic()
     count = run_checks()
-    ctest, pytest = TREE / "ctest.xml", TREE / "pytest.xml"
-    command = [ctest_of(TREE), "--test-dir", str(TREE), "--output-on-failure", "-j", str(cores())]
-    command += ["--output-junit", str(ctest)]
-    if sys.stdout.isatty():
-        command.append("--progress")
-    if not gpu_answers():
-        print("no GPU is visible: tests that need one are left out")
-        command += ["-LE", "cuda"]
-    count += run_suite("C++ tests", command, ctest)
-    count += run_suite("Python tests", [sys.executable, "-m", "pytest", f"--junitxml={pytest}"], pytest)
+    gpus = gpu_answers()
+    if not gpus:
+        print("no GPU is visible: tests that need one are left out", flush=True)
+    count += run_suites(gpus)
     print(f"{count} in {time.monotonic() - start:.0f} s")
     return 1 if count.failed else 0
 

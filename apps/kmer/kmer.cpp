@@ -83,7 +83,9 @@ public:
         if (!counted_) throw usage_error("k-mers are looked up before they have been counted");
         std::vector<std::vector<kmer_key<Words>>> asked(pes());
         std::vector<std::pair<std::size_t, std::size_t>> places;  // PE and number there
+        interruption_counter leave;
         for (std::size_t i = 0; i < kmers.size(); ++i) {
+            leave.poll();
             const kmer_key<Words> key = key_of(kmers[i], i + 1);
             auto& its = asked[static_cast<std::size_t>(key.owner(runtime_.n_pes()))];
             places.emplace_back(&its - asked.data(), its.size());

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 #include "laneway/input/text_source.hpp"
 #include "sequences.hpp"
 
@@ -122,18 +123,36 @@ private:
     std::string_view line_;
 };
 
+constexpr std::size_t worth_leaving = 1 << 20;  ///< letters that take longer to pack than a wait for it may be
+
+void pack(std::string_view letters, packed_sequences& to) {
+    interruption_counter leave;
+    for (const char letter : letters) {
+        if (letters.size() >= worth_leaving) leave.poll();
+        to.add(symbol_of(letter));
+    }
+    to.end_sequence();
+}
+
 }  // namespace
 
 unsigned symbol_of(char letter) { return symbol_table[static_cast<unsigned char>(letter)]; }
 
 void add_sequence(std::string_view letters, packed_sequences& sequences) {
+    interruption_counter leave;
     for (std::size_t i = 0; i < letters.size(); ++i) {
+        leave.poll();
         if (symbol_of(letters[i]) != refused) continue;
         throw usage_error("sequence " + std::to_string(sequences.sequences() + 1) + ", letter " +
                           std::to_string(i + 1) + ": " + shown(letters.substr(i, 1)) + " belongs in no sequence");
     }
-    for (const char letter : letters) sequences.add(symbol_of(letter));
-    sequences.end_sequence();
+    if (letters.size() < worth_leaving) {
+        pack(letters, sequences);
+    } else {  // all or nothing, also where the call is left
+        packed_sequences whole;
+        pack(letters, whole);
+        sequences.append(std::move(whole));
+    }
 }
 
 void read_sequences(const std::filesystem::path& path, packed_sequences& sequences) {
@@ -159,7 +178,9 @@ void packed_sequences::append(packed_sequences&& more) {
 std::uint64_t packed_sequences::kmers(int k) const {
     std::uint64_t count = 0;
     int length = 0;
+    interruption_counter leave;
     for_each_symbol([&](unsigned symbol) {
+        leave.poll();
         length = symbol == gap ? 0 : length + (length < k);
         count += length == k;
     });

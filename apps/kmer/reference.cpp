@@ -49,7 +49,9 @@ kmer_result count_kmers_by_sorting(const packed_sequences& sequences, const kmer
     kmer_result result;
     result.histogram.assign(options.greatest + 2, 0);
     result.total = kmers.size();
+    interruption_counter leave;
     for (auto first = kmers.begin(); first != kmers.end();) {
+        leave.poll();
         const auto last = std::upper_bound(first, kmers.end(), *first);
         const auto times = static_cast<std::uint64_t>(last - first);
         ++result.histogram[std::min(times, options.greatest + 1)];

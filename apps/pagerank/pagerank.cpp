@@ -63,22 +63,24 @@ pagerank_result iterate(const graph::basic_csr<Vertex>& g, const pagerank_option
     const bool anywhere = options.personalization.empty() && options.dangling.empty();
     const auto shares = runtime.allocate<float>(rank_words::share_copies * graph.most_values());
     const auto totals = runtime.allocate<std::uint64_t>(rank_words::total_copies * rank_words::totals_a_copy);
-    const auto ranks = runtime.allocate<std::uint64_t>(graph.most_rows());
+    auto ranks = runtime.allocate<std::uint64_t>(graph.most_rows());
     const auto cut_rows = runtime.allocate<cut_row>(graph.most_tiles());
     const auto next_tile = runtime.allocate<std::uint64_t>(2);
     const auto counters = runtime.allocate<rank_counters>(1);
     const auto outcome = runtime.allocate<rank_outcome>(1);
     auto starts = runtime.allocate<start_shares>(anywhere ? 1 : graph.most_rows());
     if (!anywhere) distribute(graph.division(), starts_of(options, g.vertices()), starts);
+    if (!options.nstart.empty()) distribute(graph.division(), parts_of_rank(options.nstart, g.vertices()), ranks);
     const rank_words words{shares.ref(), totals.ref()};
 
     pagerank_result result;
     const std::uint64_t limit = limit_of(options, g.vertices());
-    result.report = runtime.run(
-        pull_ranks<Weighted>{graph.ref(), words, ranks.ref(), cut_rows.ref(), next_tile.ref(), counters.ref(),
-                             outcome.ref(), starts.ref(), anywhere, g.vertices(), to_rank(options.alpha), limit,
-                             options.rounds.value_or(options.max_iter), options.rounds.has_value()},
-        runtime.mailbox<rank_message>(hear_rank{words}));
+    result.report =
+        runtime.run(pull_ranks<Weighted>{graph.ref(), words, ranks.ref(), cut_rows.ref(), next_tile.ref(),
+                                         counters.ref(), outcome.ref(), starts.ref(), anywhere, !options.nstart.empty(),
+                                         g.vertices(), to_rank(options.alpha), limit,
+                                         options.rounds.value_or(options.max_iter), options.rounds.has_value()},
+                    runtime.mailbox<rank_message>(hear_rank{words}));
     const std::vector<std::uint64_t> found = collect(graph.division(), ranks);
     result.rank.resize(found.size());
     std::transform(found.begin(), found.end(), result.rank.begin(), to_double);
@@ -99,6 +101,7 @@ pagerank_result pagerank(const graph::graph& graph, const pagerank_options& opti
     if (vertices == 0) throw usage_error("the graph has no vertices to rank");
     require_parts_of_rank("personalization", options.personalization, vertices);
     require_parts_of_rank("dangling", options.dangling, vertices);
+    require_parts_of_rank("nstart", options.nstart, vertices);
     return std::visit(
         [&](const auto& g) {
             return options.weighted && g.weighted() ? iterate<true>(g, options) : iterate<false>(g, options);

@@ -20,7 +20,8 @@ struct pagerank_options {
     bool weighted = true;  ///< whether rank follows arcs in proportion to their weights; else each arc counts 1
     std::vector<double> personalization;  ///< one a vertex: where the rest of rank goes, in proportion; empty: evenly
     std::vector<double>
-        dangling;  ///< the same for the rank of vertices that hand it to none; empty: as personalization
+        dangling;                ///< the same for the rank of vertices that hand it to none; empty: as personalization
+    std::vector<double> nstart;  ///< one a vertex: the ranks at the start, in proportion; empty: equal ones
     std::vector<std::uint32_t> parts;  ///< PE of each vertex (METIS, say); empty: ranges with equal arcs into them
 };
 
@@ -33,19 +34,19 @@ struct pagerank_result {
     run_report report;
 };
 
-/// Ranks by power iteration from equal ones (Page et al., Stanford 1999), by the rules of NetworkX: in a round a vertex
-/// hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel arcs each; the rest
-/// goes to all vertices as `personalization` says, and the rank of vertices whose arcs weigh nothing, or that have
-/// none, as `dangling` says. Rounds end when they change the ranks, all together, by less than `tol` times the number
-/// of vertices; that they did not is told in the result.
+/// Ranks by power iteration (Page et al., Stanford 1999) from equal ones or from `nstart`, by the rules of NetworkX: in
+/// a round a vertex hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel arcs
+/// each; the rest goes to all vertices as `personalization` says, and the rank of vertices whose arcs weigh nothing, or
+/// that have none, as `dangling` says. Rounds end when they change the ranks, all together, by less than `tol` times
+/// the number of vertices; that they did not is told in the result.
 ///
 /// The result is the same to the last bit on any devices: it is added up in whole numbers. Each share of a rank is
 /// rounded to 24 bits, so ranks are within 2^-24 · alpha / (1 - alpha) of the exact ones, relative to these: 3.4e-7 at
 /// most for 0.85.
 ///
-/// Throws usage_error for options out of range, a graph without vertices, personalization, dangling and parts that do
-/// not fit it, and where a device would own and mirror 2^31 vertices or about as many; timeout_error and device_fault
-/// for a failed run.
+/// Throws usage_error for options out of range, a graph without vertices, personalization, dangling, nstart and parts
+/// that do not fit it, and where a device would own and mirror 2^31 vertices or about as many; timeout_error and
+/// device_fault for a failed run.
 pagerank_result pagerank(const graph::graph& graph, const pagerank_options& options);
 
 }  // namespace laneway::apps

@@ -100,6 +100,7 @@ struct pull_ranks {
     symmetric_ref<rank_outcome> outcome;
     symmetric_ref<start_shares> starts;  ///< one a row, where walks do not start anywhere alike
     bool anywhere = true;                ///< whether they do
+    bool ranked = false;                 ///< whether `ranks` holds the first ones, which are equal otherwise
     std::uint64_t vertices = 1;          ///< of the whole graph
     std::uint64_t alpha = 0;             ///< in units of rank
     std::uint64_t limit = 0;             ///< ranks have converged when a round changes them by less
@@ -215,7 +216,7 @@ private:
     LANEWAY_FN float settle_row(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint64_t round,
                                 std::uint64_t followed, std::uint64_t dangling, own_sums& sums) const {
         const auto rank = ranks.local(ctx) + row;
-        std::uint64_t settled = whole_rank / vertices;
+        std::uint64_t settled = ranked ? *rank : whole_rank / vertices;
         if (round > 0) {
             std::uint64_t started = (whole_rank - alpha) / vertices;
             if (!anywhere) {

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
+    from importlib.util import find_spec
 
-    # Python looks for submodules here before it loads them; _core must not load the rest.
-    if not name.startswith("_") or name in ("__all__", "__version__"):
+    # Python looks for submodules here before it loads them, which must not load the rest.
+    if name in ("__all__", "__version__") or not (name.startswith("_") or find_spec(f"{__name__}.{name}")):
         api = import_module("laneway.api")
         if name == "__all__" or name in api.__all__:
             globals()[name] = getattr(api, name)
@@ -45,5 +46,7 @@ def _kmeans() -> object:
 
 def __dir__() -> list[str]:
     from importlib import import_module
+    from importlib.util import find_spec
 
-    return sorted({*globals(), *import_module("laneway.api").__all__})
+    optional = ["KMeans"] if find_spec("sklearn") else []
+    return sorted({*globals(), *import_module("laneway.api").__all__, *optional})

@@ -20,7 +20,8 @@ KINDS = [np.float64, np.float32]
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """`laneway.kmeans` with scikit-learn's interface: for pipelines, grid searches and whatever takes an estimator.
 
-    The parameters are those of `laneway.kmeans`. After `fit`: `cluster_centers_`, a row a cluster; `labels_`, int32, a
+    The parameters are those of `laneway.kmeans`: `random_state` draws where centers start, as in scikit-learn; `seed`
+    only orders the lanes of checked devices. After `fit`: `cluster_centers_`, a row a cluster; `labels_`, int32, a
     point each; `inertia_`; `n_iter_`; `n_features_in_`. What scikit-learn's KMeans does in another way: an empty
     cluster keeps its center, k-means++ draws one candidate a center, sparse matrices are refused, and with the same
     `random_state`, 0 unless given, the clusters are the same to the bit on any `devices`.
@@ -54,20 +55,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> KMeans:  # noqa: N803
         """Find the clusters of the rows of `X`, each as often as `sample_weight` says; `y` is not looked at."""
         points = validate_data(self, X, dtype=KINDS, order="C")
-        result = kmeans(
-            points,
-            self.n_clusters,
-            sample_weight=sample_weight,
-            init=self.init,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            random_state=self.random_state,
-            devices=self.devices,
-            seed=self.seed,
-            timeout=self.timeout,
-            buffer_bytes=self.buffer_bytes,
-        )
+        result = kmeans(points, sample_weight=sample_weight, **self.get_params(deep=False))
         self.cluster_centers_: NDArray[Any] = result.cluster_centers
         self.labels_: NDArray[np.int32] = result.labels
         self.inertia_ = result.inertia

@@ -43,11 +43,17 @@ def edges_of_pairs(
     return Edges(numbering, places[0], places[1], found)
 
 
-def edges_of_frame(frame: Any, source: Hashable, target: Hashable, edge_attr: Hashable | None) -> Edges:
+def edges_of_frame(
+    frame: Any, source: Hashable, target: Hashable, edge_attr: Hashable | list[Hashable] | None
+) -> Edges:
     """Edges of a pandas data frame, one a row; UsageError for a missing column or entry."""
     columns = getattr(frame, "columns", None)
     if columns is None:
         raise UsageError(f"frame must be a pandas data frame, not {type(frame).__name__}")
+    if isinstance(edge_attr, list) and len(edge_attr) == 1:
+        edge_attr = edge_attr[0]
+    if isinstance(edge_attr, (list, bool)):
+        raise UsageError(f"edge_attr must name one column, of weights, not {edge_attr!r}: an arc has one weight")
     for column in (source, target) if edge_attr is None else (source, target, edge_attr):
         if column not in columns:
             raise UsageError(f"the data frame has no column {column!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Union, cast
 
@@ -40,41 +41,45 @@ def read_graph(
     Raises UsageError for a file that is missing or broken, and for a weight that is negative or over 2**32 - 1 or that
     rounding would leave less than two digits of, naming the line.
     """
-    return Graph(_core.read_graph(*_arguments(path, format, ids, cache, directed, unweighted)))
+    return GraphFile(path, format, ids, cache, directed, unweighted).read()
 
 
-def graph_files(
-    path: PathLike,
-    format: str | None,
-    ids: int | None,
-    cache: PathLike | None,
-    directed: bool | None,
-    unweighted: bool,
-) -> list[Path]:
-    """Every file that `read_graph` reads with these arguments; it raises what that raises for them."""
-    return _core.input_files(*_arguments(path, format, ids, cache, directed, unweighted))
+@dataclass(frozen=True)
+class GraphFile:
+    """A graph in a file, and how it is to be read: the arguments of `read_graph`. UsageError where one is wrong."""
 
+    path: PathLike
+    format: str | None
+    ids: int | None
+    cache: PathLike | None
+    directed: bool | None
+    unweighted: bool
 
-def _arguments(
-    path: PathLike,
-    format: str | None,
-    ids: int | None,
-    cache: PathLike | None,
-    directed: bool | None,
-    unweighted: bool,
-) -> tuple[Path, str | None, int | None, Path | None, bool | None, bool]:
-    if not os.fspath(path):
-        raise UsageError("the graph's file name is empty")
-    if cache is not None and not os.fspath(cache):
-        raise UsageError("the name of the cache's folder is empty")
-    if ids not in (None, 32, 64) or isinstance(ids, float):
-        raise UsageError(f"ids must be 32 or 64 bits wide, not {ids!r}")
-    if directed not in (None, False, True):
-        raise UsageError(f"directed must be None, False or True, not {directed!r}")
-    if unweighted not in (False, True):
-        raise UsageError(f"unweighted must be False or True, not {unweighted!r}")
-    both_ways = None if directed is None else bool(directed)
-    return Path(path), format, ids, None if cache is None else Path(cache), both_ways, bool(unweighted)
+    def __post_init__(self) -> None:
+        if not os.fspath(self.path):
+            raise UsageError("the graph's file name is empty")
+        if self.cache is not None and not os.fspath(self.cache):
+            raise UsageError("the name of the cache's folder is empty")
+        if self.ids not in (None, 32, 64) or isinstance(self.ids, float):
+            raise UsageError(f"ids must be 32 or 64 bits wide, not {self.ids!r}")
+        if self.directed not in (None, False, True):
+            raise UsageError(f"directed must be None, False or True, not {self.directed!r}")
+        if self.unweighted not in (False, True):
+            raise UsageError(f"unweighted must be False or True, not {self.unweighted!r}")
+
+    def read(self) -> Graph:
+        """The graph; UsageError as `read_graph` raises it."""
+        return Graph(_core.read_graph(*self._compiled()))
+
+    def files(self) -> list[Path]:
+        """Every file that `read` reads; it raises what that raises for them."""
+        return _core.input_files(*self._compiled())
+
+    def _compiled(self) -> tuple[Path, str | None, int | None, Path | None, bool | None, bool]:
+        """What the compiled part takes."""
+        cache = None if self.cache is None else Path(self.cache)
+        directed = None if self.directed is None else bool(self.directed)
+        return Path(self.path), self.format, self.ids, cache, directed, bool(self.unweighted)
 
 
 def generate_grid(

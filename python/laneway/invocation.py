@@ -5,13 +5,33 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from io import TextIOWrapper
+from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from laneway import signals
 from laneway.app import app
 from laneway.errors import Error, UsageError, reason_of
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class OutputError(Exception):
+    """Standard output cannot be written; the system's error is its cause."""
+
+
+class StandardOutput(FileIO):
+    """Standard output, whose errors are told from those of files."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number, "w", closefd=False)
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OutputError from error
 
 
 def run() -> NoReturn:
@@ -26,12 +46,14 @@ def run() -> NoReturn:
         fail(str(error), 2)
     except (Error, MemoryError) as error:
         fail(str(error) or "not enough memory", 1)
-    except OSError as error:
-        # Nothing but the streams is left to fail here. Python must not stumble over the same text again as it ends.
+    except OutputError as error:
+        # Python must not stumble over the same text again as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            sys.exit(1)
-        fail(f"standard output cannot be written: {reason_of(error)}", 2)
+        if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, BrokenPipeError):
+            fail(f"standard output cannot be written: {reason_of(error.__cause__)}", 2)
+        sys.exit(1)
+    except OSError as error:
+        fail(f"{error.filename or 'the system says'}: {reason_of(error)}", 2)
     except Exception as error:
         fail_by_parser(error)
 
@@ -50,8 +72,14 @@ def prepare_streams() -> None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout is sys.__stdout__:  # which lives on and keeps the file open
+        sys.stdout = TextIOWrapper(
+            BufferedWriter(StandardOutput(sys.stdout.fileno())),
+            encoding=sys.stdout.encoding,
+            errors="replace",
+            line_buffering=sys.stdout.line_buffering,
+            write_through=sys.stdout.write_through,
+        )
 
 
 def fail_by_parser(error: Exception) -> NoReturn:

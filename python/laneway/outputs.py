@@ -1,4 +1,4 @@
-"""The files that a command writes: all of them, or none."""
+"""The files that a command writes. A command that succeeds writes all of them; one that fails leaves none behind."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from laneway.numbering import Numbering, whole_number
 
 S = TypeVar("S", bound=np.generic)
 
-# Functions whose result has a value for each vertex again where it has the shape of the argument.
-ELEMENT_WISE = frozenset({np.clip, np.copy, np.isin, np.nan_to_num, np.round, np.where})
+# Functions whose result has a value for each vertex again where it has the shape of their arguments.
+ELEMENT_WISE = frozenset({np.clip, np.copy, np.nan_to_num, np.round, np.where})
 
 
 class VertexArray(np.ndarray[Any, np.dtype[S]]):
@@ -25,14 +25,18 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
     an index of whole numbers is refused with UsageError: it could mean the one or the other. Slices, masks, iteration
     and NumPy's functions treat the array as any other; what they give is plain, but for results of arithmetic,
     comparisons and the like, which have a value for each vertex again.
+
+    The values are read only, so that none comes to stand with another vertex: to sort, shuffle or change them, take
+    `array.values.copy()`. Values that can be written to are copied when the array is made.
     """
 
     _numbering: Numbering | None
 
     def __new__(cls, values: ArrayLike, numbering: Numbering) -> VertexArray[S]:
-        array: VertexArray[S] = np.asarray(values).view(cls)
-        if array.shape != (numbering.count,):
-            raise UsageError(f"{numbering.count} vertices need as many values, not an array of shape {array.shape}")
+        given: NDArray[Any] = np.asarray(values)
+        if given.shape != (numbering.count,):
+            raise UsageError(f"{numbering.count} vertices need as many values, not an array of shape {given.shape}")
+        array: VertexArray[S] = read_only(given.copy() if given.flags.writeable else given).view(cls)
         array._numbering = numbering
         return array
 
@@ -41,13 +45,13 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
 
     @property
     def values(self) -> NDArray[S]:
-        """The same memory as a plain array."""
+        """The same memory as a plain array, read only."""
         return self.view(np.ndarray)
 
     @property
     def numbering(self) -> Numbering:
         """How the vertices are called."""
-        if self._numbering is None:
+        if self._numbering is None or self.shape != (self._numbering.count,):
             raise UsageError("this array no longer has a value for each vertex")
         return self._numbering
 
@@ -68,8 +72,9 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
         return self.values[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._refuse_numbers(key)
-        self.values[key] = value.values if isinstance(value, VertexArray) else value
+        if not self.flags.writeable:
+            raise UsageError("values of vertices are read only; array.values.copy() can be changed")
+        self.values[key] = plain(value)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)
@@ -77,14 +82,19 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         options = {name: plain(value) for name, value in options.items()}
         result = getattr(ufunc, method)(*(plain(each) for each in inputs), **options)
-        if method != "__call__":
+        if method != "__call__" or "out" in options:
             return result
         if isinstance(result, tuple):
             return tuple(labelled(each, inputs) for each in result)
         return labelled(result, inputs)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        result = function(*plain(arguments), **plain(options))
+        given, named = plain(arguments), plain(options)
+        result = function(*given, **named)
+        if any(result is each for each in (*given, *named.values())):
+            return result  # `out`, which its owner may change
+        if function is np.isin:
+            return labelled(result, arguments[:1] or (options.get("element"),))
         return labelled(result, arguments) if function in ELEMENT_WISE else result
 
     def astype(self, *arguments: Any, **options: Any) -> Any:
@@ -94,10 +104,10 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
         return labelled(self.values.copy(*arguments, **options), (self,))
 
     def clip(self, *arguments: Any, **options: Any) -> Any:
-        return labelled(self.values.clip(*arguments, **options), (self,))
+        return np.clip(self, *arguments, **options)
 
     def round(self, *arguments: Any, **options: Any) -> Any:
-        return labelled(self.values.round(*arguments, **options), (self,))
+        return np.round(self, *arguments, **options)
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -108,7 +118,7 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
     def __reduce__(self) -> Any:
         if self._numbering is None:
             return self.values.__reduce__()
-        return VertexArray, (self.values, self._numbering)
+        return _restored, (self.values, self._numbering)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.values.__reduce_ex__(protocol) if self._numbering is None else self.__reduce__()
@@ -138,13 +148,25 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
             )
 
 
+def read_only(values: NDArray[S]) -> NDArray[S]:
+    """The array itself, which nobody may change from now on."""
+    values.flags.writeable = False
+    return values
+
+
+def _restored(values: NDArray[Any], numbering: Numbering) -> VertexArray[Any]:
+    """An array from its pickled parts."""
+    return VertexArray(read_only(values), numbering)
+
+
 def labelled(result: Any, inputs: Any) -> Any:
-    """`result` with the ids of the inputs, if it has a value for each vertex and all speak of the same vertices."""
+    """`result`, which is new, with the ids of the inputs, if it has a value for each vertex and all speak of the same
+    vertices."""
     known = [each._numbering for each in inputs if isinstance(each, VertexArray) and each._numbering is not None]
     if not known or type(result) is not np.ndarray or result.shape != (known[0].count,):
         return result
     same = all(each is known[0] or each == known[0] for each in known)
-    return VertexArray(result, known[0]) if same else result
+    return VertexArray(read_only(result), known[0]) if same else result
 
 
 def plain(value: Any) -> Any:

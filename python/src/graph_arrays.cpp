@@ -42,7 +42,7 @@ void register_weights(nb::module_& module) {
     module.def(
         "make_weights",
         [](const input<Number>& numbers, const std::function<std::string(std::uint64_t)>& name) {
-            const nb::gil_scoped_release release;  // `name` takes it back
+            const interruptible guard;  // `name` takes Python's lock back
             return graph::make_weights(span_of(numbers), name);
         },
         "numbers"_a.noconvert(), "name"_a);

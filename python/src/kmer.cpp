@@ -6,11 +6,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <mutex>
+#include <vector>
 
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "laneway/base/error.hpp"
 #include "module.hpp"
+#include "one_call.hpp"
 #include "shared_sequences.hpp"
 
 namespace nb = nanobind;
@@ -42,16 +44,16 @@ public:
     counted_kmers(const simulated_reads& reads, const kmer_options& options) : counter_(reads, options) {}
 
     kmer_result run() {
-        const std::lock_guard lock(one_at_a_time_);
+        const std::lock_guard lock(call_);
         return counter_.run();
     }
     std::vector<std::uint64_t> counts_of(const std::vector<std::string>& kmers) {
-        const std::lock_guard lock(one_at_a_time_);
+        const std::lock_guard lock(call_);
         return counter_.counts_of(kmers);
     }
 
 private:
-    std::mutex one_at_a_time_;
+    one_call call_{"counting or looking up these k-mers"};
     apps::kmer_counter counter_;
 };
 
@@ -78,10 +80,30 @@ std::string_view letters_of(nb::handle text) {
     return {letters, static_cast<std::size_t>(size)};
 }
 
+/// Takes texts until they have a million letters together, or there are no more, and packs them without Python's lock.
+/// Returns whether there may be more.
+bool add_some(nb::iterator& next, apps::packed_sequences& all) {
+    constexpr std::size_t enough = 1'000'000;
+    std::vector<nb::object> kept;  // alive while their letters are read
+    std::vector<std::string_view> letters;
+    for (std::size_t sum = 0; sum < enough && next != nb::iterator::sentinel(); ++next) {
+        kept.push_back(nb::borrow(*next));
+        letters.push_back(letters_of(kept.back()));
+        sum += letters.back().size() + 1;
+    }
+    const interruptible guard;
+    interruption::poll();
+    for (const std::string_view sequence : letters) apps::add_sequence(sequence, all);
+    return !letters.empty();
+}
+
 /// All of them, or, where one is refused, none.
 void add_sequences(shared_sequences& to, const nb::object& texts) {
     apps::packed_sequences all;
-    for (nb::handle text : texts) apps::add_sequence(letters_of(text), all);
+    nb::iterator next = nb::iter(texts);
+    while (add_some(next, all)) {
+    }
+    const interruptible guard;
     to.append(std::move(all));
 }
 

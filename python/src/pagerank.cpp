@@ -40,7 +40,8 @@ void register_pagerank(nb::module_& module) {
         "pagerank",
         [](const graph::graph& graph, double alpha, double tol, std::uint64_t max_iter,
            std::optional<std::uint64_t> rounds, bool weighted, const std::optional<numbers_array>& personalization,
-           const std::optional<numbers_array>& dangling, const std::optional<parts_array>& parts, const options& job) {
+           const std::optional<numbers_array>& dangling, const std::optional<numbers_array>& nstart,
+           const std::optional<parts_array>& parts, const options& job) {
             const apps::pagerank_options options{job,
                                                  alpha,
                                                  tol,
@@ -49,12 +50,13 @@ void register_pagerank(nb::module_& module) {
                                                  weighted,
                                                  numbers_of(personalization),
                                                  numbers_of(dangling),
+                                                 numbers_of(nstart),
                                                  parts_of(parts)};
             const interruptible guard;
             return apps::pagerank(graph, options);
         },
         "graph"_a, "alpha"_a, "tol"_a, "max_iter"_a, "rounds"_a.none(), "weighted"_a, "personalization"_a.none(),
-        "dangling"_a.none(), "parts"_a.none(), "job"_a);
+        "dangling"_a.none(), "nstart"_a.none(), "parts"_a.none(), "job"_a);
 }
 
 }  // namespace laneway::python

@@ -9,6 +9,7 @@
 #include "build.hpp"
 #include "decimal_weights.hpp"
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 
 namespace laneway::graph {
 namespace {
@@ -54,7 +55,9 @@ void check_lengths(std::size_t arcs, const whole_weights& weights) {
 }
 
 void check_ends(const char* name, std::span<const std::int64_t> ends, std::uint64_t vertices) {
+    interruption_counter leave;
     for (std::size_t i = 0; i < ends.size(); ++i) {
+        leave.poll();
         if (static_cast<std::uint64_t>(ends[i]) < vertices) continue;
         throw usage_error(std::string(name) + "[" + std::to_string(i) + "] = " + std::to_string(ends[i]) +
                           " is outside a graph of " + std::to_string(vertices) + " vertices");
@@ -67,7 +70,9 @@ void check_offsets(std::span<const std::int64_t> offsets, std::size_t arcs) {
     };
     if (offsets.empty()) throw usage_error("indptr is empty: it has one entry more than there are vertices");
     if (offsets[0] != 0) throw usage_error(entry(0) + " is not 0");
+    interruption_counter leave;
     for (std::size_t i = 1; i < offsets.size(); ++i) {
+        leave.poll();
         if (offsets[i] < offsets[i - 1]) throw usage_error(entry(i) + " is less than " + entry(i - 1));
     }
     if (static_cast<std::uint64_t>(offsets.back()) != arcs)
@@ -88,7 +93,11 @@ basic_csr<Vertex> make_csr(std::span<const std::int64_t> offsets, std::span<cons
     basic_csr<Vertex> csr;
     csr.offsets.assign(offsets.begin(), offsets.end());
     csr.heads.resize(heads.size());
-    for (std::size_t i = 0; i < heads.size(); ++i) csr.heads[i] = static_cast<Vertex>(heads[i]);
+    interruption_counter leave;
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+        leave.poll();
+        csr.heads[i] = static_cast<Vertex>(heads[i]);
+    }
     csr.weights = std::move(weights);
     return csr;
 }
@@ -103,7 +112,9 @@ whole_weights make_weights(std::span<const Number> numbers, const std::function<
     result.values.reserve(numbers.size());
     earlier_weights earlier{result.values};
     decimal_weights scaled;
+    interruption_counter leave;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
+        leave.poll();
         const Number number = numbers[i];
         if constexpr (std::is_integral_v<Number>) {
             if (!within_limits(number)) refuse(name(i), number);
@@ -151,9 +162,12 @@ graph from_arcs(std::span<const std::int64_t> tails, std::span<const std::int64_
     arc_buffer arcs;
     const bool weighted = !weights.values.empty();
     arcs.keep_weights(weighted);
-    for (std::size_t i = 0; i < tails.size(); ++i)
+    interruption_counter leave;
+    for (std::size_t i = 0; i < tails.size(); ++i) {
+        leave.poll();
         arcs.push(static_cast<std::uint64_t>(tails[i]), static_cast<std::uint64_t>(heads[i]),
                   weighted ? weights.values[i] : 1);
+    }
     const bool wide = needs_wide(ids.vertices);
     graph result = sort_into_graph(arcs, std::move(ids), mirrored, wide);
     take_weights(result, weights.scale, weights.rounded);

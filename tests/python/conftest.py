@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
+import hashlib
 import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable
 
 import laneway as lw
 import pytest
+from forks import Forks
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(sys.executable).parent / "laneway"
+GPUS = sum(device.usable and device.name.startswith("cuda:") for device in lw.devices())
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -34,12 +41,44 @@ SMALL_LEVELS = [0, 1, 2, 1, -1, -1]
 
 
 def device_lists() -> list[str]:
-    """Device lists that must all give the same answer: CPU devices, and the GPUs of this machine."""
-    gpus = sum(device.usable and device.name.startswith("cuda:") for device in lw.devices())
+    """Device lists that must all give the same answer: CPU devices, and the GPUs of this machine. A test that goes
+    through all of them by itself takes the fixture `all_devices`."""
     lists = ["cpu:1", "cpu:2", "cpu:7"]
-    if gpus:
-        lists += [f"cuda:0-{last}" for last in range(gpus)] + ["cuda:0,cpu:2"]
+    if GPUS:
+        lists += [f"cuda:0-{last}" for last in range(GPUS)] + ["cuda:0,cpu:2"]
     return lists
+
+
+@pytest.fixture
+def all_devices() -> list[str]:
+    return device_lists()
+
+
+def lock_of(what: str) -> Path:
+    """A file that is locked by the process that has `what`, as pytest-xdist runs tests side by side."""
+    folder = Path(tempfile.gettempdir()) / f"laneway-tests-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / hashlib.sha256(f"{ROOT} {what}".encode()).hexdigest()[:16]
+
+
+@contextmanager
+def alone(what: str) -> Iterator[None]:
+    """While it lasts no other process of these tests has `what`."""
+    with lock_of(what).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time_on_gpus(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests on GPUs run one after another: processes would only take turns there."""
+    item = request.node
+    devices = item.callspec.params.get("devices", "") if hasattr(item, "callspec") else ""
+    if GPUS and ("cuda:" in str(devices) or "all_devices" in request.fixturenames):
+        with alone("GPUs"):
+            yield
+    else:
+        yield
 
 
 def metis() -> object:
@@ -61,16 +100,21 @@ def new_york() -> Path:
     return ROOT / "data" / "USA-road-d.NY.gr.gz"
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    ready = Forks(COMMAND, deadline_s=120)
+    yield ready
+    ready.end()
+
+
 @pytest.fixture
-def laneway(tmp_path: Path) -> Run:
-    """Runs the installed command in an empty folder, `work`, with its outputs in pipes."""
+def laneway(tmp_path: Path, forks: Forks) -> Run:
+    """Runs the command in an empty folder, `work`, with its outputs in pipes. Tests of how it starts use `COMMAND`."""
     work = tmp_path / "work"
     work.mkdir()
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        words = [str(COMMAND), *(str(argument) for argument in arguments)]
-        environment = {**os.environ, "COLUMNS": "80"}
-        return subprocess.run(words, cwd=work, env=environment, capture_output=True, text=True, timeout=120)
+        return forks.run([str(argument) for argument in arguments], work, {**os.environ, "COLUMNS": "80"})
 
     return run
 

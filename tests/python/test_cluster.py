@@ -76,6 +76,10 @@ def test_wrong_parameters_are_told_by_fit() -> None:
             model.fit(np.zeros((5, 2)))
 
 
+def test_it_is_listed() -> None:
+    assert "KMeans" in dir(lw)
+
+
 def test_only_the_class_needs_scikit_learn() -> None:
     program = """
 import sys
@@ -87,6 +91,7 @@ try:
     lw.KMeans
 except ImportError as error:
     print(error)
+assert "kmeans" in dir(lw) and "KMeans" not in dir(lw)
 assert not hasattr(lw, "no_such_name")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

@@ -130,6 +130,35 @@ def test_full_disk_behind_standard_output(small: Path) -> None:
             assert done.stderr == "laneway: standard output cannot be written: no space left on device\n"
 
 
+def test_errors_of_files_are_not_told_as_of_standard_output(small: Path, tmp_path: Path) -> None:
+    line = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" sssp "$1" --source 1 --devices cpu:1 --json r.json'
+    done = subprocess.run(["sh", "-c", line, COMMAND, small], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "laneway: the system says: no such file or directory\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_is_no_error_to_tell(small: Path, unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(
+            [COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, env=environment, text=True, timeout=60
+        )
+    assert told.stderr == "laneway: standard output cannot be written: no space left on device\n"
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [COMMAND, "sssp", small, "--source", "1", "--devices", "cpu:1"],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+        timeout=60,
+    )
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams(small: Path, tmp_path: Path, closed: str) -> None:
     line = f'exec "$0" sssp "$1" --source 1 --devices cpu:1 --json "$2" {closed}'

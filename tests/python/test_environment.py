@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -42,12 +42,15 @@ def test_little_memory(small: Path, mebibytes: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_leave_nothing_behind(new_york: Path, tmp_path: Path, number: signal.Signals) -> None:
-    words = [COMMAND, "sssp", new_york, "--source", "1", "--devices", "checked:3", "--json", "r.json"]
+    pipe = tmp_path.parent / f"{tmp_path.name}.gr"
+    os.mkfifo(pipe)
+    words = [COMMAND, "sssp", pipe, "--source", "1", "--devices", "checked:3", "--json", "r.json"]
     started = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not names(tmp_path) and started.poll() is None:  # the pending output tells that the work has begun
-        time.sleep(0.01)
-    started.send_signal(number)
-    output, errors = started.communicate(timeout=30)
+    with pipe.open("wb", buffering=0) as graph:  # waits until the command reads: its outputs are open by then
+        assert len(names(tmp_path)) == 1
+        graph.write(gzip.decompress(new_york.read_bytes())[: 1 << 16])
+        started.send_signal(number)
+        output, errors = started.communicate(timeout=30)
     assert started.returncode == 128 + number
     assert output == ""
     assert errors == f"laneway: {'interrupted' if number == signal.SIGINT else f'ended by {number.name}'}\n"

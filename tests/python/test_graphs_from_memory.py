@@ -345,6 +345,7 @@ def test_frames() -> None:
     assert graph.ids.tolist() == list(expected)
     lengths = networkx.single_source_dijkstra_path_length(expected, "a", weight="cost")
     assert lw.sssp(graph, "a", devices=DEVICES).to_dict() == lengths
+    assert arcs(lw.Graph.from_pandas(frame, edge_attr=["cost"])) == arcs(graph)
     numbers = pandas.DataFrame({"u": [30, 7], "v": [7, 9]}, index=[5, 6])
     undirected = lw.Graph.from_pandas(numbers, "u", "v", directed=False)
     assert arcs(undirected) == [(7, 30, 1), (7, 9, 1), (9, 7, 1), (30, 7, 1)]
@@ -356,6 +357,11 @@ def test_frames() -> None:
     for wrong, message in (
         (lambda: lw.Graph.from_pandas(frame, "from"), "no column 'from'"),
         (lambda: lw.Graph.from_pandas(frame, edge_attr="weight"), "no column 'weight'"),
+        (
+            lambda: lw.Graph.from_pandas(frame, edge_attr=["cost", "source"]),
+            r"one column, of weights, not \['cost', 'so",
+        ),
+        (lambda: lw.Graph.from_pandas(frame, edge_attr=True), "one column, of weights, not True"),
         (lambda: lw.Graph.from_pandas([1]), "must be a pandas data frame, not list"),
         (lambda: lw.Graph.from_pandas(frame.replace("c", None)), "row 1 of the data frame has no 'target'"),
     ):

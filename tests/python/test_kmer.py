@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gzip
 import json
 import lzma
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -159,6 +162,51 @@ def test_counts_that_are_not_kept() -> None:
             counts.count("AC")
 
 
+def test_copies_look_counts_up_and_pickles_differ() -> None:
+    counts = lw.kmer("ACGTAC", 2, canonical=False, devices="cpu:1")
+    for twin in (copy.copy(counts), copy.deepcopy(counts)):
+        assert twin == counts and twin.lookup
+        assert twin.count("AC") == 2
+    assert copy.deepcopy(counts).kmers is not counts.kmers
+    pickled = pickle.loads(pickle.dumps(counts))
+    assert not pickled.lookup and pickled != counts
+    assert pickled == lw.kmer("ACGTAC", 2, canonical=False, lookup=False, devices="cpu:2")
+    assert counts != 1
+
+
+# A lookup on devices that take long, which a signal comes into; the handler looks up as well.
+IN_A_HANDLER = """
+import signal
+import laneway as lw
+
+counts = lw.kmer("ACGTACGTAA", 3, devices="checked:2", canonical=False)
+said = []
+
+def handler(number, frame):
+    try:
+        said.append(counts.count("ACG"))
+    except lw.UsageError as error:
+        said.append(str(error))
+
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+lookups = 0
+while not any(isinstance(each, str) for each in said) and lookups < 20000:
+    assert counts.counts_of(["ACG"] * 200).tolist() == [2] * 200
+    lookups += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(next(each for each in said if isinstance(each, str)))
+assert counts.count("ACG") == 2
+"""
+
+
+def test_a_signal_handler_cannot_wait_for_the_call_that_it_interrupts() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_A_HANDLER], capture_output=True, text=True, timeout=100)
+    assert done.stderr == ""
+    words = "looking up these k-mers goes on already: a signal handler cannot begin another in the midst of it"
+    assert done.stdout == f"counting or {words}\n"
+
+
 def test_counts_are_looked_up_by_many_threads() -> None:
     text = "ACGTTGCATTAG" * 40
     expected = strings(text, 5, True)
@@ -171,10 +219,10 @@ def test_counts_are_looked_up_by_many_threads() -> None:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        (
-            "data/genome.fa",
-            "sequence 1, letter 5: '/' belongs in no sequence (a str or bytes is a sequence, a pathlib.P",
-        ),
+        ("data/genome.fa", "'data/genome.fa' looks like a file, but a str is a sequence: give pathlib.Path('data/gen"),
+        (["ACGT", "reads.FQ.gz"], "pathlib.Path('reads.FQ.gz')"),
+        (None, "the source must be sequences (str or bytes), paths (pathlib.Path), or what"),
+        (21, "not int"),
         (["ACGT", "AC GT"], "sequence 2, letter 3: ' ' belongs"),
         (["ACGT\n"], "letter 5"),
         ("ACGÄ", "letter 4"),
@@ -190,6 +238,20 @@ def test_sources_that_are_none(source: object, words: str) -> None:
     with pytest.raises(lw.UsageError) as caught:
         lw.kmer(source, 3, devices="cpu:1")
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_name_of_a_file_that_is_there_is_no_sequence(
+    reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("reads", "ACGT"):
+        (tmp_path / name).write_bytes(READS)
+    with pytest.raises(lw.UsageError, match=r"'reads' looks like a file.*pathlib.Path\('reads'\)"):
+        lw.kmer("reads", 3, devices="cpu:1")
+    assert lw.kmer("ACGT", 3, devices="cpu:1").total == 2, "what can be nothing but a sequence is one"
+    assert lw.kmer("ACG.ACG", 3, devices="cpu:1").total == 2
+    (tmp_path / "reads").unlink()
+    assert lw.kmer("readsACGT", 3, devices="cpu:1").total == 2
 
 
 def test_what_is_above_the_greatest_shares_a_line() -> None:

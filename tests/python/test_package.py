@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from pathlib import Path
 
 import laneway as lw
@@ -170,3 +172,10 @@ def test_devices_are_listed_with_reasons() -> None:
     found = lw.devices()
     assert any(device.name == "cpu" and device.usable for device in found)
     assert all(device.usable != bool(device.reason) for device in found)
+
+
+@pytest.mark.parametrize("module", ["points", "references.kmeans", "pending_file", "job", "cluster"])
+def test_any_module_may_be_loaded_first(module: str) -> None:
+    words = [sys.executable, "-c", f"import laneway.{module}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

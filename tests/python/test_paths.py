@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import Run, device_lists, names
+from laneway import _core
 from laneway.references import paths as references
 from scipy.sparse import csgraph
 
@@ -198,10 +201,44 @@ def test_weights_that_no_graph_holds(laneway: Run, tmp_path: Path) -> None:
     done = laneway("sssp", rounded, "--source", 0, "--devices", "cpu:1", "--json", "r.json")
     assert "rounded to 1/1000000000 of the file's unit" in done.stdout
     assert json.loads((tmp_path / "work" / "r.json").read_text())["graph"]["weights_rounded"] is True
+    graph = lw.read_graph(rounded)
+    assert lw.sssp(graph, 0, devices="cpu:1").weights_rounded and lw.pagerank(graph, devices="cpu:1").weights_rounded
+    assert not lw.bfs(graph, 0, devices="cpu:1").weights_rounded
+    assert not lw.pagerank(graph, weight=None, devices="cpu:1").weights_rounded
 
 
-def test_paths_stay_when_distances_are_changed() -> None:
-    result = lw.sssp(lw.Graph.from_edges([(0, 1), (1, 2)], weights=[1, 2]), 0, devices="cpu:1")
-    distance = result.distance
-    distance *= 2
-    assert result.path_to(2) == [0, 1, 2]
+def test_many_threads_ask_for_paths_and_one_tree_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    make = _core.predecessors
+
+    def counted(*arguments: Any) -> Any:
+        made.append(1)
+        return make(*arguments)
+
+    monkeypatch.setattr(_core, "predecessors", counted)
+    result = lw.sssp(lw.generate_grid(300, 300, keep=1), 0, devices="cpu:1")
+    together = threading.Barrier(8)
+
+    def ask(vertex: int) -> list[int]:
+        together.wait()
+        return result.path_to(vertex)
+
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(ask, range(300, 308)))
+    assert [path[-1] for path in paths] == list(range(300, 308))
+    assert len(made) == 1
+
+
+def test_a_signal_handler_asks_for_a_path_while_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = lw.sssp(lw.Graph.from_edges([(0, 1), (1, 2)]), 0, devices="cpu:1")
+    make = _core.predecessors
+    paths: list[list[int]] = []
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(_core, "predecessors", make)
+        paths.append(result.path_to(2))  # as a handler does that runs here
+        return make(*arguments)
+
+    monkeypatch.setattr(_core, "predecessors", interrupted)
+    paths.append(result.path_to(2))
+    assert paths == [[0, 1, 2]] * 2

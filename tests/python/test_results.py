@@ -26,7 +26,7 @@ PROGRAMS: list[Callable[[str, int], Any]] = [
     lambda devices, other: lw.color(graph(), order=1 + other, devices=devices),
     lambda devices, other: lw.indegree(graph() if other == 0 else lw.generate_grid(9, 7, seed=4), devices=devices),
     lambda devices, other: lw.kmeans(POINTS, 2 + other, init="first", devices=devices),
-    lambda devices, other: lw.kmer(lw.simulate_reads(500, seed=1 + other), 11, devices=devices),
+    lambda devices, other: lw.kmer(lw.simulate_reads(500, seed=1 + other), 11, lookup=False, devices=devices),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import io
 import os
 import sys
@@ -121,6 +122,48 @@ def test_a_build_that_fails_says_where(tmp_path: Path) -> None:
     assert told.startswith("FAILED: b.o\n")
     assert "b.cpp:3: error: no" in told
     assert "[1/9]" not in told
+
+
+def test_python_tests_run_in_some_processes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for cores, workers in ((1, 1), (2, 2), (64, 8)):
+        monkeypatch.setattr(run_tests, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+        assert run_tests.python_workers() == workers
+    assert run_tests.pytest_command(tmp_path, 2)[-4:] == ["-n", "2", "--dist", "worksteal"]
+    assert "-n" not in run_tests.pytest_command(tmp_path, 1)
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert run_tests.python_workers() == 1
+    assert "pytest-xdist is not installed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_runners_are_at_work_together_where_gpus_leave_cores_idle(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, beside: bool
+) -> None:
+    junit = '<testsuite tests="3" failures="1" errors="0" skipped="1"/>'
+    meet = {"ctest": "echo go > fifo; ", "pytest": "read word < fifo; "} if beside else {"ctest": "", "pytest": ""}
+
+    def command(report: Path, *_: object) -> list[str]:
+        name = report.stem
+        return ["sh", "-c", f"cd {tmp_path}; {meet[name]}echo {name} prints; echo '{junit}' > {report}; exit 1"]
+
+    os.mkfifo(tmp_path / "fifo")  # each end waits for the other
+    monkeypatch.setattr(run_tests, "TREE", tmp_path)
+    monkeypatch.setattr(run_tests, "cores", lambda: 16 if beside else 15)
+    for runner in ("ctest_command", "pytest_command"):
+        monkeypatch.setattr(run_tests, runner, command)
+    assert str(run_tests.run_suites(gpus=True)) == "2 passed, 2 failed, 2 skipped"
+    lines = capfd.readouterr().out.splitlines()
+    counts = "1 passed, 1 failed, 1 skipped"
+    assert [line for line in lines if "pytest-xdist" not in line] == [
+        "ctest prints",
+        f"C++ tests: {counts}",
+        "pytest prints",
+        f"Python tests: {counts}",
+    ]
 
 
 def test_every_folder_with_sources_has_its_layout_checked() -> None:

@@ -26,7 +26,7 @@ from signal_storm import catches_signals  # noqa: E402
 def wait_for(event: Callable[[], object], process: subprocess.Popen[str]) -> None:
     """Returns when the event has come, or the process has ended without it."""
     while not event() and process.poll() is None:
-        time.sleep(0.0005)
+        time.sleep(0.0005)  # between two looks
 
 
 def start(folder: Path, *arguments: object, **options: object) -> subprocess.Popen[str]:
@@ -137,7 +137,7 @@ graph = lw.read_graph(path)
 threads = len(list(Path("/proc/self/task").iterdir()))
 big = lw.generate_grid(400, 400, keep=1)
 try:
-    print("calling", flush=True)
+    print("calling beside", threads, flush=True)
     eval(call)
     print("done")
 except KeyboardInterrupt:
@@ -156,12 +156,20 @@ CALLS = {
 }
 
 
+def threads_before_call(started: subprocess.Popen[str]) -> int:
+    """How many threads the script has; returns when it is about to call."""
+    assert started.stdout is not None
+    word, _, threads = started.stdout.readline().split()
+    assert word == "calling"
+    return int(threads)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_leaves_a_call_and_nothing_of_it_goes_on(small: Path, tmp_path: Path, name: str) -> None:
     os.mkfifo(f"{small}.pipe")
     words = [sys.executable, "-c", SCRIPT, str(small), CALLS[name]]
     started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert started.stdout is not None and started.stdout.readline() == "calling\n"
+    threads_before_call(started)
     writer = os.open(f"{small}.pipe", os.O_RDWR)  # which says nothing
     started.send_signal(signal.SIGINT)
     output, errors = started.communicate(timeout=100)
@@ -173,8 +181,9 @@ def test_a_script_that_catches_ctrl_c_ends_as_it_wants(small: Path) -> None:
     words = [sys.executable, "-c", SCRIPT, str(small), CALLS["threads"]]
     for run in range(8):
         started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert started.stdout is not None and started.stdout.readline() == "calling\n"
-        time.sleep(run * 0.02)  # anywhere in the call
+        idle, tasks = threads_before_call(started), Path(f"/proc/{started.pid}/task")
+        if run % 2:  # when the devices have begun, each with a thread of its own, and else at once
+            wait_for(lambda tasks=tasks, idle=idle: len(list(tasks.iterdir())) > idle, started)  # type: ignore[misc]
         started.send_signal(signal.SIGINT)
         assert (started.communicate(timeout=100)[1], started.returncode) == ("", 3)
 

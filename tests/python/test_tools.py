@@ -21,7 +21,7 @@ def check(root: Path) -> subprocess.CompletedProcess[str]:
     [
         ("include/laneway/base/status.hpp", '#include "laneway/simt/wait.hpp"'),
         ("src/graph/read.cpp", '#include "laneway/queue/id_ring.hpp"'),
-        ("include/laneway/task/pool.hpp", '#include "laneway/transport/transport.hpp"'),
+        ("include/laneway/task/pool.hpp", '#include "laneway/flow/worklist.hpp"'),
         ("include/laneway/comm/mailbox.hpp", '#include "laneway/transport/peer/ring.hpp"'),
         ("include/laneway/simt/wait.hpp", '#include "laneway/runtime.hpp"'),
         ("include/laneway/simt/wait.hpp", '#include "../comm/mailbox.hpp"'),

@@ -24,9 +24,9 @@ from laneway.references import paths as references
 def sssp(*arguments: object, **options: object) -> lw.Result:
     """A program that gets the last distance wrong."""
     result = lw.sssp(*arguments, **options)
-    wrong = result.distance.copy()
-    wrong.values[-1] += 1
-    return dataclasses.replace(result, distance=wrong)
+    wrong = result.distance.values.copy()
+    wrong[-1] += 1
+    return dataclasses.replace(result, distance=lw.VertexArray(wrong, result.distance.numbering))
 
 
 @pytest.mark.parametrize("scipy_can", [True, False])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import laneway as lw
 import pytest
-from conftest import ROOT, SMALL_DISTANCES
+from conftest import ROOT, SMALL_DISTANCES, alone
 
 TREE = ROOT / "build" / "tree"
 
@@ -23,7 +23,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(f"{TREE} was not made by `make test`")
     folder = tmp_path_factory.mktemp("wheel")
     tool = ROOT / "tools" / "make_wheel.py"
-    made = subprocess.run([sys.executable, tool, "--output", folder], capture_output=True, text=True, timeout=600)
+    with alone("the build tree"):
+        made = subprocess.run([sys.executable, tool, "--output", folder], capture_output=True, text=True, timeout=600)
     assert made.returncode == 0, made.stdout + made.stderr
     wheel = Path(made.stdout.splitlines()[-1])
     assert wheel.parent == folder

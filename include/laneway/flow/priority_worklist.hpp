@@ -33,7 +33,7 @@ struct worklist_block {
 };
 
 /// What the warps of a working block share, in its shared memory.
-struct worklist_shared {
+struct alignas(16) worklist_shared {
     std::uint64_t near_head;
     std::uint64_t far_head;
     std::uint64_t far_limit;  ///< far places before this one are to be looked through

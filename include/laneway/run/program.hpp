@@ -43,6 +43,7 @@ struct program {
     static constexpr double server_share = server_share_of<Body>;
     static_assert((0 + ... + (counts_blocks<Views> ? 1 : 0)) <= 1,
                   "a run has one worklist at most: its working blocks have one counter each");
+    static_assert(((shared_bytes_of<Views> % 16 == 0) && ...), "what lies behind it in shared memory is aligned by 16");
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {

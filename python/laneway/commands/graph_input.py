@@ -12,7 +12,7 @@ from laneway.account import Account, Row, printable
 from laneway.commands.signature import parameter, parameters_of, set_parameters
 from laneway.errors import UsageError
 from laneway.graph import Graph
-from laneway.graphs import graph_files, read_graph
+from laneway.graphs import GraphFile
 from laneway.job import Job
 
 GRAPH = typer.Argument(..., help="Graph file: DIMACS, SNAP, Matrix Market, METIS or LDBC; plain, gzip or xz.")
@@ -96,8 +96,8 @@ def with_graph(body: Callable[..., Account], weights_used: bool) -> Callable[...
         unweighted: bool,
         **own: Any,
     ) -> Account:
-        files = graph_files(graph, format, ids, cache, directed, unweighted)
-        loaded = job.load("graph", files, lambda: read_graph(graph, format, ids, cache, directed, unweighted))
+        file = GraphFile(graph, format, ids, cache, directed, unweighted)
+        loaded = job.load("graph", file.files(), file.read)
         return body(job, GraphInput(graph, loaded, weights_used), **own)
 
     first = Parameter("job", Parameter.POSITIONAL_OR_KEYWORD, annotation=Job)

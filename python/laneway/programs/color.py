@@ -12,7 +12,7 @@ from laneway.answers import VertexAnswer
 from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.graph import GraphLike, as_graph
 from laneway.partition import Partition, parts_of
-from laneway.vertex_array import VertexArray
+from laneway.vertex_array import VertexArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def color(
     parts = parts_of(graph, partition, devices)
     raw = _core.color(graph, order, parts, job)
     return ColorResult(
-        VertexArray(raw.take_color(), graph.numbering),
+        VertexArray(read_only(raw.take_color()), graph.numbering),
         raw.colors,
         order,
         raw.rounds,

@@ -11,7 +11,7 @@ from laneway._core import Report
 from laneway.answers import VertexAnswer
 from laneway.arguments import BUFFER_BYTES, job_options
 from laneway.graph import GraphLike, as_graph
-from laneway.vertex_array import VertexArray
+from laneway.vertex_array import VertexArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,5 +52,9 @@ def indegree(
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     raw = _core.indegree(graph, str(walk), job)
     return InDegreeResult(
-        VertexArray(raw.take_in_degree(), graph.numbering), walk, raw.partition_seconds, raw.report, graph.weighted
+        VertexArray(read_only(raw.take_in_degree()), graph.numbering),
+        walk,
+        raw.partition_seconds,
+        raw.report,
+        graph.weighted,
     )

@@ -68,7 +68,8 @@ def kmeans(
     or more. `init` says where centers start: "k-means++" (Arthur and Vassilvitskii, SODA 2007), "random" (points drawn
     at random), both by `random_state`, "first" (the first points), or a matrix with one row a cluster. The best of
     `n_init` starts is taken, the one with the least inertia; "auto" is 10 for "random" and else 1, and where nothing is
-    drawn there is one. `random_state` is a seed, a NumPy generator, or None for another start each time.
+    drawn there is one. `random_state` is the seed of what is drawn, a NumPy generator, or None for another start each
+    time; `seed` has nothing to do with it: it orders the lanes of checked devices and changes no result.
 
     Rounds end when no center moves, or when the squares of their movements sum up to `tol` times the mean variance of
     the columns, or after `max_iter`. A cluster that loses all points keeps its center, where scikit-learn moves it to a

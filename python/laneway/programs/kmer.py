@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
@@ -21,13 +24,21 @@ Text = Union[str, bytes]
 Item = Union[Text, "os.PathLike[str]"]
 KmerSource = Union[Item, Iterable[Item], Sequences, SimulatedReads]
 
+FILE_NAME = re.compile(r"/|\.(fa|fas|fasta|fna|ffn|faa|frn|fq|fastq|txt|gz|xz|bz2|zip)$", re.IGNORECASE)
+"""What no sequence has, and many names of files have."""
+LONGEST_FILE_NAME = 4096
+
 GREATEST = 10_000
 MEMORY_GIB = 16.0
 
 
 @dataclass(frozen=True, eq=False)
 class KmerCounts(Answer):
-    """How often k-mers occur, and the account of the run that counted them."""
+    """How often k-mers occur, and the account of the run that counted them.
+
+    Copies look counts up in the same tables; a pickle leaves the tables out, so that what comes of it has no `lookup`
+    and is not equal.
+    """
 
     multiplicity: NDArray[np.uint64]
     """Numbers of occurrences that there are, rising. `greatest` + 1 stands for all that are above `greatest`."""
@@ -63,6 +74,29 @@ class KmerCounts(Answer):
         if self._counted is None:
             raise UsageError("the counts are not kept: neither with lookup=False nor in a pickle")
         return self._counted.counts_of([_text_of(kmer) for kmer in kmers])
+
+    @property
+    def lookup(self) -> bool:
+        """Whether `count` and `counts_of` can tell counts: the tables have been kept."""
+        return self._counted is not None
+
+    def __eq__(self, other: object) -> bool:
+        same = super().__eq__(other)
+        return same if same is NotImplemented else same and self.lookup == getattr(other, "lookup", None)
+
+    __hash__ = None
+
+    def __copy__(self) -> KmerCounts:
+        return self._with(dict(self.__dict__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> KmerCounts:
+        own = {name: value for name, value in self.__dict__.items() if name != "_counted"}
+        return self._with({**copy.deepcopy(own, memo), "_counted": self._counted})
+
+    def _with(self, fields: dict[str, Any]) -> KmerCounts:
+        made = object.__new__(type(self))
+        made.__dict__.update(fields)
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_counted": None}
@@ -133,18 +167,30 @@ def kmer(
 def _sequences_of(source: KmerSource) -> Sequences | SimulatedReads:
     if isinstance(source, (Sequences, SimulatedReads)):
         return source
+    if not isinstance(source, (str, bytes, os.PathLike, Iterable)):
+        raise UsageError(
+            "the source must be sequences (str or bytes), paths (pathlib.Path), or what read_sequences or "
+            f"simulate_reads gives, not {type(source).__name__}"
+        )
     items = [source] if isinstance(source, (str, bytes, os.PathLike)) else list(source)
     paths = [item for item in items if isinstance(item, os.PathLike)]
     if paths and len(paths) < len(items):
         raise UsageError("the source must be paths or sequences, not both")
     if paths:
         return read_sequences(paths)
+    for item in items:
+        _require_no_file_name(item)
     sequences = Sequences()
-    try:
-        sequences.add([item for item in items if not isinstance(item, os.PathLike)])
-    except UsageError as error:
-        raise UsageError(f"{error} (a str or bytes is a sequence, a pathlib.Path a file)") from None
+    sequences.add([item for item in items if not isinstance(item, os.PathLike)])
     return sequences
+
+
+def _require_no_file_name(text: Item) -> None:
+    """UsageError for a str that must mean a file."""
+    if not isinstance(text, str) or len(text) > LONGEST_FILE_NAME or set(text.upper()) <= set("ACGTN"):
+        return
+    if FILE_NAME.search(text) or Path(text).is_file():
+        raise UsageError(f"{text!r} looks like a file, but a str is a sequence: give pathlib.Path({text!r})")
 
 
 def _text_of(kmer: Text) -> str:

@@ -16,7 +16,7 @@ from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 from laneway.graph import Graph, GraphLike, as_graph, is_networkx
 from laneway.partition import Partition, parts_of
-from laneway.vertex_array import VertexArray
+from laneway.vertex_array import VertexArray, read_only
 
 VertexNumbers = Union[None, Mapping[Any, float], ArrayLike]
 
@@ -34,6 +34,8 @@ class RankRules:
     """Where the rest goes, one number a vertex, in proportion; None: evenly."""
     dangling: NDArray[np.float64] | None
     """Where the rank of vertices that hand it to none goes; None: as `personalization` says."""
+    nstart: NDArray[np.float64] | None
+    """Ranks at the start, one number a vertex, in proportion; None: equal ones."""
     weighted: bool
     """Whether rank follows arcs in proportion to weights."""
     tol: float
@@ -65,17 +67,20 @@ class PageRankResult(VertexAnswer):
     report: Report
     weights_ignored: bool
     """Whether the graph has weights that were not looked at."""
+    weights_rounded: bool
+    """Whether the weights that were looked at had been rounded, as they did not fit 32 bits with all their decimals."""
 
 
 def pagerank(
     graph: GraphLike,
-    *,
     alpha: float = 0.85,
     personalization: VertexNumbers = None,
     max_iter: int = MAX_ITER,
     tol: float = TOL,
+    nstart: VertexNumbers = None,
     weight: str | None = "weight",
     dangling: VertexNumbers = None,
+    *,
     rounds: int | None = None,
     partition: Partition = None,
     devices: str = "",
@@ -84,17 +89,19 @@ def pagerank(
     buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> PageRankResult:
-    """PageRank of every vertex by power iteration from equal ranks, by the rules and names of NetworkX.
+    """PageRank of every vertex by power iteration, by the rules and names of NetworkX, and its order of arguments.
 
     In a round a vertex hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel
     arcs each; with `weight=None`, or where the graph has no weights, every arc counts 1. Of a NetworkX graph `weight`
     names the attribute that holds them. The rest of its rank goes to all vertices as `personalization` says, and that
     of a vertex without arcs, or whose arcs weigh nothing, as `dangling` does: a mapping from vertices to numbers, 0 for
     those that it leaves out, or an array with one entry a vertex, in the order of the graph's `ids`; only proportions
-    matter. Without `personalization` rank spreads evenly, without `dangling` as `personalization` says.
+    matter. Without `personalization` rank spreads evenly, without `dangling` as `personalization` says. Ranks start
+    equal, or in the proportions of `nstart`, which is given in the same ways.
 
     Rounds end when one changes the ranks of all vertices together by less than `tol` times the number of vertices, or
-    after `max_iter`; `converged` and `residual` of the result tell which. `rounds` asks for exactly so many instead.
+    after `max_iter`. Where NetworkX then raises PowerIterationFailedConvergence, the ranks of the last round come back:
+    look at `converged` of the result, and at `residual`. `rounds` asks for exactly so many instead.
     On large graphs this limit is met early: take a smaller `tol` where the order of low ranks matters. The ranks, and
     the number of rounds, are the same to the last bit on any devices; ranks are within 2**-24 * alpha / (1 - alpha) of
     those of exact arithmetic, relative to each.
@@ -107,6 +114,7 @@ def pagerank(
         _number("alpha", alpha, 1.0),
         _one_a_vertex("personalization", graph, personalization),
         _one_a_vertex("dangling", graph, dangling),
+        _one_a_vertex("nstart", graph, nstart),
         weight is not None and graph.weighted,
         _number("tol", tol, float("inf")),
         max_iter,
@@ -126,11 +134,12 @@ def pagerank(
         rules.weighted,
         rules.personalization,
         rules.dangling,
+        rules.nstart,
         parts,
         job,
     )
     return PageRankResult(
-        VertexArray(raw.take_rank(), graph.numbering),
+        VertexArray(read_only(raw.take_rank()), graph.numbering),
         raw.rounds,
         raw.converged,
         raw.residual,
@@ -138,6 +147,7 @@ def pagerank(
         raw.partition_seconds,
         raw.report,
         graph.weighted and not rules.weighted,
+        rules.weighted and graph.weights_rounded,
     )
 
 

@@ -18,7 +18,7 @@ from laneway.errors import UsageError
 from laneway.graph import Graph, GraphLike, as_graph
 from laneway.partition import Partition, parts_of
 from laneway.programs.trees import Trees
-from laneway.vertex_array import VertexArray
+from laneway.vertex_array import VertexArray, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,8 @@ class Result(VertexAnswer):
     """What the graph's weights were multiplied by; 1 for `bfs`."""
     weights_ignored: bool
     """Whether the graph has weights that this program does not look at, as `bfs` does not."""
+    weights_rounded: bool
+    """Whether the weights that were looked at had been rounded, as they did not fit 32 bits with all their decimals."""
     delta: int = field(compare=False)
     """Width of a priority step."""
     items: int = field(compare=False)
@@ -65,7 +67,8 @@ class Result(VertexAnswer):
     def length(self) -> VertexArray[np.float64]:
         """Distances in the graph's own unit, infinite where unreachable, as SciPy gives them."""
         distance = self.distance.values
-        return VertexArray(np.where(distance < 0, np.inf, distance / self.weight_scale), self.distance.numbering)
+        length = np.where(distance < 0, np.inf, distance / self.weight_scale)
+        return VertexArray(read_only(length), self.distance.numbering)
 
     @property
     def predecessor(self) -> VertexArray[Any]:
@@ -73,7 +76,7 @@ class Result(VertexAnswer):
         and unreachable vertices (None where vertices have names). Of several, the one that stands first in `ids`; the
         same on any devices. Following it leads to a source, also where arcs weigh 0."""
         numbering = self.distance.numbering
-        return VertexArray(numbering.ids_at(self.trees.before), numbering)
+        return VertexArray(read_only(numbering.ids_at(self.trees.before)), numbering)
 
     def path_to(self, vertex: Any) -> list[Any]:
         """The vertices of a shortest path to `vertex`, from the nearest source on, by their ids; empty where there is
@@ -177,12 +180,13 @@ def _run(
     job = job_options(devices, seed, timeout, progress, buffer_bytes)
     parts = parts_of(graph, partition, devices)
     raw = _core.shortest_paths(graph, places, unit_weights, delta, parts, job)
-    distance = raw.take_distance()
+    distance = read_only(raw.take_distance())
     return Result(
         VertexArray(distance, graph.numbering),
         [graph.id_of(place) for place in places],
         1 if unit_weights else graph.weight_scale,
         unit_weights and graph.weighted,
+        not unit_weights and graph.weights_rounded,
         raw.delta,
         raw.items,
         raw.least_items,

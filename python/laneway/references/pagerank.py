@@ -56,7 +56,7 @@ def power_iteration(graph: Graph, rules: RankRules) -> Iterator[tuple[NDArray[np
     even = np.full(n, 1 / n)
     start = even if rules.personalization is None else rules.personalization / rules.personalization.sum()
     spread = start if rules.dangling is None else rules.dangling / rules.dangling.sum()
-    rank, residual = even, 0.0
+    rank, residual = even if rules.nstart is None else rules.nstart / rules.nstart.sum(), 0.0
     while True:
         yield rank, residual
         share = np.where(none, 0, rank / np.where(none, 1, outgoing))

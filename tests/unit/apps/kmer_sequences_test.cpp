@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "kmer/kmer.hpp"
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 #include "unit/test_files.hpp"
 
 namespace laneway::test {
@@ -163,6 +165,50 @@ TEST(AddSequence, WhatBelongsInNoneIsNamedAndNothingIsAdded) {
     }
     EXPECT_EQ(letters_of(sequences), "ACGT");
     EXPECT_EQ(sequences.sequences(), 1u);
+}
+
+struct left : std::exception {};
+
+TEST(PackedSequences, CallsCanBeLeftAndNothingIsAdded) {
+    apps::packed_sequences sequences;
+    const std::string text(10'000, 'C');
+    apps::add_sequence(text, sequences);
+    const auto expect_left = [](auto call) {
+        const interruption leave([] { throw left(); });
+        EXPECT_THROW(call(), left);
+    };
+    expect_left([&] { apps::add_sequence(text, sequences); });
+    expect_left([&] { (void)sequences.kmers(21); });
+    expect_left([&] { (void)apps::count_kmers_by_sorting(sequences, {}); });
+    EXPECT_EQ(sequences.sequences(), 1u);
+    EXPECT_EQ(sequences.kmers(21), 9'980u);
+}
+
+TEST(PackedSequences, PackingALongOneCanBeLeft) {
+    const std::string text(3 << 20, 'G');
+    apps::packed_sequences sequences;
+    apps::add_sequence("ACG", sequences);
+    std::size_t asked = 0;
+    {
+        const interruption leave([&] { ++asked; });
+        apps::add_sequence(text, sequences);
+        EXPECT_GE(asked, 1u);
+    }
+    EXPECT_EQ(sequences.sequences(), 2u);
+    EXPECT_EQ(sequences.bases(), 3 + text.size());
+    EXPECT_EQ(letters_of(sequences), "ACG-" + text);
+    for (std::size_t answers = 0; answers < asked; ++answers) {  // wherever it is asked, all or nothing
+        std::size_t left_over = answers;
+        const interruption leave([&] {
+            if (left_over-- == 0) throw left();
+        });
+        apps::packed_sequences part;
+        try {
+            apps::add_sequence(text, part);
+        } catch (const left&) {
+            EXPECT_EQ(part.bases() + part.sequences(), 0u);
+        }
+    }
 }
 
 }  // namespace

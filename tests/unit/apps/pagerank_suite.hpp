@@ -37,7 +37,7 @@ inline plain_ranks iterate_plainly(const graph::graph& graph, const apps::pagera
     const std::uint64_t n = g.vertices();
     const auto start = parts_of_one(o.personalization, n);
     const auto of_dangling = o.dangling.empty() ? start : parts_of_one(o.dangling, n);
-    plain_ranks now{std::vector<double>(n, 1 / static_cast<double>(n))};
+    plain_ranks now{parts_of_one(o.nstart, n)};
     while (now.rounds < o.rounds.value_or(o.max_iter)) {
         std::vector<double> sum(n, 0);
         double dangling = 0;
@@ -160,6 +160,7 @@ TEST_P(pagerank_test, RandomGraphsMeetIterationAndEachOther) {
         o.weighted = round % 3 != 0;
         if (round % 4 == 1) o.personalization = random_parts(round, g.vertices());
         if (round % 5 == 1) o.dangling = random_parts(round + 1, g.vertices());
+        if (round % 3 == 1) o.nstart = random_parts(round + 2, g.vertices());
         ASSERT_NO_THROW({ EXPECT_EQ(meets_iteration(g, o).rank, rank_alone(g, o)); });
         if (HasFailure()) return;
     }

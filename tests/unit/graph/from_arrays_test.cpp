@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/interruption.hpp"
 #include "test_files.hpp"
 
 namespace laneway::graph {
@@ -122,6 +123,27 @@ TEST(make_weights_test, RefusesWhatIsNoLength) {
         }),
         "w1: weight 0.4 beside one of 4000000000 would become 0: weights have 32 bits for the digits of the least "
         "to those of the greatest");
+}
+
+struct left : std::exception {};
+
+TEST(from_arrays_test, CallsCanBeLeft) {
+    const std::vector<std::int64_t> many(10'000, 0);
+    const std::vector<double> decimals(10'000, 0.5);
+    const auto can_be_left = [](auto call) {
+        const interruption leave([] { throw left(); });
+        try {
+            (void)call();
+        } catch (const left&) {
+            return true;
+        }
+        return false;
+    };
+    EXPECT_TRUE(can_be_left([&] { return make_weights<std::int64_t>(many, called); }));
+    EXPECT_TRUE(can_be_left([&] { return make_weights<double>(decimals, called); }));
+    EXPECT_TRUE(can_be_left([&] { return from_arcs(many, many, {}, numbered(1), false); }));
+    EXPECT_TRUE(can_be_left([&] { return from_csr(ends{0, 10'000}, many, {}, numbered(1)); })) << "by its heads";
+    EXPECT_TRUE(can_be_left([&] { return from_csr(many, {}, {}, numbered(9'999)); })) << "by its offsets";
 }
 
 }  // namespace
