@@ -10,6 +10,7 @@
 #include "laneway/comm/post_office.hpp"
 #include "laneway/flow/index_space.hpp"
 #include "laneway/memory/symmetric_array.hpp"
+#include "laneway/run/collectives_component.hpp"
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/program.hpp"
 #include "laneway/run/session.hpp"
@@ -66,6 +67,12 @@ public:
         using all = with_one_sided<route<Messages, Handlers>...>;
         return handle_of(
             with_places(all{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}));
+    }
+
+    /// Collectives among the working warps, blocks or grids of all PEs, from inside a body: comm/collective/
+    /// collectives.hpp says which.
+    [[nodiscard]] collectives_component collectives(const collective_options& options = {}) const {
+        return {machine_, options};
     }
 
     /// Runs `body(ctx, agents...)` on every working lane of every PE, with an agent of each component in their order

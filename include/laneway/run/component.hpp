@@ -16,6 +16,9 @@
 //   static constexpr std::size_t shared_bytes = ...;       of each block, a multiple of 16; left out for none
 //   agent(ctx, out, mine, shared) const                    what a lane of the body holds; any type, or `out` itself,
 //                                                          the box through which all components send
+// An agent in which the body's warps meet says `static constexpr bool meets = true;` and has
+//   void open(ctx);                                        each working warp, whole; a block barrier follows
+//   void leave(ctx);                                       the same, when its body has returned
 // A component with work of its own has an agent that says `static constexpr bool polls = true;` and has
 //   void open(ctx);                                        all lanes of the block; a block barrier follows
 //   bool poll(ctx);                                        a turn of its work, for a whole warp; false: there was none
@@ -73,6 +76,10 @@ concept polling = requires {
     requires Agent::polls;
 };
 
+template <class Agent>
+concept meeting = requires {
+    requires Agent::meets;
+};
 template <class Agent>
 concept attending = requires {
     requires Agent::attends;

@@ -115,6 +115,7 @@ struct program {
             desk.open(ctx);
             if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
             (if_polling(agents, [&](auto& agent) { agent.open(ctx); }), ...);
+            if (mine.works) (if_meeting(agents, [&](auto& agent) { agent.open(ctx); }), ...);
             ctx.sync_block();
             ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()),
                          ranks);
@@ -154,6 +155,11 @@ private:
     }
 
     template <class Agent, class Use>
+    static LANEWAY_FN void if_meeting([[maybe_unused]] Agent& agent, [[maybe_unused]] Use&& use) {
+        if constexpr (meeting<Agent>) use(agent);
+    }
+
+    template <class Agent, class Use>
     static LANEWAY_FN void if_attending([[maybe_unused]] Agent& agent, [[maybe_unused]] Use&& use) {
         if constexpr (attending<Agent>) use(agent);
     }
@@ -173,6 +179,7 @@ private:
             run_user_code(ctx, {user_code::functor}, body, ctx, agents...);
             ctx.sync(full_warp<Ctx>);
             out.leave(ctx);
+            (if_meeting(agents, [&](auto& agent) { agent.leave(ctx); }), ...);
             if (ctx.lane() == 0) out.complete(ctx, 1);
         }
     }

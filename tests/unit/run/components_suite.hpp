@@ -179,6 +179,44 @@ TEST_P(components_test, AWorklistRunsBesideAMailboxAndTheBodyMayProposeKeys) {
     }
 }
 
+/// Lanes post, meet, and add up what they are and what has arrived.
+struct post_and_sum {
+    symmetric_ref<std::uint64_t> arrived;
+    symmetric_ref<std::uint64_t> wrong;
+    template <class Ctx, class Box, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Sums& sums) const {
+        for (std::uint64_t round = 1; round <= 3; ++round) {
+            (void)box.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), up{1});
+            const auto ranks = sums.all_reduce(ctx, ctx.rank() + 1, reduction::sum{});
+            if (!ranks) return;
+            if (ranks.value != ctx.size() * (ctx.size() + 1) / 2) atomic_add(ctx, wrong[0], 1);
+            if (box.barrier(ctx) != status::ok) return;
+            const std::uint64_t here =
+                box.slot() == 0 ? ctx.load(arrived.local(ctx), order::relaxed, scope::device) : 0;
+            const auto all = sums.all_reduce(ctx, here, reduction::sum{});
+            if (!all) return;
+            if (all.value != round * ctx.size()) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(components_test, CollectivesAddUpWhatMessagesHaveDone) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        runtime rt(options_for(GetParam(), seed));
+        const auto arrived = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        auto sums = rt.collectives();
+        for (int again = 0; again < 2; ++again) {
+            arrived.clear();
+            rt.run(post_and_sum{arrived.ref(), wrong.ref()}, rt.mailbox<up>(add_to{arrived.ref(), 0}), sums);
+            ASSERT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "seed " << seed;
+        }
+        runtime other(options_for(GetParam(), seed));
+        EXPECT_THROW(
+            other.run(post_and_sum{arrived.ref(), wrong.ref()}, other.mailbox<up>(add_to{arrived.ref(), 0}), sums),
+            usage_error);
+    }
+}
+
 struct count_bodies {
     symmetric_ref<std::uint64_t> bodies;
     template <class Ctx>
