@@ -108,7 +108,7 @@ TEST(races_test, AHandlerThatAddsPlainlyIsFoundUnderEverySeed) {
     races<post_everywhere, add_plainly>({}, told);
     races<post_everywhere, add_plainly>({}, told, "checked:1");
     races<post_everywhere, add_by_operator>({}, {"word 5", "operator() (races_test.cpp:"});
-    races<post_two, add_plainly>({}, {"PE 1: ", "which serves, in operator()"});
+    races<post_two, add_plainly>({}, {"PE 1 (checked:1): ", "which serves, in operator()"});
 }
 
 TEST(races_test, APlainReadBesideAtomicsIsFound) {
