@@ -46,7 +46,7 @@ void resident_program::keep() {
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return wanted_ || closing_; });
-        if (!wanted_) return;
+        if (!wanted_ || past_deadline_) return;
         resident_ = true;
         lock.unlock();
         std::exception_ptr thrown;
@@ -177,11 +177,12 @@ void resident_program::pass_deadline() {
         const std::lock_guard lock(mutex_);
         past_deadline_ = true;
     }
-    machine_.pass_deadline(timeout_seconds_);
-    if (!await_end(clock::now() + grace)) {
-        machine_.end_soon();
-        await_end(clock::now() + 3 * grace);
-    }
+    // Said again and again, as the program may just be on its way to the devices.
+    const auto start = clock::now();
+    do {
+        machine_.pass_deadline(timeout_seconds_);
+        if (clock::now() > start + grace) machine_.end_soon();
+    } while (!await_end(clock::now() + std::chrono::milliseconds(20)) && clock::now() < start + 4 * grace);
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = late();
     has_failed_ = true;

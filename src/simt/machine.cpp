@@ -89,6 +89,7 @@ void machine::prepare(const run_deadline& until) {
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(0);
     segments_->publish(environments_);
     thrown_->clear();
+    const std::lock_guard lock(telling_);
     for (std::size_t p = 0; p < devices_.size(); ++p) {
         *record_of(host_visible_, p) = fault_record{};
         controls_[p].fill_bytes(0);
@@ -130,6 +131,7 @@ bool machine::any_fault() const {
 void machine::stop_all() const { tell_lanes(stop_word::ends); }
 
 void machine::tell_lanes(std::uint32_t word) const {
+    const std::lock_guard lock(telling_);
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(word);
     // A GPU's control warp passes it on. Where one thread has all roles it may be waiting for this very word.
     for (std::size_t p = 0; p < devices_.size(); ++p) {

@@ -1,10 +1,10 @@
-// The program of a study run: the library's mailbox program (comm/mailbox.hpp) with another way of gathering.
+// The program of a study run: the library's program (run/program.hpp) with another way of gathering.
 #pragma once
 
 #include "aggregator.hpp"
-#include "laneway/comm/roles.hpp"
 #include "laneway/comm/server.hpp"
 #include "laneway/comm/waves.hpp"
+#include "laneway/run/progress_loop.hpp"
 
 namespace laneway::study {
 
@@ -119,7 +119,7 @@ struct study_program {
             if (ctx.n_pes() > 1) agent.turn(ctx);
         };
         bool worked = false;
-        run_turns(
+        progress_loop(
             ctx, mine, board, waves.finished, [&] { control.turn(ctx); }, serve_all,
             [&] {
                 if (worked) {

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -64,9 +65,10 @@ public:
     /// As device::set_give_back, for all devices.
     void set_give_back(const std::function<void()>& give_back);
     /// For a run that another thread has started: its lanes learn that a deadline of so many seconds has passed, and
-    /// those that wait for something end the run with timeout_error. Any thread.
+    /// those that wait for something end the run with timeout_error. Any thread. A run that is just being launched may
+    /// miss it, and the next: whoever means it says it again until the run has ended.
     void pass_deadline(double seconds);
-    /// For a run that another thread has started: ends it. Any thread.
+    /// The same: ends the run.
     void end_soon() { leaving_ = true; }
 
     /// From now on the service runs next to every run, for as long as it exists.
@@ -204,6 +206,7 @@ private:
     std::shared_ptr<thrown_log> thrown_ = std::make_shared<thrown_log>();
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
     std::atomic<double> timeout_seconds_ = 0;  ///< of the last run
+    mutable std::mutex telling_;               ///< held by who clears or sets the lanes' stop words
     std::atomic<bool> leaving_ = false;        ///< the run that goes on has been told to end
     bool abandoned_ = false;
 };

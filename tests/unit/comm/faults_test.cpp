@@ -55,7 +55,7 @@ TEST_P(faults_test, LanesThatHearOfTheEndOneAfterTheOtherAreNotBlamed) {
         o.fault = injected_fault::deaf_server;
         o.fault_pe = 1;
         const std::string what = failure<timeout_error>(o, post_and_meet{}, swallow{});
-        contains(what, "deadline passed while waiting for ");
+        contains(what, "deadline passed while waiting ");
         EXPECT_EQ(what.find("collective"), std::string::npos) << what;
         EXPECT_EQ(what.find("wait for"), std::string::npos) << "seed " << seed << ": " << what;
     }

@@ -203,7 +203,8 @@ struct post_and_sum {
 TEST_P(components_test, CollectivesAddUpWhatMessagesHaveDone) {
     for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
         runtime rt(options_for(GetParam(), seed));
-        const auto arrived = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        auto arrived = rt.allocate<std::uint64_t>(1);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
         auto sums = rt.collectives();
         for (int again = 0; again < 2; ++again) {
             arrived.clear();
