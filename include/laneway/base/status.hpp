@@ -7,16 +7,16 @@ namespace laneway {
 
 enum class [[nodiscard]] status : std::uint32_t{
     ok = 0,
-    stopped,         ///< the run was stopped elsewhere; return as soon as possible
-    timeout,         ///< a wait passed the run's deadline
-    handler_failed,  ///< a handler or functor called fail()
-    no_room,         ///< a table or list of fixed size is full
-    bad_pe,          ///< an operation named a PE that does not exist
-    bad_address,     ///< an operation named memory that no symmetric array holds
-    too_long,        ///< a message carries more elements than a chunk holds
-    refused,         ///< the handler of a large message gave it no place; the run goes on
-    uneven_barrier,  ///< some working warps came to a barrier that others will never come to
-    uneven_post,     ///< some working warps of a block had no part in a large post that all of them share
+    stopped,                ///< the run was stopped elsewhere; return as soon as possible
+    timeout,                ///< a wait passed the run's deadline
+    handler_failed,         ///< a handler or functor called fail()
+    no_room,                ///< a table or list of fixed size is full
+    bad_pe,                 ///< an operation named a PE that does not exist
+    bad_address,            ///< an operation named memory that no symmetric array holds
+    too_long,               ///< a message carries more elements than a chunk holds
+    refused,                ///< the handler of a large message gave it no place; the run goes on
+    uneven_barrier,         ///< some working warps came to a barrier that others will never come to
+    uneven_post,            ///< some working warps of a block had no part in a large post that all of them share
     collective_mismatch,    ///< members of a group called different collectives, or one with different arguments
     collective_incomplete,  ///< some working warps came to a collective that others will never come to
     collective_too_long,    ///< an array is longer than collectives take
