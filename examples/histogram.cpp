@@ -1,5 +1,5 @@
-// How many steps does the Collatz sequence take from each number below a million? Every lane follows some of the
-// sequences and posts the length of each to the device that owns its bin. The answer is the same on any devices.
+// How many steps does the Collatz sequence take from each number below a million? Lanes follow the
+// sequences and post the length of each to the device that owns its bin. The answer is the same on any devices.
 //
 // Usage: histogram [DEVICES]     for example cpu:2, cuda, cuda:0-3; empty: every GPU, else one CPU device a core
 #include <algorithm>
@@ -22,19 +22,15 @@ struct add_one {
     }
 };
 
-/// What every lane does. Bin b belongs to PE b mod n_pes.
-struct count_lengths {
-    std::uint64_t numbers;
-
+/// Runs once for each i, in any lane. Bin b belongs to PE b mod n_pes.
+struct post_length {
     template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint64_t i, Box& box) const {
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
-        for (std::uint64_t n = ctx.rank() + 1; n < numbers; n += ctx.size()) {
-            std::uint64_t steps = 0;
-            for (std::uint64_t x = n; x != 1; ++steps) x = x % 2 == 0 ? x / 2 : 3 * x + 1;
-            // Lanes arrive here one by one: a post needs no company.
-            if (box.post(ctx, static_cast<int>(steps % pes), steps / pes) != lw::status::ok) return;
-        }
+        std::uint64_t steps = 0;
+        for (std::uint64_t x = i + 1; x != 1; ++steps) x = x % 2 == 0 ? x / 2 : 3 * x + 1;
+        // Lanes arrive here one by one: a post needs no company. Where it fails, the run is ending.
+        (void)box.post(ctx, static_cast<int>(steps % pes), steps / pes);
     }
 };
 
@@ -53,7 +49,7 @@ int main(int argc, char** argv) {
         lw::runtime runtime(options);
         const auto table = runtime.allocate<std::uint64_t>(bins);  // the same size on every PE
         const auto box = runtime.mailbox<std::uint64_t>(add_one{table.ref()});
-        print(runtime.run(count_lengths{1'000'000}, box));  // returns when nothing is left anywhere
+        print(runtime.for_each(999'999, post_length{}, box));  // returns when nothing is left anywhere
 
         const auto pes = static_cast<std::uint64_t>(runtime.n_pes());
         std::uint64_t counted = 0;
