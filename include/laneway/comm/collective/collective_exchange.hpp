@@ -133,7 +133,7 @@ public:
 
 private:
     /// PEs whose words a lane looks at together: their loads are all on their way before the first is waited for.
-    static constexpr int batch = 4;
+    static constexpr int batch = Ctx::warp_lanes == 1 ? 1 : 4;
 
     [[nodiscard]] LANEWAY_FN std::uint64_t tagged(std::uint32_t data) const { return at_.round << 32 | data; }
     [[nodiscard]] LANEWAY_FN bool is_of_round(std::uint64_t word) const { return (tagged(0) ^ word) >> 32 == 0; }

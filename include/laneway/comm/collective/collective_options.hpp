@@ -14,7 +14,7 @@ struct collective_options {
     std::uint32_t block_bytes = 8 << 10;  ///< the same of a group of blocks
     std::uint32_t grid_bytes = 64 << 10;  ///< and of the group of all PEs' grids
     /// Arrays of more bytes are reduced in two steps, where there are three PEs or more. 0: where these are quicker on
-    /// H200s, see docs/design/0029-collectives.md: with 4 PEs 16,033 bytes in a block, with 8 4,580.
+    /// H200s, see docs/design/0031-collectives.md: with 4 PEs 16,033 bytes in a block, with 8 4,580.
     std::uint64_t block_two_shot_bytes = 0;
     std::uint64_t grid_two_shot_bytes = 0;  ///< the same of grids: with 4 PEs 151,666 bytes, with 8 43,333
 };

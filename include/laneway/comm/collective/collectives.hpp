@@ -34,8 +34,9 @@ public:
     /// Of a block's shared memory, aligned to 16.
     static constexpr std::size_t shared_bytes = sizeof(collective_board);
 
-    /// `idle()` is called between looks by all lanes of a warp, together: where a warp is one lane that has all roles
-    /// it must serve messages and take part in control. `shared`: shared_bytes for the whole block.
+    /// `idle()` is called between looks, where warps are wide between some, by all lanes of a warp, together: where a
+    /// warp is one lane that has all roles it must serve messages and take part in control. `shared`: shared_bytes for
+    /// the whole block.
     LANEWAY_FN collectives(const collectives_ref& ref, const collective_place& place, std::byte* shared, Idle idle)
         : ref_(ref), run_(ref, place, *reinterpret_cast<collective_board*>(shared), idle) {}
 
@@ -128,11 +129,10 @@ private:
                                                                std::uint32_t function) {
         constexpr std::uint32_t type =
             sizeof(T) * 4 + (std::is_floating_point_v<T> ? 2 : 0) + (std::is_signed_v<T> ? 1 : 0);
+        const std::uint32_t parts[] = {static_cast<std::uint32_t>(who) * 8 + function, op, type,
+                                       static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32)};
         std::uint32_t hash = 2166136261u;  // Fowler, Noll and Vo
-        for (const std::uint32_t part : {static_cast<std::uint32_t>(who) * 8 + function, op, type,
-                                         static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32)}) {
-            hash = (hash ^ part) * 16777619u;
-        }
+        for (const std::uint32_t part : parts) hash = (hash ^ part) * 16777619u;
         return hash;
     }
 
