@@ -10,7 +10,7 @@ namespace laneway {
 namespace {
 
 /// What a step costs beside the bytes it sends, and what one block and a whole grid of an H200 send in a µs: see
-/// docs/design/0029-collectives.md.
+/// docs/design/0031-collectives.md.
 constexpr double step_us = 1.3, block_bytes_a_us = 37'000, grid_bytes_a_us = 350'000;
 
 /// Arrays of more bytes go quicker in two steps: a PE sends 2 B (n - 1) bytes of words in one step and 4 B (n - 1) / n

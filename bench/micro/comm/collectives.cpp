@@ -24,6 +24,7 @@ struct work {
     group who;
     std::uint32_t count;   ///< elements of the array
     std::uint64_t rounds;  ///< of which the first tenth is not timed
+    double lanes;          ///< of the group, on all PEs
 };
 
 /// All working warps are in it; those that no group needs return.
@@ -65,7 +66,7 @@ private:
             if (round == mine.rounds / 10) begin = start;
             if (!one(ctx, sums, round, lane, lanes, value)) return;
             if (clock) times[round] = ctx.now_ns() - start;
-            if (mine.kind == what::value) value *= share / lanes;
+            if (mine.kind == what::value) value /= mine.lanes;
             if (mine.kind != what::array && mine.kind != what::plain) continue;
             for (std::uint32_t e = lane; e < mine.count; e += lanes) array[e] *= share;
         }
@@ -138,7 +139,8 @@ public:
     }
 
     void measure(what kind, group who, std::uint32_t count, const std::string& name, bench::json_lines& json) {
-        const work mine{kind, who, count, rounds_};
+        work mine{kind, who, count, rounds_, 0};
+        for (int pe = 0; pe < machine_.n_pes(); ++pe) mine.lanes += lanes_in(pe, who);
         // Its tags start anew with each loop.
         collectives_memory plain(machine_, collectives_plan({}, counts_));
         plain.begin(counts_);
@@ -164,13 +166,33 @@ private:
 
     static double start(int pe, std::size_t element) { return static_cast<double>(element % 97) + 3.0 * pe; }
 
-    /// All PEs must hold the mean of what they began with.
+    /// Lanes of a PE that are in the first group of a kind.
+    [[nodiscard]] double lanes_in(int pe, group who) const {
+        const auto p = static_cast<std::size_t>(pe);
+        const auto kind = machine_.device(pe)->id().kind;
+        const int width = kind == device_kind::cuda ? 32 : kind == device_kind::cpu ? 1 : checked::context::warp_lanes;
+        const int in_block = shapes_[p].warps_per_block;
+        return width * (who == group::warp ? 1.0 : who == group::block ? in_block : counts_[p].warps);
+    }
+
+    /// The mean of what the group began with: of its arrays, or of its lanes.
+    [[nodiscard]] double mean(const work& mine, std::size_t element) const {
+        double sum = 0;
+        for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+            const double weight =
+                mine.kind == what::value ? lanes_in(pe, mine.who) / mine.lanes : 1.0 / machine_.n_pes();
+            sum += weight * start(pe, element);
+        }
+        return sum;
+    }
+
+    /// All PEs must hold it.
     void check(const work& mine, const std::string& name) const {
-        if (mine.kind == what::barrier || mine.kind == what::value) return;
+        if (mine.kind == what::barrier) return;
         for (int pe = 0; pe < machine_.n_pes(); ++pe) {
             const auto found = arrays_[static_cast<std::size_t>(pe)].copy_out();
             for (std::size_t e = 0; e < mine.count; ++e) {
-                const double wanted = (start(0, e) + start(machine_.n_pes() - 1, e)) / 2;
+                const double wanted = mean(mine, e);
                 if (std::abs(found[e] - wanted) <= 1e-9 * std::abs(wanted) + 1e-12) continue;
                 throw device_fault(name + ": element " + std::to_string(e) + " of PE " + std::to_string(pe) + " is " +
                                    std::to_string(found[e]) + " and should be " + std::to_string(wanted));

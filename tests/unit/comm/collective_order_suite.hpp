@@ -74,8 +74,7 @@ struct fill_and_reduce {
         const auto lanes =
             static_cast<std::uint64_t>(grid ? static_cast<int>(counts.warps) : place.warps) * Ctx::warp_lanes;
         for (std::uint64_t e = lane; e < count; e += lanes) values[e] = e;
-        if (sums.all_reduce(ctx, static_cast<std::uint64_t*>(values), count, reduction::sum{}, kind) != status::ok)
-            return;
+        if (sums.all_reduce(ctx, values, count, reduction::sum{}, kind) != status::ok) return;
         for (std::uint64_t e = 0; e < count; ++e) {
             const std::uint64_t sum = values[e];
             if (sum != e * static_cast<std::uint64_t>(ctx.n_pes())) atomic_add(ctx, wrong[0], 1);

@@ -108,7 +108,7 @@ public:
     template <class T, class Visit>
     LANEWAY_FN status collect(bool active, std::uint32_t at, std::uint32_t plane, const T& own, Visit&& visit) {
         for (int first = 0; first < ctx_.n_pes(); first += batch) {
-            T values[batch];
+            T values[batch] = {};
             const status came = await([&] { return have_come(active, first, at, plane, values); });
             if (came != status::ok) return came;
             for (int i = 0; active && i < batch; ++i) {
@@ -133,7 +133,7 @@ public:
 
 private:
     /// PEs whose words a lane looks at together: their loads are all on their way before the first is waited for.
-    static constexpr int batch = 4;
+    static constexpr int batch = Ctx::warp_lanes == 1 ? 1 : 4;
 
     [[nodiscard]] LANEWAY_FN std::uint64_t tagged(std::uint32_t data) const { return at_.round << 32 | data; }
     [[nodiscard]] LANEWAY_FN bool is_of_round(std::uint64_t word) const { return (tagged(0) ^ word) >> 32 == 0; }
@@ -182,7 +182,7 @@ private:
 
     template <class T>
     LANEWAY_FN bool have_come(bool active, int first, std::uint32_t at, std::uint32_t plane, T (&values)[batch]) {
-        std::uint64_t words[batch][proven_words<T>];
+        std::uint64_t words[batch][proven_words<T>] = {};
         for (int i = 0; i < batch; ++i) {
             if (active && wants(first + i)) load(first + i, at, plane, words[i]);
         }

@@ -15,11 +15,11 @@ template <class Ctx, class Look, class Site, class Idle>
     for (unsigned looks = 1;; ++looks) {
         const lane_mask missing = ctx.ballot(full_warp<Ctx>, !look());
         if (missing == 0) return status::ok;
-        // On a GPU the stop word and the clock are for one look in some: how soon a word is seen is what a round costs.
-        if (Ctx::warp_lanes < 32 || looks % 8 == 0) {
-            const bool ends = elected(ctx, missing) && spin.next(ctx, site()) != status::ok;
-            if (ctx.ballot(full_warp<Ctx>, ends) != 0) return status::stopped;
-        }
+        // On a GPU the stop word, the clock and other work are for one look in some: how soon a word is seen is what a
+        // round costs.
+        if (Ctx::warp_lanes >= 32 && looks % 8 != 0) continue;
+        const bool ends = elected(ctx, missing) && spin.next(ctx, site()) != status::ok;
+        if (ctx.ballot(full_warp<Ctx>, ends) != 0) return status::stopped;
         idle();
     }
 }

@@ -14,6 +14,23 @@
 
 namespace laneway {
 
+/// What a pointer points to: a T*, or what symmetric_ref::local gives on checked devices, which becomes one.
+template <class P>
+struct pointed_by {};
+template <class T>
+struct pointed_by<T*> {
+    using type = std::remove_const_t<T>;
+};
+template <class P>
+requires requires(const P& p) { p.operator->(); }
+struct pointed_by<P> : pointed_by<decltype(std::declval<const P&>().operator->())> {};
+template <class P>
+using pointed = typename pointed_by<P>::type;
+template <class P>
+concept points = requires {
+    typename pointed<P>;
+};
+
 /// What a lane of the body holds. Rules for all functions:
 ///
 /// - Who calls: all lanes of the group (see group), together, with the same arguments but for values. Members call the
@@ -34,8 +51,9 @@ public:
     /// Of a block's shared memory, aligned to 16.
     static constexpr std::size_t shared_bytes = sizeof(collective_board);
 
-    /// `idle()` is called between looks by all lanes of a warp, together: where a warp is one lane that has all roles
-    /// it must serve messages and take part in control. `shared`: shared_bytes for the whole block.
+    /// `idle()` is called between looks, where warps are wide between some, by all lanes of a warp, together: where a
+    /// warp is one lane that has all roles it must serve messages and take part in control. `shared`: shared_bytes for
+    /// the whole block.
     LANEWAY_FN collectives(const collectives_ref& ref, const collective_place& place, std::byte* shared, Idle idle)
         : ref_(ref), run_(ref, place, *reinterpret_cast<collective_board*>(shared), idle) {}
 
@@ -47,8 +65,9 @@ public:
 
     /// Combines an array of each member, element by element, in place: afterwards every member's `values` hold the
     /// results, the same bits everywhere. `count` elements, at most max_bytes of collective_options.
-    template <class T, reduces<T> Op>
-    LANEWAY_FN status all_reduce(Ctx& ctx, T* values, std::uint64_t count, Op op, group who = group::grid) {
+    template <points Pointer, reduces<pointed<Pointer>> Op>
+    LANEWAY_FN status all_reduce(Ctx& ctx, Pointer values, std::uint64_t count, Op op, group who = group::grid) {
+        using T = pointed<Pointer>;
         const bool two_shot = in_two_steps<T>(ctx, who, count);
         const collective_call c{who, signature_of<T>(who, Op::number, count, 0), count,
                                 piece_of<T>(ctx, who, two_shot)};
@@ -63,8 +82,9 @@ public:
     }
 
     /// Copies the array of the member on PE `root` to all others'. T: at most 16 bytes; longer things are arrays.
-    template <trivially_copyable T>
-    LANEWAY_FN status broadcast(Ctx& ctx, T* values, std::uint64_t count, int root, group who = group::grid) {
+    template <points Pointer>
+    LANEWAY_FN status broadcast(Ctx& ctx, Pointer values, std::uint64_t count, int root, group who = group::grid) {
+        using T = pointed<Pointer>;
         const status known = check_root(ctx, root, who);
         if (known != status::ok) return known;
         const collective_call c{who, signature_of<T>(who, 16 + static_cast<std::uint32_t>(root), count, 2), count,
@@ -73,7 +93,7 @@ public:
     }
     /// Gives all lanes of the group the value of the first lane of the member on PE `root`. T: at most 8 bytes.
     template <trivially_copyable T>
-    requires(sizeof(T) <= 8)
+    requires(sizeof(T) <= 8 && !points<T>)
         [[nodiscard]] LANEWAY_FN answered<T> broadcast(Ctx& ctx, T value, int root, group who = group::grid) {
         answered<T> none;
         none.code = check_root(ctx, root, who);
@@ -87,15 +107,17 @@ public:
     }
 
     /// Collects an array of each member: `all` gets n_pes() times `count` elements, those of PE p from p * count on.
-    template <trivially_copyable T>
-    LANEWAY_FN status all_gather(Ctx& ctx, const T* values, std::uint64_t count, T* all, group who = group::grid) {
+    template <points Pointer, points All>
+    LANEWAY_FN status all_gather(Ctx& ctx, Pointer values, std::uint64_t count, All all, group who = group::grid) {
+        using T = pointed<All>;
+        static_assert(std::is_same_v<pointed<Pointer>, T>, "both arrays have elements of the same type");
         const collective_call c{who, signature_of<T>(who, 0, count, 4), count, piece_of<T>(ctx, who, false)};
         return run(ctx, c, sizeof(T), gather_step<T>{values, all, count});
     }
     /// The same with one value, which all lanes of the member give.
-    template <trivially_copyable T>
-    LANEWAY_FN status all_gather(Ctx& ctx, const T& value, T* all, group who = group::grid) {
-        const T own = value;
+    template <trivially_copyable T, points All>
+    requires(!points<T>) LANEWAY_FN status all_gather(Ctx& ctx, T value, All all, group who = group::grid) {
+        const pointed<All> own = value;
         return all_gather(ctx, &own, 1, all, who);
     }
 
@@ -117,7 +139,8 @@ private:
     }
     template <class T>
     [[nodiscard]] LANEWAY_FN std::uint32_t piece_of(const Ctx& ctx, group who, bool two_shot) const {
-        static_assert(sizeof(T) <= 16, "collectives take elements of at most 16 bytes; longer things are arrays");
+        static_assert(trivially_copyable<T> && sizeof(T) <= 16,
+                      "collectives take elements of at most 16 bytes; longer things are arrays");
         const group_words& words = ref_.words_of(who);
         return two_shot ? words.two_shot_elements(proven_words<T>, ctx.n_pes())
                         : words.one_shot_elements(proven_words<T>);
@@ -128,11 +151,10 @@ private:
                                                                std::uint32_t function) {
         constexpr std::uint32_t type =
             sizeof(T) * 4 + (std::is_floating_point_v<T> ? 2 : 0) + (std::is_signed_v<T> ? 1 : 0);
+        const std::uint32_t parts[] = {static_cast<std::uint32_t>(who) * 8 + function, op, type,
+                                       static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32)};
         std::uint32_t hash = 2166136261u;  // Fowler, Noll and Vo
-        for (const std::uint32_t part : {static_cast<std::uint32_t>(who) * 8 + function, op, type,
-                                         static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32)}) {
-            hash = (hash ^ part) * 16777619u;
-        }
+        for (const std::uint32_t part : parts) hash = (hash ^ part) * 16777619u;
         return hash;
     }
 
