@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from laneway import _core
 from laneway.errors import UsageError
+from laneway.watching import METER
 
 BUFFER_BYTES: int = _core.default_buffer_bytes
 
@@ -36,7 +37,7 @@ def job_options(devices: str, seed: int, timeout: float, progress: bool, buffer_
         every = ": every run has a deadline" if timeout is None else ""
         raise UsageError(f"timeout must be a positive number of seconds, not {timeout!r}{every}")
     require_whole("buffer_bytes", buffer_bytes, 1)
-    return _core.Options(devices, seed, timeout, progress, buffer_bytes)
+    return _core.Options(devices, seed, timeout, progress, buffer_bytes, METER.get())
 
 
 def require_whole(name: str, number: int, least: int = 0, bits: int = 64) -> None:

@@ -38,7 +38,7 @@ class Job:
         start = time.perf_counter()
         content = read()
         self.load_seconds = (self.load_seconds or 0.0) + time.perf_counter() - start
-        self._phases.enter("running")
+        self._phases.run("running")
         return content
 
 
@@ -70,7 +70,7 @@ def run_job(
         outputs.open(stack)
         with Phases() as phases:
             job = Job(options, outputs, phases)
-            phases.enter("running")
+            phases.run("running")  # until it reads something
             account = body(job)
             if verify:
                 phases.enter("verifying")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextvars import Token
 from pathlib import Path
 from typing import Callable
 
@@ -11,8 +12,8 @@ from rich.console import Console, RenderableType
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from laneway import signals
-from laneway.watching import DESCRIBE, FileMeter
+from laneway import _core, signals
+from laneway.watching import DESCRIBE, METER, FileMeter
 
 Far = Callable[[], "tuple[str, int, int | None]"]
 """How far a phase is: in words, and as a part of a whole where that is known."""
@@ -25,7 +26,9 @@ class Phases:
     """
 
     def __init__(self, console: Console | None = None) -> None:
+        self._watched = console is not None or sys.stderr.isatty()
         self._far: Far = _nothing_known
+        self._metering: Token[_core.Meter | None] | None = None
         self.bar = _Looking(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -33,7 +36,7 @@ class Phases:
             TimeElapsedColumn(),
             console=console or Console(stderr=True),
             transient=True,
-            disable=console is None and not sys.stderr.isatty(),
+            disable=not self._watched,
         )
         self.bar.add_task("starting", total=None, far="")
         self.bar.look = self._look
@@ -60,7 +63,22 @@ class Phases:
 
         self._begin(phase, far)
 
+    def run(self, phase: str) -> None:
+        """Begin a phase whose runs, until the next phase begins, tell how far they are."""
+        if not self._watched:
+            return
+        meter = _core.Meter()
+
+        def far() -> tuple[str, int, int | None]:
+            served, opened = meter.served, meter.open
+            words = [f"{served:,} messages served"] * (served > 0) + [f"{opened:,} pieces of work open"] * (opened > 0)
+            return ", ".join(words), 0, None
+
+        self._begin(phase, far)
+        self._metering = METER.set(meter)
+
     def _begin(self, phase: str, far: Far) -> None:
+        self._stop_metering()
         self._far = far
         self._describe(phase)
 
@@ -68,12 +86,18 @@ class Phases:
         self.bar.tasks[0].description = phase
         self.bar.refresh()
 
+    def _stop_metering(self) -> None:
+        if self._metering is not None:
+            METER.reset(self._metering)
+            self._metering = None
+
     def _look(self) -> None:
         task = self.bar.tasks[0]
         task.fields["far"], task.completed, task.total = self._far()
 
     def __exit__(self, *_: object) -> None:
         DESCRIBE.reset(self._describing)
+        self._stop_metering()
         self.bar.stop()
         signals.show_bar(False)
 

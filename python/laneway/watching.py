@@ -9,6 +9,11 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Callable
 
+from laneway import _core
+
+METER: ContextVar[_core.Meter | None] = ContextVar("METER", default=None)
+"""Where the runs of this context tell how far they are; None costs them nothing."""
+
 DESCRIBE: ContextVar[Callable[[str], None] | None] = ContextVar("DESCRIBE", default=None)
 """Tells who watches the command what this phase is at; see `described`."""
 

@@ -1,7 +1,10 @@
 // What every program takes besides its own arguments.
 #include "laneway/base/options.hpp"
 
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+
+#include <utility>
 
 #include "module.hpp"
 
@@ -15,21 +18,30 @@ namespace {
 constexpr std::uint32_t most_samples = 4096;  // more than a picture of a run has columns
 
 void make_options(options* made, std::string devices, std::uint64_t seed, double timeout_seconds, bool progress,
-                  std::uint64_t buffer_bytes) {
+                  std::uint64_t buffer_bytes, std::shared_ptr<run_meter> meter) {
     new (made) options;
     made->devices = std::move(devices);
     made->seed = seed;
     made->timeout_seconds = timeout_seconds;
     made->progress_samples = progress ? most_samples : 0;
     made->buffer_bytes = buffer_bytes;
+    made->meter = std::move(meter);
 }
 
 }  // namespace
 
 void register_options(nb::module_& module) {
+    nb::class_<run_meter>(module, "Meter", "Tells how far a run is, while it goes on in another thread.")
+        .def(nb::init<>())
+        .def_prop_ro(
+            "served", [](const run_meter& meter) { return meter.read().served; },
+            "Messages between devices served so far.")
+        .def_prop_ro(
+            "open", [](const run_meter& meter) { return meter.read().open; }, "Work created and not yet done.");
     nb::class_<options>(module, "Options",
                         "Devices, seed, deadline and memory of a run, and whether its report has samples.")
-        .def("__init__", &make_options, "devices"_a, "seed"_a, "timeout_seconds"_a, "progress"_a, "buffer_bytes"_a);
+        .def("__init__", &make_options, "devices"_a, "seed"_a, "timeout_seconds"_a, "progress"_a, "buffer_bytes"_a,
+             "meter"_a.none());
     module.attr("default_buffer_bytes") = options{}.buffer_bytes;
 }
 

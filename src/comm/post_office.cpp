@@ -1,5 +1,7 @@
 #include "laneway/comm/post_office.hpp"
 
+#include <algorithm>
+
 #include "laneway/base/error.hpp"
 #include "laneway/transport/transport.hpp"
 
@@ -83,6 +85,11 @@ void post_office::make_waves() {
     samples_ = buffer<wave_sample>(coordinator, plan_.samples);
     n_samples_ = buffer<std::uint64_t>(coordinator, 1);
     rises_ = buffer<std::uint64_t>(coordinator, 1);
+    if (options_.meter) {
+        const auto words = allocate_host_visible(coordinator, sizeof(run_meter::reading));
+        seen_ = {words, reinterpret_cast<std::uint64_t*>(words.get())};
+        options_.meter->follow(seen_);
+    }
 }
 
 void post_office::reset() {
@@ -110,6 +117,7 @@ void post_office::reset_waves() {
     }
     n_samples_.fill_bytes(0);
     rises_.fill_bytes(0);
+    if (seen_) std::fill_n(seen_.get(), 2, 0);
 }
 
 links_ref post_office::links(int pe) const {
@@ -163,6 +171,7 @@ waves_ref post_office::waves(int pe, const threshold_policy& policy) const {
     ref.n_samples = n_samples_.data();
     ref.rises = rises_.data();
     ref.max_samples = options_.progress_samples / 2 * 2;
+    ref.seen = seen_.get();
     ref.policy = policy;
     return ref;
 }

@@ -12,7 +12,7 @@ import laneway as lw
 import pytest
 from conftest import metis
 from laneway.phases import Phases
-from laneway.watching import FileMeter
+from laneway.watching import DESCRIBE, METER, FileMeter
 from rich.console import Console
 
 
@@ -73,9 +73,29 @@ def test_reading_tells_bytes(watched: Watched, tmp_path: Path) -> None:
     assert watched.phases.bar.tasks[0].total is None
 
 
+def test_running_tells_messages(watched: Watched, new_york: Path) -> None:
+    graph = lw.read_graph(new_york)
+    watched.phases.run("running")
+    report = lw.sssp(graph, 1, devices="cpu:2").report
+    meter = METER.get()
+    assert meter is not None
+    assert (meter.served, meter.open) == (report.served, 0)
+    assert f"{report.served:,} messages served" in watched.line()
+    watched.phases.enter("verifying")
+    assert METER.get() is None
+    assert "served" not in watched.line()
+
+
 @pytest.mark.parametrize("partition", [metis()])
 def test_partitioning_is_told(watched: Watched, small: Path, partition: str) -> None:
-    watched.phases.enter("running")
+    watched.phases.run("running")
     lw.sssp(lw.read_graph(small), 1, devices="cpu:2", partition=partition)
     assert "partitioning by METIS" in watched.text.getvalue()
     assert watched.line().startswith("running ")
+
+
+def test_nobody_watches_a_pipe() -> None:
+    with Phases() as phases:
+        phases.run("running")
+        assert METER.get() is None
+    assert DESCRIBE.get() is None

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "laneway/base/carry.hpp"
+#include "laneway/base/run_meter.hpp"
 
 namespace laneway {
 
@@ -50,6 +52,7 @@ struct options {
     /// Groups of calls on their way, for each PE, function and host thread. Other sizes shrink to leave room for them.
     std::uint32_t host_slots = 256;
     std::uint32_t progress_samples = 0;             ///< most samples kept for the report; 0: none
+    std::shared_ptr<run_meter> meter;               ///< where a run tells meanwhile how far it is; null: nowhere
     laneway::carry carry = laneway::carry::direct;  ///< of one-sided operations that do not say it themselves
     std::uint64_t onward_slots = 0;  ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
     injected_fault fault = injected_fault::none;

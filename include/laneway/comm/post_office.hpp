@@ -80,6 +80,7 @@ private:
     buffer<wave_sample> samples_;
     buffer<std::uint64_t> n_samples_;
     buffer<std::uint64_t> rises_;
+    std::shared_ptr<std::uint64_t> seen_;  ///< what options.meter reads, if there is one
 };
 
 }  // namespace laneway

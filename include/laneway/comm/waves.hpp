@@ -72,6 +72,7 @@ struct waves_ref {
     std::uint64_t* n_samples = nullptr;             ///< coordinator only
     std::uint64_t* rises = nullptr;                 ///< coordinator only: of a threshold below which keys lie
     std::uint32_t max_samples = 0;                  ///< even; 0 records none
+    std::uint64_t* seen = nullptr;                  ///< coordinator only, host-visible: see run_meter; or null
     threshold_policy policy;
     epoch_words epochs;
 };
@@ -111,6 +112,7 @@ public:
     /// whole warp.
     LANEWAY_FN void watch(Ctx& ctx) {
         if (ctx.lane() != 0 || ++turns_ % 32 != 0) return;
+        tell(ctx);
         const auto& env = ctx.environment();
         const std::uint32_t told = ctx.load(env.host_stop, order::relaxed, scope::system);
         if (told != stop_word::none) {
@@ -150,6 +152,13 @@ private:
                 answer(ctx);
             }
         }
+    }
+
+    /// Lane 0. Nobody waits for these stores, and a load from the same memory follows them at each watch.
+    LANEWAY_FN void tell(Ctx& ctx) {
+        if (waves_.seen == nullptr || ctx.pe() != 0) return;
+        ctx.store(waves_.seen, served_, order::relaxed, scope::system);
+        ctx.store(waves_.seen + 1, open_, order::relaxed, scope::system);
     }
 
     LANEWAY_FN void answer(Ctx& ctx) {
@@ -250,7 +259,9 @@ private:
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
+        served_ = sum.served;
         sample(ctx, sum);
+        if (done_ && ctx.lane() == 0) tell(ctx);
         if constexpr (keyed) judge_keys(sum);
     }
 
@@ -334,6 +345,7 @@ private:
     std::uint64_t kept_at_rise_ = 0;
     std::uint64_t rises_ = 0;
     std::uint64_t open_ = 0;
+    std::uint64_t served_ = 0;
     std::uint64_t threshold_;
     std::uint64_t applied_ = ~std::uint64_t{0};
     reply own_;          ///< of the coordinator
