@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "laneway/base/error.hpp"
+#include "laneway/comm/collective/collective_board.hpp"
 
 namespace laneway {
 
@@ -46,10 +47,13 @@ std::uint32_t shared_groups(const std::vector<working_counts>& counts, group kin
 collectives_plan::collectives_plan(const collective_options& o, const std::vector<working_counts>& counts)
     : options(o), most(counts) {
     constexpr std::uint32_t most_warps = (1u << 16) - 1;  // see grid_words
+    constexpr std::uint64_t in_block = collective_board::most_warps;
     for (const auto& pe : most) {
-        if (pe.warps >= 1 && pe.warps <= most_warps && pe.blocks >= 1 && pe.blocks <= pe.warps) continue;
+        const bool fits = pe.warps <= most_warps && pe.warps <= in_block * pe.blocks;
+        if (fits && pe.blocks >= 1 && pe.blocks <= pe.warps) continue;
         throw usage_error("collectives: a PE with " + std::to_string(pe.warps) + " working warps in " +
-                          std::to_string(pe.blocks) + " blocks; there may be 1 to " + std::to_string(most_warps));
+                          std::to_string(pe.blocks) + " blocks; there may be 1 to " + std::to_string(most_warps) +
+                          ", and up to " + std::to_string(in_block) + " in a block");
     }
     const std::uint32_t data_words[] = {data_words_of(o.warp_bytes, "warp_bytes"),
                                         data_words_of(o.block_bytes, "block_bytes"),

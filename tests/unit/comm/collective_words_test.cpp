@@ -34,7 +34,7 @@ TEST(collectives_plan_test, EightPesOfTheUsualSizeTakeWhatTheDocumentsSay) {
 }
 
 TEST(collectives_plan_test, GroupsOfOneMemberHaveNoWords) {
-    const collectives_plan plan({}, {{7, 3}, {4000, 100}, {9, 5}});
+    const collectives_plan plan({}, {{7, 3}, {3000, 100}, {9, 5}});
     EXPECT_EQ(plan.words[0].groups, 9u);
     EXPECT_EQ(plan.words[1].groups, 5u);
     EXPECT_EQ(plan.words[2].groups, 1u);
@@ -76,9 +76,11 @@ TEST(collectives_plan_test, SizesThatCannotBeAreRefused) {
     collective_options sizes;
     sizes.warp_bytes = 48;
     EXPECT_EQ(refusal(sizes, {{1, 1}}), "collectives: warp_bytes: a power of two between 16 and 1073741824, not 48");
-    EXPECT_EQ(refusal({}, {{1, 1}, {65536, 4}}),
-              "collectives: a PE with 65536 working warps in 4 blocks; there may be 1 to 65535");
-    EXPECT_EQ(refusal({}, {{0, 1}}), "collectives: a PE with 0 working warps in 1 blocks; there may be 1 to 65535");
+    const std::string limits = " blocks; there may be 1 to 65535, and up to 32 in a block";
+    EXPECT_EQ(refusal({}, {{1, 1}, {65536, 4000}}), "collectives: a PE with 65536 working warps in 4000" + limits);
+    EXPECT_EQ(refusal({}, {{65, 2}}), "collectives: a PE with 65 working warps in 2" + limits);
+    EXPECT_EQ(refusal({}, {{0, 1}}), "collectives: a PE with 0 working warps in 1" + limits);
+    EXPECT_EQ(refusal({}, {{64, 2}}), "accepted");
 }
 
 TEST(collectives_memory_test, AGridLargerThanPlannedIsRefused) {

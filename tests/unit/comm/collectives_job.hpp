@@ -12,12 +12,16 @@
 
 namespace laneway::test {
 
-/// Passes the host's stop word on to the PE's lanes, as control warps do.
+/// Does what control warps do: passes the host's stop word on to the PE's lanes, and ends the run behind its deadline.
 template <class Ctx>
-LANEWAY_FN void pass_stop_on(Ctx& ctx) {
+LANEWAY_FN void watch_run(Ctx& ctx) {
     const auto& env = ctx.environment();
-    if (ctx.lane() == 0 && ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
+    if (ctx.lane() != 0) return;
+    if (ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
         ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
+    }
+    if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
+        (void)fail(ctx, status::timeout, operation::run_to_end);
     }
 }
 
@@ -34,7 +38,7 @@ struct collectives_program {
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const roles mine(ctx, 0);
         const auto idle = [&] {
-            if constexpr (Ctx::warp_lanes == 1) pass_stop_on(ctx);
+            if constexpr (Ctx::warp_lanes == 1) watch_run(ctx);
         };
         const collective_place place{mine.team_number, mine.team_index, mine.team_warps, mine.worker_index};
         collectives<Ctx, decltype(idle)> sums(ref, place, ctx.shared(), idle);
@@ -52,10 +56,8 @@ struct collectives_program {
 private:
     template <class Ctx>
     LANEWAY_FN void control(Ctx& ctx) const {
-        const std::uint64_t late = ctx.deadline_ns() + ctx.environment().timeout_ns / 16;
         while (ctx.lane() == 0 && ctx.load(ended, order::relaxed, scope::device) < ref.mine.warps) {
-            pass_stop_on(ctx);
-            if (ctx.now_ns() > late) (void)fail(ctx, status::timeout, operation::run_to_end);
+            watch_run(ctx);
             ctx.pause(4);
         }
         ctx.sync(full_warp<Ctx>);

@@ -162,9 +162,10 @@ private:
     template <class Step>
     LANEWAY_FN status run(const Ctx& ctx, const collective_call& c, std::uint64_t element_bytes, const Step& step) {
         Ctx here(ctx);
-        if (c.count > ref_.max_bytes / (element_bytes == 0 ? 1 : element_bytes)) {
-            return fail(here, status::collective_too_long, operation::collective, -1, c.count * element_bytes,
-                        ref_.max_bytes);
+        if (element_bytes != 0 && c.count > ref_.max_bytes / element_bytes) {
+            constexpr std::uint64_t most = ~std::uint64_t{0};
+            const std::uint64_t bytes = c.count > most / element_bytes ? most : c.count * element_bytes;
+            return fail(here, status::collective_too_long, operation::collective, -1, bytes, ref_.max_bytes);
         }
         collective_run<Ctx, Idle> self(run_);
         return self.run(here, c, step);
