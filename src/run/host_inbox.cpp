@@ -17,7 +17,10 @@ host_inboxes::host_inboxes(machine& machine, std::size_t message_bytes, std::siz
             reinterpret_cast<inbox_slot*>(p.slots.get() + i * slot_bytes_)->free_for = i;
         }
     }
-    answers_ = allocate_host_visible(capacity_ * answer_bytes_, machine.has_gpus());
+    // Every PE stores answers: memory that GPUs reach, if there is one.
+    int user = 0;
+    while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
+    answers_ = allocate_host_visible(machine.device(user), capacity_ * answer_bytes_);
     for (std::uint64_t i = capacity_; i > 0; --i) free_answers_.push_back(static_cast<std::uint32_t>(i - 1));
 }
 

@@ -1,6 +1,7 @@
 #include "laneway/run/session.hpp"
 
 #include <sstream>
+#include <system_error>
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
@@ -21,11 +22,16 @@ std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& words, std
 resident_program::resident_program(machine& machine, const options& options, host_inboxes& inboxes, launch start)
     : machine_(machine), timeout_seconds_(run_deadline(options.timeout_seconds).seconds()),
       lease_ns_(static_cast<std::uint64_t>(options.lease_seconds * 1e9)), inboxes_(inboxes), start_(std::move(start)),
-      words_(allocate_host_visible(2 * destructive_bytes, machine.has_gpus())) {
+      words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
     machine_.set_give_back([this] {
         if (std::this_thread::get_id() == owner_) release();
     });
-    thread_ = std::thread([this] { keep(); });
+    try {
+        thread_ = std::thread([this] { keep(); });
+    } catch (const std::system_error& failed) {
+        machine_.set_give_back({});
+        throw system_error("a session's thread: " + failed.code().message());
+    }
 }
 
 resident_program::~resident_program() {
@@ -57,6 +63,7 @@ void resident_program::keep() {
         }
         lock.lock();
         resident_ = false;
+        left_after_ = done();
         // Where some lane waited, what the run threw names it.
         failure_ = thrown == nullptr && past_deadline_ ? late() : thrown;
         has_failed_ = failure_ != nullptr;
@@ -105,8 +112,7 @@ epoch_report resident_program::quiesce() {
         const std::uint64_t filled = inboxes_.filled();
         report.posted = filled - told_;
         told_ = filled;
-        report.number = epoch_ + 1;
-        ask(false);
+        report.number = close_epoch();
     }
     wake();
     const auto wait = waiting();
@@ -119,16 +125,9 @@ void resident_program::release() {
     std::unique_lock lock(mutex_);
     throw_failure();
     if (!resident_ && !wanted_) return;
-    ask(true);
-    const auto wait = waiting();
-    while (resident_ || wanted_) {  // where it has just left by itself, it comes back for this epoch
-        lock.unlock();
-        wait();
-        lock.lock();
-    }
-    throw_failure();
+    await_leave(lock);
     // The next time it stays.
-    word(words_, 0).store(epoch_ * 2, std::memory_order_release);
+    if (leaving_ == 0) word(words_, 0).store(epoch_ * 2, std::memory_order_release);
 }
 
 void resident_program::stop() {
@@ -137,16 +136,7 @@ void resident_program::stop() {
     std::exception_ptr thrown;
     try {
         throw_failure();
-        ask(true);
-        wanted_ = wanted_ || resident_ || inboxes_.any_wait();
-        changed_.notify_all();
-        const auto wait = waiting();
-        while (wanted_ || resident_) {
-            lock.unlock();
-            wait();
-            lock.lock();
-        }
-        throw_failure();
+        if (resident_ || wanted_ || inboxes_.any_wait()) await_leave(lock);
     } catch (...) {
         thrown = std::current_exception();
     }
@@ -160,10 +150,30 @@ void resident_program::stop() {
     if (thrown) std::rethrow_exception(thrown);
 }
 
-/// Closes an epoch, with which the program ends or not. With the mutex.
-void resident_program::ask(bool ends) {
+/// Closes an epoch with which the program leaves, and waits until it has left. Others may close epochs meanwhile.
+void resident_program::await_leave(std::unique_lock<std::mutex>& lock) {
+    ++leaving_;
+    const std::uint64_t number = close_epoch();
+    wanted_ = true;
+    changed_.notify_all();
+    lock.unlock();
+    std::exception_ptr thrown;
+    try {
+        const auto wait = waiting();
+        while (left_after_ < number) wait();
+    } catch (...) {
+        thrown = std::current_exception();
+    }
+    lock.lock();
+    --leaving_;
+    if (thrown) std::rethrow_exception(thrown);
+}
+
+/// Closes an epoch and returns its number. With the mutex.
+std::uint64_t resident_program::close_epoch() {
     // Partner: the coordinator's acquire load, see epoch_words.
-    word(words_, 0).store(++epoch_ * 2 + (ends ? 1 : 0), std::memory_order_release);
+    word(words_, 0).store(++epoch_ * 2 + (leaving_ > 0 ? 1 : 0), std::memory_order_release);
+    return epoch_;
 }
 
 std::uint64_t resident_program::done() const { return word(words_, done_at).load(std::memory_order_acquire); }

@@ -53,7 +53,8 @@ private:
     using clock = std::chrono::steady_clock;
 
     void keep();
-    void ask(bool ends);
+    void await_leave(std::unique_lock<std::mutex>& lock);
+    std::uint64_t close_epoch();
     [[nodiscard]] std::uint64_t done() const;
     void throw_failure();
     [[noreturn]] void pass_deadline();
@@ -73,8 +74,10 @@ private:
     bool wanted_ = true;
     bool closing_ = false;
     bool past_deadline_ = false;
-    std::uint64_t epoch_ = 0;  ///< the last that was closed
-    std::uint64_t told_ = 0;   ///< messages in the epochs so far
+    std::atomic<std::uint64_t> left_after_ = 0;  ///< the last epoch that was done when the program left the devices
+    int leaving_ = 0;                            ///< threads that wait for it to leave
+    std::uint64_t epoch_ = 0;                    ///< the last that was closed
+    std::uint64_t told_ = 0;                     ///< messages in the epochs so far
     std::exception_ptr failure_;
     std::thread::id owner_ = std::this_thread::get_id();
     std::thread thread_;

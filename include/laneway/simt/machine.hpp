@@ -62,7 +62,7 @@ public:
     /// Throws usage_error while a run goes on: for what a host function or a lane must not do meanwhile. Any thread.
     void refuse_during_run() const { devices_[0]->refuse_during_run(); }
 
-    /// As device::set_give_back, for all devices.
+    /// As device::set_give_back, for all devices. Throws usage_error where something stays there already.
     void set_give_back(const std::function<void()>& give_back);
     /// For a run that another thread has started: its lanes learn that a deadline of so many seconds has passed, and
     /// those that wait for something end the run with timeout_error. Any thread. A run that is just being launched may
@@ -209,6 +209,7 @@ private:
     mutable std::mutex telling_;               ///< held by who clears or sets the lanes' stop words
     std::atomic<bool> leaving_ = false;        ///< the run that goes on has been told to end
     bool abandoned_ = false;
+    bool shared_ = false;  ///< with a program that stays on the devices
 };
 
 }  // namespace laneway

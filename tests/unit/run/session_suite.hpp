@@ -206,6 +206,35 @@ TEST_P(session_test, AnEpochThatDoesNotEndMeetsItsDeadline) {
     EXPECT_THROW(session.quiesce(), timeout_error);
 }
 
+TEST_P(session_test, ThreadsCloseEpochsWhileOthersPostAndTheOwnerReleases) {
+    runtime rt(with(0));
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()}));
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < (checked() ? 5 : 30); ++i) {
+                session.post(i % rt.n_pes(), amount{1});
+                session.quiesce();
+            }
+        });
+    }
+    for (int i = 0; i < 10; ++i) session.release();
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(total(rt, sum), 3u * (checked() ? 5 : 30));
+}
+
+TEST_P(session_test, ASecondSessionIsRefusedAndTheFirstGoesOn) {
+    runtime rt(with(0));
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()}));
+    session.post(0, amount{1});
+    EXPECT_THROW((void)rt.start(rt.mailbox<amount>(add_amount{sum.ref()})), usage_error);
+    session.post(0, amount{2});
+    session.stop();
+    EXPECT_EQ(total(rt, sum), 3u);
+}
+
 TEST_P(session_test, ASessionMayEndUnused) {
     runtime rt(with(1e-6));
     const auto sum = rt.allocate<std::uint64_t>(1);
