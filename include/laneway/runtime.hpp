@@ -110,11 +110,11 @@ public:
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
         static_assert((component<Components> && ...), "start(components...): mailboxes");
-        static_assert(!(counts_work<ref_of<Components>> || ...), "a session has mailboxes; worklists are for run()");
+        static_assert(!(prepares<Components> || ...), "a session has mailboxes; other components are for run()");
         using routes_type = routes_of<ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, ref_of<Components>..., inbox>;
-        machine_.refuse_during_run();
+        const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const office_plan plan = plan_program<program>(outline_over<program>(components...), options_);
         auto office = std::make_unique<post_office>(machine_, options_, plan, until);
@@ -133,7 +133,7 @@ private:
     run_report run_over(const Body& body, Components&... components) {
         using program = laneway::program<Body, ref_of<Components>...>;
         refuse_twice(components...);
-        machine_.refuse_during_run();
+        const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const office_plan plan = plan_program<program>(outline_over<program>(components...), options_);
         post_office& office = office_for(plan, until);

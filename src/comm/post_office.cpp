@@ -88,7 +88,6 @@ void post_office::make_waves() {
     if (options_.meter) {
         const auto words = allocate_host_visible(coordinator, sizeof(run_meter::reading));
         seen_ = {words, reinterpret_cast<std::uint64_t*>(words.get())};
-        options_.meter->follow(seen_);
     }
 }
 
@@ -117,7 +116,9 @@ void post_office::reset_waves() {
     }
     n_samples_.fill_bytes(0);
     rises_.fill_bytes(0);
-    if (seen_) std::fill_n(seen_.get(), 2, 0);
+    if (!seen_) return;
+    std::fill_n(seen_.get(), 2, 0);
+    options_.meter->follow(seen_);
 }
 
 links_ref post_office::links(int pe) const {

@@ -12,7 +12,7 @@ host_inboxes::host_inboxes(machine& machine, std::size_t message_bytes, std::siz
         part& p = parts_.emplace_back();
         p.slots = allocate_host_visible(device, capacity_ * slot_bytes_);
         p.filled = allocate_host_visible(device, destructive_bytes);
-        p.words = buffer<std::uint64_t>(device, 2 * destructive_bytes / sizeof(std::uint64_t));
+        p.words = buffer<std::uint64_t>(device, 3 * destructive_bytes / sizeof(std::uint64_t));
         for (std::uint64_t i = 0; i < capacity_; ++i) {
             reinterpret_cast<inbox_slot*>(p.slots.get() + i * slot_bytes_)->free_for = i;
         }
@@ -25,18 +25,18 @@ host_inboxes::host_inboxes(machine& machine, std::size_t message_bytes, std::siz
 }
 
 host_inboxes::place::place(host_inboxes& all, int pe, const while_waiting& waiting)
-    : all_(all), pe_(static_cast<std::size_t>(pe)), lock_(*all.parts_[pe_].filling),
-      slot_(*reinterpret_cast<inbox_slot*>(all.parts_[pe_].slots.get() +
-                                           all.parts_[pe_].next % all.capacity_ * all.slot_bytes_)) {
+    : part_(all.parts_[static_cast<std::size_t>(pe)]), lock_(*part_.filling, std::defer_lock) {
+    while (!lock_.try_lock()) waiting();
+    slot_ = reinterpret_cast<inbox_slot*>(part_.slots.get() + part_.next % all.capacity_ * all.slot_bytes_);
     // Partner: the release store of the lane that has copied what lay here.
-    const std::atomic_ref free_for(slot_.free_for);
-    while (free_for.load(std::memory_order_acquire) != all.parts_[pe_].next) waiting();
+    const std::atomic_ref free_for(slot_->free_for);
+    while (free_for.load(std::memory_order_acquire) != part_.next) waiting();
 }
 
 void host_inboxes::place::publish() {
-    part& p = all_.parts_[pe_];
-    // Partner: the acquire load in host_inbox_agent::attend.
-    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p.filled.get())).store(++p.next, std::memory_order_release);
+    // Partner: the acquire load in host_inbox_ref::pass_on; and, in one order with it, resident_program::wake, which
+    // looks whether the program is there, as any_wait looks for messages when it has gone.
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(part_.filled.get())).store(++part_.next);
     lock_.unlock();
 }
 
@@ -44,6 +44,7 @@ host_inboxes::awaited::awaited(host_inboxes& all, const while_waiting& waiting) 
     for (;;) {
         {
             const std::lock_guard lock(all_.free_mutex_);
+            if (all_.free_answers_.empty()) all_.look_at_unheard();
             if (!all_.free_answers_.empty()) {
                 number_ = all_.free_answers_.back();
                 all_.free_answers_.pop_back();
@@ -56,10 +57,19 @@ host_inboxes::awaited::awaited(host_inboxes& all, const while_waiting& waiting) 
 }
 
 host_inboxes::awaited::~awaited() {
-    // A place that was never answered may still be: it is not used again.
-    if (std::atomic_ref(state()).load(std::memory_order_relaxed) == inbox_answer::waits) return;
     const std::lock_guard lock(all_.free_mutex_);
-    all_.free_answers_.push_back(number_);
+    const bool heard = std::atomic_ref(state()).load(std::memory_order_acquire) != inbox_answer::waits;
+    (heard ? all_.free_answers_ : all_.unheard_).push_back(number_);
+}
+
+/// Frees the places whose answers have come meanwhile. With the mutex.
+void host_inboxes::look_at_unheard() {
+    std::erase_if(unheard_, [&](std::uint32_t number) {
+        auto& state = reinterpret_cast<inbox_answer*>(answers_.get() + number * answer_bytes_)->state;
+        if (std::atomic_ref(state).load(std::memory_order_acquire) == inbox_answer::waits) return false;
+        free_answers_.push_back(number);
+        return true;
+    });
 }
 
 bool host_inboxes::awaited::wait(const while_waiting& waiting) const {
@@ -80,7 +90,7 @@ std::uint32_t& host_inboxes::awaited::state() const {
 }
 
 std::uint64_t host_inboxes::filled(const part& p) {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p.filled.get())).load(std::memory_order_acquire);
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p.filled.get())).load();
 }
 
 std::uint64_t host_inboxes::filled() const {

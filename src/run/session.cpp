@@ -17,14 +17,22 @@ std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& words, std
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(words.get() + at));
 }
 
+std::uint64_t nanoseconds_of_lease(double seconds) {
+    if (!(seconds >= 0) || seconds > 1e9) throw usage_error("lease_seconds: expected 0 or more, 1e9 at most");
+    return static_cast<std::uint64_t>(seconds * 1e9);
+}
+
 }  // namespace
 
 resident_program::resident_program(machine& machine, const options& options, host_inboxes& inboxes, launch start)
     : machine_(machine), timeout_seconds_(run_deadline(options.timeout_seconds).seconds()),
-      lease_ns_(static_cast<std::uint64_t>(options.lease_seconds * 1e9)), inboxes_(inboxes), start_(std::move(start)),
+      lease_ns_(nanoseconds_of_lease(options.lease_seconds)), inboxes_(inboxes), start_(std::move(start)),
       words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
-    machine_.set_give_back([this] {
-        if (std::this_thread::get_id() == owner_) release();
+    machine_.set_give_back([this]() -> device::hold {
+        if (std::this_thread::get_id() != owner_ || has_failed_) return {};
+        device::hold mine(using_);
+        release();
+        return mine;
     });
     try {
         thread_ = std::thread([this] { keep(); });
@@ -52,9 +60,15 @@ void resident_program::keep() {
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return wanted_ || closing_; });
-        if (!wanted_ || past_deadline_) return;
-        resident_ = true;
+        if (!wanted_) return;
         lock.unlock();
+        {
+            const std::lock_guard mine(using_);  // the owner may be at work with the devices
+            lock.lock();
+            resident_ = wanted_ && !failure_;
+            if (!resident_) return;
+            lock.unlock();
+        }
         std::exception_ptr thrown;
         try {
             start_();
@@ -62,25 +76,27 @@ void resident_program::keep() {
             thrown = std::current_exception();
         }
         lock.lock();
+        // From here on a thread that leaves a message wakes the program; those of before are seen below.
         resident_ = false;
         left_after_ = done();
         // Where some lane waited, what the run threw names it.
         failure_ = thrown == nullptr && past_deadline_ ? late() : thrown;
         has_failed_ = failure_ != nullptr;
-        // A thread that has left a message before it could see this is heard here, any other one wakes the program.
-        std::atomic_thread_fence(std::memory_order_seq_cst);
         wanted_ = !failure_ && (inboxes_.any_wait() || done() < epoch_);
         changed_.notify_all();
         if (failure_) return;
     }
 }
 
+void resident_program::refuse_after_stop() const {
+    if (closing_) throw usage_error("the session has been stopped");
+}
+
 void resident_program::wake() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (resident_) return;
     const std::lock_guard lock(mutex_);
     throw_failure();
-    if (closing_) throw usage_error("the session has been stopped");
+    refuse_after_stop();
     wanted_ = true;
     changed_.notify_all();
 }
@@ -109,6 +125,7 @@ epoch_report resident_program::quiesce() {
     {
         const std::lock_guard lock(mutex_);
         throw_failure();
+        refuse_after_stop();
         const std::uint64_t filled = inboxes_.filled();
         report.posted = filled - told_;
         told_ = filled;
@@ -121,46 +138,16 @@ epoch_report resident_program::quiesce() {
     return report;
 }
 
-void resident_program::release() {
-    std::unique_lock lock(mutex_);
-    throw_failure();
-    if (!resident_ && !wanted_) return;
-    await_leave(lock);
-    // The next time it stays.
-    if (leaving_ == 0) word(words_, 0).store(epoch_ * 2, std::memory_order_release);
-}
-
-void resident_program::stop() {
-    std::unique_lock lock(mutex_);
-    if (!thread_.joinable()) return;
-    std::exception_ptr thrown;
-    try {
-        throw_failure();
-        if (resident_ || wanted_ || inboxes_.any_wait()) await_leave(lock);
-    } catch (...) {
-        thrown = std::current_exception();
-    }
-    if (!lock.owns_lock()) lock.lock();
-    closing_ = true;
-    wanted_ = false;
-    changed_.notify_all();
-    lock.unlock();
-    thread_.join();
-    machine_.set_give_back({});
-    if (thrown) std::rethrow_exception(thrown);
-}
-
-/// Closes an epoch with which the program leaves, and waits until it has left. Others may close epochs meanwhile.
-void resident_program::await_leave(std::unique_lock<std::mutex>& lock) {
+/// Closes an epoch with which the program leaves, and waits until `left(number)`. Others may close epochs meanwhile.
+template <class Left>
+void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Left& left) {
     ++leaving_;
     const std::uint64_t number = close_epoch();
-    wanted_ = true;
-    changed_.notify_all();
     lock.unlock();
     std::exception_ptr thrown;
     try {
         const auto wait = waiting();
-        while (left_after_ < number) wait();
+        while (!left(number)) wait();
     } catch (...) {
         thrown = std::current_exception();
     }
@@ -169,10 +156,52 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock) {
     if (thrown) std::rethrow_exception(thrown);
 }
 
+void resident_program::release() {
+    const device::hold mine(using_);  // it does not come back meanwhile
+    std::unique_lock lock(mutex_);
+    throw_failure();
+    if (!resident_) return;
+    await_leave(lock, [&](std::uint64_t) { return !resident_; });
+    // The next time it stays.
+    if (leaving_ == 0) word(words_, 0).store(epoch_ * 2, std::memory_order_release);
+}
+
+void resident_program::stop() {
+    std::unique_lock lock(mutex_);
+    if (closing_) {
+        throw_failure();
+        return;
+    }
+    closing_ = true;
+    std::exception_ptr thrown;
+    try {
+        throw_failure();
+        if (resident_ || wanted_ || inboxes_.any_wait()) {
+            wanted_ = true;
+            changed_.notify_all();
+            await_leave(lock, [&](std::uint64_t number) { return left_after_ >= number; });
+        }
+    } catch (...) {
+        thrown = std::current_exception();
+    }
+    if (!lock.owns_lock()) lock.lock();
+    wanted_ = false;
+    changed_.notify_all();
+    // It has left, unless the wait was: then it is ended.
+    while (resident_) {
+        machine_.end_soon();
+        changed_.wait_for(lock, std::chrono::milliseconds(20));
+    }
+    lock.unlock();
+    thread_.join();
+    machine_.set_give_back({});
+    if (thrown) std::rethrow_exception(thrown);
+}
+
 /// Closes an epoch and returns its number. With the mutex.
 std::uint64_t resident_program::close_epoch() {
     // Partner: the coordinator's acquire load, see epoch_words.
-    word(words_, 0).store(++epoch_ * 2 + (leaving_ > 0 ? 1 : 0), std::memory_order_release);
+    word(words_, 0).store(++epoch_ * 2 + (leaving_ > 0 || closing_ ? 1 : 0), std::memory_order_release);
     return epoch_;
 }
 
@@ -183,32 +212,26 @@ void resident_program::throw_failure() {
 }
 
 void resident_program::pass_deadline() {
-    {
-        const std::lock_guard lock(mutex_);
-        past_deadline_ = true;
-    }
-    // Said again and again, as the program may just be on its way to the devices.
+    std::unique_lock lock(mutex_);
     const auto start = clock::now();
-    do {
+    // Only while the program is there: others may run on the devices. Said again and again, as it may just be on its
+    // way.
+    while (resident_ && !failure_ && clock::now() < start + 4 * grace) {
+        past_deadline_ = true;
         machine_.pass_deadline(timeout_seconds_);
         if (clock::now() > start + grace) machine_.end_soon();
-    } while (!await_end(clock::now() + std::chrono::milliseconds(20)) && clock::now() < start + 4 * grace);
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = late();
-    has_failed_ = true;
-    std::rethrow_exception(failure_);
+        changed_.wait_for(lock, std::chrono::milliseconds(20));
+    }
+    if (past_deadline_ && !failure_) failure_ = late();
+    has_failed_ = failure_ != nullptr;
+    std::rethrow_exception(failure_ ? failure_ : late());
 }
 
 std::exception_ptr resident_program::late() const {
     std::ostringstream text;
-    text << "epoch " << epoch_ << " of the session did not end within the deadline of " << timeout_seconds_
-         << " s, and no lane waited for anything";
+    text << "the session did not do in time what a host thread waited for: the deadline is " << timeout_seconds_
+         << " s, " << epoch_ - done() << " epochs are open, and no lane waited for anything";
     return std::make_exception_ptr(timeout_error(text.str()));
-}
-
-bool resident_program::await_end(clock::time_point limit) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, limit, [&] { return !resident_ || failure_; });
 }
 
 }  // namespace laneway

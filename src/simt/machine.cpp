@@ -97,7 +97,7 @@ void machine::prepare(const run_deadline& until) {
     }
 }
 
-void machine::set_give_back(const std::function<void()>& give_back) {
+void machine::set_give_back(const std::function<laneway::device::hold()>& give_back) {
     if (give_back && shared_) throw usage_error("a session is open on these devices: stop it before you start another");
     shared_ = give_back != nullptr;
     for (const auto& d : devices_) d->set_give_back(give_back);

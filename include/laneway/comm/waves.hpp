@@ -35,7 +35,11 @@ struct keyed_reply : wave_reply {
 /// Coordinator to PE.
 struct wave_command {
     std::uint64_t threshold = 0;
-    std::uint64_t finished = 0;
+    std::uint64_t orders = 0;
+
+    static constexpr std::uint64_t finish = 1;  ///< the program ends
+    static constexpr std::uint64_t look = 2;    ///< a PE takes what the host has left for it by now,
+    static constexpr std::uint64_t open = 4;    ///< and goes on taking what comes
 };
 
 /// One look at all PEs; see progress_sample of the run report.
@@ -90,8 +94,8 @@ inline constexpr bool fed_by_host<Ledger> = Ledger::fed_by_host;
 ///   wave_reply look(Ctx&);                              all lanes of the warp, together; lane 0 gets the sums.
 ///                                                       keyed_reply, where there are thresholds
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
-///   static constexpr bool fed_by_host;                  may be left out: whether epochs end the program, see
-///   epoch_words
+///   static constexpr bool fed_by_host;                  may be left out: whether epochs end the program (epoch_words);
+///   void take_from_host(Ctx&, std::uint64_t) const;     then lane 0 does as the orders of a wave_command say
 template <class Ctx, class Ledger>
 class wave_control {
 public:
@@ -132,10 +136,13 @@ private:
     struct no_epochs {};
     struct epoch_state {
         std::uint64_t asked = 0;           ///< as read before the last command
-        std::uint64_t asked_before = 0;    ///< and before the one before
-        std::uint64_t told = 0;            ///< to the host
+        std::uint64_t closing = 0;         ///< the same, when PEs were told to take no more
+        std::uint64_t told = 0;            ///< epoch, to the host
         std::uint64_t quiet_created = 0;   ///< what had been created by the last wave,
-        std::uint64_t quiet_since_ns = 0;  ///< and since when
+        std::uint64_t quiet_since_ns = 0;  ///< and since when nothing else has been
+        bool closed = false;               ///< PEs take no more work in this wave,
+        bool closed_before = false;        ///< and took none in the one before
+        bool lease_over = false;
     };
 
     /// A warp that does nothing else looks several times: how long it takes to see what has come is part of the time
@@ -198,7 +205,9 @@ private:
     /// Does as told. All lanes know the threshold, lane 0 the whole command.
     LANEWAY_FN void obey(Ctx& ctx, const wave_command& command) {
         if (ctx.lane() == 0) {
-            if (command.finished != 0) ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
+            if constexpr (fed_by_host<Ledger>) ledger_.take_from_host(ctx, command.orders);
+            if ((command.orders & wave_command::finish) != 0)
+                ctx.store(waves_.finished, 1u, order::relaxed, scope::device);
             if (command.threshold != applied_) ledger_.apply(ctx, command.threshold);
         }
         applied_ = command.threshold;
@@ -265,22 +274,36 @@ private:
         if constexpr (keyed) judge_keys(sum);
     }
 
-    /// Where nothing is left: tells the host so of the epoch that it had closed before the last two waves, and ends the
-    /// program only if the host has asked for that, or the lease is over.
+    /// Where PEs took no work from the host in this wave and the one before, and nothing is left: tells the host that
+    /// the epoch is done which it had closed before. The program ends only if the host has asked for that, or the lease
+    /// is over; what the host posts meanwhile waits for the next epoch, or the next program.
     LANEWAY_FN void close_epoch(Ctx& ctx, std::uint64_t created) {
-        const std::uint64_t now = ctx.now_ns();
-        if (created != epoch_.quiet_created || wave_ <= 2) epoch_.quiet_since_ns = now;
+        const bool quiet = done_;
+        const std::uint64_t now = once(ctx, full_warp<Ctx>, [&] { return ctx.now_ns(); });
+        if (!quiet || created != epoch_.quiet_created || epoch_.asked / 2 != epoch_.told) epoch_.quiet_since_ns = now;
         epoch_.quiet_created = created;
-        if (!done_) return;
-        if (epoch_.asked_before / 2 != epoch_.told) {
-            epoch_.told = epoch_.asked_before / 2;
-            epoch_.quiet_since_ns = now;
-            // Partner: the host's acquire load. What handlers have stored is copied when the program has ended.
-            if (ctx.lane() == 0) ctx.store(waves_.epochs.done, epoch_.told, order::release, scope::system);
-        }
         const std::uint64_t lease = waves_.epochs.lease_ns;
-        const bool idle = lease != 0 && epoch_.asked == epoch_.asked_before && now - epoch_.quiet_since_ns > lease;
-        done_ = epoch_.asked_before % 2 != 0 || once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{idle}; }) != 0;
+        epoch_.lease_over = epoch_.lease_over || (lease != 0 && now - epoch_.quiet_since_ns > lease);
+        done_ = false;
+        if (!quiet || !epoch_.closed || !epoch_.closed_before) return;
+        done_ = epoch_.closing % 2 != 0 || epoch_.lease_over;
+        epoch_.told = epoch_.closing / 2;
+        epoch_.closed = false;
+        // Partner: the host's acquire load. What handlers have stored is copied when the program has ended.
+        if (ctx.lane() == 0) ctx.store(waves_.epochs.done, epoch_.told, order::release, scope::system);
+    }
+
+    /// Decides whether PEs take work from the host in the coming wave.
+    LANEWAY_FN void look_at_host(Ctx& ctx) {
+        // Partner: the host's release store.
+        epoch_.asked =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(waves_.epochs.asked, order::acquire, scope::system); });
+        epoch_.closed_before = epoch_.closed;
+        if (!epoch_.closed) {
+            epoch_.closing = epoch_.asked;
+            epoch_.closed = epoch_.lease_over || epoch_.asked / 2 != epoch_.told;
+        }
+        ctx.fence(scope::system);  // PEs that get the command see what the host had posted before it closed the epoch
     }
 
     /// Raises the threshold where little runs. Where nothing has run since the last rise but looks that put all off
@@ -304,15 +327,15 @@ private:
 
     LANEWAY_FN void command(Ctx& ctx) {
         ++wave_;
-        if constexpr (fed_by_host<Ledger>) {
-            epoch_.asked_before = epoch_.asked;
-            // Partner: the host's release store. What it has posted before is seen by PEs that this wave reaches.
-            epoch_.asked =
-                once(ctx, full_warp<Ctx>, [&] { return ctx.load(waves_.epochs.asked, order::acquire, scope::system); });
-        }
+        if constexpr (fed_by_host<Ledger>) look_at_host(ctx);
         ctx.sync(full_warp<Ctx>);  // what each lane has seen of its PEs is passed on by the others
         if (keyed && done_ && ctx.lane() == 0) *waves_.rises = rises_;
-        const wave_command next{threshold_, done_ ? std::uint64_t{1} : 0};
+        wave_command next{threshold_, done_ ? wave_command::finish : 0};
+        if constexpr (fed_by_host<Ledger>) {
+            // Each epoch, and so each lease that is over, begins with a look; no program ends with one.
+            if (!done_ && !epoch_.closed) next.orders |= wave_command::look | wave_command::open;
+            if (!done_ && epoch_.closed && !epoch_.closed_before) next.orders |= wave_command::look;
+        }
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
             if (pe != 0) store_proven(ctx, waves_.commands[pe], proof(wave_), next, Ctx::proven);
         }

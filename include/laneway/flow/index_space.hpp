@@ -18,9 +18,13 @@ public:
     using ref_type = index_space_ref;
 
     explicit index_space(std::uint64_t n) : n_(n) {}
+    index_space(const index_space&) = delete;
+    index_space& operator=(const index_space&) = delete;
 
     void begin(machine& machine, const office_plan& plan, const run_deadline&) {
         refs_.clear();
+        if (machine_ != &machine) next_.clear();
+        machine_ = &machine;
         std::uint64_t lanes = 0;
         for (const auto& grid : plan.grids) lanes += grid.worker_lanes();
         std::uint64_t before = 0;  // lanes of the PEs so far
@@ -51,6 +55,7 @@ private:
     }
 
     std::uint64_t n_;
+    const machine* machine_ = nullptr;  ///< of the last run
     std::vector<buffer<std::uint64_t>> next_;
     std::vector<ref_type> refs_;
 };

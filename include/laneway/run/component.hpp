@@ -57,7 +57,8 @@ inline constexpr bool counts_blocks = requires(const View& view) {
     view.completed(0);
 };
 
-/// Whether the host feeds the component while a program runs: then epochs end the program (waves.hpp).
+/// Whether the host feeds the component while a program runs: then epochs end the program, and the view has
+/// `void take_from_host(ctx, orders) const`, as a ledger of waves.hpp.
 template <class View>
 inline constexpr bool takes_from_host = false;
 template <class View>

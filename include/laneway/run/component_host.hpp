@@ -18,6 +18,11 @@ concept component = requires(const std::remove_cvref_t<T>& t, int pe) {
 template <component Component>
 using ref_of = typename std::remove_cvref_t<Component>::ref_type;
 
+template <class T>
+concept prepares = requires(std::remove_cvref_t<T>& t, machine& m, const office_plan& plan, const run_deadline& until) {
+    t.begin(m, plan, until);
+};
+
 /// What a component holds on a PE before a run, in bytes.
 template <component Component>
 std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]] int pe) {

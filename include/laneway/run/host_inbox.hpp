@@ -14,6 +14,15 @@ namespace laneway {
 
 /// Memory of all inboxes, for messages of any types. Any thread of the host may use it while a program takes from it.
 class host_inboxes {
+    /// One PE's inbox.
+    struct part {
+        std::shared_ptr<std::byte> slots;
+        std::shared_ptr<std::byte> filled;
+        buffer<std::uint64_t> words;
+        std::unique_ptr<std::mutex> filling = std::make_unique<std::mutex>();
+        std::uint64_t next = 0;  ///< number of the next message
+    };
+
 public:
     /// Called between two looks of a thread that waits, which it may leave by throwing.
     using while_waiting = std::function<void()>;
@@ -27,15 +36,14 @@ public:
     public:
         /// Waits for a free slot.
         place(host_inboxes& all, int pe, const while_waiting& waiting);
-        [[nodiscard]] inbox_slot& slot() const { return slot_; }
+        [[nodiscard]] inbox_slot& slot() const { return *slot_; }
         /// Lets the PE have it.
         void publish();
 
     private:
-        host_inboxes& all_;
-        std::size_t pe_;
+        part& part_;
         std::unique_lock<std::mutex> lock_;
-        inbox_slot& slot_;
+        inbox_slot* slot_ = nullptr;
     };
 
     /// A place for an answer, from before the call until it has been read.
@@ -72,6 +80,7 @@ public:
         made.filled = reinterpret_cast<const std::uint64_t*>(p.filled.get());
         made.known = p.words.data();
         made.taken = p.words.data() + destructive_bytes / sizeof(std::uint64_t);
+        made.is_open = p.words.data() + 2 * destructive_bytes / sizeof(std::uint64_t);
         made.capacity = capacity_;
         made.slot_bytes = slot_bytes_;
         made.answer_bytes = answer_bytes_;
@@ -79,16 +88,8 @@ public:
     }
 
 private:
-    /// One PE's inbox.
-    struct part {
-        std::shared_ptr<std::byte> slots;
-        std::shared_ptr<std::byte> filled;
-        buffer<std::uint64_t> words;
-        std::unique_ptr<std::mutex> filling = std::make_unique<std::mutex>();
-        std::uint64_t next = 0;  ///< number of the next message
-    };
-
     [[nodiscard]] static std::uint64_t filled(const part& p);
+    void look_at_unheard();
 
     std::uint64_t capacity_;
     std::uint64_t slot_bytes_;
@@ -97,6 +98,7 @@ private:
     std::shared_ptr<std::byte> answers_;
     std::mutex free_mutex_;
     std::vector<std::uint32_t> free_answers_;
+    std::vector<std::uint32_t> unheard_;  ///< of calls that were left before their answer came
 };
 
 }  // namespace laneway

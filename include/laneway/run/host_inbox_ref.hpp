@@ -56,7 +56,8 @@ struct host_inbox_ref {
     std::byte* slots = nullptr;             ///< host-visible
     std::byte* answers = nullptr;           ///< host-visible
     const std::uint64_t* filled = nullptr;  ///< host-visible: slots that the host has filled
-    std::uint64_t* known = nullptr;         ///< PE memory: of these, those that the control warp has seen
+    std::uint64_t* known = nullptr;         ///< PE memory: of these, those that the control warp has passed on
+    std::uint64_t* is_open = nullptr;       ///< PE memory: whether it passes on what comes between two commands
     std::uint64_t* taken = nullptr;         ///< PE memory: of these, those that warps have claimed
     std::uint64_t capacity = 1;             ///< slots, a power of two
     std::uint64_t slot_bytes = 0;
@@ -73,8 +74,21 @@ struct host_inbox_ref {
     LANEWAY_FN void add_completed(Ctx&, keyed_reply&) const {}  // the program's own counter has it
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
+        if (ctx.lane() == 0) sum.created += ctx.load(known, order::relaxed, scope::device);  // its own store
+    }
+    template <class Ctx>
+    LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
+        if ((orders & wave_command::look) != 0) pass_on(ctx);
+        const bool open = (orders & wave_command::open) != 0;
+        ctx.store(is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);
+    }
+    /// Lets warps take what the host has filled. Lane 0 of the control warp.
+    template <class Ctx>
+    LANEWAY_FN void pass_on(Ctx& ctx) const {
         // Partner: the host's release store.
-        if (ctx.lane() == 0) sum.created += ctx.load(filled, order::acquire, scope::system);
+        const std::uint64_t now = ctx.load(filled, order::acquire, scope::system);
+        // Partner: the acquire load in host_inbox_agent::claim.
+        if (now != ctx.load(known, order::relaxed, scope::device)) ctx.store(known, now, order::release, scope::device);
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
@@ -96,13 +110,8 @@ public:
     LANEWAY_FN void close(Ctx&) const {}
 
     LANEWAY_FN void attend(Ctx& ctx) {
-        if (ctx.lane() != 0) return;
-        // Partner: the host's release store.
-        const std::uint64_t filled = ctx.load(inbox_.filled, order::acquire, scope::system);
-        if (filled == seen_) return;
-        seen_ = filled;
-        // Partner: the acquire load in claim.
-        ctx.store(inbox_.known, filled, order::release, scope::device);
+        if (ctx.lane() != 0 || ctx.load(inbox_.is_open, order::relaxed, scope::device) == 0) return;
+        inbox_.pass_on(ctx);
     }
 
     LANEWAY_FN void refresh(Ctx& ctx) {
@@ -112,13 +121,16 @@ public:
     }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
-        const std::uint64_t filled =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_->filled, order::relaxed, scope::block); });
-        if (filled == empty_up_to_) return false;
-        const std::uint64_t claimed = once(ctx, full_warp<Ctx>, [&] { return claim(ctx); });
+        const bool any =
+            once(ctx, full_warp<Ctx>, [&] {
+                return std::uint32_t{ctx.load(&shared_->filled, order::relaxed, scope::block) > empty_up_to_};
+            }) != 0;
+        if (!any) return false;
+        std::uint64_t known = 0;
+        const std::uint64_t claimed = once(ctx, full_warp<Ctx>, [&] { return claim(ctx, known); });
         const auto count = static_cast<std::uint32_t>(claimed % 64);
         if (count == 0) {
-            empty_up_to_ = filled;
+            empty_up_to_ = known;  // lane 0 asks
             return false;
         }
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the slots
@@ -130,12 +142,13 @@ public:
     }
 
 private:
-    /// The first of the slots that this warp has claimed, times 64, and how many. One lane.
-    LANEWAY_FN std::uint64_t claim(Ctx& ctx) {
+    /// The first of the slots that this warp has claimed, times 64, and how many. `known`: those that there are. One
+    /// lane.
+    LANEWAY_FN std::uint64_t claim(Ctx& ctx, std::uint64_t& known) {
         std::uint64_t first = ctx.load(inbox_.taken, order::relaxed, scope::device);
         for (;;) {
-            // Partner: the release store in attend. What the host has stored in the slots is seen behind it.
-            const std::uint64_t known = ctx.load(inbox_.known, order::acquire, scope::device);
+            // Partner: the release store in pass_on. What the host has stored in the slots is seen behind it.
+            known = ctx.load(inbox_.known, order::acquire, scope::device);
             if (first >= known) return 0;
             const std::uint64_t left = known - first;
             const std::uint64_t count = left < Ctx::warp_lanes ? left : Ctx::warp_lanes;
@@ -178,8 +191,7 @@ private:
     const host_inbox_ref<List>& inbox_;
     Out& out_;
     inbox_shared* shared_;
-    std::uint64_t seen_ = 0;
-    std::uint64_t empty_up_to_ = 0;
+    std::uint64_t empty_up_to_ = 0;  ///< of lane 0: slots that have all been claimed
 };
 
 }  // namespace laneway

@@ -41,6 +41,8 @@ public:
     [[nodiscard]] epoch_words epochs() const;
     /// A message has been left, or an epoch closed: puts the program back on the devices where it is not there.
     void wake();
+    /// Throws usage_error once stop has been called.
+    void refuse_after_stop() const;
     /// For a thread that waits for the program: throws once it has failed, and what interrupts the thread. Past the
     /// deadline, from now, it ends the program and throws timeout_error.
     [[nodiscard]] host_inboxes::while_waiting waiting();
@@ -53,13 +55,13 @@ private:
     using clock = std::chrono::steady_clock;
 
     void keep();
-    void await_leave(std::unique_lock<std::mutex>& lock);
+    template <class Left>
+    void await_leave(std::unique_lock<std::mutex>& lock, const Left& left);
     std::uint64_t close_epoch();
     [[nodiscard]] std::uint64_t done() const;
     void throw_failure();
     [[noreturn]] void pass_deadline();
     [[nodiscard]] std::exception_ptr late() const;
-    bool await_end(clock::time_point limit);
 
     machine& machine_;
     double timeout_seconds_;
@@ -67,12 +69,13 @@ private:
     host_inboxes& inboxes_;
     launch start_;
     std::shared_ptr<std::byte> words_;  ///< asked and done, see epoch_words
+    std::recursive_mutex using_;  ///< held by who uses the devices, and until the program is about to; before mutex_
     std::mutex mutex_;
     std::condition_variable changed_;
     std::atomic<bool> resident_ = false;
     std::atomic<bool> has_failed_ = false;
     bool wanted_ = true;
-    bool closing_ = false;
+    std::atomic<bool> closing_ = false;
     bool past_deadline_ = false;
     std::atomic<std::uint64_t> left_after_ = 0;  ///< the last epoch that was done when the program left the devices
     int leaving_ = 0;                            ///< threads that wait for it to leave
@@ -105,7 +108,7 @@ public:
     void post(int pe, const Message& message) {
         static_assert(list::template has<Message>, "no mailbox of the session carries messages of this type");
         static_assert(!list::template takes_elements<Message>, "host threads post messages without elements");
-        leave(pe, message, 0);
+        leave(pe, message, 0, program_.waiting());
     }
 
     /// Posts a message whose handler answers, and waits for the answer.
@@ -116,7 +119,7 @@ public:
         static_assert(answering<handler>, "the handler of this type gives no answer: `using answer = R;`");
         const auto waiting = program_.waiting();
         const host_inboxes::awaited answer(inboxes_, waiting);
-        leave(pe, message, answer.reply());
+        leave(pe, message, answer.reply(), waiting);
         while (!answer.wait(waiting)) waiting();  // it failed, as the program does
         return *reinterpret_cast<const typename handler::answer*>(answer.answer());
     }
@@ -141,13 +144,14 @@ private:
     static constexpr std::uint64_t inbox_slots = 1024;
 
     template <class Message>
-    void leave(int pe, const Message& message, std::uint32_t reply) {
+    void leave(int pe, const Message& message, std::uint32_t reply, const host_inboxes::while_waiting& waiting) {
         if (pe < 0 || pe >= n_pes_) {
             throw usage_error("PE " + std::to_string(pe) + " does not exist: the session has " +
                               std::to_string(n_pes_) + (n_pes_ == 1 ? " PE" : " PEs"));
         }
+        program_.refuse_after_stop();
         {
-            host_inboxes::place place(inboxes_, pe, program_.waiting());
+            host_inboxes::place place(inboxes_, pe, waiting);
             place.slot().kind = list::template kind<Message>;
             place.slot().reply = reply;
             *place.slot().template message<Message>() = message;

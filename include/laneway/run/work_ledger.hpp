@@ -36,6 +36,12 @@ struct work_ledger {
         return total(ctx, sum);
     }
 
+    LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
+        views.each([&]<class View>(const View& view) {
+            if constexpr (takes_from_host<View>) view.take_from_host(ctx, orders);
+        });
+    }
+
     LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {
         of_components([&](const auto& view) { view.apply(ctx, threshold); });
     }

@@ -32,40 +32,43 @@ public:
 
     /// Zeroed memory aligned to 256 bytes; throws system_error or cuda_error naming the size and the device.
     [[nodiscard]] void* allocate(std::size_t bytes) {
-        refuse_during_run();
+        const auto mine = refuse_during_run();
         return do_allocate(bytes);
     }
     /// Frees memory; that of a device whose kernel did not end is kept, and during a run it is freed when that ends.
     /// Any thread.
     void release(void* memory) noexcept;
     void copy_in(void* to, const void* host_from, std::size_t bytes) {
-        refuse_during_run();
+        const auto mine = refuse_during_run();
         do_copy_in(to, host_from, bytes);
     }
     void copy_out(void* host_to, const void* from, std::size_t bytes) {
-        refuse_during_run();
+        const auto mine = refuse_during_run();
         do_copy_out(host_to, from, bytes);
     }
     /// Sets every byte.
     void fill(void* memory, int byte, std::size_t bytes) {
-        refuse_during_run();
+        const auto mine = refuse_during_run();
         do_fill(memory, byte, bytes);
     }
     [[nodiscard]] virtual int multiprocessors() const = 0;
 
     /// Whether a run goes on. What refuse_during_run and release look at, on any thread.
     void set_running(bool running) noexcept;
-    /// `give_back` ends what stays on the device, where the calling thread may do so; refuse_during_run calls it first.
-    /// Null: nothing stays.
-    void set_give_back(std::function<void()> give_back) { give_back_ = std::move(give_back); }
-    /// Throws usage_error while a run goes on.
-    void refuse_during_run() const {
-        if (give_back_) give_back_();
+    /// While one of these lives, nothing that stays on the device comes back to it.
+    using hold = std::unique_lock<std::recursive_mutex>;
+    /// `give_back` ends what stays on the device, where the calling thread may do so, and holds the device for it;
+    /// refuse_during_run calls it first. Null: nothing stays.
+    void set_give_back(std::function<hold()> give_back) { give_back_ = std::move(give_back); }
+    /// Throws usage_error while a run goes on. What the caller does with the device afterwards it does under the hold.
+    [[nodiscard]] hold refuse_during_run() const {
+        hold mine = give_back_ ? give_back_() : hold{};
         if (running_) {
             throw usage_error(name() +
                               ": a run goes on; host functions and lanes can neither start another one on its devices "
                               "nor allocate, copy or clear their memory");
         }
+        return mine;
     }
 
     /// From now on release() keeps the memory: a kernel that did not end may still use it.
@@ -82,7 +85,7 @@ private:
     void let_go(void* memory) noexcept;
 
     device_id id_;
-    std::function<void()> give_back_;
+    std::function<hold()> give_back_;
     std::mutex releasing_;
     std::vector<void*> released_;  ///< during the run
     std::atomic<bool> running_{false};

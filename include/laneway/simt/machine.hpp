@@ -60,10 +60,10 @@ public:
                                                                    std::uint64_t bytes);
 
     /// Throws usage_error while a run goes on: for what a host function or a lane must not do meanwhile. Any thread.
-    void refuse_during_run() const { devices_[0]->refuse_during_run(); }
+    [[nodiscard]] laneway::device::hold refuse_during_run() const { return devices_[0]->refuse_during_run(); }
 
     /// As device::set_give_back, for all devices. Throws usage_error where something stays there already.
-    void set_give_back(const std::function<void()>& give_back);
+    void set_give_back(const std::function<laneway::device::hold()>& give_back);
     /// For a run that another thread has started: its lanes learn that a deadline of so many seconds has passed, and
     /// those that wait for something end the run with timeout_error. Any thread. A run that is just being launched may
     /// miss it, and the next: whoever means it says it again until the run has ended.
@@ -101,7 +101,7 @@ public:
     double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, const run_deadline& until,
                const std::function<std::string()>& ledger) {
         if (!with_cuda && has_gpus()) throw_not_cuda();
-        refuse_during_run();
+        const auto mine = refuse_during_run();
         prepare(until);
         service_run services(attached());
         std::string late;  // of lanes that did not end by themselves

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <random>
+#include <stop_token>
 #include <thread>
 
+#include "laneway/base/interruption.hpp"
 #include "laneway/runtime.hpp"
 #include "unit/test_devices.hpp"
 
@@ -32,6 +36,16 @@ struct doubled {
         return 2 * q.value + static_cast<std::uint64_t>(ctx.pe());
     }
 };
+/// Tells what has arrived so far.
+struct ask_sum {};
+struct tell_sum {
+    using answer = std::uint64_t;
+    symmetric_ref<std::uint64_t> sum;
+    template <class Ctx>
+    LANEWAY_FN answer operator()(Ctx& ctx, const ask_sum&) const {
+        return atomic_add(ctx, sum[0], 0);
+    }
+};
 /// Goes round the PEs, and is counted where it ends.
 struct hop {
     std::uint64_t left;
@@ -49,6 +63,21 @@ struct go_on {
     }
 };
 
+struct add_ranks {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        (void)box.post(ctx, 0, amount{1});
+    }
+};
+
+struct go_on_for_ever {
+    static constexpr bool posts_onward = true;
+    template <class Ctx, class Onward>
+    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Onward& onward) const {
+        (void)onward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), h);
+    }
+};
+
 class session_test : public testing::TestWithParam<std::string> {
 protected:
     [[nodiscard]] options with(double lease_seconds, std::uint64_t seed = 1) const {
@@ -56,6 +85,7 @@ protected:
         o.devices = GetParam();
         o.seed = seed;
         o.lease_seconds = lease_seconds;
+        o.timeout_seconds = 8;
         return o;
     }
     [[nodiscard]] bool checked() const { return is_checked(GetParam()); }
@@ -67,12 +97,20 @@ std::uint64_t total(runtime& rt, const symmetric_array<std::uint64_t>& all) {
     return sum;
 }
 
+/// The sum over all PEs while the program stays: copying would wait until nothing is left, whatever quiesce did.
+template <class Session>
+std::uint64_t asked_total(Session& session, int pes) {
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < pes; ++pe) sum += session.call(pe, ask_sum{});
+    return sum;
+}
+
 TEST_P(session_test, EpochsOfPostsFromSeveralThreadsLoseNothing) {
     for (const double lease : {0.0, 1e-6}) {
         runtime rt(with(lease));
         const auto sum = rt.allocate<std::uint64_t>(1);
-        auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()}));
-        std::uint64_t posts = 0, expected = 0;
+        auto session = rt.start(rt.mailbox<amount, ask_sum>(add_amount{sum.ref()}, tell_sum{sum.ref()}));
+        std::uint64_t posts = 0, expected = 0, last = 0, calls = 0;
         std::mt19937 random(7);
         for (std::uint64_t epoch = 1; epoch <= (checked() ? 10 : 100); ++epoch) {
             std::vector<std::thread> threads;
@@ -89,13 +127,17 @@ TEST_P(session_test, EpochsOfPostsFromSeveralThreadsLoseNothing) {
             for (auto& t : threads) t.join();
             const epoch_report report = session.quiesce();
             EXPECT_GE(report.number, epoch);
+            ASSERT_EQ(report.posted, posts + calls - last);
+            last = posts + calls;
+            ASSERT_EQ(asked_total(session, rt.n_pes()), expected) << "epoch " << epoch;
+            calls += static_cast<std::uint64_t>(rt.n_pes());
             if (epoch % 5 == 0) {
                 ASSERT_EQ(total(rt, sum), expected) << "epoch " << epoch;
             }
         }
         const run_report all = session.stop();
-        EXPECT_EQ(all.posted, posts);
-        EXPECT_EQ(all.direct, posts) << "each is served where it arrives";
+        EXPECT_EQ(all.posted, posts + calls);
+        EXPECT_EQ(all.direct, posts + calls) << "each is served where it arrives";
         EXPECT_EQ(total(rt, sum), expected);
     }
 }
@@ -104,11 +146,12 @@ TEST_P(session_test, AnEpochEndsWithAllThatFollowsFromItsPosts) {
     for (std::uint64_t seed = 1; seed <= (checked() ? 20 : 3); ++seed) {
         runtime rt(with(0, seed));
         const auto ended = rt.allocate<std::uint64_t>(1);
-        auto session = rt.start(rt.mailbox<hop>(go_on{ended.ref()}));
+        auto session = rt.start(rt.mailbox<hop, ask_sum>(go_on{ended.ref()}, tell_sum{ended.ref()}));
         for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
             for (int pe = 0; pe < rt.n_pes(); ++pe) session.post(pe, hop{20});
             session.quiesce();
-            ASSERT_EQ(total(rt, ended), epoch * static_cast<std::uint64_t>(rt.n_pes())) << "seed " << seed;
+            ASSERT_EQ(asked_total(session, rt.n_pes()), epoch * static_cast<std::uint64_t>(rt.n_pes()))
+                << "seed " << seed;
         }
     }
 }
@@ -128,13 +171,6 @@ TEST_P(session_test, CallsAreAnswered) {
     for (auto& t : threads) t.join();
     EXPECT_EQ(session.stop().posted, 150u);
 }
-
-struct add_ranks {
-    template <class Ctx, class Box>
-    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        (void)box.post(ctx, 0, amount{1});
-    }
-};
 
 TEST_P(session_test, RunsAndMemoryMayBeUsedBetweenEpochs) {
     runtime rt(with(0));
@@ -171,6 +207,9 @@ TEST_P(session_test, ASessionThatFailedSaysSoAtEachCallAndAnotherWorks) {
         EXPECT_THROW(session.quiesce(), device_fault);
         EXPECT_THROW(session.quiesce(), device_fault);
         EXPECT_THROW(session.post(0, amount{1}), device_fault);
+        const auto still_works = rt.allocate<std::uint64_t>(1);
+        EXPECT_EQ(total(rt, still_works), 0u);
+        EXPECT_THROW(session.stop(), device_fault);
         EXPECT_THROW(session.stop(), device_fault);
     }
     auto session = rt.start(rt.mailbox<amount>(refuse_seven{}));
@@ -187,14 +226,6 @@ TEST_P(session_test, APeThatDoesNotExistIsRefused) {
     session.post(0, amount{1});
     EXPECT_EQ(session.stop().posted, 1u);
 }
-
-struct go_on_for_ever {
-    static constexpr bool posts_onward = true;
-    template <class Ctx, class Onward>
-    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Onward& onward) const {
-        (void)onward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), h);
-    }
-};
 
 TEST_P(session_test, AnEpochThatDoesNotEndMeetsItsDeadline) {
     options o = with(0);
@@ -222,6 +253,59 @@ TEST_P(session_test, ThreadsCloseEpochsWhileOthersPostAndTheOwnerReleases) {
     for (int i = 0; i < 10; ++i) session.release();
     for (auto& t : threads) t.join();
     EXPECT_EQ(total(rt, sum), 3u * (checked() ? 5 : 30));
+}
+
+TEST_P(session_test, OthersPostWhileTheOwnerUsesTheDevicesAndTheLeaseRunsOut) {
+    for (const double lease : {0.0, 1e-6}) {
+        runtime rt(with(lease));
+        const auto ended = rt.allocate<std::uint64_t>(1), other = rt.allocate<std::uint64_t>(1);
+        auto session = rt.start(rt.mailbox<hop>(go_on{ended.ref()}));
+        const std::uint64_t posts = checked() ? 30 : 300;
+        std::atomic<bool> all_posted = false;
+        std::thread poster([&] {
+            for (std::uint64_t i = 0; i < posts; ++i) session.post(static_cast<int>(i) % rt.n_pes(), hop{i % 7});
+            all_posted = true;
+        });
+        do {
+            (void)total(rt, ended);
+            (void)rt.run(add_ranks{}, rt.mailbox<amount>(add_amount{other.ref()}));
+            const auto more = rt.allocate<std::uint64_t>(3);
+            (void)session.quiesce();
+        } while (!all_posted);
+        poster.join();
+        session.stop();
+        EXPECT_EQ(total(rt, ended), posts);
+    }
+}
+
+TEST_P(session_test, AnEpochEndsThoughOthersPostOn) {
+    runtime rt(with(0));
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    auto session = rt.start(rt.mailbox<amount>(add_amount{sum.ref()}));
+    std::atomic<bool> over = false;
+    std::uint64_t posts = 0;
+    std::thread poster([&] {
+        while (!over) session.post(static_cast<int>(posts++) % rt.n_pes(), amount{1});
+    });
+    for (int epoch = 0; epoch < 5; ++epoch) (void)session.quiesce();
+    over = true;
+    poster.join();
+    session.stop();
+    EXPECT_EQ(total(rt, sum), posts);
+}
+
+TEST_P(session_test, WaitsCanBeLeftAndTheSessionStillEnds) {
+    runtime rt(with(0));
+    const auto begin = std::chrono::steady_clock::now();
+    {
+        auto session = rt.start(rt.mailbox<hop>(go_on_for_ever{}));
+        session.post(0, hop{1});
+        std::stop_source leave;
+        leave.request_stop();
+        const interruption on_this_thread(leave.get_token());
+        EXPECT_THROW(session.quiesce(), interrupted);
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50)) << "waited for the deadline";
 }
 
 TEST_P(session_test, ASecondSessionIsRefusedAndTheFirstGoesOn) {
