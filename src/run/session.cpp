@@ -82,7 +82,7 @@ void resident_program::keep() {
         // Where some lane waited, what the run threw names it.
         failure_ = thrown == nullptr && past_deadline_ ? late() : thrown;
         has_failed_ = failure_ != nullptr;
-        wanted_ = !failure_ && (inboxes_.any_wait() || done() < epoch_);
+        wanted_ = !failure_ && !given_up_ && (inboxes_.any_wait() || done() < epoch_);
         changed_.notify_all();
         if (failure_) return;
     }
@@ -187,6 +187,7 @@ void resident_program::stop() {
     if (!lock.owns_lock()) lock.lock();
     wanted_ = false;
     changed_.notify_all();
+    given_up_ = true;
     // It has left, unless the wait was: then it is ended.
     while (resident_) {
         machine_.end_soon();

@@ -85,7 +85,7 @@ protected:
         o.devices = GetParam();
         o.seed = seed;
         o.lease_seconds = lease_seconds;
-        o.timeout_seconds = 8;
+        o.timeout_seconds = 60;
         return o;
     }
     [[nodiscard]] bool checked() const { return is_checked(GetParam()); }
@@ -305,7 +305,7 @@ TEST_P(session_test, WaitsCanBeLeftAndTheSessionStillEnds) {
         leave.request_stop();
         EXPECT_THROW(session.quiesce(), interrupted);
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(7)) << "waited for the deadline";
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50)) << "waited for the deadline";
 }
 
 TEST_P(session_test, ASecondSessionIsRefusedAndTheFirstGoesOn) {
