@@ -77,7 +77,7 @@ private:
     bool wanted_ = true;
     std::atomic<bool> closing_ = false;
     bool past_deadline_ = false;
-    bool given_up_ = false;  ///< it does not come back
+    bool given_up_ = false;                      ///< it does not come back
     std::atomic<std::uint64_t> left_after_ = 0;  ///< the last epoch that was done when the program left the devices
     int leaving_ = 0;                            ///< threads that wait for it to leave
     std::uint64_t epoch_ = 0;                    ///< the last that was closed
