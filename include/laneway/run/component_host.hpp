@@ -1,6 +1,9 @@
 // The host half of components, as runs see it; component.hpp says what it has.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "laneway/base/error.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/comm/office_plan.hpp"
@@ -45,11 +48,10 @@ void end_component([[maybe_unused]] Component& c, [[maybe_unused]] const run_rep
 /// Throws usage_error where two of the components are one.
 template <component... Components>
 void refuse_twice(const Components&... all) {
-    const void* const addresses[] = {&all..., nullptr};
-    for (std::size_t i = 0; i < sizeof...(all); ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
-            if (addresses[i] == addresses[j]) throw usage_error("a component may be given to a run once only");
-        }
+    std::vector<const void*> addresses{&all...};
+    std::sort(addresses.begin(), addresses.end());
+    if (std::adjacent_find(addresses.begin(), addresses.end()) != addresses.end()) {
+        throw usage_error("a component may be given to a run once only");
     }
 }
 
