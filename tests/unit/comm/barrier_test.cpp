@@ -176,7 +176,7 @@ TEST(barrier_test, WarpsThatReturnWithoutItEndTheRun) {
     pes.work.arrived = 1;
     control.turn(pes.lane);
     EXPECT_FALSE(pes.failed()) << "the other warp may still come";
-    pes.work.completed = 1;
+    pes.work.returned = 1;
     control.turn(pes.lane);
     EXPECT_TRUE(pes.failed());
 }
@@ -184,7 +184,7 @@ TEST(barrier_test, WarpsThatReturnWithoutItEndTheRun) {
 TEST(barrier_test, APeWhoseWarpsHaveAllReturnedEndsTheRunWhenOthersCome) {
     two_pes pes;
     control_of_pe control = pes.control();
-    pes.work.completed = warps;
+    pes.work.returned = warps;
     control.turn(pes.lane);
     EXPECT_FALSE(pes.failed());
     pes.told(1, {});

@@ -43,7 +43,7 @@ TEST(checked_mode_test, ALaneThatIsMissingAtABarrierIsNamed) {
         } catch (const usage_error& e) {
             contains(e.what(), "PE 1 (checked:1) block 1 warp 0: lanes of one mask are in different collectives: ");
             contains(e.what(), "sync of barrier (box.hpp:");
-            contains(e.what(), "sync of operator() (mailbox.hpp:");
+            contains(e.what(), "sync of run_body (program.hpp:");
         }
         // A fault that a device reports comes first.
         contains(failure<device_fault>(o, missing_mate{missing_mate::fails}, swallow{}),
