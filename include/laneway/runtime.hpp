@@ -104,9 +104,9 @@ public:
     }
 
     /// Starts a session: a program of mailboxes that stays on the devices, for host threads to post to and call (see
-    /// run/session.hpp). It refers to this runtime and must end before it. While no work is under way, the thread that
-    /// has started it may use the runtime as ever: the session gives the devices back for that long. Throws as run
-    /// does.
+    /// run/session.hpp). It refers to this runtime and must end before it. The thread that has started it may use the
+    /// runtime as ever: each run, copy and allocation waits until the session's work is done, and the session leaves
+    /// the devices for that long. Other threads are refused. One session at a time. Throws as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
         static_assert((component<Components> && ...), "start(components...): mailboxes");

@@ -20,7 +20,7 @@ namespace laneway {
 
 /// What an epoch of a session did: all work that existed when the host closed it.
 struct epoch_report {
-    std::uint64_t number = 0;  ///< of the session's epochs, from 1
+    std::uint64_t number = 0;  ///< grows; the session closes epochs of its own to leave the devices
     double seconds = 0;        ///< from the call of quiesce until all was done
     std::uint64_t posted = 0;  ///< messages that host threads have posted, or called with, since the last epoch
 };
@@ -89,7 +89,7 @@ private:
 
 /// Host's access to a program that stays on the devices; made by runtime::start. Any thread may post, call and quiesce.
 /// Each of these waits for the deadline of the options at most, and throws timeout_error past it. When the program has
-/// failed, every call throws what ended it; another session can be started.
+/// failed, every call throws what ended it; another session can be started once this one has been stopped.
 template <class Routes>
 class session {
     using list = route_list<Routes>;
