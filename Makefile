@@ -6,7 +6,7 @@ OFFLINE ?=
 offline := $(if $(OFFLINE),--offline)
 export CUDA JOBS
 
-.PHONY: demo test wheel deps format clean
+.PHONY: demo test docs wheel deps format clean
 
 demo:  ## the main job on the New York road network
 	@$(PYTHON) tools/bootstrap.py $(offline)
@@ -15,6 +15,11 @@ demo:  ## the main job on the New York road network
 test:  ## build and run all checks and tests
 	@$(PYTHON) tools/bootstrap.py --tests $(offline)
 	@.venv/bin/python tools/run_tests.py
+
+docs:  ## the documentation site, in build/site; compiles nothing
+	@$(PYTHON) tools/bootstrap.py --docs $(offline)
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
+	@echo "-- the documentation is in build/site/index.html"
 
 wheel:  ## the Python package, compiled, in dist/: for machines without a compiler
 	@$(PYTHON) tools/bootstrap.py $(offline)

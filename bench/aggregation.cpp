@@ -1,4 +1,4 @@
-// Schemes of aggregation side by side: random 8-byte updates posted by every lane, gathered in different ways.
+// Schemes of aggregation side by side: random 8-byte updates posted by every lane, aggregated in different ways.
 //
 //   bench_aggregation --devices "cuda:0-3" --chunk-bytes "1024;4096;16384" --updates-log2 28 --json FILE
 // updates-log2: updates a PE; table-log2: words a PE. patterns: `even`, where all lanes post the same number; `lists`,
@@ -119,8 +119,8 @@ private:
         o.job.server_share = args.real("server-share");
         o.job.cpu_threads = static_cast<int>(args.number("cpu-threads"));
         o.job.host_threads = static_cast<int>(args.number("host-threads"));
-        o.job.onward_slots = std::uint64_t{1} << args.number("onward-slots-log2");
-        o.blocks_per_bins = static_cast<int>(args.number("blocks-per-bins"));
+        o.job.forward_slots = std::uint64_t{1} << args.number("forward-slots-log2");
+        o.blocks_per_set = static_cast<int>(args.number("blocks-per-set"));
         o.queue_slots = static_cast<std::uint32_t>(args.number("queue-slots"));
         o.aggregator_share = args.real("aggregator-share");
         return o;
@@ -211,8 +211,8 @@ int main(int argc, char** argv) {
                                      {"server-share", "0"},
                                      {"cpu-threads", "1"},
                                      {"host-threads", "1"},
-                                     {"onward-slots-log2", "16"},
-                                     {"blocks-per-bins", "8"},
+                                     {"forward-slots-log2", "16"},
+                                     {"blocks-per-set", "8"},
                                      {"queue-slots", "4"},
                                      {"aggregator-share", "0.25"},
                                      {"json", ""}});

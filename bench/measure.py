@@ -119,6 +119,11 @@ def show(rows: list[Row]) -> None:
         print(f"{what[:34]:<34} {row['devices']!s:<26} {times[0]:>9.3f} ms   {times[1]:.3f} to {times[2]:.3f}")
 
 
+def machine() -> str:
+    found = gpus()
+    return f"{len(found)} {found[0]}" if found else f"no GPU, {os.cpu_count()} cores {platform.machine()}"
+
+
 def commit() -> str:
     done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() or os.environ.get("LANEWAY_COMMIT", "unknown")
@@ -131,10 +136,9 @@ def main() -> None:
     parser.add_argument("--sets", default="new-york,kronecker,grid,updates,kmer", help="what to measure")
     parser.add_argument("--runs", type=int, default=7, help="timed runs of each case")
     args = parser.parse_args()
-    found = gpus()
     rows = measure(args.tree, args.sets.split(","), args.runs)
     record = {
-        "machine": f"{len(found)} {found[0]}" if found else f"no GPU, {os.cpu_count()} cores {platform.machine()}",
+        "machine": machine(),
         "date": datetime.date.today().isoformat(),
         "commit": commit(),
         "command": f"python bench/measure.py --sets {args.sets} --runs {args.runs}",

@@ -78,7 +78,7 @@ void measure(const graph::graph& g, const bench::arguments& args, const bench_ca
         call_seconds.push_back(whole.count());
     }
     const auto time = bench::spread_of(seconds);
-    const double work = static_cast<double>(result.items) / static_cast<double>(result.least_items);
+    const double work = static_cast<double>(result.items) / static_cast<double>(result.min_items);
     std::printf("%-5s %-9s delta %-8llu low %-6s %9.3f ms (%.3f to %.3f)  work %.2f  carried %llu in %llu chunks\n",
                 one.kind.c_str(), one.devices.c_str(), static_cast<unsigned long long>(result.delta),
                 one.low_water.c_str(), time.median * 1e3, time.least * 1e3, time.most * 1e3, work,

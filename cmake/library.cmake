@@ -1,5 +1,5 @@
 # laneway: the runtime, src/<layer>/. laneway_apps: the programs that the command line and Python call.
-file(GLOB library_sources CONFIGURE_DEPENDS src/*/*.cpp src/*/cpu/*.cpp src/*/checked/*.cpp)
+file(GLOB library_sources CONFIGURE_DEPENDS src/*.cpp src/*/*.cpp src/*/cpu/*.cpp src/*/checked/*.cpp)
 file(GLOB app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 if(LANEWAY_HAS_CUDA)
     file(GLOB gpu_sources CONFIGURE_DEPENDS src/*/*.cu src/*/cuda/*.cpp src/*/cuda/*.cu)
@@ -7,7 +7,8 @@ if(LANEWAY_HAS_CUDA)
 endif()
 # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
 set(device_app_sources apps/color/color.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp apps/kmeans/kmeans.cpp
-                       apps/kmer/kmer.cpp apps/pagerank/pagerank.cpp apps/sssp/shortest_paths.cpp)
+                       apps/kmer/kmer.cpp apps/pagerank/pagerank.cpp apps/sssp/shortest_paths.cpp
+                       apps/workspace/workspace.cpp)
 if(LANEWAY_HAS_CUDA)
     set_source_files_properties(${device_app_sources} PROPERTIES LANGUAGE CUDA)
 endif()
@@ -19,7 +20,25 @@ find_package(Threads REQUIRED)
 find_package(ZLIB)
 find_package(LibLZMA)
 
+# Where nothing is to be compiled again, the sources of a folder are one file to the compiler: most of what they cost is
+# reading headers.
+option(LANEWAY_UNITY "Compile the sources of each folder of the library at once" OFF)
+function(compile_at_once target)
+    set(sources ${ARGN})
+    # The scheduler's types have fields of internal ones; what stands in for CUDA makes room where CUDA's part is linked.
+    list(FILTER sources EXCLUDE REGEX "(checked/scheduler|no_cuda)\\.cpp$|\\.cu$|/cuda/")
+    foreach(source IN LISTS sources)
+        get_filename_component(folder ${source} DIRECTORY)
+        get_filename_component(layer ${folder} NAME)
+        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${layer})
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 add_library(laneway STATIC ${library_sources} ${gpu_sources})
+if(LANEWAY_UNITY)
+    compile_at_once(laneway ${library_sources})
+endif()
 add_library(laneway::laneway ALIAS laneway)
 target_compile_features(laneway PUBLIC cxx_std_20)
 target_include_directories(laneway

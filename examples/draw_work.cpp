@@ -24,13 +24,13 @@ struct found {
     std::uint64_t rank;  // steps << 32 | numbers - number: of equally long ones the first is best
 };
 struct keep_longest {
-    static constexpr bool posts_onward = true;
+    static constexpr bool forwards = true;
     lw::symmetric_ref<std::uint64_t> best;
 
-    template <class Ctx, class Onward>
-    LANEWAY_FN void operator()(Ctx& ctx, const found& f, Onward& onward) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN void operator()(Ctx& ctx, const found& f, Forward& forward) const {
         const std::uint64_t before = ctx.fetch_max(best.local(ctx), f.rank, lw::order::relaxed, lw::scope::device);
-        if (before < f.rank && ctx.pe() != 0) (void)onward.post(ctx, 0, f);  // a failure ends the run
+        if (before < f.rank && ctx.pe() != 0) (void)forward.post(ctx, 0, f);  // a failure ends the run
     }
 };
 

@@ -1,6 +1,6 @@
 // One-sided operations, and the same with messages: a histogram by remote adds, a token that lanes pass round by puts
-// with signals, and a token that handlers pass on. The answers are the same on any devices. docs/from_nvshmem.md shows
-// the same program with NVSHMEM.
+// with signals, and a token that handlers pass on. The answers are the same on any devices. docs/guides/from_nvshmem.md
+// shows the same program with NVSHMEM.
 //
 // Usage: one_sided [DEVICES]     for example cpu:2, cuda, cuda:0-3; empty: every GPU, else one CPU device a core
 #include <iostream>
@@ -56,16 +56,16 @@ struct token_message {
     std::uint64_t hop;
 };
 struct hand_on {
-    static constexpr bool posts_onward = true;
+    static constexpr bool forwards = true;
     lw::symmetric_ref<std::uint64_t> token;
 
-    template <class Ctx, class Onward>
-    LANEWAY_FN void operator()(Ctx& ctx, const token_message& t, Onward& onward) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN void operator()(Ctx& ctx, const token_message& t, Forward& forward) const {
         if (t.hop == hops) {
             *token.local(ctx) = t.value;
         } else {
             const int next = static_cast<int>((t.hop + 1) % static_cast<std::uint64_t>(ctx.n_pes()));
-            (void)onward.post(ctx, next, token_message{t.value * 31 + t.hop, t.hop + 1});  // a failure ends the run
+            (void)forward.post(ctx, next, token_message{t.value * 31 + t.hop, t.hop + 1});  // a failure ends the run
         }
     }
 };
@@ -107,10 +107,10 @@ void pass(lw::runtime& runtime) {
 
 int main(int argc, char** argv) {
     try {
-        for (const lw::carry way : {lw::carry::direct, lw::carry::gathered}) {
+        for (const lw::path way : {lw::path::direct, lw::path::aggregated}) {
             lw::options options;
             if (argc > 1) options.devices = argv[1];
-            options.carry = way;
+            options.path = way;
             lw::runtime runtime(options);
             example::count(runtime);
             example::pass(runtime);

@@ -13,7 +13,7 @@ namespace example {
 
 constexpr std::uint64_t longest_sequence = 262;  // from below 10,000
 
-/// The head of a message; the numbers of the sequence follow as its elements.
+/// The header of a message; the numbers of the sequence follow as its elements.
 struct sequence {
     std::uint64_t start;
 };
@@ -24,19 +24,19 @@ struct totals {
 
 struct look_at_sequence {
     using element = std::uint64_t;
-    static constexpr bool places = true;
+    static constexpr bool allocates = true;
     lw::symmetric_ref<std::uint64_t> sums;  ///< as totals says
     lw::symmetric_ref<std::uint64_t> store;
 
     /// Where the numbers of a long sequence go.
     template <class Ctx>
-    LANEWAY_FN lw::symmetric_ptr<std::uint64_t> place(Ctx& ctx, const sequence&, std::uint64_t count) const {
+    LANEWAY_FN lw::symmetric_ptr<std::uint64_t> allocate(Ctx& ctx, const sequence&, std::uint64_t count) const {
         const std::uint64_t first = lw::atomic_add(ctx, sums[4], count);
-        return first + count <= store.size() ? store[first] : lw::nowhere<std::uint64_t>();
+        return first + count <= store.size() ? store[first] : lw::rejected<std::uint64_t>();
     }
 
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx, const sequence& s, lw::elements<const std::uint64_t> numbers) const {
+    LANEWAY_FN void operator()(Ctx& ctx, const sequence& s, lw::payload<const std::uint64_t> numbers) const {
         std::uint64_t highest = s.start;
         bool right = numbers[0] == s.start && numbers[numbers.size - 1] == 1;
         for (std::uint64_t i = 1; i < numbers.size; ++i) {

@@ -26,7 +26,7 @@ def main(path: str = str(NEW_YORK), source: str = "1", devices: str = "") -> Non
 
     report = result.report
     print(f"{', '.join(report.devices)}: {report.posted:,} messages posted, {report.carried:,} carried and served")
-    print(f"least expansions {result.least_items:,}, done {result.items:,}, in {report.run_seconds * 1e3:.1f} ms")
+    print(f"least expansions {result.min_items:,}, done {result.items:,}, in {report.run_seconds * 1e3:.1f} ms")
 
     hops = lw.bfs(graph, int(source), devices=devices).distance
     print(f"farthest by number of arcs: {hops.max():,}")

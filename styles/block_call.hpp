@@ -10,12 +10,12 @@ namespace laneway::styles {
 /// to itself.
 template <class Message>
 struct block_memory {
-    static constexpr int most_lanes = 1024;
-    static constexpr int most_pes = 256;
+    static constexpr int max_lanes = 1024;
+    static constexpr int max_pes = 256;
 
-    Message sorted[most_lanes];
-    std::uint32_t counts[most_pes];
-    std::uint32_t starts[most_pes];
+    Message sorted[max_lanes];
+    std::uint32_t counts[max_pes];
+    std::uint32_t starts[max_pes];
     std::uint64_t claimed;
 };
 

@@ -11,7 +11,7 @@ namespace laneway::styles {
 
 namespace {
 
-const char* const names[n_styles] = {"coprocessor", "direct", "coalesced", "coalesced_gathered", "laneway"};
+const char* const names[n_styles] = {"coprocessor", "direct", "coalesced", "coalesced_aggregated", "laneway"};
 
 }  // namespace
 
@@ -21,7 +21,7 @@ style parse_style(const std::string& text) {
     for (int i = 0; i < n_styles; ++i) {
         if (text == names[i]) return static_cast<style>(i);
     }
-    throw usage_error("style must be coprocessor, direct, coalesced, coalesced_gathered or laneway, not " + text);
+    throw usage_error("style must be coprocessor, direct, coalesced, coalesced_aggregated or laneway, not " + text);
 }
 
 std::unique_ptr<study> study::open(const std::string& program, const study_options& options) {

@@ -11,11 +11,11 @@
 namespace laneway::styles {
 
 enum class style {
-    coprocessor,         ///< the host exchanges messages between kernels
-    direct,              ///< each lane accesses remote memory itself
-    coalesced,           ///< a block sorts its messages and puts them in bulk, one destination after another
-    coalesced_gathered,  ///< the same block-wide call, whose bulk Laneway gathers with that of other blocks
-    laneway,             ///< each lane posts its message
+    coprocessor,           ///< the host exchanges messages between kernels
+    direct,                ///< each lane accesses remote memory itself
+    coalesced,             ///< a block sorts its messages and puts them in bulk, one destination after another
+    coalesced_aggregated,  ///< the same block-wide call, whose bulk Laneway gathers with that of other blocks
+    laneway,               ///< each lane posts its message
 };
 inline constexpr int n_styles = 5;
 

@@ -27,6 +27,7 @@ VENV = ROOT / ".venv"
 BUILD = ROOT / "build"
 TREE = BUILD / "tree"
 DEPS = BUILD / "deps"
+ARCHIVE = DEPS / "archive"
 PYTHON = VENV / "bin" / "python"
 BUILD_TOOLS = ["pip>=23.1", "cmake>=3.25,<5", "ninja>=1.11", "nanobind>=2.4,<4", "scikit-build-core>=0.10,<2"]
 
@@ -72,20 +73,25 @@ def make_venv(offline: bool) -> None:
         (site / "outer.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
 
+def apt_get(packages: list[str]) -> list[str]:
+    """The client of Debian's archive, with lists of its own under build/deps, for these packages."""
+    if not shutil.which("apt-get") or not shutil.which("dpkg"):
+        raise SetupError(f"apt-get was not found; install these with your package manager: {' '.join(packages)}")
+    lists = DEPS / "lists"
+    for folder in (ARCHIVE / "partial", lists / "partial"):
+        folder.mkdir(parents=True, exist_ok=True)
+    apt = ["apt-get", "-qq", f"-oDir::State::Lists={lists}", f"-oDir::Cache={ARCHIVE}", "-oAPT::Sandbox::User=root"]
+    if not any(lists.glob("*Packages*")):
+        run([*apt, "update"], "reading Debian's package lists")
+    return apt
+
+
 def fetch_debian(packages: list[str]) -> None:
     """Download Debian packages and unpack them under build/deps; needs no root and changes nothing else."""
     say(f"{', '.join(packages)} from Debian's archive into build/deps")
-    if not shutil.which("apt-get") or not shutil.which("dpkg"):
-        raise SetupError(f"apt-get was not found; install these with your package manager: {' '.join(packages)}")
-    archive, lists = DEPS / "archive", DEPS / "lists"
-    for folder in (archive / "partial", lists / "partial"):
-        folder.mkdir(parents=True, exist_ok=True)
-    apt = ["apt-get", "-qq", f"-oDir::State::Lists={lists}", f"-oDir::Cache={archive}", "-oAPT::Sandbox::User=root"]
-    if not any(lists.glob("*Packages*")):
-        run([*apt, "update"], "reading Debian's package lists")
-    command = "cd {} && {} download {}".format(archive, " ".join(apt), " ".join(packages))
+    command = "cd {} && {} download {}".format(ARCHIVE, " ".join(apt_get(packages)), " ".join(packages))
     run(["sh", "-c", command], "downloading Debian packages")
-    for package in archive.glob("*.deb"):
+    for package in ARCHIVE.glob("*.deb"):
         run(["dpkg", "-x", package, DEPS], "unpacking a Debian package")
         package.unlink()
 
@@ -133,28 +139,46 @@ def system_libraries(tests: bool, offline: bool) -> None:
     mend_links()
 
 
+PACKAGES = ("dependencies",)
+TEST_PACKAGES = (*PACKAGES, "metis", "test", "lint")
+DOCS_PACKAGES = (*PACKAGES, "docs")
+
+
 def own_python_headers() -> Path:
     return DEPS / f"usr/include/python{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def python_packages(tests: bool) -> None:
-    """The packages that pyproject.toml asks for; skipped while it is unchanged."""
-    extras = "[metis,test,lint]" if tests else ""
-    text = (ROOT / "pyproject.toml").read_bytes() + extras.encode()
-    stamp = VENV / ("packages-test" if tests else "packages")
+def fetch_doxygen() -> None:
+    """Doxygen with the libraries that it needs and the system lacks, under build/deps, where it is nowhere else."""
+    if shutil.which("doxygen") or (DEPS / "usr/bin/doxygen").exists():
+        return
+    if not shutil.which("apt-get"):
+        say("doxygen was not found: the reference of C++ will link to the headers only")
+        return
+    command = [*apt_get(["doxygen"]), "-s", "-oDebug::NoLocking=1", "--no-install-recommends", "install", "doxygen"]
+    plan = subprocess.run(command, capture_output=True, text=True)
+    packages = re.findall(r"^Inst (\S+)", plan.stdout, re.MULTILINE)
+    if not packages:
+        raise SetupError(f"finding what Doxygen needs failed: {' '.join(command)}\n{plan.stderr}")
+    fetch_debian(packages)
+
+
+def python_packages(groups: tuple[str, ...]) -> None:
+    """The packages that these lists of pyproject.toml ask for; skipped while it is unchanged."""
+    text = (ROOT / "pyproject.toml").read_bytes() + " ".join(groups).encode()
+    stamp = VENV / f"packages-{'-'.join(groups)}"
     digest = hashlib.sha256(text).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
     say("Python packages")
     # Not compiled to byte code: Python does that for the modules that are used.
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    run([*pip, *BUILD_TOOLS, *declared(tests)], "installing Python packages")
+    run([*pip, *BUILD_TOOLS, *declared(groups)], "installing Python packages")
     stamp.write_text(digest)
 
 
-def declared(tests: bool) -> list[str]:
+def declared(wanted: tuple[str, ...]) -> list[str]:
     """Requirements in pyproject.toml, which Python 3.9 and 3.10 have no module to read."""
-    wanted = ["dependencies", "metis", "test", "lint"] if tests else ["dependencies"]
     requirements: list[str] = []
     name = ""
     for line in (ROOT / "pyproject.toml").read_text().splitlines():
@@ -200,7 +224,12 @@ def definitions(wishes: Wishes) -> dict[str, str | Path]:
     """CMake's variables."""
     wanted = "ON" if wishes.tests or has_tests() else "OFF"
     found: dict[str, str | Path] = {"LANEWAY_DEPS": DEPS / "usr", "LANEWAY_CUDA": gpu_code(wishes)}
-    found.update(LANEWAY_TESTS=wanted, LANEWAY_STYLES=wanted, LANEWAY_WERROR="ON" if os.environ.get("CI") else "OFF")
+    found.update(
+        LANEWAY_UNITY="ON",
+        LANEWAY_TESTS=wanted,
+        LANEWAY_STYLES=wanted,
+        LANEWAY_WERROR="ON" if os.environ.get("CI") else "OFF",
+    )
     if own_python_headers().exists():
         found["Python_INCLUDE_DIR"] = own_python_headers()
     if shutil.which("ccache"):
@@ -250,6 +279,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", action="store_true", help="also build the tests and install what they use")
     parser.add_argument("--offline", action="store_true", help="download nothing; use this Python's packages")
+    parser.add_argument("--docs", action="store_true", help="only install what the documentation site is built with")
     parser.add_argument("--deps", action="store_true", help="only fetch the libraries that another machine may lack")
     arguments = parser.parse_args()
     try:
@@ -258,9 +288,15 @@ def main() -> None:
             fetch_debian(list(DEBIAN_LIBRARIES))
             return
         make_venv(arguments.offline)
+        # The site is one of the checks of continuous integration.
+        if not arguments.offline and (arguments.docs or (arguments.tests and os.environ.get("CI"))):
+            python_packages(DOCS_PACKAGES)
+            fetch_doxygen()
+        if arguments.docs:
+            return
         system_libraries(arguments.tests, arguments.offline)
         if not arguments.offline:
-            python_packages(arguments.tests)
+            python_packages(TEST_PACKAGES if arguments.tests else PACKAGES)
         build(wishes)
     except SetupError as error:
         sys.exit(f"setup: {error}")

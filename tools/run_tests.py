@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 TREE = ROOT / "build" / "tree"
 
-MOST_WORKERS = 8
+MAX_WORKERS = 8
 """Processes of Python tests: more would wait for the longest tests."""
 CORES_FOR_BOTH = 16
 """So many, and C++ and Python tests run at the same time where there are GPUs, whose tests leave cores idle."""
@@ -31,14 +31,20 @@ CORES_FOR_BOTH = 16
 
 @dataclass
 class Count:
-    """Outcomes so far."""
+    """Outcomes so far, and the names of what failed."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    failures: tuple[str, ...] = ()
 
     def __add__(self, other: Count) -> Count:
-        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+        return Count(
+            self.passed + other.passed,
+            self.failed + other.failed,
+            self.skipped + other.skipped,
+            self.failures + other.failures,
+        )
 
     def __str__(self) -> str:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -58,6 +64,7 @@ def checks() -> dict[str, list[str]]:
         "mypy": ["mypy", "--no-error-summary"],
         "codespell": ["codespell"],
         "clang-format": ["clang-format", "--dry-run", "-Werror", *sources(".hpp", ".cpp", ".cuh", ".cu")],
+        "documents": ["mkdocs", "build", "--strict"],
     }
 
 
@@ -70,9 +77,9 @@ def run_checks() -> Count:
             count.skipped += 1
             continue
         start = time.monotonic()
-        done = subprocess.run([tool, *command[1:]], cwd=ROOT)
+        done = subprocess.run([tool, *command[1:]], cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
         print(f"{name}: {'FAILED' if done.returncode else 'passed'} ({time.monotonic() - start:.1f} s)", flush=True)
-        count += Count(failed=1) if done.returncode else Count(passed=1)
+        count += Count(failed=1, failures=(name,)) if done.returncode else Count(passed=1)
     return count
 
 
@@ -82,6 +89,17 @@ def ctest_of(tree: Path) -> str:
         if line.startswith("CMAKE_CTEST_COMMAND:"):
             return line.split("=", 1)[1]
     return "ctest"
+
+
+def is_failure(case: ElementTree.Element) -> bool:
+    """Whether this test of a JUnit file failed or could not run."""
+    return case.find("failure") is not None or case.find("error") is not None
+
+
+def case_name(case: ElementTree.Element) -> str:
+    """The test's name, with its file's where the runner tells it: ctest repeats the name there."""
+    group, name = case.get("classname") or "", case.get("name") or ""
+    return name if group in ("", name) else f"{group}: {name}"
 
 
 class Suite:
@@ -113,9 +131,10 @@ class Suite:
             for suite in ElementTree.parse(self._report).getroot().iter("testsuite"):
                 number = {key: int(suite.get(key) or 0) for key in ("tests", "failures", "errors", "skipped")}
                 failed, skipped = number["failures"] + number["errors"], number["skipped"]
-                count += Count(number["tests"] - failed - skipped, failed, skipped)
+                failures = tuple(case_name(case) for case in suite.iter("testcase") if is_failure(case))
+                count += Count(number["tests"] - failed - skipped, failed, skipped, failures)
         if code and not count.failed:
-            count.failed += 1
+            count += Count(failed=1, failures=(f"{self._name} ended with exit status {code}",))
         print(f"{self._name}: {count}", flush=True)
         return count
 
@@ -140,7 +159,7 @@ def python_workers() -> int:
     if importlib.util.find_spec("xdist") is None:
         print("pytest-xdist is not installed in .venv: Python tests run one after another")
         return 1
-    return min(cores(), MOST_WORKERS)
+    return min(cores(), MAX_WORKERS)
 
 
 def run_suites(gpus: bool) -> Count:
@@ -161,6 +180,8 @@ def main() -> int:
     if not gpus:
         print("no GPU is visible: tests that need one are left out", flush=True)
     count += run_suites(gpus)
+    for name in count.failures:  # once more, last: their messages may be thousands of lines above
+        print(f"FAILED {name}")
     print(f"{count} in {time.monotonic() - start:.0f} s")
     return 1 if count.failed else 0
 

@@ -64,7 +64,7 @@ def send(process: subprocess.Popen[str], kind: signal.Signals) -> None:
     process.send_signal(kind)
 
 
-def storm(seed: int, folder: Path, graph: Path, usual_s: float) -> str:
+def storm(seed: int, folder: Path, graph: Path, default_s: float) -> str:
     """One run; how it ended, or what is wrong with that."""
     dice = random.Random(seed)
     scene = dice.choice(SCENES)
@@ -76,7 +76,7 @@ def storm(seed: int, folder: Path, graph: Path, usual_s: float) -> str:
             time.sleep(0.0005)
         time.sleep(dice.random() * 0.05)
     else:
-        time.sleep(dice.random() * usual_s * 1.3)
+        time.sleep(dice.random() * default_s * 1.3)
     for kind in kinds:
         send(process, kind)
         time.sleep(dice.choice((0, 0, 0.001, 0.01, 0.03)))
@@ -109,7 +109,7 @@ def breach(scene: Scene, folder: Path, code: int, kinds: list[signal.Signals], e
     return ""
 
 
-def usual_time(graph: Path, folder: Path) -> float:
+def default_time(graph: Path, folder: Path) -> float:
     """Seconds of a run without signals."""
     words = [str(COMMAND), *(word.format(graph=graph) for word in SCENES[0].words)]
     start = time.monotonic()
@@ -127,11 +127,11 @@ def main() -> int:
         graph = Path(name) / "grid.gr"
         subprocess.run([COMMAND, "generate", "grid", "300", "300", "--output", graph], check=True, capture_output=True)
         (Path(name) / "usual").mkdir()
-        usual_s = usual_time(graph, Path(name) / "usual")
+        default_s = default_time(graph, Path(name) / "usual")
         for seed in range(options.seed, options.seed + options.runs):
             folder = Path(name) / str(seed)
             folder.mkdir()
-            said = storm(seed, folder, graph, usual_s)
+            said = storm(seed, folder, graph, default_s)
             if said.startswith("BREACH"):
                 print(f"seed {seed}: {said}", flush=True)
             ends[said.partition(":")[0]] += 1

@@ -47,7 +47,7 @@ class Steps:
 
 
 def subject(what: str) -> str:
-    """The file that a step of ninja makes, as readers know it: `src/comm/ring_mesh.cpp`."""
+    """The file that a step of ninja makes, as readers know it: `src/comm/ring_set.cpp`."""
     made = what.split()[-1] if what.split() else ""
     return re.sub(r"^(?:.*\.dir/)?(.*?)(?:\.o)?$", r"\1", made)
 

@@ -1,6 +1,9 @@
 #include "color.hpp"
 
 #include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "laneway/graph/undirected.hpp"
 #include "order.hpp"
@@ -10,51 +13,106 @@ namespace laneway::apps {
 
 namespace {
 
-/// Place in the order of each vertex, as the division places vertices.
-template <class Vertex>
-std::vector<Vertex> turns(const graph::basic_csr<Vertex>& g, std::uint64_t seed, const division<Vertex>& division) {
-    const std::vector<Vertex> order = coloring_order(g, seed);
-    std::vector<Vertex> turn(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) turn[division.place(order[i])] = static_cast<Vertex>(i);
-    return turn;
-}
+class coloring {
+public:
+    virtual ~coloring() = default;
+    virtual color_result run(std::uint64_t order) = 0;
+};
 
 template <class Vertex>
-color_result spread(const graph::basic_csr<Vertex>& g, const color_options& options) {
+class colored_graph final : public coloring {
     using state = color_state<Vertex>;
-    const auto start = std::chrono::steady_clock::now();
-    runtime runtime(options.job);
-    const distributed_graph<Vertex> graph(runtime, g, options.parts);
-    auto turn = runtime.allocate<Vertex>(g.vertices());
-    const auto order = turns(g, options.order, graph.division());
-    for (int pe = 0; pe < runtime.n_pes(); ++pe) turn.copy_in(pe, order);
-    const std::uint64_t rows = graph.most_rows(), arcs = graph.most_arcs();
-    const auto slates = runtime.allocate<std::uint32_t>(state::slate_words(rows, arcs));
-    const auto colors = runtime.allocate<std::uint32_t>(rows);
-    const auto list = runtime.allocate<std::uint64_t>(state::list_entries(rows, arcs));
-    const auto next_tile = runtime.allocate<std::uint64_t>(2);
-    const auto counters = runtime.allocate<color_counters>(1);
-    const state shared{graph.ref(), turn.ref(),      slates.ref(),  colors.ref(),
-                       list.ref(),  next_tile.ref(), counters.ref()};
-    const auto box = runtime.mailbox<color_message>(hear_color<Vertex>{shared});
+    using clock = std::chrono::steady_clock;
 
-    color_result result;
-    result.partition_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    result.report = runtime.run(spread_colors<Vertex>{shared}, box);
-    result.color = graph.collect(colors);
-    for (const std::uint32_t color : result.color) result.colors = std::max(result.colors, color + 1);
-    result.rounds = counters.copy_out(0).front().rounds;
-    return result;
+public:
+    /// `g` is symmetric.
+    colored_graph(runtime& runtime, const graph::basic_csr<Vertex>& g, std::span<const std::uint32_t> parts)
+        : runtime_(runtime), start_(clock::now()), offsets_(g.offsets), graph_(runtime, g, parts),
+          turn_(runtime.allocate<Vertex>(g.vertices())),
+          slates_(runtime.allocate<std::uint32_t>(state::slate_words(graph_.max_rows(), graph_.max_arcs()))),
+          colors_(runtime.allocate<std::uint32_t>(graph_.max_rows())),
+          list_(runtime.allocate<std::uint64_t>(state::list_entries(graph_.max_rows(), graph_.max_arcs()))),
+          next_tile_(runtime.allocate<std::uint64_t>(2)), counters_(runtime.allocate<color_counters>(1)) {
+        partition_seconds_ = std::chrono::duration<double>(clock::now() - start_).count();
+    }
+
+    color_result run(std::uint64_t order) override {
+        const auto start = clock::now();
+        begin(order);
+        const state shared{graph_.ref(), turn_.ref(),      slates_.ref(),  colors_.ref(),
+                           list_.ref(),  next_tile_.ref(), counters_.ref()};
+        const auto box = runtime_.mailbox<color_message>(hear_color<Vertex>{shared});
+        color_result result;
+        result.partition_seconds =
+            std::exchange(partition_seconds_, 0) + std::chrono::duration<double>(clock::now() - start).count();
+        result.report = runtime_.run(spread_colors<Vertex>{shared}, box);
+        result.color = graph_.collect(colors_);
+        for (const std::uint32_t color : result.color) result.colors = std::max(result.colors, color + 1);
+        result.rounds = counters_.copy_out(0).front().rounds;
+        return result;
+    }
+
+private:
+    /// All words as they are before a run in this order.
+    void begin(std::uint64_t order) {
+        if (order_ != order) {
+            order_.reset();
+            const std::vector<Vertex> turns = turns_in(order);
+            for (int pe = 0; pe < runtime_.n_pes(); ++pe) turn_.copy_in(pe, turns);
+            order_ = order;
+        }
+        if (!std::exchange(used_, true)) return;
+        slates_.clear();
+        colors_.clear();
+        list_.clear();
+        next_tile_.clear();
+        counters_.clear();
+    }
+
+    /// Place in the order of each vertex, as the division places vertices.
+    std::vector<Vertex> turns_in(std::uint64_t seed) const {
+        const std::vector<Vertex> order = coloring_order<Vertex>(offsets_, seed);
+        std::vector<Vertex> turn(order.size());
+        for (std::size_t i = 0; i < order.size(); ++i) turn[graph_.division().place(order[i])] = static_cast<Vertex>(i);
+        return turn;
+    }
+
+    runtime& runtime_;
+    clock::time_point start_;
+    std::vector<std::uint64_t> offsets_;
+    distributed_graph<Vertex> graph_;
+    symmetric_array<Vertex> turn_;
+    std::optional<std::uint64_t> order_;  ///< that `turn_` holds
+    symmetric_array<std::uint32_t> slates_;
+    symmetric_array<std::uint32_t> colors_;
+    symmetric_array<std::uint64_t> list_;
+    symmetric_array<std::uint64_t> next_tile_;
+    symmetric_array<color_counters> counters_;
+    bool used_ = false;             ///< whether they may hold something
+    double partition_seconds_ = 0;  ///< for the first result: later ones have not waited for it
+};
+
+std::shared_ptr<coloring> make_coloring(runtime& runtime, const graph::graph& graph, const color_options& options) {
+    return std::visit(
+        [&]<class Vertex>(const graph::basic_csr<Vertex>& g) -> std::shared_ptr<coloring> {
+            using made = colored_graph<Vertex>;
+            if (graph::is_symmetric(g)) return std::make_shared<made>(runtime, g, options.parts);
+            return std::make_shared<made>(runtime, graph::undirected(g), options.parts);
+        },
+        graph.arcs);
 }
 
 }  // namespace
 
 color_result color(const graph::graph& graph, const color_options& options) {
-    return std::visit(
-        [&](const auto& g) {
-            return graph::is_symmetric(g) ? spread(g, options) : spread(graph::undirected(g), options);
-        },
-        graph.arcs);
+    runtime runtime(options.job);
+    return make_coloring(runtime, graph, options)->run(options.order);
+}
+
+color_result color(resident_graph& graph, const color_options& options) {
+    return graph.with<coloring>(
+        0, options.parts, [&](runtime& devices) { return make_coloring(devices, graph.host(), options); },
+        [&](coloring& coloring) { return coloring.run(options.order); });
 }
 
 }  // namespace laneway::apps

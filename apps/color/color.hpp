@@ -7,6 +7,7 @@
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/graph/csr.hpp"
+#include "workspace/resident_graph.hpp"
 
 namespace laneway::apps {
 
@@ -20,7 +21,7 @@ struct color_result {
     std::vector<std::uint32_t> color;  ///< one entry a vertex in CSR order
     std::uint32_t colors = 0;          ///< how many there are: 0 to colors - 1 all occur
     std::uint64_t rounds = 0;          ///< in which vertices told neighbours: the order's longest chain; 0 without arcs
-    double partition_seconds = 0;      ///< ordering and splitting the graph and copying it to the devices
+    double partition_seconds = 0;      ///< ordering, splitting and copying the graph, as far as it was not there
     run_report report;
 };
 
@@ -29,6 +30,9 @@ struct color_result {
 /// chooses when it has heard from all neighbours before it. The result is that of color_greedily, on any devices.
 /// Throws usage_error for parts that do not fit the graph; timeout_error and device_fault for a failed run.
 color_result color(const graph::graph& graph, const color_options& options);
+/// On what earlier runs with the same parts have put on the devices of the graph's workspace; `options.job` is the
+/// workspace's.
+color_result color(resident_graph& graph, const color_options& options);
 
 /// The same colours vertex by vertex on one core: the reference answer.
 struct greedy_coloring {

@@ -10,8 +10,8 @@
 namespace laneway::apps {
 
 template <class Vertex>
-std::vector<Vertex> coloring_order(const graph::basic_csr<Vertex>& graph, std::uint64_t seed) {
-    const std::uint64_t n = graph.vertices();
+std::vector<Vertex> coloring_order(std::span<const std::uint64_t> offsets, std::uint64_t seed) {
+    const std::uint64_t n = offsets.size() - 1;
     std::vector<Vertex> shuffled(n);
     for (std::uint64_t v = 0; v < n; ++v) shuffled[v] = static_cast<Vertex>(v);
     std::mt19937_64 random(seed);  // std::shuffle differs from library to library
@@ -23,7 +23,7 @@ std::vector<Vertex> coloring_order(const graph::basic_csr<Vertex>& graph, std::u
 
     // By counting, stably.
     const auto level = [&](std::uint64_t v) {
-        return 64 - static_cast<std::size_t>(std::bit_width(graph.offsets[v + 1] - graph.offsets[v]));
+        return 64 - static_cast<std::size_t>(std::bit_width(offsets[v + 1] - offsets[v]));
     };
     std::array<std::uint64_t, 66> starts{};
     for (std::uint64_t v = 0; v < n; ++v) ++starts[level(v) + 1];
@@ -33,7 +33,7 @@ std::vector<Vertex> coloring_order(const graph::basic_csr<Vertex>& graph, std::u
     return order;
 }
 
-template std::vector<std::uint32_t> coloring_order(const graph::csr32&, std::uint64_t);
-template std::vector<std::uint64_t> coloring_order(const graph::csr64&, std::uint64_t);
+template std::vector<std::uint32_t> coloring_order(std::span<const std::uint64_t>, std::uint64_t);
+template std::vector<std::uint64_t> coloring_order(std::span<const std::uint64_t>, std::uint64_t);
 
 }  // namespace laneway::apps

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "laneway/graph/csr.hpp"
@@ -11,8 +12,12 @@ namespace laneway::apps {
 /// The vertices, first those of many arcs: by falling binary logarithm of the degree, at random among equals. A
 /// neighbour that comes first chooses first. Method: largest log-degree first (Hasenplaug, Kaler, Schardl, Leiserson,
 /// SPAA 2014), which needs fewer colours than a random order and keeps chains of neighbours as short. The same seed
-/// gives the same order everywhere.
+/// gives the same order everywhere. `offsets`: of the graph, which decide with the seed alone.
 template <class Vertex>
-std::vector<Vertex> coloring_order(const graph::basic_csr<Vertex>& graph, std::uint64_t seed);
+std::vector<Vertex> coloring_order(std::span<const std::uint64_t> offsets, std::uint64_t seed);
+template <class Vertex>
+std::vector<Vertex> coloring_order(const graph::basic_csr<Vertex>& graph, std::uint64_t seed) {
+    return coloring_order<Vertex>(std::span<const std::uint64_t>(graph.offsets), seed);
+}
 
 }  // namespace laneway::apps

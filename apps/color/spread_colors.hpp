@@ -2,7 +2,7 @@
 #pragma once
 
 #include "color_state.hpp"
-#include "parallel/share_out.hpp"
+#include "parallel/dynamic_for.hpp"
 #include "parallel/working_warp.hpp"
 
 namespace laneway::apps {

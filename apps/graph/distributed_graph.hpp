@@ -33,8 +33,8 @@ public:
     [[nodiscard]] symmetric_ref<graph_view<Vertex>> ref() const { return view_.ref(); }
     [[nodiscard]] const apps::division<Vertex>& division() const { return division_; }
     /// The most rows and arcs that a PE owns: what symmetric arrays need.
-    [[nodiscard]] std::uint64_t most_rows() const { return most_rows_; }
-    [[nodiscard]] std::uint64_t most_arcs() const { return most_arcs_; }
+    [[nodiscard]] std::uint64_t max_rows() const { return max_rows_; }
+    [[nodiscard]] std::uint64_t max_arcs() const { return max_arcs_; }
     /// Time that dividing and copying took.
     [[nodiscard]] double seconds() const { return seconds_; }
 
@@ -56,15 +56,15 @@ private:
         const auto& part = parts_.emplace_back(owner, rows, starts);
         const auto& tiles = tiles_.emplace_back(owner, rows.offsets);
         view_.copy_in(pe, {{part.rows(), tiles.ref(part.rows().offsets)}});
-        most_rows_ = std::max(most_rows_, rows.vertices());
-        most_arcs_ = std::max(most_arcs_, rows.arcs());
+        max_rows_ = std::max(max_rows_, rows.vertices());
+        max_arcs_ = std::max(max_arcs_, rows.arcs());
     }
 
     clock::time_point start_;
     std::vector<graph_part<Vertex>> parts_;
     std::vector<row_tiles> tiles_;
-    std::uint64_t most_rows_ = 0;
-    std::uint64_t most_arcs_ = 0;
+    std::uint64_t max_rows_ = 0;
+    std::uint64_t max_arcs_ = 0;
     double seconds_ = 0;
     symmetric_array<graph_view<Vertex>> view_;
     apps::division<Vertex> division_;

@@ -24,12 +24,12 @@ namespace {
 enum counter : std::uint64_t { claims, errors, first_error, seats, filling, refused, n_counters };
 
 const gups_options& checked(const gups_options& o) {
-    if (o.log2_words < 8 || o.log2_words > table_map::most_log2_words) {
-        throw usage_error("log2_words must be from 8 to " + std::to_string(table_map::most_log2_words) + ", not " +
+    if (o.log2_words < 8 || o.log2_words > table_map::max_log2_words) {
+        throw usage_error("log2_words must be from 8 to " + std::to_string(table_map::max_log2_words) + ", not " +
                           std::to_string(o.log2_words));
     }
-    constexpr std::uint64_t most_updates = std::uint64_t{1} << 48;
-    if (o.updates && (*o.updates == 0 || *o.updates > most_updates)) {
+    constexpr std::uint64_t max_updates = std::uint64_t{1} << 48;
+    if (o.updates && (*o.updates == 0 || *o.updates > max_updates)) {
         throw usage_error("updates must be from 1 to 2^48, not " + std::to_string(*o.updates));
     }
     if (o.look_ahead == 0) throw usage_error("look_ahead must be above 0");
@@ -44,11 +44,11 @@ const gups_options& checked(const gups_options& o) {
 
 class gups_table::implementation {
 public:
-    explicit implementation(const gups_options& options)
-        : options_(checked(options)),
-          runtime_(options.job), plan_{{},
-                                       {options.log2_words, runtime_.n_pes()},
-                                       options.updates.value_or(std::uint64_t{4} << options.log2_words)},
+    implementation(const gups_options& options, std::shared_ptr<runtime> devices)
+        : options_(checked(options)), devices_(devices ? std::move(devices) : std::make_shared<runtime>(options.job)),
+          runtime_(*devices_), plan_{{},
+                                     {options.log2_words, runtime_.n_pes()},
+                                     options.updates.value_or(std::uint64_t{4} << options.log2_words)},
           table_(runtime_.allocate<std::uint64_t>(plan_.map.places())),
           counters_(runtime_.allocate<std::uint64_t>(n_counters)), apply_{table_.ref(), plan_.map} {
         if (options_.mode == gups_mode::raw) require_shared_memory();
@@ -172,7 +172,8 @@ private:
     }
 
     gups_options options_;
-    runtime runtime_;
+    std::shared_ptr<runtime> devices_;
+    runtime& runtime_;
     update_plan plan_;
     symmetric_array<std::uint64_t> table_;
     symmetric_array<std::uint64_t> counters_;
@@ -184,7 +185,8 @@ private:
     std::optional<symmetric_array<std::uint64_t>> rounds_claimed_;
 };
 
-gups_table::gups_table(const gups_options& options) : implementation_(std::make_unique<implementation>(options)) {}
+gups_table::gups_table(const gups_options& options, std::shared_ptr<runtime> devices)
+    : implementation_(std::make_unique<implementation>(options, std::move(devices))) {}
 gups_table::~gups_table() = default;
 gups_table::gups_table(gups_table&&) noexcept = default;
 

@@ -10,6 +10,10 @@
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 
+namespace laneway {
+class runtime;
+}
+
 namespace laneway::apps {
 
 enum class gups_mode {
@@ -58,8 +62,8 @@ struct gups_check {
 class gups_table {
 public:
     /// Allocates. Throws usage_error for sizes that make no sense, limits of 0, and raw updates between devices that
-    /// do not share memory.
-    explicit gups_table(const gups_options& options);
+    /// do not share memory. `devices`: opened by the caller, and `options.job` is theirs; null: opens its own.
+    explicit gups_table(const gups_options& options, std::shared_ptr<runtime> devices = {});
     ~gups_table();
     gups_table(gups_table&&) noexcept;
 

@@ -16,7 +16,7 @@ struct undo_updates {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
-        share_out(ctx, claims, (plan.updates + stretch - 1) / stretch, 1, [&](std::uint64_t number) {
+        dynamic_for(ctx, claims, (plan.updates + stretch - 1) / stretch, 1, [&](std::uint64_t number) {
             const std::uint64_t begin = number * stretch;
             const std::uint64_t end = begin + stretch < plan.updates ? begin + stretch : plan.updates;
             std::uint64_t value = plan.stream.at(begin);
@@ -37,8 +37,8 @@ struct number_words {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         const std::uint64_t first = map.first(ctx.pe());
-        share_out(ctx, claims, map.first(ctx.pe() + 1) - first, 64,
-                  [&](std::uint64_t i) { table.local(ctx)[map.place(first + i)] = first + i; });
+        dynamic_for(ctx, claims, map.first(ctx.pe() + 1) - first, 64,
+                    [&](std::uint64_t i) { table.local(ctx)[map.place(first + i)] = first + i; });
     }
 };
 
@@ -53,7 +53,7 @@ struct find_errors {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         const std::uint64_t begin = map.first(ctx.pe());
-        share_out(ctx, claims, map.first(ctx.pe() + 1) - begin, 64, [&](std::uint64_t i) {
+        dynamic_for(ctx, claims, map.first(ctx.pe() + 1) - begin, 64, [&](std::uint64_t i) {
             if (table.local(ctx)[map.place(begin + i)] == begin + i) return;
             atomic_add(ctx, errors, 1);
             ctx.fetch_min(local(ctx, first), begin + i, order::relaxed, scope::device);

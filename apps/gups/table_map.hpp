@@ -9,7 +9,7 @@ namespace laneway::apps {
 /// ascending order, without a division for the place: where n is no power of two, some places stay empty.
 class table_map {
 public:
-    static constexpr unsigned most_log2_words = 40;
+    static constexpr unsigned max_log2_words = 40;
 
     table_map() = default;
     /// 2^log2_words words, at least one a PE, over `n_pes` PEs, 256 at most.

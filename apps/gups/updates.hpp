@@ -1,7 +1,7 @@
 // One message an update: what lanes post, and what the owner of a word does with it.
 #pragma once
 
-#include "parallel/share_out.hpp"
+#include "parallel/dynamic_for.hpp"
 #include "stream.hpp"
 #include "table_map.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/graph_part.hpp"
-#include "parallel/share_out.hpp"
+#include "parallel/dynamic_for.hpp"
 
 namespace laneway::apps {
 
@@ -40,7 +40,7 @@ struct walk_lists {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         const graph_rows<Vertex>& own = *graph.rows.local(ctx);
-        share_out(ctx, graph.claims, own.count, 1, [&](std::uint64_t row) {
+        dynamic_for(ctx, graph.claims, own.count, 1, [&](std::uint64_t row) {
             for (std::uint64_t arc = own.offsets[row]; arc < own.offsets[row + 1]; ++arc) {
                 if (graph.post(ctx, box, own, arc) != status::ok) return;
             }
@@ -56,7 +56,7 @@ struct walk_arcs {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         const graph_rows<Vertex>& own = *graph.rows.local(ctx);
-        share_out(ctx, graph.claims, own.offsets[own.count], 16, [&](std::uint64_t arc) {
+        dynamic_for(ctx, graph.claims, own.offsets[own.count], 16, [&](std::uint64_t arc) {
             (void)graph.post(ctx, box, own, arc);  // a run that ends refuses further posts at once
         });
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "count_arcs.hpp"
 #include "graph/division.hpp"
@@ -32,46 +34,86 @@ public:
             }
             parts_.emplace_back(runtime.machine().device(pe), rows, starts);
             rows_.copy_in(pe, {parts_.back().rows()});
-            most_rows_ = std::max(most_rows_, rows.vertices());
+            max_rows_ = std::max(max_rows_, rows.vertices());
         };
         division<Vertex>(graph, {}, static_cast<std::uint64_t>(runtime.n_pes()), take);
     }
 
+    /// Between runs.
+    void clear_claims() { claims_.clear(); }
     [[nodiscard]] counted_graph<Vertex> ref() const { return {rows_.ref(), claims_.ref()[0]}; }
-    [[nodiscard]] std::uint64_t most_rows() const { return most_rows_; }
+    [[nodiscard]] std::uint64_t max_rows() const { return max_rows_; }
     [[nodiscard]] std::uint64_t rows(int pe) const { return parts_[static_cast<std::size_t>(pe)].count(); }
 
 private:
     std::vector<graph_part<Vertex>> parts_;
     symmetric_array<graph_rows<Vertex>> rows_;
     symmetric_array<std::uint64_t> claims_;
-    std::uint64_t most_rows_ = 0;
+    std::uint64_t max_rows_ = 0;
+};
+
+class counting {
+public:
+    virtual ~counting() = default;
+    virtual indegree_result run(arc_walk walk) = 0;
 };
 
 template <class Vertex>
-indegree_result count(const graph::basic_csr<Vertex>& g, const indegree_options& options) {
-    indegree_result result;
-    runtime runtime(options.job);
-    const auto start = clock::now();
-    const distributed_graph<Vertex> graph(runtime, g);
-    result.partition_seconds = std::chrono::duration<double>(clock::now() - start).count();
-    const auto in_degree = runtime.allocate<std::uint64_t>(graph.most_rows());
-    const auto box = runtime.mailbox<std::uint32_t>(count_arc{in_degree.ref()});
-    result.report = options.walk == arc_walk::lists ? runtime.run(walk_lists<Vertex>{graph.ref()}, box)
-                                                    : runtime.run(walk_arcs<Vertex>{graph.ref()}, box);
-    result.in_degree.reserve(g.vertices());
-    for (int pe = 0; pe < runtime.n_pes(); ++pe) {
-        const auto part = in_degree.copy_out(pe);
-        result.in_degree.insert(result.in_degree.end(), part.begin(),
-                                part.begin() + static_cast<std::ptrdiff_t>(graph.rows(pe)));
+class counted final : public counting {
+public:
+    counted(runtime& runtime, const graph::basic_csr<Vertex>& g)
+        : runtime_(runtime), vertices_(g.vertices()), start_(clock::now()), graph_(runtime, g),
+          partition_seconds_(std::chrono::duration<double>(clock::now() - start_).count()),
+          in_degree_(runtime.allocate<std::uint64_t>(graph_.max_rows())) {}
+
+    indegree_result run(arc_walk walk) override {
+        indegree_result result;
+        if (std::exchange(used_, true)) {
+            graph_.clear_claims();
+            in_degree_.clear();
+        }
+        const auto box = runtime_.mailbox<std::uint32_t>(count_arc{in_degree_.ref()});
+        result.report = walk == arc_walk::lists ? runtime_.run(walk_lists<Vertex>{graph_.ref()}, box)
+                                                : runtime_.run(walk_arcs<Vertex>{graph_.ref()}, box);
+        result.in_degree.reserve(vertices_);
+        for (int pe = 0; pe < runtime_.n_pes(); ++pe) {
+            const auto part = in_degree_.copy_out(pe);
+            result.in_degree.insert(result.in_degree.end(), part.begin(),
+                                    part.begin() + static_cast<std::ptrdiff_t>(graph_.rows(pe)));
+        }
+        result.partition_seconds = std::exchange(partition_seconds_, 0);
+        return result;
     }
-    return result;
+
+private:
+    runtime& runtime_;
+    std::uint64_t vertices_;
+    clock::time_point start_;
+    distributed_graph<Vertex> graph_;
+    double partition_seconds_;  ///< for the first result: later ones have not waited for it
+    symmetric_array<std::uint64_t> in_degree_;
+    bool used_ = false;  ///< whether it may hold something
+};
+
+std::shared_ptr<counting> make_counting(runtime& runtime, const graph::graph& graph) {
+    return std::visit(
+        [&]<class Vertex>(const graph::basic_csr<Vertex>& g) -> std::shared_ptr<counting> {
+            return std::make_shared<counted<Vertex>>(runtime, g);
+        },
+        graph.arcs);
 }
 
 }  // namespace
 
 indegree_result indegree(const graph::graph& graph, const indegree_options& options) {
-    return std::visit([&](const auto& g) { return count(g, options); }, graph.arcs);
+    runtime runtime(options.job);
+    return make_counting(runtime, graph)->run(options.walk);
+}
+
+indegree_result indegree(resident_graph& graph, const indegree_options& options) {
+    return graph.with<counting>(
+        0, {}, [&](runtime& devices) { return make_counting(devices, graph.host()); },
+        [&](counting& counting) { return counting.run(options.walk); });
 }
 
 }  // namespace laneway::apps

@@ -8,6 +8,7 @@
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/graph/csr.hpp"
+#include "workspace/resident_graph.hpp"
 
 namespace laneway::apps {
 
@@ -27,7 +28,7 @@ struct indegree_options {
 
 struct indegree_result {
     std::vector<std::uint64_t> in_degree;  ///< one entry a vertex in CSR order: arcs that lead to it, parallel ones too
-    double partition_seconds = 0;          ///< splitting the graph and copying it to the devices
+    double partition_seconds = 0;          ///< splitting the graph and copying it to the devices; 0 where it was there
     run_report report;
 };
 
@@ -35,5 +36,7 @@ struct indegree_result {
 /// into contiguous ranges with equal arcs. Throws usage_error for wrong devices and a PE with 2^32 vertices or more,
 /// timeout_error and device_fault for a failed run. Method: Orr 2016, section 5.3.
 indegree_result indegree(const graph::graph& graph, const indegree_options& options);
+/// On what earlier runs have put on the devices of the graph's workspace; `options.job` is the workspace's.
+indegree_result indegree(resident_graph& graph, const indegree_options& options);
 
 }  // namespace laneway::apps

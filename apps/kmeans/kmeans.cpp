@@ -7,7 +7,7 @@ namespace laneway::apps {
 namespace {
 
 constexpr std::uint64_t copies_bytes = 1 << 20;  ///< of a PE's sums, all copies together, where one is smaller
-constexpr std::uint64_t most_copies = 64;        ///< spreads the lanes of a GPU well enough
+constexpr std::uint64_t max_copies = 64;         ///< spreads the lanes of a GPU well enough
 
 template <class Real>
 void require_sound(const point_rows<Real>& points, const std::vector<Real>& initial, const kmeans_options& options) {
@@ -38,8 +38,9 @@ void require_sound(const point_rows<Real>& points, const std::vector<Real>& init
 template <class Real, bool Weighted>
 class kmeans_job {
 public:
-    kmeans_job(const point_rows<Real>& points, const std::vector<Real>& initial, const kmeans_options& options)
-        : given_(points), initial_(initial), options_(options), runtime_(options.job), layout_(lay_out()),
+    kmeans_job(runtime& runtime, const point_rows<Real>& points, const std::vector<Real>& initial,
+               const kmeans_options& options)
+        : given_(points), initial_(initial), options_(options), runtime_(runtime), layout_(lay_out()),
           points_(runtime_.allocate<Real>(layout_.point_places())),
           weights_(runtime_.allocate<double>(Weighted ? layout_.points_a_pe : 1)),
           labels_(runtime_.allocate<std::uint32_t>(layout_.points_a_pe)),
@@ -84,7 +85,7 @@ private:
         const auto clusters = static_cast<std::uint32_t>(initial_.size() / given_.dimensions / options_.n_init);
         kmeans_layout made{given_.count, (given_.count + pes - 1) / pes, clusters, given_.dimensions, 1};
         const std::uint64_t fitting = copies_bytes / (std::uint64_t{made.sum_words()} * sizeof(std::uint64_t));
-        made.copies = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, most_copies));
+        made.copies = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, max_copies));
         return made;
     }
 
@@ -140,7 +141,7 @@ private:
             const kmeans_progress progress = progress_.copy_out(pe)[0];
             result.empties += progress.empties;
             result.n_iter = static_cast<std::uint32_t>(progress.rounds);  // the same on all
-            result.converged = progress.settled != 0;
+            result.converged = progress.converged != 0;
         }
         std::vector<centroid_group<Real>> placed = centroids_.copy_out(0);
         result.cluster_centers.resize(std::size_t{layout_.clusters} * layout_.dimensions);
@@ -168,7 +169,7 @@ private:
     point_rows<Real> given_;
     const std::vector<Real>& initial_;
     kmeans_options options_;
-    runtime runtime_;
+    runtime& runtime_;
     kmeans_layout layout_;
     symmetric_array<Real> points_;
     symmetric_array<double> weights_;
@@ -180,17 +181,35 @@ private:
     symmetric_array<kmeans_progress> progress_;
 };
 
+template <class Real>
+kmeans_result<Real> run_on(runtime& runtime, const point_rows<Real>& points, const std::vector<Real>& initial,
+                           const kmeans_options& options) {
+    if (points.weights != nullptr) return kmeans_job<Real, true>(runtime, points, initial, options).run();
+    return kmeans_job<Real, false>(runtime, points, initial, options).run();
+}
+
 }  // namespace
 
 template <class Real>
 kmeans_result<Real> kmeans(const point_rows<Real>& points, const std::vector<Real>& initial,
                            const kmeans_options& options) {
     require_sound(points, initial, options);
-    if (points.weights != nullptr) return kmeans_job<Real, true>(points, initial, options).run();
-    return kmeans_job<Real, false>(points, initial, options).run();
+    runtime runtime(options.job);
+    return run_on(runtime, points, initial, options);
+}
+
+template <class Real>
+kmeans_result<Real> kmeans(runtime& runtime, const point_rows<Real>& points, const std::vector<Real>& initial,
+                           const kmeans_options& options) {
+    require_sound(points, initial, options);
+    return run_on(runtime, points, initial, options);
 }
 
 template kmeans_result<float> kmeans(const point_rows<float>&, const std::vector<float>&, const kmeans_options&);
 template kmeans_result<double> kmeans(const point_rows<double>&, const std::vector<double>&, const kmeans_options&);
+template kmeans_result<float> kmeans(runtime&, const point_rows<float>&, const std::vector<float>&,
+                                     const kmeans_options&);
+template kmeans_result<double> kmeans(runtime&, const point_rows<double>&, const std::vector<double>&,
+                                      const kmeans_options&);
 
 }  // namespace laneway::apps

@@ -7,6 +7,10 @@
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 
+namespace laneway {
+class runtime;
+}
+
 namespace laneway::apps {
 
 /// Points in row order: `count` rows of `dimensions` coordinates. Does not own them.
@@ -55,9 +59,17 @@ struct kmeans_result {
 template <class Real>
 kmeans_result<Real> kmeans(const point_rows<Real>& points, const std::vector<Real>& initial,
                            const kmeans_options& options);
+/// On devices that the caller has opened; `options.job` is the runtime's.
+template <class Real>
+kmeans_result<Real> kmeans(runtime& runtime, const point_rows<Real>& points, const std::vector<Real>& initial,
+                           const kmeans_options& options);
 
 extern template kmeans_result<float> kmeans(const point_rows<float>&, const std::vector<float>&, const kmeans_options&);
 extern template kmeans_result<double> kmeans(const point_rows<double>&, const std::vector<double>&,
+                                             const kmeans_options&);
+extern template kmeans_result<float> kmeans(runtime&, const point_rows<float>&, const std::vector<float>&,
+                                            const kmeans_options&);
+extern template kmeans_result<double> kmeans(runtime&, const point_rows<double>&, const std::vector<double>&,
                                              const kmeans_options&);
 
 }  // namespace laneway::apps

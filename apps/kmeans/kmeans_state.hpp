@@ -67,11 +67,11 @@ struct kmeans_layout {
 
 /// What a PE knows of the run; the counters only grow.
 struct kmeans_progress {
-    std::uint64_t moved;    ///< coordinates of centroids that changed
-    std::uint64_t shift;    ///< squares of their movements, in `shift_unit` parts of the tolerance
-    std::uint64_t empties;  ///< clusters of this PE that had no points, summed over rounds
-    std::uint64_t rounds;   ///< at the end
-    std::uint64_t settled;  ///< at the end: whether the last round was within the tolerance
+    std::uint64_t moved;      ///< coordinates of centroids that changed
+    std::uint64_t shift;      ///< squares of their movements, in `shift_unit` parts of the tolerance
+    std::uint64_t empties;    ///< clusters of this PE that had no points, summed over rounds
+    std::uint64_t rounds;     ///< at the end
+    std::uint64_t converged;  ///< at the end: whether the last round was within the tolerance
 };
 
 /// 2^32: a sum of 2^30 squares, each at most two tolerances, fits.

@@ -36,13 +36,13 @@ struct lloyd_rounds {
         const auto place = working_warp::of(ctx, box);
         std::uint64_t moved = 0;
         std::uint64_t shift = 0;
-        bool settled = false;
+        bool converged = false;
         for (std::uint32_t round = 0;; ++round) {
             assign(ctx, place);
-            if (round == max_iter || settled) {
+            if (round == max_iter || converged) {
                 if (place.lane(ctx) == 0) {
                     mine->rounds = round;
-                    mine->settled = settled ? 1 : 0;
+                    mine->converged = converged ? 1 : 0;
                 }
                 return;
             }
@@ -54,7 +54,7 @@ struct lloyd_rounds {
             // The same on all PEs: all are told of all movements, and sums of whole numbers know no order.
             const std::uint64_t moved_now = ctx.load(&mine->moved, order::relaxed, scope::device);
             const std::uint64_t shift_now = ctx.load(&mine->shift, order::relaxed, scope::device);
-            settled = moved_now == moved || (has_tolerance && static_cast<double>(shift_now - shift) <= shift_unit);
+            converged = moved_now == moved || (has_tolerance && static_cast<double>(shift_now - shift) <= shift_unit);
             moved = moved_now;
             shift = shift_now;
         }

@@ -31,8 +31,8 @@ void check(const kmer_options& options) {
 }
 
 /// K-mers of all PEs that the tables must have room for.
-std::uint64_t distinct_expected(const kmer_options& options, std::uint64_t kmers, std::uint64_t most_distinct) {
-    const std::uint64_t wanted = options.distinct > 0 ? options.distinct : most_distinct;
+std::uint64_t distinct_expected(const kmer_options& options, std::uint64_t kmers, std::uint64_t max_distinct) {
+    const std::uint64_t wanted = options.distinct > 0 ? options.distinct : max_distinct;
     const std::uint64_t possible = options.k < 31 ? std::uint64_t{1} << 2 * options.k : ~std::uint64_t{0};
     return std::min({wanted, kmers, possible});
 }
@@ -40,12 +40,14 @@ std::uint64_t distinct_expected(const kmer_options& options, std::uint64_t kmers
 template <int Words>
 class counter final : public kmer_counter::implementation {
 public:
-    counter(const kmer_options& options, std::uint64_t words, std::uint64_t kmers, std::uint64_t most_distinct)
-        : options_(options), runtime_(options.job), lead_((static_cast<unsigned>(options.k) + 19) / symbols_a_word),
+    counter(std::shared_ptr<runtime> devices, const kmer_options& options, std::uint64_t words, std::uint64_t kmers,
+            std::uint64_t max_distinct)
+        : options_(options), devices_(std::move(devices)), runtime_(*devices_),
+          lead_((static_cast<unsigned>(options.k) + 19) / symbols_a_word),
           words_(runtime_.allocate<std::uint64_t>(lead_ + (words + pes() - 1) / pes())),
           taken_(runtime_.allocate<std::uint64_t>(1)), bins_(runtime_.allocate<std::uint64_t>(options.greatest + 2)),
           sums_(runtime_.allocate<table_sums>(1)),
-          table_(runtime_.allocate<kmer_slot<Words>>(slots(distinct_expected(options, kmers, most_distinct)))),
+          table_(runtime_.allocate<kmer_slot<Words>>(slots(distinct_expected(options, kmers, max_distinct)))),
           asked_(runtime_.allocate<kmer_key<Words>>(1)), found_(runtime_.allocate<std::uint64_t>(1)),
           box_(runtime_.mailbox<kmer_key<Words>>(count_kmer<Words>{table_.ref()})) {}
 
@@ -190,7 +192,8 @@ private:
     }
 
     kmer_options options_;
-    runtime runtime_;
+    std::shared_ptr<runtime> devices_;
+    runtime& runtime_;
     std::uint64_t lead_;  ///< words that hold the k - 1 bases before a part
     symmetric_array<std::uint64_t> words_;
     symmetric_array<std::uint64_t> taken_;
@@ -206,31 +209,32 @@ private:
 };
 
 template <class Source>
-std::unique_ptr<kmer_counter::implementation> make(const Source& source, const kmer_options& options,
-                                                   std::uint64_t words, std::uint64_t most_distinct) {
+std::unique_ptr<kmer_counter::implementation> make(std::shared_ptr<runtime> devices, const Source& source,
+                                                   const kmer_options& options, std::uint64_t words,
+                                                   std::uint64_t max_distinct) {
+    check(options);
     const std::uint64_t kmers = source.kmers(options.k);
     if (kmers == 0) {
         throw usage_error("no k-mers: " + std::to_string(options.k) + " bases in a row are nowhere in the sequences");
     }
+    if (!devices) devices = std::make_shared<runtime>(options.job);
     const auto load = [&](auto made) {
         made->load(source);
         return made;
     };
-    if (options.k <= 31) return load(std::make_unique<counter<1>>(options, words, kmers, most_distinct));
-    return load(std::make_unique<counter<2>>(options, words, kmers, most_distinct));
+    if (options.k <= 31) return load(std::make_unique<counter<1>>(devices, options, words, kmers, max_distinct));
+    return load(std::make_unique<counter<2>>(devices, options, words, kmers, max_distinct));
 }
 
 }  // namespace
 
-kmer_counter::kmer_counter(const packed_sequences& sequences, const kmer_options& options) {
-    check(options);
-    implementation_ = make(sequences, options, sequences.words().size(), ~std::uint64_t{0});
-}
+kmer_counter::kmer_counter(const packed_sequences& sequences, const kmer_options& options,
+                           std::shared_ptr<runtime> devices)
+    : implementation_(make(std::move(devices), sequences, options, sequences.words().size(), ~std::uint64_t{0})) {}
 
-kmer_counter::kmer_counter(const simulated_reads& reads, const kmer_options& options) {
-    check(options);
-    implementation_ = make(reads, options, reads.words(), reads.most_distinct(options.k, options.canonical));
-}
+kmer_counter::kmer_counter(const simulated_reads& reads, const kmer_options& options, std::shared_ptr<runtime> devices)
+    : implementation_(
+          make(std::move(devices), reads, options, reads.words(), reads.max_distinct(options.k, options.canonical))) {}
 
 kmer_counter::~kmer_counter() = default;
 kmer_counter::kmer_counter(kmer_counter&&) noexcept = default;

@@ -11,6 +11,10 @@
 #include "sequences.hpp"
 #include "simulated_reads.hpp"
 
+namespace laneway {
+class runtime;
+}
+
 namespace laneway::apps {
 
 struct kmer_options {
@@ -40,10 +44,10 @@ struct kmer_result {
 class kmer_counter {
 public:
     /// Copies the sequences. Throws usage_error for devices that do not exist, k and limits out of range, and
-    /// sequences that hold no k-mer.
-    kmer_counter(const packed_sequences& sequences, const kmer_options& options);
+    /// sequences that hold no k-mer. `devices`: opened by the caller, and `options.job` is theirs; null: opens its own.
+    kmer_counter(const packed_sequences& sequences, const kmer_options& options, std::shared_ptr<runtime> devices = {});
     /// Makes the reads on the devices.
-    kmer_counter(const simulated_reads& reads, const kmer_options& options);
+    kmer_counter(const simulated_reads& reads, const kmer_options& options, std::shared_ptr<runtime> devices = {});
     ~kmer_counter();
     kmer_counter(kmer_counter&&) noexcept;
 

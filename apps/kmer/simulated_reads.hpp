@@ -50,7 +50,7 @@ public:
         return length > read_length_ ? 0 : reads_ * (read_length_ - length + 1);
     }
     /// How many distinct k-mers there may be, with little doubt: those of the genome, and k for each wrong base.
-    [[nodiscard]] std::uint64_t most_distinct(int k, bool canonical) const;
+    [[nodiscard]] std::uint64_t max_distinct(int k, bool canonical) const;
 
     /// All reads as a host program has them. Uses all cores.
     [[nodiscard]] packed_sequences to_sequences() const;

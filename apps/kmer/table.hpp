@@ -41,11 +41,11 @@ struct alignas(Words * 16) kmer_slot {
     }
 };
 
-/// Handler: counts a k-mer on the PE that owns it. Where no slot is found within `most_probes`, the table counts as
+/// Handler: counts a k-mer on the PE that owns it. Where no slot is found within `max_probes`, the table counts as
 /// full, and the run ends with status::no_room.
 template <int Words>
 struct count_kmer {
-    static constexpr std::uint64_t most_probes = 1 << 14;
+    static constexpr std::uint64_t max_probes = 1 << 14;
     symmetric_ref<kmer_slot<Words>> table;  ///< a power of two of slots
 
     template <class Ctx>
@@ -53,7 +53,7 @@ struct count_kmer {
         kmer_slot<Words>* const slots = table.local(ctx);
         const std::uint64_t mask = table.size() - 1;
         std::uint64_t at = key.hash() & mask;
-        const std::uint64_t probes = table.size() < most_probes ? table.size() : most_probes;
+        const std::uint64_t probes = table.size() < max_probes ? table.size() : max_probes;
         for (std::uint64_t probe = 0; probe < probes; ++probe, at = (at + 1) & mask) {
             if (slots[at].take(ctx, key, scope::device)) return;
         }

@@ -28,14 +28,14 @@ class mirrored_graph {
 public:
     /// Turns the arcs round, divides and copies. `weighted`: whether weights count, where the graph has them. `parts`:
     /// PE of each vertex; empty: contiguous ranges into which about equally many arcs lead. Throws usage_error for
-    /// parts that do not fit the graph or the PEs, and where a PE would have more than `most_values` values, which is
+    /// parts that do not fit the graph or the PEs, and where a PE would have more than `max_values` values, which is
     /// less than 2^32.
     mirrored_graph(runtime& runtime, const graph::basic_csr<Vertex>& graph, bool weighted,
-                   std::span<const std::uint32_t> parts, std::uint64_t most_values)
+                   std::span<const std::uint32_t> parts, std::uint64_t max_values)
         : start_(clock::now()), view_(runtime.allocate<mirrored_view>(1)),
           division_(graph::transpose(graph, weighted), parts, static_cast<std::uint64_t>(runtime.n_pes()),
                     [&](int pe, const auto& rows, const auto& starts) {
-                        add(runtime.machine().device(pe), mirror(pe, rows, starts.back(), most_values), rows);
+                        add(runtime.machine().device(pe), mirror(pe, rows, starts.back(), max_values), rows);
                     }) {
         connect(runtime, graph, weighted);
         seconds_ = std::chrono::duration<double>(clock::now() - start_).count();
@@ -44,9 +44,9 @@ public:
     [[nodiscard]] symmetric_ref<mirrored_view> ref() const { return view_.ref(); }
     [[nodiscard]] const apps::division<Vertex>& division() const { return division_; }
     /// The most rows, values (rows and mirrors) and tiles that a PE has: what symmetric arrays need.
-    [[nodiscard]] std::uint64_t most_rows() const { return most_rows_; }
-    [[nodiscard]] std::uint64_t most_values() const { return most_values_; }
-    [[nodiscard]] std::uint64_t most_tiles() const { return most_tiles_; }
+    [[nodiscard]] std::uint64_t max_rows() const { return max_rows_; }
+    [[nodiscard]] std::uint64_t max_values() const { return max_values_; }
+    [[nodiscard]] std::uint64_t max_tiles() const { return max_tiles_; }
     /// Time that dividing and copying took.
     [[nodiscard]] double seconds() const { return seconds_; }
 
@@ -71,8 +71,8 @@ private:
     }
 
     void add(const std::shared_ptr<device>& owner, mirrored_rows<Vertex> heard, const graph::csr_slice<Vertex>& rows) {
-        most_rows_ = std::max(most_rows_, rows.vertices());
-        most_values_ = std::max(most_values_, rows.vertices() + heard.mirrors.size());
+        max_rows_ = std::max(max_rows_, rows.vertices());
+        max_values_ = std::max(max_values_, rows.vertices() + heard.mirrors.size());
         parts_.push_back({row_tiles(owner, rows.offsets),
                           copy_of<std::uint64_t>(owner, rows.offsets),
                           copy_of<std::uint32_t>(owner, heard.sources),
@@ -80,7 +80,7 @@ private:
                           {},
                           {},
                           {}});
-        most_tiles_ = std::max(most_tiles_, parts_.back().tiles.ref(nullptr).n_tiles);
+        max_tiles_ = std::max(max_tiles_, parts_.back().tiles.ref(nullptr).n_tiles);
         mirrors_.push_back(std::move(heard.mirrors));
     }
 
@@ -121,9 +121,9 @@ private:
     clock::time_point start_;
     std::vector<part> parts_;
     std::vector<std::vector<Vertex>> mirrors_;  ///< of each PE, until all know them
-    std::uint64_t most_rows_ = 0;
-    std::uint64_t most_values_ = 0;
-    std::uint64_t most_tiles_ = 0;
+    std::uint64_t max_rows_ = 0;
+    std::uint64_t max_values_ = 0;
+    std::uint64_t max_tiles_ = 0;
     double seconds_ = 0;
     symmetric_array<mirrored_view> view_;
     apps::division<Vertex> division_;

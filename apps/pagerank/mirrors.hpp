@@ -28,10 +28,10 @@ struct mirrored_rows {
 };
 
 /// `rows`: of one PE of a graph with `vertices`. Throws usage_error, naming `pe`, where it would have more than
-/// `most_values` rows and mirrors together; they number less than 2^32.
+/// `max_values` rows and mirrors together; they number less than 2^32.
 template <class Vertex>
 mirrored_rows<Vertex> mirror(int pe, const graph::csr_slice<Vertex>& rows, std::uint64_t vertices,
-                             std::uint64_t most_values) {
+                             std::uint64_t max_values) {
     const auto own = [&](std::uint64_t vertex) { return vertex - rows.first < rows.vertices(); };
     std::vector<std::uint64_t> needed(vertices / 64 + 1);  // a bit a vertex
     interruption_counter leave;
@@ -41,10 +41,10 @@ mirrored_rows<Vertex> mirror(int pe, const graph::csr_slice<Vertex>& rows, std::
     }
     std::uint64_t values = rows.vertices();
     for (const std::uint64_t bits : needed) values += static_cast<std::uint64_t>(std::popcount(bits));
-    if (values > most_values) {
+    if (values > max_values) {
         throw usage_error("PE " + std::to_string(pe) + " would own " + std::to_string(rows.vertices()) +
                           " vertices and mirror " + std::to_string(values - rows.vertices()) +
-                          " of others, together more than " + std::to_string(most_values) + ": use more devices");
+                          " of others, together more than " + std::to_string(max_values) + ": use more devices");
     }
     mirrored_rows<Vertex> result;
     std::vector<std::uint32_t> before(needed.size());  // index of the first mirror of a word

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "pull_ranks.hpp"
 
@@ -56,45 +57,98 @@ std::vector<start_shares> starts_of(const pagerank_options& options, std::uint64
     return starts;
 }
 
-template <bool Weighted, class Vertex>
-pagerank_result iterate(const graph::basic_csr<Vertex>& g, const pagerank_options& options) {
-    runtime runtime(options.job);
-    const mirrored_graph<Vertex> graph(runtime, g, Weighted, options.parts, rank_words::most_values);
-    const bool anywhere = options.personalization.empty() && options.dangling.empty();
-    const auto shares = runtime.allocate<float>(rank_words::share_copies * graph.most_values());
-    const auto totals = runtime.allocate<std::uint64_t>(rank_words::total_copies * rank_words::totals_a_copy);
-    auto ranks = runtime.allocate<std::uint64_t>(graph.most_rows());
-    const auto cut_rows = runtime.allocate<cut_row>(graph.most_tiles());
-    const auto next_tile = runtime.allocate<std::uint64_t>(2);
-    const auto counters = runtime.allocate<rank_counters>(1);
-    const auto outcome = runtime.allocate<rank_outcome>(1);
-    auto starts = runtime.allocate<start_shares>(anywhere ? 1 : graph.most_rows());
-    if (!anywhere) distribute(graph.division(), starts_of(options, g.vertices()), starts);
-    if (!options.nstart.empty()) distribute(graph.division(), parts_of_rank(options.nstart, g.vertices()), ranks);
-    const rank_words words{shares.ref(), totals.ref()};
+/// A graph turned round on the devices, with the words of its ranks.
+class ranking {
+public:
+    virtual ~ranking() = default;
+    virtual pagerank_result run(const pagerank_options& options) = 0;
+};
 
-    pagerank_result result;
-    const std::uint64_t limit = limit_of(options, g.vertices());
-    result.report =
-        runtime.run(pull_ranks<Weighted>{graph.ref(), words, ranks.ref(), cut_rows.ref(), next_tile.ref(),
-                                         counters.ref(), outcome.ref(), starts.ref(), anywhere, !options.nstart.empty(),
-                                         g.vertices(), to_rank(options.alpha), limit,
-                                         options.rounds.value_or(options.max_iter), options.rounds.has_value()},
-                    runtime.mailbox<rank_message>(hear_rank{words}));
-    const std::vector<std::uint64_t> found = collect(graph.division(), ranks);
-    result.rank.resize(found.size());
-    std::transform(found.begin(), found.end(), result.rank.begin(), to_double);
-    const rank_outcome end = outcome.copy_out(0).front();
-    result.rounds = end.rounds;
-    result.residual = to_double(end.change);
-    result.converged = end.rounds > 0 && end.change < limit;
-    result.partition_seconds = graph.seconds();
-    return result;
+template <bool Weighted, class Vertex>
+class ranked_graph final : public ranking {
+public:
+    ranked_graph(runtime& runtime, const graph::basic_csr<Vertex>& g, std::span<const std::uint32_t> parts)
+        : runtime_(runtime), vertices_(g.vertices()), graph_(runtime, g, Weighted, parts, rank_words::max_values),
+          partition_seconds_(graph_.seconds()),
+          shares_(runtime.allocate<float>(rank_words::share_copies * graph_.max_values())),
+          totals_(runtime.allocate<std::uint64_t>(rank_words::total_copies * rank_words::totals_a_copy)),
+          ranks_(runtime.allocate<std::uint64_t>(graph_.max_rows())),
+          cut_rows_(runtime.allocate<cut_row>(graph_.max_tiles())), next_tile_(runtime.allocate<std::uint64_t>(2)),
+          counters_(runtime.allocate<rank_counters>(1)), outcome_(runtime.allocate<rank_outcome>(1)),
+          starts_(runtime.allocate<start_shares>(1)) {}
+
+    pagerank_result run(const pagerank_options& options) override {
+        const bool anywhere = options.personalization.empty() && options.dangling.empty();
+        begin(options, anywhere);
+        const rank_words words{shares_.ref(), totals_.ref()};
+        const std::uint64_t limit = limit_of(options, vertices_);
+        pagerank_result result;
+        result.report =
+            runtime_.run(pull_ranks<Weighted>{graph_.ref(), words, ranks_.ref(), cut_rows_.ref(), next_tile_.ref(),
+                                              counters_.ref(), outcome_.ref(), starts_.ref(), anywhere,
+                                              !options.nstart.empty(), vertices_, to_rank(options.alpha), limit,
+                                              options.rounds.value_or(options.max_iter), options.rounds.has_value()},
+                         runtime_.mailbox<rank_message>(hear_rank{words}));
+        const std::vector<std::uint64_t> found = collect(graph_.division(), ranks_);
+        result.rank.resize(found.size());
+        std::transform(found.begin(), found.end(), result.rank.begin(), to_double);
+        const rank_outcome end = outcome_.copy_out(0).front();
+        result.rounds = end.rounds;
+        result.residual = to_double(end.change);
+        result.converged = end.rounds > 0 && end.change < limit;
+        result.partition_seconds = std::exchange(partition_seconds_, 0);
+        return result;
+    }
+
+private:
+    /// All words as they are before a run.
+    void begin(const pagerank_options& options, bool anywhere) {
+        if (std::exchange(used_, true)) {
+            shares_.clear();
+            totals_.clear();
+            ranks_.clear();
+            cut_rows_.clear();
+            next_tile_.clear();
+            counters_.clear();
+            outcome_.clear();
+        }
+        if (!anywhere) {
+            if (starts_.size() < graph_.max_rows()) starts_ = runtime_.allocate<start_shares>(graph_.max_rows());
+            distribute(graph_.division(), starts_of(options, vertices_), starts_);
+        }
+        if (!options.nstart.empty()) distribute(graph_.division(), parts_of_rank(options.nstart, vertices_), ranks_);
+    }
+
+    runtime& runtime_;
+    std::uint64_t vertices_;
+    mirrored_graph<Vertex> graph_;
+    double partition_seconds_;  ///< for the first result: later ones have not waited for it
+    symmetric_array<float> shares_;
+    symmetric_array<std::uint64_t> totals_;
+    symmetric_array<std::uint64_t> ranks_;
+    symmetric_array<cut_row> cut_rows_;
+    symmetric_array<std::uint64_t> next_tile_;
+    symmetric_array<rank_counters> counters_;
+    symmetric_array<rank_outcome> outcome_;
+    bool used_ = false;                     ///< whether they may hold something
+    symmetric_array<start_shares> starts_;  ///< one a row once walks have started at some vertices rather than others
+};
+
+bool uses_weights(const graph::graph& graph, const pagerank_options& options) {
+    return options.weighted && graph.weighted();
 }
 
-}  // namespace
+std::shared_ptr<ranking> make_ranking(runtime& runtime, const graph::graph& graph, const pagerank_options& options) {
+    return std::visit(
+        [&]<class Vertex>(const graph::basic_csr<Vertex>& g) -> std::shared_ptr<ranking> {
+            if (!uses_weights(graph, options))
+                return std::make_shared<ranked_graph<false, Vertex>>(runtime, g, options.parts);
+            return std::make_shared<ranked_graph<true, Vertex>>(runtime, g, options.parts);
+        },
+        graph.arcs);
+}
 
-pagerank_result pagerank(const graph::graph& graph, const pagerank_options& options) {
+void require_sound(const graph::graph& graph, const pagerank_options& options) {
     if (!(options.alpha >= 0 && options.alpha <= 1)) throw usage_error("alpha: expected a number from 0 to 1");
     if (!(options.tol >= 0)) throw usage_error("tol: expected a number of 0 or more");
     const std::uint64_t vertices = graph.vertices();
@@ -102,11 +156,22 @@ pagerank_result pagerank(const graph::graph& graph, const pagerank_options& opti
     require_parts_of_rank("personalization", options.personalization, vertices);
     require_parts_of_rank("dangling", options.dangling, vertices);
     require_parts_of_rank("nstart", options.nstart, vertices);
-    return std::visit(
-        [&](const auto& g) {
-            return options.weighted && g.weighted() ? iterate<true>(g, options) : iterate<false>(g, options);
-        },
-        graph.arcs);
+}
+
+}  // namespace
+
+pagerank_result pagerank(const graph::graph& graph, const pagerank_options& options) {
+    require_sound(graph, options);
+    runtime runtime(options.job);
+    return make_ranking(runtime, graph, options)->run(options);
+}
+
+pagerank_result pagerank(resident_graph& graph, const pagerank_options& options) {
+    require_sound(graph.host(), options);
+    return graph.with<ranking>(
+        uses_weights(graph.host(), options) ? 1 : 0, options.parts,
+        [&](runtime& devices) { return make_ranking(devices, graph.host(), options); },
+        [&](ranking& ranking) { return ranking.run(options); });
 }
 
 }  // namespace laneway::apps

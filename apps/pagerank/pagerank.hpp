@@ -8,6 +8,7 @@
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/graph/csr.hpp"
+#include "workspace/resident_graph.hpp"
 
 namespace laneway::apps {
 
@@ -30,7 +31,7 @@ struct pagerank_result {
     std::uint64_t rounds = 0;      ///< done
     double residual = 0;           ///< sum over vertices of the last round's absolute change
     bool converged = false;        ///< whether it is less than tol times the number of vertices
-    double partition_seconds = 0;  ///< turning the arcs round, splitting the graph and copying it to the devices
+    double partition_seconds = 0;  ///< turning the arcs round, splitting and copying the graph; 0 where it was there
     run_report report;
 };
 
@@ -42,11 +43,14 @@ struct pagerank_result {
 ///
 /// The result is the same to the last bit on any devices: it is added up in whole numbers. Each share of a rank is
 /// rounded to 24 bits, so ranks are within 2^-24 · alpha / (1 - alpha) of the exact ones, relative to these: 3.4e-7 at
-/// most for 0.85.
+/// most for 0.85. Rounding may keep them changing by twice that in all: a tol that asks for less may never be met.
 ///
 /// Throws usage_error for options out of range, a graph without vertices, personalization, dangling, nstart and parts
 /// that do not fit it, and where a device would own and mirror 2^31 vertices or about as many; timeout_error and
 /// device_fault for a failed run.
 pagerank_result pagerank(const graph::graph& graph, const pagerank_options& options);
+/// On what earlier runs with the same parts, and with or without weights like this one, have put on the devices of the
+/// graph's workspace; `options.job` is the workspace's.
+pagerank_result pagerank(resident_graph& graph, const pagerank_options& options);
 
 }  // namespace laneway::apps

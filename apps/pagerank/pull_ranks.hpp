@@ -4,7 +4,7 @@
 
 #include "fixed_rank.hpp"
 #include "mirrored_graph.hpp"
-#include "parallel/share_out.hpp"
+#include "parallel/dynamic_for.hpp"
 #include "sum_shares.hpp"
 
 namespace laneway::apps {
@@ -23,7 +23,7 @@ struct rank_words {
 
     static constexpr std::uint64_t share_copies = 2, total_copies = 3, totals_a_copy = 2;
     /// Most values of a PE for which an index fits a message.
-    static constexpr std::uint64_t most_values = (0xffffffff - total_copies * totals_a_copy) / share_copies;
+    static constexpr std::uint64_t max_values = (0xffffffff - total_copies * totals_a_copy) / share_copies;
 
     [[nodiscard]] LANEWAY_FN std::uint64_t first_share(std::uint64_t round) const {
         return round % share_copies * (shares.size() / share_copies);
@@ -56,7 +56,7 @@ struct cut_row {
 
 /// Words of a PE that its warps share.
 struct rank_counters {
-    std::uint64_t settled;   ///< tiles whose rows have been looked at in this round
+    std::uint64_t updated;   ///< tiles whose rows have been looked at in this round
     std::uint64_t dangling;  ///< rank of own vertices that no arc leaves
     std::uint64_t change;    ///< of own ranks, against the round before
 };
@@ -73,7 +73,7 @@ struct rank_outcome {
     std::uint64_t change;
 };
 
-/// Round 0 settles the first ranks, and every other one those that follow from the shares of the round before. A PE
+/// Round 0 updates the first ranks, and every other one those that follow from the shares of the round before. A PE
 /// stores the new shares of its rows, posts them to the PEs that mirror them, and its last warp posts the PE's part of
 /// the totals. Then all meet at the one barrier of the round.
 ///
@@ -111,7 +111,7 @@ struct pull_ranks {
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         const mirrored_view& mine = *view.local(ctx);
         for (std::uint64_t round = 0;; ++round) {
-            settle(ctx, box, mine, round);
+            update(ctx, box, mine, round);
             if (box.barrier(ctx) != status::ok) return;
             const std::uint64_t change = total(ctx, round, change_of);
             if (round == rounds || (!all_rounds && round > 0 && change < limit)) {
@@ -124,7 +124,7 @@ struct pull_ranks {
 private:
     static constexpr std::uint64_t dangling_of = 0, change_of = 1;
 
-    /// Sums of a lane over the rows that it settles.
+    /// Sums of a lane over the rows that it updates.
     struct own_sums {
         std::uint64_t dangling = 0;
         std::uint64_t change = 0;
@@ -152,7 +152,7 @@ private:
     }
 
     template <class Ctx, class Box>
-    LANEWAY_FN void settle(Ctx& ctx, Box& box, const mirrored_view& mine, std::uint64_t round) const {
+    LANEWAY_FN void update(Ctx& ctx, Box& box, const mirrored_view& mine, std::uint64_t round) const {
         const float* heard = words.shares.local(ctx) + words.first_share(round + 1);  // the copy of the round before
         std::uint64_t dangling = round == 0 ? 0 : total(ctx, round - 1, dangling_of);
         if (anywhere) dangling /= vertices;
@@ -172,7 +172,7 @@ private:
                     complete = complete_sum(ctx, mine.tiles, row, arcs, begins, sum);
                 }
                 float share = 0;
-                if (complete) share = settle_row(ctx, mine, row, round, sum, dangling, sums);
+                if (complete) share = update_row(ctx, mine, row, round, sum, dangling, sums);
                 tell(ctx, box, mine, row, round, complete, share);
             });
         }
@@ -213,10 +213,10 @@ private:
     /// Gives a row its rank, `followed` being what arcs have handed it, and `dangling` what vertices without arcs hand
     /// to each row, or to all rows together where walks do not start anywhere alike; returns the row's new share.
     template <class Ctx>
-    LANEWAY_FN float settle_row(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint64_t round,
+    LANEWAY_FN float update_row(Ctx& ctx, const mirrored_view& mine, std::uint64_t row, std::uint64_t round,
                                 std::uint64_t followed, std::uint64_t dangling, own_sums& sums) const {
         const auto rank = ranks.local(ctx) + row;
-        std::uint64_t settled = ranked ? *rank : whole_rank / vertices;
+        std::uint64_t updated = ranked ? *rank : whole_rank / vertices;
         if (round > 0) {
             std::uint64_t started = (whole_rank - alpha) / vertices;
             if (!anywhere) {
@@ -224,14 +224,14 @@ private:
                 started = own.started;
                 dangling = multiply_ranks(dangling, own.of_dangling);
             }
-            settled = started + multiply_ranks(alpha, followed + dangling);
+            updated = started + multiply_ranks(alpha, followed + dangling);
             const std::uint64_t before = *rank;
-            sums.change += settled > before ? settled - before : before - settled;
+            sums.change += updated > before ? updated - before : before - updated;
         }
-        *rank = settled;
+        *rank = updated;
         const std::uint64_t outgoing = mine.outgoing[row];
-        if (outgoing == 0) sums.dangling += settled;
-        const float share = outgoing == 0 ? 0 : share_of(settled, outgoing);
+        if (outgoing == 0) sums.dangling += updated;
+        const float share = outgoing == 0 ? 0 : share_of(updated, outgoing);
         words.shares.local(ctx)[words.first_share(round) + row] = share;
         return share;
     }
@@ -266,7 +266,7 @@ private:
         });
     }
 
-    /// Adds up what the PE's warps have settled; the last of them tells all PEs. The whole warp, together.
+    /// Adds up what the PE's warps have updated; the last of them tells all PEs. The whole warp, together.
     template <class Ctx, class Box>
     LANEWAY_FN void account(Ctx& ctx, Box& box, std::uint64_t n_tiles, std::uint64_t tiles, std::uint64_t round,
                             std::uint64_t dangling, std::uint64_t change) const {
@@ -275,7 +275,7 @@ private:
         ctx.fetch_add(&all.dangling, dangling, order::relaxed, scope::device);
         ctx.fetch_add(&all.change, change, order::relaxed, scope::device);
         // Partner: itself, in other warps. The last one sees what all have added.
-        if (ctx.fetch_add(&all.settled, tiles, order::acq_rel, scope::device) + tiles != n_tiles) return;
+        if (ctx.fetch_add(&all.updated, tiles, order::acq_rel, scope::device) + tiles != n_tiles) return;
         const std::uint64_t first = words.shares.size() + rank_words::first_total(round);
         post_total(ctx, box, first + dangling_of, all.dangling);
         post_total(ctx, box, first + change_of, all.change);

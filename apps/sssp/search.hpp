@@ -38,12 +38,12 @@ struct search_part {
 template <class Vertex, class Key, int Warps = 16>
 class search {
 public:
-    search(runtime& runtime, std::vector<search_part<Vertex>>& parts, std::uint64_t vertices,
-           const threshold_policy& policy)
-        : runtime_(runtime), parts_(parts), list_(runtime.machine(), shares(parts), vertices, policy) {}
+    search(runtime& runtime, std::vector<search_part<Vertex>>& parts, std::uint64_t vertices)
+        : runtime_(runtime), parts_(parts), list_(runtime.machine(), shares(parts), vertices, {}) {}
 
     /// Fills `distance`, indexed as the parts are. False where a distance did not fit the key.
-    bool run(std::span<const std::uint64_t> sources, shortest_paths_result& result) {
+    bool run(std::span<const std::uint64_t> sources, const threshold_policy& policy, shortest_paths_result& result) {
+        list_.set_policy(policy);
         for (auto& part : parts_) part.overflowed.fill_bytes(0);
         list_.start_with({sources.begin(), sources.end()});
         result.report = runtime_.run(list_);
@@ -64,14 +64,14 @@ private:
     }
 
     void collect(shortest_paths_result& result) const {
-        result.least_items = 0;
+        result.min_items = 0;
         for (int pe = 0; pe < runtime_.n_pes(); ++pe) {
             auto next = result.distance.begin() +
                         static_cast<std::ptrdiff_t>(parts_[static_cast<std::size_t>(pe)].graph.first());
             for (const Key key : list_.keys(pe)) {
                 const bool reached = key != worklist_word<Key>::unreached;
                 *next++ = reached ? static_cast<std::int64_t>(key) : -1;
-                result.least_items += reached ? 1 : 0;
+                result.min_items += reached ? 1 : 0;
             }
         }
     }

@@ -11,6 +11,7 @@
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/graph/csr.hpp"
+#include "workspace/resident_graph.hpp"
 
 namespace laneway::apps {
 
@@ -26,8 +27,8 @@ struct shortest_paths_result {
     std::vector<std::int64_t> distance;  ///< one entry a vertex in CSR order, from the nearest source; -1: unreachable
     std::uint64_t delta = 0;             ///< the width used
     std::uint64_t items = 0;             ///< vertices taken from worklists and expanded, all PEs
-    std::uint64_t least_items = 0;       ///< vertices reached: the least that any order must expand
-    double partition_seconds = 0;        ///< splitting the graph and copying it to the devices
+    std::uint64_t min_items = 0;         ///< vertices reached: the least that any order must expand
+    double partition_seconds = 0;        ///< splitting the graph and copying it to the devices; 0 where it was there
     int key_bits = 32;                   ///< width of the keys that the distances fitted
     run_report report;
 };
@@ -51,11 +52,16 @@ public:
     class implementation;
 
 private:
-    std::unique_ptr<implementation> implementation_;
+    shortest_paths_options options_;
+    std::unique_ptr<runtime> runtime_;
+    std::shared_ptr<implementation> implementation_;
 };
 
-/// One search: the solver's constructor and run.
+/// One search: the solver's constructor and run. On a resident graph what earlier searches with the same parts, and
+/// with or without weights like this one, have put on the devices of its workspace; `options.job` is the workspace's.
 shortest_paths_result shortest_paths(const graph::graph& graph, std::span<const std::uint64_t> sources,
+                                     const shortest_paths_options& options);
+shortest_paths_result shortest_paths(resident_graph& graph, std::span<const std::uint64_t> sources,
                                      const shortest_paths_options& options);
 inline shortest_paths_result shortest_paths(const graph::graph& graph, std::uint64_t source,
                                             const shortest_paths_options& options) {

@@ -13,7 +13,7 @@ namespace {
 using namespace laneway;
 
 constexpr int tile = 8;  ///< updates a thread draws before its block writes them out
-constexpr int most_owners = 64;
+constexpr int max_owners = 64;
 
 void check(ncclResult_t code, const char* what) {
     if (code != ncclSuccess) throw system_error(std::string("NCCL, ") + what + ": " + ncclGetErrorString(code));
@@ -40,8 +40,8 @@ struct drawers {
 /// Each thread draws the next `share` updates of its part, after `done` of them, and sorts them by owner.
 __global__ void draw(bench::updates_job job, drawers who, std::uint64_t done, std::uint64_t share, int pes, parcels out,
                      std::uint64_t* refused) {
-    __shared__ std::uint32_t counts[most_owners];
-    __shared__ std::uint64_t bases[most_owners];
+    __shared__ std::uint32_t counts[max_owners];
+    __shared__ std::uint64_t bases[max_owners];
     const std::uint64_t me = who.first + bench::thread_number();
     std::uint64_t i = job.begin(me, who.count) + done;
     const std::uint64_t last = min(i + share, job.begin(me + 1, who.count));
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
     try {
         const bench::arguments args(argc, argv, bench::update_arguments({{"round-log2", "24"}}));
         bench::for_each_size(args, [&](bench::team& pes) {
-            if (pes.size() > most_owners) throw usage_error("at most 64 PEs");
+            if (pes.size() > max_owners) throw usage_error("at most 64 PEs");
             run_pe(pes, args);
         });
     } catch (const std::exception& failure) {

@@ -1,4 +1,4 @@
-// The NVSHMEM half of docs/from_nvshmem.md: the program of examples/one_sided.cpp, with the same answers.
+// The NVSHMEM half of docs/guides/from_nvshmem.md: the program of examples/one_sided.cpp, with the same answers.
 //
 // Usage: nvshmem_one_sided [PES]
 #include <iostream>

@@ -31,11 +31,11 @@ inline double now_seconds() {
 class team {
 public:
     static constexpr int most = 64;
-    static constexpr std::size_t most_bytes = 256;  ///< of what a process hands to the others
+    static constexpr std::size_t max_bytes = 256;  ///< of what a process hands to the others
 
     struct page {
         std::atomic<std::uint64_t> arrived{0};
-        std::byte seats[most][most_bytes];
+        std::byte seats[most][max_bytes];
     };
 
     team(page& shared, int rank, int size) : shared_(shared), rank_(rank), size_(size) {}
@@ -70,7 +70,7 @@ public:
 private:
     template <class T, class Read>
     void exchange(const T& mine, Read read) {
-        static_assert(sizeof(T) <= most_bytes && std::is_trivially_copyable_v<T>);
+        static_assert(sizeof(T) <= max_bytes && std::is_trivially_copyable_v<T>);
         std::memcpy(shared_.seats[rank_], &mine, sizeof(T));
         meet();
         for (int rank = 0; rank < size_; ++rank) read(rank);

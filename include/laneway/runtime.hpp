@@ -3,11 +3,11 @@
 
 #include <tuple>
 
+#include "laneway/comm/comm_resources.hpp"
 #include "laneway/comm/grid.hpp"
 #include "laneway/comm/host_calls.hpp"
 #include "laneway/comm/mailbox.hpp"
 #include "laneway/comm/one_sided.hpp"
-#include "laneway/comm/post_office.hpp"
 #include "laneway/flow/index_space.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/collectives_component.hpp"
@@ -20,11 +20,16 @@ namespace laneway {
 /// The devices of a job and what runs on them. Host only; not thread-safe; one run at a time. What starts a run, or
 /// allocates, copies or clears memory of the devices, throws usage_error while a run goes on, as from a host function.
 /// It stays where it was made, as what it gives refers to its machine; a function can still return one that it makes.
+///
+/// Where the job has several processes (options::processes), each has a runtime with all PEs, its devices run those
+/// that are its own, and all make the same calls in the same order with the same values: what allocates, copies, clears
+/// or runs waits for the others, on the thread that made the runtime. Every process gets the whole report, and copies
+/// from any PE; what it copies to the PE of another one counts for nothing.
 class runtime {
 public:
     /// Opens the devices; throws usage_error for a list that names none or wrong ones.
-    explicit runtime(options options = {})
-        : options_(std::move(options)), machine_(options_.devices, options_.seed, options_.checked_accesses) {}
+    explicit runtime(options options = {});
+    ~runtime();
     runtime(const runtime&) = delete;
     runtime& operator=(const runtime&) = delete;
 
@@ -45,7 +50,7 @@ public:
         static_assert(all_differ<Messages...>,
                       "the types of a mailbox's messages differ: give each kind its own struct");
         static_assert(sizeof...(Messages) == sizeof...(Handlers), "a mailbox has one handler for each type of message");
-        return handle_of(with_places(routes<route<Messages, Handlers>...>{{handlers}...}));
+        return handle_of(with_allocations(routes<route<Messages, Handlers>...>{{handlers}...}));
     }
 
     /// A function of the host that lanes of any PE may call during runs: `ref()` of what this returns goes into
@@ -62,11 +67,11 @@ public:
         static_assert(all_differ<Messages...>,
                       "the types of a mailbox's messages differ: give each kind its own struct");
         if (gets_ == nullptr)
-            gets_ = std::make_unique<symmetric_array<lane_gets>>(machine_, most_lanes(machine_, options_));
+            gets_ = std::make_unique<symmetric_array<lane_gets>>(machine_, max_lanes(machine_, options_));
         const serve_memory serve{gets_->ref()};
         using all = with_one_sided<route<Messages, Handlers>...>;
         return handle_of(
-            with_places(all{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}));
+            with_allocations(all{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}));
     }
 
     /// Collectives among the working warps, blocks or grids of all PEs, from inside a body: comm/collective/
@@ -114,16 +119,17 @@ public:
         using routes_type = routes_of<ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, ref_of<Components>..., inbox>;
+        if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
-        const office_plan plan = plan_program<program>(outline_over<program>(components...), options_);
-        auto office = std::make_unique<post_office>(machine_, options_, plan, until);
-        office->reset();
+        const comm_plan plan = plan_for<program>(components...);
+        auto resources = std::make_unique<comm_resources>(machine_, options_, plan, until);
+        resources->reset();
         const auto launch = [this, plan, refs = std::tuple(components...)](session<routes_type>& started) {
-            started.office().reset_waves();
+            started.resources().reset_termination();
             return std::apply([&](const auto&... all) { return launch_session<program>(started, plan, all...); }, refs);
         };
-        return session<routes_type>(machine_, options_, std::move(office), launch);
+        return session<routes_type>(machine_, options_, std::move(resources), launch);
     }
 
 private:
@@ -132,78 +138,70 @@ private:
     template <class Body, class... Components>
     run_report run_over(const Body& body, Components&... components) {
         using program = laneway::program<Body, ref_of<Components>...>;
-        refuse_twice(components...);
+        refuse_twice({&components...});
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
-        const office_plan plan = plan_program<program>(outline_over<program>(components...), options_);
-        post_office& office = office_for(plan, until);
+        const comm_plan plan = plan_for<program>(components...);
+        comm_resources& resources = resources_for(plan, until);
         (begin_component(components, machine_, plan, until), ...);
         const auto views_on = [&]([[maybe_unused]] int pe) { return views_of(components.ref(pe)...); };
-        const auto programs = programs_for<program>(plan, office, body, views_on, policy_of(components...), {});
-        office.reset();
-        if (gets_ != nullptr) gets_->clear();
-        const double seconds = machine_.run(programs, shapes_of(plan), until, [&] { return office.ring_fills(); });
-        const run_report report = office.report(seconds);
+        const auto programs = programs_for<program>(plan, resources, body, views_on, policy_of(components...), {});
+        const run_report report = run_programs(resources, plan, programs, until);
         (end_component(components, report), ...);
         return report;
     }
 
     /// Runs the program of a session until it ends by itself.
     template <class Program, class Session, class... Components>
-    double launch_session(Session& started, const office_plan& plan, const Components&... components) {
+    double launch_session(Session& started, const comm_plan& plan, const Components&... components) {
         const auto views_on = [&](int pe) { return views_of(components.ref(pe)..., started.inbox(pe)); };
-        const auto programs = programs_for<Program>(plan, started.office(), no_body{}, views_on, {}, started.epochs());
-        return machine_.run(programs, shapes_of(plan), run_deadline(endless_seconds),
-                            [&] { return started.office().ring_fills(); });
+        const auto programs =
+            programs_for<Program>(plan, started.resources(), no_body{}, views_on, {}, started.epochs());
+        return machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
+                            [&] { return started.resources().ring_fills(); });
     }
 
-    /// The PEs with what they hold already.
+    /// Sizes of a program beside what its components hold on the PEs already.
     template <class Program, class... Components>
-    std::vector<pe_outline> outline_over(const Components&... components) const {
-        auto outline = outline_of<Program>(machine_, gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets));
+    comm_plan plan_for(const Components&... components) const {
+        auto outline = outline_of<Program>(machine_, held_bytes());
         for (int pe = 0; pe < n_pes(); ++pe) {
             outline[static_cast<std::size_t>(pe)].held_bytes +=
                 (std::uint64_t{0} + ... + held_bytes_of(components, pe));
         }
-        return outline;
-    }
-
-    static std::vector<launch_shape> shapes_of(const office_plan& plan) {
-        std::vector<launch_shape> shapes;
-        for (const pe_grid& grid : plan.grids) shapes.push_back(grid.shape);
-        return shapes;
+        return plan_program(program_traits::of<Program>(), outline, options_);
     }
 
     /// One program a PE. `views_on(pe)`: of its components.
     template <class Program, class Body, class Views>
-    std::vector<Program> programs_for(const office_plan& plan, post_office& office, const Body& body,
-                                      const Views& views_on, const threshold_policy& policy,
-                                      const epoch_words& epochs) {
-        std::vector<Program> programs;
-        std::uint64_t ranks = 0;
+    std::vector<pe_program> programs_for(const comm_plan& plan, comm_resources& resources, const Body& body,
+                                         const Views& views_on, const threshold_policy& policy,
+                                         const epoch_words& epochs) {
+        std::vector<pe_program> programs;
+        std::uint64_t first_rank = 0;
         for (int pe = 0; pe < n_pes(); ++pe) {
             const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
             const auto views = views_on(pe);
-            waves_ref waves = office.waves(pe, policy);
-            waves.epochs = epochs;
-            programs.push_back({{office.links(pe),
-                                 office.replies(pe),
-                                 office.answers(pe),
-                                 {joined_handlers(views), office.onward(pe)},
-                                 plan.chunk_bytes,
-                                 options_.carry,
-                                 grid.worker_lanes()},
-                                waves,
-                                office.barriers(pe),
-                                body,
-                                views,
-                                ranks,
-                                0,
-                                static_cast<std::uint64_t>(grid.worker_warps()),
-                                grid.server_blocks});
-            ranks += grid.worker_lanes();
+            termination_ref termination = resources.termination(pe, policy);
+            termination.epochs = epochs;
+            const Program made{{resources.links(pe),
+                                resources.replies(pe),
+                                resources.answers(pe),
+                                {joined_handlers(views), resources.forward_queue(pe)},
+                                plan.chunk_bytes,
+                                options_.path,
+                                grid.worker_lanes()},
+                               termination,
+                               resources.barriers(pe),
+                               body,
+                               views,
+                               first_rank,
+                               plan.worker_lanes(),
+                               static_cast<std::uint64_t>(grid.worker_warps()),
+                               grid.server_blocks};
+            programs.push_back(pe_program::of(made));
+            first_rank += grid.worker_lanes();
         }
-        for (auto& p : programs) p.ranks = ranks;
         return programs;
     }
 
@@ -212,18 +210,16 @@ private:
         return {routes};
     }
 
-    /// The post office of the last run, where it suits this one as well.
-    post_office& office_for(const office_plan& plan, const run_deadline& until) {
-        if (!office_ || !office_->suits(plan)) {
-            office_.reset();
-            office_ = std::make_unique<post_office>(machine_, options_, plan, until);
-        }
-        return *office_;
-    }
+    /// What the runtime's own arrays take on a PE.
+    [[nodiscard]] std::uint64_t held_bytes() const;
+    /// The resources for communication of the last run, where it suits this one as well.
+    comm_resources& resources_for(const comm_plan& plan, const run_deadline& until);
+    run_report run_programs(comm_resources& resources, const comm_plan& plan, const std::vector<pe_program>& programs,
+                            const run_deadline& until);
 
     options options_;
     laneway::machine machine_;
-    std::unique_ptr<post_office> office_;
+    std::unique_ptr<comm_resources> resources_;
     std::unique_ptr<symmetric_array<lane_gets>> gets_;  ///< see serve_memory
 };
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from laneway.errors import UsageError
 from laneway.vertex_array import VertexArray
 
 
@@ -48,19 +47,19 @@ class VertexAnswer(Answer):
 
     def __contains__(self, vertex: Any) -> bool:
         """Whether the graph has such a vertex."""
-        try:
-            self._values.numbering.place(vertex)
-        except UsageError:
-            return False
-        return True
+        return self._values.numbering.find(vertex) is not None
+
+    def __len__(self) -> int:
+        """Number of vertices, as of a dictionary."""
+        return len(self._values)
 
     def __iter__(self) -> Iterator[Any]:
         """What the vertices are called, as of a dictionary."""
-        return iter(self.ids.tolist())
+        return iter(self._values.numbering.ids_of())
 
     def to_dict(self) -> dict[Any, Any]:
         """The value of each vertex, by its id."""
-        return dict(zip(self.ids.tolist(), self._values.tolist()))
+        return dict(zip(self._values.numbering.ids_of(), self._values.tolist()))
 
     @property
     def _values(self) -> VertexArray[Any]:

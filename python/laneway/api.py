@@ -2,7 +2,7 @@
 
 from laneway import _core
 from laneway._core import Device, Report, Sequences, SimulatedReads
-from laneway.errors import CudaError, DeviceFault, Error, SystemError, TimeoutError, UsageError
+from laneway.errors import CudaError, DeviceFault, Error, ProcessError, SystemError, TimeoutError, UsageError
 from laneway.graph import Graph
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
 from laneway.points import generate_blobs, read_points, write_points
@@ -14,6 +14,7 @@ from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_rea
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.styles import StyleRun, compare_styles
+from laneway.session import Session
 from laneway.vertex_array import VertexArray
 
 __version__: str = _core.version
@@ -36,9 +37,11 @@ __all__ = [
     "KmeansResult",
     "KmerCounts",
     "PageRankResult",
+    "ProcessError",
     "Report",
     "Result",
     "Sequences",
+    "Session",
     "SimulatedReads",
     "StyleRun",
     "SystemError",

@@ -36,8 +36,10 @@ def job_options(devices: str, seed: int, timeout: float, progress: bool, buffer_
     if not (isinstance(timeout, Real) and 0 < timeout < 1e9):
         every = ": every run has a deadline" if timeout is None else ""
         raise UsageError(f"timeout must be a positive number of seconds, not {timeout!r}{every}")
+    if progress not in (False, True):
+        raise UsageError(f"progress must be False or True, not {progress!r}")
     require_whole("buffer_bytes", buffer_bytes, 1)
-    return _core.Options(devices, seed, timeout, progress, buffer_bytes, METER.get())
+    return _core.Options(devices, seed, timeout, bool(progress), buffer_bytes, METER.get())
 
 
 def require_whole(name: str, number: int, least: int = 0, bits: int = 64) -> None:
@@ -48,3 +50,9 @@ def require_whole(name: str, number: int, least: int = 0, bits: int = 64) -> Non
         fits = False
     if not fits:
         raise UsageError(f"{name} must be a whole number from {least} to {2**bits - 1}, not {number!r}")
+
+
+def require_real(name: str, number: float) -> None:
+    """UsageError unless `number` is a real number, of Python's or NumPy's."""
+    if not isinstance(number, Real):
+        raise UsageError(f"{name} must be a number, not {number!r}")

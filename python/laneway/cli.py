@@ -1,8 +1,8 @@
 """The `laneway` command."""
 
-from __future__ import annotations
+import os
 
-from laneway.signals import end_on_signals  # `from laneway import` would load all of it
+from laneway.signals import end_on_signals, write_line  # `from laneway import` would load all of it
 
 
 def main() -> None:
@@ -11,9 +11,19 @@ def main() -> None:
     All else is loaded only after signals are caught: that takes most of the time of a short run.
     """
     end_on_signals()
-    from laneway.invocation import run
-
+    try:
+        from laneway.invocation import run
+    except Exception as error:  # most often there is too little memory, of which each library has its own way to tell
+        write_line("laneway: cannot start: " + reason(error))
+        os._exit(1)  # as it ends, Python would stumble over what is half loaded
     run()
+
+
+def reason(error: BaseException) -> str:
+    """What was wrong in the first place, in one line."""
+    while before := error.__cause__ or error.__context__:
+        error = before
+    return "not enough memory" if isinstance(error, MemoryError) else " ".join(str(error).split())
 
 
 if __name__ == "__main__":

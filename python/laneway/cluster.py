@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laneway.arguments import BUFFER_BYTES, job_options
+from laneway.arguments import BUFFER_BYTES
+from laneway.arrays import refuse_masked
 from laneway.programs.kmeans import MAX_ITER, TOL, kmeans, nearest_centers
 from laneway.programs.kmeans_init import RandomState
+from laneway.workspace import Workspace
 
 KINDS = [np.float64, np.float32]
 
@@ -54,6 +56,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> KMeans:  # noqa: N803
         """Find the clusters of the rows of `X`, each as often as `sample_weight` says; `y` is not looked at."""
+        refuse_masked("X", X)  # scikit-learn takes what a mask hides
         points = validate_data(self, X, dtype=KINDS, order="C")
         result = kmeans(points, sample_weight=sample_weight, **self.get_params(deep=False))
         self.cluster_centers_: NDArray[Any] = result.cluster_centers
@@ -96,13 +99,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _rows(self, given: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)
+        refuse_masked("X", given)
         rows: NDArray[Any] = validate_data(self, given, reset=False, dtype=self.cluster_centers_.dtype, order="C")
         return rows
 
     def _nearest(self, given: ArrayLike, sample_weight: ArrayLike | None) -> tuple[NDArray[np.int32], float]:
         rows = self._rows(given)
-        job = job_options(self.devices, self.seed, self.timeout, False, self.buffer_bytes)
-        return nearest_centers(rows, self.cluster_centers_, sample_weight, job)
+        with Workspace(self.devices, self.seed, self.timeout, False, self.buffer_bytes) as workspace:
+            return nearest_centers(workspace, rows, self.cluster_centers_, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

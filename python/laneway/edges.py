@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
 from laneway.arguments import require_whole
+from laneway.arrays import as_array
 from laneway.errors import UsageError
-from laneway.numbering import Numbering, whole_number
+from laneway.numbering import Numbering, vertex_number, whole_number
 from laneway.weights import weights_of
 
 
@@ -33,6 +34,7 @@ def edges_of_pairs(
 ) -> Edges:
     """Edges of an array of shape (m, 2) or of an iterable of pairs; UsageError for what is none."""
     if isinstance(edges, np.ndarray):
+        edges = as_array("edges", edges)
         if edges.size and (edges.ndim != 2 or edges.shape[1] != 2):
             raise UsageError(f"edges must have shape (m, 2), not {edges.shape}")
         tails, heads = (edges[:, 0], edges[:, 1]) if edges.size else (edges.ravel(), edges.ravel())
@@ -90,13 +92,16 @@ def _columns(edges: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     for place, pair in enumerate(listed):
         if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise UsageError(f"edges[{place}] is {pair!r}, not a pair of vertices")
+        if pair[0] is np.ma.masked or pair[1] is np.ma.masked:
+            raise UsageError(f"edges[{place}] is masked")
     return _as_array([pair[0] for pair in listed]), _as_array([pair[1] for pair in listed])
 
 
 def _as_array(vertices: list[Any]) -> NDArray[Any]:
-    """Whole numbers as an array of such, other vertices as objects."""
-    if vertices and all(whole_number(each) is not None and not isinstance(each, (bool, np.bool_)) for each in vertices):
-        numbers = np.array(vertices)
+    """Whole numbers, also where floats hold them, as an array of such, other vertices as objects."""
+    whole = [None if isinstance(each, (bool, np.bool_)) else vertex_number(each) for each in vertices]
+    if whole and None not in whole:
+        numbers = np.array(whole)
         if numbers.dtype.kind in "iu":
             return numbers
     return np.fromiter(vertices, dtype=object, count=len(vertices))
@@ -115,9 +120,11 @@ def _number(
         numbering = Numbering.of(vertices) if count is None else Numbering(count)  # type: ignore[arg-type]
     elif numbers:
         return _number_rising(np.concatenate([tails.astype(np.uint64), heads.astype(np.uint64)]))
+    elif tails.dtype.kind == heads.dtype.kind and tails.dtype.kind in "mM":
+        return _number_times(np.stack([tails, heads], axis=1).reshape(-1))
     else:
         ends = np.empty(2 * len(tails), dtype=object)
-        ends[0::2], ends[1::2] = tails, heads
+        ends[0::2], ends[1::2] = _as_objects(tails), _as_objects(heads)
         numbering = _numbered(ends)
     return numbering, (_places(numbering, tails), _places(numbering, heads))
 
@@ -136,9 +143,29 @@ def _number_rising(ends: NDArray[np.uint64]) -> tuple[Numbering, tuple[NDArray[n
     return Numbering.rising(ids), (tails, heads)
 
 
+def _number_times(ends: NDArray[Any]) -> tuple[Numbering, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The times that occur, in the order in which they come, and the places of each pair of ends."""
+    times, first, places = np.unique(ends, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(times.size, dtype=np.int64)
+    rank[order] = np.arange(times.size)
+    pairs = rank[places.reshape(-1)].reshape(-1, 2)
+    numbering = Numbering(times.size, names=list(times[order]))
+    return numbering, (np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1]))
+
+
+def _as_objects(ends: NDArray[Any]) -> NDArray[Any]:
+    """Vertices as Python has them; times as NumPy has them, as Python would make numbers of some."""
+    return np.fromiter(ends if ends.dtype.kind in "mM" else ends.tolist(), dtype=object, count=len(ends))
+
+
 def _as_vertices(ends: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers as such, also where floats hold them; other vertices as objects."""
+    """Whole numbers as such, also where floats hold them, and times; other vertices as objects."""
     if ends.dtype.kind in "iu":
+        return ends
+    if ends.dtype.kind in "mM":
+        if np.isnat(ends).any():
+            raise UsageError(f"a vertex must be a time, not NaT, as in edge {np.flatnonzero(np.isnat(ends))[0]}")
         return ends
     if ends.dtype.kind != "f":
         return _as_array(ends.tolist())
@@ -149,11 +176,12 @@ def _as_vertices(ends: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbered(ends: NDArray[Any]) -> Numbering:
-    """All that occur, in the order in which they come."""
+    """All that occur: numbers in rising order, names in the order in which they come."""
     try:
-        return Numbering.of(dict.fromkeys(ends))
+        ids = dict.fromkeys(ends)
     except TypeError as error:
         raise UsageError(f"a vertex must be hashable: {error}") from None
+    return Numbering.of(sorted(ids) if all(type(each) is int for each in ids) else ids)
 
 
 def _places(numbering: Numbering, vertices: NDArray[Any]) -> NDArray[np.int64]:
@@ -161,7 +189,7 @@ def _places(numbering: Numbering, vertices: NDArray[Any]) -> NDArray[np.int64]:
     if vertices.size == 0:
         return np.zeros(0, dtype=np.int64)
     if numbering.names is not None or vertices.dtype.kind not in "iu" or int(vertices.min()) < 0:
-        return numbering.places(vertices.tolist(), "edges")
+        return numbering.places(_as_objects(vertices), "edges")
     numbers = vertices.astype(np.uint64)
     places: NDArray[Any]
     if numbering.labels.size:

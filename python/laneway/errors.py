@@ -31,3 +31,7 @@ class TimeoutError(Error, builtins.TimeoutError):
 
 class DeviceFault(Error):  # noqa: N818 - the field's word
     """Code on a device reported a fault."""
+
+
+class ProcessError(Error):
+    """Another process of the job has ended, or does something else; the message names it."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
+from laneway.arrays import refuse_masked
 from laneway.edges import Edges, edges_of_frame, edges_of_networkx, edges_of_pairs
 from laneway.errors import UsageError
 from laneway.numbering import NO_LABELS, Numbering
-from laneway.weights import weights_of, whole_indices
+from laneway.weights import way_out, weights_of, whole_indices
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -26,13 +27,17 @@ class Graph(_core.Graph):
     """A directed graph in compressed sparse rows: read, generated, or made of what is in memory.
 
     Its vertices have ids: the file's numbers, 0 to n - 1, or the names of the nodes it was made of. Programs take a
-    vertex by its id and give values in the order of `ids`.
+    vertex by its id and give values in the order of `ids`. Two are equal that have the same ids, arcs in the same order
+    and weights.
     """
 
     def __init__(self, data: _core.GraphData, numbering: Numbering | None = None) -> None:
         super().__init__(data)
         labels = self.labels.copy() if self.labels.size else NO_LABELS
         self.numbering = numbering or Numbering(self.vertices, self.first, labels)
+        ids = self.numbering.count if self.numbering.names is None else len(self.numbering.names)
+        if not ids == self.numbering.count == self.vertices:
+            raise UsageError(f"{ids} ids for {self.vertices} vertices")
 
     @classmethod
     def from_csr(
@@ -68,21 +73,24 @@ class Graph(_core.Graph):
     ) -> Graph:
         """The graph of pairs (tail, head): an array of shape (m, 2), or any iterable of pairs of vertices.
 
-        Vertices are whole numbers or any hashable names. Those that occur make the graph: numbers in rising order,
-        names in the order in which they come. `vertices` says which there are: n for 0 to n - 1, or their ids in order.
+        Vertices are whole numbers, also where floats hold them, times of NumPy, which keep their unit, or any hashable
+        names. Those that occur make the graph: where all are numbers, in rising order, else in the order in which they
+        come. `vertices` says which there are: n for 0 to n - 1, or their ids in order.
         `weights`, one for each pair, are those of `from_csr`. `directed=False` lets each pair stand for both
         directions; a self-loop is one arc. Raises UsageError for what is no pair, and for a vertex outside `vertices`.
         """
         return cls._of_edges(edges_of_pairs(edges, weights, vertices), directed)
 
     @classmethod
-    def from_scipy(cls, matrix: Any, *, names: Iterable[Hashable] | None = None) -> Graph:
+    def from_scipy(
+        cls, matrix: Any, *, names: Iterable[Hashable] | None = None, weight: str | None = "weight"
+    ) -> Graph:
         """The graph of a square SciPy sparse matrix or array: each stored entry (i, j) is an arc from i to j.
 
         Its value is the arc's weight, also a stored 0; a matrix of ones or of True gives an unweighted graph.
         Duplicates add up where the matrix is in coordinates, as SciPy adds them when it makes rows of it; where it is
-        in rows or columns they are parallel arcs. `names` are those of `from_csr`. Raises UsageError for a matrix that
-        is not square and for values that are no weights.
+        in rows or columns they are parallel arcs. `weight=None` takes the arcs alone, whatever the values are. `names`
+        are those of `from_csr`. Raises UsageError for a matrix that is not square and for values that are no weights.
         """
         from scipy import sparse
 
@@ -91,12 +99,17 @@ class Graph(_core.Graph):
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             shape = " x ".join(str(size) for size in matrix.shape)
             raise UsageError(f"a graph needs a square matrix, not {shape}")
-        if matrix.format == "coo":  # its sums must not wrap around in narrow types, nor hide what is no weight
-            weights_of(matrix.data, matrix.nnz, lambda place: f"the matrix's data[{place}]")
-            matrix = matrix.astype({"i": np.int64, "u": np.uint64}.get(matrix.dtype.kind, matrix.dtype))
-        rows = matrix.tocsr()
-        data = None if (rows.data == 1).all() else rows.data
-        found = weights_of(data, rows.nnz, lambda place: f"the matrix's data[{place}]")
+        require_weight(weight)
+        name = lambda place: f"the matrix's data[{place}]"  # noqa: E731
+        refuse_masked("the matrix's data", getattr(matrix, "data", None))
+        with way_out("Graph.from_scipy"):
+            if matrix.format == "coo" and weight is not None:
+                weights_of(matrix.data, matrix.nnz, name)  # sums must not hide what is no weight, nor wrap around
+                matrix = matrix.astype({"i": np.int64, "u": np.uint64}.get(matrix.dtype.kind, matrix.dtype))
+            rows = matrix.tocsr()
+            found = None
+            if weight is not None and not (rows.data == 1).all():
+                found = weights_of(rows.data, rows.nnz, name)
         numbering = Numbering(rows.shape[0]) if names is None else Numbering.of(names)
         if numbering.count != rows.shape[0]:
             raise UsageError(f"{numbering.count} names for {rows.shape[0]} vertices")
@@ -113,7 +126,9 @@ class Graph(_core.Graph):
         """
         if not is_networkx(graph):
             raise UsageError(f"graph must be a NetworkX graph, not {type(graph).__name__}")
-        return cls._of_edges(edges_of_networkx(graph, weight), graph.is_directed())
+        with way_out("Graph.from_networkx"):
+            edges = edges_of_networkx(graph, weight)
+        return cls._of_edges(edges, graph.is_directed())
 
     @classmethod
     def from_pandas(
@@ -201,6 +216,26 @@ class Graph(_core.Graph):
             matrix.data = matrix.data / self.weight_scale
         return matrix
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self._sizes == other._sizes and (
+            self.numbering == other.numbering
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.heads, other.heads)
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._sizes)
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        """What equal graphs have alike, at little cost."""
+        return (self.vertices, self.arcs, self.weighted, self.weight_scale, self.weights_rounded)
+
     def __reduce__(self) -> Any:
         scaled = (self.weights, self.weight_scale, self.weights_rounded) if self.weighted else None
         return _restored, (type(self), self.offsets, self.heads, scaled, self.numbering)
@@ -226,14 +261,38 @@ def is_networkx(graph: object) -> bool:
     return networkx is not None and isinstance(graph, networkx.Graph)
 
 
-def as_graph(graph: GraphLike) -> Graph:
-    """What a program takes as a graph, as a Graph; UsageError for anything else."""
+def is_sparse(graph: object) -> bool:
+    """Whether `graph` is a sparse matrix or array of SciPy; imports nothing, as with NetworkX."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(graph))
+
+
+def require_weight(weight: str | None) -> None:
+    """UsageError for a `weight` that says nothing where there are no names to choose from."""
+    if weight not in ("weight", None):
+        raise UsageError(f"weight must be 'weight', for the graph's weights, or None, not {weight!r}")
+
+
+def as_graph(graph: GraphLike, weight: str | None = "weight") -> Graph:
+    """What a program takes as a graph, as a Graph; UsageError for anything else. `weight` names the attribute of a
+    NetworkX graph that holds weights; None takes the arcs alone of what is no Graph yet."""
+    if is_networkx(graph):
+        return Graph.from_networkx(graph, weight=weight)
+    require_weight(weight)
     if isinstance(graph, Graph):
         return graph
-    if is_networkx(graph):
-        return Graph.from_networkx(graph)
-    sparse = sys.modules.get("scipy.sparse")
-    if sparse is not None and sparse.issparse(graph):
-        return Graph.from_scipy(graph)
+    if is_sparse(graph):
+        return Graph.from_scipy(graph, weight=weight)
     kind = type(graph).__name__
     raise UsageError(f"graph must be a SciPy sparse matrix, a NetworkX graph or what read_graph gives, not {kind}")
+
+
+def as_arcs(graph: GraphLike, weight: str | None) -> tuple[Graph, bool]:
+    """What a program that does not look at weights takes as a graph, and whether it has weights, which the result must
+    say: they may be any. UsageError for what is no graph. `weight` is that of `as_graph`."""
+    arcs, given = as_graph(graph, weight=None), cast("Any", graph)
+    if is_networkx(given):
+        none = object()
+        return arcs, weight is not None and any(edge[-1] is not none for edge in given.edges(data=weight, default=none))
+    require_weight(weight)
+    return arcs, arcs.weighted if arcs is given else bool((given.tocsr().data != 1).any())

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Union, cast
+from typing import IO, cast
 
 from laneway import _core
-from laneway.arguments import require_whole
+from laneway.arguments import require_real, require_whole
 from laneway.errors import UsageError
+from laneway.file_names import PathLike, as_path
 from laneway.graph import Graph, GraphLike, as_graph
 from laneway.pending_file import PendingFile
-
-PathLike = Union[str, "os.PathLike[str]"]
 
 
 def read_graph(
@@ -30,7 +29,8 @@ def read_graph(
 
     `format` is one of dimacs, edge_list, snap, matrix_market, metis, ldbc; guessed from the content where it is None.
     `ids` is the width of vertex numbers in memory, 32 or 64 bits; None takes 32 where they suffice. `cache` is a folder
-    that keeps the graph in binary form, so that a second read takes no parsing. `directed` says whether a line of the
+    that keeps the graph in binary form, so that a second read takes no parsing; a RuntimeWarning tells where it cannot
+    keep it. `directed` says whether a line of the
     file is one arc (True) or one each way (False); None does what the format says. METIS files that list each edge
     from both ends stay as they are. `unweighted` takes the arcs alone, also of a file whose weights no graph can hold.
 
@@ -56,10 +56,9 @@ class GraphFile:
     unweighted: bool
 
     def __post_init__(self) -> None:
-        if not os.fspath(self.path):
-            raise UsageError("the graph's file name is empty")
-        if self.cache is not None and not os.fspath(self.cache):
-            raise UsageError("the name of the cache's folder is empty")
+        self._compiled()
+        if not isinstance(self.format, (str, type(None))):
+            raise UsageError(f"format must be a name such as 'metis', not {self.format!r}")
         if self.ids not in (None, 32, 64) or isinstance(self.ids, float):
             raise UsageError(f"ids must be 32 or 64 bits wide, not {self.ids!r}")
         if self.directed not in (None, False, True):
@@ -69,7 +68,7 @@ class GraphFile:
 
     def read(self) -> Graph:
         """The graph; UsageError as `read_graph` raises it."""
-        return Graph(_core.read_graph(*self._compiled()))
+        return Graph(_core.read_graph(*self._compiled(), _warn))
 
     def files(self) -> list[Path]:
         """Every file that `read` reads; it raises what that raises for them."""
@@ -77,9 +76,14 @@ class GraphFile:
 
     def _compiled(self) -> tuple[Path, str | None, int | None, Path | None, bool | None, bool]:
         """What the compiled part takes."""
-        cache = None if self.cache is None else Path(self.cache)
+        cache = None if self.cache is None else as_path(self.cache, "the name of the cache's folder")
         directed = None if self.directed is None else bool(self.directed)
-        return Path(self.path), self.format, self.ids, cache, directed, bool(self.unweighted)
+        path = as_path(self.path, "the graph's file name")
+        return path, self.format, self.ids, cache, directed, bool(self.unweighted)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=4)  # of who called read_graph
 
 
 def generate_grid(
@@ -92,6 +96,7 @@ def generate_grid(
     for name, number in (("width", width), ("height", height), ("arcs", arcs), ("seed", seed)):
         require_whole(name, number)
     require_whole("max_weight", max_weight, bits=32)
+    require_real("keep", keep)
     return Graph(_core.generate_grid(width, height, keep, arcs, max_weight, seed))
 
 
@@ -104,7 +109,9 @@ def generate_kronecker(scale: int, arcs: int, *, symmetric: bool = True, max_wei
         require_whole(name, number)
     for name, number in (("scale", scale), ("max_weight", max_weight)):
         require_whole(name, number, bits=32)
-    return Graph(_core.generate_kronecker(scale, arcs, symmetric, max_weight, seed))
+    if symmetric not in (False, True):
+        raise UsageError(f"symmetric must be False or True, not {symmetric!r}")
+    return Graph(_core.generate_kronecker(scale, arcs, bool(symmetric), max_weight, seed))
 
 
 def write_graph(graph: GraphLike, path: PathLike) -> None:
@@ -114,9 +121,7 @@ def write_graph(graph: GraphLike, path: PathLike) -> None:
     The file appears complete or not at all. Raises UsageError where it cannot be written.
     """
     graph = as_graph(graph)
-    if not os.fspath(path):
-        raise UsageError("the graph's file name is empty")
-    with PendingFile(Path(path)) as file:
+    with PendingFile(as_path(path, "the graph's file name")) as file:
         write_pending_graph(graph, file)
         file.commit()
 

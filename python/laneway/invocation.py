@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from contextlib import suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from laneway import signals
 from laneway.app import app
@@ -37,6 +38,7 @@ class StandardOutput(FileIO):
 def run() -> NoReturn:
     """Do what the arguments of this process say, and end it."""
     prepare_streams()
+    warnings.showwarning = _tell_warning
     try:
         code = app(standalone_mode=False)
         signals.point_of_no_return()
@@ -61,9 +63,18 @@ def run() -> NoReturn:
 def fail(message: str, code: int) -> NoReturn:
     """End the command with one line on standard error."""
     signals.point_of_no_return()
+    _tell(message)
+    sys.exit(code)
+
+
+def _tell(message: str) -> None:
     with suppress(OSError):  # the exit code is right even where nobody can be told
         print("laneway: " + " ".join(message.split()), file=sys.stderr, flush=True)
-    sys.exit(code)
+
+
+def _tell_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    """In the place of Python's own way, which shows lines of source."""
+    _tell(f"warning: {message}")
 
 
 def prepare_streams() -> None:

@@ -23,8 +23,10 @@ T = TypeVar("T")
 class Job:
     """What a command's body is given: the options that all programs take, and the way to its input files."""
 
-    def __init__(self, options: RunOptions, outputs: Outputs, phases: Phases) -> None:
+    def __init__(self, options: RunOptions, outputs: Outputs, phases: Phases, verify: bool) -> None:
         self.options = options
+        self.looks_at_result = verify or outputs.result is not None
+        """Whether all values of the result are verified or written."""
         self.load_seconds: float | None = None
         self._outputs = outputs
         self._phases = phases
@@ -69,7 +71,7 @@ def run_job(
     with ExitStack() as stack:
         outputs.open(stack)
         with Phases() as phases:
-            job = Job(options, outputs, phases)
+            job = Job(options, outputs, phases, verify)
             phases.run("running")  # until it reads something
             account = body(job)
             if verify:

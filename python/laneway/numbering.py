@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Hashable, Iterable
 from functools import cached_property
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laneway.arrays import refuse_masked
 from laneway.errors import UsageError
+from laneway.times import NUMPY_TIMES, time_key
 
 NO_LABELS: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+_NOBODY = object()
+"""Equals no vertex."""
 
 
 class Numbering:
     """The ids of n vertices, in the order of a graph's arrays.
 
     They are `first`, `first` + 1 and so on; or other whole numbers, `labels`, which rise; or `names`, any hashable
-    objects. What takes or gives a vertex does so by its id; its place in the arrays, from 0, is what numbers the values
-    of a plain array.
+    objects. What takes or gives a vertex does so by its id, or by what equals it: 2.0 is vertex 2, and a time is the
+    same in any unit. Its place in the arrays, from 0, is what numbers the values of a plain array.
     """
 
     def __init__(
@@ -40,6 +46,9 @@ class Numbering:
         """The shortest form for these ids; UsageError where one occurs twice or cannot be hashed."""
         if isinstance(ids, bytes) or not isinstance(ids, Iterable):
             raise UsageError(f"vertices must be several ids, not {ids!r}")
+        refuse_masked("vertices", ids)
+        if getattr(getattr(ids, "dtype", None), "kind", "") in ("M", "m"):
+            ids = np.asarray(ids)  # pandas would hand out times of its own
         names = [int(each) if isinstance(each, np.integer) else each for each in ids]
         if all(type(each) is int and 0 <= each < 2**64 for each in names):
             numbers = np.array(names, dtype=np.uint64)
@@ -47,7 +56,7 @@ class Numbering:
                 return cls.rising(numbers)
         made = cls(len(names), names=names)
         if len(made._places) != len(names):
-            twice = next(name for place, name in enumerate(names) if made._places[name] != place)
+            twice = next(name for place, name in enumerate(names) if made._places[_key(name)] != place)
             raise UsageError(f"two vertices are called {twice!r}")
         return made
 
@@ -66,9 +75,11 @@ class Numbering:
 
     @cached_property
     def ids(self) -> NDArray[Any]:
-        """One entry a vertex, read only: int64, uint64 where an id needs it, or objects where vertices have names."""
+        """One entry a vertex, read only: int64, uint64 where an id needs it, or objects where vertices have names, but
+        for NumPy's times, which keep their type."""
         if self.names is not None:
-            ids = np.fromiter(self.names, dtype=object, count=self.count)
+            times = any(self.names and all(isinstance(name, kind) for name in self.names) for kind in NUMPY_TIMES)
+            ids = np.array(self.names) if times else np.fromiter(self.names, dtype=object, count=self.count)
         elif self.labels.size:
             ids = self.labels.astype(np.int64 if self._fit_int64 else np.uint64)
         else:
@@ -77,25 +88,36 @@ class Numbering:
         ids.flags.writeable = False
         return ids
 
-    def place(self, vertex: Any, what: str = "vertex") -> int:
-        """Place in the arrays; UsageError where no vertex is called so. `what` names the argument in the message."""
+    def find(self, vertex: Any) -> int | None:
+        """Place in the arrays; None where no vertex is called so."""
         if self.names is not None:
             try:
-                return self._places[vertex]
-            except (KeyError, TypeError):
-                raise UsageError(f"{what}: no vertex is called {vertex!r}") from None
-        number = whole_number(vertex)
+                place = self._places.get(vertex)
+            except TypeError:  # of what cannot be hashed
+                return None
+            return place if place is not None else self._places.get(time_key(vertex) or _NOBODY)
+        number = vertex_number(vertex)
+        if number is None or not 0 <= number < 2**64:
+            return None
+        if self.labels.size == 0:
+            return number - self.first if 0 <= number - self.first < self.count else None
+        place = int(np.searchsorted(self.labels, np.uint64(number)))
+        return place if place < self.count and int(self.labels[place]) == number else None
+
+    def place(self, vertex: Any, what: str = "vertex") -> int:
+        """Place in the arrays; UsageError where no vertex is called so. `what` names the argument in the message."""
+        place = self.find(vertex)
+        if place is not None:
+            return place
+        if self.names is not None:
+            raise UsageError(f"{what}: no vertex is called {vertex!r}")
+        number = vertex_number(vertex)
         if number is None or not 0 <= number < 2**64:
             raise UsageError(f"{what} must be a whole number from 0 to {2**64 - 1}, not {vertex!r}")
         if self.count == 0:
             raise UsageError(f"vertex {number} is outside a graph without vertices")
         if self.labels.size == 0:
-            if 0 <= number - self.first < self.count:
-                return number - self.first
             raise UsageError(f"vertex {number} is outside {self.first}..{self.first + self.count - 1}")
-        place = int(np.searchsorted(self.labels, np.uint64(number)))
-        if place < self.count and int(self.labels[place]) == number:
-            return place
         raise UsageError(
             f"vertex {number} is none of the {self.count} in the graph, "
             f"which lie in {self.labels[0]}..{self.labels[-1]}"
@@ -115,10 +137,20 @@ class Numbering:
             return self.names[place]
         return int(self.labels[place]) if self.labels.size else self.first + place
 
+    def ids_of(self, places: NDArray[np.int64] | None = None) -> list[Any]:
+        """What the vertices at `places` are called, or all of them, as Python has it."""
+        if self.names is None:
+            ids: list[Any] = (self.ids if places is None else self.ids[places]).tolist()
+            return ids
+        return list(self.names) if places is None else [self.names[place] for place in places]
+
     def ids_at(self, places: NDArray[np.int64]) -> NDArray[Any]:
-        """Ids of the vertices at `places`, of which -1 is none: int64 with -1 there, or objects with None there."""
+        """Ids of the vertices at `places`, of which -1 is none: int64 with -1 there, times with NaT there, or objects
+        with None there."""
         if self.names is None and self._fit_int64:
             return np.where(places < 0, -1, self.ids[places] if self.count else -1)
+        if self.ids.dtype.kind in "mM":
+            return np.where(places < 0, np.array("NaT", dtype=self.ids.dtype), self.ids[places])
         found = self.ids[places].astype(object) if self.count else np.empty(places.shape, dtype=object)
         found[places < 0] = None
         return found
@@ -143,7 +175,7 @@ class Numbering:
     @cached_property
     def _places(self) -> dict[Hashable, int]:
         try:
-            return {name: place for place, name in enumerate(cast("list[Hashable]", self.names))}
+            return {_key(name): place for place, name in enumerate(cast("list[Hashable]", self.names))}
         except TypeError as error:
             raise UsageError(f"a vertex cannot be called so: {error}") from None
 
@@ -154,3 +186,16 @@ def whole_number(value: object) -> int | None:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
+
+
+def vertex_number(vertex: object) -> int | None:
+    """The whole number that a vertex equals, as 2.0 equals 2 for Python's dictionaries; None where there is none."""
+    number = whole_number(vertex)
+    if number is None and isinstance(vertex, Real) and math.isfinite(vertex) and vertex == math.floor(vertex):
+        return whole_number(math.floor(vertex))
+    return number
+
+
+def _key(name: Hashable) -> Hashable:
+    """What a dictionary finds a name by: NumPy's times are equal across units, which their hashes are not."""
+    return (time_key(name) or name) if isinstance(name, NUMPY_TIMES) else name

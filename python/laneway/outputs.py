@@ -22,6 +22,8 @@ class Outputs:
     result: Path | None
     report: Path | None
     plot: Path | None
+    result_ending: str = ""
+    """What the result's name must end in, if not in anything."""
     _files: dict[Path, PendingFile] = field(default_factory=dict, init=False)
 
     @property
@@ -36,6 +38,8 @@ class Outputs:
             from laneway.plot import check_format
 
             check_format(self.plot)
+        if self.result is not None and self.result_ending not in ("", self.result.suffix.lower()):
+            raise UsageError(f"{self.result}: the result's name must end in {self.result_ending}")
         for path in (self.result, self.report, self.plot):
             if path is not None:
                 self.require_spared(path)

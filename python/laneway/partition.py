@@ -7,7 +7,7 @@ from typing import Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laneway import _core
+from laneway.arrays import as_array
 from laneway.compiled_output import compiled_output_to_stderr
 from laneway.errors import UsageError
 from laneway.graph import Graph
@@ -16,15 +16,11 @@ from laneway.watching import described
 Partition = Union[None, str, ArrayLike]
 
 
-def parts_of(graph: Graph, partition: Partition, devices: str) -> NDArray[np.uint32] | None:
-    """PE of each vertex for a program's `partition`; None for contiguous ranges with equal arcs."""
+def as_parts(graph: Graph, partition: ArrayLike | None) -> NDArray[np.uint32] | None:
+    """PE of each vertex where the caller says it; UsageError for what is no such array."""
     if partition is None:
         return None
-    if isinstance(partition, str):
-        if partition != "metis":
-            raise UsageError(f"partition must be None, 'metis' or an array, not {partition!r}")
-        return metis_parts(graph, len(_core.parse_devices(devices)))
-    parts = np.asarray(partition)
+    parts = as_array("partition", partition)
     if parts.shape != (graph.vertices,) or parts.dtype.kind not in "iu":
         raise UsageError(f"partition must hold one whole number for each of {graph.vertices} vertices")
     if parts.size and not 0 <= int(parts.min()) <= int(parts.max()) < 2**32:

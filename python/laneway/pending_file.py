@@ -30,6 +30,8 @@ class PendingFile:
 
     def open(self) -> None:
         """Find out, before any work is done, whether the file can be written; UsageError if not."""
+        if str(self.path) == "-":
+            raise UsageError("-: cannot be written: it would not be standard output: give a file's name")
         signals.temporaries.add(str(self.temporary))
         try:
             replaced = self._replaced()

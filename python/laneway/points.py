@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
-from laneway.arguments import require_whole
+from laneway.arguments import require_real, require_whole
+from laneway.arrays import as_array, first_masked
 from laneway.errors import SystemError, UsageError
+from laneway.file_names import PathLike, as_path
 from laneway.pending_file import PendingFile
 from laneway.points_file import load_points
-
-PathLike = Union[str, "os.PathLike[str]"]
 
 ENDINGS = (".npy", ".npz", ".csv")
 
@@ -29,27 +28,27 @@ def read_points(path: PathLike) -> NDArray[Any]:
     UsageError for a file that is missing or broken, naming the line and the field of a text, and for a coordinate that
     is not finite, naming row and column, from 1.
     """
-    if not os.fspath(path):
-        raise UsageError("the points' file name is empty")
-    return as_points(load_points(Path(path)), str(path))
+    file = as_path(path, "the points' file name")
+    return as_points(load_points(file), str(file))
 
 
-def as_points(points: ArrayLike, name: str) -> NDArray[Any]:
+def as_points(points: ArrayLike, name: str, own: bool = False) -> NDArray[Any]:
     """A matrix of float32 or float64 in row order, of finite numbers; UsageError with `name` where it is none, and for
-    a masked array that lacks a number."""
-    if isinstance(points, np.ma.MaskedArray):
-        missing = np.argwhere(np.ma.getmaskarray(points))
-        if len(missing):
-            place = ", ".join(f"{axis} {index + 1}" for axis, index in zip(("row", "column"), missing[0]))
-            raise UsageError(f"{name}: {place} is masked: points have no missing coordinates")
-    array = np.asarray(points)
+    a masked array that lacks a number. `own`: a copy, that nobody else can change later."""
+    masked = first_masked(points)
+    if masked is not None:
+        place = ", ".join(f"{axis} {index + 1}" for axis, index in zip(("row", "column"), masked))
+        raise UsageError(f"{name}: {place} is masked: points have no missing coordinates")
+    if hasattr(points, "toarray"):  # SciPy's matrices with few entries
+        raise UsageError(f"{name}: points must be dense, not {type(points).__name__}: give {name}.toarray()")
+    array = as_array(name, points)
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2 or array.dtype.kind not in "fiu":
         raise UsageError(f"{name}: points must be a matrix of numbers, not {array.ndim}-dimensional {array.dtype}")
     if array.size == 0:
         raise UsageError(f"{name}: there are no points")
-    rows: NDArray[Any] = np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+    rows: NDArray[Any] = array.astype(np.float32 if array.dtype == np.float32 else np.float64, order="C", copy=own)
     _core.require_finite(name, rows)
     return rows
 
@@ -60,9 +59,10 @@ def write_points(points: ArrayLike, path: PathLike) -> None:
     The file appears complete or not at all. Raises UsageError for another ending, for what is no matrix of finite
     numbers, and where the file cannot be written.
     """
-    require_points_name(Path(path))
+    target = as_path(path, "the points' file name")
+    require_points_name(target)
     rows = as_points(points, "points")
-    with PendingFile(Path(path)) as file:
+    with PendingFile(target) as file:
         write_pending_points(rows, file)
         file.commit()
 
@@ -100,6 +100,7 @@ def generate_blobs(
     for name, number in (("count", count), ("dimensions", dimensions), ("clusters", clusters)):
         require_whole(name, number, 1, bits=48)
     require_whole("seed", seed)
+    require_real("spread", spread)
     if not 0 <= spread < 1e9:
         raise UsageError(f"spread must be from 0 to 1e9, not {spread}")
     random = np.random.default_rng(seed)

@@ -94,7 +94,7 @@ def _load_text(path: Path, file: BinaryIO, start: bytes) -> NDArray[Any]:
     first = next((line for line in lines if line.split("#")[0].strip()), "")
     delimiter = "," if "," in first.split("#")[0] else None
     fields = _fields(first, delimiter)
-    titles = any(fields) and not any(_is_number(field) for field in fields)
+    titles = any(fields) and not any(_is_number(field.strip("\"'")) for field in fields)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of files without points, which are refused

@@ -43,7 +43,7 @@ class Summary:
         return self.report.carried / self.report.posted if self.report.posted else 0.0
 
     @property
-    def most_buffer_bytes(self) -> int:
+    def max_buffer_bytes(self) -> int:
         """Of the library's buffers and rings on one device."""
         return max(self.report.buffer_bytes, default=0)
 
@@ -109,7 +109,7 @@ class Summary:
             ("bytes", f"{int(report.bytes.sum()):,} carried"),
             ("messages a chunk", f"{self.mean_messages_a_chunk:,.1f} on average"),
             ("remote messages", f"{100 * self.remote_share:.1f} %"),
-            ("buffers", f"{self.most_buffer_bytes / 2**20:,.1f} MiB on a device at most"),
+            ("buffers", f"{self.max_buffer_bytes / 2**20:,.1f} MiB on a device at most"),
         ]
 
     def _verified(self, check: Verification) -> str:

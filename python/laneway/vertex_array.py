@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from laneway.arrays import as_array
 from laneway.errors import UsageError
 from laneway.numbering import Numbering, whole_number
 
@@ -33,7 +34,7 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
     _numbering: Numbering | None
 
     def __new__(cls, values: ArrayLike, numbering: Numbering) -> VertexArray[S]:
-        given: NDArray[Any] = np.asarray(values)
+        given = as_array("values", values)
         if given.shape != (numbering.count,):
             raise UsageError(f"{numbering.count} vertices need as many values, not an array of shape {given.shape}")
         array: VertexArray[S] = read_only(given.copy() if given.flags.writeable else given).view(cls)
@@ -149,9 +150,12 @@ class VertexArray(np.ndarray[Any, np.dtype[S]]):
 
 
 def read_only(values: NDArray[S]) -> NDArray[S]:
-    """The array itself, which nobody may change from now on."""
+    """The array's memory, which nobody may change from now on: NumPy lets nobody set the flag of what this gives."""
     values.flags.writeable = False
-    return values
+    if values.dtype.hasobject:
+        return values
+    memory: Any = np.ascontiguousarray(values).view(np.uint8)
+    return np.asarray(memoryview(memory).toreadonly()).view(values.dtype)
 
 
 def _restored(values: NDArray[Any], numbering: Numbering) -> VertexArray[Any]:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import Union
-
 from laneway.errors import UsageError
-
-PathLike = Union[str, "os.PathLike[str]"]
+from laneway.file_names import PathLike, as_path
 
 
 def read_vertex_numbers(path: PathLike) -> dict[int, float]:
@@ -17,8 +12,9 @@ def read_vertex_numbers(path: PathLike) -> dict[int, float]:
     Raises UsageError for a file that is missing or broken, and for a vertex that comes twice, naming the line.
     """
     numbers: dict[int, float] = {}
+    path = as_path(path, "the name of the file of vertices")
     try:
-        with Path(path).open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8") as file:
             for at, line in enumerate(file, 1):
                 words = line.split("#")[0].split()
                 if not words:

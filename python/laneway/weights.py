@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Callable
 
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway import _core
+from laneway.arrays import as_array
 from laneway.errors import UsageError
 
 # Types that the compiled part takes, by kind and size; others are widened to one of them.
@@ -24,9 +27,7 @@ def weights_of(values: ArrayLike | None, arcs: int, name: Callable[[int], str]) 
     """
     if values is None:
         return None
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        raise UsageError(f"{name(int(np.flatnonzero(np.ma.getmaskarray(values))[0]))} is masked")
-    found = _as_array("weights", values)
+    found = as_array("weights", values, name)
     if found.ndim != 1:
         raise UsageError(f"weights must be one number an arc, not an array of shape {found.shape}")
     if found.size != arcs:
@@ -58,16 +59,9 @@ def _numbers(values: NDArray[Any], name: Callable[[int], str]) -> NDArray[Any]:
     return np.array([float(str(value)) if isinstance(value, np.floating) else float(value) for value in values])
 
 
-def _as_array(name: str, values: ArrayLike) -> NDArray[Any]:
-    try:
-        return np.asarray(values)
-    except ValueError:  # rows of different lengths
-        raise UsageError(f"{name} must be a list of numbers") from None
-
-
 def whole_indices(name: str, values: ArrayLike) -> NDArray[np.int64]:
     """An array of whole numbers as int64; UsageError for anything else."""
-    found = _as_array(name, values)
+    found = as_array(name, values)
     if found.size == 0 and found.ndim == 1:
         return np.zeros(0, dtype=np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iu":
@@ -75,3 +69,12 @@ def whole_indices(name: str, values: ArrayLike) -> NDArray[np.int64]:
     if found.dtype == np.uint64 and int(found.max()) >= 2**63:
         raise UsageError(f"{name} holds {found.max()}, more than any graph has")
     return np.ascontiguousarray(found, dtype=np.int64)
+
+
+@contextmanager
+def way_out(maker: str) -> Iterator[None]:
+    """Lets what refuses weights say how the graph can be had without: `maker` takes `weight=None`."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{error}; {maker}(..., weight=None) takes the arcs alone") from None

@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "module.hpp"
+#include "session.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -25,13 +26,12 @@ void register_color(nb::module_& module) {
         .def_ro("report", &color_result::report);
     module.def(
         "color",
-        [](const graph::graph& graph, std::uint64_t order, const std::optional<parts_array>& parts,
-           const options& job) {
-            const apps::color_options options{job, order, parts_of(parts)};
+        [](const resident& graph, std::uint64_t order, const std::optional<parts_array>& parts) {
+            const apps::color_options options{{}, order, parts_of(parts)};
             const interruptible guard;
-            return apps::color(graph, options);
+            return graph.call([&](auto& on_devices) { return apps::color(on_devices, options); });
         },
-        "graph"_a, "order"_a, "parts"_a.none(), "job"_a);
+        "graph"_a, "order"_a, "parts"_a.none());
     module.def(
         "color_greedily",
         [](const graph::graph& graph, std::uint64_t order) {

@@ -1,9 +1,9 @@
 // Devices found on this host, and lists of them as users write them.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "laneway/simt/device_list.hpp"
 #include "module.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -34,6 +34,8 @@ void translate(const std::exception_ptr& thrown, void*) {
         raise("TimeoutError", e.what());
     } catch (const device_fault& e) {
         raise("DeviceFault", e.what());
+    } catch (const process_error& e) {
+        raise("ProcessError", e.what());
     } catch (const error& e) {
         raise("Error", e.what());
     } catch (const std::bad_alloc&) {

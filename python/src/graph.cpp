@@ -1,12 +1,13 @@
 // Graphs: read, generated, looked at through NumPy views, written as DIMACS text.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "laneway/graph/generate.hpp"
 #include "laneway/graph/read.hpp"
 #include "module.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -60,9 +62,11 @@ graph::read_options options_of(const std::optional<std::string>& format, std::op
 }
 
 graph_data read(const std::filesystem::path& path, const std::optional<std::string>& format, std::optional<int> ids,
-                const std::optional<std::filesystem::path>& cache, std::optional<bool> directed, bool unweighted) {
+                const std::optional<std::filesystem::path>& cache, std::optional<bool> directed, bool unweighted,
+                const std::function<void(const std::string&)>& tell) {
     const graph::read_options options = options_of(format, ids, directed, unweighted);
-    return {cache ? graph::read_graph_cached(path, options, *cache) : graph::read_graph(path, options)};
+    const interruptible guard;  // `tell` takes Python's lock back
+    return graph_data(cache ? graph::read_graph_cached(path, options, *cache, tell) : graph::read_graph(path, options));
 }
 
 // What `read` opens, and the cache's entry.
@@ -111,13 +115,13 @@ void register_generators(nb::module_& module) {
         "generate_grid",
         [](std::uint64_t width, std::uint64_t height, double keep, std::uint64_t arcs, std::uint32_t max_weight,
            std::uint64_t seed) {
-            return graph_data{graph::generate_grid({width, height, keep, arcs, max_weight, seed})};
+            return graph_data(graph::generate_grid({width, height, keep, arcs, max_weight, seed}));
         },
         "width"_a, "height"_a, "keep"_a, "arcs"_a, "max_weight"_a, "seed"_a, nb::call_guard<interruptible>());
     module.def(
         "generate_kronecker",
         [](unsigned scale, std::uint64_t arcs, bool symmetric, std::uint32_t max_weight, std::uint64_t seed) {
-            return graph_data{graph::generate_kronecker({scale, arcs, symmetric, max_weight, seed})};
+            return graph_data(graph::generate_kronecker({scale, arcs, symmetric, max_weight, seed}));
         },
         "scale"_a, "arcs"_a, "symmetric"_a, "max_weight"_a, "seed"_a, nb::call_guard<interruptible>());
 }
@@ -132,8 +136,7 @@ void register_graph(nb::module_& module) {
     nb::class_<graph_data>(module, "GraphData", "What a Graph is made of, to be taken once.");
     nb::class_<csr_graph>(module, "Graph", "A directed graph in compressed sparse rows.")
         .def(
-            "__init__", [](csr_graph* made, graph_data& data) { new (made) csr_graph(std::move(data.graph)); },
-            "data"_a)
+            "__init__", [](csr_graph* made, graph_data& data) { new (made) csr_graph(data.take()); }, "data"_a)
         .def_prop_ro("vertices", &csr_graph::vertices, "Number of vertices n.")
         .def_prop_ro("arcs", &csr_graph::arc_count, "Number of arcs m.")
         .def_prop_ro("weighted", &csr_graph::weighted, "Whether arcs have weights; without, every arc weighs 1.")
@@ -166,7 +169,7 @@ void register_graph(nb::module_& module) {
              "The arcs of rows [first, last) as DIMACS `a u v w` lines, ids from 1.");
 
     module.def("read_graph", &read, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(), "directed"_a.none(),
-               "unweighted"_a, nb::call_guard<interruptible>());
+               "unweighted"_a, "tell"_a);
     module.def("input_files", &input_files, "path"_a, "format"_a.none(), "ids"_a.none(), "cache"_a.none(),
                "directed"_a.none(), "unweighted"_a, "Every file that read_graph would read with these arguments.");
     module.def("remove_drafts", &draft_file::remove_all,

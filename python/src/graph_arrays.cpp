@@ -2,7 +2,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include "interruptible.hpp"
 #include "laneway/graph/from_arrays.hpp"
 #include "module.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -69,8 +69,8 @@ void register_graph_arrays(nb::module_& module) {
            bool wide) {
             const auto width = wide ? graph::id_width::bits64 : graph::id_width::automatic;
             const interruptible guard;
-            return graph_data{graph::from_csr(span_of(offsets), span_of(heads), weights.value_or(whole_weights{}),
-                                              numbered(offsets.size() - 1, first, labels), width)};
+            return graph_data(graph::from_csr(span_of(offsets), span_of(heads), weights.value_or(whole_weights{}),
+                                              numbered(offsets.size() - 1, first, labels), width));
         },
         "offsets"_a, "heads"_a, "weights"_a.none(), "first"_a, "labels"_a, "wide"_a);
     module.def(
@@ -79,8 +79,8 @@ void register_graph_arrays(nb::module_& module) {
            const std::optional<whole_weights>& weights, std::uint64_t vertices, std::uint64_t first,
            const input<std::uint64_t>& labels, bool mirrored) {
             const interruptible guard;
-            return graph_data{graph::from_arcs(span_of(tails), span_of(heads), weights.value_or(whole_weights{}),
-                                               numbered(vertices, first, labels), mirrored)};
+            return graph_data(graph::from_arcs(span_of(tails), span_of(heads), weights.value_or(whole_weights{}),
+                                               numbered(vertices, first, labels), mirrored));
         },
         "tails"_a, "heads"_a, "weights"_a.none(), "vertices"_a, "first"_a, "labels"_a, "mirrored"_a);
 }

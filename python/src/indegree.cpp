@@ -1,11 +1,11 @@
 // In-degrees of a graph.
 #include "indegree/indegree.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "module.hpp"
+#include "session.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,11 +23,12 @@ void register_indegree(nb::module_& module) {
         .def_ro("report", &indegree_result::report);
     module.def(
         "indegree",
-        [](const graph::graph& graph, const std::string& walk, const options& job) {
+        [](const resident& graph, const std::string& walk) {
             const interruptible guard;
-            return apps::indegree(graph, {job, apps::parse_arc_walk(walk)});
+            const apps::indegree_options options{{}, apps::parse_arc_walk(walk)};
+            return graph.call([&](auto& on_devices) { return apps::indegree(on_devices, options); });
         },
-        "graph"_a, "walk"_a, "job"_a);
+        "graph"_a, "walk"_a);
 }
 
 }  // namespace laneway::python

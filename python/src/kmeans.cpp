@@ -3,12 +3,13 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "kmeans/columns.hpp"
 #include "module.hpp"
+#include "session.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -22,16 +23,21 @@ using rows_array = nb::ndarray<const Real, nb::ndim<2>, nb::c_contig, nb::device
 using weights_array = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Real>
-apps::kmeans_result<Real> run(const rows_array<Real>& points, const std::optional<weights_array>& sample_weight,
-                              const rows_array<Real>& initial, std::uint32_t n_init, std::uint32_t max_iter, double tol,
-                              const options& job) {
+apps::kmeans_result<Real> run(session& session, const rows_array<Real>& points,
+                              const std::optional<weights_array>& sample_weight, const rows_array<Real>& initial,
+                              std::uint32_t n_init, std::uint32_t max_iter, double tol) {
     const auto dimensions = static_cast<std::uint32_t>(points.shape(1));
     const std::vector<Real> centers(initial.data(), initial.data() + initial.size());
     const double* const weights = sample_weight ? sample_weight->data() : nullptr;
     if (weights != nullptr && sample_weight->size() != points.shape(0)) throw usage_error("sample_weight: one a point");
     const interruptible guard;
-    return apps::kmeans<Real>({points.data(), points.shape(0), dimensions, weights}, centers,
-                              {job, n_init, max_iter, tol});
+    const apps::kmeans_options options{{}, n_init, max_iter, tol};
+    return session.call([&](apps::workspace& workspace) {
+        return workspace.run([&](const std::shared_ptr<runtime>& devices) {
+            return apps::kmeans<Real>(*devices, {points.data(), points.shape(0), dimensions, weights}, centers,
+                                      options);
+        });
+    });
 }
 
 template <class Real>
@@ -62,8 +68,8 @@ void register_for(nb::module_& module, const char* name, const char* signature) 
         .def_ro("empties", &result::empties)
         .def_ro("start", &result::start)
         .def_ro("report", &result::report);
-    module.def("kmeans", &run<Real>, "points"_a.noconvert(), "sample_weight"_a.noconvert().none(),
-               "initial"_a.noconvert(), "n_init"_a, "max_iter"_a, "tol"_a, "job"_a, nb::sig(signature));
+    module.def("kmeans", &run<Real>, "session"_a, "points"_a.noconvert(), "sample_weight"_a.noconvert().none(),
+               "initial"_a.noconvert(), "n_init"_a, "max_iter"_a, "tol"_a, nb::sig(signature));
     module.def("require_finite", &require_finite<Real>, "what"_a, "rows"_a.noconvert());
 }
 
@@ -72,15 +78,15 @@ void register_for(nb::module_& module, const char* name, const char* signature) 
 // Both return the same in the stub: type checkers cannot tell arrays of different numbers apart.
 void register_kmeans(nb::module_& module) {
     register_for<float>(module, "Kmeans32",
-                        "def kmeans(points: numpy.typing.NDArray[numpy.float32], "
+                        "def kmeans(session: Session, points: numpy.typing.NDArray[numpy.float32], "
                         "sample_weight: numpy.typing.NDArray[numpy.float64] | None, "
-                        "initial: numpy.typing.NDArray[numpy.float32], n_init: int, max_iter: int, tol: float, "
-                        "job: Options) -> Kmeans32 | Kmeans64");
+                        "initial: numpy.typing.NDArray[numpy.float32], n_init: int, max_iter: int, tol: float) "
+                        "-> Kmeans32 | Kmeans64");
     register_for<double>(module, "Kmeans64",
-                         "def kmeans(points: numpy.typing.NDArray[numpy.float64], "
+                         "def kmeans(session: Session, points: numpy.typing.NDArray[numpy.float64], "
                          "sample_weight: numpy.typing.NDArray[numpy.float64] | None, "
-                         "initial: numpy.typing.NDArray[numpy.float64], n_init: int, max_iter: int, tol: float, "
-                         "job: Options) -> Kmeans32 | Kmeans64");
+                         "initial: numpy.typing.NDArray[numpy.float64], n_init: int, max_iter: int, tol: float) "
+                         "-> Kmeans32 | Kmeans64");
 }
 
 }  // namespace laneway::python

@@ -2,18 +2,19 @@
 #include "kmer/kmer.hpp"
 
 #include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <mutex>
+#include <memory>
 #include <vector>
 
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "laneway/base/error.hpp"
 #include "module.hpp"
-#include "one_call.hpp"
+#include "session.hpp"
 #include "shared_sequences.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -36,48 +37,54 @@ void make_reads(simulated_reads* made, std::uint64_t genome_length, double cover
     new (made) simulated_reads({genome_length, coverage, read_length, error_rate, seed});
 }
 
-/// Counts, which any thread may look up.
-class counted_kmers {
-public:
-    counted_kmers(const shared_sequences& sequences, const kmer_options& options)
-        : counter_(*sequences.now(), options) {}
-    counted_kmers(const simulated_reads& reads, const kmer_options& options) : counter_(reads, options) {}
+/// Counts, which any thread may look up as long as the session is open.
+using counted_kmers = in_session<apps::kmer_counter>;
 
-    kmer_result run() {
-        const std::lock_guard lock(call_);
-        return counter_.run();
-    }
-    std::vector<std::uint64_t> counts_of(const std::vector<std::string>& kmers) {
-        const std::lock_guard lock(call_);
-        return counter_.counts_of(kmers);
-    }
+void count_sequences(counted_kmers* made, std::shared_ptr<session> owner, const shared_sequences& sequences,
+                     const kmer_options& options) {
+    const interruptible guard;
+    const auto now = sequences.now();
+    new (made) counted_kmers(std::move(owner), [&](apps::workspace& workspace) {
+        return workspace.run([&](const std::shared_ptr<runtime>& devices) {
+            return std::make_shared<apps::kmer_counter>(*now, options, devices);
+        });
+    });
+}
 
-private:
-    one_call call_{"counting or looking up these k-mers"};
-    apps::kmer_counter counter_;
-};
+void count_reads(counted_kmers* made, std::shared_ptr<session> owner, const simulated_reads& reads,
+                 const kmer_options& options) {
+    const interruptible guard;
+    new (made) counted_kmers(std::move(owner), [&](apps::workspace& workspace) {
+        return workspace.run([&](const std::shared_ptr<runtime>& devices) {
+            return std::make_shared<apps::kmer_counter>(reads, options, devices);
+        });
+    });
+}
 
-vector_array<std::uint64_t> counts_of(counted_kmers& counted, const std::vector<std::string>& kmers) {
+vector_array<std::uint64_t> counts_of(const counted_kmers& counted, const std::vector<std::string>& kmers) {
     std::vector<std::uint64_t> counts;
     {
         const interruptible guard;
-        counts = counted.counts_of(kmers);
+        counts = counted.call([&](apps::kmer_counter& counter) { return counter.counts_of(kmers); });
     }
     return give(std::move(counts));
 }
 
-std::string_view letters_of(nb::handle text) {
-    if (nb::isinstance<nb::bytes>(text)) {
-        const auto bytes = nb::borrow<nb::bytes>(text);
-        return {bytes.c_str(), bytes.size()};
-    }
-    Py_ssize_t size = 0;
-    const char* const letters = nb::isinstance<nb::str>(text) ? PyUnicode_AsUTF8AndSize(text.ptr(), &size) : nullptr;
-    if (letters == nullptr) {
+/// The letters of a sequence, which live as long as what `text` is then.
+std::string_view letters_of(nb::object& text) {
+    if (nb::isinstance<nb::str>(text)) {
+        Py_ssize_t size = 0;
+        if (const char* const letters = PyUnicode_AsUTF8AndSize(text.ptr(), &size)) {
+            return {letters, static_cast<std::size_t>(size)};
+        }
         PyErr_Clear();
+        text = encoded(text);
+    }
+    if (!nb::isinstance<nb::bytes>(text)) {
         throw usage_error(std::string("a sequence must be str or bytes, not ") + nb::type_name(text.type()).c_str());
     }
-    return {letters, static_cast<std::size_t>(size)};
+    const auto bytes = nb::borrow<nb::bytes>(text);
+    return {bytes.c_str(), bytes.size()};
 }
 
 /// Takes texts until they have a million letters together, or there are no more, and packs them without Python's lock.
@@ -158,9 +165,14 @@ void register_kmer(nb::module_& module) {
         .def_ro("report", &kmer_result::report);
     const nb::call_guard<interruptible> guard;
     nb::class_<counted_kmers>(module, "CountedKmers")
-        .def(nb::init<const shared_sequences&, const kmer_options&>(), "source"_a, "options"_a, guard)
-        .def(nb::init<const simulated_reads&, const kmer_options&>(), "source"_a, "options"_a, guard)
-        .def("run", &counted_kmers::run, guard)
+        .def("__init__", &count_sequences, "session"_a, "source"_a, "options"_a)
+        .def("__init__", &count_reads, "session"_a, "source"_a, "options"_a)
+        .def(
+            "run",
+            [](const counted_kmers& counted) {
+                return counted.call([](apps::kmer_counter& counter) { return counter.run(); });
+            },
+            guard)
         .def(
             "counts_of", &counts_of, "kmers"_a,
             nb::sig("def counts_of(self, kmers: collections.abc.Sequence[str]) -> numpy.typing.NDArray[numpy.uint64]"));

@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
     register_report(module);
     register_graph(module);
     register_graph_arrays(module);
+    register_session(module);
     register_kmeans(module);
     register_kmer(module);
     register_shortest_paths(module);

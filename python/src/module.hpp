@@ -11,6 +11,7 @@ void register_options(nanobind::module_& module);
 void register_report(nanobind::module_& module);
 void register_graph_arrays(nanobind::module_& module);
 void register_graph(nanobind::module_& module);
+void register_session(nanobind::module_& module);
 void register_kmeans(nanobind::module_& module);
 void register_kmer(nanobind::module_& module);
 void register_shortest_paths(nanobind::module_& module);

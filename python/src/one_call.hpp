@@ -27,6 +27,13 @@ public:
         while (!held_.try_lock_for(std::chrono::milliseconds(20))) interruption::poll();
         holder_.store(self, std::memory_order_relaxed);  // only this thread can find itself there
     }
+    /// Never waits.
+    [[nodiscard]] bool try_lock() {
+        const std::thread::id self = std::this_thread::get_id();
+        if (holder_.load(std::memory_order_relaxed) == self || !held_.try_lock()) return false;
+        holder_.store(self, std::memory_order_relaxed);
+        return true;
+    }
     void unlock() {
         holder_.store({}, std::memory_order_relaxed);
         held_.unlock();

@@ -2,11 +2,11 @@
 #include "laneway/base/options.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 
 #include <utility>
 
 #include "module.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -15,7 +15,7 @@ namespace laneway::python {
 
 namespace {
 
-constexpr std::uint32_t most_samples = 4096;  // more than a picture of a run has columns
+constexpr std::uint32_t max_samples = 4096;  // more than a picture of a run has columns
 
 void make_options(options* made, std::string devices, std::uint64_t seed, double timeout_seconds, bool progress,
                   std::uint64_t buffer_bytes, std::shared_ptr<run_meter> meter) {
@@ -23,7 +23,7 @@ void make_options(options* made, std::string devices, std::uint64_t seed, double
     made->devices = std::move(devices);
     made->seed = seed;
     made->timeout_seconds = timeout_seconds;
-    made->progress_samples = progress ? most_samples : 0;
+    made->progress_samples = progress ? max_samples : 0;
     made->buffer_bytes = buffer_bytes;
     made->meter = std::move(meter);
 }

@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "module.hpp"
+#include "session.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -38,11 +39,11 @@ void register_pagerank(nb::module_& module) {
         .def_ro("report", &pagerank_result::report);
     module.def(
         "pagerank",
-        [](const graph::graph& graph, double alpha, double tol, std::uint64_t max_iter,
-           std::optional<std::uint64_t> rounds, bool weighted, const std::optional<numbers_array>& personalization,
+        [](const resident& graph, double alpha, double tol, std::uint64_t max_iter, std::optional<std::uint64_t> rounds,
+           bool weighted, const std::optional<numbers_array>& personalization,
            const std::optional<numbers_array>& dangling, const std::optional<numbers_array>& nstart,
-           const std::optional<parts_array>& parts, const options& job) {
-            const apps::pagerank_options options{job,
+           const std::optional<parts_array>& parts) {
+            const apps::pagerank_options options{{},
                                                  alpha,
                                                  tol,
                                                  max_iter,
@@ -53,10 +54,10 @@ void register_pagerank(nb::module_& module) {
                                                  numbers_of(nstart),
                                                  parts_of(parts)};
             const interruptible guard;
-            return apps::pagerank(graph, options);
+            return graph.call([&](auto& on_devices) { return apps::pagerank(on_devices, options); });
         },
         "graph"_a, "alpha"_a, "tol"_a, "max_iter"_a, "rounds"_a.none(), "weighted"_a, "personalization"_a.none(),
-        "dangling"_a.none(), "nstart"_a.none(), "parts"_a.none(), "job"_a);
+        "dangling"_a.none(), "nstart"_a.none(), "parts"_a.none());
 }
 
 }  // namespace laneway::python

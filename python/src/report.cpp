@@ -1,7 +1,6 @@
 // The account of a run.
 #include "laneway/base/report.hpp"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,7 +8,9 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "laneway/base/error.hpp"
 #include "module.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -44,15 +45,20 @@ pickled state_of(const run_report& r) {
 
 void restore(run_report& made, const pickled& state) {
     const auto& [devices, seconds, counts, traffic, progress, buffers] = state;
+    const std::size_t n_pes = devices.size();
+    if (counts.size() != 6 || progress.size() % 3 != 0 || (!buffers.empty() && buffers.size() != n_pes) ||
+        (!traffic.empty() && traffic.size() != 3 * n_pes * n_pes)) {
+        throw usage_error("the pickle is not that of a report: its numbers do not fit together");
+    }
     run_report r;
     r.devices = devices;
     r.run_seconds = seconds;
-    r.posted = counts.at(0);
-    r.direct = counts.at(1);
-    r.carried = counts.at(2);
-    r.served = counts.at(3);
-    r.replies = counts.at(4);
-    r.rises = counts.at(5);
+    r.posted = counts[0];
+    r.direct = counts[1];
+    r.carried = counts[2];
+    r.served = counts[3];
+    r.replies = counts[4];
+    r.rises = counts[5];
     for (std::size_t i = 0; i + 2 < traffic.size(); i += 3)
         r.traffic_matrix.push_back({traffic[i], traffic[i + 1], traffic[i + 2]});
     for (std::size_t i = 0; i + 2 < progress.size(); i += 3)

@@ -3,12 +3,13 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "module.hpp"
+#include "session.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,16 +34,14 @@ std::uint64_t checksum(const distances& distance) {
     return sum;
 }
 
-shortest_paths_result run(const graph::graph& graph, const ids& sources, bool unit_weights,
-                          std::optional<std::uint64_t> delta, const std::optional<parts_array>& parts,
-                          const options& job) {
+shortest_paths_result run(const resident& graph, const ids& sources, bool unit_weights,
+                          std::optional<std::uint64_t> delta, const std::optional<parts_array>& parts) {
     apps::shortest_paths_options options;
-    options.job = job;
     options.unit_weights = unit_weights;
     options.delta = delta;
     options.parts = parts_of(parts);
     const interruptible guard;
-    return apps::shortest_paths(graph, sources, options);
+    return graph.call([&](auto& on_devices) { return apps::shortest_paths(on_devices, sources, options); });
 }
 
 }  // namespace
@@ -54,11 +53,10 @@ void register_shortest_paths(nb::module_& module) {
             nb::sig("def take_distance(self) -> numpy.typing.NDArray[numpy.int64]"))
         .def_ro("delta", &shortest_paths_result::delta)
         .def_ro("items", &shortest_paths_result::items)
-        .def_ro("least_items", &shortest_paths_result::least_items)
+        .def_ro("min_items", &shortest_paths_result::min_items)
         .def_ro("partition_seconds", &shortest_paths_result::partition_seconds)
         .def_ro("report", &shortest_paths_result::report);
-    module.def("shortest_paths", &run, "graph"_a, "sources"_a, "unit_weights"_a, "delta"_a.none(), "parts"_a.none(),
-               "job"_a);
+    module.def("shortest_paths", &run, "graph"_a, "sources"_a, "unit_weights"_a, "delta"_a.none(), "parts"_a.none());
     module.def(
         "dijkstra",
         [](const graph::graph& graph, const ids& sources, bool unit_weights) {

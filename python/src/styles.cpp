@@ -1,12 +1,12 @@
 // Programs in five styles, side by side.
 #include "styles/study.hpp"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "interruptible.hpp"
 #include "module.hpp"
+#include "strings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -28,6 +28,11 @@ std::string missing_element(const fault_record& record) {
     return "element " + std::to_string(record.number) + ", where there are " + there;
 }
 
+/// How many working warps came, of all of them.
+std::string came(const fault_record& record) {
+    return std::to_string(record.number) + " of " + counted(record.limit, "working warp") + " came";
+}
+
 /// What the record's numbers say.
 std::string numbers_of(const fault_record& record, const fault_scene& scene) {
     switch (record.code) {
@@ -41,11 +46,11 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
                        std::to_string(record.limit);
             }
             return "of " + counted(record.number, "place") + " none is free" +
-                   (record.what == operation::post_onward ? ", see options.onward_slots" : "");
+                   (record.what == operation::forward ? ", see options.forward_slots" : "");
         case status::uneven_barrier:
+            return came(record) + (record.number == 0 ? ", and other PEs wait there" : ", and the rest returned");
         case status::uneven_post:
-        case status::collective_incomplete:
-            return std::to_string(record.number) + " of " + counted(record.limit, "working warp") + " came";
+        case status::collective_incomplete: return came(record);
         case status::collective_too_long:
             return counted(record.number, "byte") + ", and the limit is " + std::to_string(record.limit);
         case status::timeout:
@@ -64,7 +69,9 @@ std::string describe(const fault_record& record, const fault_scene& scene) {
     const operation_words words = words_of(record.what);
     std::string text = "PE " + std::to_string(record.pe) + " (" + scene.device + ") block " +
                        std::to_string(record.block) + " warp " + std::to_string(record.warp) + " lane " +
-                       std::to_string(record.lane) + ": " + to_string(record.code) + " while " + words.doing;
+                       std::to_string(record.lane) + ": " + to_string(record.code);
+    // Who finds that others have returned from an uneven barrier need not have come to it.
+    if (record.code != status::uneven_barrier) text += std::string(" while ") + words.doing;
     // A PE that does not exist may be negative, as the one that is no PE at all.
     if (record.peer >= 0 || record.code == status::bad_pe) text += words.toward + std::to_string(record.peer);
     return text + ": " + numbers_of(record, scene);

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "laneway/base/error.hpp"
-#include "laneway/comm/collective/collective_board.hpp"
+#include "laneway/comm/collective/collective_state.hpp"
 
 namespace laneway {
 
@@ -46,13 +46,13 @@ std::uint32_t shared_groups(const std::vector<working_counts>& counts, group kin
 
 collectives_plan::collectives_plan(const collective_options& o, const std::vector<working_counts>& counts)
     : options(o), most(counts) {
-    constexpr std::uint32_t most_warps = (1u << 16) - 1;  // see grid_words
-    constexpr std::uint64_t in_block = collective_board::most_warps;
+    constexpr std::uint32_t max_warps = (1u << 16) - 1;  // see grid_words
+    constexpr std::uint64_t in_block = collective_state::max_warps;
     for (const auto& pe : most) {
-        const bool fits = pe.warps <= most_warps && pe.warps <= in_block * pe.blocks;
+        const bool fits = pe.warps <= max_warps && pe.warps <= in_block * pe.blocks;
         if (fits && pe.blocks >= 1 && pe.blocks <= pe.warps) continue;
         throw usage_error("collectives: a PE with " + std::to_string(pe.warps) + " working warps in " +
-                          std::to_string(pe.blocks) + " blocks; there may be 1 to " + std::to_string(most_warps) +
+                          std::to_string(pe.blocks) + " blocks; there may be 1 to " + std::to_string(max_warps) +
                           ", and up to " + std::to_string(in_block) + " in a block");
     }
     const std::uint32_t data_words[] = {data_words_of(o.warp_bytes, "warp_bytes"),
@@ -78,7 +78,7 @@ std::uint64_t collectives_plan::pair_words() const {
 std::uint64_t collectives_plan::round_words(std::size_t pe) const { return most[pe].warps + most[pe].blocks + 2; }
 
 std::uint64_t collectives_plan::value_words(std::size_t pe) const {
-    return most[pe].blocks * std::uint64_t{proven_words<std::uint64_t>};
+    return most[pe].blocks * std::uint64_t{tagged_words<std::uint64_t>};
 }
 
 std::uint64_t collectives_plan::bytes(std::size_t pe) const {
@@ -107,7 +107,7 @@ void collectives_memory::place_words(machine& machine) {
     const std::size_t n = plan_.n_pes();
     std::vector<std::vector<std::uint64_t*>> written(n, std::vector<std::uint64_t*>(n));
     for (std::size_t reader = 0; reader < n; ++reader) {
-        const auto parts = place_for_reader(
+        const auto parts = allocate_for_reader(
             machine, static_cast<int>(reader), [&](int) { return plan_.pair_words() * sizeof(std::uint64_t); }, words_);
         std::vector<const std::uint64_t*> read(n);
         for (std::size_t writer = 0; writer < n; ++writer) {
@@ -160,8 +160,8 @@ collectives_ref collectives_memory::ref(int pe) const {
     ref.rounds = rounds_[p].data();
     ref.values = values_[p].data();
     ref.grid = grids_[p].data();
-    ref.most_warps = plan_.most[p].warps;
-    ref.most_blocks = plan_.most[p].blocks;
+    ref.max_warps = plan_.most[p].warps;
+    ref.max_blocks = plan_.most[p].blocks;
     return ref;
 }
 

@@ -4,9 +4,9 @@
 
 namespace laneway {
 
-std::vector<std::byte*> place_for_reader(machine& machine, int reader,
-                                         const std::function<std::size_t(int writer)>& bytes_from,
-                                         std::vector<reader_memory>& pieces) {
+std::vector<std::byte*> allocate_for_reader(machine& machine, int reader,
+                                            const std::function<std::size_t(int writer)>& bytes_from,
+                                            std::vector<reader_memory>& pieces) {
     std::vector<std::byte*> parts(static_cast<std::size_t>(machine.n_pes()));
     const auto& to = machine.device(reader);
     for (const auto& way : all_transports()) {

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <string>
 #include <thread>
@@ -21,6 +20,7 @@
 #include "laneway/base/draft_file.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
+#include "sound.hpp"
 
 namespace laneway::graph {
 namespace {
@@ -106,15 +106,7 @@ bool sound(const Csr& csr, const numbering& ids) {
     if (offsets.front() != 0 || offsets.back() != csr.arcs() || !std::is_sorted(offsets.begin(), offsets.end()))
         return false;
     if (std::any_of(csr.heads.begin(), csr.heads.end(), [n](std::uint64_t head) { return head >= n; })) return false;
-    if (ids.labels.empty()) return ids.first <= std::numeric_limits<std::uint64_t>::max() - n;
-    return ids.labels.size() == n &&
-           std::adjacent_find(ids.labels.begin(), ids.labels.end(), std::greater_equal<>()) == ids.labels.end();
-}
-
-// A power of ten.
-bool possible_scale(std::uint64_t scale) {
-    while (scale > 1 && scale % 10 == 0) scale /= 10;
-    return scale == 1;
+    return sound(ids);
 }
 
 // Whether `head` describes a file of `size_bytes` bytes; checked before anything of that size is allocated.
@@ -157,11 +149,11 @@ void let_the_clock_tick(const fs::path& source, const read_options& options) {
         ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
         return std::pair(now.tv_sec, now.tv_nsec) > std::pair(changed.tv_sec, changed.tv_nsec);
     };
-    constexpr int most_looks = 50;  // a clock of another machine may be ahead
+    constexpr int max_looks = 50;  // a clock of another machine may be ahead
     for (const fs::path& file : source_files(source, options)) {
         struct stat found {};
         (void)::stat(file.c_str(), &found);
-        for (int look = 0; look < most_looks && !ticked(found.st_ctim); ++look)
+        for (int look = 0; look < max_looks && !ticked(found.st_ctim); ++look)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }
@@ -221,7 +213,8 @@ std::optional<graph> read_cache(const fs::path& file) {
     return head.id_bytes == 4 ? read_arrays<csr32>(in, head) : read_arrays<csr64>(in, head);
 }
 
-graph read_graph_cached(const fs::path& source, const read_options& options, const fs::path& directory) {
+graph read_graph_cached(const fs::path& source, const read_options& options, const fs::path& directory,
+                        const std::function<void(const std::string&)>& tell) {
     if (directory.empty()) throw usage_error("the cache directory's name is empty");
     std::error_code failed;
     if (!fs::is_regular_file(source, failed)) return read_graph(source, options);
@@ -231,7 +224,11 @@ graph read_graph_cached(const fs::path& source, const read_options& options, con
     graph result = read_graph(source, options);
     fs::create_directories(directory, failed);
     if (failed) throw usage_error("the cache directory " + directory.string() + " cannot be made: " + failed.message());
-    write_cache(result, entry);
+    try {
+        write_cache(result, entry);
+    } catch (const usage_error& error) {
+        if (tell) tell(std::string("the graph is not kept for the next run: ") + error.what());
+    }
     return result;
 }
 

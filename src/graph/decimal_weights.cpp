@@ -89,7 +89,7 @@ void decimal_weights::note(const decimal& value, std::uint64_t place) {
     wanted_ = std::max(wanted_, -value.exponent);
     for (; !whole_at(value, allowed_); --allowed_) bound_ = value;
     if (value.exponent >= 0) return;
-    const auto decimals = std::min(static_cast<std::size_t>(-value.exponent), most_decimals);
+    const auto decimals = std::min(static_cast<std::size_t>(-value.exponent), max_decimals);
     entry& least = least_[decimals];
     const bool comparable = value.exponent == least.value.exponent;
     const bool less = comparable ? value.digits < least.value.digits : size_of(value) < size_of(least.value);

@@ -61,15 +61,15 @@ private:
         decimal value;
         std::uint64_t place = 0;
     };
-    static constexpr std::size_t most_decimals = 20;  // as many and more share the last entry; the first is not used
+    static constexpr std::size_t max_decimals = 20;  // as many and more share the last entry; the first is not used
 
     void note(const decimal& value, std::uint64_t place);
 
     int wanted_ = 0;
     int allowed_ = 9;
     int power_ = 0;
-    std::array<entry, most_decimals + 1> least_{};  // above 0, by number of decimals; 0 digits: none
-    decimal bound_;                                 // the weight that set allowed_; 0 digits: none did
+    std::array<entry, max_decimals + 1> least_{};  // above 0, by number of decimals; 0 digits: none
+    decimal bound_;                                // the weight that set allowed_; 0 digits: none did
 };
 
 }  // namespace laneway::graph

@@ -41,7 +41,9 @@ number_line look_at(std::string_view line) {
         if (at == end) return seen;
         const char* field_end = std::find_if(at, end, blank);
         std::uint64_t value = 0;
-        const bool number = std::from_chars(at, field_end, value).ptr == field_end;
+        const auto [behind, error] = std::from_chars(at, field_end, value);
+        const bool number = behind == field_end;
+        if (error == std::errc::result_out_of_range) value = std::numeric_limits<std::uint64_t>::max();
         if (number && seen.numbers == seen.fields) ++seen.numbers;
         if (number && seen.fields < seen.first.size()) seen.first[seen.fields] = value;
         seen.least = std::min(seen.least, value);
@@ -85,11 +87,11 @@ shape look(std::string_view text, bool whole) {
 }
 
 // A METIS file starts with its counts, comments are %, and lines differ in length as the vertices' degrees do. Where
-// all have the same length, the counts decide.
+// all have the same length, the counts decide. Without vertices, 0 0, an edge is likelier.
 bool looks_like_metis(const shape& seen, bool whole) {
     const auto [vertices, edges, format] = seen.header.first;
     const std::size_t fields = seen.header.fields;
-    if (seen.hashes || fields < 2 || fields > 4 || seen.header.numbers != fields) return false;
+    if (seen.hashes || fields < 2 || fields > 4 || seen.header.numbers != fields || vertices == 0) return false;
     if (format > 111 || format % 10 > 1 || seen.rows > vertices) return false;
     if (fields == 2 && seen.rows > 0 && (seen.least == 0 || seen.greatest > vertices)) return false;
     if (seen.uneven) return true;

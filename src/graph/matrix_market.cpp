@@ -22,13 +22,13 @@ public:
         read_banner();
         read_size();
         arcs_.keep_weights(field_ != "pattern" && !options_.unweighted);
+        mirrored_ = !options_.directed.value_or(!symmetric_);
         std::string_view line;
         while (source_.next_line(line)) take_entry(line);
         if (arcs_.size() < entries_)
             source_.fail("the file ends after " + std::to_string(arcs_.size()) + " of " + std::to_string(entries_) +
                          " announced entries");
-        graph result =
-            build_graph(arcs_, contiguous(1, vertices_), !options_.directed.value_or(!symmetric_), options_.ids);
+        graph result = build_graph(arcs_, contiguous(1, vertices_), mirrored_, options_.ids);
         scale_weights(source_, weights_, result);
         return result;
     }
@@ -50,6 +50,7 @@ private:
         if (!among(symmetry, {"general", "symmetric", "skew-symmetric", "hermitian"}))
             source_.fail("unknown symmetry " + shown(symmetry));
         symmetric_ = symmetry != "general";
+        skew_ = symmetry == "skew-symmetric";
         if (field_ == "complex" && !options_.unweighted)
             source_.fail(std::string("complex values are no weights") + arcs_alone);
     }
@@ -77,6 +78,8 @@ private:
         const std::uint64_t head = index(fields);
         const std::uint32_t weight = value(fields);
         fields.finish();
+        if (skew_ && mirrored_ && arcs_.weighted() && weight != 0 && tail != head)
+            source_.fail("the skew-symmetric entry stands for a negative weight as well" + std::string(arcs_alone));
         if (arcs_.size() == entries_) source_.fail("more entries than the " + std::to_string(entries_) + " announced");
         arcs_.push(tail, head, weight);
     }
@@ -103,6 +106,8 @@ private:
     std::uint64_t vertices_ = 0;
     std::uint64_t entries_ = 0;
     bool symmetric_ = false;
+    bool skew_ = false;      // the mirrored entries have the other sign
+    bool mirrored_ = false;  // an entry is an arc each way
 };
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace {
 // Each thread looks through all arcs and takes those that lead to its own vertices: so rows come out ascending, nothing
 // is shared, and a thread writes to a part of the memory that its caches may hold. More threads would only look.
 std::uint64_t threads_for(std::uint64_t arcs) {
-    constexpr std::uint64_t least_arcs = std::uint64_t{1} << 20, most = 16;
+    constexpr std::uint64_t min_arcs = std::uint64_t{1} << 20, most = 16;
     const std::uint64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
-    return std::clamp<std::uint64_t>(arcs / least_arcs, 1, std::min(cores, most));
+    return std::clamp<std::uint64_t>(arcs / min_arcs, 1, std::min(cores, most));
 }
 
 }  // namespace

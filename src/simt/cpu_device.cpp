@@ -37,15 +37,15 @@ public:
 
 private:
 #if defined(__SANITIZE_ADDRESS__)
-    static constexpr std::size_t most_guarded = 0;  // it surrounds what operator new gives more closely
+    static constexpr std::size_t max_guarded = 0;  // it surrounds what operator new gives more closely
 #else
-    static constexpr std::size_t most_guarded = 4096;  ///< in the process, whose mappings number 65,000 at most
+    static constexpr std::size_t max_guarded = 4096;  ///< in the process, whose mappings number 65,000 at most
 #endif
     static inline std::atomic<std::size_t> guards{0};
 
     void* do_allocate(std::size_t bytes) override {
         const std::lock_guard lock(changing_);
-        if (guards < most_guarded) {
+        if (guards < max_guarded) {
             checked::guarded_pages pages(bytes, checked::guarded_pages::guard::behind);
             std::byte* const first = pages.data();
             if (pages) {
@@ -100,7 +100,7 @@ std::shared_ptr<std::byte> allocate_host_visible(const std::shared_ptr<device>& 
 void connect_gpus(const std::vector<std::shared_ptr<device>>& devices) {
     for (const auto& from : devices) {
         for (const auto& to : devices) {
-            if (from->is_gpu() && to->is_gpu() && from != to) {
+            if (from->is_gpu() && to->is_gpu() && !(from->id() == to->id())) {
                 cuda_backend::enable_peer_access(from->id().index, to->id().index);
             }
         }

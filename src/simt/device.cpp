@@ -4,7 +4,8 @@
 
 namespace laneway {
 
-void device::release(void* memory) noexcept {
+void device::release(void* memory, std::size_t bytes) noexcept {
+    held_bytes_ -= bytes;
     const std::lock_guard lock(releasing_);
     if (running_ && !abandoned_) {
         released_.push_back(memory);

@@ -12,7 +12,7 @@ namespace laneway {
 
 namespace {
 
-constexpr int most_devices = 256;  // every pair of them has rings: about 1.5 GB at most where all are CPU devices
+constexpr int max_devices = 256;  // every pair of them has rings: about 1.5 GB at most where all are CPU devices
 
 const char* kind_name(device_kind kind) {
     switch (kind) {
@@ -58,7 +58,7 @@ void add_gpus(std::vector<device_id>& list, std::string_view part, std::string_v
 }
 
 void add_cpus(std::vector<device_id>& list, std::string_view part, device_kind kind, int count) {
-    if (count < 1 || count > most_devices) refuse(part, "between 1 and " + std::to_string(most_devices) + " devices");
+    if (count < 1 || count > max_devices) refuse(part, "between 1 and " + std::to_string(max_devices) + " devices");
     int next = 0;
     for (const auto& id : list) next += id.kind == kind ? 1 : 0;
     for (int i = 0; i < count; ++i) list.push_back({kind, next + i});
@@ -72,7 +72,7 @@ void add_part(std::vector<device_id>& list, std::string_view part) {
     if (kind == "cuda") {
         add_gpus(list, part, rest, bare);
     } else if (kind == "cpu") {
-        add_cpus(list, part, device_kind::cpu, bare ? std::min(cores(), most_devices) : parse_number(part, rest));
+        add_cpus(list, part, device_kind::cpu, bare ? std::min(cores(), max_devices) : parse_number(part, rest));
     } else if (kind == "checked") {
         add_cpus(list, part, device_kind::checked, bare ? 2 : parse_number(part, rest));
     } else {
@@ -108,7 +108,7 @@ std::vector<device_id> parse_devices(std::string_view text) {
     if (std::any_of(list.begin(), list.end(), checked) && !std::all_of(list.begin(), list.end(), checked)) {
         throw usage_error("devices: checked devices run under one scheduler and cannot stand beside others");
     }
-    if (list.size() > most_devices) throw usage_error("devices: more than " + std::to_string(most_devices));
+    if (list.size() > max_devices) throw usage_error("devices: more than " + std::to_string(max_devices));
     return list;
 }
 

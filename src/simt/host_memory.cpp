@@ -21,24 +21,24 @@ struct alignas(alignment) prefix {
 };
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t least_mapped = std::numeric_limits<std::size_t>::max();  // it sees the bounds of what `new` gives
+constexpr std::size_t min_mapped = std::numeric_limits<std::size_t>::max();  // it sees the bounds of what `new` gives
 #else
-constexpr std::size_t least_mapped = 64 * 1024;
+constexpr std::size_t min_mapped = 64 * 1024;
 #endif
-/// Rings and bins are smaller and used in few places, graphs are larger and used everywhere.
-constexpr std::size_t least_huge = 64 << 20;
+/// Rings and aggregation buffers are smaller and used in few places, graphs are larger and used everywhere.
+constexpr std::size_t min_huge = 64 << 20;
 
 std::atomic<std::size_t> held{0};
 
 void* map(std::size_t bytes) {
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
-    if (bytes < least_huge) (void)madvise(memory, bytes, MADV_NOHUGEPAGE);  // a wish: kernels without them refuse it
+    if (bytes < min_huge) (void)madvise(memory, bytes, MADV_NOHUGEPAGE);  // a wish: kernels without them refuse it
     return memory;
 }
 
 void* take(std::size_t bytes) {
-    if (bytes >= least_mapped) return map(bytes);
+    if (bytes >= min_mapped) return map(bytes);
     void* const memory = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     return memory == nullptr ? nullptr : std::memset(memory, 0, bytes);
 }
@@ -59,7 +59,7 @@ void free_zeroed(std::byte* memory) noexcept {
     auto* const first = reinterpret_cast<prefix*>(memory) - 1;
     const std::size_t taken = sizeof(prefix) + first->bytes;
     held -= first->bytes;
-    if (taken >= least_mapped) {
+    if (taken >= min_mapped) {
         munmap(first, taken);
     } else {
         ::operator delete (first, std::align_val_t{alignment});

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/fault_text.hpp"
 #include "laneway/base/interruption.hpp"
-#include "laneway/simt/cuda/support.hpp"
+#include "laneway/simt/checked/launch.hpp"
+#include "laneway/simt/cpu/launch.hpp"
 #include "laneway/simt/run_watch.hpp"
+#include "laneway/simt/shared_device.hpp"
 
 namespace laneway {
 
@@ -25,19 +30,50 @@ bool is_written(fault_record& record) {
     return std::atomic_ref<std::uint32_t>(record.written).load(std::memory_order_acquire) != 0;
 }
 
+template <class Call>
+std::exception_ptr thrown_by(Call&& call) {
+    try {
+        call();
+        return {};
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+/// Marks the devices for as long as a run goes on.
+class running_mark {
+public:
+    explicit running_mark(const std::vector<std::shared_ptr<laneway::device>>& devices) : devices_(devices) {
+        for (const auto& d : devices_) d->set_running(true);
+    }
+    ~running_mark() { end(); }
+    running_mark(const running_mark&) = delete;
+    running_mark& operator=(const running_mark&) = delete;
+    void end() {
+        for (const auto& d : devices_) d->set_running(false);
+    }
+
+private:
+    const std::vector<std::shared_ptr<laneway::device>>& devices_;
+};
+
 }  // namespace
 
-machine::machine(const std::string& devices, std::uint64_t seed, const checked_accesses& accesses)
-    : seed_(seed), accesses_(accesses) {
-    for (const auto& id : parse_devices(devices)) devices_.push_back(open_device(id));
-    if (has_gpus()) {
-        const std::string why = cuda_backend::refusal(n_pes());
-        if (!why.empty()) throw usage_error(why);
-    }
-    connect_gpus(devices_);
-    segments_ = std::make_shared<segment_table>(devices_);
+machine::machine(const std::string& devices, std::uint64_t seed, const checked_accesses& accesses,
+                 std::shared_ptr<bootstrap> processes)
+    : group_(std::make_shared<process_group>(processes ? std::move(processes) : processes_of_environment())),
+      seed_(seed), accesses_(accesses) {
+    open_devices(devices);
     const std::size_t pes = devices_.size();
-    host_visible_ = allocate_host_visible(faults_at + pes * sizeof(fault_record), has_gpus());
+    group_->alone([&] {
+        if (has_gpus()) {
+            const std::string why = cuda_backend::refusal(n_pes());
+            if (!why.empty()) throw usage_error(why);
+        }
+        connect_gpus(devices_);
+        host_visible_ = allocate_host_visible(faults_at + pes * sizeof(fault_record), has_gpus());
+    });
+    segments_ = std::make_shared<segment_table>(devices_);
     for (std::size_t p = 0; p < pes; ++p) {
         controls_.emplace_back(devices_[p], 1);
         pe_environment env;
@@ -48,6 +84,45 @@ machine::machine(const std::string& devices, std::uint64_t seed, const checked_a
         if (!devices_[p]->is_gpu()) env.thrown = thrown_.get();
         env.host_stop = reinterpret_cast<const std::uint32_t*>(host_visible_.get());
         environments_.push_back(env);
+    }
+}
+
+machine::~machine() {
+    // CUDA frees no memory that another process has mapped: the last of it goes when all have come here.
+    if (!has_gpus() || n_processes() == 1 || std::uncaught_exceptions() != 0) return;
+    controls_.clear();
+    segments_.reset();
+    try {
+        (void)group_->meet("closing the devices", {});
+    } catch (...) {
+        // The job is over in another way, of which its next call tells.
+    }
+}
+
+/// The devices of all processes. Several processes must have devices of one kind, whose memory they can share.
+void machine::open_devices(const std::string& list) {
+    const auto mine = group_->alone([&] { return parse_devices(list); });
+    if (group_->size() == 1) {
+        for (const auto& id : mine) devices_.push_back(open_device(id));
+    } else {
+        const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(device_id));
+        const auto lists = group_->meet("opening devices", {bytes, {}});
+        std::vector<device_id> ids;
+        for (int process = 0; process < group_->size(); ++process) {
+            const std::string& given = lists[static_cast<std::size_t>(process)].bytes;
+            ids.resize(ids.size() + given.size() / sizeof(device_id));
+            std::memcpy(ids.data() + owners_.size(), given.data(), given.size());
+            owners_.resize(ids.size(), process);
+        }
+        refuse_unshareable(ids, owners_);
+        for (std::size_t p = 0; p < ids.size(); ++p) {
+            devices_.push_back(group_->alone(
+                [&] { return std::make_shared<shared_device>(ids[p], static_cast<int>(p), owners_[p], group_); }));
+        }
+    }
+    owners_.resize(devices_.size());
+    for (std::size_t p = 0; p < owners_.size(); ++p) {
+        if (owners_[p] == group_->rank()) own_.push_back(p);
     }
 }
 
@@ -73,13 +148,12 @@ std::shared_ptr<const std::uint32_t> machine::add_segment(const std::vector<void
             }};
 }
 
-void machine::throw_not_cuda() {
-    throw usage_error("this program was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
-}
+std::uint64_t machine::segments_left() const { return segments_->left(); }
 
 run_deadline machine::begin(double timeout_seconds) const {
     const bool in_threads = !has_gpus() && device(0)->id().kind != device_kind::checked;
-    return in_threads ? run_deadline::from_now(timeout_seconds) : run_deadline(timeout_seconds);
+    if (!in_threads) return timeout_seconds;
+    return run_deadline::from_now(timeout_seconds, [group = group_](const std::string& why) { group->leave(why); });
 }
 
 void machine::prepare(const run_deadline& until) {
@@ -94,6 +168,148 @@ void machine::prepare(const run_deadline& until) {
         *record_of(host_visible_, p) = fault_record{};
         controls_[p].fill_bytes(0);
         environments_[p].timeout_ns = static_cast<std::uint64_t>(until.left() * 1e9);
+    }
+}
+
+double machine::run(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
+                    const run_deadline& until, const std::function<std::string()>& account) {
+    if (has_gpus() && programs.front().kernel() == nullptr) {
+        throw usage_error("this program was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
+    }
+    const auto mine = refuse_during_run();
+    service_run services = group_->alone([&] {
+        prepare(until);
+        return service_run(attached());
+    });
+    begin_together(programs.front().name(), shapes);
+    running_mark mark(devices_);
+    const auto start = std::chrono::steady_clock::now();
+    const bool checked = device(0)->id().kind == device_kind::checked;
+    outcome ended = checked ? run_checked(programs, shapes, until, services)
+                            : run_at_once(programs, shapes, until.untold(), services);
+    if (!ended.left) ended.left = services.thrown();
+    const run_end all = end_together(ended.left, until.seconds());
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    mark.end();
+    if (ended.left) std::rethrow_exception(ended.left);
+    thrown_->rethrow(names());
+    report_faults(all, ended.late, [&] { return account() + services.account(); });
+    audit_together(services);
+    return elapsed.count();
+}
+
+machine::outcome machine::run_checked(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
+                                      const run_deadline& until, service_run& services) {
+    checked::fiber_launch launch(seed_, until.left(), accesses_);
+    for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
+    for (auto& body : services.bodies()) launch.add_host(std::move(body));
+    outcome ended;
+    try {
+        launch.run([&] {
+            if (!ended.left) ended.left = thrown_by([] { interruption::poll(); });
+            if (ended.left || leaving_ || any_fault() || services.failed() || thrown_->any()) {
+                stop_all();
+                launch.end_soon();
+            }
+            if (launch.lanes() == 0) services.end();
+        });
+    } catch (const checked::out_of_steps& endless) {
+        ended.late = endless.what();
+    }
+    if (!launch.lost().empty()) ended.late = launch.lost();
+    if (!launch.endless().empty()) ended.late += "; " + launch.endless();
+    return ended;
+}
+
+machine::outcome machine::run_at_once(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
+                                      const run_deadline& until, service_run& services) {
+    outcome ended;
+    std::vector<std::unique_ptr<running>> runs;
+    try {
+        services.start();
+        for (const std::size_t p : own_) {
+            runs.push_back(launch_one(static_cast<int>(p), shapes[p], programs[p]));
+            (void)until.left();
+        }
+        const double seconds = until.left();
+        for (auto& launched : runs) launched->start(static_cast<std::uint64_t>(std::ceil(seconds * 1e9)));
+        watch(runs, services, seconds);
+    } catch (...) {
+        ended.left = std::current_exception();
+        end_all(runs, services);  // nothing that a launched PE uses may be freed before it has ended
+    }
+    return ended;
+}
+
+std::unique_ptr<running> machine::launch_one(int pe, const launch_shape& shape, const pe_program& program) {
+    const auto& env = environments_[static_cast<std::size_t>(pe)];
+    if (!device(pe)->is_gpu()) return cpu::launch(env, shape, program);
+    return cuda_backend::launch(device(pe)->id().index, env, shape, program.kernel(), program.data());
+}
+
+/// What the process that runs the PE has measured there.
+int machine::told_by_owner(int pe, int own) const {
+    if (n_processes() == 1) return own;
+    const auto told = group_->meet("sizing the grid of PE " + std::to_string(pe), {std::to_string(own), {}});
+    return std::stoi(told[static_cast<std::size_t>(owners_[static_cast<std::size_t>(pe)])].bytes);
+}
+
+/// No lane starts before all processes have prepared the memory of their PEs for the same program on the same grids.
+void machine::begin_together(const char* program, const std::vector<launch_shape>& shapes) {
+    if (n_processes() == 1) return;
+    std::string grids;
+    for (const auto& shape : shapes) {
+        grids += " " + std::to_string(shape.blocks) + "x" + std::to_string(shape.warps_per_block) + "x" +
+                 std::to_string(shape.shared_bytes);
+    }
+    const auto all = group_->meet("running a program on grids" + grids, {program, {}});
+    for (int other = 0; other < n_processes(); ++other) {
+        if (all[static_cast<std::size_t>(other)].bytes == program) continue;
+        group_->refuse("process " + std::to_string(other) + " is running another program than process " +
+                       std::to_string(process()));
+    }
+}
+
+/// No process goes on before all lanes everywhere have ended; each learns what the others' PEs have reported.
+run_end machine::end_together(const std::exception_ptr& left, double seconds) {
+    if (n_processes() == 1) return {};
+    if (left || any_fault() || thrown_->any()) group_->alert();  // lanes may have ended before the host has looked
+    run_end mine;
+    for (const std::size_t p : own_) mine.records.push_back(*record_of(host_visible_, p));
+    mine.thrown = thrown_->text(names());
+    mine.left = reason_of(left);
+    mine.abandoned = abandoned_;
+    run_end all;
+    try {
+        // Others may take as long as this process may: until the deadline, and to be given up after it.
+        const auto ends = group_->meet("ending a run", {mine.to_bytes(), {}}, seconds * 1.125 + 4 * grace_seconds);
+        std::size_t p = 0;
+        for (int process = 0; process < n_processes(); ++process) {
+            const auto pes = static_cast<std::size_t>(std::count(owners_.begin(), owners_.end(), process));
+            const run_end end = run_end::from_bytes(ends[static_cast<std::size_t>(process)].bytes, pes);
+            for (const auto& record : end.records) *record_of(host_visible_, p++) = record;
+            if (process == this->process()) continue;
+            if (end.abandoned) abandon_devices();
+            if (all.thrown.empty()) all.thrown = end.thrown;
+            if (all.left.empty() && !end.left.empty()) {
+                all.left = "process " + std::to_string(process) + " has left the run: " + end.left;
+            }
+        }
+    } catch (const error&) {
+        if (!left) throw;  // else the first cause says more
+    }
+    return all;
+}
+
+/// After a run that has ended well in all processes.
+void machine::audit_together(const service_run& services) {
+    if (n_processes() == 1 || services_.empty()) return services.audit();
+    const std::exception_ptr lost = thrown_by([&] { services.audit(); });
+    const auto found = group_->meet("auditing a run", {reason_of(lost), {}});
+    if (lost) std::rethrow_exception(lost);
+    for (int other = 0; other < n_processes(); ++other) {
+        const std::string& told = found[static_cast<std::size_t>(other)].bytes;
+        if (!told.empty()) throw process_error("process " + std::to_string(other) + ": " + told);
     }
 }
 
@@ -130,14 +346,17 @@ bool machine::any_fault() const {
     return false;
 }
 
-void machine::stop_all() const { tell_lanes(stop_word::ends); }
+void machine::stop_all() const {
+    tell_lanes(stop_word::ends);
+    group_->alert();
+}
 
 void machine::tell_lanes(std::uint32_t word) const {
     const std::lock_guard lock(telling_);
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(word);
     // A GPU's control warp passes it on. Where one thread has all roles it may be waiting for this very word.
     for (std::size_t p = 0; p < devices_.size(); ++p) {
-        if (devices_[p]->is_gpu()) continue;
+        if (devices_[p]->is_gpu() || !is_own(static_cast<int>(p))) continue;
         const std::atomic_ref<std::uint32_t> stop(controls_[p].data()->stop);
         std::uint32_t before = stop.load();
         while (before != stop_word::ends && !stop.compare_exchange_weak(before, word)) {
@@ -154,14 +373,15 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     const run_watch watch{limit, after(grace_seconds) - clock::now(),
                           [&] {
                               interruption::poll();
-                              return leaving_ || any_fault() || services.failed();
+                              return leaving_ || any_fault() || services.failed() || group_->alerted();
                           },
                           [&] {
                               stop_all();
                               limit = after(grace_seconds);
                           }};
     if (const auto late = watch.await(runs)) {
-        throw timeout_error("PE " + std::to_string(*late) + " (" + devices_[*late]->name() +
+        const std::size_t pe = own_[*late];
+        throw timeout_error("PE " + std::to_string(pe) + " (" + devices_[pe]->name() +
                             "): its kernel did not end within the deadline, nor when it was told to stop" +
                             describe_end());
     }
@@ -173,15 +393,6 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
     abandon(runs);
     // Where a lane ran out of time as well, its own report says more.
     if (!any_fault()) throw timeout_error("a host thread did not return within the deadline" + services.account());
-}
-
-std::exception_ptr machine::reason_to_leave() {
-    try {
-        interruption::poll();
-        return {};
-    } catch (...) {
-        return std::current_exception();
-    }
 }
 
 void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& services) {
@@ -210,25 +421,37 @@ void machine::end_all(std::vector<std::unique_ptr<running>>& runs, service_run& 
 }
 
 void machine::abandon(std::vector<std::unique_ptr<running>>& runs) {
-    abandoned_ = true;
-    for (auto& d : devices_) {
-        d->abandon();
-        d->set_running(false);  // what goes on uses nothing that the host can free
-    }
+    abandon_devices();
     // Kernels may go on: what they see must outlive this object.
     keep_for_good(host_visible_);
     keep_for_good(thrown_);
     runs.clear();  // leaves threads and kernels to themselves
 }
 
-void machine::report_faults(const std::string& late, const std::function<std::string()>& ledger) const {
-    if (!any_fault()) {
-        if (late.empty()) return;
-        throw timeout_error(late + ledger());
+void machine::abandon_devices() {
+    abandoned_ = true;
+    for (auto& d : devices_) {
+        d->abandon();
+        d->set_running(false);  // what goes on uses nothing that the host can free
     }
-    if (worst_record().code != status::timeout) throw device_fault(describe_worst() + ledger());
+}
+
+void machine::report_faults(const run_end& others, const std::string& late,
+                            const std::function<std::string()>& read_account) const {
+    const auto account = [&] {
+        const std::string read = read_account();
+        group_->forget_accesses();  // where this process alone has read
+        return read;
+    };
+    if (!others.thrown.empty()) throw lane_error(others.thrown);
+    if (!any_fault()) {
+        if (!others.left.empty()) throw process_error(others.left);
+        if (late.empty()) return;
+        throw timeout_error(late + account());
+    }
+    if (worst_record().code != status::timeout) throw device_fault(describe_worst() + account());
     // What a lane waited for follows from those that never came.
-    throw timeout_error(describe_worst() + (late.empty() ? "" : "; " + late) + ledger());
+    throw timeout_error(describe_worst() + (late.empty() ? "" : "; " + late) + account());
 }
 
 const fault_record& machine::worst_record() const {

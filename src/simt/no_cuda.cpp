@@ -5,6 +5,9 @@
 #include "laneway/base/error.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
+#include "laneway/simt/environment.hpp"
+#include "laneway/simt/exported_memory.hpp"
+#include "laneway/simt/running.hpp"
 
 const char laneway::library_was_built_without_cuda = 0;
 
@@ -16,9 +19,14 @@ const char* const reason = "this build of laneway has no CUDA support (nvcc was 
 
 gpu_survey survey() { return {{}, reason}; }
 std::shared_ptr<device> open_gpu(int) { throw usage_error(reason); }
+std::unique_ptr<exported_memory> export_memory_of_gpu(int) { throw usage_error(reason); }
 std::shared_ptr<std::byte> allocate_pinned(std::size_t) { throw usage_error(reason); }
 void enable_peer_access(int, int) { throw usage_error(reason); }
 std::string refusal(int) { return {}; }
+int resident_blocks(int, const launch_shape&, const void*) { throw usage_error(reason); }
+std::unique_ptr<running> launch(int, const pe_environment&, const launch_shape&, const void*, const void*) {
+    throw usage_error(reason);
+}
 
 }  // namespace laneway::cuda_backend
 

@@ -1,6 +1,7 @@
 #include "laneway/simt/run_deadline.hpp"
 
 #include <sstream>
+#include <utility>
 
 #include "laneway/base/error.hpp"
 
@@ -10,10 +11,17 @@ run_deadline::run_deadline(double seconds) : seconds_(seconds) {
     if (!(seconds > 0) || seconds > 1e9) throw usage_error("timeout: expected seconds above 0, 1e9 at most");
 }
 
-run_deadline run_deadline::from_now(double seconds) {
+run_deadline run_deadline::from_now(double seconds, std::function<void(const std::string&)> late) {
     run_deadline made(seconds);
     made.start_ = std::chrono::steady_clock::now();
+    made.late_ = std::move(late);
     return made;
+}
+
+run_deadline run_deadline::untold() const {
+    run_deadline same = *this;
+    same.late_ = {};
+    return same;
 }
 
 double run_deadline::left() const {
@@ -22,6 +30,7 @@ double run_deadline::left() const {
     if (gone.count() < seconds_) return seconds_ - gone.count();
     std::ostringstream text;
     text << "deadline passed while the devices were set up; the deadline is " << seconds_ << " s";
+    if (late_) late_(text.str());
     throw timeout_error(text.str());
 }
 

@@ -9,13 +9,18 @@ namespace laneway {
 
 std::uint32_t segment_table::add(const std::vector<void*>& bases, std::uint64_t bytes) {
     const std::lock_guard lock(changing_);
-    if (bytes_.size() == most_segments) {
-        throw usage_error("no more than " + std::to_string(most_segments) +
+    if (bytes_.size() == max_segments) {
+        throw usage_error("no more than " + std::to_string(max_segments) +
                           " symmetric arrays over the life of a runtime, freed ones included");
     }
     bases_.insert(bases_.end(), bases.begin(), bases.end());
     bytes_.push_back(bytes);
     return static_cast<std::uint32_t>(bytes_.size() - 1);
+}
+
+std::uint64_t segment_table::left() const {
+    const std::lock_guard lock(changing_);
+    return max_segments - bytes_.size();
 }
 
 void segment_table::remove(std::uint32_t segment) noexcept {

@@ -122,9 +122,9 @@ bool service_run::join(std::chrono::steady_clock::time_point limit) {
     return all;
 }
 
-void service_run::rethrow() const {
+std::exception_ptr service_run::thrown() const {
     const std::lock_guard lock(state_->mutex);
-    if (state_->thrown) std::rethrow_exception(state_->thrown);
+    return state_->thrown;
 }
 
 std::string service_run::account() const {

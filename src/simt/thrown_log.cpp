@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "laneway/base/error.hpp"
-#include "laneway/base/one_line.hpp"
+#include "laneway/simt/run_end.hpp"
 
 namespace laneway {
 
@@ -14,20 +14,10 @@ std::string name_of(const user_code& code) {
     const std::string serving = " while serving PE " + std::to_string(code.source);
     switch (code.part) {
         case user_code::handler: return "the handler of message type " + type + serving;
-        case user_code::place: return "place of the handler of message type " + type + serving;
+        case user_code::allocate: return "allocate of the handler of message type " + type + serving;
         case user_code::arcs: return "arcs of the worklist";
         case user_code::visit: return "visit of the worklist";
         default: return "the functor";
-    }
-}
-
-std::string reason_of(const std::exception_ptr& thrown) {
-    try {
-        std::rethrow_exception(thrown);
-    } catch (const std::exception& e) {
-        return one_line(e.what(), ' ');
-    } catch (...) {
-        return "unknown exception";
     }
 }
 

@@ -7,7 +7,8 @@ namespace laneway {
 namespace {
 
 std::shared_ptr<std::byte> on_device(const std::shared_ptr<device>& owner, std::size_t bytes) {
-    return {static_cast<std::byte*>(owner->allocate(bytes)), [owner](std::byte* memory) { owner->release(memory); }};
+    return {static_cast<std::byte*>(owner->allocate(bytes)),
+            [owner, bytes](std::byte* memory) { owner->release(memory, bytes); }};
 }
 
 class shared_transport final : public transport {

@@ -1,20 +1,20 @@
 // SIMT-direct aggregation at work-group width: the lanes of a block that are still posting meet, sort their messages by
-// destination in shared memory, and write each destination's share into the bins in PE memory at once (Orr 2016,
-// figure 3-6). One claim of positions serves all of them, and neighbouring lanes write neighbouring places.
+// destination in shared memory, and write each destination's share into the aggregation buffers in PE memory at once
+// (Orr 2016, figure 3-6). One claim of positions serves all of them, and neighbouring lanes write neighbouring places.
 //
 // Who takes part is told by a fine-grain barrier: a lane that posts no more leaves it, so lanes may post from loops of
 // different lengths. Messages to the own PE come along as inactive, as other lanes of the warp would wait for theirs.
 #pragma once
 
-#include "bin_sets.hpp"
+#include "buffer_sets.hpp"
 #include "fine_grain_barrier.hpp"
 
 namespace laneway::study {
 
 template <class Message>
 struct block_direct {
-    using memory = bin_sets<Message>;
-    using view = bin_sets_view;
+    using memory = buffer_sets<Message>;
+    using view = buffer_sets_view;
 
     static int helper_warps(const study_options&, int) { return 1; }
 
@@ -28,7 +28,7 @@ struct block_direct {
     struct share {
         std::uint32_t messages;
         std::uint32_t start;  ///< of its messages among the sorted ones
-        std::uint32_t first;  ///< position in the bin
+        std::uint32_t first;  ///< position in the aggregation buffer
     };
     struct sorted_message {
         Message message;
@@ -48,7 +48,8 @@ struct block_direct {
 
         LANEWAY_FN agent(Ctx& ctx, const view& sets, const links_ref& links, chunk_shape<Message> shape,
                          std::byte* shared, const place& mine, Idle idle)
-            : sets_(sets), links_(links), shape_(shape), bins_(ctx, links, shape, 0, sets.of_block(mine.worker_block)),
+            : sets_(sets), links_(links), shape_(shape),
+              buffers_(ctx, links, shape, 0, sets.of_block(mine.worker_block)),
               team_lanes_(static_cast<std::uint32_t>(mine.team_lanes)), board_(*reinterpret_cast<board*>(shared)),
               shares_(reinterpret_cast<share*>(shared + sizeof(board))),
               sorted_(reinterpret_cast<sorted_message*>(shared + sizeof(board) + shares_bytes(ctx.n_pes()))),
@@ -99,7 +100,7 @@ struct block_direct {
             return met;
         }
 
-        LANEWAY_FN void turn(Ctx& ctx) { (void)bins_.flush_old(ctx, full_warp<Ctx>, idle_); }
+        LANEWAY_FN void turn(Ctx& ctx) { (void)buffers_.flush_old(ctx, full_warp<Ctx>, idle_); }
         LANEWAY_FN status drain(Ctx& ctx) { return sets_.drain(ctx, links_, shape_, idle_); }
 
     private:
@@ -120,7 +121,7 @@ struct block_direct {
             std::uint32_t start = 0;
             for (int other = 0; other < pe; ++other) start += shares_[other].messages;
             mine.start = start;
-            mine.first = bins_.reserve(ctx, pe, static_cast<int>(mine.messages));
+            mine.first = buffers_.reserve(ctx, pe, static_cast<int>(mine.messages));
         }
 
         /// Puts message `index` of the sorted ones into its bin.
@@ -128,14 +129,14 @@ struct block_direct {
             const sorted_message mine = active ? sorted_[index] : sorted_message{};
             const lane_mask peers = ctx.match(mask, active ? mine.pe : ~std::uint32_t{0});
             const share where = active ? shares_[mine.pe] : share{};
-            return bins_.put_at(ctx, mask, peers, active, static_cast<int>(mine.pe), where.first + index - where.start,
-                                mine.message, idle_);
+            return buffers_.put_at(ctx, mask, peers, active, static_cast<int>(mine.pe),
+                                   where.first + index - where.start, mine.message, idle_);
         }
 
         const view& sets_;
         const links_ref& links_;
         chunk_shape<Message> shape_;
-        packer<Ctx, Message, scope::device> bins_;
+        aggregator<Ctx, Message, scope::device> buffers_;
         std::uint32_t team_lanes_;
         board& board_;
         share* shares_;

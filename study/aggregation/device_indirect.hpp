@@ -1,6 +1,6 @@
 // Indirect aggregation on the device: lanes hand their messages over in groups, whatever the destinations, through a
-// producer/consumer queue in PE memory; aggregating warps repack them into bins by destination (Orr 2016, section 3.3,
-// figure 3-7, with warps in place of the network card's threads).
+// producer/consumer queue in PE memory; aggregating warps repack them into aggregation buffers by destination (Orr
+// 2016, section 3.3, figure 3-7, with warps in place of the network card's threads).
 //
 // The queue is a chunk ring whose two ends lie on one PE: a group's ticket names a slot, and ticket t belongs to
 // aggregating warp t mod helpers. Its flags have system scope, which on one device is more than would be needed.
@@ -8,8 +8,8 @@
 
 #include <bit>
 
-#include "aggregator.hpp"
-#include "laneway/comm/packer.hpp"
+#include "aggregation_agent.hpp"
+#include "laneway/comm/aggregator.hpp"
 
 namespace laneway::study {
 
@@ -25,7 +25,7 @@ struct device_indirect {
     using record = addressed<Message>;
 
     static int helper_warps(const study_options& options, int warps) { return options.aggregators(warps); }
-    /// The bins of the block's aggregating warps.
+    /// The aggregation buffers of the block's aggregating warps.
     static std::size_t shared_bytes(chunk_shape<Message> shape, int n_pes, int) { return shape.shared_bytes(n_pes); }
 
     /// One PE's queue; all words are PE memory.
@@ -58,7 +58,7 @@ struct device_indirect {
         void reset() {
             for (auto& words : words_) words.fill_bytes(0);
         }
-        [[nodiscard]] view view_of(int pe, const post_office&) const { return views_[static_cast<std::size_t>(pe)]; }
+        [[nodiscard]] view view_of(int pe, const comm_resources&) const { return views_[static_cast<std::size_t>(pe)]; }
         [[nodiscard]] std::size_t bytes(int pe) const {
             return payload_[static_cast<std::size_t>(pe)].size() + words_[static_cast<std::size_t>(pe)].size() * 8;
         }
@@ -77,13 +77,14 @@ struct device_indirect {
 
         LANEWAY_FN agent(Ctx& ctx, const view& queue, const links_ref& links, chunk_shape<Message> shape,
                          std::byte* shared, const place& mine, Idle idle)
-            : queue_(queue), bins_(ctx, links, shape, 0, shared), next_(static_cast<std::uint64_t>(mine.helper_index)),
-              helpers_(static_cast<std::uint64_t>(mine.helpers)), idle_(idle) {
+            : queue_(queue), buffers_(ctx, links, shape, 0, shared),
+              next_(static_cast<std::uint64_t>(mine.helper_index)), helpers_(static_cast<std::uint64_t>(mine.helpers)),
+              idle_(idle) {
             static_cast<chunk_ring_layout&>(in_) = queue.ring;
             static_cast<chunk_ring_layout&>(out_) = queue.ring;
         }
 
-        LANEWAY_FN void open(Ctx& ctx) { bins_.open(ctx); }
+        LANEWAY_FN void open(Ctx& ctx) { buffers_.open(ctx); }
 
         LANEWAY_FN status post(Ctx& ctx, bool active, int pe, const Message& message) {
             const lane_mask arrived = ctx.converged();
@@ -105,7 +106,7 @@ struct device_indirect {
             constexpr lane_mask all = full_warp<Ctx>;
             const chunk_label label{once(ctx, all, [&] { return out_.arrived(ctx, next_).bits; })};
             if (label.bits == 0) {
-                (void)bins_.flush_old(ctx, all, idle_);
+                (void)buffers_.flush_old(ctx, all, idle_);
                 return end_if_closed(ctx);
             }
             ctx.sync(all);  // what lane 0 acquired is visible to the lanes that read the group
@@ -114,7 +115,7 @@ struct device_indirect {
             const record mine = has ? reinterpret_cast<const record*>(out_.slot(next_))[lane] : record{};
             out_.give_back(ctx, all, next_);
             next_ += helpers_;
-            (void)bins_.put(ctx, all, has, static_cast<int>(mine.pe), mine.message, idle_);
+            (void)buffers_.put(ctx, all, has, static_cast<int>(mine.pe), mine.message, idle_);
         }
 
         LANEWAY_FN status drain(Ctx& ctx) {
@@ -145,15 +146,15 @@ struct device_indirect {
             });
             if (closed == 0 || next_ < closed - 1) return;
             ended_ = true;
-            status left = bins_.flush(ctx, full_warp<Ctx>, idle_);
-            if (left == status::ok) left = bins_.await_left(ctx, full_warp<Ctx>, idle_);
+            status left = buffers_.flush(ctx, full_warp<Ctx>, idle_);
+            if (left == status::ok) left = buffers_.await_left(ctx, full_warp<Ctx>, idle_);
             if (left != status::ok || ctx.lane() != 0) return;
             // Partner: the acquire load in drain.
             ctx.fetch_add(queue_.drained, 1, order::release, scope::device);
         }
 
         const view& queue_;
-        packer<Ctx, Message> bins_;
+        aggregator<Ctx, Message> buffers_;
         chunk_sender in_;
         chunk_receiver out_;
         std::uint64_t next_;

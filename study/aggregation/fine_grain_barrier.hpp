@@ -34,7 +34,7 @@ public:
     template <class Ctx>
     LANEWAY_FN void leave(Ctx& ctx, std::uint32_t lanes) {
         std::uint64_t seen = ctx.load(&word_, order::relaxed, scope::block);
-        while (!swap(ctx, seen, settled(generation(seen), members(seen) - lanes, arrived(seen)))) {
+        while (!swap(ctx, seen, opened_if_full(generation(seen), members(seen) - lanes, arrived(seen)))) {
         }
     }
 
@@ -46,7 +46,7 @@ public:
         const auto came = once(ctx, mask, [&] {
             std::uint64_t seen = ctx.load(&word_, order::relaxed, scope::block);
             const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
-            while (!swap(ctx, seen, settled(generation(seen), members(seen), arrived(seen) + lanes))) {
+            while (!swap(ctx, seen, opened_if_full(generation(seen), members(seen), arrived(seen) + lanes))) {
             }
             return generation(seen);
         });
@@ -71,7 +71,8 @@ private:
     static LANEWAY_FN std::uint32_t arrived(std::uint64_t word) { return static_cast<std::uint32_t>(word) & 0xffff; }
 
     /// The word after a change: open, where all that are left have come.
-    static LANEWAY_FN std::uint64_t settled(std::uint32_t generation, std::uint32_t members, std::uint32_t arrived) {
+    static LANEWAY_FN std::uint64_t opened_if_full(std::uint32_t generation, std::uint32_t members,
+                                                   std::uint32_t arrived) {
         if (arrived == 0 || arrived != members) return packed(generation, members, arrived);
         return packed(generation + 1, members, 0);
     }

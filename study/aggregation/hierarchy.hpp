@@ -2,14 +2,14 @@
 // the PE of its sender's row in the destination's column, then down that column. A PE fills buffers for its row and its
 // column only, 2 sqrt(n) of them and not n, so each fills sooner; every message is carried twice.
 //
-// What a first hop brings for another PE goes into a list in PE memory (comm/onward.hpp), from which helping warps put
-// it into bins for the second hop. Second hops have rings of their own, those of the library's replies: their handlers
-// send nothing, so they always drain, so the list does, and servers may leave first hops unserved while it is long.
-// Bins and rings for all other PEs exist, but stay empty.
+// What a first hop brings for another PE goes into a list in PE memory (comm/forward_queue.hpp), from which helping
+// warps put it into aggregation buffers for the second hop. Second hops have rings of their own, those of the library's
+// replies: their handlers send nothing, so they always drain, so the list does, and servers may leave first hops
+// unserved while it is long. Aggregation buffers and rings for all other PEs exist, but stay empty.
 #pragma once
 
-#include "bin_sets.hpp"
-#include "laneway/comm/onward.hpp"
+#include "buffer_sets.hpp"
+#include "laneway/comm/forward_queue.hpp"
 #include "laneway/comm/server.hpp"
 
 namespace laneway::study {
@@ -50,11 +50,11 @@ struct hierarchical {
     static std::size_t shared_bytes(chunk_shape<carried>, int, int) { return 0; }
 
     struct view {
-        bin_sets_view first;
-        bin_sets_view second;
+        buffer_sets_view first;
+        buffer_sets_view second;
         links_ref second_links;
-        onward_ref onward;
-        std::uint64_t most_listed = 0;  ///< what servers may add in a turn still fits
+        forward_queue_ref forward;
+        std::uint64_t max_listed = 0;  ///< what servers may add in a turn still fits
         pe_square square;
     };
 
@@ -65,9 +65,9 @@ struct hierarchical {
             : first_(machine, options, shape, grids), second_(machine, options, shape, grids),
               square_(pe_square::of(machine.n_pes())) {
             for (int pe = 0; pe < machine.n_pes(); ++pe) {
-                const service_lines lines(machine.n_pes(), grids[static_cast<std::size_t>(pe)].grid.server_warps());
+                const service_stripes lines(machine.n_pes(), grids[static_cast<std::size_t>(pe)].grid.server_warps());
                 turn_messages_.push_back(static_cast<std::uint64_t>(lines.count()) * shape.messages());
-                const std::uint64_t usual = options.job.onward_slots == 0 ? 262'144 : options.job.onward_slots;
+                const std::uint64_t usual = options.job.forward_slots == 0 ? 262'144 : options.job.forward_slots;
                 const std::uint64_t slots = std::max(usual, 2 * turn_messages_.back());
                 slots_.emplace_back(machine.device(pe), slots * slot_bytes);
                 ends_.emplace_back(machine.device(pe), 2 * head_at);
@@ -79,20 +79,20 @@ struct hierarchical {
             for (auto& slots : slots_) slots.fill_bytes(0);
             for (auto& ends : ends_) ends.fill_bytes(0);
         }
-        [[nodiscard]] view view_of(int pe, const post_office& office) const {
+        [[nodiscard]] view view_of(int pe, const comm_resources& resources) const {
             const auto p = static_cast<std::size_t>(pe);
             std::uint64_t* ends = ends_[p].data();
             view made;
-            made.first = first_.view_of(pe, office);
-            made.second = second_.view_of(pe, office);
-            made.second_links = office.replies(pe);
-            made.onward = {ends,
-                           ends + head_at,
-                           &made.second_links.work->replied,
-                           slots_[p].data(),
-                           slots_[p].size() / slot_bytes,
-                           slot_bytes};
-            made.most_listed = made.onward.capacity - turn_messages_[p];
+            made.first = first_.view_of(pe, resources);
+            made.second = second_.view_of(pe, resources);
+            made.second_links = resources.replies(pe);
+            made.forward = {ends,
+                            ends + head_at,
+                            &made.second_links.work->replied,
+                            slots_[p].data(),
+                            slots_[p].size() / slot_bytes,
+                            slot_bytes};
+            made.max_listed = made.forward.capacity - turn_messages_[p];
             made.square = square_;
             return made;
         }
@@ -101,10 +101,10 @@ struct hierarchical {
         }
 
     private:
-        static constexpr std::size_t slot_bytes = onward_ref::bytes_of_slot(sizeof(carried));
+        static constexpr std::size_t slot_bytes = forward_queue_ref::bytes_of_slot(sizeof(carried));
         static constexpr std::size_t head_at = destructive_bytes / sizeof(std::uint64_t);
-        bin_sets<carried> first_;
-        bin_sets<carried> second_;
+        buffer_sets<carried> first_;
+        buffer_sets<carried> second_;
         pe_square square_;
         std::vector<std::uint64_t> turn_messages_;  ///< first hops that all servers of a PE serve in a turn, at most
         std::vector<buffer<std::byte>> slots_;
@@ -117,7 +117,7 @@ struct hierarchical {
         if (static_cast<int>(m.pe) == ctx.pe()) {
             handler(ctx, m.message);
         } else {
-            (void)way.onward.put(ctx, static_cast<int>(m.pe), 0, m);  // see may_serve
+            (void)way.forward.put(ctx, static_cast<int>(m.pe), 0, m);  // see may_serve
         }
     }
 
@@ -125,10 +125,10 @@ struct hierarchical {
     template <class Ctx>
     static LANEWAY_FN bool may_serve(Ctx& ctx, const view& way) {
         const std::uint64_t listed = once(ctx, full_warp<Ctx>, [&] {
-            const std::uint64_t taken = ctx.load(way.onward.head, order::relaxed, scope::device);
-            return ctx.load(way.onward.tail, order::relaxed, scope::device) - taken;
+            const std::uint64_t taken = ctx.load(way.forward.head, order::relaxed, scope::device);
+            return ctx.load(way.forward.tail, order::relaxed, scope::device) - taken;
         });
-        return listed <= way.most_listed;
+        return listed <= way.max_listed;
     }
 
     template <class Ctx, class Idle>
@@ -170,16 +170,16 @@ struct hierarchical {
             if constexpr (Ctx::warp_lanes == 1) send_on(ctx);
         }
 
-        /// Puts what is to be sent on into the bins, one message a lane at most; returns whether there was any. The
-        /// whole warp, together.
+        /// Puts what is to be sent on into the aggregation buffers, one message a lane at most; returns whether there
+        /// was any. The whole warp, together.
         LANEWAY_FN bool send_on(Ctx& ctx) {
             constexpr lane_mask all = full_warp<Ctx>;
             carried next{};
             std::uint64_t listed = 0;
-            const bool taken = way_.onward.claim(ctx, listed);
+            const bool taken = way_.forward.claim(ctx, listed);
             if (taken) {
-                next = *way_.onward.slot(listed).template message<carried>();
-                way_.onward.give_back(ctx, listed);
+                next = *way_.forward.slot(listed).template message<carried>();
+                way_.forward.give_back(ctx, listed);
             }
             if (ctx.ballot(all, taken) == 0) return false;
             (void)second_.put(ctx, all, taken, static_cast<int>(next.pe), next, idle_);
@@ -189,8 +189,8 @@ struct hierarchical {
         const view& way_;
         const links_ref& links_;
         chunk_shape<carried> shape_;
-        packer<Ctx, carried, scope::device> first_;
-        packer<Ctx, carried, scope::device> second_;
+        aggregator<Ctx, carried, scope::device> first_;
+        aggregator<Ctx, carried, scope::device> second_;
         Idle idle_;
     };
 };

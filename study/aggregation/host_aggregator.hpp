@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "aggregator.hpp"
+#include "aggregation_agent.hpp"
 #include "device_indirect.hpp"
 #include "laneway/queue/chunk_ring.hpp"
 #include "laneway/queue/work_group_queue_memory.hpp"

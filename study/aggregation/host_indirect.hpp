@@ -45,7 +45,7 @@ struct host_indirect {
             for (auto& next : next_) next.fill_bytes(0);
             for (auto& tally : tally_) tally.fill_bytes(0);
         }
-        [[nodiscard]] view view_of(int pe, const post_office&) const {
+        [[nodiscard]] view view_of(int pe, const comm_resources&) const {
             const auto p = static_cast<std::size_t>(pe);
             return {service_->sender(pe), inbox_[p].data(), next_[p].data(), service_->threads(), tally_[p].data()};
         }
@@ -83,9 +83,9 @@ struct host_indirect {
     public:
         static constexpr bool meets = false;
 
-        LANEWAY_FN agent(Ctx&, const view& desk, const links_ref& links, chunk_shape<Message>, std::byte*, const place&,
+        LANEWAY_FN agent(Ctx&, const view& mine, const links_ref& links, chunk_shape<Message>, std::byte*, const place&,
                          Idle idle)
-            : desk_(desk), links_(links), idle_(idle) {}
+            : view_(mine), links_(links), idle_(idle) {}
 
         LANEWAY_FN void open(Ctx&) {}
 
@@ -93,20 +93,20 @@ struct host_indirect {
             if (!active) return status::ok;
             const lane_mask group = ctx.converged();
             const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(group));
-            group_place at;
+            column_position at;
             const status reserved = once(ctx, group, [&] {
-                const status free = desk_.queue.reserve(ctx, at, [&] {
+                const status free = view_.queue.reserve(ctx, at, [&] {
                     if constexpr (Ctx::warp_lanes == 1) idle_();  // the host may wait for this PE to serve
                 });
-                // Before the host can see them: created work, see study_ledger.
+                // Before the host can see them: created work, see study_counters.
                 ctx.fetch_add(&links_.work->deferred, lanes, order::relaxed, scope::device);
                 return free;
             });
             if (reserved != status::ok) return reserved;
             const std::uint32_t slot = ctx.shuffle(group, at.slot, Ctx::first_lane(group));
-            desk_.queue.write(slot, static_cast<std::uint32_t>(rank_in(ctx, group)),
+            view_.queue.write(slot, static_cast<std::uint32_t>(rank_in(ctx, group)),
                               {message, static_cast<std::uint32_t>(pe)});
-            desk_.queue.publish(ctx, group, at, lanes);
+            view_.queue.publish(ctx, group, at, lanes);
             return status::ok;
         }
 
@@ -115,7 +115,7 @@ struct host_indirect {
         LANEWAY_FN status drain(Ctx&) { return status::ok; }
 
     private:
-        const view& desk_;
+        const view& view_;
         const links_ref& links_;
         Idle idle_;
     };
@@ -123,12 +123,12 @@ struct host_indirect {
     /// Serves what host threads have placed, at most a chunk from each of this warp's; returns whether there was
     /// any. Serving warps, whole; `serve` as in server.hpp.
     template <class Ctx, class Serve>
-    static LANEWAY_FN bool serve_inbox(Ctx& ctx, const view& desk, const links_ref& links, int server_index,
+    static LANEWAY_FN bool serve_inbox(Ctx& ctx, const view& mine, const links_ref& links, int server_index,
                                        Serve&& serve) {
         bool any = false;
-        for (int t = server_index; t < desk.threads; t += links.server_warps) {
-            const std::uint64_t ticket = desk.next[t];
-            const chunk_receiver& ring = desk.inbox[t];
+        for (int t = server_index; t < mine.threads; t += links.server_warps) {
+            const std::uint64_t ticket = mine.next[t];
+            const chunk_receiver& ring = mine.inbox[t];
             const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
             if (label.bits == 0) continue;
             any = true;
@@ -136,9 +136,9 @@ struct host_indirect {
             serve(ctx.pe(), arrived_chunk{ring, ticket, label});
             ctx.sync(full_warp<Ctx>);
             if (ctx.lane() == 0) {
-                desk.next[t] = ticket + 1;
-                ctx.fetch_add(&desk.tally->served, label.messages(), order::relaxed, scope::device);
-                // Partner: the acquire load in study_ledger.
+                mine.next[t] = ticket + 1;
+                ctx.fetch_add(&mine.tally->served, label.messages(), order::relaxed, scope::device);
+                // Partner: the acquire load in study_counters.
                 ctx.fetch_add(&links.work->completed, label.messages(), order::release, scope::device);
             }
             ring.give_back(ctx, full_warp<Ctx>, ticket);

@@ -1,9 +1,9 @@
-// The program of a study run: the library's program (run/program.hpp) with another way of gathering.
+// The program of a study run: the library's program (run/program.hpp) with another way of aggregating.
 #pragma once
 
-#include "aggregator.hpp"
+#include "aggregation_agent.hpp"
 #include "laneway/comm/server.hpp"
-#include "laneway/comm/waves.hpp"
+#include "laneway/comm/termination.hpp"
 #include "laneway/run/progress_loop.hpp"
 
 namespace laneway::study {
@@ -29,15 +29,16 @@ struct carried_of<Scheme, Message> {
     using type = typename Scheme::carried;
 };
 
-/// Counts a PE's work for the waves: one item, what its functors post, messages to the host, first and second hops.
+/// Counts a PE's work for the termination detector: one item, what its functors post, messages to the host, first and
+/// second hops.
 template <class Ctx>
-struct study_ledger {
-    static constexpr bool closed = false;
+struct study_counters {
+    static constexpr bool non_generating = false;
 
     const links_ref& links;
 
-    LANEWAY_FN wave_reply look(Ctx& ctx) const {
-        wave_reply now;
+    LANEWAY_FN termination_reply look(Ctx& ctx) const {
+        termination_reply now;
         // Partners: the release adds of servers and workers. What they created is counted below.
         now.served = ctx.load(&links.work->served, order::acquire, scope::device);
         now.served += ctx.load(&links.work->replies_served, order::acquire, scope::device);
@@ -53,15 +54,15 @@ struct study_ledger {
 };
 
 /// Every working lane calls `functor(ctx, box)` once. When the PE's last working warp is through, it drains the agent
-/// and counts the PE's one work item as done; the waves do the rest.
+/// and counts the PE's one work item as done; the termination detector do the rest.
 template <class Scheme, class Message, class Handler, class Functor>
 struct study_program {
     static constexpr int cuda_warps = 32;
     static constexpr bool has_flushers = false;
-    static constexpr double server_share = usual_server_share;
+    static constexpr double server_share = default_server_share;
 
     links_ref links;
-    waves_ref waves;
+    termination_ref termination;
     typename Scheme::view view;
     chunk_shape<typename carried_of<Scheme, Message>::type> shape;
     Handler handler;
@@ -78,8 +79,8 @@ struct study_program {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         roles mine(ctx, server_blocks);
-        const place where = share_out(ctx, mine);
-        wave_control<Ctx, study_ledger<Ctx>> control(ctx, waves, {links});
+        const place where = assign_roles(ctx, mine);
+        termination_detector<Ctx, study_counters<Ctx>> control(ctx, termination, {links});
         const auto run_handlers = [&](int, const arrived_chunk& chunk) {
             for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < chunk.label.messages(); i += Ctx::warp_lanes) {
                 typename carried_of<Scheme, Message>::type message;
@@ -107,12 +108,12 @@ struct study_program {
             }
         };
         using agent_type = typename Scheme::template agent<Ctx, decltype(idle)>;
-        static_assert(aggregator<agent_type, Ctx, Message>);
-        auto* board = reinterpret_cast<turn_board*>(ctx.shared());
-        agent_type agent(ctx, view, links, shape, ctx.shared() + sizeof(turn_board), where, idle);
+        static_assert(aggregation_agent<agent_type, Ctx, Message>);
+        auto* state = reinterpret_cast<loop_state*>(ctx.shared());
+        agent_type agent(ctx, view, links, shape, ctx.shared() + sizeof(loop_state), where, idle);
         study_box<Ctx, agent_type, Handler> box(agent, handler);
         agent.open(ctx);
-        if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
+        if (ctx.warp() == 0 && ctx.lane() == 0) state->open();
         ctx.sync_block();
         ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()), ranks);
         const auto help = [&] {
@@ -120,7 +121,7 @@ struct study_program {
         };
         bool worked = false;
         progress_loop(
-            ctx, mine, board, waves.finished, [&] { control.turn(ctx); }, serve_all,
+            ctx, mine, state, termination.finished, [&] { control.turn(ctx); }, serve_all,
             [&] {
                 if (worked) {
                     if constexpr (Ctx::warp_lanes == 1) help();
@@ -138,7 +139,7 @@ struct study_program {
 private:
     /// Makes the last warps of each working block helpers, and numbers workers and helpers.
     template <class Ctx>
-    LANEWAY_FN place share_out(const Ctx& ctx, roles& mine) const {
+    LANEWAY_FN place assign_roles(const Ctx& ctx, roles& mine) const {
         place where;
         where.worker_block = ctx.block() - server_blocks;
         where.helpers = helpers;
@@ -178,7 +179,7 @@ private:
         if (done + 1 != static_cast<std::uint32_t>(workers)) return;
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to all
         if (ctx.n_pes() > 1 && agent.drain(ctx) != status::ok) return;
-        // Partner: the acquire load in study_ledger.
+        // Partner: the acquire load in study_counters.
         if (ctx.lane() == 0) ctx.fetch_add(&links.work->completed, 1, order::release, scope::device);
     }
 };

@@ -7,21 +7,22 @@
 
 namespace laneway::study {
 
-/// `library`: the mailbox as it is; `warp`, `block`: SIMT-direct at warp and work-group width into bins in PE memory;
-/// `device`, `host`: indirect through aggregating warps and through host threads; `hierarchy`: two hops.
+/// `library`: the mailbox as it is; `warp`, `block`: SIMT-direct at warp and work-group width into aggregation buffers
+/// in PE memory; `device`, `host`: indirect through aggregating warps and through host threads; `hierarchy`: two hops.
 inline const std::vector<std::string>& scheme_names() {
     static const std::vector<std::string> names{"library", "warp", "block", "device", "host", "hierarchy"};
     return names;
 }
 
-/// What the library's own way needs: bins in the shared memory of each working block.
+/// What the library's own way needs: aggregation buffers in the shared memory of each working block.
 template <class Message>
 study_result library_result(runtime& runtime, const study_options& options, run_report report) {
     study_result result;
     const machine& machine = runtime.machine();
     const auto pes = static_cast<std::size_t>(machine.n_pes());
     const std::uint32_t chunk_bytes =
-        chunk_sizes<routes<route<Message, std::nullptr_t>>>(pes, machine.has_gpus(), options.job).front();
+        chunk_sizes(message_traits::of<routes<route<Message, std::nullptr_t>>>(), pes, machine.has_gpus(), options.job)
+            .front();
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         const device& d = *machine.device(pe);
         int blocks = d.is_gpu() ? d.multiprocessors() : options.job.cpu_threads;

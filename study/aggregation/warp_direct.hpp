@@ -1,15 +1,16 @@
-// SIMT-direct aggregation at warp width: the lanes that arrive together are grouped by destination and write into bins
-// in PE memory, which several blocks share (Orr 2016, section 3.3: figure 3-6 with a wavefront as the SIMT group).
+// SIMT-direct aggregation at warp width: the lanes that arrive together are grouped by destination and write into
+// aggregation buffers in PE memory, which several blocks share (Orr 2016, section 3.3: figure 3-6 with a wavefront as
+// the SIMT group).
 #pragma once
 
-#include "bin_sets.hpp"
+#include "buffer_sets.hpp"
 
 namespace laneway::study {
 
 template <class Message>
 struct warp_direct {
-    using memory = bin_sets<Message>;
-    using view = bin_sets_view;
+    using memory = buffer_sets<Message>;
+    using view = buffer_sets_view;
 
     /// Warps of a block of `warps` that help: one looks after the age of messages.
     static int helper_warps(const study_options&, int) { return 1; }
@@ -22,22 +23,22 @@ struct warp_direct {
 
         LANEWAY_FN agent(Ctx& ctx, const view& sets, const links_ref& links, chunk_shape<Message> shape, std::byte*,
                          const place& mine, Idle idle)
-            : sets_(sets), links_(links), shape_(shape), bins_(ctx, links, shape, 0, sets.of_block(mine.worker_block)),
-              idle_(idle) {}
+            : sets_(sets), links_(links), shape_(shape),
+              buffers_(ctx, links, shape, 0, sets.of_block(mine.worker_block)), idle_(idle) {}
 
         LANEWAY_FN void open(Ctx&) {}
         LANEWAY_FN status post(Ctx& ctx, bool active, int pe, const Message& message) {
-            return bins_.put(ctx, ctx.converged(), active, pe, message, idle_);
+            return buffers_.put(ctx, ctx.converged(), active, pe, message, idle_);
         }
         LANEWAY_FN void finish(Ctx&) {}
-        LANEWAY_FN void turn(Ctx& ctx) { (void)bins_.flush_old(ctx, full_warp<Ctx>, idle_); }
+        LANEWAY_FN void turn(Ctx& ctx) { (void)buffers_.flush_old(ctx, full_warp<Ctx>, idle_); }
         LANEWAY_FN status drain(Ctx& ctx) { return sets_.drain(ctx, links_, shape_, idle_); }
 
     private:
         const view& sets_;
         const links_ref& links_;
         chunk_shape<Message> shape_;
-        packer<Ctx, Message, scope::device> bins_;
+        aggregator<Ctx, Message, scope::device> buffers_;
         Idle idle_;
     };
 };

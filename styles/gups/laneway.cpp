@@ -1,5 +1,5 @@
 // gups in Laneway's style: each lane posts its updates to their owners.
-#include "parallel/share_out.hpp"
+#include "parallel/dynamic_for.hpp"
 #include "styles/gups/problem.hpp"
 
 namespace laneway::styles {
@@ -21,7 +21,7 @@ struct post_updates {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        apps::share_out(ctx, data.taken, data.updates.size(), rows, [&](std::uint64_t i) {
+        apps::dynamic_for(ctx, data.taken, data.updates.size(), rows, [&](std::uint64_t i) {
             const std::uint64_t value = data.updates.local(ctx)[i];
             (void)box.post(ctx, data.owner(value), value);  // a failed post ends the run
         });

@@ -24,7 +24,7 @@ struct gups_data {
 work gups_coprocessor(launcher& on, const gups_data& data);
 work gups_direct(launcher& on, const gups_data& data);
 work gups_coalesced(launcher& on, const gups_data& data);
-work gups_coalesced_gathered(launcher& on, const gups_data& data);
+work gups_coalesced_aggregated(launcher& on, const gups_data& data);
 work gups_laneway(launcher& on, const gups_data& data);
 
 }  // namespace laneway::styles

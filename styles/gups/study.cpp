@@ -85,7 +85,7 @@ private:
 
     void prepare(style which) override {
         work (*const starts[n_styles])(launcher&, const gups_data&) = {gups_coprocessor, gups_direct, gups_coalesced,
-                                                                       gups_coalesced_gathered, gups_laneway};
+                                                                       gups_coalesced_aggregated, gups_laneway};
         work_ = starts[static_cast<int>(which)](on_, {updates_.ref(), table_.ref(), map_, counters_.ref()[0]});
     }
 

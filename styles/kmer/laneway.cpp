@@ -1,5 +1,5 @@
 // kmer in Laneway's style: each lane posts its k-mers to their owners.
-#include "parallel/share_out.hpp"
+#include "parallel/dynamic_for.hpp"
 #include "styles/kmer/problem.hpp"
 
 namespace laneway::styles {
@@ -20,7 +20,7 @@ struct post_kmers {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        apps::share_out(ctx, data.taken, data.stretches(), 1, [&](std::uint64_t i) {
+        apps::dynamic_for(ctx, data.taken, data.stretches(), 1, [&](std::uint64_t i) {
             data.walk(ctx, i, [&](bool shown, std::uint64_t kmer) {
                 if (shown) (void)box.post(ctx, data.owner(ctx, kmer), kmer);  // a failed post ends the run
             });

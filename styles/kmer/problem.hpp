@@ -64,7 +64,7 @@ constexpr std::uint64_t stretches_within(std::uint64_t messages) {
 work kmer_coprocessor(launcher& on, const kmer_data& data);
 work kmer_direct(launcher& on, const kmer_data& data);
 work kmer_coalesced(launcher& on, const kmer_data& data);
-work kmer_coalesced_gathered(launcher& on, const kmer_data& data);
+work kmer_coalesced_aggregated(launcher& on, const kmer_data& data);
 work kmer_laneway(launcher& on, const kmer_data& data);
 
 }  // namespace laneway::styles

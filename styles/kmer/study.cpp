@@ -136,13 +136,13 @@ private:
     }
     /// At most two thirds are taken.
     [[nodiscard]] std::uint64_t slots() const {
-        const double mean = static_cast<double>(reads_.most_distinct(kmer_data::k, true)) / static_cast<double>(pes());
+        const double mean = static_cast<double>(reads_.max_distinct(kmer_data::k, true)) / static_cast<double>(pes());
         return std::bit_ceil(static_cast<std::uint64_t>(1.5 * (mean + 6 * std::sqrt(mean))) + 1);
     }
 
     void prepare(style which) override {
         work (*const starts[n_styles])(launcher&, const kmer_data&) = {kmer_coprocessor, kmer_direct, kmer_coalesced,
-                                                                       kmer_coalesced_gathered, kmer_laneway};
+                                                                       kmer_coalesced_aggregated, kmer_laneway};
         work_ = starts[static_cast<int>(which)](on_, {words_.ref(), table_.ref(), taken_.ref()[0]});
     }
     void reset() override {

@@ -44,11 +44,11 @@ struct add_inbox {
 }  // namespace
 
 work pagerank_coalesced(launcher& on, const pagerank_data& data) {
-    const std::uint64_t most_arcs = data.heads.size();
-    const std::uint64_t round = std::min(most_arcs, on.round_messages());
+    const std::uint64_t max_arcs = data.heads.size();
+    const std::uint64_t round = std::min(max_arcs, on.round_messages());
     const auto in = std::make_shared<inbox<std::uint64_t>>(on.runtime().machine(), round);
     return [=, &on] {
-        for (std::uint64_t first = 0; first < most_arcs; first += round) {
+        for (std::uint64_t first = 0; first < max_arcs; first += round) {
             in->clear();
             on.launch(put_shares{data, in->ref(), first, first + round});
             on.launch(add_inbox{data, in->ref()});

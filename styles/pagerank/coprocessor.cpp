@@ -42,12 +42,12 @@ struct add_arrived {
 }  // namespace
 
 work pagerank_coprocessor(launcher& on, const pagerank_data& data) {
-    const std::uint64_t most_arcs = data.heads.size();
-    const std::uint64_t round = std::min(most_arcs, on.round_messages());
+    const std::uint64_t max_arcs = data.heads.size();
+    const std::uint64_t round = std::min(max_arcs, on.round_messages());
     const auto messages = std::make_shared<exchange>(on.runtime().machine(), round, on.timeout_seconds());
     return [=, &on] {
-        for (std::uint64_t first = 0; first < most_arcs; first += round) {
-            const std::uint64_t count = std::min(round, most_arcs - first);
+        for (std::uint64_t first = 0; first < max_arcs; first += round) {
+            const std::uint64_t count = std::min(round, max_arcs - first);
             on.launch(write_shares{data, messages->ref(), first, count});
             messages->run(count);
             on.launch(add_arrived{data, messages->ref()});

@@ -1,5 +1,5 @@
 // pagerank in Laneway's style: each lane posts the shares of its arcs to the owners of their heads.
-#include "parallel/share_out.hpp"
+#include "parallel/dynamic_for.hpp"
 #include "styles/pagerank/problem.hpp"
 
 namespace laneway::styles {
@@ -21,7 +21,7 @@ struct post_shares {
 
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
-        apps::share_out(ctx, data.taken, data.arcs(ctx), rows, [&](std::uint64_t arc) {
+        apps::dynamic_for(ctx, data.taken, data.arcs(ctx), rows, [&](std::uint64_t arc) {
             (void)box.post(ctx, data.owner(ctx, arc), data.message(ctx, arc));  // a failed post ends the run
         });
     }

@@ -50,7 +50,7 @@ struct pagerank_data {
 work pagerank_coprocessor(launcher& on, const pagerank_data& data);
 work pagerank_direct(launcher& on, const pagerank_data& data);
 work pagerank_coalesced(launcher& on, const pagerank_data& data);
-work pagerank_coalesced_gathered(launcher& on, const pagerank_data& data);
+work pagerank_coalesced_aggregated(launcher& on, const pagerank_data& data);
 work pagerank_laneway(launcher& on, const pagerank_data& data);
 
 }  // namespace laneway::styles

@@ -74,11 +74,10 @@ public:
     explicit pagerank_study(const study_options& options)
         : on_(options), graph_(graph_with(pes() << options.log2_messages >> std::countr_zero(rounds))),
           starts_(graph::equal_arc_ranges(graph_, pes())), reference_(reference_ranks(graph_)),
-          size_(array<part_size>(1)), tails_(array<std::uint32_t>(most_arcs())),
-          heads_(array<std::uint64_t>(most_arcs())), degrees_(array<std::uint32_t>(most_rows())),
-          shares_(array<float>(most_rows())), ranks_(array<std::uint64_t>(most_rows())),
-          sums_(array<std::uint64_t>(most_rows())), taken_(array<std::uint64_t>(1)),
-          dangling_(array<std::uint64_t>(1)) {
+          size_(array<part_size>(1)), tails_(array<std::uint32_t>(max_arcs())),
+          heads_(array<std::uint64_t>(max_arcs())), degrees_(array<std::uint32_t>(max_rows())),
+          shares_(array<float>(max_rows())), ranks_(array<std::uint64_t>(max_rows())),
+          sums_(array<std::uint64_t>(max_rows())), taken_(array<std::uint64_t>(1)), dangling_(array<std::uint64_t>(1)) {
         for (int pe = 0; pe < on_.n_pes(); ++pe) copy_in(pe);
     }
 
@@ -103,12 +102,12 @@ private:
     [[nodiscard]] symmetric_array<T> array(std::uint64_t size) {
         return on_.runtime().allocate<T>(size);
     }
-    [[nodiscard]] std::uint64_t most_rows() const {
+    [[nodiscard]] std::uint64_t max_rows() const {
         std::uint64_t most = 0;
         for (std::size_t p = 0; p + 1 < starts_.size(); ++p) most = std::max(most, starts_[p + 1] - starts_[p]);
         return most;
     }
-    [[nodiscard]] std::uint64_t most_arcs() const {
+    [[nodiscard]] std::uint64_t max_arcs() const {
         std::uint64_t most = 0;
         for (std::size_t p = 0; p + 1 < starts_.size(); ++p) {
             most = std::max(most, graph_.offsets[starts_[p + 1]] - graph_.offsets[starts_[p]]);
@@ -120,8 +119,8 @@ private:
     void copy_in(int pe) {
         const std::uint64_t begin = starts_[static_cast<std::size_t>(pe)];
         const auto part = graph::slice(graph_, begin, starts_[static_cast<std::size_t>(pe) + 1]);
-        std::vector<std::uint32_t> degrees(most_rows()), tails(most_arcs());
-        std::vector<std::uint64_t> heads(most_arcs());
+        std::vector<std::uint32_t> degrees(max_rows()), tails(max_arcs());
+        std::vector<std::uint64_t> heads(max_arcs());
         for (std::uint64_t row = 0; row < part.vertices(); ++row) {
             degrees[row] = static_cast<std::uint32_t>(part.offsets[row + 1] - part.offsets[row]);
             for (std::uint64_t a = part.offsets[row]; a < part.offsets[row + 1]; ++a) {
@@ -140,7 +139,7 @@ private:
         data_ = {size_.ref(),   tails_.ref(), heads_.ref(), degrees_.ref(),
                  shares_.ref(), ranks_.ref(), sums_.ref(),  taken_.ref()[0]};
         work (*const starts[n_styles])(launcher&, const pagerank_data&) = {
-            pagerank_coprocessor, pagerank_direct, pagerank_coalesced, pagerank_coalesced_gathered, pagerank_laneway};
+            pagerank_coprocessor, pagerank_direct, pagerank_coalesced, pagerank_coalesced_aggregated, pagerank_laneway};
         push_ = starts[static_cast<int>(which)](on_, data_);
     }
     void reset() override {

@@ -19,17 +19,17 @@ struct plain_handler {
 };
 struct answering_handler {
     using answer = word;
-    static constexpr bool posts_onward = true;
-    template <class Ctx, class Onward>
-    MARK answer operator()(Ctx& ctx, const question& q, Onward& onward) const {
-        if (q.value > 1) (void)onward.post(ctx, 0, question{q.value - 1});
+    static constexpr bool forwards = true;
+    template <class Ctx, class Forward>
+    MARK answer operator()(Ctx& ctx, const question& q, Forward& forward) const {
+        if (q.value > 1) (void)forward.post(ctx, 0, question{q.value - 1});
         return {q.value};
     }
 };
-struct handler_of_elements {
+struct handler_of_payload {
     using element = std::uint64_t;
     template <class Ctx>
-    MARK void operator()(Ctx&, const text&, lw::elements<const std::uint64_t>) const {}
+    MARK void operator()(Ctx&, const text&, lw::payload<const std::uint64_t>) const {}
 };
 struct functor {
     template <class Ctx, class Box>
@@ -43,15 +43,15 @@ struct host_functor {
     MARK void operator()(auto&, auto&) const {}
 };
 
-struct placing_handler {
+struct allocating_handler {
     using element = std::uint64_t;
-    static constexpr bool places = true;
+    static constexpr bool allocates = true;
     template <class Ctx>
-    MARK lw::symmetric_ptr<std::uint64_t> place(Ctx&, const text&, std::uint64_t) const {
-        return lw::nowhere<std::uint64_t>();
+    MARK lw::symmetric_ptr<std::uint64_t> allocate(Ctx&, const text&, std::uint64_t) const {
+        return lw::rejected<std::uint64_t>();
     }
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&, const text&, lw::elements<const std::uint64_t>) const {}
+    LANEWAY_FN void operator()(Ctx&, const text&, lw::payload<const std::uint64_t>) const {}
 };
 struct do_nothing {
     template <class Ctx, class Box>
@@ -71,15 +71,15 @@ auto kernel_of() {
     return &lw::cuda_backend::persistent_kernel<Program>;
 }
 template <class... Routes>
-auto with_places(const Routes&...) -> decltype(lw::with_places(lw::routes<Routes...>{}));
+auto with_allocations(const Routes&...) -> decltype(lw::with_allocations(lw::routes<Routes...>{}));
 
 void* use() {
     using all = lw::routes<lw::route<word, plain_handler>, lw::route<question, answering_handler>,
-                           lw::route<text, handler_of_elements>>;
-    using placing = decltype(lw::with_places(lw::routes<lw::route<text, placing_handler>>{}));
+                           lw::route<text, handler_of_payload>>;
+    using allocating = decltype(lw::with_allocations(lw::routes<lw::route<text, allocating_handler>>{}));
     (void)kernel_of<lw::program<functor, lw::mailbox_ref<all>>>();
     (void)kernel_of<lw::program<host_functor, lw::mailbox_ref<all>>>();
-    (void)kernel_of<lw::program<do_nothing, lw::mailbox_ref<placing>>>();
+    (void)kernel_of<lw::program<do_nothing, lw::mailbox_ref<allocating>>>();
     return reinterpret_cast<void*>(
         kernel_of<lw::program<lw::no_body, lw::worklist_ref<std::uint32_t, application_of_flow>>>());
 }

@@ -1,7 +1,7 @@
 // Handlers that have not the form that they claim, a CASE each: compiling one must fail with a line that says why.
 #include <string>
 
-#include "laneway/comm/box.hpp"
+#include "laneway/comm/endpoint.hpp"
 #include "laneway/simt/cpu/context.hpp"
 #if CASE >= 17
 #include "laneway/runtime.hpp"
@@ -16,25 +16,25 @@ struct question {
 #if CASE == 0 || CASE == 11  // right
 struct handler {
     using answer = std::uint64_t;
-    static constexpr bool posts_onward = true;
-    template <class Ctx, class Onward>
-    LANEWAY_FN answer operator()(Ctx& ctx, const question& q, Onward& onward) const {
-        if (q.value > 1) (void)onward.post(ctx, 0, question{q.value - 1});
+    static constexpr bool forwards = true;
+    template <class Ctx, class Forward>
+    LANEWAY_FN answer operator()(Ctx& ctx, const question& q, Forward& forward) const {
+        if (q.value > 1) (void)forward.post(ctx, 0, question{q.value - 1});
         return q.value;
     }
 };
-#elif CASE == 1               // posts_onward is missing
+#elif CASE == 1               // forwards is missing
 struct handler {
     using answer = std::uint64_t;
-    template <class Ctx, class Onward>
-    LANEWAY_FN answer operator()(Ctx&, const question& q, Onward&) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN answer operator()(Ctx&, const question& q, Forward&) const {
         return q.value;
     }
 };
 #elif CASE == 2               // the poster is missing
 struct handler {
     using answer = std::uint64_t;
-    static constexpr bool posts_onward = true;
+    static constexpr bool forwards = true;
     template <class Ctx>
     LANEWAY_FN answer operator()(Ctx&, const question& q) const {
         return q.value;
@@ -65,35 +65,35 @@ struct handler {
 #elif CASE == 6 || CASE == 7  // the element's type is missing; so it is where elements are posted
 struct handler {
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
+    LANEWAY_FN void operator()(Ctx&, const question&, lw::payload<const std::uint64_t>) const {}
 };
-#elif CASE == 8               // places is missing
+#elif CASE == 8               // allocates is missing
 struct handler {
     using element = std::uint64_t;
     template <class Ctx>
-    LANEWAY_FN lw::symmetric_ptr<std::uint64_t> place(Ctx&, const question&, std::uint64_t) const {
-        return lw::nowhere<std::uint64_t>();
+    LANEWAY_FN lw::symmetric_ptr<std::uint64_t> allocate(Ctx&, const question&, std::uint64_t) const {
+        return lw::rejected<std::uint64_t>();
     }
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
+    LANEWAY_FN void operator()(Ctx&, const question&, lw::payload<const std::uint64_t>) const {}
 };
-#elif CASE == 9               // place is missing
+#elif CASE == 9               // allocate is missing
 struct handler {
     using element = std::uint64_t;
-    static constexpr bool places = true;
+    static constexpr bool allocates = true;
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
+    LANEWAY_FN void operator()(Ctx&, const question&, lw::payload<const std::uint64_t>) const {}
 };
-#elif CASE == 12              // right: it could place, and says that it does not
+#elif CASE == 12              // right: it could allocate, and says that it does not
 struct handler {
     using element = std::uint64_t;
-    static constexpr bool places = false;
+    static constexpr bool allocates = false;
     template <class Ctx>
-    LANEWAY_FN lw::symmetric_ptr<std::uint64_t> place(Ctx&, const question&, std::uint64_t) const {
-        return lw::nowhere<std::uint64_t>();
+    LANEWAY_FN lw::symmetric_ptr<std::uint64_t> allocate(Ctx&, const question&, std::uint64_t) const {
+        return lw::rejected<std::uint64_t>();
     }
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&, const question&, lw::elements<const std::uint64_t>) const {}
+    LANEWAY_FN void operator()(Ctx&, const question&, lw::payload<const std::uint64_t>) const {}
 };
 #elif CASE >= 13              // right; messages are numbers
 enum small : std::uint8_t { one = 1 };
@@ -124,11 +124,11 @@ struct no_idling {
 };
 #if CASE >= 13
 using all_routes = lw::routes<lw::route<std::uint64_t, handler>, lw::route<question, handler>>;
-using floats = lw::box<lw::cpu::context, lw::routes<lw::route<double, handler>>, no_idling>;
+using floats = lw::endpoint<lw::cpu::context, lw::routes<lw::route<double, handler>>, no_idling>;
 #else
-using all_routes = decltype(lw::with_places(lw::routes<lw::route<question, handler>>{}));
+using all_routes = decltype(lw::with_allocations(lw::routes<lw::route<question, handler>>{}));
 #endif
-using box_type = lw::box<lw::cpu::context, all_routes, no_idling>;
+using box_type = lw::endpoint<lw::cpu::context, all_routes, no_idling>;
 
 #if CASE < 13
 void use(lw::cpu::context& ctx, box_type& box) {

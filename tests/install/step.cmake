@@ -1,4 +1,4 @@
-# One step of what README says about using the library from another project: cmake -DSTEP=... -P step.cmake
+# One step of what the guide to building says about using the library from another project: cmake -DSTEP=... -P step.cmake
 # Needs SOURCE and FOLDER (scratch), CMAKE, GENERATOR, MAKE_PROGRAM, COMPILER, NVCC (may be empty), DEPS, PKG_CONFIG.
 set(prefix ${FOLDER}/prefix)
 set(common -G ${GENERATOR} -DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} -DCMAKE_CXX_COMPILER=${COMPILER})
@@ -34,7 +34,7 @@ set(old "laneway runs on GPUs of architecture 80 or newer")
 if(STEP STREQUAL "library")
     run("" ${CMAKE} -E rm -rf ${prefix})
     run("" ${CMAKE} -S ${SOURCE} -B ${FOLDER}/release ${common} -DLANEWAY_TESTS=OFF -DLANEWAY_CUDA=${cuda}
-        -DLANEWAY_DEPS=${DEPS} -DCMAKE_INSTALL_LIBDIR=lib)
+        -DLANEWAY_DEPS=${DEPS} -DCMAKE_INSTALL_LIBDIR=lib -DLANEWAY_UNITY=ON)
     run("" ${CMAKE} --build ${FOLDER}/release --target laneway)
     if(EXISTS ${FOLDER}/release/liblaneway_apps.a)
         message(FATAL_ERROR "the target laneway built more than the library")

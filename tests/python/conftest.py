@@ -36,6 +36,7 @@ a 2 4 10
 a 5 6 1
 a 1 4 100
 """
+READS = b"@r0\nACGTACGTNACGTA\n+\nIIIIIIIIIIIIII\n@r1\nacgtt\n+r1\n@@@@@\n"
 SMALL_DISTANCES = [0, 4, 4, 14, -1, -1]
 SMALL_LEVELS = [0, 1, 2, 1, -1, -1]
 
@@ -92,6 +93,14 @@ def small(tmp_path: Path) -> Path:
     """A graph with every oddity that is no error."""
     path = tmp_path / "small.gr"
     path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def reads(tmp_path: Path) -> Path:
+    """Two reads in a FASTQ file."""
+    path = tmp_path / "reads.fq"
+    path.write_bytes(READS)
     return path
 
 

@@ -147,7 +147,11 @@ def test_an_existing_output_survives_an_error(laneway: Run, tmp_path: Path) -> N
         (["--ids", str(2**70)], "32 or 64"),
         (["--plot", "run.gif3"], "run.gif3"),
         *((["--plot", name], "must end in .png, .svg or .pdf") for name in ("r.jpg", "r.eps", "r", ".png", "r.png.gz")),
-        (["--output", "same.png", "--plot", "same.png"], "same"),
+        *((["--output", name], f"{name}: the result's name must end in .npz") for name in ("d.txt", "d", "d.npz.gz")),
+        (["--json", "-"], "-: cannot be written: it would not be standard output"),
+        *(([option, "-"], "-: ") for option in ("--output", "--plot")),
+        (["--json", "same.npz", "--output", "same.npz"], "same"),
+        (["--directed", "--undirected"], "--directed and --undirected exclude each other"),
         (["--no-such-option"], "--no-such-option"),
     ],
 )

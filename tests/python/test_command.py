@@ -45,7 +45,7 @@ def test_new_york(laneway: Run, new_york: Path, tmp_path: Path) -> None:
     messages = report["messages"]
     assert messages["posted"] == messages["direct"] + messages["carried"]
     assert messages["carried"] == messages["served"] == np.sum(report["traffic"]["messages"]) > 0
-    assert report["work"]["items"] >= report["work"]["least_items"] == 264346
+    assert report["work"]["items"] >= report["work"]["min_items"] == 264346
     assert (tmp_path / "work" / "r.png").read_bytes().startswith(PNG)
 
 

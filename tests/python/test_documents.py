@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
+import laneway as lw
 import pytest
 from conftest import ROOT, Run
 
 FOLDERS = ("docs", "data", "apps", "bench", "styles")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))])
-README = (ROOT / "README.md").read_text()
+DOCS = ROOT / "docs"
+COMMANDS = (DOCS / "reference" / "command.md").read_text()
 
 
 def squeezed(code: str) -> str:
@@ -22,46 +25,120 @@ def code_blocks(document: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
 
 
+def prose_of(document: Path) -> str:
+    return re.sub(
+        r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE
+    )  # code may look like a link
+
+
+def anchors_of(document: Path) -> set[str]:
+    """Anchors of a document's headings, as code hosts make them."""
+    seen: Counter[str] = Counter()
+    anchors = set()
+    for heading in re.findall(r"^#+ (.*)$", prose_of(document), re.MULTILINE):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        anchor = re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
+        anchors.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+        seen[anchor] += 1
+    return anchors
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links(document: Path) -> None:
-    prose = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)  # a lambda in code looks like a link
-    targets = re.findall(r"\]\(([^)#\s]+)", prose)
-    missing = [target for target in targets if "://" not in target and not (document.parent / target).exists()]
-    assert missing == []
+    """The site checks its own; these are the links where the repository is read."""
+    wrong = []
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", prose_of(document)):
+        if "://" in target:
+            continue
+        path = document.parent / target if target else document
+        if not path.exists() or (anchor and path.suffix == ".md" and anchor not in anchors_of(path)):
+            wrong.append(f"{target}#{anchor}" if anchor else target)
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("document", "most_words"), [("README.md", 1200), ("ARCHITECTURE.md", 2500)])
+def test_front_pages_are_short(document: str, most_words: int) -> None:
+    """What does not fit is a page of its own under docs/."""
+    assert len((ROOT / document).read_text().split()) <= most_words
 
 
 @pytest.mark.parametrize("command", ["sssp", "bfs"])
 def test_options(laneway: Run, command: str) -> None:
     offered = set(re.findall(r"--[a-z]+", laneway(command, "--help").stdout)) - {"--help"}
-    described = set(re.findall(r"--[a-z]+", README.split("| option of")[1].split("\n\n")[0]))
+    described = set(re.findall(r"--[a-z]+", COMMANDS.split("| option of")[1].split("\n\n")[0]))
     assert offered == described
+
+
+def test_commands(laneway: Run) -> None:
+    offered = set(re.findall(r"^\W*([a-z]+) {2,}", laneway("--help").stdout.split("Commands")[1], re.MULTILINE))
+    described = set(re.findall(r"^\| `laneway ([a-z]+)", COMMANDS, re.MULTILINE))
+    assert offered == described
+
+
+def test_report_is_described() -> None:
+    page = (DOCS / "reference" / "python.md").read_text()
+    for kind, heading in ((lw.Report, "A `Report`"), (lw.Device, "A `Device`")):
+        table = page.split(heading)[1].split("|---|---|\n")[1].split("\n\n")[0]
+        described = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+        assert described == {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_everything_of_the_package_has_a_place_in_the_reference() -> None:
+    page = (DOCS / "reference" / "python.md").read_text()
+    shown = {name.split(".")[-1] for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)}
+    by_hand = {"Device", "Report", "Sequences", "SimulatedReads", "__version__"}
+    errors = {
+        name for name in lw.__all__ if isinstance(getattr(lw, name), type) and issubclass(getattr(lw, name), Exception)
+    }
+    assert set(lw.__all__) - shown - by_hand - errors == set()
+    assert all(f"`{name}`" in page for name in by_hand)
 
 
 def test_cpp_example() -> None:
     example = squeezed((ROOT / "examples" / "histogram.cpp").read_text())
-    shown = README.split("```cpp\n")[1].split("```")[0]
+    shown = code_blocks(ROOT / "README.md", "cpp")[0]
     structs = re.findall(r"^struct .*?^};", shown, re.MULTILINE | re.DOTALL)
     assert len(structs) == 2
     for struct in structs:
         assert squeezed(struct) in example
-    handler = next(block for block in code_blocks(ROOT / "README.md", "cpp") if "posts_onward" in block)
+    handler = next(block for block in code_blocks(DOCS / "guides" / "messages.md", "cpp") if "forwards = true" in block)
     assert squeezed(handler) in squeezed((ROOT / "examples" / "one_sided.cpp").read_text())
+
+
+def test_guide_to_components_shows_a_program() -> None:
+    example = squeezed((ROOT / "examples" / "tally.cpp").read_text())
+    blocks = code_blocks(DOCS / "guides" / "components.md", "cpp")
+    assert len(blocks) == 5
+    for block in blocks[1:]:  # the first is about using several
+        assert squeezed(block) in example, block
+
+
+def test_guide_to_sessions_shows_a_program() -> None:
+    example = squeezed((ROOT / "examples" / "word_count.cpp").read_text())
+    shown = code_blocks(DOCS / "guides" / "sessions.md", "cpp")[0]
+    lines = shown.splitlines()
+    assert squeezed(lines[0]) in example
+    for call in re.findall(r"session\.\w+\(", shown):
+        assert call in example
 
 
 def test_page_for_nvshmem_users_shows_programs() -> None:
     """All code of the page stands in a program that is compiled."""
     files = ["examples/one_sided.cpp", "examples/histogram.cpp", "bench/peers/nvshmem_one_sided.cu"]
     programs = [squeezed((ROOT / file).read_text()) for file in files]
-    blocks = code_blocks(ROOT / "docs" / "from_nvshmem.md", "cpp")
+    blocks = code_blocks(DOCS / "guides" / "from_nvshmem.md", "cpp")
     assert len(blocks) == 10
     for block in blocks:
         assert any(squeezed(block) in program for program in programs), block
 
 
 def test_python_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's, with which the guide begins as well."""
     monkeypatch.chdir(ROOT)
+    example = code_blocks(ROOT / "README.md", "python")[0]
+    assert code_blocks(DOCS / "guides" / "python.md", "python")[0] == example
     names: dict[str, object] = {}
-    exec(README.split("```python\n")[1].split("```")[0], names)
+    exec(example, names)
     printed = capsys.readouterr().out.split()
     assert printed[0] == "1440081"
     assert printed[1] == printed[2]
@@ -71,13 +148,14 @@ def test_python_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def test_python_example_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("networkx")
-    example = README.split("```python\n")[2].split("```")[0]
+    example = code_blocks(DOCS / "guides" / "python.md", "python")[1]
     exec("import laneway as lw\n" + example, {})
     promised = re.findall(r"print\(.*# (.*)", example)
+    assert promised
     assert capsys.readouterr().out.splitlines() == promised
 
 
 def test_design_records_are_listed() -> None:
-    index = (ROOT / "docs" / "design" / "README.md").read_text()
-    records = sorted(path.name for path in (ROOT / "docs" / "design").glob("0*.md"))
+    index = (DOCS / "design" / "README.md").read_text()
+    records = sorted(path.name for path in (DOCS / "design").glob("0*.md"))
     assert re.findall(r"\((\d{4}-[a-z0-9-]+\.md)\)", index) == records

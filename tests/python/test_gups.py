@@ -64,7 +64,7 @@ def test_sizes() -> None:
 
 
 def test_replay_stands_in_for_large_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference, "MOST_SEQUENTIAL", 1)
+    monkeypatch.setattr(reference, "MAX_SEQUENTIAL", 1)
     check = reference.verify(lw.gups(devices="cpu:2", log2_words=10))
     assert (check.reference, check.mismatches) == ("a replay without messages", 0)
 

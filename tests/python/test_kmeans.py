@@ -357,7 +357,8 @@ def test_arrays_that_are_no_points(laneway: Run, tmp_path: Path, content: str) -
         (["-k", 2, "--random-state", -1], "random_state"),
         (["-k", 2, "--sample-weight", "missing.npy"], "missing.npy"),
         (["-k", 2, "--max-iter", 0], "max_iter"),
-        (["-k", 2, "--output", "four.csv"], "four.csv"),
+        (["-k", 2, "--output", "clusters.csv"], "clusters.csv: the result's name must end in .npz"),
+        (["-k", 2, "--json", "four.csv"], "four.csv"),
     ],
 )
 def test_wrong_option(laneway: Run, four: Path, tmp_path: Path, arguments: list[object], word: str) -> None:

@@ -1,13 +1,9 @@
-"""K-mer counts: the command and the function, on a genome, on reads and on files that are broken."""
+"""K-mer counts of files, sequences in memory and simulations, and looking counts up."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-import gzip
-import json
-import lzma
-import os
 import pickle
 import subprocess
 import sys
@@ -19,80 +15,17 @@ from pathlib import Path
 import laneway as lw
 import numpy as np
 import pytest
-from conftest import ROOT, Run, device_lists, names
+from conftest import READS
 from laneway import _core
 from laneway.arguments import job_options
 from laneway.programs.kmer import kmer_options
 from laneway.references import kmer as reference
-from test_bad_input import assert_refused
-
-GENOME = ROOT / "data" / "NC_008253.fna.gz"
-EXPECTED = Path(os.environ.get("LANEWAY_SHARED_DATA", ROOT.parent / "shared" / "data")) / "genomes" / "expected"
-READS = b"@r0\nACGTACGTNACGTA\n+\nIIIIIIIIIIIIII\n@r1\nacgtt\n+r1\n@@@@@\n"
-
-
-@pytest.fixture
-def reads(tmp_path: Path) -> Path:
-    path = tmp_path / "reads.fq"
-    path.write_bytes(READS)
-    return path
 
 
 def naive(lines: list[str], k: int) -> dict[int, int]:
     """Histogram of the k-mers as read."""
     kmers = Counter(line[i : i + k] for line in lines for i in range(len(line) - k + 1))
     return dict(Counter(kmers.values()))
-
-
-@pytest.mark.parametrize("devices", device_lists())
-def test_genome(laneway: Run, tmp_path: Path, devices: str) -> None:
-    done = laneway("kmer", GENOME, "-k", 21, "--devices", devices, "--histogram", "g.histo", "--json", "r.json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads((tmp_path / "work" / "r.json").read_text())
-    result = report["result"]
-    assert (result["total"], result["distinct"]) == (4938900, 4836681)
-    assert result["checksum"] == 10971321417817420311
-    assert report["messages"]["posted"] == 4938900
-    assert report["input"] == {"files": [str(GENOME)], "sequences": 1, "bases": 4938920}
-    lines = (tmp_path / "work" / "g.histo").read_text().splitlines()
-    assert lines == [f"{m} {n}" for m, n in zip(result["multiplicity"], result["kmers"])]
-    assert (lines[0], lines[-1]) == ("1 4789765", "57 2")
-
-
-@pytest.mark.skipif(not EXPECTED.exists(), reason="shared data not at hand")
-@pytest.mark.parametrize("kind", ["canon", "raw"])
-@pytest.mark.parametrize("k", [15, 21, 31])
-@pytest.mark.parametrize(("file", "stem"), [("NC_008253.fna.gz", "NC_008253"), ("e_coli_10000snp.fq.gz",) * 2])
-def test_jellyfish_wrote_the_same(laneway: Run, tmp_path: Path, file: str, stem: str, k: int, kind: str) -> None:
-    options = ["--raw"] if kind == "raw" else []
-    done = laneway("kmer", EXPECTED.parent / file, "-k", k, "--devices", "cpu:2", "--histogram", "g.histo", *options)
-    assert done.returncode == 0, done.stderr
-    name = f"{stem.replace('.fq.gz', '_fq')}.k{k}.{kind}.histo"
-    assert (tmp_path / "work" / "g.histo").read_bytes() == (EXPECTED / name).read_bytes()
-
-
-@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
-def test_reads_in_any_container(laneway: Run, reads: Path, tmp_path: Path, devices: str) -> None:
-    (tmp_path / "more.gz").write_bytes(gzip.compress(b">x\nACGT\nA\n"))
-    (tmp_path / "more.xz").write_bytes(lzma.compress(b">x\nacgta"))
-    files = [reads, tmp_path / "more.gz", tmp_path / "more.xz"]
-    done = laneway("kmer", *files, "-k", 4, "--raw", "--devices", devices, "--verify", "--histogram", "h")
-    assert done.returncode == 0, done.stderr
-    assert "verified" in done.stdout and "yes" in done.stdout
-    expected = naive(["ACGTACGT", "ACGTA", "ACGTT", "ACGTA", "ACGTA"], 4)
-    lines = (tmp_path / "work" / "h").read_text().splitlines()
-    assert lines == [f"{m} {expected[m]}" for m in sorted(expected)]
-
-
-def test_simulated_reads_are_the_same_everywhere(laneway: Run) -> None:
-    tables = []
-    for devices in ("cpu:1", "cpu:2", "checked:2"):
-        options = ["--coverage", 4, "--read-length", 60, "--error-rate", 0.01, "--devices", devices, "--verify"]
-        done = laneway("kmer", "-k", 33, "--simulate", 2000, *options)
-        assert done.returncode == 0, done.stderr
-        tables.append([line for line in done.stdout.splitlines() if line.startswith(("checksum", "canonical", "seq"))])
-    assert tables[0] == tables[1] == tables[2]
-    assert len(tables[0]) == 3
 
 
 def test_function_takes_files_sequences_and_simulations(reads: Path) -> None:
@@ -203,8 +136,8 @@ assert counts.count("ACG") == 2
 def test_a_signal_handler_cannot_wait_for_the_call_that_it_interrupts() -> None:
     done = subprocess.run([sys.executable, "-c", IN_A_HANDLER], capture_output=True, text=True, timeout=100)
     assert done.stderr == ""
-    words = "looking up these k-mers goes on already: a signal handler cannot begin another in the midst of it"
-    assert done.stdout == f"counting or {words}\n"
+    words = "a call on these devices goes on already: a signal handler cannot begin another in the midst of it"
+    assert done.stdout == f"{words}\n"
 
 
 def test_counts_are_looked_up_by_many_threads() -> None:
@@ -272,79 +205,6 @@ def test_mismatches_are_named(reads: Path) -> None:
     check = reference.verify(sequences, options, counts)
     assert check.mismatches == 1
     assert check.first_mismatch == f"{counts.kmers[0] - 1} k-mers occur 1 times, not {counts.kmers[0]}"
-
-
-BROKEN = {
-    "empty": (b"", "is empty"),
-    "sequence before header": (b"ACGT\n>x\nACGT\n", ":1: "),
-    "binary": (bytes(range(256)), "is neither text"),
-    "digit": (b">x\nACGT\nAC7T\n", ":3: '7'"),
-    "short qualities": (b"@x\nACGT\n+\nIII\n", ":4: 3 qualities"),
-    "cut record": (b"@x\nACGT\n", ":2: "),
-    "cut gzip": (gzip.compress(b">x\n" + b"ACGTTGCA" * 9999)[:-30], "cut off"),
-    "short": (b">x\nACG\n>y\nACNTT\n", "no k-mers"),
-    "headers": (b">x\n>y\n", "no k-mers"),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_file(laneway: Run, tmp_path: Path, name: str) -> None:
-    content, word = BROKEN[name]
-    (tmp_path / "broken.fa").write_bytes(content)
-    done = laneway("kmer", tmp_path / "broken.fa", "-k", 4, "--devices", "cpu:1", "--histogram", "h", "--json", "r")
-    assert_refused(done, "broken.fa", word)
-    assert names(tmp_path / "work") == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["-k", "0"], "1 to 63"),
-        (["-k", "64"], "1 to 63"),
-        (["-k", "x"], "-k"),
-        (["-k", "4", "--memory", "0"], "memory"),
-        (["-k", "4", "--greatest", "0"], "greatest"),
-        (["-k", "4", "--distinct", "0"], "distinct"),
-        (["-k", "4", "--simulate", "100"], "either"),
-        (["-k", "4", "--histogram", "no-such-folder/h"], "no-such-folder/h"),
-        (["-k", "4", "--histogram", "same", "--json", "same"], "same"),
-        ([], "-k"),
-    ],
-)
-def test_wrong_option(laneway: Run, reads: Path, tmp_path: Path, arguments: list[str], word: str) -> None:
-    assert_refused(laneway("kmer", reads, "--devices", "cpu:1", *arguments), word)
-    assert names(tmp_path / "work") == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ([], "either"),
-        (["--simulate", "0"], "genome_length"),
-        (["--simulate", "50"], "longer than a genome"),
-        (["--simulate", "500", "--coverage", "0"], "coverage"),
-        (["--simulate", "500", "--error-rate", "1.5"], "error rate"),
-        (["--simulate", "500", "--read-length", "0"], "read_length"),
-        (["--simulate", "500", "--read-length", "3"], "no k-mers"),
-    ],
-)
-def test_impossible_simulation(laneway: Run, arguments: list[str], word: str) -> None:
-    assert_refused(laneway("kmer", "-k", "4", "--devices", "cpu:1", *arguments), word)
-
-
-def test_the_sequences_are_not_replaced(laneway: Run, reads: Path) -> None:
-    assert_refused(laneway("kmer", reads, "-k", 3, "--devices", "cpu:1", "--histogram", reads), "reads.fq")
-    assert reads.read_bytes() == READS
-
-
-def test_a_full_table_is_a_fault_and_writes_nothing(laneway: Run, tmp_path: Path) -> None:
-    options = ["--simulate", 100000, "--memory", 0.0001, "--devices", "cpu:2", "--histogram", "h"]
-    done = laneway("kmer", "-k", 31, *options)
-    assert done.returncode == 1
-    assert "PE " in done.stderr and "no room left while inserting" in done.stderr
-    assert "of 4096 places none is free" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert names(tmp_path / "work") == []
 
 
 def test_arguments_of_the_wrong_kind(reads: Path) -> None:

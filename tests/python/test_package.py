@@ -112,7 +112,7 @@ def test_audit(new_york: Path) -> None:
         {"source": 7},
         {"source": -1},
         {"source": 2**70},
-        {"source": 1.0},
+        {"source": 1.5},
         {"source": "1"},
         {"devices": None},
         {"devices": ["cpu:1", "cpu:2"]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,26 @@ def test_numbers_of_vertices_from_files(laneway: Run, small: Path, tmp_path: Pat
     expected = lw.pagerank(lw.read_graph(small), personalization={2: 2, 5: 1}, dangling=[0, 0, 0, 1, 0, 0])
     with np.load(tmp_path / "work" / "r.npz") as file:
         assert np.array_equal(file["rank"], expected.rank)
+    start = laneway(
+        *("pagerank", small, "--nstart", tmp_path / "dangling", "--rounds", 1, "--devices", "cpu:2", "--verify"),
+        *("--output", "one.npz", "--json", "one.json"),
+    )
+    assert (start.returncode, start.stderr) == (0, "")
+    after_one = lw.pagerank(lw.read_graph(small), nstart={4: 1}, rounds=1)
+    with np.load(tmp_path / "work" / "one.npz") as file:
+        assert np.array_equal(file["rank"], after_one.rank)
+    assert after_one != lw.pagerank(lw.read_graph(small), rounds=1)
+    assert json.loads((tmp_path / "work" / "one.json").read_text())["nstart"] == str(tmp_path / "dangling")
     for content, word in (("2\n", ":1: "), ("2 1\n2 1\n", ":2: "), ("2 x\n", ":1: "), ("9 1\n", "9"), ("2 -1\n", "-1")):
         (tmp_path / "start").write_text(content)
         assert_refused(laneway("pagerank", small, *options, "--devices", "cpu:1"), word)
     assert_refused(laneway("pagerank", small, "--dangling", "missing"), "missing: no such file")
+    assert_refused(laneway("pagerank", small, "--nstart", tmp_path / "start", "--json", tmp_path / "start"), "start")
+    assert (tmp_path / "start").read_text() == content
+    (tmp_path / "start").write_text("2 1\n9 1\n")
+    assert_refused(laneway("pagerank", small, *options), "vertex 9 is outside 1..6")
+    (tmp_path / "empty.gr").write_text("p sp 0 0\n")
+    assert_refused(laneway("pagerank", tmp_path / "empty.gr"), "no vertices to rank")
 
 
 def test_wrong_ranks_are_named(small: Path) -> None:
@@ -212,7 +229,7 @@ def test_bad_options(laneway: Run, small: Path, tmp_path: Path, options: list[st
     assert names(tmp_path / "work") == []
 
 
-def test_bad_arguments(small: Path, tmp_path: Path) -> None:
+def test_bad_arguments(small: Path) -> None:
     graph = lw.read_graph(small)
     with pytest.raises(lw.UsageError, match="what read_graph gives, not ndarray"):
         lw.pagerank(np.zeros(3))
@@ -222,8 +239,8 @@ def test_bad_arguments(small: Path, tmp_path: Path) -> None:
         lw.pagerank(graph, weight="cost")
     for wrong, words in (
         ([1, 2], "one number for each of 6 vertices"),
-        ({7: 1}, "7"),
-        ({"a": 1}, "{name} must be a whole number from 0 to 18446744073709551615, not 'a'"),
+        ({7: 1}, "{name} names no vertex of the graph"),
+        ({"a": 1}, "{name} names no vertex of the graph"),
         ({2: float("nan")}, "vertex 2 must be finite"),
         ({2: -1}, "vertex 2 must be finite and 0 or more, not -1"),
         ({}, "0 for all vertices"),
@@ -233,6 +250,23 @@ def test_bad_arguments(small: Path, tmp_path: Path) -> None:
                 lw.pagerank(graph, **{name: wrong})
     with pytest.raises(lw.UsageError, match="one whole number for each of 6 vertices"):
         lw.pagerank(graph, partition=[0, 1])
-    (tmp_path / "empty.gr").write_text("p sp 0 0\n")
-    with pytest.raises(lw.UsageError, match="no vertices"):
-        lw.pagerank(lw.read_graph(tmp_path / "empty.gr"))
+
+
+def test_a_tolerance_that_rounding_never_meets_is_told() -> None:
+    pair = lw.Graph.from_edges([(0, 1)], directed=False)
+    with pytest.warns(RuntimeWarning, match="tol 1e-12 may never be met, 3.4e-07 always is"):
+        unmet = lw.pagerank(pair, tol=1e-12, max_iter=500, nstart={0: 0, 1: 0.3}, devices="cpu:1")
+    assert not unmet.converged and 0 < unmet.residual < 6.8e-7
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert lw.pagerank(pair, tol=3.4e-7, nstart={0: 0, 1: 0.3}, devices="cpu:1").converged
+        assert not lw.pagerank(pair, tol=1e-12, max_iter=5, nstart={0: 0, 1: 0.3}, devices="cpu:1").converged
+        lw.pagerank(pair, tol=1e-12, rounds=500, nstart={0: 0, 1: 0.3}, devices="cpu:1")
+
+
+def test_a_file_of_numbers_is_not_replaced(laneway: Run, small: Path, tmp_path: Path) -> None:
+    start = tmp_path / "work" / "start.txt"
+    start.parent.mkdir(exist_ok=True)
+    start.write_text("1 1\n")
+    done = laneway("pagerank", small, "--personalization", start, "--json", start, "--devices", "cpu:1")
+    assert done.returncode == 2 and start.read_text() == "1 1\n", done.stderr

@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT, lock_of
 
 TREE = ROOT / "build" / "tree"
-PAGES = ("first_program", "debugging")
+PAGES = ("tutorial", "guides/debugging")
 
 # A block of code, and the name of its file where the line above it gives one.
 BLOCK = re.compile(r"(?:^[^\n]*?`([\w.]+)`[^\n`]*:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -111,7 +111,7 @@ def matches(output: str, expected: str) -> bool:
 def test_pages(tmp_path: Path) -> None:
     """One after the other, as the second works with what the first installs."""
     for page in PAGES:
-        for tool in ("g++", "cmake", *(("gdb",) if page == "debugging" else ())):
+        for tool in ("g++", "cmake", *(("gdb",) if page == "guides/debugging" else ())):
             if shutil.which(tool) is None:
                 pytest.skip(f"{page}: {tool} is not installed")
         steps = steps_of(page)
@@ -135,7 +135,7 @@ def test_every_block_is_carried_out() -> None:
 
 
 def test_words_of_faults_are_the_librarys() -> None:
-    page = (ROOT / "docs" / "debugging.md").read_text().split("## What a fault says")[1]
+    page = (ROOT / "docs" / "guides" / "debugging.md").read_text().split("## What a fault says")[1]
     table = page.split("| words | mean |")[1].split("\n\n")[0]
     words = [re.sub("^deadline passed while ", "", row) for row in re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)]
     source = "".join((ROOT / "include" / "laneway" / "base" / name).read_text() for name in ("status.hpp", "fault.hpp"))

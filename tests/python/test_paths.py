@@ -15,6 +15,7 @@ from conftest import Run, device_lists, names
 from laneway import _core
 from laneway.references import paths as references
 from scipy.sparse import csgraph
+from test_bad_input import assert_refused
 
 # Zero weights in circles, two shortest paths to 5, a part that is not reached.
 ODD = """p sp 9 14
@@ -102,8 +103,8 @@ def test_paths_with_names() -> None:
         ({}, "either source or sources"),
         ({"source": 1, "sources": [1]}, "either source or sources"),
         ({"sources": []}, "at least one vertex"),
-        ({"sources": 1}, "source must be several vertices, not 1"),
-        ({"sources": "12"}, "source must be several vertices, not '12'"),
+        ({"sources": 1}, "sources must be several vertices, not 1"),
+        ({"sources": "12"}, "sources must be several vertices, not '12'"),
         ({"sources": [1, 10]}, r"vertex 10 is outside 1\.\.9"),
         ({"sources": [1, 2.5]}, "source must be a whole number"),
         ({"source": [1]}, "source must be a whole number"),
@@ -138,6 +139,13 @@ def test_output_has_predecessors_when_asked(laneway: Run, odd: Path, tmp_path: P
     assert laneway("sssp", odd, "--source", 1, "--devices", "cpu:1", "--output", "d.npz").returncode == 0
     with np.load(tmp_path / "work" / "d.npz") as file:
         assert sorted(file) == ["distance", "ids"]
+
+
+def test_predecessors_that_nothing_shows_are_refused(laneway: Run, odd: Path) -> None:
+    options = ["--source", 1, "--devices", "cpu:1", "--predecessors"]
+    assert_refused(laneway("sssp", odd, *options, "--json", "r.json"), "--predecessors is for --output or --verify")
+    for shown in (["--verify"], ["--output", "d.npz"]):
+        assert laneway("bfs", odd, *options, *shown).returncode == 0
 
 
 @pytest.mark.parametrize("source", ["", "1,", "1;2", "one", "-1", "1.0", "²"])

@@ -9,11 +9,13 @@ import threading
 import zipfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import laneway as lw
 import numpy as np
 import pytest
 from laneway import points_file
+from scipy import sparse
 
 
 def npy_header(kind: str, shape: str) -> bytes:
@@ -62,6 +64,7 @@ BROKEN = {
     "under": (b"# one\n1 1_000\n", ":2: field 2 is '1_000', no number"),
     "titles twice": (b"x,y\nz,w\n", ":2: field 1 is 'z', no number"),
     "ragged": (b"1,2\n3,4,5\n", ":2: the first row has 2 columns, this one 3"),
+    "numbers in quotes are no titles": (b'"1","2"\n3,4\n', ":1: field 1 is '\"1\"', no number"),
     "titles and ragged": (b"a,b\n1,2\n3\n", ":3: "),
     "control": (b"1,\x1b[31m\n", ":1: field 2 is '?[31m', no number"),
     "long field": (b"1," + b"y" * 1000 + b"\n", ":1: field 2 is '" + "y" * 40 + "...', no number"),
@@ -186,3 +189,19 @@ def test_a_refused_write_leaves_what_is_there(tmp_path: Path, points: object, na
         lw.write_points(points, tmp_path / name)
     assert (tmp_path / name).read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.coo_matrix])
+def test_sparse_points_are_refused_with_a_way_out(kind: Any) -> None:
+    points = kind(np.eye(3))
+    message = rf"points must be dense, not {kind.__name__}: give points.toarray\(\)"
+    with pytest.raises(lw.UsageError, match=message):
+        lw.kmeans(points, 2, devices="cpu:1")
+    assert lw.kmeans(points.toarray(), 3, devices="cpu:1").inertia == 0
+    with pytest.raises(lw.UsageError, match=r"init: points must be dense.*give init.toarray\(\)"):
+        lw.kmeans(np.eye(3), 3, init=points, devices="cpu:1")
+
+
+def test_a_function_is_no_init() -> None:
+    with pytest.raises(lw.UsageError, match=r"init must be k-means\+\+, random, first or centers, not a function"):
+        lw.kmeans(np.eye(3), 3, init=lambda points, count, random: points[:count], devices="cpu:1")

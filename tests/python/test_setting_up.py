@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import io
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -85,9 +86,19 @@ def test_a_demo_asks_for_nothing_that_it_does_not_need(monkeypatch: pytest.Monke
     assert bootstrap.definitions(bootstrap.wishes_of(True, "0", ""))["LANEWAY_WERROR"] == "ON"
 
 
+def test_packages_are_those_of_the_project() -> None:
+    def names(groups: tuple[str, ...]) -> set[str]:
+        return {re.split("[<>=]", requirement)[0] for requirement in bootstrap.declared(groups)}
+
+    assert {"numpy", "typer"} <= names(bootstrap.PACKAGES)
+    assert {"numpy", "pytest", "ruff", "pymetis"} <= names(bootstrap.TEST_PACKAGES)
+    assert {"numpy", "mkdocs-material", "mkdocstrings-python"} <= names(bootstrap.DOCS_PACKAGES)
+    assert "mkdocs-material" not in names(bootstrap.TEST_PACKAGES)
+
+
 OUTPUT = [
     "Building wheel\n",
-    "  [1/3] Building CXX object CMakeFiles/laneway.dir/src/comm/ring_mesh.cpp.o\n",
+    "  [1/3] Building CXX object CMakeFiles/laneway.dir/src/comm/ring_set.cpp.o\n",
     "  [2/3] Linking CXX static library liblaneway.a\n",
     "  a note of [9/9] no step\n",
     "  [3/3] Linking CXX shared module python/_core.so\n",

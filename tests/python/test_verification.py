@@ -44,7 +44,8 @@ def test_mismatches_are_named(small: Path, scipy_can: bool, monkeypatch: pytest.
 
 def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path) -> None:
     body = with_graph(body_of(sssp), weights_used=True)
-    reading = {"graph": str(small), "cache": None, "format": None, "ids": None, "directed": None, "unweighted": False}
+    flags = dict.fromkeys(("directed", "undirected", "unweighted"), False)
+    reading = {"graph": str(small), "cache": None, "format": None, "ids": None, **flags}
     outputs = Outputs(tmp_path / "d.npz", tmp_path / "r.json", tmp_path / "r.svg")
     with pytest.raises(lw.Error, match=r"1 distances differ from .*: vertex 6 is at -1, not at 0"):
         run_job(

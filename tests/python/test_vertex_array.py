@@ -131,7 +131,7 @@ def test_values_by_vertex(numbering: Numbering, vertex: Any, several: list[Any])
         (ONE_BASED, 0, r"vertex 0 is outside 1\.\.4"),
         (ONE_BASED, 5, r"vertex 5 is outside 1\.\.4"),
         (ONE_BASED, -1, "must be a whole number from 0"),
-        (ONE_BASED, 1.0, "must be a whole number"),
+        (ONE_BASED, 1.5, "must be a whole number"),
         (NAMED, "c", "no vertex is called 'c'"),
         (NAMED, {}, "no vertex is called {}"),
         (Numbering(0), 0, "a graph without vertices"),

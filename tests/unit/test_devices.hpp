@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,11 @@ inline constexpr std::uint64_t thread_rounds = 30;
 inline constexpr std::uint64_t gpu_rounds = 10;
 
 /// Lists of at least `least` PEs; `checked`: those whose lanes run under the seeded scheduler.
+/// In a process of a job on GPUs: the one that is its own.
 inline std::vector<std::string> device_lists(int least = 1, bool checked = true) {
     std::vector<std::string> lists;
 #if defined(__CUDACC__)
+    if (const char* rank = std::getenv("LANEWAY_RANK")) return {"cuda:" + std::string(rank)};
     const auto gpus = find_devices();
     const auto count = std::count_if(gpus.begin(), gpus.end(),
                                      [](const device_finding& d) { return d.usable && d.name.starts_with("cuda:"); });
@@ -117,7 +120,7 @@ void every_round_within(const std::string& devices, Body&& body) {
 /// Calls `run(options)` with the least memory that buffers can have: a run without any is refused and tells how much
 /// that is. What `run` returns is the run's report.
 template <class Run>
-void run_within_least(options o, Run&& run) {
+void run_within_min(options o, Run&& run) {
     o.chunk_bytes = 0;
     o.ring_slots = 0;
     o.buffer_bytes = 1;

@@ -15,7 +15,7 @@ namespace laneway::test {
 class warp_context : public cpu::atomics<warp_context> {
 public:
     static constexpr int warp_lanes = 1;
-    static constexpr order proven = order::release;  ///< as that of CPU devices
+    static constexpr order tagged_order = order::release;  ///< as that of CPU devices
     static constexpr int count_lanes(lane_mask mask) { return cpu::context::count_lanes(mask); }
     static constexpr int first_lane(lane_mask mask) { return cpu::context::first_lane(mask); }
 

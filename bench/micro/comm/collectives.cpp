@@ -40,22 +40,23 @@ struct collectives_loop {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const auto idle = [] {};
-        const collective_place place{ctx.block(), ctx.warp(), ctx.n_warps(), ctx.warp() * ctx.n_blocks() + ctx.block()};
-        collectives<Ctx, decltype(idle)> sums(ref, place, ctx.shared(), idle);
+        const group_position position{ctx.block(), ctx.warp(), ctx.n_warps(),
+                                      ctx.warp() * ctx.n_blocks() + ctx.block()};
+        collectives<Ctx, decltype(idle)> sums(ref, position, ctx.shared(), idle);
         sums.open(ctx);
         ctx.sync_block();
         const bool in_block = mine.who == group::grid || ctx.block() == 0;
-        if (in_block && (mine.who != group::warp || ctx.warp() == 0)) loop(ctx, sums, place);
+        if (in_block && (mine.who != group::warp || ctx.warp() == 0)) loop(ctx, sums, position);
         sums.leave(ctx);
     }
 
 private:
     template <class Ctx, class Sums>
-    LANEWAY_FN void loop(Ctx& ctx, Sums& sums, const collective_place& place) const {
-        const bool clock = ctx.pe() == 0 && place.pe_warp == 0 && ctx.lane() == 0;
+    LANEWAY_FN void loop(Ctx& ctx, Sums& sums, const group_position& position) const {
+        const bool clock = ctx.pe() == 0 && position.pe_warp == 0 && ctx.lane() == 0;
         const bool alone = mine.who == group::warp, grid = mine.who == group::grid;
-        const int warp = alone ? 0 : grid ? place.pe_warp : place.warp;
-        const int warps = alone ? 1 : grid ? place.warps * ctx.n_blocks() : place.warps;
+        const int warp = alone ? 0 : grid ? position.pe_warp : position.warp;
+        const int warps = alone ? 1 : grid ? position.warps * ctx.n_blocks() : position.warps;
         const auto lane = static_cast<std::uint32_t>(warp * Ctx::warp_lanes + ctx.lane());
         const auto lanes = static_cast<std::uint32_t>(warps * Ctx::warp_lanes);
         const double share = 1.0 / ctx.n_pes();
@@ -95,7 +96,7 @@ private:
         const auto tag = static_cast<std::uint32_t>(round);
         for (std::uint32_t e = lane; e < mine.count; e += lanes) {
             for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-                if (pe != ctx.pe()) store_proven(ctx, plain.to[pe] + slot + 2 * e, tag, array[e], Ctx::proven);
+                if (pe != ctx.pe()) store_tagged(ctx, plain.to[pe] + slot + 2 * e, tag, array[e], Ctx::tagged_order);
             }
         }
         for (std::uint32_t e = lane; e < mine.count; e += lanes) {
@@ -103,7 +104,7 @@ private:
             for (int pe = 0; pe < ctx.n_pes(); ++pe) {
                 double theirs = array[e];
                 while (pe != ctx.pe() &&
-                       !load_proven(ctx, plain.from[pe] + slot + 2 * e, tag, theirs, looks_at_proven<Ctx>)) {
+                       !load_tagged(ctx, plain.from[pe] + slot + 2 * e, tag, theirs, tagged_load_order<Ctx>)) {
                     if (Ctx::warp_lanes == 1) ctx.pause();
                     if (stopped(ctx)) return false;
                 }
@@ -132,7 +133,7 @@ public:
             shapes_.push_back(shape);
             counts_.push_back({static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block),
                                static_cast<std::uint32_t>(shape.blocks)});
-            arrays_.emplace_back(machine_.device(pe), most_elements);
+            arrays_.emplace_back(machine_.device(pe), max_elements);
             times_.emplace_back(machine_.device(pe), rounds_ + 1);
         }
         sums_.emplace(machine_, collectives_plan({}, counts_));
@@ -148,7 +149,7 @@ public:
         std::vector<collectives_loop> programs;
         for (int pe = 0; pe < machine_.n_pes(); ++pe) {
             const auto p = static_cast<std::size_t>(pe);
-            std::vector<double> values(most_elements);
+            std::vector<double> values(max_elements);
             for (std::size_t e = 0; e < values.size(); ++e) values[e] = start(pe, e);
             arrays_[p].copy_in(values);
             programs.push_back({sums_->ref(pe), plain.ref(pe), mine, arrays_[p].data(), times_[p].data()});
@@ -159,10 +160,10 @@ public:
         tell(mine, name, json);
     }
 
-    static constexpr std::size_t most_elements = 8192;
+    static constexpr std::size_t max_elements = 8192;
 
 private:
-    static constexpr std::size_t collective_bytes = sizeof(collective_board);
+    static constexpr std::size_t collective_bytes = sizeof(collective_state);
 
     static double start(int pe, std::size_t element) { return static_cast<double>(element % 97) + 3.0 * pe; }
 

@@ -134,7 +134,7 @@ void measure(const bench::arguments& args, const std::string& devices, what kind
     runtime rt(o);
     if (rt.n_pes() < 2) throw usage_error("devices: at least two are needed");
     auto counts = rt.allocate<std::uint64_t>(steps);
-    auto flags = rt.allocate<std::uint64_t>(most_lanes(rt.machine(), o));
+    auto flags = rt.allocate<std::uint64_t>(max_lanes(rt.machine(), o));
     const time_counts times{counts.ref()};
     const std::uint64_t rounds = args.number("rounds");
     const time_operations program{kind, rounds, times, flags.ref(), args.number("pause-ns")};

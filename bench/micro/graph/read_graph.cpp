@@ -83,9 +83,8 @@ void measure(const std::string& reader, const fs::path& path, const bench::argum
     getrusage(RUSAGE_SELF, &usage);
     std::printf("%-10s %8.1f ms (%.1f to %.1f), %6.0f MB/s of the file, process peak %ld MiB\n", reader.c_str(),
                 time.median, time.least, time.most, megabytes / time.median * 1e3, usage.ru_maxrss / 1024);
-    json.write(
-        {{"benchmark", "read_graph"}, {"reader", reader}, {"file", path.filename().string()}},
-        {{"median_ms", time.median}, {"least_ms", time.least}, {"most_ms", time.most}, {"megabytes", megabytes}});
+    json.write({{"benchmark", "read_graph"}, {"reader", reader}, {"file", path.filename().string()}},
+               {{"median_ms", time.median}, {"min_ms", time.least}, {"max_ms", time.most}, {"megabytes", megabytes}});
 }
 
 void run(const bench::arguments& args) {

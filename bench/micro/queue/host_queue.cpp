@@ -85,14 +85,14 @@ struct by_rounds {
     }
     template <class Ctx, class Make>
     LANEWAY_FN status send(Ctx& ctx, Make&& make) const {
-        group_place place;
-        const status reserved = once(ctx, full_warp<Ctx>, [&] { return queue.reserve(ctx, place); });
+        column_position position;
+        const status reserved = once(ctx, full_warp<Ctx>, [&] { return queue.reserve(ctx, position); });
         if (reserved != status::ok) return reserved;
-        const std::uint32_t slot = ctx.shuffle(full_warp<Ctx>, place.slot, 0);
+        const std::uint32_t slot = ctx.shuffle(full_warp<Ctx>, position.slot, 0);
         for (std::uint32_t i = 0; i < count<Ctx>(); ++i) {
             queue.write(slot, i * Ctx::warp_lanes + static_cast<std::uint32_t>(ctx.lane()), make(i));
         }
-        queue.publish(ctx, full_warp<Ctx>, place, round_columns);
+        queue.publish(ctx, full_warp<Ctx>, position, round_columns);
         return status::ok;
     }
 };
@@ -105,7 +105,7 @@ struct by_block {
     }
     template <class Ctx, class Make>
     LANEWAY_FN status send(Ctx& ctx, Make&& make) const {
-        return queue.push_block(ctx, reinterpret_cast<group_board*>(ctx.shared()), true, make(0));
+        return queue.push_block(ctx, reinterpret_cast<group_state*>(ctx.shared()), true, make(0));
     }
 };
 
@@ -117,11 +117,11 @@ struct single {
     }
     template <class Ctx, class Make>
     LANEWAY_FN status send(Ctx& ctx, Make&& make) const {
-        group_place place;
-        const status reserved = queue.reserve(ctx, place);
+        column_position position;
+        const status reserved = queue.reserve(ctx, position);
         if (reserved != status::ok) return reserved;
-        queue.write(place.slot, 0, make(0));
-        queue.publish(ctx, lane_mask{1} << ctx.lane(), place, 1);
+        queue.write(position.slot, 0, make(0));
+        queue.publish(ctx, lane_mask{1} << ctx.lane(), position, 1);
         return status::ok;
     }
 };
@@ -245,7 +245,7 @@ public:
         const bool one_lane = machine_.device(0)->id().kind == device_kind::cpu;
         shape_.warps_per_block = one_lane ? 1 : static_cast<int>(args.number("warps"));
         shape_.blocks = static_cast<int>(args.number("blocks"));
-        shape_.shared_bytes = sizeof(group_board);
+        shape_.shared_bytes = sizeof(group_state);
         const int lanes = machine_.has_gpus() ? 32 : one_lane ? 1 : checked::context::warp_lanes;
         lanes_ = static_cast<std::uint64_t>(shape_.blocks * shape_.warps_per_block * lanes);
         block_columns_ = static_cast<std::uint32_t>(shape_.warps_per_block * lanes);

@@ -22,11 +22,11 @@ using namespace cuda::std;
 
 // LANEWAY_FN marks a function that a lane of any device may run; on GPUs it is inlined, so that state stays in
 // registers. LANEWAY_SLOW marks one that waits, or that runs once a chunk: it stays a function of its own, as a program
-// that posts from many places would grow with every one. One template serves contexts whose members are host-only (CPU
-// devices) and device-only (GPUs); which of them it calls is known at instantiation, but nvcc warns of both, also in
-// the functors of applications, so these warnings are off wherever the library is included. Where the library calls an
-// application it must not be so: of a function without LANEWAY_FN a GPU would run nothing, in silence. There such a
-// call is an error, between LANEWAY_STRICT_BEGIN and LANEWAY_STRICT_END.
+// that posts from many places would grow with every one; it is a template's, or a member of one. One template serves
+// contexts whose members are host-only (CPU devices) and device-only (GPUs); which of them it calls is known at
+// instantiation, but nvcc warns of both, also in the functors of applications, so these warnings are off wherever the
+// library is included. Where the library calls an application it must not be so: of a function without LANEWAY_FN a GPU
+// would run nothing, in silence. There such a call is an error, between LANEWAY_STRICT_BEGIN and LANEWAY_STRICT_END.
 #if defined(__CUDACC__)
 #pragma nv_diag_suppress 20011, 20012, 20013, 20014, 20015
 #define LANEWAY_STRICT_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_error 20011, 20013, 20014, 20015")
@@ -43,7 +43,7 @@ using namespace cuda::std;
 #define LANEWAY_SLOW __host__ __device__ inline
 #else
 #define LANEWAY_FN inline
-#define LANEWAY_SLOW inline
+#define LANEWAY_SLOW
 #endif
 
 namespace laneway {

@@ -71,6 +71,13 @@ public:
         : error(what, where) {}
 };
 
+/// Another process of the job has ended, has left what all do together, or does something else; the message names it.
+class process_error : public error {
+public:
+    explicit process_error(const std::string& what, std::source_location where = std::source_location::current())
+        : error(what, where) {}
+};
+
 /// A call was left before it was done, because its caller asked for that: see interruption.hpp.
 class interrupted : public error {
 public:

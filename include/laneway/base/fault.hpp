@@ -10,14 +10,14 @@ namespace laneway {
 enum class operation : std::uint32_t {
     user_code,     ///< a functor or handler of the application
     post,          ///< posting a message: checking its destination
-    gather,        ///< waiting for a gathering buffer to be shipped by another warp
+    aggregate,     ///< waiting for an aggregation buffer to be shipped by another warp
     reserve_slot,  ///< waiting for a free slot in the ring to another PE
     flush,         ///< waiting for chunks of this block to leave
     quiet,         ///< waiting for carried messages to be served
     serve,         ///< waiting for the words of a chunk whose flag has come
     call,          ///< waiting for the answer to a call
-    post_onward,   ///< a handler's post: putting it into the onward list
-    place,         ///< finding a place for the elements of a large message
+    forward,       ///< a handler's post: putting it into the forward queue
+    allocate,      ///< allocating memory for the payload of a large message
     put,           ///< storing to another PE's symmetric memory
     get,           ///< loading from it
     atomic,        ///< an atomic operation on it
@@ -42,14 +42,14 @@ constexpr operation_words words_of(operation op) {
     switch (op) {
         case operation::user_code: return {"running application code", " for PE ", "number #"};
         case operation::post: return {"posting a message", " to PE ", "message #"};
-        case operation::gather: return {"waiting for a gathering buffer", " for PE ", "chunk #"};
+        case operation::aggregate: return {"waiting for an aggregation buffer", " for PE ", "chunk #"};
         case operation::reserve_slot: return {"waiting for a free ring slot", " to PE ", "ticket #"};
         case operation::flush: return {"waiting for chunks to leave", " for PE ", "chunk #"};
         case operation::quiet: return {"waiting for messages to be served", " by PE ", "ticket #"};
         case operation::serve: return {"waiting for the words of a chunk", " from PE ", "ticket #"};
         case operation::call: return {"calling", " PE ", "the lane's call #"};
-        case operation::post_onward: return {"posting onward from a handler", " to PE ", "place # of the list"};
-        case operation::place: return {"finding a place for a large message", " on PE ", "room for # elements"};
+        case operation::forward: return {"forwarding from a handler", " to PE ", "slot # of the queue"};
+        case operation::allocate: return {"allocating memory for a large message", " on PE ", "room for # elements"};
         case operation::put: return {"putting", " to PE ", "element #"};
         case operation::get: return {"getting", " from PE ", "the lane's get #"};
         case operation::atomic: return {"doing an atomic operation", " on PE ", "element #"};

@@ -5,10 +5,12 @@
 #include <memory>
 #include <string>
 
-#include "laneway/base/carry.hpp"
+#include "laneway/base/path.hpp"
 #include "laneway/base/run_meter.hpp"
 
 namespace laneway {
+
+class bootstrap;
 
 /// Deliberate damage, for tests of the deadlines and the fault record.
 enum class injected_fault {
@@ -26,21 +28,24 @@ struct checked_accesses {
 
 struct options {
     std::string devices;  ///< as parse_devices reads it; empty: every GPU, else one CPU device a core
+    /// The processes whose devices are the PEs of the job, as local_processes of bootstrap.hpp gives them; null: those
+    /// that the environment names, else this one alone.
+    std::shared_ptr<bootstrap> processes;
     /// Deadline of each run. Checked devices measure it in virtual time, 100 ns for each step of a lane: a second of it
     /// takes some seconds, as these are ten million steps.
     double timeout_seconds = 60;
     /// A session gives the devices back after so long without work, until the next post; 0: only when it is asked to.
     double lease_seconds = 1;
     std::uint64_t seed = 1;  ///< of the checked mode's scheduler
-    /// What buffers and rings of the library may take on a PE, all together; comm/office_plan.hpp says what counts, and
+    /// What buffers and rings of the library may take on a PE, all together; comm/comm_plan.hpp says what counts, and
     /// which sizes shrink in which order where this is little.
     std::uint64_t buffer_bytes = 256 << 20;
-    /// Payload of a chunk, at most; sets the gathering buffers' size as well. 0: 16,384, or less.
+    /// Payload of a chunk, at most; sets the aggregation buffers' size as well. 0: 16,384, or less.
     std::size_t chunk_bytes = 0;
     /// Chunks a ring holds, rounded down to a power of two; 0: up to two a service line into GPUs, 512 / n_pes but 4
     /// to 64 into CPU devices, or fewer.
     std::uint32_t ring_slots = 0;
-    std::uint64_t age_ns = 5'000;  ///< a chunk leaves when its first message has waited so long; see packer.hpp
+    std::uint64_t age_ns = 5'000;  ///< a chunk leaves when its first message has waited so long; see aggregator.hpp
     int cpu_threads = 1;           ///< blocks of a CPU device
     int checked_blocks = 3;        ///< blocks of a checked device
     int checked_warps = 2;         ///< warps of its blocks
@@ -51,10 +56,10 @@ struct options {
     int host_threads = 1;  ///< of each function that lanes may call; with several it must bear it
     /// Groups of calls on their way, for each PE, function and host thread. Other sizes shrink to leave room for them.
     std::uint32_t host_slots = 256;
-    std::uint32_t progress_samples = 0;             ///< most samples kept for the report; 0: none
-    std::shared_ptr<run_meter> meter;               ///< where a run tells meanwhile how far it is; null: nowhere
-    laneway::carry carry = laneway::carry::direct;  ///< of one-sided operations that do not say it themselves
-    std::uint64_t onward_slots = 0;  ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
+    std::uint32_t progress_samples = 0;          ///< most samples kept for the report; 0: none
+    std::shared_ptr<run_meter> meter;            ///< where a run tells meanwhile how far it is; null: nowhere
+    laneway::path path = laneway::path::direct;  ///< of one-sided operations that do not say it themselves
+    std::uint64_t forward_slots = 0;             ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;
 };

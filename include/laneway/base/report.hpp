@@ -25,9 +25,9 @@ struct progress_sample {
 struct run_report {
     std::vector<std::string> devices;  ///< one name a PE, in PE order
     double run_seconds = 0;            ///< launch to last device done, host clock
-    /// Messages posted by lanes, onward posts, replies that left their PE, and one more for each rendezvous.
+    /// Messages posted by lanes, forwards, replies that left their PE, and one more for each rendezvous.
     std::uint64_t posted = 0;
-    std::uint64_t direct = 0;               ///< of these, served at once because poster and owner are one PE
+    std::uint64_t direct = 0;               ///< of these, served at once because they were posted to the own PE
     std::uint64_t carried = 0;              ///< messages put into chunks that left
     std::uint64_t served = 0;               ///< carried messages whose handler has run
     std::uint64_t replies = 0;              ///< of the carried ones, those that handlers replied

@@ -14,7 +14,7 @@ enum class [[nodiscard]] status : std::uint32_t{
     bad_pe,                 ///< an operation named a PE that does not exist
     bad_address,            ///< an operation named memory that no symmetric array holds
     too_long,               ///< a message carries more elements than a chunk holds
-    refused,                ///< the handler of a large message gave it no place; the run goes on
+    rejected,               ///< the handler of a large message allocated no memory for it; the run goes on
     uneven_barrier,         ///< some working warps came to a barrier that others will never come to
     uneven_post,            ///< some working warps of a block had no part in a large post that all of them share
     collective_mismatch,    ///< members of a group called different collectives, or one with different arguments
@@ -31,8 +31,8 @@ constexpr const char* to_string(status s) {
         case status::no_room: return "no room left";
         case status::bad_pe: return "no such PE";
         case status::bad_address: return "an address outside symmetric memory";
-        case status::too_long: return "more bytes of elements than a message can carry";
-        case status::refused: return "the receiver gave no place";
+        case status::too_long: return "more payload bytes than a message can carry";
+        case status::rejected: return "the receiver allocated no memory for the payload";
         case status::uneven_barrier: return "not every working warp called the barrier";
         case status::uneven_post: return "not every working warp of the block took part in a post of all";
         case status::collective_mismatch: return "members of one group called different collectives";

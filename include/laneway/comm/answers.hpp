@@ -1,11 +1,11 @@
 // Answers to calls: how the value that a handler returns comes back to the lane that waits for it.
 //
-// Each working lane has a slot, which it alone reads. An answer is stored there in words that prove themselves by the
+// Each working lane has a slot, which it alone reads. An answer is stored there in tagged words by the
 // number of the call, so it needs no fence, no flag and no ring, and who answers never waits. A lane has one call open
 // at a time.
 #pragma once
 
-#include "laneway/queue/proven_words.hpp"
+#include "laneway/queue/tagged_words.hpp"
 #include "laneway/simt/message_order.hpp"
 #include "laneway/simt/wait.hpp"
 
@@ -36,14 +36,14 @@ struct answers_ref {
     LANEWAY_FN void give(Ctx& ctx, int pe, std::uint64_t token, const Value& value) const {
         std::uint64_t* const slot = to[pe] + (token >> 32) * slot_words;
         tell_history(ctx, [slot](auto& history) { history.carry_alone(slot); });
-        store_proven(ctx, slot, static_cast<std::uint32_t>(token), value, Ctx::proven);
+        store_tagged(ctx, slot, static_cast<std::uint32_t>(token), value, Ctx::tagged_order);
     }
 
     /// Whether the answer to a call to `pe` has come, and what it is. Any lane; does not wait.
     template <class Ctx, class Value>
     LANEWAY_FN bool take(Ctx& ctx, int pe, std::uint64_t token, Value& value) const {
         const std::uint64_t* const slot = from[pe] + (token >> 32) * slot_words;
-        if (!load_proven(ctx, slot, static_cast<std::uint32_t>(token), value, looks_at_proven<Ctx>)) return false;
+        if (!load_tagged(ctx, slot, static_cast<std::uint32_t>(token), value, tagged_load_order<Ctx>)) return false;
         tell_history(ctx, [slot](auto& history) { history.hear(slot); });
         return true;
     }

@@ -13,7 +13,9 @@
 #pragma once
 
 #include "laneway/comm/links.hpp"
-#include "laneway/queue/proven_words.hpp"
+#include "laneway/queue/tagged_words.hpp"
+#include "laneway/simt/checked/context.hpp"
+#include "laneway/simt/cpu/context.hpp"
 
 namespace laneway {
 
@@ -33,7 +35,7 @@ struct barrier_ref {
     std::uint64_t* const* to = nullptr;          ///< n_pes: where each other PE reads this one's accounts
     const std::uint64_t* const* from = nullptr;  ///< n_pes: where each other PE writes them
 
-    static constexpr std::uint32_t account_words = proven_words<barrier_account>;
+    static constexpr std::uint32_t account_words = tagged_words<barrier_account>;
     /// Two accounts: a PE may be one round ahead of another, and not more.
     static constexpr std::size_t bytes = 2 * account_words * sizeof(std::uint64_t);
 };
@@ -49,7 +51,7 @@ public:
 
     /// This PE's part, again and again; never waits. The whole warp, together. Returns whether barriers are what the
     /// PE's warps seem to be about, so that the caller may do little else. Works on a copy of the context, as
-    /// wave_control::turn does.
+    /// termination_detector::turn does.
     LANEWAY_FN bool turn(const Ctx& ctx) {
         Ctx here(ctx);
         return looks(here);
@@ -57,15 +59,9 @@ public:
 
 private:
     /// While warps meet: how soon what has come is seen is part of a barrier's time.
-    static constexpr int most_looks = Ctx::warp_lanes == 1 ? 1 : 16;
+    static constexpr int max_looks = Ctx::warp_lanes == 1 ? 1 : 16;
 
-    LANEWAY_SLOW bool looks(Ctx& ctx) {
-        for (int looks = meets() ? most_looks : 1; looks > 0; --looks) {
-            if (!told_ && (first_round_ ? all_came(ctx) : all_served(ctx))) tell(ctx);
-            if (told_) hear(ctx);
-        }
-        return meets();
-    }
+    LANEWAY_SLOW bool looks(Ctx& ctx);
     [[nodiscard]] LANEWAY_FN bool meets() const { return told_ || (opened_ != 0 && !all_returned_); }
 
     /// Whether all working warps of this PE have come to the next barrier. Ends the run where some never will, and
@@ -114,7 +110,7 @@ private:
         bool any = false;
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
             barrier_account account;
-            any = any || (pe != ctx.pe() && load_proven(ctx, from(pe), tag(), account, order::relaxed));
+            any = any || (pe != ctx.pe() && load_tagged(ctx, from(pe), tag(), account, order::relaxed));
         }
         return ctx.ballot(full_warp<Ctx>, any) != 0;
     }
@@ -139,7 +135,7 @@ private:
             if (pe == ctx.pe()) continue;
             const auto account =
                 barrier_account::of(ctx.n_pes() <= Ctx::warp_lanes ? sent_ : sent_to(ctx, pe), created_);
-            store_proven(ctx, words_.to[pe] + place(), tag(), account, Ctx::proven);
+            store_tagged(ctx, words_.to[pe] + place(), tag(), account, Ctx::tagged_order);
         }
         told_ = true;
     }
@@ -168,7 +164,7 @@ private:
             if (pe == ctx.pe()) continue;
             // The PE's warps all wait, so there is nobody whom an acquire would slow down.
             // Partner: the fence in tell. What the others wrote before is seen behind this.
-            missing = !load_proven(ctx, from(pe), tag(), account, order::acquire) || missing;
+            missing = !load_tagged(ctx, from(pe), tag(), account, order::acquire) || missing;
             sent += account.sent();
             created = created || account.created();
         }
@@ -204,5 +200,21 @@ private:
     bool created_ = false;        ///< in that account
     bool all_returned_ = false;   ///< no warp of this PE will come to a barrier any more
 };
+
+// Not inline on CPU devices, so that a program can leave it to the library.
+template <class Ctx>
+LANEWAY_SLOW bool barrier_control<Ctx>::looks(Ctx& ctx) {
+    for (int looks = meets() ? max_looks : 1; looks > 0; --looks) {
+        if (!told_ && (first_round_ ? all_came(ctx) : all_served(ctx))) tell(ctx);
+        if (told_) hear(ctx);
+    }
+    return meets();
+}
+
+// Compiled once, in the library, for CPU devices.
+#if !defined(__CUDACC__)
+extern template bool barrier_control<cpu::context>::looks(cpu::context&);
+extern template bool barrier_control<checked::context>::looks(checked::context&);
+#endif
 
 }  // namespace laneway

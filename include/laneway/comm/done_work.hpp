@@ -1,5 +1,5 @@
 // Work that lanes of a block have done. It is made known to the PE when the messages that it posted have left the
-// block's bins: whoever counts it as done then finds them counted as sent.
+// block's aggregation buffers: whoever counts it as done then finds them counted as sent.
 #pragma once
 
 #include "laneway/comm/links.hpp"
@@ -18,29 +18,31 @@ template <class Ctx>
 class done_work {
 public:
     /// `completed`: where work items of the block are counted, in PE memory.
-    LANEWAY_FN done_work(done_words& gathered, std::uint64_t* completed, work_counters& work)
-        : gathered_(gathered), completed_(completed), work_(work) {}
+    LANEWAY_FN done_work(done_words& unpublished, std::uint64_t* completed, work_counters& work)
+        : unpublished_(unpublished), completed_(completed), work_(work) {}
 
     /// One lane of the block, before use; a block barrier must follow.
-    LANEWAY_FN void open() { gathered_ = done_words{}; }
+    LANEWAY_FN void open() { unpublished_ = done_words{}; }
 
     /// Work items, and posts of handlers that have been sent. Any lane; cheap, does not wait.
-    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { add(ctx, gathered_.completed, completed_, items); }
-    LANEWAY_FN void forward(Ctx& ctx, std::uint64_t posts) { add(ctx, gathered_.forwarded, &work_.forwarded, posts); }
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t items) { add(ctx, unpublished_.completed, completed_, items); }
+    LANEWAY_FN void forward(Ctx& ctx, std::uint64_t posts) {
+        add(ctx, unpublished_.forwarded, &work_.forwarded, posts);
+    }
 
     /// Whether something is not yet known. Cheap: thousands of warps that have no work ask again and again.
     [[nodiscard]] LANEWAY_FN bool any(Ctx& ctx, lane_mask mask) const {
         return once(ctx, mask, [&] {
-            return ctx.load(&gathered_.completed, order::relaxed, scope::block) != 0 ||
-                   ctx.load(&gathered_.forwarded, order::relaxed, scope::block) != 0;
+            return ctx.load(&unpublished_.completed, order::relaxed, scope::block) != 0 ||
+                   ctx.load(&unpublished_.forwarded, order::relaxed, scope::block) != 0;
         });
     }
 
-    /// Makes known what has been gathered, if `all_left()`: every message of the block has left. A collective.
+    /// Makes known what has been unpublished, if `all_left()`: every message of the block has left. A collective.
     template <class AllLeft>
     LANEWAY_FN void tell(Ctx& ctx, lane_mask mask, AllLeft&& all_left) {
-        const std::uint64_t items = take(ctx, mask, gathered_.completed);
-        const std::uint64_t forwards = take(ctx, mask, gathered_.forwarded);
+        const std::uint64_t items = take(ctx, mask, unpublished_.completed);
+        const std::uint64_t forwards = take(ctx, mask, unpublished_.forwarded);
         if (items == 0 && forwards == 0) return;
         const bool left = all_left();
         if (!elected(ctx, mask)) return;
@@ -49,35 +51,35 @@ public:
             publish(ctx, &work_.forwarded, forwards);
         } else {
             // Partner: the exchange in take.
-            ctx.fetch_add(&gathered_.completed, items, order::release, scope::block);
-            ctx.fetch_add(&gathered_.forwarded, forwards, order::release, scope::block);
+            ctx.fetch_add(&unpublished_.completed, items, order::release, scope::block);
+            ctx.fetch_add(&unpublished_.forwarded, forwards, order::release, scope::block);
         }
     }
 
 private:
-    LANEWAY_FN void add(Ctx& ctx, std::uint64_t& gathered, std::uint64_t* known, std::uint64_t items) {
+    LANEWAY_FN void add(Ctx& ctx, std::uint64_t& unpublished, std::uint64_t* known, std::uint64_t items) {
         if (ctx.n_pes() == 1) {
             publish(ctx, known, items);
         } else {
             // Partner: the exchange in take.
-            ctx.fetch_add(&gathered, items, order::release, scope::block);
+            ctx.fetch_add(&unpublished, items, order::release, scope::block);
         }
     }
 
-    LANEWAY_FN std::uint64_t take(Ctx& ctx, lane_mask mask, std::uint64_t& gathered) {
-        // Partner: the release add in add. The messages of this work are in bins that all_left covers.
+    LANEWAY_FN std::uint64_t take(Ctx& ctx, lane_mask mask, std::uint64_t& unpublished) {
+        // Partner: the release add in add. The messages of this work are in aggregation buffers that all_left covers.
         return once(ctx, mask, [&]() -> std::uint64_t {
-            if (ctx.load(&gathered, order::relaxed, scope::block) == 0) return 0;
-            return ctx.exchange(&gathered, 0, order::acquire, scope::block);
+            if (ctx.load(&unpublished, order::relaxed, scope::block) == 0) return 0;
+            return ctx.exchange(&unpublished, 0, order::acquire, scope::block);
         });
     }
 
     LANEWAY_FN static void publish(Ctx& ctx, std::uint64_t* known, std::uint64_t items) {
-        // Partner: the acquire load of the ledger. What the items created has been counted before.
+        // Partner: the acquire load of pe_counters. What the items created has been counted before.
         if (items != 0) ctx.fetch_add(known, items, order::release, scope::device);
     }
 
-    done_words& gathered_;
+    done_words& unpublished_;
     std::uint64_t* completed_;
     work_counters& work_;
 };

@@ -1,127 +1,82 @@
-// Sizing the persistent grids of a job, and all that its programs need of a post office.
+// Sizing the persistent grids of a job, and all that its programs need of the resources for communication.
 #pragma once
 
-#include <algorithm>
-
-#include "laneway/base/error.hpp"
-#include "laneway/comm/office_plan.hpp"
+#include "laneway/comm/comm_plan.hpp"
 #include "laneway/comm/routes.hpp"
 #include "laneway/simt/machine.hpp"
 
 namespace laneway {
 
+/// What the shape of a program's grids depends on.
+struct grid_traits {
+    int cuda_warps;       ///< of a GPU's block
+    bool has_flushers;    ///< see roles.hpp
+    double server_share;  ///< of a GPU's blocks
+
+    template <class Program>
+    static grid_traits of() {
+        return {Program::cuda_warps, Program::has_flushers, Program::server_share};
+    }
+};
+
+/// What the size of chunks depends on.
+struct message_traits {
+    std::size_t record_bytes;         ///< of the longest that is carried: the smallest payload of a chunk
+    std::size_t aggregation_buffers;  ///< that a block has for each PE
+
+    template <class Routes>
+    static message_traits of() {
+        return {route_list<Routes>::record_bytes, route_list<Routes>::aggregation_buffers};
+    }
+};
+
+/// What the mailbox program of these routes needs of the resources for communication.
+template <class Routes>
+comm_needs needs_of(std::uint32_t chunk_bytes) {
+    using list = route_list<Routes>;
+    return {list::slot_bytes(chunk_bytes), list::replies, list::answer_words, list::forwards ? list::message_bytes : 0};
+}
+
+/// All that the sizes of a program depend on.
+struct program_traits {
+    grid_traits grid;
+    message_traits messages;
+    std::size_t (*shared_bytes)(std::size_t chunk_bytes, int n_pes);
+    comm_needs (*needs)(std::uint32_t chunk_bytes);
+
+    template <class Program>
+    static program_traits of() {
+        using routes = typename Program::routes_type;
+        return {grid_traits::of<Program>(), message_traits::of<routes>(), &Program::shared_bytes, &needs_of<routes>};
+    }
+};
+
+using resident_blocks_on = int (*)(const machine&, int pe, const launch_shape&);
+std::vector<pe_outline> outline_of(const machine& machine, std::uint64_t held_bytes, resident_blocks_on resident);
 /// The PEs of a machine as the sizing of `Program` sees them. `held_bytes`: what the caller's own buffers take on each,
 /// beside those of the machine's services.
 template <class Program>
 std::vector<pe_outline> outline_of(const machine& machine, std::uint64_t held_bytes = 0) {
-    std::vector<pe_outline> pes;
-    for (int pe = 0; pe < machine.n_pes(); ++pe) {
-        const device& device = *machine.device(pe);
-        const auto resident = [&machine, pe](const launch_shape& shape) {
-            return machine.resident_blocks<Program>(pe, shape);
-        };
-        pes.push_back({device.id().kind, device.name(), resident, held_bytes + machine.service_bytes(pe)});
-    }
-    return pes;
+    return outline_of(machine, held_bytes, [](const laneway::machine& all, int pe, const launch_shape& shape) {
+        return all.resident_blocks<Program>(pe, shape);
+    });
 }
 
 /// Payload of a chunk for each type of message of a job, at most: the sizes that a plan may choose from, the preferred
-/// one first. The shared memory of GPUs must hold two buffers for each of many PEs and types.
-template <class Routes>
-std::vector<std::uint32_t> chunk_sizes(std::size_t n_pes, bool on_gpus, const options& options) {
-    using list = route_list<Routes>;
-    constexpr std::size_t usual_bytes = 16'384, least_bytes = 512, gpu_buffer_bytes = 192 * 1024;
-    constexpr std::size_t cpu_rings_bytes = 512 * 1024;  // one chunk of each ring into a PE: all of them share one host
-    const bool set = options.chunk_bytes != 0;
-    std::size_t bytes = set ? options.chunk_bytes : usual_bytes;
-    if (!on_gpus && !set) bytes = std::min(bytes, std::max(cpu_rings_bytes / n_pes, list::record_bytes));
-    if (on_gpus) bytes = std::min(bytes, gpu_buffer_bytes / 2 / n_pes / list::bins);
-    bytes = std::min<std::size_t>(bytes, 1u << 30);
-    if (bytes < list::record_bytes) {
-        throw usage_error("messages of " + std::to_string(list::record_bytes) + " bytes are too large for " +
-                          std::to_string(n_pes) + " PEs: a chunk may have " + std::to_string(bytes) +
-                          " bytes, see chunk_bytes");
-    }
-    std::vector<std::uint32_t> sizes{static_cast<std::uint32_t>(bytes)};
-    const std::size_t least = set ? bytes : std::max(least_bytes, list::record_bytes);
-    while (sizes.back() / 2 >= least) sizes.push_back(sizes.back() / 2);
-    return sizes;
-}
-
-/// What the mailbox program of these routes needs of a post office.
-template <class Routes>
-office_needs needs_of(std::uint32_t chunk_bytes) {
-    using list = route_list<Routes>;
-    return {list::slot_bytes(chunk_bytes), list::replies, list::answer_words,
-            list::posts_onward ? list::message_bytes : 0};
-}
+/// one first. The shared memory of GPUs must hold two buffers for each of many PEs and types. Throws usage_error where
+/// the messages are too large.
+std::vector<std::uint32_t> chunk_sizes(const message_traits& messages, std::size_t n_pes, bool on_gpus,
+                                       const options& options);
 
 /// More working lanes than a PE of the machine can have.
-inline std::uint64_t most_lanes(const machine& machine, const options& options) {
-    constexpr std::uint64_t lanes_a_multiprocessor = 2048;
-    auto most = static_cast<std::uint64_t>(std::max(options.cpu_threads, 1));
-    for (int pe = 0; pe < machine.n_pes(); ++pe) {
-        const device& d = *machine.device(pe);
-        std::uint64_t lanes = 0;
-        if (d.is_gpu()) lanes = static_cast<std::uint64_t>(d.multiprocessors()) * lanes_a_multiprocessor;
-        if (d.id().kind == device_kind::checked) {
-            lanes = static_cast<std::uint64_t>(std::max(options.checked_blocks * options.checked_warps, 1)) *
-                    checked::context::warp_lanes;
-        }
-        most = std::max(most, lanes);
-    }
-    return most;
-}
+std::uint64_t max_lanes(const machine& machine, const options& options);
 
-/// Grid of every PE for `Program`, whose blocks need `shared_bytes`. On GPUs: all blocks that are resident at once, of
+/// Grid of every PE for a program whose blocks need `shared_bytes`. On GPUs: all blocks that are resident at once, of
 /// which a share serves where there are several PEs. Throws usage_error where a PE cannot hold the least grid.
-template <class Program>
-std::vector<pe_grid> size_grids(const std::vector<pe_outline>& pes, const options& options, std::size_t shared_bytes) {
-    std::vector<pe_grid> grids;
-    const bool alone = pes.size() == 1;
-    const double server_share = options.server_share != 0 ? options.server_share : Program::server_share;
-    if (!(server_share > 0 && server_share < 1)) throw usage_error("server_share: between 0 and 1");
-    if (options.cpu_threads < 1 || options.cpu_threads > 1024) throw usage_error("cpu_threads: between 1 and 1024");
-    for (const auto& pe : pes) {
-        pe_grid grid;
-        grid.kind = pe.kind;
-        grid.flushers = Program::has_flushers;
-        grid.shape.shared_bytes = shared_bytes;
-        switch (pe.kind) {
-            case device_kind::cpu: grid.shape.blocks = options.cpu_threads; break;
-            case device_kind::checked:
-                grid.shape.blocks = options.checked_blocks;
-                grid.shape.warps_per_block = options.checked_warps;
-                grid.server_blocks = alone ? 0 : 1;
-                break;
-            case device_kind::cuda:
-                grid.shape.warps_per_block = Program::cuda_warps;
-                grid.shape.blocks = pe.resident_blocks(grid.shape);
-                if (options.gpu_blocks > 0) grid.shape.blocks = std::min(grid.shape.blocks, options.gpu_blocks);
-                grid.server_blocks = alone ? 0 : std::max(1, static_cast<int>(grid.shape.blocks * server_share));
-                break;
-        }
-        // Where warps are wide, block 0 loses one warp to control and must keep another for its own part of the work.
-        const bool narrow = !grid.one_lane() && grid.shape.warps_per_block < 2;
-        if (narrow || grid.worker_warps() < 1 || (!alone && grid.server_warps() < 1)) {
-            throw usage_error(pe.name + ": too few blocks or warps for a serving and a working one");
-        }
-        grids.push_back(grid);
-    }
-    return grids;
-}
+std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe_outline>& pes, const options& options,
+                                std::size_t shared_bytes);
 
-/// All sizes of a program on these PEs. Throws usage_error as chunk_sizes, size_grids and
-/// plan_office do.
-template <class Program>
-office_plan plan_program(const std::vector<pe_outline>& pes, const options& options) {
-    using routes = typename Program::routes_type;
-    const bool on_gpus = std::any_of(pes.begin(), pes.end(), [](const auto& p) { return p.kind == device_kind::cuda; });
-    const auto sizes = chunk_sizes<routes>(pes.size(), on_gpus, options);
-    return plan_office(options, pes, sizes, [&](std::uint32_t chunk_bytes) -> office_draft {
-        const std::size_t shared_bytes = Program::shared_bytes(chunk_bytes, static_cast<int>(pes.size()));
-        return {needs_of<routes>(chunk_bytes), size_grids<Program>(pes, options, shared_bytes)};
-    });
-}
+/// All sizes of a program on these PEs. Throws usage_error as chunk_sizes, size_grids and plan_comm do.
+comm_plan plan_program(const program_traits& program, const std::vector<pe_outline>& pes, const options& options);
 
 }  // namespace laneway

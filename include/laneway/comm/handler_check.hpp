@@ -2,7 +2,7 @@
 // the templates' own words.
 #pragma once
 
-#include "laneway/comm/parcel.hpp"
+#include "laneway/comm/variable_message.hpp"
 
 namespace laneway {
 
@@ -12,20 +12,20 @@ concept answering = requires {
 };
 
 template <class Handler>
-concept onward_posting = requires {
-    requires Handler::posts_onward;
+concept forwarding = requires {
+    requires Handler::forwards;
 };
 
-/// Serves messages with elements, which are carried as parcels.
+/// Serves variable-length messages: a header and a payload.
 template <class Handler>
-concept taking_elements = requires {
+concept taking_payload = requires {
     typename Handler::element;
 };
 
-/// Names places for elements that are too many for a chunk, see placing.hpp.
+/// Allocates memory for payloads that are too long for a chunk, see payload_allocation.hpp.
 template <class Handler>
-concept placing = taking_elements<Handler> && requires {
-    requires Handler::places;
+concept allocating = taking_payload<Handler> && requires {
+    requires Handler::allocates;
 };
 
 /// What a handler answers to calls.
@@ -40,23 +40,23 @@ struct answer_of<Handler> {
     using type = typename Handler::answer;
 };
 
-/// What follows the head of a message.
+/// What follows the header of a message.
 template <class Handler>
 struct element_of {
-    static_assert(taking_elements<Handler>,
-                  "a post with elements needs a handler that takes them: one that says `using element = E;`");
+    static_assert(taking_payload<Handler>,
+                  "a post with a payload needs a handler that takes one: one that says `using element = E;`");
     struct none {};
     using type = none;
 };
-template <taking_elements Handler>
+template <taking_payload Handler>
 struct element_of<Handler> {
     using type = typename Handler::element;
 };
 
-/// Stands for elements of whatever type a handler takes.
-struct any_elements {
+/// Stands for a payload of whatever type a handler takes.
+struct any_payload {
     template <class E>
-    operator elements<E>() const;
+    operator payload<E>() const;
 };
 
 template <class Handler, class... Arguments>
@@ -65,35 +65,36 @@ concept takes = requires(const Handler& handler, Arguments&&... arguments) {
 };
 
 template <class Handler, class Ctx, class Message>
-concept has_place = requires(const Handler& handler, Ctx& ctx, const Message& message) {
-    handler.place(ctx, message, std::uint64_t{}).segment;
+concept has_allocate = requires(const Handler& handler, Ctx& ctx, const Message& message) {
+    handler.allocate(ctx, message, std::uint64_t{}).segment;
 };
 
 template <class Handler>
-concept says_whether_it_places = requires {
-    Handler::places;
+concept says_whether_it_allocates = requires {
+    Handler::allocates;
 };
 
-/// Checks a handler's form where it is run for a message, with its elements where it has some.
-template <class Handler, class Onward, class Ctx, class Message, class... Elements>
+/// Checks a handler's form where it is run for a message, with its payload where it has one.
+template <class Handler, class Forward, class Ctx, class Message, class... Elements>
 constexpr bool has_its_form() {
-    constexpr bool posts = onward_posting<Handler>;
+    constexpr bool posts = forwarding<Handler>;
     constexpr bool plain = takes<Handler, Ctx&, const Message&, Elements&...>;
-    constexpr bool posting = takes<Handler, Ctx&, const Message&, Elements&..., Onward&>;
+    constexpr bool posting = takes<Handler, Ctx&, const Message&, Elements&..., Forward&>;
     constexpr bool unasked = sizeof...(Elements) == 0 && !plain && !posting &&
-                             (takes<Handler, Ctx&, const Message&, any_elements> ||
-                              takes<Handler, Ctx&, const Message&, any_elements, Onward&>);
+                             (takes<Handler, Ctx&, const Message&, any_payload> ||
+                              takes<Handler, Ctx&, const Message&, any_payload, Forward&>);
     static_assert(posts || plain || !posting,
-                  "this handler takes an onward poster: it must say `static constexpr bool posts_onward = true;`");
-    static_assert(!unasked, "this handler takes elements: it must say `using element = E;`");
+                  "this handler takes a forwarder: it must say `static constexpr bool forwards = true;`");
+    static_assert(!unasked, "this handler takes a payload: it must say `using element = E;`");
     static_assert(posting || (plain && !posts) || unasked,
-                  "a handler has `operator()(ctx, const Message&) const`, with `elements<const E>` behind the message "
-                  "where it says `using element = E;`, and `Onward&` last where it says `posts_onward = true`");
+                  "a handler has `operator()(ctx, const Message&) const`, with `payload<const E>` behind the message "
+                  "where it says `using element = E;`, and `Forward&` last where it says `forwards = true`");
     static_assert(
-        !has_place<Handler, Ctx, Message> || placing<Handler> || says_whether_it_places<Handler>,
-        "this handler has `place`: it must say `static constexpr bool places = true;` and `using element = E;`");
-    static_assert(!placing<Handler> || has_place<Handler, Ctx, Message>,
-                  "this handler says `places = true`: it must have `place(ctx, const Message&, std::uint64_t) const`");
+        !has_allocate<Handler, Ctx, Message> || allocating<Handler> || says_whether_it_allocates<Handler>,
+        "this handler has `allocate`: it must say `static constexpr bool allocates = true;` and `using element = E;`");
+    static_assert(
+        !allocating<Handler> || has_allocate<Handler, Ctx, Message>,
+        "this handler says `allocates = true`: it must have `allocate(ctx, const Message&, std::uint64_t) const`");
     return posts ? posting : plain;
 }
 

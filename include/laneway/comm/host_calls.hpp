@@ -23,7 +23,7 @@ class host_call_part {
 public:
     host_call_part(const std::shared_ptr<device>& device, const work_group_queue_shape& shape)
         : queue_(device, shape), answers_(allocate_host_visible(device, answer_bytes(queue_.layout()))),
-          settled_(device, queue_.layout().all_slots()), posted_(device, 1) {}
+          released_(device, queue_.layout().all_slots()), posted_(device, 1) {}
 
     /// What a part takes, in host and PE memory.
     static std::uint64_t bytes(const work_group_queue_shape& shape) {
@@ -34,11 +34,11 @@ public:
 
     void reset() {
         queue_.reset();
-        settled_.fill_bytes(0);
+        released_.fill_bytes(0);
         posted_.fill_bytes(0);
     }
-    [[nodiscard]] host_desk<Request, Reply> desk() const {
-        return {queue_.sender(), answers(0), settled_.data(), posted_.data()};
+    [[nodiscard]] host_call_queue<Request, Reply> call_queue() const {
+        return {queue_.sender(), answers(0), released_.data(), posted_.data()};
     }
     [[nodiscard]] work_group_receiver<Request> receiver(int line) const { return queue_.receiver(line); }
     /// Of the slot's columns.
@@ -54,7 +54,7 @@ private:
 
     work_group_queue<Request> queue_;
     std::shared_ptr<std::byte> answers_;
-    buffer<std::uint64_t> settled_;
+    buffer<std::uint64_t> released_;
     buffer<std::uint64_t> posted_;
 };
 
@@ -66,7 +66,7 @@ public:
 
     host_call_service(machine& machine, const options& options, std::string name, function called)
         : name_(one_line(std::move(name), ' ')), called_(std::move(called)), threads_(options.host_threads),
-          deaf_(options.fault == injected_fault::deaf_host), desks_(machine, 1) {
+          deaf_(options.fault == injected_fault::deaf_host), queues_(machine, 1) {
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             const auto& device = machine.device(pe);
             const work_group_queue_shape shape = shape_for(device->id().kind, options);
@@ -78,16 +78,17 @@ public:
                     std::to_string(bytes_.back()) + " for PE " + std::to_string(pe) + " (" + device->name() + ")");
             }
             parts_.emplace_back(device, shape);
-            desks_.copy_in(pe, {parts_.back().desk()});
+            own_.push_back(machine.is_own(pe));
+            queues_.copy_in(pe, {parts_.back().call_queue()});
         }
         lines_ = std::make_unique<line[]>(static_cast<std::size_t>(threads_));
     }
 
-    [[nodiscard]] symmetric_ref<host_desk<Request, Reply>> desks() const { return desks_.ref(); }
-    /// Requests of the last run that lanes posted, and that were served. Host, between runs.
+    [[nodiscard]] symmetric_ref<host_call_queue<Request, Reply>> queues() const { return queues_.ref(); }
+    /// Requests of the last run that lanes of this process's PEs posted, and that were served. Host, between runs.
     [[nodiscard]] std::uint64_t posted() const {
         std::uint64_t sum = 0;
-        for (const auto& part : parts_) sum += part.posted();
+        for (std::size_t pe = 0; pe < parts_.size(); ++pe) sum += own_[pe] ? parts_[pe].posted() : 0;
         return sum;
     }
     [[nodiscard]] std::uint64_t served() const {
@@ -159,8 +160,9 @@ private:
     function called_;
     int threads_;
     bool deaf_;
-    symmetric_array<host_desk<Request, Reply>> desks_;
+    symmetric_array<host_call_queue<Request, Reply>> queues_;
     std::vector<std::uint64_t> bytes_;  ///< by PE
+    std::vector<bool> own_;             ///< by PE: whether this process runs and serves it
     std::vector<host_call_part<Request, Reply>> parts_;
     std::unique_ptr<line[]> lines_;
 };
@@ -180,7 +182,7 @@ public:
     }
 
     [[nodiscard]] host_calls_ref<Request, Reply> ref() const {
-        return host_calls_ref<Request, Reply>(service_->desks());
+        return host_calls_ref<Request, Reply>(service_->queues());
     }
     /// Requests that the last run served. Host, between runs.
     [[nodiscard]] std::uint64_t served() const { return service_->served(); }

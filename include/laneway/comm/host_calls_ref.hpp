@@ -17,11 +17,11 @@ struct no_reply {};
 
 /// One PE's side; in its memory.
 template <class Request, class Reply>
-struct host_desk {
+struct host_call_queue {
     work_group_sender<Request> queue;
-    const Reply* answers = nullptr;    ///< host-visible, [slot][column]; written by the host
-    std::uint64_t* settled = nullptr;  ///< PE memory, one a slot: ticket + 1 of the last group done with its answers
-    std::uint64_t* posted = nullptr;   ///< PE memory: requests so far
+    const Reply* answers = nullptr;     ///< host-visible, [slot][column]; written by the host
+    std::uint64_t* released = nullptr;  ///< PE memory, one a slot: ticket + 1 of the last group done with its answers
+    std::uint64_t* posted = nullptr;    ///< PE memory: requests so far
 };
 
 /// Trivially copyable; the same bits on every PE, so it can be a member of functors and handlers.
@@ -32,38 +32,38 @@ class host_calls_ref {
 
 public:
     host_calls_ref() = default;
-    LANEWAY_FN explicit host_calls_ref(symmetric_ref<host_desk<Request, Reply>> desks) : desks_(desks) {}
+    LANEWAY_FN explicit host_calls_ref(symmetric_ref<host_call_queue<Request, Reply>> queues) : queues_(queues) {}
 
     /// Has the host call the function, some time before the run returns; the answer is dropped. Any lane, also in
     /// divergent code and in handlers. Waits while the queue is full. Fails with stopped or timeout when the run ends.
     template <class Ctx>
     LANEWAY_FN status post(Ctx& ctx, const given& request) const {
-        const desk& to = *desks_.local(ctx);
+        const call_queue& to = *queues_.local(ctx);
         const lane_mask group = ctx.converged();
-        group_place place;
-        return send(ctx, group, to, place, given_as<Request>::value(request), false);
+        column_position position;
+        return send(ctx, group, to, position, given_as<Request>::value(request), false);
     }
 
     /// Has the host call the function and waits for its answer. Any lane, also in divergent code. What the function
     /// wrote to host-visible memory is visible afterwards. Fails with stopped or timeout when the run ends.
     template <class Ctx>
     LANEWAY_FN answered<Reply> call(Ctx& ctx, const given& request) const {
-        const desk& to = *desks_.local(ctx);
+        const call_queue& to = *queues_.local(ctx);
         const lane_mask group = ctx.converged();
-        group_place place;
-        const status sent = send(ctx, group, to, place, given_as<Request>::value(request), true);
+        column_position position;
+        const status sent = send(ctx, group, to, position, given_as<Request>::value(request), true);
         if (sent != status::ok) return {sent, {}};
         const status waited = once(ctx, group, [&] {
-            return wait_until(ctx, {operation::host_answer, -1, place.ticket},
-                              [&] { return to.queue.is_served(ctx, place); });
+            return wait_until(ctx, {operation::host_answer, -1, position.ticket},
+                              [&] { return to.queue.is_served(ctx, position); });
         });
         if (waited != status::ok) return {waited, {}};
-        const std::uint32_t slot = ctx.shuffle(group, place.slot, Ctx::first_lane(group));
+        const std::uint32_t slot = ctx.shuffle(group, position.slot, Ctx::first_lane(group));
         ctx.sync(group);  // what the elected lane acquired is visible to all
         const Reply value =
             to.answers[std::size_t{slot} * to.queue.columns + static_cast<std::uint32_t>(rank_in(ctx, group))];
         ctx.sync(group);
-        if (elected(ctx, group)) settle(ctx, to, place);
+        if (elected(ctx, group)) release(ctx, to, position);
         return {status::ok, value};
     }
 
@@ -82,53 +82,53 @@ public:
     }
 
 private:
-    using desk = host_desk<Request, Reply>;
+    using call_queue = host_call_queue<Request, Reply>;
 
     template <class Ctx>
-    LANEWAY_FN static status send(Ctx& ctx, lane_mask group, const desk& to, group_place& place, const Request& request,
-                                  bool keeps_slot) {
+    LANEWAY_FN static status send(Ctx& ctx, lane_mask group, const call_queue& to, column_position& position,
+                                  const Request& request, bool keeps_slot) {
         const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(group));
         const status reserved = once(ctx, group, [&] {
-            const status free = reserve(ctx, to, place);
+            const status free = reserve(ctx, to, position);
             if (free != status::ok) return free;
             // Who posts now and then, and never has to wait, would not hear of the end of the run, nor see its
             // deadline.
-            if (place.ticket % 64 == 0) {
+            if (position.ticket % 64 == 0) {
                 if (stopped(ctx)) return status::stopped;
                 if (ctx.now_ns() > ctx.deadline_ns()) {
-                    return fail(ctx, status::timeout, operation::host_slot, -1, place.ticket);
+                    return fail(ctx, status::timeout, operation::host_slot, -1, position.ticket);
                 }
             }
             ctx.fetch_add(to.posted, lanes, order::relaxed, scope::device);
-            if (!keeps_slot) settle(ctx, to, place);
+            if (!keeps_slot) release(ctx, to, position);
             return free;
         });
         if (reserved != status::ok) return reserved;
-        const std::uint32_t slot = ctx.shuffle(group, place.slot, Ctx::first_lane(group));
+        const std::uint32_t slot = ctx.shuffle(group, position.slot, Ctx::first_lane(group));
         to.queue.write(slot, static_cast<std::uint32_t>(rank_in(ctx, group)), request);
-        to.queue.publish(ctx, group, place, lanes);
+        to.queue.publish(ctx, group, position, lanes);
         return status::ok;
     }
 
     /// The host frees a slot when it has answered; the next group's answers must not come before these have been read.
     template <class Ctx>
-    LANEWAY_FN static status reserve(Ctx& ctx, const desk& to, group_place& place) {
-        const status free = to.queue.reserve(ctx, place);
+    LANEWAY_FN static status reserve(Ctx& ctx, const call_queue& to, column_position& position) {
+        const status free = to.queue.reserve(ctx, position);
         const std::uint64_t slots = to.queue.all_slots();
-        if (free != status::ok || place.ticket < slots) return free;
-        return wait_until(ctx, {operation::host_slot, -1, place.ticket}, [&] {
-            // Partner: settle.
-            return ctx.load(to.settled + place.slot, order::acquire, scope::device) == place.ticket - slots + 1;
+        if (free != status::ok || position.ticket < slots) return free;
+        return wait_until(ctx, {operation::host_slot, -1, position.ticket}, [&] {
+            // Partner: release.
+            return ctx.load(to.released + position.slot, order::acquire, scope::device) == position.ticket - slots + 1;
         });
     }
 
     template <class Ctx>
-    LANEWAY_FN static void settle(Ctx& ctx, const desk& to, const group_place& place) {
+    LANEWAY_FN static void release(Ctx& ctx, const call_queue& to, const column_position& position) {
         // Partner: reserve. Cumulative over the other lanes' reads through the barrier.
-        ctx.store(to.settled + place.slot, place.ticket + 1, order::release, scope::device);
+        ctx.store(to.released + position.slot, position.ticket + 1, order::release, scope::device);
     }
 
-    symmetric_ref<desk> desks_;
+    symmetric_ref<call_queue> queues_;
 };
 
 }  // namespace laneway

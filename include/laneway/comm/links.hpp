@@ -17,15 +17,15 @@ struct work_counters {
     alignas(destructive_bytes) std::uint64_t served = 0;          ///< carried requests whose handler has run
     alignas(destructive_bytes) std::uint64_t replies_served = 0;  ///< carried replies whose handler has run
     alignas(destructive_bytes) std::uint64_t replied = 0;         ///< replies that handlers of requests have made
-    alignas(destructive_bytes) std::uint64_t deferred = 0;        ///< posts that handlers have put into the onward list
-    alignas(destructive_bytes) std::uint64_t forwarded = 0;       ///< of these, posts that have left as messages
-    alignas(destructive_bytes) std::uint64_t completed = 0;       ///< work items done whose messages have all left
-    alignas(destructive_bytes) std::uint64_t arrived = 0;   ///< warps that came to a barrier, their messages have left
-    std::uint64_t released = 0;                             ///< barriers that are open; written by the control warp
-    alignas(destructive_bytes) std::uint64_t returned = 0;  ///< warps whose functor has returned
-    alignas(destructive_bytes) std::uint64_t posted = 0;    ///< by lanes, added when their blocks end
-    std::uint64_t direct = 0;                               ///< of these, served at once on the own PE
-    std::uint64_t items = 0;                                ///< application's work items, for its report
+    alignas(destructive_bytes) std::uint64_t deferred = 0;   ///< posts that handlers have put into the forward queue
+    alignas(destructive_bytes) std::uint64_t forwarded = 0;  ///< of these, posts that have left as messages
+    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< work items done whose messages have all left
+    alignas(destructive_bytes) std::uint64_t arrived = 0;    ///< warps that came to a barrier, their messages have left
+    std::uint64_t released = 0;                              ///< barriers that are open; written by the control warp
+    alignas(destructive_bytes) std::uint64_t returned = 0;   ///< warps whose functor has returned
+    alignas(destructive_bytes) std::uint64_t posted = 0;     ///< by lanes, added when their blocks end
+    std::uint64_t direct = 0;                                ///< of these, served at once on the own PE
+    std::uint64_t items = 0;                                 ///< application's work items, for its report
 };
 
 /// Requests are what lanes post, replies what handlers of requests answer. They have rings of their own: servers that
@@ -40,11 +40,11 @@ struct links_ref {
     link_counters* sent = nullptr;         ///< n_pes
     std::uint64_t* served = nullptr;       ///< the class's counter of work_counters
     work_counters* work = nullptr;
-    std::uint64_t* line_next = nullptr;  ///< next ticket of each service line, see server.hpp
-    int server_warps = 1;                ///< warps of this PE that serve
-    std::uint64_t age_ns = 0;            ///< see packer::flush_old
-    bool deaf = false;                   ///< injected fault: servers look at nothing
-    bool keeps_credits = false;          ///< injected fault: servers free no slot
+    std::uint64_t* stripe_next = nullptr;  ///< next ticket of each service line, see server.hpp
+    int server_warps = 1;                  ///< warps of this PE that serve
+    std::uint64_t age_ns = 0;              ///< see aggregator::flush_old
+    bool deaf = false;                     ///< injected fault: servers look at nothing
+    bool keeps_credits = false;            ///< injected fault: servers free no slot
 };
 
 }  // namespace laneway

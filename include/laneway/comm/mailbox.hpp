@@ -1,11 +1,11 @@
 // The mailbox: messages of one type or several, each served by its handler on the PE it is posted to.
 #pragma once
 
-#include "laneway/comm/box.hpp"
+#include "laneway/comm/endpoint.hpp"
 
 namespace laneway {
 
-/// Device half of a mailbox. Its agent is the box.
+/// Device half of a mailbox. Its agent is the endpoint of the program.
 template <class Routes>
 struct mailbox_ref {
     using routes_type = Routes;

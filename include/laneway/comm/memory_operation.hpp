@@ -47,11 +47,11 @@ LANEWAY_FN T word_of(std::uint64_t bits) {
 }
 
 /// What an operation is applied to, in 8 bytes: operation, type, segment and element.
-class memory_place {
+class memory_target {
 public:
-    memory_place() = default;
+    memory_target() = default;
     template <remote_word T>
-    LANEWAY_FN memory_place(memory_op op, symmetric_ptr<T> element)
+    LANEWAY_FN memory_target(memory_op op, symmetric_ptr<T> element)
         : bits_(static_cast<std::uint64_t>(op) << 60 | static_cast<std::uint64_t>(type_of<T>) << 57 |
                 std::uint64_t{element.segment} << index_bits | element.index) {}
 
@@ -59,7 +59,7 @@ public:
     [[nodiscard]] LANEWAY_FN word_type type() const { return static_cast<word_type>(bits_ >> 57 & 7); }
     template <class T>
     [[nodiscard]] LANEWAY_FN symmetric_ptr<T> element() const {
-        return {static_cast<std::uint32_t>(bits_ >> index_bits) & (most_segments - 1),
+        return {static_cast<std::uint32_t>(bits_ >> index_bits) & (max_segments - 1),
                 bits_ & ((std::uint64_t{1} << index_bits) - 1)};
     }
 
@@ -78,7 +78,7 @@ public:
 
 private:
     static constexpr int index_bits = 40;
-    static_assert(std::uint64_t{most_segments} << index_bits == std::uint64_t{1} << 57);
+    static_assert(std::uint64_t{max_segments} << index_bits == std::uint64_t{1} << 57);
 
     std::uint64_t bits_ = 0;
 };
@@ -122,15 +122,16 @@ requires applies<Op, T> LANEWAY_FN T apply(Ctx& ctx, T* word, std::type_identity
 
 /// Applies the operation of a place to the own PE's word. Not inlined: it holds every operation on every type.
 template <class Ctx>
-LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_place& place, std::uint64_t value, std::uint64_t expected) {
-    return place.visit([&]<class T>() {
-        T* const word = local(ctx, place.element<T>());
+LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_target& target, std::uint64_t value,
+                                    std::uint64_t expected) {
+    return target.visit([&]<class T>() {
+        T* const word = local(ctx, target.element<T>());
         const T operand = word_of<T>(value);
         const auto held = [&]<memory_op Op>() -> T {
             if constexpr (applies<Op, T>) return apply<Op>(ctx, word, operand, word_of<T>(expected));
             return {};
         };
-        switch (place.op()) {
+        switch (target.op()) {
             case memory_op::put: return word_bits(held.template operator()<memory_op::put>());
             case memory_op::add: return word_bits(held.template operator()<memory_op::add>());
             case memory_op::bit_and: return word_bits(held.template operator()<memory_op::bit_and>());
@@ -147,31 +148,31 @@ LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_place& place, std::ui
 
 /// "Apply this to your word." Nobody waits for an answer.
 struct remote_update {
-    memory_place place;
+    memory_target target;
     std::uint64_t value;
 };
 /// "Store these words, then apply the signal." `words` of `values` count.
 struct remote_signal {
-    memory_place place;
+    memory_target target;
     std::uint64_t value;
-    memory_place signal;
+    memory_target signal;
     std::uint64_t signal_value;
 };
 /// "Apply this to your word and tell me what it held."
 struct remote_fetch {
-    memory_place place;
+    memory_target target;
     std::uint64_t value;
     std::uint64_t expected;
 };
 /// "Send me your word to my `to`." `lane` of the PE, counted over all warps of all blocks, has asked.
 struct remote_get {
-    memory_place from;
-    memory_place to;
+    memory_target from;
+    memory_target to;
     std::uint64_t lane;
 };
 /// The answer to remote_get.
 struct remote_got {
-    memory_place to;
+    memory_target to;
     std::uint64_t value;
     std::uint64_t lane;
 };
@@ -188,11 +189,11 @@ struct serve_memory {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const remote_update& m) const {
-        (void)apply_at(ctx, m.place, m.value, 0);
+        (void)apply_at(ctx, m.target, m.value, 0);
     }
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const remote_signal& m) const {
-        (void)apply_at(ctx, m.place, m.value, 0);
+        (void)apply_at(ctx, m.target, m.value, 0);
         // Partner: the acquire load of who waits for the signal.
         ctx.fence(scope::system);
         (void)apply_at(ctx, m.signal, m.signal_value, 0);
@@ -211,7 +212,7 @@ struct serve_fetch : serve_memory {
 
     template <class Ctx>
     LANEWAY_FN std::uint64_t operator()(Ctx& ctx, const remote_fetch& m) const {
-        return apply_at(ctx, m.place, m.value, m.expected);
+        return apply_at(ctx, m.target, m.value, m.expected);
     }
 };
 

@@ -1,8 +1,8 @@
 // One-sided operations on symmetric memory, from any lane, also in a branch: puts, gets, signals and atomics, carried
-// by load, store and atomic over NVLink (direct) or as messages that the owner serves (gathered).
+// by load, store and atomic over NVLink (direct) or as messages that the owner serves (aggregated).
 #pragma once
 
-#include "laneway/base/carry.hpp"
+#include "laneway/base/path.hpp"
 #include "laneway/comm/memory_operation.hpp"
 #include "laneway/comm/routes.hpp"
 #include "laneway/comm/width.hpp"
@@ -20,23 +20,23 @@ enum class signal_op { set, add };
 /// What compares a signal word with the value that is waited for.
 enum class compare { equal, not_equal, greater, greater_equal, less, less_equal };
 
-/// A lane's access to the symmetric memory of all PEs, over a box whose mailbox has the one-sided routes; made where it
-/// is used: `lw::one_sided remote(ctx, box);`. All members: any lane, also in divergent code, unless they say more;
-/// they fail with bad_pe or bad_address, which end the run, and with stopped or timeout when the run ends. Operations
-/// on words are atomic and relaxed: fence, quiet and signals order them. The last argument says how to carry one
-/// operation; without it the options do.
-template <class Ctx, class Box>
+/// A lane's access to the symmetric memory of all PEs, over an endpoint whose mailbox has the one-sided routes; made
+/// where it is used: `lw::one_sided remote(ctx, box);`. All members: any lane, also in divergent code, unless they say
+/// more; they fail with bad_pe or bad_address, which end the run, and with stopped or timeout when the run ends.
+/// Operations on words are atomic and relaxed: fence, quiet and signals order them. The last argument names the path of
+/// one operation; without it the options do.
+template <class Ctx, class Endpoint>
 class one_sided {
 public:
-    LANEWAY_FN one_sided(Ctx& ctx, Box& box) : ctx_(ctx), box_(box) {
+    LANEWAY_FN one_sided(Ctx& ctx, Endpoint& endpoint) : ctx_(ctx), endpoint_(endpoint) {
         static_assert(
-            requires { box.template served_by<remote_update>(); },
+            requires { endpoint.template served_by<remote_update>(); },
             "lw::one_sided needs the box of a run over runtime.one_sided(...)");
     }
 
     /// Stores a value. Returns when the source may be reused; the value is there after quiet.
     template <remote_word T>
-    LANEWAY_FN status put(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
+    LANEWAY_FN status put(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value, path how = path::by_options) {
         return update<memory_op::put>(operation::put, to, pe, value, how);
     }
 
@@ -45,10 +45,10 @@ public:
     /// word sees it old or new.
     template <remote_word T>
     LANEWAY_FN status put(width lanes, symmetric_ptr<T> to, int pe, const T* values, std::uint64_t count,
-                          carry how = carry::by_options) {
+                          path how = path::by_options) {
         T* word = nullptr;
         status result = reach(operation::put, to, pe, count, how, word);
-        const copy_share mine = share_of(ctx_, box_, lanes);
+        const copy_share mine = share_of(ctx_, endpoint_, lanes);
         for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
             if (word != nullptr) {
                 (void)apply<memory_op::put>(ctx_, word + i, values[i]);
@@ -62,7 +62,7 @@ public:
 
     /// Loads a value and waits for it.
     template <remote_word T>
-    LANEWAY_FN answered<T> get(symmetric_ptr<T> from, int pe, carry how = carry::by_options) {
+    LANEWAY_FN answered<T> get(symmetric_ptr<T> from, int pe, path how = path::by_options) {
         return fetch<memory_op::get>(operation::get, from, pe, T{}, T{}, how);
     }
 
@@ -70,10 +70,10 @@ public:
     /// Each word is loaded whole.
     template <remote_word T>
     LANEWAY_FN status get(width lanes, T* values, symmetric_ptr<T> from, int pe, std::uint64_t count,
-                          carry how = carry::by_options) {
+                          path how = path::by_options) {
         T* word = nullptr;
         status result = reach(operation::get, from, pe, count, how, word);
-        const copy_share mine = share_of(ctx_, box_, lanes);
+        const copy_share mine = share_of(ctx_, endpoint_, lanes);
         if (word != nullptr) {
             load_words(values, word, count, mine);
             return status::ok;
@@ -89,7 +89,7 @@ public:
 
     /// Loads a value into the own PE's `to`, where it is after quiet.
     template <remote_word T>
-    LANEWAY_FN status get_nbi(symmetric_ptr<T> to, symmetric_ptr<T> from, int pe, carry how = carry::by_options) {
+    LANEWAY_FN status get_nbi(symmetric_ptr<T> to, symmetric_ptr<T> from, int pe, path how = path::by_options) {
         T* word = nullptr;
         status result = reach(operation::get, from, pe, 1, how, word);
         if (result == status::ok && !exists(ctx_, to)) result = refuse_address(ctx_, operation::get, ctx_.pe(), to);
@@ -103,7 +103,7 @@ public:
         lane_gets& mine = gets()[lane];
         // Only this lane writes it. Partner: the loads in await_gets, of mates that it has met since.
         ctx_.store(&mine.asked, mine.asked + 1, order::relaxed, scope::block);
-        return box_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, lane});
+        return endpoint_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, lane});
     }
 
     /// Stores a value, then stores `signal_value` or adds it to the signal, as the operation says: whoever sees the
@@ -111,18 +111,19 @@ public:
     template <remote_word T>
     LANEWAY_FN status put_signal(symmetric_ptr<T> to, int pe, std::type_identity_t<T> value,
                                  symmetric_ptr<std::uint64_t> signal, std::uint64_t signal_value,
-                                 signal_op how_signal = signal_op::set, carry how = carry::by_options) {
+                                 signal_op how_signal = signal_op::set, path how = path::by_options) {
         T* word = nullptr;
         std::uint64_t* flag = nullptr;
         status result = reach(operation::put, to, pe, 1, how, word);
         if (result == status::ok) result = reach(operation::put, signal, pe, 1, how, flag);
         if (result != status::ok) return result;
         if (word == nullptr) {
-            return box_.post(ctx_, pe,
-                             remote_signal{{memory_op::put, to},
-                                           word_bits(value),
-                                           {how_signal == signal_op::set ? memory_op::put : memory_op::add, signal},
-                                           signal_value});
+            return endpoint_.post(
+                ctx_, pe,
+                remote_signal{{memory_op::put, to},
+                              word_bits(value),
+                              {how_signal == signal_op::set ? memory_op::put : memory_op::add, signal},
+                              signal_value});
         }
         (void)apply<memory_op::put>(ctx_, word, value);
         ctx_.fence(scope::system);  // Partner: the acquire load in test.
@@ -137,7 +138,7 @@ public:
     /// Whether the own PE's signal word has come to stand so against `value`. What was put before the signal is
     /// visible. Says nothing of the end of the run, so loops call wait.
     LANEWAY_FN bool test(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
-        (void)box_.keep_up(ctx_);  // what raises the signal may have to be served by this lane
+        (void)endpoint_.progress(ctx_);  // what raises the signal may have to be served by this lane
         if (!exists(ctx_, signal)) return refuse_address(ctx_, operation::signal, ctx_.pe(), signal) == status::ok;
         // Partner: the fences of put_signal and of serve_memory.
         const std::uint64_t seen = ctx_.load(local(ctx_, signal), order::acquire, scope::system);
@@ -151,12 +152,12 @@ public:
         }
     }
 
-    /// Waits for the signal; what this block has gathered is sent meanwhile.
+    /// Waits for the signal; what this block has aggregated is sent meanwhile.
     LANEWAY_SLOW status wait(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
         bounded_spin spin;
         // Each lane leaves when its own signal has come: that of another may depend on what this one does next.
         while (!test(signal, how, value)) {
-            status going = box_.help(ctx_, ctx_.converged());
+            status going = endpoint_.help(ctx_, ctx_.converged());
             if (going == status::ok) going = spin.next(ctx_, {operation::signal, ctx_.pe(), value});
             if (going != status::ok) return going;
         }
@@ -167,79 +168,76 @@ public:
     // call returns what the word held, and waits for that. `bit_` operations take integers.
 
     template <remote_word T>
-    LANEWAY_FN status add(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
+    LANEWAY_FN status add(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, path how = path::by_options) {
         return update<memory_op::add>(operation::atomic, at, pe, value, how);
     }
     template <remote_word T>
-    LANEWAY_FN status min(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
+    LANEWAY_FN status min(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, path how = path::by_options) {
         return update<memory_op::min>(operation::atomic, at, pe, value, how);
     }
     template <remote_word T>
-    LANEWAY_FN status max(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, carry how = carry::by_options) {
+    LANEWAY_FN status max(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, path how = path::by_options) {
         return update<memory_op::max>(operation::atomic, at, pe, value, how);
     }
     template <remote_integer T>
-    LANEWAY_FN status bit_and(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                              carry how = carry::by_options) {
+    LANEWAY_FN status bit_and(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, path how = path::by_options) {
         return update<memory_op::bit_and>(operation::atomic, at, pe, value, how);
     }
     template <remote_integer T>
-    LANEWAY_FN status bit_or(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                             carry how = carry::by_options) {
+    LANEWAY_FN status bit_or(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, path how = path::by_options) {
         return update<memory_op::bit_or>(operation::atomic, at, pe, value, how);
     }
     template <remote_integer T>
-    LANEWAY_FN status bit_xor(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                              carry how = carry::by_options) {
+    LANEWAY_FN status bit_xor(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value, path how = path::by_options) {
         return update<memory_op::bit_xor>(operation::atomic, at, pe, value, how);
     }
     template <remote_word T>
     LANEWAY_FN answered<T> fetch_add(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                                     carry how = carry::by_options) {
+                                     path how = path::by_options) {
         return fetch<memory_op::add>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_word T>
     LANEWAY_FN answered<T> fetch_min(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                                     carry how = carry::by_options) {
+                                     path how = path::by_options) {
         return fetch<memory_op::min>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_word T>
     LANEWAY_FN answered<T> fetch_max(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                                     carry how = carry::by_options) {
+                                     path how = path::by_options) {
         return fetch<memory_op::max>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_word T>
     LANEWAY_FN answered<T> exchange(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                                    carry how = carry::by_options) {
+                                    path how = path::by_options) {
         return fetch<memory_op::exchange>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_integer T>
     LANEWAY_FN answered<T> fetch_bit_and(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                                         carry how = carry::by_options) {
+                                         path how = path::by_options) {
         return fetch<memory_op::bit_and>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_integer T>
     LANEWAY_FN answered<T> fetch_bit_or(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                                        carry how = carry::by_options) {
+                                        path how = path::by_options) {
         return fetch<memory_op::bit_or>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_integer T>
     LANEWAY_FN answered<T> fetch_bit_xor(symmetric_ptr<T> at, int pe, std::type_identity_t<T> value,
-                                         carry how = carry::by_options) {
+                                         path how = path::by_options) {
         return fetch<memory_op::bit_xor>(operation::atomic, at, pe, value, T{}, how);
     }
     template <remote_word T>
-    LANEWAY_FN status inc(symmetric_ptr<T> at, int pe, carry how = carry::by_options) {
+    LANEWAY_FN status inc(symmetric_ptr<T> at, int pe, path how = path::by_options) {
         return add(at, pe, T{1}, how);
     }
     template <remote_word T>
-    LANEWAY_FN answered<T> fetch_inc(symmetric_ptr<T> at, int pe, carry how = carry::by_options) {
+    LANEWAY_FN answered<T> fetch_inc(symmetric_ptr<T> at, int pe, path how = path::by_options) {
         return fetch_add(at, pe, T{1}, how);
     }
     /// Stores `desired` where the word equals `expected`; returns what it held before.
     template <remote_word T>
     LANEWAY_FN answered<T> compare_exchange(symmetric_ptr<T> at, int pe, std::type_identity_t<T> expected,
-                                            std::type_identity_t<T> desired, carry how = carry::by_options) {
+                                            std::type_identity_t<T> desired, path how = path::by_options) {
         return fetch<memory_op::compare_exchange>(operation::atomic, at, pe, desired, expected, how);
     }
 
@@ -247,27 +245,27 @@ public:
     /// among themselves, so for them it waits as quiet does.
     LANEWAY_FN status fence() { return quiet(); }
 
-    /// On return the sources of all puts may be reused, and what was gathered has left.
-    LANEWAY_FN status flush() { return box_.drain(ctx_); }
+    /// On return the sources of all puts may be reused, and what was aggregated has left.
+    LANEWAY_FN status flush() { return endpoint_.drain(ctx_); }
 
     /// Waits until everything that lanes of this block have put, updated, signalled and asked for is done, and visible
     /// to all: what this lane did, and what mates did before it met them (`sync`). Any set of lanes, together.
     LANEWAY_SLOW status quiet() {
         ctx_.fence(scope::system);
-        const status served = box_.quiet(ctx_);
+        const status served = endpoint_.quiet(ctx_);
         if (served != status::ok) return served;
         return await_gets(ctx_.converged());
     }
 
-    /// See box::barrier; it covers everything that was put and asked for, direct as well.
+    /// See endpoint::barrier; it covers everything that was put and asked for, direct as well.
     LANEWAY_FN status barrier() {
         ctx_.fence(scope::system);
-        return box_.barrier(ctx_);
+        return endpoint_.barrier(ctx_);
     }
 
 private:
     /// Gets in flight of all lanes that the PE has; those of a block lie together.
-    LANEWAY_FN lane_gets* gets() const { return box_.template served_by<remote_update>().gets.local(ctx_); }
+    LANEWAY_FN lane_gets* gets() const { return endpoint_.template served_by<remote_update>().gets.local(ctx_); }
     LANEWAY_FN std::uint64_t first_of_block() const {
         return static_cast<std::uint64_t>(ctx_.block()) * static_cast<std::uint64_t>(ctx_.n_warps() * Ctx::warp_lanes);
     }
@@ -285,7 +283,7 @@ private:
                 next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
             }
             if (ctx_.ballot(mask, next < lanes) == 0) break;
-            status going = box_.help(ctx_, mask);
+            status going = endpoint_.help(ctx_, mask);
             if (going == status::ok) going = spin.next(ctx_, {operation::get, -1, asked});
             if (ctx_.ballot(mask, going != status::ok) != 0) return status::stopped;
         }
@@ -317,27 +315,28 @@ private:
         }
     }
 
-    /// Checks PE and elements, and finds the word where the operation goes direct; null: it is to be gathered.
+    /// Checks PE and elements, and finds the word if the operation takes the direct path; null: it is to be aggregated.
     template <class T>
-    LANEWAY_FN status reach(operation what, symmetric_ptr<T> at, int pe, std::uint64_t count, carry how, T*& word) {
-        if (const status going = box_.keep_up(ctx_); going != status::ok) return going;
+    LANEWAY_FN status reach(operation what, symmetric_ptr<T> at, int pe, std::uint64_t count, path how, T*& word) {
+        if (const status going = endpoint_.progress(ctx_); going != status::ok) return going;
         if (pe < 0 || pe >= ctx_.n_pes()) return fail(ctx_, status::bad_pe, what, pe);
         if (!exists(ctx_, at, count)) return refuse_address(ctx_, what, pe, at);
-        if (how == carry::by_options) how = box_.default_carry();
-        if (how != carry::gathered || pe == ctx_.pe()) word = address(ctx_, at, pe);
+        if (how == path::by_options) how = endpoint_.default_path();
+        if (how != path::aggregated || pe == ctx_.pe()) word = address(ctx_, at, pe);
         return status::ok;
     }
 
-    LANEWAY_SLOW status send(memory_place place, int pe, std::uint64_t value) {
-        return box_.post(ctx_, pe, remote_update{place, value});
+    LANEWAY_SLOW status send(memory_target target, int pe, std::uint64_t value) {
+        return endpoint_.post(ctx_, pe, remote_update{target, value});
     }
 
-    LANEWAY_SLOW answered<std::uint64_t> ask(memory_place place, int pe, std::uint64_t value, std::uint64_t expected) {
-        return box_.call(ctx_, pe, remote_fetch{place, value, expected});
+    LANEWAY_SLOW answered<std::uint64_t> ask(memory_target target, int pe, std::uint64_t value,
+                                             std::uint64_t expected) {
+        return endpoint_.call(ctx_, pe, remote_fetch{target, value, expected});
     }
 
     template <memory_op Op, class T>
-    LANEWAY_FN status update(operation what, symmetric_ptr<T> at, int pe, T value, carry how) {
+    LANEWAY_FN status update(operation what, symmetric_ptr<T> at, int pe, T value, path how) {
         T* word = nullptr;
         const status found = reach(what, at, pe, 1, how, word);
         if (found != status::ok) return found;
@@ -347,7 +346,7 @@ private:
     }
 
     template <memory_op Op, class T>
-    LANEWAY_FN answered<T> fetch(operation what, symmetric_ptr<T> at, int pe, T value, T expected, carry how) {
+    LANEWAY_FN answered<T> fetch(operation what, symmetric_ptr<T> at, int pe, T value, T expected, path how) {
         T* word = nullptr;
         const status found = reach(what, at, pe, 1, how, word);
         if (found != status::ok) return {found, T{}};
@@ -359,7 +358,7 @@ private:
     }
 
     Ctx& ctx_;
-    Box& box_;
+    Endpoint& endpoint_;
 };
 
 }  // namespace laneway

@@ -64,6 +64,6 @@ struct roles {
 };
 
 /// Of a GPU's blocks, for bodies that do not say it: the share that suits random updates and shortest paths on roads.
-inline constexpr double usual_server_share = 0.36;
+inline constexpr double default_server_share = 0.36;
 
 }  // namespace laneway

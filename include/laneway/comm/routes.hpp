@@ -3,21 +3,20 @@
 // A handler has one of these forms, for messages of type M:
 //   void operator()(ctx, const M&) const                 serves
 //   R operator()(ctx, const M&) const                    answers, where the handler says `using answer = R;`
-//   ... operator()(ctx, const M&, onward&) const         may post onward: onward.post(ctx, pe, message), where the
-//                                                        handler says `static constexpr bool posts_onward = true;`
-//   void operator()(ctx, const M&, elements<const E>) const, with onward& or without: serves messages of M with
-//                                                        elements behind it, where the handler says `using element =
-//                                                        E;`
+//   ... operator()(ctx, const M&, forward&) const        may forward: forward.post(ctx, pe, message), where the
+//                                                        handler says `static constexpr bool forwards = true;`
+//   void operator()(ctx, const M&, payload<const E>) const, with forward& or without: serves variable-length messages,
+//                                                        M is their header, where the handler says `using element = E;`
 // It runs on the PE that the message was posted to, on any lane, at the same time as other handlers, and never waits.
-// An answer to `box.call` goes to the calling lane. An answer to `box.post` goes to the handler of R on the poster's
-// PE, where the mailbox carries R, and nowhere else. That handler answers nothing (the rule of GASNet).
-// Where a handler has not the form that it claims, the compiler says so (handler_check.hpp).
+// An answer to `box.call` goes to the calling lane. An answer to `box.post` goes to the handler of R on the posting
+// lane's PE if the mailbox carries R, and is dropped otherwise. That handler answers nothing (the rule of GASNet). If a
+// handler does not have the form that it claims, the compiler says so (handler_check.hpp).
 #pragma once
 
+#include "laneway/comm/aggregation_buffer.hpp"
 #include "laneway/comm/answers.hpp"
-#include "laneway/comm/bin.hpp"
+#include "laneway/comm/forward_queue.hpp"
 #include "laneway/comm/handler_check.hpp"
-#include "laneway/comm/onward.hpp"
 #include "laneway/simt/message_order.hpp"
 #include "laneway/simt/user_code.hpp"
 
@@ -27,8 +26,8 @@ template <class Message, class Handler>
 struct route {
     static_assert(trivially_copyable<Message>, "a message is trivially copyable: no std::string, no std::vector");
     static_assert(trivially_copyable<Handler>, "a handler is copied to every device: it holds values and ref()s only");
-    static_assert(!(taking_elements<Handler> && answering<Handler>),
-                  "the handler of a message with elements must not answer");
+    static_assert(!(taking_payload<Handler> && answering<Handler>),
+                  "the handler of a message with a payload must not answer");
     Handler handler;
 };
 
@@ -57,25 +56,25 @@ struct request {
 template <class Message, class Handler>
 struct record_of {
     using type = Message;
-    static constexpr std::size_t least_chunk_bytes = sizeof(type);
+    static constexpr std::size_t min_chunk_bytes = sizeof(type);
 };
 template <class Message, answering Handler>
 struct record_of<Message, Handler> {
     using type = request<Message>;
-    static constexpr std::size_t least_chunk_bytes = sizeof(type);
+    static constexpr std::size_t min_chunk_bytes = sizeof(type);
 };
-template <class Message, taking_elements Handler>
+template <class Message, taking_payload Handler>
 struct record_of<Message, Handler> {
-    using type = parcel_unit<Message>;
-    static constexpr std::size_t least_chunk_bytes =
-        parcel_shape<Message, typename Handler::element>::least_chunk_bytes(placing<Handler>);
+    using type = granule<Message>;
+    static constexpr std::size_t min_chunk_bytes =
+        variable_shape<Message, typename Handler::element>::min_chunk_bytes(allocating<Handler>);
 };
 
 /// Words of a call's answer, 0 where the handler gives none.
 template <class Handler>
 inline constexpr std::uint32_t answer_words_of = 0;
 template <answering Handler>
-inline constexpr std::uint32_t answer_words_of<Handler> = proven_words<typename Handler::answer>;
+inline constexpr std::uint32_t answer_words_of<Handler> = tagged_words<typename Handler::answer>;
 
 template <class... Sizes>
 constexpr std::size_t greatest(Sizes... sizes) {
@@ -98,11 +97,11 @@ struct route_list<routes<route<M, H>...>> {
     static_assert(sizeof...(M) >= 1 && sizeof...(M) <= max_chunk_kinds);
 
     static constexpr std::uint32_t count = sizeof...(M);
-    static constexpr bool places = (placing<H> || ...);
-    static constexpr bool posts_onward = (onward_posting<H> || ...);
+    static constexpr bool allocates = (allocating<H> || ...);
+    static constexpr bool forwards = (forwarding<H> || ...);
     static constexpr auto answer_words = static_cast<std::uint32_t>(greatest(answer_words_of<H>...));
     static constexpr std::size_t message_bytes = greatest(sizeof(M)...);
-    static constexpr std::size_t record_bytes = greatest(record_of<M, H>::least_chunk_bytes...);
+    static constexpr std::size_t record_bytes = greatest(record_of<M, H>::min_chunk_bytes...);
 
     template <class Message>
     static constexpr bool has = (std::is_same_v<Message, M> || ...);
@@ -111,7 +110,7 @@ struct route_list<routes<route<M, H>...>> {
     template <class Message>
     using handler = std::remove_cvref_t<decltype(handler_of<Message>(std::declval<const routes<route<M, H>...>&>()))>;
     template <class Message>
-    static constexpr bool takes_elements = taking_elements<handler<Message>>;
+    static constexpr bool takes_payload = taking_payload<handler<Message>>;
     template <class Message>
     using record = typename record_of<Message, handler<Message>>::type;
 
@@ -133,13 +132,13 @@ struct route_list<routes<route<M, H>...>> {
         }() || ...);
     }();
     static constexpr bool replies = (is_reply<M> || ...);
-    /// Bins that a block has for each PE.
-    static constexpr std::size_t bins = count + (std::size_t{is_reply<M>} + ...);
+    /// Aggregation buffers that a block has for each PE.
+    static constexpr std::size_t aggregation_buffers = count + (std::size_t{is_reply<M>} + ...);
     static_assert(!((is_reply<M> && answering<H>) || ...), "the handler of a reply must not answer");
-    static_assert(!((is_reply<M> && taking_elements<H>) || ...), "a reply must not be of a type that takes elements");
+    static_assert(!((is_reply<M> && taking_payload<H>) || ...), "a reply must not be of a type that takes a payload");
 
-    /// Shared memory of the bins for requests of all types, where a chunk has at most `chunk_bytes`.
-    static constexpr std::size_t bins_bytes(std::size_t chunk_bytes, int n_pes) {
+    /// Shared memory of the aggregation buffers for requests of all types, where a chunk has at most `chunk_bytes`.
+    static constexpr std::size_t aggregation_bytes(std::size_t chunk_bytes, int n_pes) {
         return (chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).shared_bytes(n_pes) + ...);
     }
     /// The same for replies.
@@ -172,38 +171,39 @@ struct delivery {
     using list = route_list<Routes>;
 
     Routes routes;
-    onward_ref onward;
+    forward_queue_ref forward;
 
     /// Runs the handler of one message of PE `source`, with its elements where it has some, and returns what it
     /// returns; see run_user_code. Any lane.
-    template <class Ctx, class Message, class... Elements>
-    LANEWAY_FN decltype(auto) run(Ctx& ctx, int source, const Message& message, Elements... body) const {
+    template <class Ctx, class Message, class... Payload>
+    LANEWAY_FN decltype(auto) run(Ctx& ctx, int source, const Message& message, Payload... payload) const {
         const served_scope scope(ctx, [](auto& history) { history.begin_served(); });
-        return run_with(ctx, {onward}, source, message, body...);
+        return run_with(ctx, {forward}, source, message, payload...);
     }
 
-    /// The same where a functor's lane runs the handler, which afterwards sends what is kept.
-    template <class Ctx, class Message, class... Elements>
-    LANEWAY_FN decltype(auto) run_own(Ctx& ctx, kept_post<list>& kept, const Message& message, Elements... body) const {
-        return run_with(ctx, {onward, &kept}, ctx.pe(), message, body...);
+    /// The same where a functor's lane runs the handler, which afterwards sends what is pending.
+    template <class Ctx, class Message, class... Payload>
+    LANEWAY_FN decltype(auto) run_own(Ctx& ctx, pending_forward<list>& pending, const Message& message,
+                                      Payload... payload) const {
+        return run_with(ctx, {forward, &pending}, ctx.pe(), message, payload...);
     }
 
 private:
-    template <class Ctx, class Message, class... Elements>
-    LANEWAY_FN decltype(auto) run_with(Ctx& ctx, onward_poster<list> next, int source, const Message& message,
-                                       Elements... body) const {
+    template <class Ctx, class Message, class... Payload>
+    LANEWAY_FN decltype(auto) run_with(Ctx& ctx, forwarder<list> next, int source, const Message& message,
+                                       Payload... payload) const {
         const auto& handler = handler_of<Message>(routes);
         using type = std::remove_cvref_t<decltype(handler)>;
         const user_code what{served_part<Message>::part, list::template kind<typename served_part<Message>::message>,
                              source};
-        if constexpr (!has_its_form<type, onward_poster<list>, Ctx, Message, Elements...>()) {
+        if constexpr (!has_its_form<type, forwarder<list>, Ctx, Message, Payload...>()) {
             return;
-        } else if constexpr (onward_posting<type>) {
-            static_assert(returns_its_answer<type, decltype(handler(ctx, message, body..., next))>());
-            return run_user_code(ctx, what, handler, ctx, message, body..., next);
+        } else if constexpr (forwarding<type>) {
+            static_assert(returns_its_answer<type, decltype(handler(ctx, message, payload..., next))>());
+            return run_user_code(ctx, what, handler, ctx, message, payload..., next);
         } else {
-            static_assert(returns_its_answer<type, decltype(handler(ctx, message, body...))>());
-            return run_user_code(ctx, what, handler, ctx, message, body...);
+            static_assert(returns_its_answer<type, decltype(handler(ctx, message, payload...))>());
+            return run_user_code(ctx, what, handler, ctx, message, payload...);
         }
     }
 };

@@ -1,6 +1,6 @@
 // The receiving half of a mailbox: warps that take arrived chunks and run their handlers.
 //
-// Tickets are shared out beforehand, so servers need no atomics among themselves: a service line is a pair of source
+// Tickets are shared out beforehand, so servers need no atomics among themselves: a service stripe is a pair of source
 // and residue, it serves the tickets of that source that are congruent to the residue, and it belongs to one warp.
 // Handlers must not wait for remote space, and servers wait for that of replies only: so servers always drain, and
 // senders always end.
@@ -12,20 +12,20 @@
 
 namespace laneway {
 
-/// Lines of a PE. Every source gets the same number; there are at least as many lines as sources.
-struct service_lines {
+/// Stripes of a PE. Every source gets the same number; there are at least as many stripes as sources.
+struct service_stripes {
     int sources = 0;
     int residues = 0;
 
-    LANEWAY_FN service_lines(int n_pes, int server_warps)
+    LANEWAY_FN service_stripes(int n_pes, int server_warps)
         : sources(n_pes - 1), residues(sources == 0 ? 0 : (server_warps < sources ? 1 : server_warps / sources)) {}
 
     [[nodiscard]] LANEWAY_FN int count() const { return sources * residues; }
-    [[nodiscard]] LANEWAY_FN int source(int line, int me) const {
-        const int other = line % sources;
+    [[nodiscard]] LANEWAY_FN int source(int stripe, int me) const {
+        const int other = stripe % sources;
         return other < me ? other : other + 1;
     }
-    [[nodiscard]] LANEWAY_FN int residue(int line) const { return line / sources; }
+    [[nodiscard]] LANEWAY_FN int residue(int stripe) const { return stripe / sources; }
 };
 
 /// A chunk that has arrived, and its messages.
@@ -62,42 +62,42 @@ class server {
 public:
     /// `index`: number of this warp among the PE's server warps.
     LANEWAY_FN server(Ctx& ctx, const links_ref& links, int index, Serve serve)
-        : links_(links), serve_(serve), lines_(ctx.n_pes(), links.server_warps), n_lines_(lines_.count()),
-          index_(index), first_source_(index >= 0 && index < n_lines_ ? lines_.source(index, ctx.pe()) : 0) {}
+        : links_(links), serve_(serve), stripes_(ctx.n_pes(), links.server_warps), n_stripes_(stripes_.count()),
+          index_(index), first_source_(index >= 0 && index < n_stripes_ ? stripes_.source(index, ctx.pe()) : 0) {}
 
-    /// Serves what has arrived on this warp's lines, at most one chunk a line; returns whether there was any. The whole
-    /// warp, together.
+    /// Serves what has arrived on this warp's stripes, at most one chunk a stripe; returns whether there was any. The
+    /// whole warp, together.
     LANEWAY_FN bool turn(Ctx& ctx) {
         if (links_.deaf) return false;
         bool served = false;
-        // A warp with one line does nothing else: how soon it looks again is part of a lone message's time.
-        for (int looks = Ctx::warp_lanes > 1 && n_lines_ <= links_.server_warps ? 4 : 1; looks > 0 && !served;
+        // A warp with one stripe does nothing else: how soon it looks again is part of a lone message's time.
+        for (int looks = Ctx::warp_lanes > 1 && n_stripes_ <= links_.server_warps ? 4 : 1; looks > 0 && !served;
              --looks) {
-            int source = first_source_;  // most warps have one line at most
-            for (int line = index_; line < n_lines_;) {
-                served = serve(ctx, line, source) || served;
-                line += links_.server_warps;
-                if (line < n_lines_) source = lines_.source(line, ctx.pe());
+            int source = first_source_;  // most warps have one stripe at most
+            for (int stripe = index_; stripe < n_stripes_;) {
+                served = serve(ctx, stripe, source) || served;
+                stripe += links_.server_warps;
+                if (stripe < n_stripes_) source = stripes_.source(stripe, ctx.pe());
             }
         }
         return served;
     }
 
 private:
-    LANEWAY_FN bool serve(Ctx& ctx, int line, int source) {
+    LANEWAY_FN bool serve(Ctx& ctx, int stripe, int source) {
         const chunk_receiver& ring = links_.from[source];
-        const std::uint64_t ticket = links_.line_next[line];
+        const std::uint64_t ticket = links_.stripe_next[stripe];
         const chunk_label label{once(ctx, full_warp<Ctx>, [&] { return ring.arrived(ctx, ticket).bits; })};
         if (label.bits == 0) return false;
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the payload
-        // Before the chunk is served: serving may wait, and this line may then be looked at again.
-        if (ctx.lane() == 0) links_.line_next[line] = ticket + static_cast<std::uint64_t>(lines_.residues);
+        // Before the chunk is served: serving may wait, and this stripe may then be looked at again.
+        if (ctx.lane() == 0) links_.stripe_next[stripe] = ticket + static_cast<std::uint64_t>(stripes_.residues);
         tell_history(ctx, [&](auto& history) { history.arrive(ring.slot(ticket), source); });
         serve_(source, arrived_chunk{ring, ticket, label});
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {
-            // Partner: the acquire load in ledger. Who counts these as served counts what their handlers made, in the
-            // next wave at the latest.
+            // Partner: the acquire load in pe_counters. Who counts these as served counts what their handlers made, in
+            // the next round at the latest.
             ctx.fetch_add(links_.served, label.messages(), order::release, scope::device);
         }
         if (!links_.keeps_credits) ring.give_back(ctx, full_warp<Ctx>, ticket);
@@ -106,8 +106,8 @@ private:
 
     const links_ref& links_;
     Serve serve_;
-    service_lines lines_;
-    int n_lines_;
+    service_stripes stripes_;
+    int n_stripes_;
     int index_;
     int first_source_;
 };

@@ -10,10 +10,10 @@ namespace laneway {
 enum class width { lane, warp, block };
 
 /// The part of a bulk operation that a lane does.
-template <class Ctx, class Box>
-LANEWAY_FN copy_share share_of(const Ctx& ctx, const Box& box, width lanes) {
+template <class Ctx, class Endpoint>
+LANEWAY_FN copy_share share_of(const Ctx& ctx, const Endpoint& endpoint, width lanes) {
     if (lanes == width::lane) return {};
-    const auto team = lanes == width::block ? box.team() : typename Box::team_place{0, 1, 0};
+    const auto team = lanes == width::block ? endpoint.team() : typename Endpoint::team_position{0, 1, 0};
     return {static_cast<std::uint64_t>(team.index * Ctx::warp_lanes + ctx.lane()),
             static_cast<std::uint64_t>(team.warps * Ctx::warp_lanes)};
 }

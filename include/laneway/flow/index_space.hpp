@@ -21,7 +21,7 @@ public:
     index_space(const index_space&) = delete;
     index_space& operator=(const index_space&) = delete;
 
-    void begin(machine& machine, const office_plan& plan, const run_deadline&) {
+    void begin(machine& machine, const comm_plan& plan, const run_deadline&) {
         refs_.clear();
         if (machine_ != &machine) next_.clear();
         machine_ = &machine;
@@ -38,7 +38,7 @@ public:
             part.count = share(before += grid.worker_lanes(), lanes) - part.first;
             const auto width = static_cast<std::uint64_t>(grid.warp_lanes());
             const std::uint64_t rows = part.count / (grid.worker_lanes() * pieces_a_warp);
-            part.piece = std::clamp<std::uint64_t>(rows, 1, most_rows) * width;
+            part.piece = std::clamp<std::uint64_t>(rows, 1, max_rows) * width;
             part.next = next_[p].data();
         }
     }
@@ -47,7 +47,7 @@ public:
 private:
     /// A warp comes for about so many pieces, so that the last ones are short beside the whole; each has so many rows
     /// of the warp's lanes at most.
-    static constexpr std::uint64_t pieces_a_warp = 16, most_rows = 64;
+    static constexpr std::uint64_t pieces_a_warp = 16, max_rows = 64;
 
     /// Indices of the first `lanes` of `all` lanes.
     [[nodiscard]] std::uint64_t share(std::uint64_t lanes, std::uint64_t all) const {

@@ -16,7 +16,7 @@ template <class Key>
 struct worklist_word {
     static constexpr Key away_near = 1;  ///< not in a near ring
     static constexpr Key away_far = 2;   ///< not in a far ring
-    static constexpr Key settled = 4;    ///< its key has been handed to a worker
+    static constexpr Key claimed = 4;    ///< its key has been handed to a worker
     static constexpr int state_bits = 3;
     static constexpr Key unreached = static_cast<Key>(~Key{0}) >> state_bits;  ///< no valid key reaches it
 };

@@ -40,8 +40,11 @@ public:
         start_key_ = key;
     }
 
+    /// Of the next runs.
+    void set_policy(const threshold_policy& policy) { policy_ = policy; }
+
     /// Empties the list, and puts the first vertices into it. Throws usage_error for another runtime's machine.
-    void begin(machine& machine, const office_plan& plan, const run_deadline& until) {
+    void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         if (&machine != machine_) throw usage_error("a worklist belongs to the runtime whose devices hold its graph");
         allocate(machine, plan, until);
         for (std::size_t p = 0; p < shares_.size(); ++p) {
@@ -73,7 +76,7 @@ public:
 
 private:
     /// Each working block has rings of its own, so what a run needs depends on its grids.
-    void allocate(machine& machine, const office_plan& plan, const run_deadline& until) {
+    void allocate(machine& machine, const comm_plan& plan, const run_deadline& until) {
         std::vector<std::uint32_t> rings;
         for (const auto& grid : plan.grids) rings.push_back(grid.worker_blocks());
         if (rings == rings_) return;

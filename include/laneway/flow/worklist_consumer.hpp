@@ -69,8 +69,8 @@ public:
         if (mine.popped) {
             prefetch(mine.id);
             const Key old =
-                ctx.fetch_or(list_.words + mine.id, word::away_near | word::settled, order::relaxed, scope::device);
-            mine.active = (old & word::settled) == 0;
+                ctx.fetch_or(list_.words + mine.id, word::away_near | word::claimed, order::relaxed, scope::device);
+            mine.active = (old & word::claimed) == 0;
             mine.key = old >> word::state_bits;
         }
         if (ctx.ballot(full_warp<Ctx>, mine.popped) != 0) return mine;
@@ -108,7 +108,7 @@ private:
         Key seen = ctx.load(list_.words + mine.id, order::relaxed, scope::device);
         Key next;
         do {
-            const bool stale = (seen & word::settled) != 0 || (seen & word::away_near) == 0;
+            const bool stale = (seen & word::claimed) != 0 || (seen & word::away_near) == 0;
             if (!stale && (seen >> word::state_bits) >= bound) {
                 const std::uint64_t key = seen >> word::state_bits;
                 // Most keys are not the least so far, and a look costs less than an update.
@@ -119,7 +119,7 @@ private:
                 return true;
             }
             mine.active = !stale;
-            next = seen | word::away_far | (mine.active ? word::settled : Key{0});
+            next = seen | word::away_far | (mine.active ? word::claimed : Key{0});
         } while (!ctx.compare_exchange(list_.words + mine.id, seen, next, order::relaxed, scope::device));
         mine.key = seen >> word::state_bits;
         return false;

@@ -97,7 +97,7 @@ struct worklist_ref {
             const std::uint64_t taken = ctx.load(&block.far_taken, order::relaxed, scope::device);
             sum.deferred -= taken;  // of the far pushes that add_created adds
             sum.kept += ctx.load(&block.far_kept, order::relaxed, scope::device);
-            sum.busy += ctx.load(&block.scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
+            sum.active += ctx.load(&block.scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
             const std::uint64_t least = ctx.load(&block.least, order::relaxed, scope::device);
             sum.least = least < sum.least ? least : sum.least;
         }

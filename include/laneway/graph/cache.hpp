@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "laneway/graph/csr.hpp"
 #include "laneway/graph/read.hpp"
@@ -11,10 +13,12 @@ namespace laneway::graph {
 
 /// `read_graph` through a cache: takes the graph from `directory` if an entry for this source (path, inode, size and
 /// times of the last writing and change of each of its files) and these options is there and whole, else reads the
-/// source and writes the entry. Creates the directory. Errors: those of read_graph; usage_error where the entry cannot
-/// be written or the directory's name is empty.
+/// source and writes the entry. Creates the directory. Where the entry cannot be written, `tell` is called, if there is
+/// one, with a line that says why: the graph is there all the same. Errors: those of read_graph; usage_error where the
+/// directory cannot be made or its name is empty.
 graph read_graph_cached(const std::filesystem::path& source, const read_options& options,
-                        const std::filesystem::path& directory);
+                        const std::filesystem::path& directory,
+                        const std::function<void(const std::string&)>& tell = {});
 
 /// The entry that `read_graph_cached` uses. The source must exist.
 std::filesystem::path cache_entry(const std::filesystem::path& source, const read_options& options,

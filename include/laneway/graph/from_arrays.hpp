@@ -1,4 +1,4 @@
-// Graphs from arrays in memory.
+// Graphs from arrays in memory. What is checked of an array is what is taken, whoever changes it meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ whole_weights make_weights(std::span<const Number> numbers, const std::function<
 
 /// A graph from compressed sparse rows: the arcs of vertex v are [offsets[v], offsets[v + 1]). Order, self-loops and
 /// parallel arcs stay. `ids` numbers as many vertices as there are rows. Throws usage_error, in the words of
-/// scipy.sparse, for offsets that do not rise from 0 to the number of heads, heads outside the graph, and another
-/// number of weights.
+/// scipy.sparse, for offsets that do not rise from 0 to the number of heads, heads outside the graph, another number of
+/// weights, a scale that is no power of ten, and ids that do not rise.
 graph from_csr(std::span<const std::int64_t> offsets, std::span<const std::int64_t> heads, whole_weights weights,
                numbering ids, id_width width = id_width::automatic);
 

@@ -1,8 +1,8 @@
 // Symmetric memory: an array that every PE holds a part of, under one name.
 #pragma once
 
+#include "laneway/simt/call_site.hpp"
 #include "laneway/simt/fail.hpp"
-#include "laneway/simt/place.hpp"
 
 namespace laneway {
 
@@ -17,7 +17,7 @@ template <class Ctx>
 /// Names one element of a symmetric array, on whichever PE it is looked at.
 template <class T>
 struct symmetric_ptr {
-    std::uint32_t segment = 0;
+    std::uint32_t segment = unnamed_segment;
     std::uint64_t index = 0;
 };
 
@@ -35,13 +35,13 @@ public:
     /// is done with it (checked/pointer.hpp): keep it in `auto`, and what is read from it in a variable of its type.
     /// Any lane.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN auto local(const Ctx& ctx, place_of<Ctx> where = place_of<Ctx>::current()) const {
+    [[nodiscard]] LANEWAY_FN auto local(const Ctx& ctx, call_site_of<Ctx> where = call_site_of<Ctx>::current()) const {
         return at(ctx, ctx.pe(), where);
     }
     /// The same of another PE's part, where its memory can be reached by load and store, else null. Any lane.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN auto at(const Ctx& ctx, int pe,
-                                     [[maybe_unused]] place_of<Ctx> where = place_of<Ctx>::current()) const {
+                                     [[maybe_unused]] call_site_of<Ctx> where = call_site_of<Ctx>::current()) const {
         if constexpr (checks_accesses<Ctx>) {
             return ctx.template element<T>(segment_, pe, size_, 0, where);
         } else {
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    std::uint32_t segment_ = 0;
+    std::uint32_t segment_ = unnamed_segment;
     std::uint64_t size_ = 0;
 };
 
@@ -81,7 +81,7 @@ template <class Ctx, class T>
 /// Address of the element in the own PE's part, as symmetric_ref::local gives it. Any lane.
 template <class Ctx, class T>
 [[nodiscard]] LANEWAY_FN auto local(const Ctx& ctx, symmetric_ptr<T> element,
-                                    [[maybe_unused]] place_of<Ctx> where = place_of<Ctx>::current()) {
+                                    [[maybe_unused]] call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
     if constexpr (checks_accesses<Ctx>) {
         return ctx.template element<T>(element.segment, ctx.pe(), ~std::uint64_t{0}, element.index, where);
     } else {
@@ -94,7 +94,7 @@ template <class Ctx, class T>
 /// nobody but lanes of the own PE does, as in programs that send messages only.
 template <class Ctx, class T>
 LANEWAY_FN T atomic_add(Ctx& ctx, symmetric_ptr<T> element, std::type_identity_t<T> value, scope reach = scope::system,
-                        place_of<Ctx> where = place_of<Ctx>::current()) {
+                        call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
     return ctx.fetch_add(local(ctx, element, where), value, order::relaxed, reach);
 }
 

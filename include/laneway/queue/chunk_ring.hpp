@@ -5,11 +5,11 @@
 // drawn from a counter in the source's own memory; ticket t uses slot t mod n_slots, a power of two. Slots are filled
 // and drained independently: the ring keeps no order between chunks.
 //
-// A chunk of a few small messages travels in words that prove themselves, beside its slot, where the ring has such
+// A chunk of a few small messages travels in tagged words, beside its slot, where the ring has such
 // words: it needs no fence, and the destination reads it with one load.
 #pragma once
 
-#include "laneway/queue/proven_words.hpp"
+#include "laneway/queue/tagged_words.hpp"
 #include "laneway/simt/group.hpp"
 #include "laneway/simt/wait.hpp"
 
@@ -56,7 +56,7 @@ struct chunk_label {
 /// Whether a chunk of so many messages can travel in words.
 template <class Message>
 LANEWAY_FN constexpr bool fits_words(std::uint32_t messages) {
-    return std::is_default_constructible_v<Message> && messages * proven_words<Message> <= chunk_words;
+    return std::is_default_constructible_v<Message> && messages * tagged_words<Message> <= chunk_words;
 }
 
 /// The source's view of a ring.
@@ -89,12 +89,12 @@ public:
 
     /// Both at once, for a lane in a hurry that sends words: looks at the slot of the `guess` while the ticket is on
     /// its way, and sets `words_free` where it was the right one and free. An acquire would take as long as the load:
-    /// words are atomics whose laps their proofs tell apart, and GPUs store nothing before the branch that it hangs on.
+    /// words are atomics whose laps their tags tell apart, and GPUs store nothing before the branch that it hangs on.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx, std::uint64_t guess, bool& words_free) const {
         const std::uint64_t ticket = draw(ctx);
         // Partner: chunk_receiver::give_back.
-        const std::uint64_t credit = ctx.load(credits + slot_of(guess), looks_at_proven<Ctx>, scope::system);
+        const std::uint64_t credit = ctx.load(credits + slot_of(guess), tagged_load_order<Ctx>, scope::system);
         words_free = ticket == guess && credit == free_at(ticket);
         return ticket;
     }
@@ -127,13 +127,13 @@ public:
     /// The two halves of publish_in_words, for one lane: stores message i, and raises the flag when all are stored.
     template <class Ctx, class Message>
     LANEWAY_FN void store_words(Ctx& ctx, std::uint64_t ticket, std::uint32_t i, const Message& message) const {
-        store_proven(ctx, words + slot_of(ticket) * chunk_words + i * proven_words<Message>,
-                     static_cast<std::uint32_t>(ticket + 1), message, Ctx::proven);
+        store_tagged(ctx, words + slot_of(ticket) * chunk_words + i * tagged_words<Message>,
+                     static_cast<std::uint32_t>(ticket + 1), message, Ctx::tagged_order);
     }
     template <class Ctx>
     LANEWAY_FN void raise_flag(Ctx& ctx, std::uint64_t ticket, chunk_label label, std::uint64_t counted) const {
         // Partner: chunk_receiver::arrived. The flag is made of the count, so it is not stored before that has come.
-        ctx.store(flags + slot_of(ticket), label.flag(ticket) | counted >> 63, Ctx::proven, scope::system);
+        ctx.store(flags + slot_of(ticket), label.flag(ticket) | counted >> 63, Ctx::tagged_order, scope::system);
     }
 
 private:
@@ -164,9 +164,9 @@ public:
     /// their way; false when the run ends.
     template <class Ctx, class Message>
     [[nodiscard]] LANEWAY_FN bool load_words(Ctx& ctx, std::uint64_t ticket, std::uint32_t i, Message& message) const {
-        const std::uint64_t* from = words + slot_of(ticket) * chunk_words + i * proven_words<Message>;
+        const std::uint64_t* from = words + slot_of(ticket) * chunk_words + i * tagged_words<Message>;
         const status here = wait_until(ctx, {operation::serve, -1, ticket}, [&] {
-            return load_proven(ctx, from, static_cast<std::uint32_t>(ticket + 1), message, order::acquire);
+            return load_tagged(ctx, from, static_cast<std::uint32_t>(ticket + 1), message, order::acquire);
         });
         return here == status::ok;
     }

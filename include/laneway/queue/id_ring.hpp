@@ -19,9 +19,9 @@ public:
     LANEWAY_FN id_ring_ref(std::uint32_t* places, std::uint64_t capacity, std::uint64_t* tail)
         : places_(places), mask_(capacity - 1), tail_(tail) {}
 
-    static constexpr std::uint32_t most_ids = 0x7fffffff;
+    static constexpr std::uint32_t max_ids = 0x7fffffff;
 
-    /// Adds an id below most_ids. Any lane. Waits only for a consumer that has claimed the place a lap ago and not yet
+    /// Adds an id below max_ids. Any lane. Waits only for a consumer that has claimed the place a lap ago and not yet
     /// emptied it.
     template <class Ctx>
     LANEWAY_FN status push(Ctx& ctx, std::uint32_t id) const {

@@ -52,7 +52,7 @@ struct message_words {
 };
 
 /// A slot that a group owns from reserve() to publish().
-struct group_place {
+struct column_position {
     std::uint64_t ticket = 0;
     std::uint64_t turn = 0;  ///< of the ticket on its line
     std::uint32_t line = 0;
@@ -60,7 +60,7 @@ struct group_place {
 };
 
 /// What the warps of a block tell each other in push_block; in shared memory, no start value needed.
-struct group_board {
+struct group_state {
     std::uint32_t messages[32];  ///< of each warp
     std::uint32_t slot;
     status reserved;
@@ -75,59 +75,59 @@ public:
     template <class Ctx>
     LANEWAY_FN status push(Ctx& ctx, const Message& message) const {
         const lane_mask group = ctx.converged();
-        group_place place;
-        const status reserved = once(ctx, group, [&] { return reserve(ctx, place); });
+        column_position position;
+        const status reserved = once(ctx, group, [&] { return reserve(ctx, position); });
         if (reserved != status::ok) return reserved;
-        const std::uint32_t slot = ctx.shuffle(group, place.slot, Ctx::first_lane(group));
+        const std::uint32_t slot = ctx.shuffle(group, position.slot, Ctx::first_lane(group));
         write(slot, static_cast<std::uint32_t>(rank_in(ctx, group)), message);
-        publish(ctx, group, place, static_cast<std::uint32_t>(Ctx::count_lanes(group)));
+        publish(ctx, group, position, static_cast<std::uint32_t>(Ctx::count_lanes(group)));
         return status::ok;
     }
 
     /// The same for a work-group: the `active` lanes of all warps of the block share one slot. All lanes of the block
     /// together; `columns` holds them all. Work-group-level semantics with an explicit predicate (Orr 2016, 5.3.1).
     template <class Ctx>
-    LANEWAY_FN status push_block(Ctx& ctx, group_board* board, bool active, const Message& message) const {
+    LANEWAY_FN status push_block(Ctx& ctx, group_state* state, bool active, const Message& message) const {
         const lane_mask group = ctx.ballot(full_warp<Ctx>, active);
-        if (ctx.lane() == 0) board->messages[ctx.warp()] = static_cast<std::uint32_t>(Ctx::count_lanes(group));
+        if (ctx.lane() == 0) state->messages[ctx.warp()] = static_cast<std::uint32_t>(Ctx::count_lanes(group));
         ctx.sync_block();
         std::uint32_t before = 0;
         std::uint32_t total = 0;
         for (int warp = 0; warp < ctx.n_warps(); ++warp) {
-            if (warp < ctx.warp()) before += board->messages[warp];
-            total += board->messages[warp];
+            if (warp < ctx.warp()) before += state->messages[warp];
+            total += state->messages[warp];
         }
-        group_place place;
+        column_position position;
         const bool leads = ctx.warp() == 0 && ctx.lane() == 0;
         if (leads) {
-            board->reserved = total == 0 ? status::ok : reserve(ctx, place);
-            board->slot = place.slot;
+            state->reserved = total == 0 ? status::ok : reserve(ctx, position);
+            state->slot = position.slot;
         }
         ctx.sync_block();
-        const status reserved = board->reserved;
+        const status reserved = state->reserved;
         if (active && reserved == status::ok) {
-            write(board->slot, before + static_cast<std::uint32_t>(rank_in(ctx, group)), message);
+            write(state->slot, before + static_cast<std::uint32_t>(rank_in(ctx, group)), message);
         }
         ctx.sync_block();
-        if (leads && total > 0 && reserved == status::ok) publish(ctx, 1, place, total);
+        if (leads && total > 0 && reserved == status::ok) publish(ctx, 1, position, total);
         return reserved;
     }
 
     /// Draws a ticket and waits until its slot is free, calling `idle()` meanwhile. One lane. On ok the place must be
     /// published: a ticket that never is blocks its line.
     template <class Ctx, class Idle>
-    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, group_place& place, Idle&& idle) const {
-        place.ticket = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
-        place.turn = place.ticket / n_lines;
-        place.line = static_cast<std::uint32_t>(place.ticket - place.turn * n_lines);
-        place.slot = slot_of(place.line, place.turn);
+    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, column_position& position, Idle&& idle) const {
+        position.ticket = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
+        position.turn = position.ticket / n_lines;
+        position.line = static_cast<std::uint32_t>(position.ticket - position.turn * n_lines);
+        position.slot = slot_of(position.line, position.turn);
         return wait_until(
-            ctx, {operation::host_slot, -1, place.ticket}, [&] { return is_free(ctx, place); },
+            ctx, {operation::host_slot, -1, position.ticket}, [&] { return is_free(ctx, position); },
             static_cast<Idle&&>(idle));
     }
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, group_place& place) const {
-        return reserve(ctx, place, [] {});
+    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, column_position& position) const {
+        return reserve(ctx, position, [] {});
     }
 
     /// Writes one column of a reserved slot. Any lane; a column has one writer.
@@ -140,28 +140,28 @@ public:
     }
 
     /// Makes columns 0 to messages − 1 visible to the host, at least one. Exactly the lanes of the mask, which wrote
-    /// them, or have met those that did at a barrier; the elected one knows the place.
+    /// them, or have met those that did at a barrier; the elected one knows the position.
     template <class Ctx>
-    LANEWAY_FN void publish(Ctx& ctx, lane_mask mask, const group_place& place, std::uint32_t messages) const {
+    LANEWAY_FN void publish(Ctx& ctx, lane_mask mask, const column_position& position, std::uint32_t messages) const {
         ctx.sync(mask);
         if (elected(ctx, mask)) {
             // Partner: work_group_receiver::peek. Cumulative over the other lanes' writes through the barrier.
-            ctx.store(flags + place.slot, (place.ticket + 1) << 16 | messages, order::release, scope::system);
+            ctx.store(flags + position.slot, (position.ticket + 1) << 16 | messages, order::release, scope::system);
         }
     }
 
-    /// Whether the host has served this place; what it wrote for the group is visible afterwards. One lane.
+    /// Whether the host has served this position; what it wrote for the group is visible afterwards. One lane.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool is_served(Ctx& ctx, const group_place& place) const {
-        return has_served(ctx, place.line, place.turn + 1);
+    [[nodiscard]] LANEWAY_FN bool is_served(Ctx& ctx, const column_position& position) const {
+        return has_served(ctx, position.line, position.turn + 1);
     }
 
 private:
     template <class Ctx>
-    LANEWAY_FN bool is_free(Ctx& ctx, const group_place& place) const {
+    LANEWAY_FN bool is_free(Ctx& ctx, const column_position& position) const {
         // The host has read the last lap before we overwrite it.
         const std::uint64_t lap = std::uint64_t{1} << log2_slots;
-        return place.turn < lap || has_served(ctx, place.line, place.turn - lap + 1);
+        return position.turn < lap || has_served(ctx, position.line, position.turn - lap + 1);
     }
 
     /// Whether the host has served `count` slots of the line. Reads over PCIe are slow, and many of one word slow down

@@ -76,11 +76,11 @@ private:
     // Slots that a device wrote lie in no core's cache. If the next one has arrived, it comes while this one is served.
     void fetch_ahead() const {
         constexpr std::uint32_t line_bytes = 64;
-        constexpr std::uint32_t most_bytes = 8192;  // beyond, the hardware has seen the stream itself
+        constexpr std::uint32_t max_bytes = 8192;  // beyond, the hardware has seen the stream itself
         const std::uint32_t slot = queue_.slot_of(line_, turn_ + 1);
         const std::atomic_ref<std::uint64_t> flag(queue_.flags[slot]);
         if (flag.load(std::memory_order_relaxed) >> 16 != flag_of(turn_ + 1)) return;
-        for (std::uint32_t at = 0; at < queue_.slot_bytes && at < most_bytes; at += line_bytes) {
+        for (std::uint32_t at = 0; at < queue_.slot_bytes && at < max_bytes; at += line_bytes) {
             __builtin_prefetch(address(slot) + at);
         }
     }

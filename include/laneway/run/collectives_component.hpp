@@ -24,7 +24,7 @@ public:
     }
 
     /// Throws usage_error for another runtime's machine, and for options that cannot be.
-    void begin(machine& machine, const office_plan& plan, const run_deadline&) {
+    void begin(machine& machine, const comm_plan& plan, const run_deadline&) {
         if (&machine != machine_) throw usage_error("collectives belong to the runtime that has made them");
         std::vector<working_counts> counts;
         for (const pe_grid& grid : plan.grids) {

@@ -25,14 +25,14 @@ struct collectives_agent : collectives<Ctx, help_while_waiting<Ctx, Out>> {
 
 struct collectives_component_ref : collectives_ref {
     using routes_type = routes<>;
-    static constexpr std::size_t shared_bytes = sizeof(collective_board);
+    static constexpr std::size_t shared_bytes = sizeof(collective_state);
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
     LANEWAY_FN collectives_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& role, std::byte* shared) const {
-        const collective_place place{role.team_number, role.team_index, role.team_warps, role.worker_index};
-        return {*this, place, shared, help_while_waiting<Ctx, Out>{ctx, out}};
+        const group_position position{role.team_number, role.team_index, role.team_warps, role.worker_index};
+        return {*this, position, shared, help_while_waiting<Ctx, Out>{ctx, out}};
     }
 };
 

@@ -6,7 +6,7 @@
 //   ref_type ref(int pe) const;                            that of a PE, for the run that begins
 // and, where it needs them (component_host.hpp has the defaults),
 //   std::uint64_t held_bytes(int pe) const;                memory that it holds on a PE, so that plans count it
-//   void begin(machine&, const office_plan&, const run_deadline&);   before ref is called
+//   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
 //   void end(const run_report&);                           after a run without a fault
 //   threshold_policy policy() const;                       where its work has a threshold
 //
@@ -15,7 +15,7 @@
 //   routes_type handlers() const;                          their handlers; host
 //   static constexpr std::size_t shared_bytes = ...;       of each block, a multiple of 16; left out for none
 //   agent(ctx, out, mine, shared) const                    what a lane of the body holds; any type, or `out` itself,
-//                                                          the box through which all components send
+//                                                          the endpoint through which all components send
 // An agent in which the body's warps meet says `static constexpr bool meets = true;` and has
 //   void open(ctx);                                        each working warp, whole; a block barrier follows
 //   void leave(ctx);                                       the same, when its body has returned
@@ -58,7 +58,7 @@ inline constexpr bool counts_blocks = requires(const View& view) {
 };
 
 /// Whether the host feeds the component while a program runs: then epochs end the program, and the view has
-/// `void take_from_host(ctx, orders) const`, as a ledger of waves.hpp.
+/// `void take_from_host(ctx, orders) const`, as the `Counters` of termination.hpp.
 template <class View>
 inline constexpr bool takes_from_host = false;
 template <class View>

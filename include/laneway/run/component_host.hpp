@@ -1,13 +1,11 @@
 // The host half of components, as runs see it; component.hpp says what it has.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
-#include "laneway/base/error.hpp"
 #include "laneway/base/report.hpp"
-#include "laneway/comm/office_plan.hpp"
-#include "laneway/comm/waves.hpp"
+#include "laneway/comm/comm_plan.hpp"
+#include "laneway/comm/termination.hpp"
 #include "laneway/simt/machine.hpp"
 
 namespace laneway {
@@ -22,7 +20,7 @@ template <component Component>
 using ref_of = typename std::remove_cvref_t<Component>::ref_type;
 
 template <class T>
-concept prepares = requires(std::remove_cvref_t<T>& t, machine& m, const office_plan& plan, const run_deadline& until) {
+concept prepares = requires(std::remove_cvref_t<T>& t, machine& m, const comm_plan& plan, const run_deadline& until) {
     t.begin(m, plan, until);
 };
 
@@ -36,7 +34,7 @@ std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]
 /// Lets a component prepare itself for a run.
 template <component Component>
 void begin_component([[maybe_unused]] Component& c, [[maybe_unused]] machine& machine,
-                     [[maybe_unused]] const office_plan& plan, [[maybe_unused]] const run_deadline& until) {
+                     [[maybe_unused]] const comm_plan& plan, [[maybe_unused]] const run_deadline& until) {
     if constexpr (requires { c.begin(machine, plan, until); }) c.begin(machine, plan, until);
 }
 
@@ -46,14 +44,7 @@ void end_component([[maybe_unused]] Component& c, [[maybe_unused]] const run_rep
 }
 
 /// Throws usage_error where two of the components are one.
-template <component... Components>
-void refuse_twice(const Components&... all) {
-    std::vector<const void*> addresses{&all...};
-    std::sort(addresses.begin(), addresses.end());
-    if (std::adjacent_find(addresses.begin(), addresses.end()) != addresses.end()) {
-        throw usage_error("a component may be given to a run once only");
-    }
-}
+void refuse_twice(std::vector<const void*> components);
 
 /// The threshold policy of the component that has one.
 template <component... Components>

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "laneway/comm/office_plan.hpp"
+#include "laneway/comm/comm_plan.hpp"
 #include "laneway/run/host_inbox_ref.hpp"
 #include "laneway/simt/machine.hpp"
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "laneway/comm/answers.hpp"
-#include "laneway/comm/waves.hpp"
+#include "laneway/comm/termination.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/simt/group.hpp"
 
@@ -78,8 +78,8 @@ struct host_inbox_ref {
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
-        if ((orders & wave_command::look) != 0) pass_on(ctx);
-        const bool open = (orders & wave_command::open) != 0;
+        if ((orders & termination_command::look) != 0) pass_on(ctx);
+        const bool open = (orders & termination_command::open) != 0;
         ctx.store(is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);
     }
     /// Lets warps take what the host has filled. Lane 0 of the control warp.
@@ -163,7 +163,7 @@ private:
         auto& slot = *reinterpret_cast<inbox_slot*>(inbox_.slots + number % inbox_.capacity * inbox_.slot_bytes);
         const std::uint32_t reply = slot.reply;
         List::visit(slot.kind, [&]<class Message, class Handler>() {
-            if constexpr (!taking_elements<Handler>) {  // the host posts no others
+            if constexpr (!taking_payload<Handler>) {  // the host posts no others
                 const Message message = *slot.template message<Message>();
                 give_back(ctx, slot, number);
                 if constexpr (answering<Handler>) {

@@ -2,19 +2,16 @@
 #pragma once
 
 #include "laneway/comm/barrier.hpp"
-#include "laneway/comm/box.hpp"
-#include "laneway/comm/parcel_server.hpp"
-#include "laneway/comm/reply_desk.hpp"
-#include "laneway/comm/server.hpp"
+#include "laneway/run/pe_counters.hpp"
 #include "laneway/run/progress_loop.hpp"
-#include "laneway/run/work_ledger.hpp"
+#include "laneway/run/serving.hpp"
 
 namespace laneway {
 
 /// The share of a GPU's blocks that serve while a body runs. One that computes much and posts little says
 /// `static constexpr double server_share = ...;`, between 0 and 1: one block serves at least.
 template <class Body>
-inline constexpr double server_share_of = usual_server_share;
+inline constexpr double server_share_of = default_server_share;
 template <class Body>
 requires requires { Body::server_share; }
 inline constexpr double server_share_of<Body> = Body::server_share;
@@ -47,12 +44,12 @@ struct program {
 
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
-        return sizeof(turn_board) + sizeof(block_barrier) + (0 + ... + shared_bytes_of<Views>)+team_bytes<routes_type> +
-               outbox_bytes<routes_type>(chunk_bytes, n_pes) + list::reply_bytes(chunk_bytes, n_pes);
+        return sizeof(loop_state) + sizeof(block_barrier) + (0 + ... + shared_bytes_of<Views>)+team_bytes<routes_type> +
+               sender_bytes<routes_type>(chunk_bytes, n_pes) + list::reply_bytes(chunk_bytes, n_pes);
     }
 
     endpoint_ref<routes_type> endpoint;
-    waves_ref waves;
+    termination_ref termination;
     barrier_ref barriers;
     Body body;
     view_list<Views...> views;
@@ -66,12 +63,12 @@ struct program {
         constexpr bool one_lane = Ctx::warp_lanes == 1;
         const links_ref& links = endpoint.links;
         const roles mine(ctx, server_blocks, has_flushers);
-        using ledger = work_ledger<Ctx, list, Views...>;
-        wave_control<Ctx, ledger> control(ctx, waves, {links, views, has_body ? worker_warps : 0});
+        termination_detector control(ctx, termination,
+                                     counters_of<Ctx, list>(links, has_body ? worker_warps : 0, views));
         barrier_control<Ctx> meeting(barriers, links, endpoint.replies, worker_warps);
         unsigned turns = 0;
         const auto steer = [&] {
-            // Where warps meet, the waves would say nothing but that the run goes on.
+            // Where warps meet, the termination detector would say nothing but that the run goes on.
             const bool meets = has_body && meeting.turn(ctx);
             if (one_lane || !meets || ++turns % 64 == 0) {
                 control.turn(ctx);
@@ -80,40 +77,42 @@ struct program {
             }
         };
 
-        server replies_in(ctx, endpoint.replies, mine.server_index, plain_service<Ctx>{ctx, endpoint.handlers});
-        const auto serve_replies = [&] {
-            if constexpr (list::replies) return replies_in.turn(ctx);
-            return false;
-        };
-        auto* board = reinterpret_cast<turn_board*>(ctx.shared());
-        auto* block = reinterpret_cast<block_barrier*>(ctx.shared() + sizeof(turn_board));
-        std::byte* const of_components = ctx.shared() + sizeof(turn_board) + sizeof(block_barrier);
-        std::byte* shared = of_components + (0 + ... + shared_bytes_of<Views>);
-        reply_desk<Ctx, routes_type, decltype(serve_replies)> desk(
-            ctx, endpoint.replies, endpoint.chunk_bytes, endpoint.handlers, endpoint.answers, serve_replies, shared);
-        shared += list::reply_bytes(endpoint.chunk_bytes, ctx.n_pes());
-        server requests_in(ctx, links, mine.server_index, request_service<Ctx, decltype(desk)>{ctx, endpoint, desk});
+        auto* state = reinterpret_cast<loop_state*>(ctx.shared());
+        auto* block = reinterpret_cast<block_barrier*>(ctx.shared() + sizeof(loop_state));
+        std::byte* const of_components = ctx.shared() + sizeof(loop_state) + sizeof(block_barrier);
+        std::byte* const shared = of_components + (0 + ... + shared_bytes_of<Views>);
+        // Objects of their own: one that held another's address in itself would lie in memory.
+        server replies_in(ctx, endpoint.replies, mine.server_index,
+                          serve_reply<Ctx, routes_type>{ctx, endpoint.handlers});
+        const reply_turn<Ctx, routes_type> serve_replies{ctx, replies_in};
+        serving_responder<Ctx, routes_type> responder(ctx, endpoint.replies, endpoint.chunk_bytes, endpoint.handlers,
+                                                      endpoint.answers, serve_replies, shared);
+        server requests_in(ctx, links, mine.server_index, serve_request<Ctx, routes_type>{ctx, endpoint, responder});
         const auto serve = [&] {
-            bool busy = requests_in.turn(ctx);
-            busy = serve_replies() || busy;
-            if (list::replies && !busy) desk.run_dry(ctx);
-            return busy;
+            bool active = requests_in.turn(ctx);
+            active = serve_replies() || active;
+            if (list::replies && !active) responder.flush_ready(ctx);
+            return active;
         };
-        const auto idle = [&] {
+        const auto turn = [&] {
+            serve();
+            if (mine.control) steer();
+        };
+        const auto waiting = [&] {
             if constexpr (one_lane) {
-                return [&] {
-                    serve();
-                    if (mine.control) steer();
-                };
+                const auto call = [](void* self) { (*static_cast<decltype(turn)*>(self))(); };
+                return waiting_turn<Ctx>{call, const_cast<void*>(static_cast<const void*>(&turn))};
             } else {
-                return [] {};  // refers to nothing, so that nothing must lie in memory for its sake
+                return waiting_turn<Ctx>{};
             }
         }();
-        box<Ctx, routes_type, decltype(idle)> out(ctx, endpoint, idle, shared, *block, mine, completed_word(mine));
+        laneway::endpoint<Ctx, routes_type, waiting_turn<Ctx>> out(
+            ctx, endpoint, waiting, shared + list::reply_bytes(endpoint.chunk_bytes, ctx.n_pes()), *block, mine,
+            completed_word(mine));
         views.with_agents(ctx, out, mine, of_components, [&](auto&... agents) {
             out.open(ctx);
-            desk.open(ctx);
-            if (ctx.warp() == 0 && ctx.lane() == 0) board->open();
+            responder.open(ctx);
+            if (ctx.warp() == 0 && ctx.lane() == 0) state->open();
             (if_polling(agents, [&](auto& agent) { agent.open(ctx); }), ...);
             if (mine.works) (if_meeting(agents, [&](auto& agent) { agent.open(ctx); }), ...);
             ctx.sync_block();
@@ -121,7 +120,7 @@ struct program {
                          ranks);
             bool has_run = !has_body;
             progress_loop(
-                ctx, mine, board, waves.finished,
+                ctx, mine, state, termination.finished,
                 [&] {
                     steer();
                     (if_attending(agents, [&](auto& agent) { agent.attend(ctx); }), ...);
@@ -139,7 +138,7 @@ struct program {
                     if (mine.works) (if_polling(agents, [&](auto& agent) { agent.refresh(ctx); }), ...);
                 },
                 [&] {
-                    if constexpr (list::posts_onward) (void)out.send_onward(ctx, full_warp<Ctx>);
+                    if constexpr (list::forwards) (void)out.send_forwards(ctx, full_warp<Ctx>);
                     (void)out.flush_old(ctx);
                 });
             (if_polling(agents, [&](auto& agent) { agent.close(ctx); }), ...);
@@ -195,41 +194,6 @@ private:
         if (Ctx::warp_lanes > 1 && !(polling<Agents> || ...)) ctx.pause(5);
         return false;
     }
-
-    /// Serves chunks of replies.
-    template <class Ctx>
-    struct plain_service {
-        Ctx& ctx;
-        const delivery<routes_type>& handlers;
-
-        LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
-            list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
-                if constexpr (list::template is_reply<Message>) serve_plain<Ctx, Message>(ctx, handlers, source, chunk);
-            });
-        }
-    };
-
-    /// Serves chunks of requests.
-    template <class Ctx, class Desk>
-    struct request_service {
-        Ctx& ctx;
-        const endpoint_ref<routes_type>& endpoint;
-        Desk& desk;
-
-        LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
-            list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
-                if constexpr (answering<Handler>) {
-                    desk.template serve<Message, Handler>(ctx, source, chunk);
-                } else if constexpr (taking_elements<Handler>) {
-                    const auto shape = chunk_shape<parcel_unit<Message>>::fitting(endpoint.chunk_bytes);
-                    serve_parcels<Message, typename Handler::element>(ctx, endpoint.handlers, source, chunk,
-                                                                      shape.messages());
-                } else {
-                    serve_plain<Ctx, Message>(ctx, endpoint.handlers, source, chunk);
-                }
-            });
-        }
-    };
 };
 
 }  // namespace laneway

@@ -8,7 +8,7 @@
 namespace laneway {
 
 /// What the warps of a block tell each other about the end of the run; in shared memory.
-struct turn_board {
+struct loop_state {
     alignas(16) std::uint32_t ended;
     std::uint32_t refreshing;  ///< 1 while a lane refreshes
 
@@ -21,31 +21,31 @@ struct turn_board {
 /// anything to do. `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a
 /// block, as a thousand warps that read one word would slow all others.
 template <class Ctx, class Control, class Serve, class Work, class Refresh, class Flush>
-LANEWAY_FN void progress_loop(Ctx& ctx, const roles& mine, turn_board* board, const std::uint32_t* finished,
+LANEWAY_FN void progress_loop(Ctx& ctx, const roles& mine, loop_state* state, const std::uint32_t* finished,
                               Control&& control, Serve&& serve, Work&& work, Refresh&& refresh, Flush&& flush) {
     int turns_to_look = ctx.warp();  // the warps of a block take it in turns
     for (unsigned turn = 0;; ++turn) {
-        bool busy = false;
+        bool active = false;
         if (mine.control) control();
-        if (mine.serves) busy = serve();
-        if (mine.works) busy = work() || busy;
+        if (mine.serves) active = serve();
+        if (mine.works) active = work() || active;
         if (mine.flushes) flush();
         const bool my_look = turns_to_look == 0;
         turns_to_look = my_look ? ctx.n_warps() - 1 : turns_to_look - 1;
         // Partner: the release store below. Turns of warps differ in length, so two might look at once.
-        if (my_look && ctx.lane() == 0 && ctx.exchange(&board->refreshing, 1, order::acquire, scope::block) == 0) {
+        if (my_look && ctx.lane() == 0 && ctx.exchange(&state->refreshing, 1, order::acquire, scope::block) == 0) {
             refresh();
             // Relaxed: the words only ever go to 1, and whoever reads results waits for the end of the kernel.
             if (ctx.load(finished, order::relaxed, scope::device) != 0 || stopped(ctx)) {
-                ctx.store(&board->ended, 1u, order::relaxed, scope::block);
+                ctx.store(&state->ended, 1u, order::relaxed, scope::block);
             }
-            ctx.store(&board->refreshing, 0u, order::release, scope::block);
+            ctx.store(&state->refreshing, 0u, order::release, scope::block);
         }
-        if (busy && turn % 64 != 0) continue;
+        if (active && turn % 64 != 0) continue;
         const std::uint32_t ended =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&board->ended, order::relaxed, scope::block); });
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&state->ended, order::relaxed, scope::block); });
         if (ended != 0) return;
-        if (!busy && (!mine.control || Ctx::warp_lanes == 1)) ctx.pause();
+        if (!active && (!mine.control || Ctx::warp_lanes == 1)) ctx.pause();
     }
 }
 

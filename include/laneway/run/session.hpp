@@ -13,7 +13,7 @@
 
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
-#include "laneway/comm/post_office.hpp"
+#include "laneway/comm/comm_resources.hpp"
 #include "laneway/run/host_inbox.hpp"
 
 namespace laneway {
@@ -97,8 +97,8 @@ class session {
 public:
     /// `launch(session)` runs the program until it ends by itself, and returns the seconds that it took.
     template <class Launch>
-    session(machine& machine, const options& options, std::unique_ptr<post_office> office, const Launch& launch)
-        : office_(std::move(office)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots),
+    session(machine& machine, const options& options, std::unique_ptr<comm_resources> resources, const Launch& launch)
+        : resources_(std::move(resources)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots),
           n_pes_(machine.n_pes()), program_(machine, options, inboxes_, [this, launch] { seconds_ += launch(*this); }) {
     }
     session(const session&) = delete;
@@ -108,7 +108,7 @@ public:
     template <class Message>
     void post(int pe, const Message& message) {
         static_assert(list::template has<Message>, "no mailbox of the session carries messages of this type");
-        static_assert(!list::template takes_elements<Message>, "host threads post messages without elements");
+        static_assert(!list::template takes_payload<Message>, "host threads post messages without a payload");
         leave(pe, message, 0, program_.waiting());
     }
 
@@ -134,12 +134,12 @@ public:
     /// Waits until all is done and ends the session. The report is that of the session, audited as after a run.
     run_report stop() {
         program_.stop();
-        return office_->report(seconds_);
+        return resources_->report(seconds_);
     }
 
     [[nodiscard]] epoch_words epochs() const { return program_.epochs(); }
     [[nodiscard]] host_inbox_ref<list> inbox(int pe) const { return inboxes_.ref<list>(pe); }
-    [[nodiscard]] post_office& office() { return *office_; }
+    [[nodiscard]] comm_resources& resources() { return *resources_; }
 
 private:
     static constexpr std::uint64_t inbox_slots = 1024;
@@ -161,7 +161,7 @@ private:
         program_.wake();
     }
 
-    std::unique_ptr<post_office> office_;
+    std::unique_ptr<comm_resources> resources_;
     host_inboxes inboxes_;
     int n_pes_;
     double seconds_ = 0;

@@ -14,7 +14,7 @@ namespace laneway {
 template <class C>
 concept context = requires(C& ctx, const C& cctx, lane_mask mask, std::uint64_t value, std::uint64_t* word) {
     { C::warp_lanes } -> std::convertible_to<int>;
-    { C::proven } -> std::convertible_to<order>;  // of stores that prove themselves: relaxed, or stronger for nothing
+    { C::tagged_order } -> std::convertible_to<order>;  // of stores of tagged words: relaxed, or stronger for nothing
     { C::count_lanes(mask) } -> std::same_as<int>;
     { C::first_lane(mask) } -> std::same_as<int>;  // of a non-empty mask
     // Place of this lane.

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "laneway/base/error.hpp"
@@ -21,26 +23,30 @@ void keep_for_good(std::shared_ptr<void> memory);
 /// runs, as on a GPU they may wait for it: during a run they throw usage_error. All sizes are in bytes.
 class device {
 public:
-    explicit device(device_id id) : id_(id) {}
+    explicit device(device_id id) : device(id, to_string(id)) {}
+    device(device_id id, std::string name) : id_(id), name_(std::move(name)) {}
     virtual ~device() = default;
     device(const device&) = delete;
     device& operator=(const device&) = delete;
 
     [[nodiscard]] device_id id() const { return id_; }
     [[nodiscard]] bool is_gpu() const { return id_.kind == device_kind::cuda; }
-    [[nodiscard]] std::string name() const { return to_string(id_); }
+    [[nodiscard]] const std::string& name() const { return name_; }
 
     /// Zeroed memory aligned to 256 bytes; throws system_error or cuda_error naming the size and the device.
     [[nodiscard]] void* allocate(std::size_t bytes) {
         const auto mine = refuse_during_run();
-        return do_allocate(bytes);
+        void* const memory = do_allocate(bytes);
+        held_bytes_ += bytes;
+        return memory;
     }
-    /// Frees memory; that of a device whose kernel did not end is kept, and during a run it is freed when that ends.
-    /// Any thread.
-    void release(void* memory) noexcept;
+    /// Frees what allocate(bytes) gave; memory of a device whose kernel did not end is kept, and during a run it is
+    /// freed when that ends. Any thread.
+    void release(void* memory, std::size_t bytes) noexcept;
     void copy_in(void* to, const void* host_from, std::size_t bytes) {
         const auto mine = refuse_during_run();
         do_copy_in(to, host_from, bytes);
+        copied_in_bytes_ += bytes;
     }
     void copy_out(void* host_to, const void* from, std::size_t bytes) {
         const auto mine = refuse_during_run();
@@ -52,6 +58,10 @@ public:
         do_fill(memory, byte, bytes);
     }
     [[nodiscard]] virtual int multiprocessors() const = 0;
+    /// Allocated and not yet released. Any thread.
+    [[nodiscard]] std::uint64_t held_bytes() const noexcept { return held_bytes_; }
+    /// Copied from the host so far. Any thread.
+    [[nodiscard]] std::uint64_t copied_in_bytes() const noexcept { return copied_in_bytes_; }
 
     /// Whether a run goes on. What refuse_during_run and release look at, on any thread.
     void set_running(bool running) noexcept;
@@ -85,9 +95,12 @@ private:
     void let_go(void* memory) noexcept;
 
     device_id id_;
+    std::string name_;
     std::function<hold()> give_back_;
     std::mutex releasing_;
     std::vector<void*> released_;  ///< during the run
+    std::atomic<std::uint64_t> held_bytes_{0};
+    std::atomic<std::uint64_t> copied_in_bytes_{0};
     std::atomic<bool> running_{false};
     std::atomic<bool> abandoned_{false};
 };
@@ -112,8 +125,8 @@ class buffer {
 public:
     buffer() = default;
     buffer(std::shared_ptr<device> owner, std::size_t count)
-        : count_(count),
-          memory_(static_cast<T*>(owner->allocate(bytes_of(count))), [owner](T* memory) { owner->release(memory); }),
+        : count_(count), memory_(static_cast<T*>(owner->allocate(bytes_of(count))),
+                                 [owner, count](T* memory) { owner->release(memory, count * sizeof(T)); }),
           owner_(std::move(owner)) {}
 
     [[nodiscard]] T* data() const { return memory_.get(); }
@@ -124,9 +137,11 @@ public:
     }
     void copy_in(const std::vector<T>& host) { copy_in(host.data(), host.size()); }
     void fill_bytes(int byte) { owner_->fill(data(), byte, count_ * sizeof(T)); }
+    /// To host memory for all elements.
+    void copy_out(T* host) const { owner_->copy_out(host, data(), count_ * sizeof(T)); }
     [[nodiscard]] std::vector<T> copy_out() const {
         std::vector<T> host(count_);
-        if (count_ > 0) owner_->copy_out(host.data(), data(), count_ * sizeof(T));
+        if (count_ > 0) copy_out(host.data());
         return host;
     }
 

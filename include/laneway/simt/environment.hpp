@@ -8,7 +8,10 @@ namespace laneway {
 class thrown_log;
 
 /// Numbers that symmetric segments may have.
-inline constexpr std::uint32_t most_segments = 1u << 17;
+inline constexpr std::uint32_t max_segments = 1u << 17;
+
+/// Names no segment: of a symmetric_ref that was never set.
+inline constexpr std::uint32_t unnamed_segment = 0xfffffffe;
 
 /// What the stop word of a run says. Lanes leave their loops for both; those that wait for something name it where a
 /// deadline of the host has passed.

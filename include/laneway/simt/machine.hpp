@@ -1,8 +1,10 @@
 // The machine: the PEs of a job, and running one program on all of them under a deadline.
+//
+// Where a job has several processes, each has a machine with all PEs and runs those of its own devices. All processes
+// make the same calls in the same order: allocations, copies and runs are done together.
 #pragma once
 
 #include <atomic>
-#include <cmath>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -11,37 +13,29 @@
 #include <vector>
 
 #include "laneway/base/cuda_setting.hpp"
-#include "laneway/simt/checked/launch.hpp"
-#include "laneway/simt/cpu/launch.hpp"
+#include "laneway/base/options.hpp"
+#include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
+#include "laneway/simt/pe_program.hpp"
+#include "laneway/simt/process_group.hpp"
 #include "laneway/simt/run_deadline.hpp"
+#include "laneway/simt/run_end.hpp"
+#include "laneway/simt/running.hpp"
 #include "laneway/simt/segment_table.hpp"
 #include "laneway/simt/service_run.hpp"
 #include "laneway/simt/thrown_log.hpp"
-#if defined(__CUDACC__)
-#include "laneway/simt/cuda/launch.cuh"
-#endif
 
 namespace laneway {
-
-#if defined(__CUDACC__)
-inline constexpr bool compiled_with_cuda = true;
-#else
-inline constexpr bool compiled_with_cuda = false;
-namespace cuda_backend {  // named below, used only where the GPU's launch is compiled in
-template <class Program>
-int resident_blocks(int device_index, const launch_shape& shape);
-template <class Program>
-class kernel_run;
-}  // namespace cuda_backend
-#endif
 
 /// Stays where it was made: rings, queues and services refer to it.
 class machine {
 public:
     /// Opens the devices of a list as parse_devices reads it. `seed` steers checked devices, which look at accesses as
-    /// `accesses` says.
-    explicit machine(const std::string& devices, std::uint64_t seed = 1, const checked_accesses& accesses = {});
+    /// `accesses` says. `processes`: of the job, as options::processes; PEs are numbered by process, then by place in
+    /// its list. Several processes have GPUs or CPU devices, all of one kind.
+    explicit machine(const std::string& devices, std::uint64_t seed = 1, const checked_accesses& accesses = {},
+                     std::shared_ptr<bootstrap> processes = nullptr);
+    ~machine();
     machine(const machine&) = delete;
     machine& operator=(const machine&) = delete;
 
@@ -50,6 +44,10 @@ public:
         return devices_[static_cast<std::size_t>(pe)];
     }
     [[nodiscard]] bool has_gpus() const;
+    [[nodiscard]] int n_processes() const { return group_->size(); }
+    [[nodiscard]] int process() const { return group_->rank(); }
+    /// Whether this process runs the PE.
+    [[nodiscard]] bool is_own(int pe) const { return owners_[static_cast<std::size_t>(pe)] == group_->rank(); }
     /// Whether lanes of one PE can load and store in the other's memory.
     [[nodiscard]] bool shares_memory(int pe, int other) const;
     [[nodiscard]] std::vector<std::string> names() const;
@@ -71,6 +69,11 @@ public:
     /// The same: ends the run.
     void end_soon() { leaving_ = true; }
 
+    /// Whether a run did not end: no other can be started.
+    [[nodiscard]] bool abandoned() const { return abandoned_; }
+    /// Numbers that add_segment can still give.
+    [[nodiscard]] std::uint64_t segments_left() const;
+
     /// From now on the service runs next to every run, for as long as it exists.
     void attach(const std::shared_ptr<host_service>& service) { services_.push_back(service); }
     /// What the buffers of attached services take for a PE.
@@ -81,7 +84,11 @@ public:
     int resident_blocks(int pe, const launch_shape& wanted) const {
         if constexpr (with_cuda) {
             if (device(pe)->is_gpu()) {
-                return cuda_backend::resident_blocks<Program>(device(pe)->id().index, wanted);
+                const auto own = [&] {
+                    return cuda_backend::resident_blocks(device(pe)->id().index, wanted,
+                                                         cuda_backend::kernel_of<Program>());
+                };
+                return told_by_owner(pe, is_own(pe) ? group_->alone(own) : 0);
             }
         }
         return wanted.blocks;
@@ -91,102 +98,44 @@ public:
     /// launch, as loading CUDA and the kernels takes seconds, once; on checked devices too, whose time is virtual.
     [[nodiscard]] run_deadline begin(double timeout_seconds) const;
 
-    /// Runs `programs[p]` on PE p, all at once, and waits for all. `ledger` adds to a fault's message what the host can
-    /// read of the rings. Returns the seconds from launch to the last end, of attached services as well. Throws
+    /// Runs `programs[p]` on PE p, all at once, and waits for all. `account` adds to a fault's message what the host
+    /// can read of the rings. Returns the seconds from launch to the last end, of attached services as well. Throws
     /// timeout_error or device_fault naming PE, block, operation and what it waited for, lane_error where an
     /// application threw on a CPU device, what a service threw, or, once all PEs have been told to stop, what an
-    /// `interruption` of this thread throws. After a kernel or service that does not even stop within a second, the
-    /// machine is abandoned: its memory is kept, and further runs throw.
+    /// `interruption` of this thread throws. The first fault is told in all processes of the job; process_error where
+    /// another one has ended, runs another program, or has left the run. After a kernel or service that does not even
+    /// stop within a second, the machine is abandoned, in all processes: its memory is kept, and further runs throw.
     template <class Program, bool with_cuda = compiled_with_cuda>
     double run(const std::vector<Program>& programs, const std::vector<launch_shape>& shapes, const run_deadline& until,
-               const std::function<std::string()>& ledger) {
-        if (!with_cuda && has_gpus()) throw_not_cuda();
-        const auto mine = refuse_during_run();
-        prepare(until);
-        service_run services(attached());
-        std::string late;  // of lanes that did not end by themselves
-        running_mark mark(devices_);
-        const auto start = std::chrono::steady_clock::now();
-        if (device(0)->id().kind == device_kind::checked) {
-            checked::fiber_launch launch(seed_, until.left(), accesses_);
-            for (std::size_t p = 0; p < programs.size(); ++p) launch.add(environments_[p], shapes[p], programs[p]);
-            for (auto& body : services.bodies()) launch.add_host(std::move(body));
-            std::exception_ptr left;  // why the caller leaves the run, which ends in order
-            try {
-                launch.run([&] {
-                    if (!left) left = reason_to_leave();
-                    if (left || leaving_ || any_fault() || services.failed() || thrown_->any()) {
-                        stop_all();
-                        launch.end_soon();
-                    }
-                    if (launch.lanes() == 0) services.end();
-                });
-            } catch (const checked::out_of_steps& endless) {
-                late = endless.what();
-            }
-            if (left) std::rethrow_exception(left);
-            if (!launch.lost().empty()) late = launch.lost();
-            if (!launch.endless().empty()) late += "; " + launch.endless();
-        } else {
-            std::vector<std::unique_ptr<running>> runs;
-            try {
-                services.start();
-                for (std::size_t p = 0; p < programs.size(); ++p) {
-                    runs.push_back(launch_one<Program, with_cuda>(static_cast<int>(p), shapes[p], programs[p]));
-                    (void)until.left();
-                }
-                const double left = until.left();
-                for (auto& launched : runs) launched->start(static_cast<std::uint64_t>(std::ceil(left * 1e9)));
-                watch(runs, services, left);
-            } catch (...) {
-                end_all(runs, services);  // nothing that a launched PE uses may be freed before it has ended
-                throw;
-            }
-        }
-        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-        mark.end();
-        services.rethrow();
-        thrown_->rethrow(names());
-        report_faults(late, [&] { return ledger() + services.account(); });
-        services.audit();
-        return elapsed.count();
+               const std::function<std::string()>& account) {
+        std::vector<pe_program> erased;
+        for (const Program& program : programs) erased.push_back(pe_program::of<Program, with_cuda>(program));
+        return run(erased, shapes, until, account);
     }
+    double run(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
+               const run_deadline& until, const std::function<std::string()>& account);
 
 private:
-    /// Marks the devices for as long as a run goes on.
-    class running_mark {
-    public:
-        explicit running_mark(const std::vector<std::shared_ptr<laneway::device>>& devices) : devices_(devices) {
-            for (const auto& d : devices_) d->set_running(true);
-        }
-        ~running_mark() { end(); }
-        running_mark(const running_mark&) = delete;
-        running_mark& operator=(const running_mark&) = delete;
-        void end() {
-            for (const auto& d : devices_) d->set_running(false);
-        }
-
-    private:
-        const std::vector<std::shared_ptr<laneway::device>>& devices_;
+    /// How the lanes of this process have ended.
+    struct outcome {
+        std::string late;         ///< of lanes that did not end by themselves
+        std::exception_ptr left;  ///< why this process leaves the run, which ends in order
     };
-
-    template <class Program, bool with_cuda>
-    std::unique_ptr<running> launch_one(int pe, const launch_shape& shape, const Program& program) {
-        const auto& env = environments_[static_cast<std::size_t>(pe)];
-        if (!device(pe)->is_gpu()) return std::make_unique<cpu::thread_run<Program>>(env, shape, program);
-        if constexpr (with_cuda) {
-            return std::make_unique<cuda_backend::kernel_run<Program>>(device(pe)->id().index, env, shape, program);
-        } else {
-            throw_not_cuda();
-        }
-    }
-
-    [[noreturn]] static void throw_not_cuda();
+    outcome run_checked(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
+                        const run_deadline& until, service_run& services);
+    outcome run_at_once(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
+                        const run_deadline& until, service_run& services);
+    [[nodiscard]] std::unique_ptr<running> launch_one(int pe, const launch_shape& shape, const pe_program& program);
+    void open_devices(const std::string& list);
+    [[nodiscard]] int told_by_owner(int pe, int own) const;
+    void begin_together(const char* program, const std::vector<launch_shape>& shapes);
+    run_end end_together(const std::exception_ptr& left, double seconds);
+    void audit_together(const service_run& services);
     void prepare(const run_deadline& until);
     void watch(std::vector<std::unique_ptr<running>>& runs, service_run& services, double seconds_left);
-    [[nodiscard]] static std::exception_ptr reason_to_leave();
     void end_all(std::vector<std::unique_ptr<running>>& runs, service_run& services);
     void abandon(std::vector<std::unique_ptr<running>>& runs);
+    void abandon_devices();
     [[nodiscard]] std::vector<std::shared_ptr<host_service>> attached();
     [[nodiscard]] bool any_fault() const;
     void stop_all() const;
@@ -194,9 +143,13 @@ private:
     [[nodiscard]] const fault_record& worst_record() const;
     [[nodiscard]] std::string describe_worst() const;
     [[nodiscard]] std::string describe_end() const;
-    void report_faults(const std::string& late, const std::function<std::string()>& ledger) const;
+    void report_faults(const run_end& others, const std::string& late,
+                       const std::function<std::string()>& account) const;
 
+    std::shared_ptr<process_group> group_;
     std::vector<std::shared_ptr<laneway::device>> devices_;
+    std::vector<int> owners_;       ///< by PE: the process that runs it
+    std::vector<std::size_t> own_;  ///< PEs that this process runs
     std::uint64_t seed_;
     checked_accesses accesses_;
     std::vector<pe_environment> environments_;

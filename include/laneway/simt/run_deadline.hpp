@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
+#include <string>
 
 namespace laneway {
 
@@ -10,8 +12,10 @@ class run_deadline {
 public:
     /// Counts from the launch. Throws usage_error for seconds that cannot be.
     run_deadline(double seconds);  // NOLINT(google-explicit-constructor): seconds say the same
-    /// Counts from now, so what is set up before the launch counts as well.
-    static run_deadline from_now(double seconds);
+    /// Counts from now, so what is set up before the launch counts as well. `late`: called by left() before it throws.
+    static run_deadline from_now(double seconds, std::function<void(const std::string&)> late = {});
+    /// The same, for what nobody has to be called.
+    [[nodiscard]] run_deadline untold() const;
 
     [[nodiscard]] double seconds() const { return seconds_; }
     /// Seconds that a launch would have now: above 0, and all of them where it counts from the launch. Throws
@@ -21,6 +25,7 @@ public:
 private:
     double seconds_;
     std::optional<std::chrono::steady_clock::time_point> start_;
+    std::function<void(const std::string&)> late_;
 };
 
 }  // namespace laneway

@@ -20,6 +20,8 @@ public:
     /// Adds a segment, `bytes` behind one base a PE, and returns its number. Throws usage_error where all numbers have
     /// been given.
     std::uint32_t add(const std::vector<void*>& bases, std::uint64_t bytes);
+    /// How many more can be added.
+    [[nodiscard]] std::uint64_t left() const;
     /// From the next run on the segment holds nothing, on no PE.
     void remove(std::uint32_t segment) noexcept;
     /// Brings the PEs' tables up to date. Between runs.
@@ -29,7 +31,7 @@ private:
     void grow();
 
     std::vector<std::shared_ptr<device>> devices_;
-    std::mutex changing_;                          ///< arrays may be freed on any thread
+    mutable std::mutex changing_;                  ///< arrays may be freed on any thread
     std::vector<void*> bases_;                     ///< [segment][PE]
     std::vector<std::uint64_t> bytes_;             ///< [segment]
     std::size_t published_ = 0;                    ///< segments that the PEs' tables show as they are: the first ones

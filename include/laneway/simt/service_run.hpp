@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,8 +35,8 @@ public:
     [[nodiscard]] bool returned(std::chrono::steady_clock::time_point limit) const;
     /// The same, once: threads that have not returned then are left behind.
     [[nodiscard]] bool join(std::chrono::steady_clock::time_point limit);
-    /// Throws what the first failing service threw.
-    void rethrow() const;
+    /// What the first failing service threw; null: none did.
+    [[nodiscard]] std::exception_ptr thrown() const;
 
     [[nodiscard]] std::string account() const;
     void audit() const;

@@ -7,10 +7,10 @@ namespace laneway {
 
 /// What of an application runs, for messages.
 struct user_code {
-    enum part_of : std::uint32_t { functor, handler, place, arcs, visit };
+    enum part_of : std::uint32_t { functor, handler, allocate, arcs, visit };
 
     part_of part = functor;
-    std::uint32_t type = 0;  ///< of a handler and of place: number of the message's type in its mailbox
+    std::uint32_t type = 0;  ///< of a handler and of allocate: number of the message's type in its mailbox
     int source = -1;         ///< of these: the PE that posted the message
 };
 

@@ -16,8 +16,8 @@ struct wait_site {
 /// The bound of one wait: call next() between two looks.
 class bounded_spin {
 public:
-    /// `most_patience`: of the pauses. Little where lanes look at words of their own block.
-    LANEWAY_FN explicit bounded_spin(unsigned most_patience = 6) : most_patience_(most_patience) {}
+    /// `max_patience`: of the pauses. Little where lanes look at words of their own block.
+    LANEWAY_FN explicit bounded_spin(unsigned max_patience = 6) : max_patience_(max_patience) {}
 
     /// Pauses. Returns ok to look again, stopped when the run is ending, or timeout after reporting a fault.
     template <class Ctx>
@@ -25,19 +25,19 @@ public:
         if (++spins_ % 16 == 0) {
             const std::uint32_t told = ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device);
             if (told == stop_word::ends) return status::stopped;
-            // A lane that waits for a gathering buffer waits for another that waits for the cause, which names it.
-            const std::uint64_t grace = site.what == operation::gather ? ctx.environment().timeout_ns / 32 : 0;
+            // A lane that waits for an aggregation buffer waits for another that waits for the cause, which names it.
+            const std::uint64_t grace = site.what == operation::aggregate ? ctx.environment().timeout_ns / 32 : 0;
             if (told == stop_word::deadline || ctx.now_ns() > ctx.deadline_ns() + grace) {
                 return fail(ctx, status::timeout, site.what, site.peer, site.number);
             }
         }
         // Long waits look less often: a thousand warps that poll one word, over PCIe above all, slow down its writer.
-        ctx.pause(spins_ / 16 < most_patience_ ? spins_ / 16 : most_patience_);
+        ctx.pause(spins_ / 16 < max_patience_ ? spins_ / 16 : max_patience_);
         return status::ok;
     }
 
 private:
-    unsigned most_patience_;
+    unsigned max_patience_;
     unsigned spins_ = 0;
 };
 

@@ -22,11 +22,9 @@ FORMAT = typer.Option(
 )
 IDS = typer.Option(None, help="Width of vertex numbers in memory: 32 or 64 bits.", show_default="32 where they suffice")
 DIRECTED = typer.Option(
-    None,
-    "--directed/--undirected",
-    help="Whether a line of the file is one arc, or one each way.",
-    show_default="what the format says",
+    False, "--directed", help="A line of the file is one arc; without --directed and --undirected as the format says."
 )
+UNDIRECTED = typer.Option(False, "--undirected", help="A line of the file is two arcs, one each way.")
 UNWEIGHTED = typer.Option(
     False, "--unweighted", help="Take the arcs alone, also where weights are negative or more than a graph can hold."
 )
@@ -92,11 +90,14 @@ def with_graph(body: Callable[..., Account], weights_used: bool) -> Callable[...
         cache: str | None,
         format: str | None,
         ids: int | None,
-        directed: bool | None,
+        directed: bool,
+        undirected: bool,
         unweighted: bool,
         **own: Any,
     ) -> Account:
-        file = GraphFile(graph, format, ids, cache, directed, unweighted)
+        if directed and undirected:
+            raise UsageError("--directed and --undirected exclude each other")
+        file = GraphFile(graph, format, ids, cache, directed if directed or undirected else None, unweighted)
         loaded = job.load("graph", file.files(), file.read)
         return body(job, GraphInput(graph, loaded, weights_used), **own)
 
@@ -105,7 +106,8 @@ def with_graph(body: Callable[..., Account], weights_used: bool) -> Callable[...
         parameter("cache", Optional[str], CACHE),
         parameter("format", Optional[str], FORMAT),
         parameter("ids", Optional[int], IDS),
-        parameter("directed", Optional[bool], DIRECTED),
+        parameter("directed", bool, DIRECTED),
+        parameter("undirected", bool, UNDIRECTED),
         parameter("unweighted", bool, UNWEIGHTED),
     ]
     set_parameters(reading, [first, parameter("graph", str, GRAPH), *parameters_of(body, skip=2), *options])

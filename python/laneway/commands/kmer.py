@@ -46,6 +46,7 @@ def add_to(app: typer.Typer) -> None:
         verify="Compare the histogram with that of all k-mers sorted on one core.",
         output="Write the histogram: occurrences, and how many distinct k-mers occur so often.",
         output_name="--histogram",
+        output_ending="",
     )
 
 

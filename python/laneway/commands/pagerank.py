@@ -11,6 +11,7 @@ import laneway
 from laneway.account import Account, Row
 from laneway.commands.graph_input import PARTITION, GraphInput, require_partition, with_graph
 from laneway.commands.program import add_program
+from laneway.errors import UsageError
 from laneway.graph import Graph
 from laneway.job import Job
 from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult
@@ -24,6 +25,7 @@ PERSONALIZATION = typer.Option(
 DANGLING = typer.Option(
     None, help="Where the rank of vertices without arcs goes: such a file.", show_default="as --personalization"
 )
+NSTART = typer.Option(None, help="Ranks at the start: such a file.", show_default="equal")
 MOST = typer.Option(MAX_ITER, help="Most rounds.")
 LIMIT = typer.Option(TOL, help="End when a round changes the ranks by less than this a vertex, on average.")
 ROUNDS = typer.Option(None, help="Do exactly so many rounds instead.", show_default="as --max-iter and --tol say")
@@ -52,6 +54,7 @@ def body(
     alpha: float = ALPHA,
     personalization: Optional[str] = PERSONALIZATION,
     dangling: Optional[str] = DANGLING,
+    nstart: Optional[str] = NSTART,
     max_iter: int = MOST,
     tol: float = LIMIT,
     rounds: Optional[int] = ROUNDS,
@@ -60,11 +63,14 @@ def body(
     """What the command does."""
     require_partition(partition)
     graph = given.graph
+    if graph.vertices == 0:
+        raise UsageError("the graph has no vertices to rank")
     result = laneway.pagerank(
         graph,
         alpha=alpha,
-        personalization=_numbers(job, "personalization", personalization),
-        dangling=_numbers(job, "dangling", dangling),
+        personalization=_numbers(job, graph, "personalization", personalization),
+        dangling=_numbers(job, graph, "dangling", dangling),
+        nstart=_numbers(job, graph, "nstart", nstart),
         max_iter=max_iter,
         tol=tol,
         rounds=rounds,
@@ -93,6 +99,7 @@ def body(
             "alpha": alpha,
             "personalization": personalization,
             "dangling": dangling,
+            "nstart": nstart,
             "max_iter": max_iter,
             "tol": tol,
             "fixed_rounds": rounds,
@@ -109,8 +116,13 @@ def body(
     )
 
 
-def _numbers(job: Job, what: str, path: str | None) -> dict[int, float] | None:
-    return None if path is None else job.load(what, path, lambda: read_vertex_numbers(path))
+def _numbers(job: Job, graph: Graph, what: str, path: str | None) -> dict[int, float] | None:
+    """The numbers in a file; UsageError for a vertex that the graph does not have: in a file that is a slip."""
+    if path is None:
+        return None
+    numbers = job.load(what, [path], lambda: read_vertex_numbers(path))
+    graph.numbering.places(numbers, what)
+    return numbers
 
 
 def _ending(graph: Graph, result: PageRankResult) -> list[Row]:

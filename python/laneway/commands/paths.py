@@ -61,6 +61,8 @@ def body_of(program: Callable[..., Result]) -> Callable[..., Account]:
         predecessors: bool = PREDECESSORS,
     ) -> Account:
         require_partition(partition)
+        if predecessors and not job.looks_at_result:
+            raise UsageError("--predecessors is for --output or --verify: without them nothing shows it")
         graph, name, sources = given.graph, program.__name__, numbers(source)
         source_places(graph, sources)
         result = program(graph, sources=sources, delta=delta, partition=partition, **job.options)
@@ -72,14 +74,14 @@ def body_of(program: Callable[..., Result]) -> Callable[..., Account]:
         return Account(
             subject=f"{given.name} from {told(sources)}",
             headline=f"{result.reached:,} of {graph.vertices:,} vertices reached with "
-            f"{result.items / max(result.least_items, 1):.2f} times the least work",
+            f"{result.items / max(result.min_items, 1):.2f} times the least work",
             report=result.report,
             seconds={"partition": result.partition_seconds},
             rows=[*given.rows, *_rows(result, graph, unit)],
             fields={
                 "graph": given.fields,
                 "sources": sources,
-                "work": {"items": result.items, "least_items": result.least_items, "delta": result.delta},
+                "work": {"items": result.items, "min_items": result.min_items, "delta": result.delta},
                 "result": _result(result, unit),
             },
             arrays={"ids": graph.ids, **arrays},
@@ -114,14 +116,14 @@ def _distance_unit(program: str, graph: laneway.Graph) -> str:
 
 
 def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
-    over = result.items / result.least_items if result.least_items else 0.0
+    over = result.items / result.min_items if result.min_items else 0.0
     rows = [("reached", f"{result.reached:,}, farthest {int(result.distance.max()):,}")]
     if unit not in ("arc", "weight"):
         rows.append(("distance unit", f"1/{graph.weight_scale} of the file's unit of weight"))
     return [
         *rows,
         ("checksum", str(result.checksum)),
-        ("work items", f"{result.items:,} done, {over:.2f} times the least possible, {result.least_items:,}"),
+        ("work items", f"{result.items:,} done, {over:.2f} times the least possible, {result.min_items:,}"),
     ]
 
 

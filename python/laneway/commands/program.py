@@ -37,13 +37,14 @@ def add_program(
     verify: str,
     output: str | None = None,
     output_name: str = "--output",
+    output_ending: str = ".npz",
 ) -> None:
     """Give `app` the command `laneway NAME`.
 
     `body(job, ...)` takes a Job and its own typer arguments and options; it reads its input with `job.load`, calls the
     program with `**job.options` and returns an Account. The command gets --devices, --seed, --timeout, --buffer-bytes,
     --verify, --json and --plot as well, and --output (`output_name`) where there is something to write: `verify` and
-    `output` are their help texts.
+    `output` are their help texts; `output_ending` is what its name must end in, empty where it may end in anything.
     """
 
     def command(
@@ -57,7 +58,7 @@ def add_program(
         output: Path | None = None,
         **own: Any,
     ) -> None:
-        outputs = Outputs(output, json, plot)
+        outputs = Outputs(output, json, plot, output_ending)
         run_job(
             name,
             lambda job: body(job, **own),

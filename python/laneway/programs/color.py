@@ -9,10 +9,11 @@ import numpy as np
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import VertexAnswer
-from laneway.arguments import BUFFER_BYTES, job_options, require_whole
-from laneway.graph import GraphLike, as_graph
-from laneway.partition import Partition, parts_of
+from laneway.arguments import BUFFER_BYTES, require_whole
+from laneway.graph import GraphLike, as_arcs
+from laneway.partition import Partition
 from laneway.vertex_array import VertexArray, read_only
+from laneway.workspace import Workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ def color(
     graph: GraphLike,
     *,
     order: int = 1,
+    weight: str | None = "weight",
     partition: Partition = None,
     devices: str = "",
     seed: int = 1,
@@ -51,16 +53,23 @@ def color(
 
     Vertices that an arc joins in either direction are neighbours; self-loops do not count. Vertices choose by falling
     logarithm of their degree, at random among equals, which `order` seeds: each the least colour that no neighbour
-    before it has. The result is the same on any devices.
+    before it has. The result is the same on any devices. `weight` is that of `bfs`.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
-    graph = as_graph(graph)
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return find_colors(workspace, graph, weight, order, partition)
+
+
+def find_colors(
+    workspace: Workspace, given: GraphLike, weight: str | None, order: int, partition: Partition
+) -> ColorResult:
+    """`color` on devices that are there."""
+    graph, weighted = as_arcs(given, weight)
     require_whole("order", order)
-    job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    parts = parts_of(graph, partition, devices)
-    raw = _core.color(graph, order, parts, job)
+    parts = workspace.parts(graph, partition)
+    raw = _core.color(workspace.resident(graph, given), order, parts)
     return ColorResult(
         VertexArray(read_only(raw.take_color()), graph.numbering),
         raw.colors,
@@ -68,5 +77,5 @@ def color(
         raw.rounds,
         raw.partition_seconds,
         raw.report,
-        graph.weighted,
+        weighted,
     )

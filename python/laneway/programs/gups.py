@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway._core import GupsCheck, Report
 from laneway.answers import Answer
-from laneway.arguments import BUFFER_BYTES, job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, require_whole
 from laneway.errors import UsageError
+from laneway.workspace import Workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +92,41 @@ def gups(
     `devices`, `seed`, `timeout` (of each launch), `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError
     for wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
+    workspace = Workspace(devices, seed, timeout, progress, buffer_bytes)  # which lives as long as the table
+    try:
+        return update_table(workspace, mode, log2_words, size, updates, look_ahead, region_bytes, round_updates)
+    except BaseException:
+        workspace.close()  # tracebacks live on
+        raise
+
+
+def update_table(
+    workspace: Workspace,
+    mode: str,
+    log2_words: int | None,
+    size: int | None,
+    updates: int | None,
+    look_ahead: int,
+    region_bytes: int,
+    round_updates: int | None,
+) -> GupsResult:
+    """`gups` on devices that are there."""
     for name, number, least in (("look_ahead", look_ahead, 1), ("region_bytes", region_bytes, 8)):
         require_whole(name, number, least)
     for name, wanted in (("updates", updates), ("round_updates", round_updates)):
         if wanted is not None:
             require_whole(name, wanted, 1)
-    job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    power = _log2_words(log2_words, size, devices)
+    power = _log2_words(log2_words, size, workspace)
 
-    table = _core.GupsTable(str(mode), power, updates, look_ahead, region_bytes, round_updates, job)
+    table = _core.GupsTable(
+        workspace.core, str(mode), power, updates, look_ahead, region_bytes, round_updates, workspace.options
+    )
     run = table.run()
     limit = look_ahead if mode == "hpcc" else None
     return GupsResult(mode, run.words, run.updates, limit, run.rounds, run.refused, run.report, table)
 
 
-def _log2_words(log2_words: int | None, size: int | None, devices: str) -> int:
+def _log2_words(log2_words: int | None, size: int | None, workspace: Workspace) -> int:
     if log2_words is not None and size is not None:
         raise UsageError("log2_words and size exclude each other")
     if log2_words is not None:
@@ -114,4 +135,4 @@ def _log2_words(log2_words: int | None, size: int | None, devices: str) -> int:
     if size is None:
         return 22
     require_whole("size", size, 8)
-    return (size // 8 * len(_core.parse_devices(devices))).bit_length() - 1
+    return (size // 8 * len(workspace.devices)).bit_length() - 1

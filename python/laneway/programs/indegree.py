@@ -9,9 +9,10 @@ import numpy as np
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import VertexAnswer
-from laneway.arguments import BUFFER_BYTES, job_options
-from laneway.graph import GraphLike, as_graph
+from laneway.arguments import BUFFER_BYTES
+from laneway.graph import GraphLike, as_arcs
 from laneway.vertex_array import VertexArray, read_only
+from laneway.workspace import Workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ def indegree(
     graph: GraphLike,
     *,
     walk: str = "lists",
+    weight: str | None = "weight",
     devices: str = "",
     seed: int = 1,
     timeout: float = 60.0,
@@ -44,17 +46,22 @@ def indegree(
     """Number of arcs that lead to each vertex; every arc is a message to the owner of its head.
 
     `walk` is "lists", where a lane walks the list of one vertex after another and lanes diverge as lists end (Orr 2016,
-    section 5.3), or "arcs", where neighbouring lanes take neighbouring arcs. `devices`, `seed`, `timeout`,
-    `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and
-    DeviceFault for a failed run; Ctrl-C is as with `sssp`.
+    section 5.3), or "arcs", where neighbouring lanes take neighbouring arcs. `weight` is that of `bfs`; `devices`,
+    `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for wrong arguments,
+    TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
     """
-    graph = as_graph(graph)
-    job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    raw = _core.indegree(graph, str(walk), job)
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return count_arcs(workspace, graph, weight, walk)
+
+
+def count_arcs(workspace: Workspace, given: GraphLike, weight: str | None, walk: str) -> InDegreeResult:
+    """`indegree` on devices that are there."""
+    graph, weighted = as_arcs(given, weight)
+    raw = _core.indegree(workspace.resident(graph, given), str(walk))
     return InDegreeResult(
         VertexArray(read_only(raw.take_in_degree()), graph.numbering),
         walk,
         raw.partition_seconds,
         raw.report,
-        graph.weighted,
+        weighted,
     )

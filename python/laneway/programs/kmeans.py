@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import Answer
-from laneway.arguments import BUFFER_BYTES, job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, require_whole
+from laneway.arrays import as_array
 from laneway.errors import UsageError
 from laneway.points import as_points
 from laneway.programs.kmeans_init import RandomState, generator_of, initial_centers
+from laneway.workspace import Workspace
 
 MAX_ITER = 300
 TOL = 1e-4
@@ -79,7 +81,23 @@ def kmeans(
     those of `sssp`. Raises UsageError for wrong arguments, more clusters than points, coordinates and weights that are
     not finite, naming row and column from 1; TimeoutError and DeviceFault for a failed run. Ctrl-C is as with `sssp`.
     """
-    rows = as_points(points, "points")
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return find_clusters(workspace, points, n_clusters, sample_weight, init, n_init, max_iter, tol, random_state)
+
+
+def find_clusters(
+    workspace: Workspace,
+    points: ArrayLike,
+    n_clusters: int,
+    sample_weight: ArrayLike | None,
+    init: str | ArrayLike,
+    n_init: int | str,
+    max_iter: int,
+    tol: float,
+    random_state: RandomState,
+) -> KmeansResult:
+    """`kmeans` on devices that are there."""
+    rows = as_points(points, "points", own=True)
     weights = _as_weights(sample_weight, len(rows))
     require_whole("n_clusters", n_clusters, 1, bits=30)
     require_whole("max_iter", max_iter, 1, bits=32)
@@ -87,11 +105,10 @@ def kmeans(
         raise UsageError(f"tol must be a number from 0 on, not {tol!r}")
     if n_clusters > len(rows):
         raise UsageError(f"n_clusters = {n_clusters} is more than there are points: n_samples = {len(rows)}")
-    job = job_options(devices, seed, timeout, progress, buffer_bytes)
     starts = _number_of_starts(n_init, init)
     random = generator_of(random_state)
     initial = np.stack([initial_centers(rows, weights, n_clusters, init, random) for _ in range(starts)])
-    raw = _run(rows, weights, initial, max_iter, float(tol), job)
+    raw = _run(workspace, rows, weights, initial, max_iter, float(tol))
     return KmeansResult(
         raw.take_labels(),
         raw.take_cluster_centers(rows.shape[1]),
@@ -106,25 +123,25 @@ def kmeans(
 
 
 def nearest_centers(
-    points: NDArray[Any], centers: NDArray[Any], sample_weight: ArrayLike | None, job: _core.Options
+    workspace: Workspace, points: NDArray[Any], centers: NDArray[Any], sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.int32], float]:
     """Label of each point and the inertia, for centers of the points' type; as `kmeans` with these centers finds."""
-    rows = as_points(points, "points")
-    raw = _run(rows, _as_weights(sample_weight, len(rows)), centers[np.newaxis], 0, 0.0, job)
+    rows = as_points(points, "points", own=True)
+    raw = _run(workspace, rows, _as_weights(sample_weight, len(rows)), centers[np.newaxis], 0, 0.0)
     return raw.take_labels(), raw.inertia
 
 
 def _run(
+    workspace: Workspace,
     rows: NDArray[Any],
     weights: NDArray[np.float64] | None,
     initial: NDArray[Any],
     max_iter: int,
     tol: float,
-    job: _core.Options,
 ) -> Raw:
     """`initial`: one matrix a start."""
     stacked = np.ascontiguousarray(initial.reshape(-1, rows.shape[1]))
-    return _core.kmeans(rows, weights, stacked, len(initial), max_iter, tol, job)
+    return _core.kmeans(workspace.core, rows, weights, stacked, len(initial), max_iter, tol)
 
 
 def _number_of_starts(n_init: int | str, init: str | ArrayLike) -> int:
@@ -140,10 +157,10 @@ def _as_weights(sample_weight: ArrayLike | None, count: int) -> NDArray[np.float
     """One number a point; UsageError unless they are finite, 0 or more, and not all 0."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight)
+    weights = as_array("sample_weight", sample_weight, lambda place: f"sample_weight of point {place + 1}")
     if weights.shape != (count,) or weights.dtype.kind not in "fiub":
         raise UsageError(f"sample_weight must be one number for each of {count} points, not {weights.shape}")
-    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    weights = weights.astype(np.float64, order="C")  # a copy, as of the points
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if wrong.size:
         place = int(wrong[0])

@@ -36,6 +36,8 @@ def initial_centers(
 
     Weights are finite, 0 or more, and not all 0; points without weight are not drawn.
     """
+    if callable(init):
+        raise UsageError("init must be k-means++, random, first or centers, not a function: give what it returns")
     if not isinstance(init, str):
         given = as_points(init, "init").astype(points.dtype)
         if given.shape != (n_clusters, points.shape[1]):

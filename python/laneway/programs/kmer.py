@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
@@ -16,12 +15,14 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway._core import Report, Sequences, SimulatedReads
 from laneway.answers import Answer
-from laneway.arguments import BUFFER_BYTES, job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, require_real, require_whole
+from laneway.arrays import refuse_masked
 from laneway.errors import UsageError
+from laneway.file_names import PathLike, as_path
+from laneway.workspace import Workspace
 
-PathLike = Union[str, "os.PathLike[str]"]
 Text = Union[str, bytes]
-Item = Union[Text, "os.PathLike[str]"]
+Item = Union[Text, "os.PathLike[str]", "os.PathLike[bytes]"]
 KmerSource = Union[Item, Iterable[Item], Sequences, SimulatedReads]
 
 FILE_NAME = re.compile(r"/|\.(fa|fas|fasta|fna|ffn|faa|frn|fq|fastq|txt|gz|xz|bz2|zip)$", re.IGNORECASE)
@@ -143,10 +144,28 @@ def kmer(
     arguments, for files that are missing or broken, naming the line, for letters that belong in no sequence, naming the
     place, and for sequences without a k-mer.
     """
-    job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    options = kmer_options(k, canonical, greatest, distinct, memory_gib, job)
+    workspace = Workspace(devices, seed, timeout, progress, buffer_bytes)  # which lives as long as the tables
+    try:
+        return count_kmers(workspace, source, k, canonical, greatest, distinct, memory_gib, lookup)
+    except BaseException:
+        workspace.close()  # tracebacks live on
+        raise
+
+
+def count_kmers(
+    workspace: Workspace,
+    source: KmerSource,
+    k: int,
+    canonical: bool,
+    greatest: int,
+    distinct: int | None,
+    memory_gib: float,
+    lookup: bool,
+) -> KmerCounts:
+    """`kmer` on devices that are there."""
+    options = kmer_options(k, canonical, greatest, distinct, memory_gib, workspace.options)
     sequences = _sequences_of(source)
-    counted = _core.CountedKmers(sequences, options)
+    counted = _core.CountedKmers(workspace.core, sequences, options)
     raw = counted.run()
     histogram = raw.take_histogram()
     multiplicity = np.flatnonzero(histogram).astype(np.uint64)
@@ -173,6 +192,7 @@ def _sequences_of(source: KmerSource) -> Sequences | SimulatedReads:
             f"simulate_reads gives, not {type(source).__name__}"
         )
     items = [source] if isinstance(source, (str, bytes, os.PathLike)) else list(source)
+    refuse_masked("sequences", items)
     paths = [item for item in items if isinstance(item, os.PathLike)]
     if paths and len(paths) < len(items):
         raise UsageError("the source must be paths or sequences, not both")
@@ -189,7 +209,7 @@ def _require_no_file_name(text: Item) -> None:
     """UsageError for a str that must mean a file."""
     if not isinstance(text, str) or len(text) > LONGEST_FILE_NAME or set(text.upper()) <= set("ACGTN"):
         return
-    if FILE_NAME.search(text) or Path(text).is_file():
+    if FILE_NAME.search(text) or os.path.isfile(text):  # noqa: PTH113 - pathlib raises for what can be no name
         raise UsageError(f"{text!r} looks like a file, but a str is a sequence: give pathlib.Path({text!r})")
 
 
@@ -202,19 +222,17 @@ def _text_of(kmer: Text) -> str:
 def read_sequences(paths: PathLike | Iterable[PathLike]) -> Sequences:
     """The sequences of one or several FASTA or FASTQ files, packed; UsageError for one that is missing or broken.
 
-    Here a str is a path. `add` of what this gives takes sequences from memory.
+    Here a str is a path, and so are bytes. `add` of what this gives takes sequences from memory.
     """
     sequences = Sequences()
-    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
+    for path in paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes, os.PathLike)) else [paths]:
         add_sequences(sequences, path)
     return sequences
 
 
 def add_sequences(sequences: Sequences, path: PathLike) -> None:
     """Append a file's sequences."""
-    if not os.fspath(path):
-        raise UsageError("the file name of sequences is empty")
-    sequences.read(os.fspath(path))
+    sequences.read(as_path(path, "the file name of sequences"))
 
 
 def simulate_reads(
@@ -228,6 +246,8 @@ def simulate_reads(
     require_whole("genome_length", genome_length, 1)
     require_whole("read_length", read_length, 1, bits=32)
     require_whole("seed", seed)
+    require_real("coverage", coverage)
+    require_real("error_rate", error_rate)
     return SimulatedReads(genome_length, coverage, read_length, error_rate, seed)
 
 
@@ -239,6 +259,7 @@ def kmer_options(
     require_whole("greatest", greatest, 1)
     if distinct is not None:
         require_whole("distinct", distinct, 1)
+    require_real("memory_gib", memory_gib)
     if not 0 < memory_gib < 2**20:
         raise UsageError(f"memory_gib must be a positive number of GiB below 2**20, not {memory_gib}")
     return _core.KmerOptions(k, bool(canonical), greatest, distinct or 0, int(memory_gib * 2**30), job)

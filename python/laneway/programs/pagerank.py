@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
 from dataclasses import dataclass, field
-from typing import Any, Union
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import VertexAnswer
-from laneway.arguments import BUFFER_BYTES, job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, require_whole
 from laneway.errors import UsageError
-from laneway.graph import Graph, GraphLike, as_graph, is_networkx
-from laneway.partition import Partition, parts_of
+from laneway.graph import GraphLike, as_arcs, as_graph
+from laneway.partition import Partition
+from laneway.programs.proportions import VertexNumbers, proportions_of
 from laneway.vertex_array import VertexArray, read_only
-
-VertexNumbers = Union[None, Mapping[Any, float], ArrayLike]
+from laneway.workspace import Workspace
 
 MAX_ITER = 100
 TOL = 1e-6
+SHARE_ERROR = 2.0**-24
+"""Of a share of rank, relative to it: shares travel as float32."""
 
 
 @dataclass(frozen=True)
@@ -92,29 +93,53 @@ def pagerank(
     """PageRank of every vertex by power iteration, by the rules and names of NetworkX, and its order of arguments.
 
     In a round a vertex hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel
-    arcs each; with `weight=None`, or where the graph has no weights, every arc counts 1. Of a NetworkX graph `weight`
-    names the attribute that holds them. The rest of its rank goes to all vertices as `personalization` says, and that
-    of a vertex without arcs, or whose arcs weigh nothing, as `dangling` does: a mapping from vertices to numbers, 0 for
-    those that it leaves out, or an array with one entry a vertex, in the order of the graph's `ids`; only proportions
-    matter. Without `personalization` rank spreads evenly, without `dangling` as `personalization` says. Ranks start
-    equal, or in the proportions of `nstart`, which is given in the same ways.
+    arcs each; with `weight=None`, which takes arcs of any weights, also negative ones, or where the graph has no
+    weights, every arc counts 1. Of a NetworkX graph `weight` names the attribute that holds them. The rest of its rank
+    goes to all vertices as `personalization` says, and that of a vertex without arcs, or whose arcs weigh nothing, as
+    `dangling` does: a mapping or a pandas Series from vertices to numbers, or an array with one entry a vertex, in the
+    order of the graph's `ids`; only proportions matter. Vertices that a mapping leaves out have 0, and those that the
+    graph does not have do not count, as with NetworkX. Without `personalization` rank spreads evenly, without
+    `dangling` as `personalization` says. Ranks start equal, or in the proportions of `nstart`, which is given in the
+    same ways. A graph without vertices has no ranks.
 
     Rounds end when one changes the ranks of all vertices together by less than `tol` times the number of vertices, or
     after `max_iter`. Where NetworkX then raises PowerIterationFailedConvergence, the ranks of the last round come back:
     look at `converged` of the result, and at `residual`. `rounds` asks for exactly so many instead.
     On large graphs this limit is met early: take a smaller `tol` where the order of low ranks matters. The ranks, and
     the number of rounds, are the same to the last bit on any devices; ranks are within 2**-24 * alpha / (1 - alpha) of
-    those of exact arithmetic, relative to each.
+    those of exact arithmetic, relative to each. Rounding may keep changing them, by up to twice that in all: a `tol`
+    below 2**-23 * alpha / (1 - alpha) / n may never be met, and where it is not for this reason, a RuntimeWarning says
+    so.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C ends the run and raises KeyboardInterrupt.
     """
-    graph = _with_weights(graph, weight)
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return find_ranks(
+            workspace, graph, alpha, personalization, max_iter, tol, nstart, weight, dangling, rounds, partition
+        )
+
+
+def find_ranks(
+    workspace: Workspace,
+    given: GraphLike,
+    alpha: float,
+    personalization: VertexNumbers,
+    max_iter: int,
+    tol: float,
+    nstart: VertexNumbers,
+    weight: str | None,
+    dangling: VertexNumbers,
+    rounds: int | None,
+    partition: Partition,
+) -> PageRankResult:
+    """`pagerank` on devices that are there."""
+    graph, ignored = (as_graph(given, weight), False) if weight is not None else as_arcs(given, None)
     rules = RankRules(
         _number("alpha", alpha, 1.0),
-        _one_a_vertex("personalization", graph, personalization),
-        _one_a_vertex("dangling", graph, dangling),
-        _one_a_vertex("nstart", graph, nstart),
+        proportions_of("personalization", graph, personalization),
+        proportions_of("dangling", graph, dangling),
+        proportions_of("nstart", graph, nstart),
         weight is not None and graph.weighted,
         _number("tol", tol, float("inf")),
         max_iter,
@@ -123,10 +148,13 @@ def pagerank(
     require_whole("max_iter", max_iter, 1)
     if rounds is not None:
         require_whole("rounds", rounds)
-    job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    parts = parts_of(graph, partition, devices)
+    if graph.vertices == 0:
+        report = _core.indegree(workspace.resident(graph, given), "arcs").report  # which counts nothing there
+        nothing: NDArray[np.float64] = np.zeros(0)
+        return PageRankResult(VertexArray(nothing, graph.numbering), 0, True, 0.0, rules, 0.0, report, ignored, False)
+    parts = workspace.parts(graph, partition)
     raw = _core.pagerank(
-        graph,
+        workspace.resident(graph, given),
         rules.alpha,
         rules.tol,
         max_iter,
@@ -136,8 +164,9 @@ def pagerank(
         rules.dangling,
         rules.nstart,
         parts,
-        job,
     )
+    if not raw.converged and rounds is None:
+        _warn_of_rounding(rules, raw.residual, graph.vertices)
     return PageRankResult(
         VertexArray(read_only(raw.take_rank()), graph.numbering),
         raw.rounds,
@@ -146,18 +175,27 @@ def pagerank(
         rules,
         raw.partition_seconds,
         raw.report,
-        graph.weighted and not rules.weighted,
+        ignored,
         rules.weighted and graph.weights_rounded,
     )
 
 
-def _with_weights(graph: GraphLike, weight: str | None) -> Graph:
-    """The graph with the weights of that name; only those of NetworkX have more than one."""
-    if is_networkx(graph):
-        return Graph.from_networkx(graph, weight=weight)
-    if weight not in ("weight", None):
-        raise UsageError(f"weight must be 'weight', for the graph's weights, or None, not {weight!r}")
-    return as_graph(graph)
+def _warn_of_rounding(rules: RankRules, residual: float, vertices: int) -> None:
+    """Say so where more rounds need not help, as the ranks change by no more than their shares are rounded.
+
+    A round hands on `alpha` of all change and adds that of the rounding errors, each of at most SHARE_ERROR: the change
+    falls to twice their sum over all rounds.
+    """
+    if rules.alpha == 1:
+        return  # nothing says that ranks come to rest
+    reach = 2 * SHARE_ERROR * rules.alpha / (1 - rules.alpha)
+    if residual <= reach:
+        warnings.warn(
+            f"the last round changed the ranks by {residual:.2g}, and rounding to the 24 bits of a share may keep them "
+            f"from changing by less: tol {rules.tol:g} may never be met, {reach / vertices:.2g} always is",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def _number(name: str, value: float, most: float) -> float:
@@ -165,26 +203,3 @@ def _number(name: str, value: float, most: float) -> float:
         limit = f"from 0 to {most:g}" if most == 1 else "of 0 or more"
         raise UsageError(f"{name} must be a number {limit}, not {value!r}")
     return float(value)
-
-
-def _one_a_vertex(name: str, graph: Graph, given: VertexNumbers) -> NDArray[np.float64] | None:
-    """`given` as one number a vertex; UsageError unless these are finite, 0 or more, and not all 0."""
-    if given is None:
-        return None
-    if isinstance(given, Mapping):
-        values = np.asarray(list(given.values()), dtype=object if not given else None)
-        if values.ndim != 1 or (given and values.dtype.kind not in "fiub"):
-            raise UsageError(f"{name} must map vertices to numbers")
-        numbers = np.zeros(graph.vertices)
-        numbers[graph.numbering.places(given, name)] = values
-    else:
-        numbers = np.asarray(given)
-        if numbers.shape != (graph.vertices,) or numbers.dtype.kind not in "fiub":
-            raise UsageError(f"{name} must be a mapping, or hold one number for each of {graph.vertices} vertices")
-    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
-    if wrong.size:
-        place = int(wrong[0])
-        raise UsageError(f"{name} of vertex {graph.id_of(place)} must be finite and 0 or more, not {numbers[place]}")
-    if not numbers.any():
-        raise UsageError(f"{name} is 0 for all vertices")
-    return np.ascontiguousarray(numbers / numbers.max(), dtype=np.float64)

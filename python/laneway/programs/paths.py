@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import VertexAnswer
-from laneway.arguments import BUFFER_BYTES, job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, require_whole
 from laneway.errors import UsageError
-from laneway.graph import Graph, GraphLike, as_graph
-from laneway.partition import Partition, parts_of
+from laneway.graph import Graph, GraphLike, as_arcs, as_graph
+from laneway.partition import Partition
 from laneway.programs.trees import Trees
 from laneway.vertex_array import VertexArray, read_only
+from laneway.workspace import Workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Result(VertexAnswer):
     """Width of a priority step."""
     items: int = field(compare=False)
     """Vertices taken from worklists and expanded, all PEs."""
-    least_items: int
+    min_items: int
     """Vertices reached: the least that any order must expand."""
     partition_seconds: float
     """Dividing the graph and copying it to the devices."""
@@ -100,7 +101,7 @@ class Result(VertexAnswer):
         lengths: NDArray[Any] = self.distance.values[reached]
         if self.weight_scale != 1:
             lengths = lengths / self.weight_scale
-        return dict(zip(self.ids[reached].tolist(), lengths.tolist()))
+        return dict(zip(self.distance.numbering.ids_of(np.flatnonzero(reached)), lengths.tolist()))
 
 
 def sssp(
@@ -135,7 +136,8 @@ def sssp(
     Ctrl-C ends the run on all its devices and raises KeyboardInterrupt; nothing goes on in the background. It can be
     caught on the main thread only, as always in Python.
     """
-    return _run(graph, source, sources, False, devices, delta, partition, seed, timeout, progress, buffer_bytes)
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return find_paths(workspace, graph, "weight", source, sources, False, delta, partition)
 
 
 def bfs(
@@ -144,6 +146,7 @@ def bfs(
     *,
     sources: Iterable[Any] | None = None,
     devices: str = "",
+    weight: str | None = "weight",
     delta: int | None = None,
     partition: Partition = None,
     seed: int = 1,
@@ -153,43 +156,43 @@ def bfs(
 ) -> Result:
     """Least number of arcs from `source`, or from the nearest of several `sources`, to every vertex.
 
-    Weights do not count. Arguments and errors are those of `sssp`.
+    Weights do not count and may be any, also negative; `weights_ignored` of the result says whether there are some. Of
+    a NetworkX graph `weight` names the attribute that holds them; None says that there are none. All else is as with
+    `sssp`.
     """
-    return _run(graph, source, sources, True, devices, delta, partition, seed, timeout, progress, buffer_bytes)
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return find_paths(workspace, graph, weight, source, sources, True, delta, partition)
 
 
-def _run(
-    graph: GraphLike,
+def find_paths(
+    workspace: Workspace,
+    given: GraphLike,
+    weight: str | None,
     source: Any,
     sources: Iterable[Any] | None,
     unit_weights: bool,
-    devices: str,
     delta: int | None,
     partition: Partition,
-    seed: int,
-    timeout: float,
-    progress: bool,
-    buffer_bytes: int,
 ) -> Result:
-    graph = as_graph(graph)
+    """`bfs` where weights are one each, else `sssp`, on devices that are there."""
+    graph, weights_ignored = as_arcs(given, weight) if unit_weights else (as_graph(given, weight), False)
     if (source is None) == (sources is None):
         raise UsageError("either source or sources must say where paths start")
     places = source_places(graph, [source] if sources is None else sources)
     if delta is not None:
         require_whole("delta", delta, 1)
-    job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    parts = parts_of(graph, partition, devices)
-    raw = _core.shortest_paths(graph, places, unit_weights, delta, parts, job)
+    parts = workspace.parts(graph, partition)
+    raw = _core.shortest_paths(workspace.resident(graph, given), places, unit_weights, delta, parts)
     distance = read_only(raw.take_distance())
     return Result(
         VertexArray(distance, graph.numbering),
         [graph.id_of(place) for place in places],
         1 if unit_weights else graph.weight_scale,
-        unit_weights and graph.weighted,
+        weights_ignored,
         not unit_weights and graph.weights_rounded,
         raw.delta,
         raw.items,
-        raw.least_items,
+        raw.min_items,
         raw.partition_seconds,
         raw.report,
         Trees(graph, distance, places, unit_weights),
@@ -199,6 +202,8 @@ def _run(
 def source_places(graph: Graph, sources: Iterable[Any]) -> list[int]:
     """Places in the arrays of several sources, rising, each once; UsageError for none, and for one that the graph does
     not have."""
+    if isinstance(sources, (str, bytes)) or not isinstance(sources, Iterable):
+        raise UsageError(f"sources must be several vertices, not {sources!r}")
     places: list[int] = np.unique(graph.numbering.places(sources, "source")).tolist()
     if not places:
         raise UsageError("sources must hold at least one vertex")

@@ -14,7 +14,7 @@ from laneway.arguments import BUFFER_BYTES, job_options, require_whole
 from laneway.errors import UsageError
 
 PROGRAMS = ("gups", "kmer", "pagerank")
-STYLES = ("coprocessor", "direct", "coalesced", "coalesced_gathered", "laneway")
+STYLES = ("coprocessor", "direct", "coalesced", "coalesced_aggregated", "laneway")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class StyleRun:
     program: str
     """"gups", "kmer" or "pagerank"."""
     style: str
-    """"coprocessor", "direct", "coalesced", "coalesced_gathered" or "laneway"."""
+    """"coprocessor", "direct", "coalesced", "coalesced_aggregated" or "laneway"."""
     messages: int
     """Messages of a run, those to the own device too."""
     seconds: tuple[float, ...]

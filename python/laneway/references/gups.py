@@ -8,7 +8,7 @@ from laneway import _core
 from laneway.programs.gups import GupsResult
 from laneway.verification import Verification, compare
 
-MOST_SEQUENTIAL = 2**26
+MAX_SEQUENTIAL = 2**26
 """Words and updates up to which one core makes the whole run again; it takes some tenths of a second."""
 
 
@@ -17,7 +17,7 @@ def verify(result: GupsResult) -> Verification:
 
     Where that would take too long: with a replay on the devices, without messages.
     """
-    if max(result.words, result.updates) > MOST_SEQUENTIAL:
+    if max(result.words, result.updates) > MAX_SEQUENTIAL:
         check = result.check()
         first = f"word {check.first_error} is wrong" if check.errors else ""
         return Verification("a replay without messages", check.seconds, "words", check.errors, first)

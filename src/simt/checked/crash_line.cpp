@@ -79,9 +79,9 @@ void tell(const crash_scene& scene, std::uintptr_t address) {
     if (scene.lane == nullptr) {
         out << "a host function of a checked run";
     } else {
-        const lane_place& place = scene.lane->place();
-        out << "PE " << place.pe << " (checked:" << place.pe << ") block " << place.block << " warp " << place.warp
-            << " lane " << place.lane;
+        const lane_position& position = scene.lane->position();
+        out << "PE " << position.pe << " (checked:" << position.pe << ") block " << position.block << " warp "
+            << position.warp << " lane " << position.lane;
     }
     nearest_part part;
     if (address < scene.stack && scene.stack - address <= guarded_pages::guard_bytes) {

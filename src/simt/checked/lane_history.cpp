@@ -39,7 +39,7 @@ void lane_history::atomic(const void* word, std::size_t bytes, access_kind kind,
 }
 
 std::string lane_history::still_in() const {
-    return place_.text() + " was still in " +
+    return position_.text() + " was still in " +
            (serves() ? "a handler of messages of PE " + std::to_string(source_) : "its functor or what that calls");
 }
 

@@ -56,7 +56,7 @@ void race_watch::watch(const pe_environment& env) {
     std::sort(areas_.begin(), areas_.end(), [](const area& a, const area& b) { return a.begin < b.begin; });
 }
 
-track_number race_watch::add_lane(const lane_place& lane) {
+track_number race_watch::add_lane(const lane_position& lane) {
     lanes_.push_back(lane);
     return static_cast<track_number>(2 * lanes_.size() - 2);
 }

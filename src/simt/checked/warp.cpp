@@ -1,6 +1,6 @@
 #include "laneway/simt/checked/warp.hpp"
 
-#include "laneway/simt/checked/lane_place.hpp"
+#include "laneway/simt/checked/lane_position.hpp"
 
 namespace laneway::checked {
 
@@ -31,6 +31,6 @@ std::string text_of(const std::source_location& where) {
            ":" + std::to_string(where.line()) + ")";
 }
 
-std::string meeting_place::text() const { return std::string(what) + " of " + text_of(caller); }
+std::string meeting_site::text() const { return std::string(what) + " of " + text_of(caller); }
 
 }  // namespace laneway::checked

@@ -25,9 +25,9 @@ graph::graph graph_of_lists(const std::vector<std::vector<Vertex>>& lists) {
 }
 
 /// Lists of many lengths: mostly none or few arcs, now and then a long one; self-loops and parallel arcs.
-inline graph::graph random_lists(std::uint64_t seed, std::uint64_t most_vertices) {
+inline graph::graph random_lists(std::uint64_t seed, std::uint64_t max_vertices) {
     std::mt19937_64 random(seed);
-    std::vector<std::vector<std::uint32_t>> lists(1 + random() % most_vertices);
+    std::vector<std::vector<std::uint32_t>> lists(1 + random() % max_vertices);
     for (auto& list : lists) {
         const std::uint64_t length = random() % 8 == 0 ? random() % 40 : random() % 3;
         for (std::uint64_t i = 0; i < length; ++i) {

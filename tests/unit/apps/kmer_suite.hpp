@@ -48,11 +48,11 @@ inline apps::packed_sequences pack(const std::vector<std::string>& lines) {
 }
 
 /// Lines of few letters, so that k-mers come again; some of them short, some with letters that are no base.
-inline std::vector<std::string> random_lines(std::mt19937_64& random, std::size_t most_letters) {
+inline std::vector<std::string> random_lines(std::mt19937_64& random, std::size_t max_letters) {
     std::vector<std::string> lines(1 + random() % 4);
     const std::string source = random() % 2 == 0 ? "AACCGGTTacgtN" : "AAAAAAAATTC";
     for (std::string& line : lines) {
-        line.resize(random() % most_letters);
+        line.resize(random() % max_letters);
         for (char& letter : line) letter = source[random() % source.size()];
     }
     return lines;
@@ -91,7 +91,7 @@ protected:
 };
 
 TEST_P(kmer_test, RandomLinesMeetCountsOfStrings) {
-    const std::size_t most_letters = is_checked(GetParam()) ? 100 : 1500;
+    const std::size_t max_letters = is_checked(GetParam()) ? 100 : 1500;
     for (std::uint64_t round = 0; round < rounds_of(GetParam()) / 2; ++round) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         std::mt19937_64 random(round);
@@ -99,7 +99,7 @@ TEST_P(kmer_test, RandomLinesMeetCountsOfStrings) {
         o.k = 1 + static_cast<int>(round % 4 == 0 ? random() % 63 : random() % 12);
         o.canonical = round % 3 != 0;
         o.greatest = 1 + random() % 20;
-        ASSERT_NO_THROW(meets_strings(random_lines(random, most_letters), o));
+        ASSERT_NO_THROW(meets_strings(random_lines(random, max_letters), o));
         if (HasFailure()) return;
     }
 }

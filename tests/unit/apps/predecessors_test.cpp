@@ -28,7 +28,7 @@ struct searched {
 };
 
 // The least tail of an arc above 0 that a shortest path to `v` may end with; -1 where there is none.
-std::int64_t least_before(const searched& s, std::uint64_t v) {
+std::int64_t min_before(const searched& s, std::uint64_t v) {
     const auto& csr = std::get<graph::csr32>(s.graph.arcs);
     for (std::uint64_t u = 0; u < csr.vertices(); ++u) {
         for (std::uint64_t arc = csr.offsets[u]; arc < csr.offsets[u + 1]; ++arc) {
@@ -40,7 +40,7 @@ std::int64_t least_before(const searched& s, std::uint64_t v) {
     return -1;
 }
 
-std::int64_t least_weight(const searched& s, std::uint64_t from, std::uint64_t to) {
+std::int64_t min_weight(const searched& s, std::uint64_t from, std::uint64_t to) {
     const auto& csr = std::get<graph::csr32>(s.graph.arcs);
     std::int64_t least = -1;
     for (std::uint64_t arc = csr.offsets[from]; arc < csr.offsets[from + 1]; ++arc) {
@@ -58,8 +58,8 @@ void expect_trees(const searched& s) {
         }
         ASSERT_GE(s.before[v], 0) << "vertex " << v;
         const auto u = static_cast<std::uint64_t>(s.before[v]);
-        EXPECT_EQ(s.distance[u] + least_weight(s, u, v), s.distance[v]) << "arc " << u << " to " << v;
-        const std::int64_t positive = least_before(s, v);
+        EXPECT_EQ(s.distance[u] + min_weight(s, u, v), s.distance[v]) << "arc " << u << " to " << v;
+        const std::int64_t positive = min_before(s, v);
         if (positive >= 0) {
             EXPECT_EQ(s.before[v], positive) << "vertex " << v;
         }

@@ -78,10 +78,10 @@ TEST_P(row_tiles_test, EveryRowAndArcOnce) {
     every_round_within(GetParam(), [&](const options& o) {
         std::mt19937_64 random(o.seed);
         std::vector<std::uint64_t> offsets{0};
-        const std::uint64_t most_rows = is_checked(GetParam()) ? 40 : 4000;
-        for (std::uint64_t row = 1 + random() % most_rows; row > 0; --row) {
+        const std::uint64_t max_rows = is_checked(GetParam()) ? 40 : 4000;
+        for (std::uint64_t row = 1 + random() % max_rows; row > 0; --row) {
             const std::uint64_t kind = random() % 16;  // many rows without arcs, some that fill several tiles
-            offsets.push_back(offsets.back() + (kind < 6 ? 0 : kind < 15 ? random() % 5 : random() % (most_rows / 4)));
+            offsets.push_back(offsets.back() + (kind < 6 ? 0 : kind < 15 ? random() % 5 : random() % (max_rows / 4)));
         }
         meets_all_places(o, offsets);
     });

@@ -33,9 +33,9 @@ graph::graph make_graph(std::uint64_t vertices, std::vector<arc> arcs) {
 }
 
 /// Arcs at random, with self-loops, parallel arcs, zero weights, unreachable parts and now and then a hub.
-inline graph::graph random_graph(std::uint64_t seed, std::uint64_t most_vertices) {
+inline graph::graph random_graph(std::uint64_t seed, std::uint64_t max_vertices) {
     std::mt19937_64 random(seed);
-    const std::uint64_t vertices = 1 + random() % most_vertices;
+    const std::uint64_t vertices = 1 + random() % max_vertices;
     const std::uint64_t n = random() % (3 * vertices);
     const std::uint32_t greatest = seed % 4 == 0 ? 1 : seed % 4 == 1 ? 1000 : 10;
     std::vector<arc> arcs;

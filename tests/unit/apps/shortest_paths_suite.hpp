@@ -15,7 +15,7 @@ inline run_report meets_dijkstra(const graph::graph& g, std::uint64_t source, co
     EXPECT_EQ(result.distance, expected);
     const auto reached =
         static_cast<std::uint64_t>(std::count_if(expected.begin(), expected.end(), [](auto d) { return d >= 0; }));
-    EXPECT_EQ(result.least_items, reached);
+    EXPECT_EQ(result.min_items, reached);
     EXPECT_GE(result.items, reached);
     EXPECT_EQ(result.report.posted, result.report.direct + result.report.carried);
     EXPECT_EQ(result.report.carried, result.report.served);
@@ -53,7 +53,7 @@ TEST_P(shortest_paths_test, TheLeastBuffersLoseNothing) {
         const auto g = random_graph(round, is_checked(GetParam()) ? 24 : 400);
         apps::shortest_paths_options o = job(round);
         o.job.timeout_seconds = 20;
-        ASSERT_NO_THROW(run_within_least(o.job, [&](const options& little) {
+        ASSERT_NO_THROW(run_within_min(o.job, [&](const options& little) {
             o.job = little;
             return meets_dijkstra(g, 0, o);
         }));

@@ -48,8 +48,8 @@ std::string told(status code, operation what, int peer = -1, std::uint64_t numbe
 TEST(fault_text_test, APeThatDoesNotExistIsTold) {
     EXPECT_EQ(told(status::bad_pe, operation::post, 8),
               "no such PE while posting a message to PE 8: the job has 8 PEs");
-    EXPECT_EQ(told(status::bad_pe, operation::post_onward, -1),
-              "no such PE while posting onward from a handler to PE -1: the job has 8 PEs");
+    EXPECT_EQ(told(status::bad_pe, operation::forward, -1),
+              "no such PE while forwarding from a handler to PE -1: the job has 8 PEs");
     EXPECT_EQ(told(status::bad_pe, operation::call, -2147483648),
               "no such PE while calling PE -2147483648: the job has 8 PEs");
     EXPECT_EQ(told(status::bad_pe, operation::get, 1 << 30),
@@ -60,26 +60,32 @@ TEST(fault_text_test, APeThatDoesNotExistIsTold) {
 
 TEST(fault_text_test, LimitsAreToldWithTheirUnits) {
     EXPECT_EQ(told(status::too_long, operation::post, 1, 72, 64),
-              "more bytes of elements than a message can carry while posting a message to PE 1: 72 bytes, and a chunk "
+              "more payload bytes than a message can carry while posting a message to PE 1: 72 bytes, and a chunk "
               "has room for 64");
     EXPECT_EQ(told(status::bad_address, operation::put, 7, 16, 16),
               "an address outside symmetric memory while putting to PE 7: element 16, where there are 0 to 15");
     EXPECT_EQ(
         told(status::bad_address, operation::atomic, 0, 2, 0),
         "an address outside symmetric memory while doing an atomic operation on PE 0: element 2, where there are none");
-    EXPECT_EQ(told(status::bad_address, operation::place, 2, 9, 9),
-              "an address outside symmetric memory while finding a place for a large message on PE 2: element 9, where "
-              "there are 0 to 8");
-    EXPECT_EQ(told(status::no_room, operation::post_onward, 1, 4096),
-              "no room left while posting onward from a handler to PE 1: of 4096 places none is free, see "
-              "options.onward_slots");
+    EXPECT_EQ(
+        told(status::bad_address, operation::allocate, 2, 9, 9),
+        "an address outside symmetric memory while allocating memory for a large message on PE 2: element 9, where "
+        "there are 0 to 8");
+    EXPECT_EQ(told(status::no_room, operation::forward, 1, 4096),
+              "no room left while forwarding from a handler to PE 1: of 4096 places none is free, see "
+              "options.forward_slots");
     EXPECT_EQ(told(status::no_room, operation::insert, -1, 1),
               "no room left while inserting into a table of fixed size: of 1 place none is free");
     EXPECT_EQ(told(status::no_room, operation::insert, -1, 16384, 134217728),
               "no room left while inserting into a table of fixed size: none of the 16384 places that it may take is "
               "free, of 134217728");
+}
+
+TEST(fault_text_test, AnUnevenBarrierTellsWhoCame) {
     EXPECT_EQ(told(status::uneven_barrier, operation::barrier, -1, 3, 4),
-              "not every working warp called the barrier while waiting at a barrier: 3 of 4 working warps came");
+              "not every working warp called the barrier: 3 of 4 working warps came, and the rest returned");
+    EXPECT_EQ(told(status::uneven_barrier, operation::barrier, -1, 0, 1),
+              "not every working warp called the barrier: 0 of 1 working warp came, and other PEs wait there");
 }
 
 TEST(fault_text_test, AnErrorOfTheApplicationTellsItsNumber) {
@@ -97,14 +103,14 @@ TEST(fault_text_test, AWaitTellsItsNumberAndTheDeadline) {
         EXPECT_EQ(text.substr(text.size() - end.size()), end);
         return text.substr(start.size(), text.size() - start.size() - end.size());
     };
-    EXPECT_EQ(waited(operation::gather, 1), "waiting for a gathering buffer for PE 1: chunk 42");
+    EXPECT_EQ(waited(operation::aggregate, 1), "waiting for an aggregation buffer for PE 1: chunk 42");
     EXPECT_EQ(waited(operation::reserve_slot, 0), "waiting for a free ring slot to PE 0: ticket 42");
     EXPECT_EQ(waited(operation::flush, 1), "waiting for chunks to leave for PE 1: chunk 42");
     EXPECT_EQ(waited(operation::quiet, 2), "waiting for messages to be served by PE 2: ticket 42");
     EXPECT_EQ(waited(operation::serve, -1), "waiting for the words of a chunk: ticket 42");
     EXPECT_EQ(waited(operation::call, 4), "calling PE 4: the lane's call 42");
-    EXPECT_EQ(waited(operation::post_onward, 1), "posting onward from a handler to PE 1: place 42 of the list");
-    EXPECT_EQ(waited(operation::place, 1), "finding a place for a large message on PE 1: room for 42 elements");
+    EXPECT_EQ(waited(operation::forward, 1), "forwarding from a handler to PE 1: slot 42 of the queue");
+    EXPECT_EQ(waited(operation::allocate, 1), "allocating memory for a large message on PE 1: room for 42 elements");
     EXPECT_EQ(waited(operation::get, -1), "getting: the lane's get 42");
     EXPECT_EQ(waited(operation::signal, 3), "waiting for a signal on PE 3: value 42");
     EXPECT_EQ(waited(operation::barrier, -1), "waiting at a barrier: barrier 42");

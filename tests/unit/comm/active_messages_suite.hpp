@@ -158,7 +158,7 @@ TEST_P(active_messages_test, CallsBringTheAnswerToTheLaneThatAsked) {
     });
 }
 
-/// The answer to a posted draw goes to this handler on the poster's PE.
+/// The answer to a posted draw goes to this handler on the posting lane's PE.
 struct keep_drawn {
     symmetric_ref<std::uint64_t> kept;  ///< how many, sum of numbers
 
@@ -217,7 +217,7 @@ TEST_P(active_messages_test, RepliesOfAHotPeAreNotLost) {
 
 TEST_P(active_messages_test, TheLeastBuffersLoseNoReply) {
     every_round(GetParam(), [&](const options& o) {
-        run_within_least(o, [&](const options& little) {
+        run_within_min(o, [&](const options& little) {
             return replies_come_home(little, 2 * rounds_a_lane(GetParam()), little.seed % 2 == 0);
         });
     });

@@ -20,11 +20,11 @@ public:
 
     /// What PE 1 tells in a round.
     void told(std::uint32_t round, const barrier_account& account) {
-        store_proven(lane, theirs + slot(round), round, account, order::relaxed);
+        store_tagged(lane, theirs + slot(round), round, account, order::relaxed);
     }
     /// Whether PE 0 has told its account of a round, and which.
     [[nodiscard]] bool tells(std::uint32_t round, barrier_account& account) {
-        return load_proven(lane, mine + slot(round), round, account, order::relaxed);
+        return load_tagged(lane, mine + slot(round), round, account, order::relaxed);
     }
     [[nodiscard]] bool tells(std::uint32_t round) {
         barrier_account account;

@@ -20,16 +20,16 @@ struct count_token {
         atomic_add(ctx, sum[0], t.weight);
     }
 };
-/// Its handler posts two tokens onward.
+/// Its handler posts two tokens forward.
 struct seed {
     std::uint32_t weight;
 };
 struct sow {
-    static constexpr bool posts_onward = true;
-    template <class Ctx, class Onward>
-    LANEWAY_FN void operator()(Ctx& ctx, const seed& s, Onward& onward) const {
+    static constexpr bool forwards = true;
+    template <class Ctx, class Forward>
+    LANEWAY_FN void operator()(Ctx& ctx, const seed& s, Forward& forward) const {
         for (int i = 1; i <= 2; ++i) {
-            if (onward.post(ctx, (ctx.pe() + i) % ctx.n_pes(), token{s.weight}) != status::ok) return;
+            if (forward.post(ctx, (ctx.pe() + i) % ctx.n_pes(), token{s.weight}) != status::ok) return;
         }
     }
 };
@@ -46,8 +46,8 @@ struct reply_token {
 };
 
 /// In each round every lane posts, some often, some never; behind the barrier the sum of all PEs is what it must be,
-/// and behind the next one the next round starts. With `onward` messages that bring others, else tokens alone.
-template <bool Onward>
+/// and behind the next one the next round starts. With `forward` messages that bring others, else tokens alone.
+template <bool Forward>
 struct sum_in_rounds {
     std::uint32_t rounds;
     symmetric_ref<std::uint64_t> sum;
@@ -71,7 +71,7 @@ struct sum_in_rounds {
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             for (std::uint64_t rank = 0; rank < lanes; ++rank) posts += (rank + round) % 4;
         }
-        return posts * (Onward ? 4 : 1);
+        return posts * (Forward ? 4 : 1);
     }
 
 private:
@@ -79,7 +79,7 @@ private:
     template <class Ctx, class Box>
     LANEWAY_FN void post(Ctx& ctx, Box& box, int pe) const {
         (void)box.post(ctx, pe, token{1});
-        if constexpr (Onward) {
+        if constexpr (Forward) {
             (void)box.post(ctx, pe, seed{1});
             (void)box.post(ctx, pe, question{1});
         }
@@ -98,13 +98,13 @@ private:
     }
 };
 
-template <bool Onward>
+template <bool Forward>
 void sums_are_whole(runtime& rt) {
     const auto sum = rt.allocate<std::uint64_t>(1);
     const auto early = rt.allocate<std::uint64_t>(1);
     constexpr std::uint32_t rounds = 2;
-    const sum_in_rounds<Onward> program{rounds, sum.ref(), early.ref()};
-    if constexpr (Onward) {
+    const sum_in_rounds<Forward> program{rounds, sum.ref(), early.ref()};
+    if constexpr (Forward) {
         rt.run(program, rt.mailbox<token, seed, question>(count_token{sum.ref()}, sow{}, reply_token{}));
     } else {
         rt.run(program, rt.mailbox<token>(count_token{sum.ref()}));
@@ -113,11 +113,11 @@ void sums_are_whole(runtime& rt) {
     EXPECT_EQ(sum_over_pes(sum, rt.n_pes(), 0), program.wanted(rounds, lanes_in(rt)));
 }
 
-template <bool Onward>
+template <bool Forward>
 void sums_are_whole(options o) {
     o.chunk_bytes += 16;
     runtime rt(o);
-    sums_are_whole<Onward>(rt);
+    sums_are_whole<Forward>(rt);
 }
 
 TEST_P(barriers_test, WaitForMessages) {
@@ -130,7 +130,7 @@ TEST_P(barriers_test, EachRunOfARuntimeStartsAnew) {
         for (int run = 0; run < 3; ++run) sums_are_whole<false>(rt);
     });
 }
-TEST_P(barriers_test, WaitForRepliesAndOnwardPosts) {
+TEST_P(barriers_test, WaitForRepliesAndForwards) {
     every_round(GetParam(), [](const options& o) { sums_are_whole<true>(o); });
 }
 

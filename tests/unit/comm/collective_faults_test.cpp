@@ -13,15 +13,15 @@ class collective_loops_test : public collective_faults_test {};
 
 constexpr group all_groups[] = {group::warp, group::block, group::grid};
 
-constexpr std::size_t most_members = 16, most_elements = 100;
+constexpr std::size_t max_members = 16, max_elements = 100;
 /// An array of each member of each PE.
-constexpr std::size_t all_elements = 3 * most_members * most_elements;
+constexpr std::size_t all_elements = 3 * max_members * max_elements;
 
 template <class Ctx>
-double* array_of(const Ctx& ctx, double* arrays, group kind, const collective_place& place) {
-    const int member = kind == group::warp ? place.pe_warp : kind == group::block ? place.block : 0;
+double* array_of(const Ctx& ctx, double* arrays, group kind, const group_position& position) {
+    const int member = kind == group::warp ? position.pe_warp : kind == group::block ? position.block : 0;
     return arrays +
-           (static_cast<std::size_t>(ctx.pe()) * most_members + static_cast<std::size_t>(member)) * most_elements;
+           (static_cast<std::size_t>(ctx.pe()) * max_members + static_cast<std::size_t>(member)) * max_elements;
 }
 
 std::uint32_t number_of(group kind) { return static_cast<std::uint32_t>(kind); }
@@ -31,7 +31,7 @@ struct sum_up {
     std::uint32_t* wrong;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place&) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position&) const {
         for (const group kind : {group::warp, group::block, group::grid, group::warp}) {
             const auto most = sums.all_reduce(ctx, ctx.pe(), reduction::max{}, kind);
             if (!most || most.value != ctx.n_pes() - 1) ctx.fetch_add(wrong, 1u, order::relaxed, scope::device);
@@ -83,7 +83,7 @@ struct differ {
     group kind;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place&) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position&) const {
         std::uint32_t values[4] = {};
         for (int i = 0; i < 2; ++i) {
             if (!sums.all_reduce(ctx, 1, reduction::sum{}, kind)) return;
@@ -125,8 +125,8 @@ struct differ_within {
     group kind;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
-        const bool odd = kind == group::block ? place.warp == 1 : place.block == 1;
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
+        const bool odd = kind == group::block ? position.warp == 1 : position.block == 1;
         if (odd) (void)sums.barrier(ctx, kind);
         if (!odd) (void)sums.all_reduce(ctx, 1, reduction::sum{}, kind);
     }
@@ -149,12 +149,12 @@ struct stay_away {
     double* arrays;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
         if (sums.barrier(ctx, kind) != status::ok) return;
-        if (missing == group::warp && place.warp == 0 && ctx.pe() == 0) return;
-        if (missing == group::block && place.block == 1 && ctx.pe() == 0) return;
+        if (missing == group::warp && position.warp == 0 && ctx.pe() == 0) return;
+        if (missing == group::block && position.block == 1 && ctx.pe() == 0) return;
         if (missing == group::grid && ctx.pe() == 0) return;
-        (void)sums.all_reduce(ctx, array_of(ctx, arrays, kind, place), count, reduction::sum{}, kind);
+        (void)sums.all_reduce(ctx, array_of(ctx, arrays, kind, position), count, reduction::sum{}, kind);
     }
 };
 
@@ -195,13 +195,13 @@ struct fail_meanwhile {
     double* arrays;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
         if (sums.barrier(ctx, kind) != status::ok) return;
-        if (place.pe_warp == 0 && ctx.pe() == ctx.n_pes() - 1) {
+        if (position.pe_warp == 0 && ctx.pe() == ctx.n_pes() - 1) {
             if (ctx.lane() == 0) (void)fail(ctx, status::handler_failed, operation::user_code, -1, 77);
             return;
         }
-        const status told = sums.all_reduce(ctx, array_of(ctx, arrays, kind, place), count, reduction::sum{}, kind);
+        const status told = sums.all_reduce(ctx, array_of(ctx, arrays, kind, position), count, reduction::sum{}, kind);
         // Those whose group the lane does not belong to are not concerned.
         if (kind == group::grid && told == status::ok) (void)fail(ctx, status::no_room, operation::user_code);
     }
@@ -223,7 +223,7 @@ struct ask_too_much {
     std::uint64_t count;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place&) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position&) const {
         if (root != 0) (void)sums.broadcast(ctx, ctx.pe(), root);
         double value = 0;
         if (count != 0) (void)sums.all_reduce(ctx, &value, count, reduction::sum{});
@@ -246,7 +246,7 @@ struct go_on_for_ever {
     group kind;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place&) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position&) const {
         while (sums.all_reduce(ctx, 1, reduction::sum{}, kind)) {
         }
     }
@@ -262,7 +262,7 @@ TEST_P(collective_loops_test, ALoopOfCollectivesEndsAtTheDeadline) {
 /// A PE that has no such block or warp sends nothing to those that have.
 struct hear_from_a_smaller_pe {
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place&) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position&) const {
         (void)sums.broadcast(ctx, 1, 0, group::block);
     }
 };

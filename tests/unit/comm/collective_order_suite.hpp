@@ -19,8 +19,8 @@ struct write_and_read {
     std::uint64_t rounds;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
-        const int warp = place.pe_warp, lanes = Ctx::warp_lanes;
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
+        const int warp = position.pe_warp, lanes = Ctx::warp_lanes;
         const auto mine = static_cast<std::uint64_t>(warp * lanes + ctx.lane());
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             words.local(ctx)[mine] = round * 1000 + static_cast<std::uint64_t>(ctx.pe());
@@ -66,13 +66,13 @@ struct fill_and_reduce {
     std::uint64_t count;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
         const bool grid = kind == group::grid;
-        auto values = arrays.local(ctx) + (grid ? 0 : static_cast<std::uint64_t>(place.block)) * count;
+        auto values = arrays.local(ctx) + (grid ? 0 : static_cast<std::uint64_t>(position.block)) * count;
         const auto lane =
-            static_cast<std::uint64_t>((grid ? place.pe_warp : place.warp) * Ctx::warp_lanes + ctx.lane());
+            static_cast<std::uint64_t>((grid ? position.pe_warp : position.warp) * Ctx::warp_lanes + ctx.lane());
         const auto lanes =
-            static_cast<std::uint64_t>(grid ? static_cast<int>(counts.warps) : place.warps) * Ctx::warp_lanes;
+            static_cast<std::uint64_t>(grid ? static_cast<int>(counts.warps) : position.warps) * Ctx::warp_lanes;
         for (std::uint64_t e = lane; e < count; e += lanes) values[e] = e;
         if (sums.all_reduce(ctx, values, count, reduction::sum{}, kind) != status::ok) return;
         for (std::uint64_t e = 0; e < count; ++e) {

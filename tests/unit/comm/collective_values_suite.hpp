@@ -28,14 +28,16 @@ void run_without_errors(collectives_job& job, Make&& make) {
     }
 }
 
-LANEWAY_FN std::uint32_t member_number(group kind, const collective_place& place) {
-    return static_cast<std::uint32_t>(kind == group::warp ? place.pe_warp : kind == group::block ? place.block : 0);
+LANEWAY_FN std::uint32_t member_number(group kind, const group_position& position) {
+    return static_cast<std::uint32_t>(kind == group::warp    ? position.pe_warp
+                                      : kind == group::block ? position.block
+                                                             : 0);
 }
 /// Lanes of one member of a group.
 template <class Ctx>
-LANEWAY_FN std::uint64_t lanes_of_member(group kind, const collective_place& place, const working_counts& pe) {
+LANEWAY_FN std::uint64_t lanes_of_member(group kind, const group_position& position, const working_counts& pe) {
     const std::uint64_t warps = kind == group::warp    ? 1
-                                : kind == group::block ? static_cast<std::uint64_t>(place.warps)
+                                : kind == group::block ? static_cast<std::uint64_t>(position.warps)
                                                        : pe.warps;
     return warps * Ctx::warp_lanes;
 }
@@ -46,13 +48,13 @@ struct mixed_rounds {
     collectives_ref ref;
     std::uint32_t rounds;
     std::uint64_t seed;
-    double* block_arrays;     ///< most_count for each block
-    double* grid_array;       ///< most_count
+    double* block_arrays;     ///< max_count for each block
+    double* grid_array;       ///< max_count
     std::uint64_t* gathered;  ///< n_pes for each warp
-    static constexpr std::uint32_t most_count = 40;
+    static constexpr std::uint32_t max_count = 40;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
         for (std::uint32_t round = 1; round <= rounds; ++round) {
             // The PE's blocks agree on all rounds; which they are depends on nothing but the round.
             std::uint64_t x = seed * 7919 + round;
@@ -60,44 +62,44 @@ struct mixed_rounds {
             const auto kind = static_cast<group>(x >> 20 & 3) == static_cast<group>(3)
                                   ? group::grid
                                   : static_cast<group>(x >> 20 & 3);
-            if (!one(ctx, sums, place, kind, x >> 32, round)) return;
+            if (!one(ctx, sums, position, kind, x >> 32, round)) return;
         }
     }
 
 private:
     template <class Ctx, class Sums>
-    LANEWAY_FN bool one(Ctx& ctx, Sums& sums, const collective_place& place, group kind, std::uint64_t x,
+    LANEWAY_FN bool one(Ctx& ctx, Sums& sums, const group_position& position, group kind, std::uint64_t x,
                         std::uint64_t round) const {
         switch (x % 6) {
-            case 0: return add_values(ctx, sums, place, kind, round);
-            case 1: return most(ctx, sums, place, kind, round);
-            case 2: return send_value(ctx, sums, place, kind, x, round);
-            case 3: return gather(ctx, sums, place, round);
-            case 4: return add_arrays(ctx, sums, place, kind, 1 + x / 8 % most_count, round);
+            case 0: return add_values(ctx, sums, position, kind, round);
+            case 1: return most(ctx, sums, position, kind, round);
+            case 2: return send_value(ctx, sums, position, kind, x, round);
+            case 3: return gather(ctx, sums, position, round);
+            case 4: return add_arrays(ctx, sums, position, kind, 1 + x / 8 % max_count, round);
             default: return sums.barrier(ctx, kind) == status::ok;
         }
     }
 
     /// Every lane adds its PE's number, its member's and the round, all small integers.
     template <class Ctx, class Sums>
-    LANEWAY_FN bool add_values(Ctx& ctx, Sums& sums, const collective_place& place, group kind,
+    LANEWAY_FN bool add_values(Ctx& ctx, Sums& sums, const group_position& position, group kind,
                                std::uint64_t round) const {
-        const std::uint64_t number = member_number(kind, place);
+        const std::uint64_t number = member_number(kind, position);
         const auto mine = static_cast<double>(static_cast<std::uint64_t>(ctx.pe()) + number + round);
         const answered<double> sum = sums.all_reduce(ctx, mine, reduction::sum{}, kind);
         if (!sum) return false;
         double wanted = 0;
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             wanted += static_cast<double>((static_cast<std::uint64_t>(pe) + number + round) *
-                                          lanes_of_member<Ctx>(kind, place, ref.mine));
+                                          lanes_of_member<Ctx>(kind, position, ref.mine));
         }
         check.expect(ctx, sum.value == wanted);
         return true;
     }
     /// One lane of the group, another one each round, brings the most.
     template <class Ctx, class Sums>
-    LANEWAY_FN bool most(Ctx& ctx, Sums& sums, const collective_place& place, group kind, std::uint64_t round) const {
-        const auto slot = static_cast<std::uint64_t>(place.pe_warp * Ctx::warp_lanes + ctx.lane());
+    LANEWAY_FN bool most(Ctx& ctx, Sums& sums, const group_position& position, group kind, std::uint64_t round) const {
+        const auto slot = static_cast<std::uint64_t>(position.pe_warp * Ctx::warp_lanes + ctx.lane());
         const std::int32_t mine = -static_cast<std::int32_t>((slot + static_cast<unsigned>(ctx.pe()) + round) % 11) - 1;
         const answered<std::int32_t> least = sums.all_reduce(ctx, mine, reduction::min{}, kind);
         if (!least) return false;
@@ -105,25 +107,25 @@ private:
         check.expect(ctx, least.value <= mine && least.value >= -11);
         const answered<std::int64_t> sum = sums.all_reduce(ctx, std::int64_t{least.value}, reduction::sum{}, kind);
         if (!sum) return false;
-        const auto lanes = static_cast<std::int64_t>(lanes_of_member<Ctx>(kind, place, ref.mine)) * ctx.n_pes();
+        const auto lanes = static_cast<std::int64_t>(lanes_of_member<Ctx>(kind, position, ref.mine)) * ctx.n_pes();
         check.expect(ctx, sum.value == least.value * lanes);
         return true;
     }
     template <class Ctx, class Sums>
-    LANEWAY_FN bool send_value(Ctx& ctx, Sums& sums, const collective_place& place, group kind, std::uint64_t x,
+    LANEWAY_FN bool send_value(Ctx& ctx, Sums& sums, const group_position& position, group kind, std::uint64_t x,
                                std::uint64_t round) const {
         const int root = static_cast<int>(x / 8 % static_cast<unsigned>(ctx.n_pes()));
         const auto mine = static_cast<std::uint32_t>(round * 64 + static_cast<unsigned>(ctx.pe())) * 1000 +
-                          member_number(kind, place);
+                          member_number(kind, position);
         const answered<std::uint32_t> got = sums.broadcast(ctx, mine, root, kind);
         if (!got) return false;
         check.expect(ctx, got.value == mine + static_cast<std::uint32_t>(root - ctx.pe()) * 1000);
         return true;
     }
     template <class Ctx, class Sums>
-    LANEWAY_FN bool gather(Ctx& ctx, Sums& sums, const collective_place& place, std::uint64_t round) const {
-        std::uint64_t* const all = gathered + place.pe_warp * ctx.n_pes();
-        const std::uint64_t base = round << 32 | static_cast<std::uint64_t>(place.pe_warp) << 8;
+    LANEWAY_FN bool gather(Ctx& ctx, Sums& sums, const group_position& position, std::uint64_t round) const {
+        std::uint64_t* const all = gathered + position.pe_warp * ctx.n_pes();
+        const std::uint64_t base = round << 32 | static_cast<std::uint64_t>(position.pe_warp) << 8;
         if (sums.all_gather(ctx, base + static_cast<std::uint64_t>(ctx.pe()), all, group::warp) != status::ok)
             return false;
         for (int pe = 0; pe < ctx.n_pes(); ++pe) check.expect(ctx, all[pe] == base + static_cast<std::uint64_t>(pe));
@@ -131,13 +133,13 @@ private:
         return true;
     }
     template <class Ctx, class Sums>
-    LANEWAY_FN bool add_arrays(Ctx& ctx, Sums& sums, const collective_place& place, group kind, std::uint64_t count,
+    LANEWAY_FN bool add_arrays(Ctx& ctx, Sums& sums, const group_position& position, group kind, std::uint64_t count,
                                std::uint64_t round) const {
         if (kind == group::warp) return true;
         const bool grid = kind == group::grid;
-        double* const values = grid ? grid_array : block_arrays + place.block * most_count;
-        const int mine = (grid ? place.pe_warp : place.warp) * Ctx::warp_lanes + ctx.lane();
-        const auto lanes = static_cast<unsigned>(lanes_of_member<Ctx>(kind, place, ref.mine));
+        double* const values = grid ? grid_array : block_arrays + position.block * max_count;
+        const int mine = (grid ? position.pe_warp : position.warp) * Ctx::warp_lanes + ctx.lane();
+        const auto lanes = static_cast<unsigned>(lanes_of_member<Ctx>(kind, position, ref.mine));
         // Each lane fills some elements, others have read them before, and others will read the results.
         if (sums.barrier(ctx, kind) != status::ok) return false;
         for (unsigned e = static_cast<unsigned>(mine); e < count; e += lanes) {
@@ -159,8 +161,8 @@ public:
         for (int pe = 0; pe < job.machine.n_pes(); ++pe) {
             const auto& counts = job.counts[static_cast<std::size_t>(pe)];
             const auto& device = job.machine.device(pe);
-            blocks_.emplace_back(device, counts.blocks * mixed_rounds::most_count);
-            grids_.emplace_back(device, mixed_rounds::most_count);
+            blocks_.emplace_back(device, counts.blocks * mixed_rounds::max_count);
+            grids_.emplace_back(device, mixed_rounds::max_count);
             gathered_.emplace_back(device, counts.warps * static_cast<std::size_t>(job.machine.n_pes()));
         }
     }
@@ -210,12 +212,12 @@ struct rough_sum {
     double* results;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
-        const int slot = place.pe_warp * Ctx::warp_lanes + ctx.lane();
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
+        const int slot = position.pe_warp * Ctx::warp_lanes + ctx.lane();
         double mine = 1.0 / (3 + ctx.pe() * 1000 + slot);
         for (int i = 0; i < slot % 7; ++i) mine *= 1e5;
         const auto sum = sums.all_reduce(ctx, mine, reduction::sum{});
-        if (sum && ctx.lane() == 0) results[place.pe_warp] = sum.value;
+        if (sum && ctx.lane() == 0) results[position.pe_warp] = sum.value;
     }
 };
 
@@ -250,8 +252,8 @@ struct spread_points {
     group kind;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
-        const std::uint64_t first = std::uint64_t{member_number(kind, place)} * count;
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
+        const std::uint64_t first = std::uint64_t{member_number(kind, position)} * count;
         point* const behind = all + first * static_cast<std::uint64_t>(ctx.n_pes());
         if (sums.all_gather(ctx, points + first, count, behind, kind) != status::ok) return;
         (void)sums.broadcast(ctx, points + first, count, root, kind);

@@ -102,7 +102,7 @@ struct repeat {
     std::uint32_t rounds;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place&) const {
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position&) const {
         for (std::uint32_t round = 0; round < rounds; ++round) {
             for (const group kind : {group::warp, group::block, group::grid}) {
                 const auto sum = sums.all_reduce(ctx, std::uint64_t{round} << 20, reduction::max{}, kind);
@@ -164,7 +164,7 @@ TEST(collective_words_test, TagsWrapAround) {
         for (int pe = 0; pe < job.machine.n_pes(); ++pe) {
             const collectives_ref ref = job.memory->ref(pe);
             // Before the end by as many rounds as it takes to renew all words.
-            const std::vector<std::uint64_t> rounds(ref.most_warps + ref.most_blocks + 2, (1ull << 32) - 50);
+            const std::vector<std::uint64_t> rounds(ref.max_warps + ref.max_blocks + 2, (1ull << 32) - 50);
             job.machine.device(pe)->copy_in(ref.rounds, rounds.data(), rounds.size() * sizeof rounds[0]);
         }
         run_repeatedly(job, 100);

@@ -25,7 +25,7 @@ LANEWAY_FN void watch_run(Ctx& ctx) {
     }
 }
 
-/// Every working warp calls `body(ctx, sums, place)` once.
+/// Every working warp calls `body(ctx, sums, position)` once.
 template <class Body>
 struct collectives_program {
     static constexpr int cuda_warps = 8;
@@ -40,12 +40,12 @@ struct collectives_program {
         const auto idle = [&] {
             if constexpr (Ctx::warp_lanes == 1) watch_run(ctx);
         };
-        const collective_place place{mine.team_number, mine.team_index, mine.team_warps, mine.worker_index};
-        collectives<Ctx, decltype(idle)> sums(ref, place, ctx.shared(), idle);
+        const group_position position{mine.team_number, mine.team_index, mine.team_warps, mine.worker_index};
+        collectives<Ctx, decltype(idle)> sums(ref, position, ctx.shared(), idle);
         if (mine.works) sums.open(ctx);
         ctx.sync_block();
         if (mine.works) {
-            body(ctx, sums, place);
+            body(ctx, sums, position);
             sums.leave(ctx);
             if (ctx.lane() == 0) ctx.fetch_add(ended, 1u, order::relaxed, scope::device);
         } else {
@@ -119,7 +119,7 @@ public:
 private:
     [[nodiscard]] launch_shape shape_of(const options& o, int pe) const {
         launch_shape shape;
-        shape.shared_bytes = sizeof(collective_board);
+        shape.shared_bytes = sizeof(collective_state);
         switch (machine.device(pe)->id().kind) {
             case device_kind::cpu: shape.blocks = o.cpu_threads; break;
             case device_kind::checked:

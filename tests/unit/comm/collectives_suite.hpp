@@ -24,8 +24,10 @@ LANEWAY_FN T contribution(std::uint64_t pe, std::uint64_t number, std::uint64_t 
 }
 
 /// Where a warp's member of a group stands among the PE's members of its kind.
-LANEWAY_FN std::uint32_t number_of_member(group kind, const collective_place& place) {
-    return static_cast<std::uint32_t>(kind == group::warp ? place.pe_warp : kind == group::block ? place.block : 0);
+LANEWAY_FN std::uint32_t number_of_member(group kind, const group_position& position) {
+    return static_cast<std::uint32_t>(kind == group::warp    ? position.pe_warp
+                                      : kind == group::block ? position.block
+                                                             : 0);
 }
 
 /// Every group reduces an array of its own by the operation with this number.
@@ -37,8 +39,8 @@ struct reduce_arrays {
     std::uint32_t op;
 
     template <class Ctx, class Sums>
-    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const collective_place& place) const {
-        T* const values = arrays + std::uint64_t{number_of_member(kind, place)} * count;
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
+        T* const values = arrays + std::uint64_t{number_of_member(kind, position)} * count;
         if (op == reduction::sum::number) (void)sums.all_reduce(ctx, values, count, reduction::sum{}, kind);
         if (op == reduction::min::number) (void)sums.all_reduce(ctx, values, count, reduction::min{}, kind);
         if (op == reduction::max::number) (void)sums.all_reduce(ctx, values, count, reduction::max{}, kind);

@@ -41,7 +41,7 @@ TEST(done_work_test, IsKnownWhenAllHasLeft) {
     EXPECT_TRUE(block.any());
     EXPECT_EQ(block.completed, 0u);
     block.tell(false);
-    EXPECT_EQ(block.completed, 0u) << "its messages are still in the bins";
+    EXPECT_EQ(block.completed, 0u) << "its messages are still in the aggregation buffers";
     EXPECT_EQ(block.work.forwarded, 0u);
     EXPECT_TRUE(block.any()) << "it was forgotten";
     block.tell(true);
@@ -52,7 +52,7 @@ TEST(done_work_test, IsKnownWhenAllHasLeft) {
     EXPECT_EQ(block.completed, 5u) << "counted twice";
 }
 
-TEST(done_work_test, NobodyLooksAtTheBinsForNothing) {
+TEST(done_work_test, NobodyLooksAtTheBuffersForNothing) {
     block_of block(2);
     block.tell(true);
     EXPECT_EQ(block.asked, 0);
@@ -72,7 +72,8 @@ TEST(done_work_test, AloneItIsKnownAtOnce) {
     EXPECT_FALSE(block.any());
 }
 
-/// What is completed while another warp looks at the bins is not taken for work whose messages that look has seen.
+/// What is completed while another warp looks at the aggregation buffers is not taken for work whose messages that look
+/// has seen.
 TEST(done_work_test, WhatIsDoneDuringTheLookCountsLater) {
     block_of block(2);
     block.done.complete(block.lane, 1);

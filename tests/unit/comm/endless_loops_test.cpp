@@ -12,7 +12,7 @@ enum class idle_call {
     fence,
     barrier,
     flush_old,
-    run_dry,
+    flush_ready,
     advance,
     help,
     get,
@@ -44,7 +44,7 @@ struct call_for_ever {
             case idle_call::fence: return remote.fence();
             case idle_call::barrier: return box.barrier(ctx);
             case idle_call::flush_old: return box.flush_old(ctx);
-            case idle_call::run_dry: return box.run_dry(ctx);
+            case idle_call::flush_ready: return box.flush_ready(ctx);
             case idle_call::advance: return box.advance(ctx);
             case idle_call::help: return box.help(ctx, ctx.converged());
             case idle_call::get: return remote.get(word[0], next).code;

@@ -41,14 +41,14 @@ struct throwing_handler {
 };
 
 /// Posts the message one PE further, up to 7.
-struct throwing_onward {
-    static constexpr bool posts_onward = true;
+struct throwing_forward {
+    static constexpr bool forwards = true;
 
-    template <class Ctx, class Onward>
-    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t message, Onward& onward) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t message, Forward& forward) const {
         const counted object;
         if (message == 7) throw_it(thrown::own);
-        (void)onward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), message + 1);
+        (void)forward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), message + 1);
     }
 };
 
@@ -168,8 +168,8 @@ TEST_P(exceptions_test, AHandlerOfAnOwnMessageThrowsWithinPost) {
                   {"PE 0 (", ": exception in the handler of message type 0 while serving PE 0: own words"});
 }
 
-TEST_P(exceptions_test, AHandlerThatPostsOnwardThrowsAfterSomeHops) {
-    expect_thrown(post_to{0, 20, 0}, throwing_onward{},
+TEST_P(exceptions_test, AHandlerThatForwardsThrowsAfterSomeHops) {
+    expect_thrown(post_to{0, 20, 0}, throwing_forward{},
                   {"PE " + std::to_string(7 % (other_pe() + 1)) + " (", ": exception in the handler of message type 0",
                    ": own words"});
 }
@@ -185,14 +185,14 @@ TEST_P(exceptions_test, ACallWhoseHandlerThrowsHasNoAnswer) {
 /// Refuses no place, but throws.
 struct throwing_place {
     using element = std::uint32_t;
-    static constexpr bool places = true;
+    static constexpr bool allocates = true;
 
     template <class Ctx>
-    LANEWAY_FN symmetric_ptr<std::uint32_t> place(Ctx&, std::uint32_t, std::uint64_t) const {
+    LANEWAY_FN symmetric_ptr<std::uint32_t> allocate(Ctx&, std::uint32_t, std::uint64_t) const {
         throw_it(thrown::own);
     }
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&, std::uint32_t, elements<const std::uint32_t>) const {}
+    LANEWAY_FN void operator()(Ctx&, std::uint32_t, payload<const std::uint32_t>) const {}
 };
 struct other_message {
     std::uint64_t number;
@@ -208,7 +208,7 @@ struct post_long {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         const std::uint32_t data[64] = {};
-        if (ctx.rank() == 0 && box.post(ctx, pe, std::uint32_t{1}, data, 64) == status::refused) ++*refused;
+        if (ctx.rank() == 0 && box.post(ctx, pe, std::uint32_t{1}, data, 64) == status::rejected) ++*refused;
     }
 };
 
@@ -224,7 +224,7 @@ TEST_P(exceptions_test, AnExceptionOfPlaceIsNoRefusal) {
                    rt.mailbox<other_message, std::uint32_t>(swallow_other{}, throwing_place{}));
             ADD_FAILURE() << "the exception was lost";
         } catch (const lane_error& e) {
-            contains(e.what(), "exception in place of the handler of message type 1 while serving PE 0: own words");
+            contains(e.what(), "exception in allocate of the handler of message type 1 while serving PE 0: own words");
         }
         EXPECT_EQ(refused, 0);
     }

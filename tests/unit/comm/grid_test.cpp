@@ -22,7 +22,7 @@ struct nothing {
 template <bool Flushers = false>
 std::vector<pe_grid> grids(const std::string& devices, const options& o) {
     const machine machine(devices);
-    return size_grids<nothing<Flushers>>(outline_of<nothing<Flushers>>(machine), o, 100);
+    return size_grids(grid_traits::of<nothing<Flushers>>(), outline_of<nothing<Flushers>>(machine), o, 100);
 }
 
 TEST(grid_test, CpuDevicesGetTheirThreadsAndAllRoles) {
@@ -76,7 +76,7 @@ int server_blocks(double server_share) {
     const pe_outline gpu{device_kind::cuda, "cuda:0", [](const launch_shape&) { return 100; }};
     options o;
     o.server_share = server_share;
-    return size_grids<nothing<false>>({gpu, gpu}, o, 100)[1].server_blocks;
+    return size_grids(grid_traits::of<nothing<false>>(), {gpu, gpu}, o, 100)[1].server_blocks;
 }
 
 TEST(grid_test, TheProgramSaysHowMuchOfAGpuServesUnlessTheOptionDoes) {
@@ -90,7 +90,7 @@ struct posts_little {
     static constexpr double server_share = 0.125;
 };
 static_assert(server_share_of<posts_little> == 0.125);
-static_assert(server_share_of<nothing<false>> == 0.5 && server_share_of<int> == usual_server_share);
+static_assert(server_share_of<nothing<false>> == 0.5 && server_share_of<int> == default_server_share);
 
 TEST(grid_test, CpuDevicesHaveSomeThreadsAndNotMillions) {
     options o;
@@ -116,10 +116,10 @@ using large_routes = routes<route<large_message, serve_nothing>>;
 TEST(grid_test, MessagesThatNoChunkHoldsAreRefusedWithTheSizes) {
     options o;
     o.chunk_bytes = 96;
-    EXPECT_EQ(chunk_sizes<large_routes>(3, false, o), std::vector<std::uint32_t>{96});
+    EXPECT_EQ(chunk_sizes(message_traits::of<large_routes>(), 3, false, o), std::vector<std::uint32_t>{96});
     o.chunk_bytes = 95;
     try {
-        (void)chunk_sizes<large_routes>(3, false, o);
+        (void)chunk_sizes(message_traits::of<large_routes>(), 3, false, o);
         FAIL() << "accepted";
     } catch (const usage_error& e) {
         const std::string what = e.what();
@@ -130,10 +130,12 @@ TEST(grid_test, MessagesThatNoChunkHoldsAreRefusedWithTheSizes) {
 
 TEST(grid_test, ChunksThatNobodySetMayBeSmallerButHoldAMessage) {
     using sizes = std::vector<std::uint32_t>;
-    EXPECT_EQ(chunk_sizes<large_routes>(3, false, {}), (sizes{16384, 8192, 4096, 2048, 1024, 512}));
-    EXPECT_EQ(chunk_sizes<large_routes>(64, true, {}), (sizes{1536, 768})) << "64 bins share 192 KiB of a block";
+    EXPECT_EQ(chunk_sizes(message_traits::of<large_routes>(), 3, false, {}),
+              (sizes{16384, 8192, 4096, 2048, 1024, 512}));
+    EXPECT_EQ(chunk_sizes(message_traits::of<large_routes>(), 64, true, {}), (sizes{1536, 768}))
+        << "64 aggregation buffers share 192 KiB of a block";
     using page_routes = routes<route<std::array<std::byte, 4000>, serve_nothing>>;
-    EXPECT_EQ(chunk_sizes<page_routes>(2, false, {}), (sizes{16384, 8192, 4096}));
+    EXPECT_EQ(chunk_sizes(message_traits::of<page_routes>(), 2, false, {}), (sizes{16384, 8192, 4096}));
 }
 
 }  // namespace

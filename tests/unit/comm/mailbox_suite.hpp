@@ -183,7 +183,7 @@ TEST_P(mailbox_test, OneHotDestination) {
 TEST_P(mailbox_test, TheLeastBuffersLoseNothing) {
     with_lanes(GetParam(), [&](runtime&, std::uint64_t lanes, const options& o) {
         const plan what{4 * messages_on(GetParam()), o.seed % 2 == 0};
-        run_within_least(o, [&](const options& little) {
+        run_within_min(o, [&](const options& little) {
             runtime rt(little);
             return all_served_once(rt, what, lanes);
         });

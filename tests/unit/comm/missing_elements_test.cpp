@@ -118,12 +118,13 @@ TEST(missing_elements_test, ARefThatWasNeverSetHasNoElements) {
     o.devices = "checked:2";
     runtime rt(o);
     const auto table = rt.allocate<std::uint64_t>(size);
-    try {
-        rt.run(reach_for{reach::indexed, 0, {}, {}}, rt.mailbox<std::uint32_t>(swallow{}));
-        ADD_FAILURE() << "reached";
-    } catch (const usage_error& e) {
-        contains(e.what(),
-                 "element 0 of symmetric array 0 (counted from 0 as allocated) on PE 1 (checked:1), which has none");
+    for (const reach how : {reach::local, reach::indexed, reach::atomic}) {
+        try {
+            rt.run(reach_for{how, 0, {}, {}}, rt.mailbox<std::uint32_t>(swallow{}));
+            ADD_FAILURE() << "reached";
+        } catch (const usage_error& e) {
+            contains(e.what(), "element 0 of a symmetric_ref that was never set, in ");
+        }
     }
     EXPECT_EQ(table.copy_out(1), std::vector<std::uint64_t>(size));
 }

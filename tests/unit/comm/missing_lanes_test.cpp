@@ -32,7 +32,8 @@ TEST(checked_mode_test, ALaneThatIsMissingAtABarrierIsNamed) {
         // Its mates wait for it in the barrier, or it meets them where functors end.
         const std::string what = failure<timeout_error>(o, missing_mate{missing_mate::computes}, swallow{});
         contains(what, "deadline passed while ");
-        contains(what, "; PE 1 (checked:1) block 1 warp 0: lanes 0, 2, 3 wait for lane 1 in sync of barrier (box.hpp:");
+        contains(what,
+                 "; PE 1 (checked:1) block 1 warp 0: lanes 0, 2, 3 wait for lane 1 in sync of barrier (endpoint.hpp:");
         // That its mates hear of the end elsewhere is nobody's mistake.
         const std::string waits = failure<timeout_error>(o, missing_mate{missing_mate::waits}, swallow{});
         contains(waits, "deadline passed while ");
@@ -42,7 +43,7 @@ TEST(checked_mode_test, ALaneThatIsMissingAtABarrierIsNamed) {
             ADD_FAILURE() << "met, seed " << seed;
         } catch (const usage_error& e) {
             contains(e.what(), "PE 1 (checked:1) block 1 warp 0: lanes of one mask are in different collectives: ");
-            contains(e.what(), "sync of barrier (box.hpp:");
+            contains(e.what(), "sync of barrier (endpoint.hpp:");
             contains(e.what(), "sync of run_body (program.hpp:");
         }
         // A fault that a device reports comes first.
@@ -55,15 +56,15 @@ TEST(checked_mode_test, ALaneThatIsMissingAtABarrierIsNamed) {
 /// Lane 1 has no part in a post by rendezvous of its warp, or of one of a block's two working warps.
 struct take_all {
     using element = std::uint32_t;
-    static constexpr bool places = true;
+    static constexpr bool allocates = true;
     symmetric_ref<std::uint32_t> room;
 
     template <class Ctx>
-    LANEWAY_FN symmetric_ptr<std::uint32_t> place(Ctx&, std::uint32_t, std::uint64_t) const {
+    LANEWAY_FN symmetric_ptr<std::uint32_t> allocate(Ctx&, std::uint32_t, std::uint64_t) const {
         return room[0];
     }
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx&, std::uint32_t, elements<const std::uint32_t>) const {}
+    LANEWAY_FN void operator()(Ctx&, std::uint32_t, payload<const std::uint32_t>) const {}
 };
 struct lone_post {
     width lanes;
@@ -109,7 +110,7 @@ TEST(checked_mode_test, ALaneOrWarpThatIsMissingAtALargePostIsNamed) {
         rt.run(lone_post{width::block}, mailbox);
         ADD_FAILURE() << "sent";
     } catch (const timeout_error& e) {
-        contains(e.what(), "warp 1 lane 0: deadline passed while finding a place for a large message");
+        contains(e.what(), "warp 1 lane 0: deadline passed while allocating memory for a large message");
     }
     // The first warp asks and stores its part; nobody waits for the other.
     for (const bool all : {true, false}) {
@@ -118,7 +119,7 @@ TEST(checked_mode_test, ALaneOrWarpThatIsMissingAtALargePostIsNamed) {
             EXPECT_TRUE(all) << "a message was lost";
         } catch (const device_fault& e) {
             EXPECT_FALSE(all);
-            contains(e.what(), "not every working warp of the block took part in a post of all while finding a place");
+            contains(e.what(), "not every working warp of the block took part in a post of all while allocating memory");
             contains(e.what(), ": 1 of 2 working warps came");
         }
     }

@@ -1,4 +1,4 @@
-// Atomics of one-sided operations: every operation on every type, direct and gathered, on any devices.
+// Atomics of one-sided operations: every operation on every type, direct and aggregated, on any devices.
 #pragma once
 
 #include "unit/comm/one_sided_job.hpp"
@@ -145,7 +145,7 @@ struct add_in_all_ways {
         if (ctx.rank() == 0) words.local(ctx)[1] = ctx.size();
         for (std::uint32_t i = 0; i < rounds; ++i) {
             const int pe = static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes()));
-            (void)remote.add(words[0], pe, 1, carry::direct);
+            (void)remote.add(words[0], pe, 1, path::direct);
             (void)box.post(ctx, pe, raise{100});
             atomic_add(ctx, words[0], 10'000);
         }

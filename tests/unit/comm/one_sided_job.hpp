@@ -9,7 +9,7 @@ namespace laneway::test {
 /// Options of a round: all five types of message fit, and the way to carry alternates.
 inline options one_sided_options(options o) {
     o.chunk_bytes += 32;
-    o.carry = o.seed % 2 == 0 ? carry::direct : carry::gathered;
+    o.path = o.seed % 2 == 0 ? path::direct : path::aggregated;
     return o;
 }
 

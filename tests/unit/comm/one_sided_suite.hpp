@@ -1,4 +1,4 @@
-// One-sided operations: puts, gets, signals and what is refused, direct and gathered, on any devices.
+// One-sided operations: puts, gets, signals and what is refused, direct and aggregated, on any devices.
 #pragma once
 
 #include "unit/comm/one_sided_job.hpp"
@@ -99,7 +99,7 @@ struct ask_for_mate {
         const std::uint64_t first = (box.slot() - static_cast<std::uint64_t>(ctx.lane())) * each;
         for (std::uint64_t i = 0; ctx.lane() == Ctx::warp_lanes - 1 && i < each; ++i) {
             const int pe = (ctx.pe() + static_cast<int>(i) + 1) % ctx.n_pes();
-            (void)remote.get_nbi(fetched[first + i], words[i], pe, carry::gathered);
+            (void)remote.get_nbi(fetched[first + i], words[i], pe, path::aggregated);
         }
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() != 0 || remote.quiet() != status::ok) return;
@@ -115,7 +115,7 @@ TEST_P(one_sided_test, QuietWaitsForWhatMatesHaveAskedFor) {
         runtime rt(o);
         auto words = rt.allocate<std::uint64_t>(ask_for_mate::each);
         for (int pe = 0; pe < rt.n_pes(); ++pe) words.copy_in(pe, {1, 2, 3});
-        const auto fetched = rt.allocate<std::uint64_t>(most_lanes(rt.machine(), o) * ask_for_mate::each);
+        const auto fetched = rt.allocate<std::uint64_t>(max_lanes(rt.machine(), o) * ask_for_mate::each);
         const auto wrong = rt.allocate<std::uint64_t>(1);
         rt.run(ask_for_mate{words.ref(), fetched.ref(), wrong.ref()}, rt.one_sided());
         EXPECT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "quiet returned before what a mate asked for had come";
@@ -139,10 +139,10 @@ struct put_over {
         std::uint64_t values[each];
         for (std::uint64_t g = 1; ctx.rank() == 0 && g <= generations; ++g) {
             for (auto& value : values) value = g << 32 | g;
-            (void)remote.put(width::lane, words[0], pe, values, each, carry::direct);
+            (void)remote.put(width::lane, words[0], pe, values, each, path::direct);
         }
         for (std::uint64_t g = 1; ctx.rank() == ctx.size() - 1 && g <= generations; ++g) {
-            if (remote.get(width::lane, values, words[0], pe, each, carry::direct) != status::ok) return;
+            if (remote.get(width::lane, values, words[0], pe, each, path::direct) != status::ok) return;
             for (const auto value : values) {
                 if (value >> 32 != (value & 0xffffffff)) atomic_add(ctx, torn[0], 1);
             }
@@ -265,9 +265,9 @@ TEST_P(one_sided_test, AddressesAndPesThatDoNotExistEndTheRun) {
         "symmetric memory while putting to PE " + last + beyond,
         "symmetric memory while getting from PE " + last + beyond};
     for (int rule = 0; rule < 10; ++rule) {
-        for (const carry how : {carry::direct, carry::gathered}) {
+        for (const path how : {path::direct, path::aggregated}) {
             options o = one_sided_options(options_of(GetParam(), 1));
-            o.carry = how;
+            o.path = how;
             runtime rt(o);
             const auto words = rt.allocate<std::uint64_t>(16);
             try {

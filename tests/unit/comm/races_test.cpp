@@ -255,9 +255,9 @@ private:
     }
 };
 
-std::string told_of(way how, std::uint64_t seed, carry carried = carry::direct) {
+std::string told_of(way how, std::uint64_t seed, path carried = path::direct) {
     options o = job(seed);
-    o.carry = carried;
+    o.path = carried;
     return race_of(
         o,
         [how](auto table) {
@@ -270,7 +270,7 @@ TEST(races_test, AccessesWithOrderAreLetPass) {
     for (const way how : {way::warp_sync, way::release, way::fences, way::lock, way::barrier, way::two_barriers_a_round,
                           way::fence_and_post, way::quiet, way::signal, way::get_without_waiting}) {
         for (std::uint64_t seed = 1; seed <= 2 * seeds; ++seed) {
-            ASSERT_EQ(told_of(how, seed, seed % 2 == 0 ? carry::direct : carry::gathered), "")
+            ASSERT_EQ(told_of(how, seed, seed % 2 == 0 ? path::direct : path::aggregated), "")
                 << static_cast<int>(how) << ", seed " << seed;
         }
     }

@@ -21,7 +21,7 @@ TEST_P(reader_memory_test, EveryWriterHasAPartOfOnePiece) {
     machine machine(GetParam());
     for (int reader = 0; reader < machine.n_pes(); ++reader) {
         std::vector<reader_memory> pieces;
-        const auto parts = place_for_reader(machine, reader, bytes_from, pieces);
+        const auto parts = allocate_for_reader(machine, reader, bytes_from, pieces);
         ASSERT_EQ(parts.size(), static_cast<std::size_t>(machine.n_pes()));
         ASSERT_EQ(pieces.size(), 1u) << "CPU devices reach each other in one way";
         EXPECT_EQ(pieces[0].reader, reader);
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(devices, reader_memory_test, testing::Values("cpu:2", "
 TEST(reader_memory_test, AReaderAloneHasNone) {
     machine machine("cpu:1");
     std::vector<reader_memory> pieces;
-    EXPECT_EQ(place_for_reader(machine, 0, bytes_from, pieces), std::vector<std::byte*>{nullptr});
+    EXPECT_EQ(allocate_for_reader(machine, 0, bytes_from, pieces), std::vector<std::byte*>{nullptr});
     EXPECT_TRUE(pieces.empty());
 }
 
@@ -56,7 +56,7 @@ TEST(reader_memory_test, PiecesOfSeveralReadersAreAddedAndFreedWithTheirOwner) {
     const std::size_t before = zeroed_bytes_held();
     {
         std::vector<reader_memory> pieces;
-        for (int reader = 0; reader < 3; ++reader) (void)place_for_reader(machine, reader, bytes_from, pieces);
+        for (int reader = 0; reader < 3; ++reader) (void)allocate_for_reader(machine, reader, bytes_from, pieces);
         ASSERT_EQ(pieces.size(), 3u);
         std::size_t bytes = 0;
         for (const auto& piece : pieces) bytes += piece.bytes;

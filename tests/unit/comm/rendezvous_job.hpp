@@ -48,7 +48,7 @@ enum class reception : std::uint32_t { take, refuse_odd, no_segment, beyond, too
 template <class Element>
 struct take_stretch {
     using element = Element;
-    static constexpr bool places = true;
+    static constexpr bool allocates = true;
     symmetric_ref<Element> pool;
     symmetric_ref<std::uint64_t> taken;  ///< elements of the pool given out
     symmetric_ref<std::uint64_t> wrong;
@@ -56,10 +56,10 @@ struct take_stretch {
     reception how = reception::take;
 
     template <class Ctx>
-    LANEWAY_FN symmetric_ptr<Element> place(Ctx& ctx, const stretch<Element>& s, std::uint64_t count) const {
+    LANEWAY_FN symmetric_ptr<Element> allocate(Ctx& ctx, const stretch<Element>& s, std::uint64_t count) const {
         if (count != s.count) atomic_add(ctx, wrong[0], 1);
         switch (how) {
-            case reception::refuse_odd: return s.number % 2 != 0 ? nowhere<Element>() : draw(ctx, count);
+            case reception::refuse_odd: return s.number % 2 != 0 ? rejected<Element>() : draw(ctx, count);
             case reception::no_segment: return {1000, 0};
             case reception::beyond: return pool[~std::uint64_t{0} - 3];
             case reception::too_small: return pool[pool.size() - count + 1];
@@ -68,7 +68,7 @@ struct take_stretch {
     }
 
     template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx, const stretch<Element>& s, elements<const Element> body) const {
+    LANEWAY_FN void operator()(Ctx& ctx, const stretch<Element>& s, payload<const Element> body) const {
         bool right = body.size == s.count;
         for (std::uint64_t i = 0; i < body.size && right; ++i) right = is_element(body[i], s.pe, s.first + i);
         const Element* const start = pool.local(ctx);
@@ -137,14 +137,14 @@ private:
         const std::uint64_t first = single != 0 ? 1 : draw / 64 % (source.size() - count + 1);
         const auto me = static_cast<std::uint32_t>(ctx.pe());
         const auto number = single != 0 ? me : static_cast<std::uint32_t>(sender * rounds + i);
-        const stretch<Element> head{me, number, first, count};
-        const status done = box.post(ctx, lanes, pe, head, source.local(ctx) + first, count);
+        const stretch<Element> header{me, number, first, count};
+        const status done = box.post(ctx, lanes, pe, header, source.local(ctx) + first, count);
         if (mates == 0) {
             atomic_add(ctx, sent[0], 1);
             atomic_add(ctx, wanted[number], done == status::ok ? 1 : 0);
         }
         // Of a rendezvous all of a team hear the answer.
-        const bool right = done == status::ok || (done == status::refused && number % 2 != 0 && count > longest);
+        const bool right = done == status::ok || (done == status::rejected && number % 2 != 0 && count > longest);
         if (!right) atomic_add(ctx, sent[1], 1);
     }
 };
@@ -222,7 +222,7 @@ struct rendezvous_job {
 /// Both ways to store a payload, by turns.
 inline options rendezvous_options(options o) {
     o.chunk_bytes = std::size_t{256} << o.seed % 2;
-    o.carry = o.seed / 2 % 2 == 0 ? carry::direct : carry::gathered;
+    o.path = o.seed / 2 % 2 == 0 ? path::direct : path::aggregated;
     return o;
 }
 

@@ -15,7 +15,7 @@ inline void stretches_arrive(const options& o, width lanes, bool hot, reception 
     const std::uint64_t most = is_checked(o.devices) ? 250 : 900;
     const bool gpus = probe.has_gpus();
     const std::uint64_t every = gpus ? 29 : 1;
-    const std::uint64_t lanes_a_pe = gpus ? static_cast<unsigned>(o.gpu_blocks) * 1024 : most_lanes(probe, o);
+    const std::uint64_t lanes_a_pe = gpus ? static_cast<unsigned>(o.gpu_blocks) * 1024 : max_lanes(probe, o);
     const std::uint64_t senders = lanes_a_pe * static_cast<unsigned>(probe.n_pes());
     rendezvous_job job(o, 1200 + most, (senders / every + 1) * rounds * (400 + most), senders * rounds);
     const auto report = job.run({lanes, rounds, most, hot, every}, how);
@@ -49,15 +49,15 @@ TEST_P(rendezvous_test, ARefusalIsAStatusAndTheRunGoesOn) {
 }
 
 TEST_P(rendezvous_test, Megabytes) {
-    for (const carry how : {carry::direct, carry::gathered}) {
+    for (const path how : {path::direct, path::aggregated}) {
         for (const width lanes : {width::lane, width::warp, width::block}) {
             options o = options_of(GetParam(), 1);
             o.chunk_bytes = 1024;
             o.ring_slots = 8;
-            o.carry = how;
+            o.path = how;
             // In checked mode each message takes steps, of which there are ten million a second.
             const std::uint64_t count =
-                is_checked(GetParam()) && how == carry::gathered ? 4000 : 400'000;  // × 16 bytes
+                is_checked(GetParam()) && how == path::aggregated ? 4000 : 400'000;  // × 16 bytes
             rendezvous_job job(o, count + 1, count + 1, 8);
             job.run({lanes, 1, 0, false, 1, count});
             job.check();
@@ -66,7 +66,7 @@ TEST_P(rendezvous_test, Megabytes) {
 }
 
 /// What the run throws, and that it has written nothing.
-inline std::string placing_fault(const options& o, width lanes, std::uint64_t count, reception how) {
+inline std::string allocation_fault(const options& o, width lanes, std::uint64_t count, reception how) {
     rendezvous_job job(o, count + 1, count + 10, 8);
     std::string what;
     try {
@@ -86,13 +86,13 @@ inline std::string placing_fault(const options& o, width lanes, std::uint64_t co
 TEST_P(rendezvous_test, PlacesThatDoNotExistAreNamed) {
     for (const reception how : {reception::no_segment, reception::beyond, reception::too_small}) {
         for (const width lanes : {width::lane, width::warp, width::block}) {
-            for (const carry way : {carry::direct, carry::gathered}) {
+            for (const path way : {path::direct, path::aggregated}) {
                 options o = options_of(GetParam(), 2);
                 o.chunk_bytes = 256;
-                o.carry = way;
-                const std::string what = placing_fault(o, lanes, 100, how);
+                o.path = way;
+                const std::string what = allocation_fault(o, lanes, 100, how);
                 const std::string wanted =
-                    "an address outside symmetric memory while finding a place for a large message on PE ";
+                    "an address outside symmetric memory while allocating memory for a large message on PE ";
                 EXPECT_NE(what.find(wanted), std::string::npos) << what;
                 const char* const missing = how == reception::no_segment ? ": element 0, where there are none"
                                             : how == reception::beyond
@@ -160,8 +160,8 @@ struct send_and_signal {
         const auto number = static_cast<std::uint32_t>(ctx.pe());
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         if (box.slot() == 0) {
-            const stretch<pair_element> head{number, number, 0, 300};
-            if (box.post(ctx, next, head, pairs.local(ctx), 300) != status::ok) return;
+            const stretch<pair_element> header{number, number, 0, 300};
+            if (box.post(ctx, next, header, pairs.local(ctx), 300) != status::ok) return;
             if (remote.quiet() != status::ok) return;
             if (remote.add(signal[0], next, 1) != status::ok) return;
         }

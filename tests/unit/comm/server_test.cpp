@@ -9,11 +9,11 @@ namespace laneway {
 namespace {
 
 // Each ticket of each source must be looked at by exactly one warp, in steps that no two lines share.
-TEST(service_lines_test, EveryTicketOfEverySourceHasOneLine) {
+TEST(service_stripes_test, EveryTicketOfEverySourceHasOneLine) {
     for (int pes = 2; pes <= 9; ++pes) {
         for (int warps = 1; warps <= 20; ++warps) {
             for (int me = 0; me < pes; ++me) {
-                const service_lines lines(pes, warps);
+                const service_stripes lines(pes, warps);
                 EXPECT_GE(lines.count(), pes - 1);
                 std::map<int, std::set<int>> residues;
                 for (int line = 0; line < lines.count(); ++line) {
@@ -32,7 +32,7 @@ TEST(service_lines_test, EveryTicketOfEverySourceHasOneLine) {
     }
 }
 
-TEST(service_lines_test, ALonePeHasNone) { EXPECT_EQ(service_lines(1, 5).count(), 0); }
+TEST(service_stripes_test, ALonePeHasNone) { EXPECT_EQ(service_stripes(1, 5).count(), 0); }
 
 }  // namespace
 }  // namespace laneway

@@ -1,4 +1,4 @@
-// The priority worklist: no key is lost, none is handed out twice, and the waves' counters add up.
+// The priority worklist: no key is lost, none is handed out twice, and the termination detector' counters add up.
 #pragma once
 
 #include "laneway/flow/priority_worklist_memory.hpp"
@@ -122,8 +122,8 @@ private:
 
 /// The least key that the program's lanes give each id: what must have been handed out last.
 template <class Key>
-std::vector<Key> least_keys(std::uint32_t ids, std::uint32_t lowers, std::uint64_t seed, int blocks, int warps,
-                            int lanes) {
+std::vector<Key> min_keys(std::uint32_t ids, std::uint32_t lowers, std::uint64_t seed, int blocks, int warps,
+                          int lanes) {
     std::vector<Key> least(ids, worklist_word<Key>::unreached);
     for (int lane = 0; lane < blocks * warps * lanes; ++lane) {
         std::uint64_t state = seed * 1000 + static_cast<std::uint64_t>(lane / lanes * 64 + lane % lanes);
@@ -157,7 +157,7 @@ void keys_are_handed_out_once(const std::string& devices) {
         });
         EXPECT_EQ(words.copy_out()[0].twice, 0u);
         const int lanes = device->is_gpu() ? 32 : is_checked(devices) ? 4 : 1;
-        const auto least = least_keys<Key>(ids, lowers, o.seed, producers, shape.warps_per_block, lanes);
+        const auto least = min_keys<Key>(ids, lowers, o.seed, producers, shape.warps_per_block, lanes);
         EXPECT_EQ(list.keys(), least);
         const auto bits = handed.copy_out();
         for (std::uint32_t id = 0; id < ids; ++id) {

@@ -207,6 +207,20 @@ TEST_F(cache_test, LdbcEntryKnowsAllItsFiles) {
     EXPECT_EQ(cached().vertices(), 3u);
 }
 
+TEST_F(cache_test, AGraphWhoseEntryCannotBeWrittenIsThereAllTheSame) {
+    const std::string read_first = arcs_of(cached());
+    const fs::path entry = cache_entry(source_, {}, cache_);
+    fs::remove(entry);
+    fs::create_directory(entry);
+    std::vector<std::string> told;
+    const auto tell = [&](const std::string& line) { told.push_back(line); };
+    EXPECT_EQ(arcs_of(read_graph_cached(source_, {}, cache_, tell)), read_first);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0],
+              "the graph is not kept for the next run: " + entry.string() + ": cannot be written: Is a directory");
+    EXPECT_EQ(arcs_of(cached()), read_first) << "untold";
+}
+
 TEST_F(cache_test, UnwritableDirectoryAndMissingSourceAreErrors) {
     cache_ = files_.write("file", "x");
     EXPECT_THROW((void)cached(), usage_error);

@@ -125,6 +125,45 @@ TEST(make_weights_test, RefusesWhatIsNoLength) {
         "to those of the greatest");
 }
 
+TEST(from_csr_test, RefusesScalesAndIdsOfNoGraph) {
+    const auto with = [](whole_weights w, std::vector<std::uint64_t> labels) {
+        numbering ids = numbered(2);
+        ids.labels = std::move(labels);
+        return refusal([&] { (void)from_csr(ends{0, 1, 1}, ends{1}, w, ids); });
+    };
+    EXPECT_EQ(with({{7}, 10, false}, {3, 9}), "accepted");
+    EXPECT_EQ(with({{7}, 0, false}, {}), "the scale of weights must be a power of ten, not 0");
+    EXPECT_EQ(with({{7}, 20, false}, {}), "the scale of weights must be a power of ten, not 20");
+    const std::string reason = "the ids of the vertices do not rise, or are not one a vertex";
+    EXPECT_EQ(with({}, {9, 3}), reason);
+    EXPECT_EQ(with({}, {3, 3}), reason);
+    EXPECT_EQ(with({}, {3}), reason);
+}
+
+// Another thread may write to the arrays at any moment; here it is what looks whether the call shall be left.
+TEST(from_arrays_test, WhatChangesMeanwhileMakesNoBrokenGraph) {
+    ends offsets{0, 4'000, 10'000}, tails(10'000, 1), heads(10'000, 1);
+    const auto meanwhile = [&](auto call) {
+        bool changed = false;
+        const interruption look([&] {
+            offsets[1] = 1'000'000;
+            tails[0] = heads[0] = 2;
+            changed = true;
+        });
+        const graph made = call();
+        EXPECT_TRUE(changed);
+        offsets[1] = 4'000;
+        tails[0] = heads[0] = 1;
+        return std::get<csr32>(made.arcs);
+    };
+    const csr32 rows = meanwhile([&] { return from_csr(offsets, heads, {}, numbered(2)); });
+    EXPECT_EQ(rows.offsets, (std::vector<std::uint64_t>{0, 4'000, 10'000}));
+    EXPECT_EQ(rows.heads, std::vector<std::uint32_t>(10'000, 1));
+    const csr32 arcs = meanwhile([&] { return from_arcs(tails, heads, {}, numbered(2), false); });
+    EXPECT_EQ(arcs.offsets, (std::vector<std::uint64_t>{0, 0, 10'000}));
+    EXPECT_EQ(arcs.heads, std::vector<std::uint32_t>(10'000, 1));
+}
+
 struct left : std::exception {};
 
 TEST(from_arrays_test, CallsCanBeLeft) {

@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
         bad_input{"empty", "a.gr", "", ": the file is empty"},
         bad_input{"binary", "a.gr", std::string("p\0\1\2\xff\xfe", 6), ": is neither text nor gzip nor xz"},
         bad_input{"only_comments", "a.txt", "# nothing\n", ": only comments: no format to be told from them"},
+        bad_input{"id_too_large", "a", "0 18446744073709551616\n", ":1: vertex '18446744073709551616' is too large"},
         bad_input{"prose", "a", "hello there\n",
                   ": the format is not known from the first line 'hello there'; name it by the format option"},
         bad_input{"noise_after_text", "a.gr", std::string("p sp 2 1\na 1 2 \x01\xff\n"),
@@ -159,6 +160,8 @@ INSTANTIATE_TEST_SUITE_P(
                   ":4: weight '5e9' is over the limit of 4294967295" + alone},
         bad_input{"mtx_complex", "a.mtx", mtx + "complex general\n2 2 1\n1 1 2 3\n",
                   ":1: complex values are no weights" + alone},
+        bad_input{"mtx_skew", "a.mtx", mtx + "real skew-symmetric\n2 2 1\n2 1 4\n",
+                  ":3: the skew-symmetric entry stands for a negative weight as well" + alone},
         bad_input{"mtx_crushed_real", "a.mtx", mtx + "real general\n2 2 2\n1 1 0.25\n1 2 3e9\n",
                   ":3: weight 0.25 beside one of 3000000000 would become 0: weights have 32 bits for the digits of the "
                   "least to those of the greatest" +

@@ -132,6 +132,9 @@ TEST_F(read_graph_test, MatrixMarketSymmetryAndValues) {
     const std::string banner = "%%MatrixMarket matrix coordinate ";
     EXPECT_EQ(arcs_of(read("a.mtx", banner + "pattern general\n% c\n3 3 2\n1 2\n3 3\n")), "0>1 2>2");
     EXPECT_EQ(arcs_of(read("b.mtx", banner + "integer symmetric\n3 3 2\n2 1 8\n3 3 9\n")), "0>1:8 1>0:8 2>2:9");
+    const std::string skew = banner + "real skew-symmetric\n3 3 2\n2 1 8\n3 1 0\n";
+    EXPECT_EQ(arcs_of(read("s.mtx", skew, {.unweighted = true})), "0>1 0>2 1>0 2>0");
+    EXPECT_EQ(arcs_of(read("s.mtx", skew, {.directed = true})), "1>0:8 2>0:0") << "as they stand in the file";
     const graph real = read("c.mtx", banner + "real general\n2 2 2\n1 2 1.5e0\n2 1 2\n");
     EXPECT_EQ(arcs_of(real), "0>1:15 1>0:20");
     EXPECT_EQ(real.weight_scale, 10u);
@@ -192,6 +195,7 @@ TEST_F(read_graph_test, ContentTellsTheFormatOfAnUnknownName) {
     EXPECT_EQ(read("c", "3 2\n2\n1 3\n2\n").ids.first, 1u) << "lines of unequal length: METIS";
     EXPECT_EQ(read("d", "4 4\n2 4\n1 3\n2 4\n1 3\n").arc_count(), 8u) << "counts fit: METIS";
     EXPECT_EQ(read("e", "4 4\n2 4\n1 3\n").arc_count(), 3u) << "counts do not fit: edges";
+    EXPECT_EQ(arcs_of(read("loop", "0 0\n")), "0>0") << "an edge rather than a graph without vertices";
     EXPECT_TRUE(read("f", "1 2 9\n2 3 9\n").weighted());
     EXPECT_EQ(arcs_of(read("g", "a 1 2 6\n")), "0>1:6");
 }

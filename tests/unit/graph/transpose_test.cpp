@@ -39,11 +39,11 @@ TEST(Transpose, ArcsKeepTheirWeightsWhereAsked) {
     EXPECT_FALSE(transpose(csr32{{0, 1}, {0}, {}}, true).weighted());
 }
 
-csr32 random_rows(unsigned seed, std::uint32_t vertices, std::uint32_t most_arcs) {
+csr32 random_rows(unsigned seed, std::uint32_t vertices, std::uint32_t max_arcs) {
     std::mt19937 random(seed);
     csr32 g;
     for (std::uint32_t v = 0; v < vertices; ++v) {
-        for (auto degree = random() % most_arcs; degree > 0; --degree) {
+        for (auto degree = random() % max_arcs; degree > 0; --degree) {
             g.heads.push_back(static_cast<std::uint32_t>(random() % vertices));
         }
         g.offsets.push_back(g.heads.size());

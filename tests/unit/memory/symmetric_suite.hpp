@@ -158,7 +158,7 @@ TEST_P(symmetric_test, RefusesSizesThatNoMemoryHas) {
 TEST_P(symmetric_test, NamesTheLimitOfAllocations) {
     machine machine(GetParam());
     const std::vector<void*> nowhere(static_cast<std::size_t>(machine.n_pes()));
-    for (std::uint32_t i = 0; i < most_segments; ++i) EXPECT_EQ(*machine.add_segment(nowhere, 1), i);
+    for (std::uint32_t i = 0; i < max_segments; ++i) EXPECT_EQ(*machine.add_segment(nowhere, 1), i);
     try {
         const symmetric_array<std::uint32_t> array(machine, 1);
         FAIL() << "one more";

@@ -31,8 +31,9 @@ struct numbered_message {
     }
 };
 
-/// Senders of PE 0 count each message, then send it in words past the bins, as lone calls go. Receivers of the last PE
-/// tell which message came, and watchers of PE 0 compare that with the count. Alone, a PE's odd blocks receive.
+/// Senders of PE 0 count each message, then send it in words past the aggregation buffers, as lone calls go. Receivers
+/// of the last PE tell which message came, and watchers of PE 0 compare that with the count. Alone, a PE's odd blocks
+/// receive.
 struct litmus_program {
     static constexpr int cuda_warps = 2;
     static constexpr std::uint32_t stride = 16;  ///< words between counters
@@ -63,7 +64,7 @@ struct litmus_program {
     }
 
     /// As many senders as leave a warp to watch each.
-    static std::uint32_t most_senders(int n_pes, const launch_shape& shape) {
+    static std::uint32_t max_senders(int n_pes, const launch_shape& shape) {
         return static_cast<std::uint32_t>(std::max(1, shape.blocks * shape.warps_per_block / (n_pes == 1 ? 4 : 2)));
     }
 
@@ -112,15 +113,15 @@ private:
             ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
             return;
         }
-        // As the words of waves: what is told is made of what was seen.
-        ctx.store(echoes + message.sender * stride, message.number, Ctx::proven, scope::system);
+        // As the words of termination detection: what is told is made of what was seen.
+        ctx.store(echoes + message.sender * stride, message.number, Ctx::tagged_order, scope::system);
         ctx.fetch_add(came + message.sender * each + (message.number - 1), 1, order::relaxed, scope::device);
     }
 
     template <class Ctx>
     LANEWAY_FN void watch(Ctx& ctx, std::uint32_t sender) const {
         for (std::uint32_t looks = 0; !stopped(ctx); ++looks) {
-            const std::uint64_t came_here = ctx.load(echoes + sender * stride, looks_at_proven<Ctx>, scope::system);
+            const std::uint64_t came_here = ctx.load(echoes + sender * stride, tagged_load_order<Ctx>, scope::system);
             // Issued when the echo has come: the branch hangs on it, and GPUs do not look past branches.
             if (came_here == ~std::uint64_t{0}) return;
             const std::uint64_t counted = ctx.load(sent + sender * stride, order::relaxed, scope::device);
@@ -143,7 +144,7 @@ inline litmus_result run_litmus(const options& o, std::uint32_t slots, bool lone
     const int pes = machine.n_pes();
     launch_shape shape = small_grid(machine);
     if (machine.has_gpus()) shape.blocks = 32;
-    const std::uint32_t senders = lone_sender ? 1 : litmus_program::most_senders(pes, shape);
+    const std::uint32_t senders = lone_sender ? 1 : litmus_program::max_senders(pes, shape);
     const std::uint32_t each = is_checked(o.devices) ? 12 : machine.has_gpus() ? (lone_sender ? 20'000 : 2'000) : 500;
     const auto& source = machine.device(0);
     const auto& destination = machine.device(pes - 1);

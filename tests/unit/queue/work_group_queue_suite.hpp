@@ -67,7 +67,7 @@ private:
     template <class Ctx>
     LANEWAY_FN status together(Ctx& ctx, std::uint64_t id) const {
         const bool active = id % 5 != 0;
-        auto* board = reinterpret_cast<group_board*>(ctx.shared());
+        auto* board = reinterpret_cast<group_state*>(ctx.shared());
         const status done = queue.push_block(ctx, board, active, Message::numbered(id));
         return active ? count(ctx, done) : done;
     }
@@ -75,7 +75,7 @@ private:
     template <class Ctx>
     LANEWAY_FN status in_rounds(Ctx& ctx, std::uint64_t id) const {
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
-        group_place place;
+        column_position place;
         const status reserved = once(ctx, full_warp<Ctx>, [&] { return queue.reserve(ctx, place); });
         if (reserved != status::ok) return reserved;
         const std::uint32_t slot = ctx.shuffle(full_warp<Ctx>, place.slot, 0);

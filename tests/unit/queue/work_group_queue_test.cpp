@@ -16,7 +16,7 @@ TEST(work_group_layout_test, AColumnHoldsAMessageAndRowsAreContiguous) {
     cpu::context lane(environment.get(), 0, 1, nullptr);
     host_context host;
     for (std::uint64_t ticket = 0; ticket < 20; ++ticket) {
-        group_place place;
+        column_position place;
         ASSERT_EQ(sender.reserve(lane, place), status::ok);
         EXPECT_EQ(place.ticket, ticket);
         EXPECT_EQ(place.line, ticket % 2);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <random>
 #include <stop_token>
 #include <thread>
@@ -51,14 +52,14 @@ struct hop {
     std::uint64_t left;
 };
 struct go_on {
-    static constexpr bool posts_onward = true;
+    static constexpr bool forwards = true;
     symmetric_ref<std::uint64_t> ended;
-    template <class Ctx, class Onward>
-    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Onward& onward) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Forward& forward) const {
         if (h.left == 0) {
             atomic_add(ctx, ended[0], 1);
         } else {
-            (void)onward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), hop{h.left - 1});
+            (void)forward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), hop{h.left - 1});
         }
     }
 };
@@ -71,10 +72,10 @@ struct add_ranks {
 };
 
 struct go_on_for_ever {
-    static constexpr bool posts_onward = true;
-    template <class Ctx, class Onward>
-    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Onward& onward) const {
-        (void)onward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), h);
+    static constexpr bool forwards = true;
+    template <class Ctx, class Forward>
+    LANEWAY_FN void operator()(Ctx& ctx, const hop& h, Forward& forward) const {
+        (void)forward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), h);
     }
 };
 
@@ -89,6 +90,11 @@ protected:
         return o;
     }
     [[nodiscard]] bool checked() const { return is_checked(GetParam()); }
+    /// Epochs of a session: few, or what LANEWAY_EPOCHS says, for a long run.
+    [[nodiscard]] std::uint64_t epochs() const {
+        const char* const said = std::getenv("LANEWAY_EPOCHS");
+        return said != nullptr ? std::stoull(said) : checked() ? 10 : 100;
+    }
 };
 
 std::uint64_t total(runtime& rt, const symmetric_array<std::uint64_t>& all) {
@@ -112,7 +118,7 @@ TEST_P(session_test, EpochsOfPostsFromSeveralThreadsLoseNothing) {
         auto session = rt.start(rt.mailbox<amount, ask_sum>(add_amount{sum.ref()}, tell_sum{sum.ref()}));
         std::uint64_t posts = 0, expected = 0, last = 0, calls = 0;
         std::mt19937 random(7);
-        for (std::uint64_t epoch = 1; epoch <= (checked() ? 10 : 100); ++epoch) {
+        for (std::uint64_t epoch = 1; epoch <= epochs(); ++epoch) {
             std::vector<std::thread> threads;
             for (std::uint64_t t = 0; t < 4; ++t) {
                 const std::uint64_t count = random() % 50;

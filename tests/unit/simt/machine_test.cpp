@@ -33,7 +33,7 @@ template <class Body>
 double run(machine& machine, const launch_shape& shape, const run_deadline& until, Body body) {
     const std::vector<program<Body>> programs(static_cast<std::size_t>(machine.n_pes()), program<Body>{body});
     const std::vector<launch_shape> shapes(programs.size(), shape);
-    return machine.run(programs, shapes, until, [] { return std::string("; the ledger"); });
+    return machine.run(programs, shapes, until, [] { return std::string("; the account"); });
 }
 
 TEST(machine_test, OpensTheDevicesOfItsListInOrder) {
@@ -85,7 +85,7 @@ TEST_P(machine_kinds_test, TheFirstFaultOfAPeWinsAndEndsTheRun) {
     } catch (const device_fault& e) {
         EXPECT_EQ(std::string(e.what()), "PE 0 (" + machine.names()[0] +
                                              ") block 1 warp 0 lane 0: the application reported an error while running "
-                                             "application code for PE 5: number 42; the ledger");
+                                             "application code for PE 5: number 42; the account");
     }
     EXPECT_NO_THROW(run(machine, shape, 10, [](auto&) {})) << "a fault does not outlive its run";
 }
@@ -184,7 +184,7 @@ TEST(machine_test, ALaunchThatFailsEndsThePesThatRunAlready) {
     EXPECT_NO_THROW(run(machine, {}, 5, [](auto&) {})) << "all PEs have ended, so the devices can be used again";
 }
 
-/// Its copy for PE 1, made once the launch has begun, takes until the deadline has passed.
+/// Its copy for PE 1, made before any PE is launched, takes until the deadline has passed.
 struct slow_program : copied_program {
     const run_deadline* until;
 
@@ -297,6 +297,24 @@ TEST(buffer_test, StartsZeroedAndCopiesBothWays) {
 std::ptrdiff_t mappings() {
     std::ifstream maps("/proc/self/maps");
     return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+}
+
+TEST(buffer_test, DevicesCountWhatTheyHoldAndWhatIsCopiedIn) {
+    const machine machine("cpu:2");
+    const device& counted = *machine.device(1);
+    const std::uint64_t held = counted.held_bytes();
+    const std::uint64_t copied = counted.copied_in_bytes();
+    {
+        buffer<std::uint32_t> memory(machine.device(1), 1000);
+        const buffer<std::uint32_t> same = memory;
+        EXPECT_EQ(counted.held_bytes(), held + 4000);
+        memory.copy_in(std::vector<std::uint32_t>(10));
+        memory.fill_bytes(1);
+        (void)memory.copy_out();
+        EXPECT_EQ(counted.copied_in_bytes(), copied + 40);
+    }
+    EXPECT_EQ(counted.held_bytes(), held);
+    EXPECT_EQ(machine.device(0)->held_bytes(), held) << "each device counts its own";
 }
 
 TEST(buffer_test, GuardsOfCheckedDevicesLeaveMappingsForOthers) {

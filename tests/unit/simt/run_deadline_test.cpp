@@ -28,6 +28,21 @@ TEST(run_deadline_test, WhatHasPassedEndsTheSetUp) {
     }
 }
 
+TEST(run_deadline_test, WhoeverIsToBeToldIsToldBeforeItThrows) {
+    std::string told;
+    const auto soon = run_deadline::from_now(1e-9, [&](const std::string& why) { told = why; });
+    while (true) {
+        try {
+            (void)soon.untold().left();
+        } catch (const timeout_error&) {
+            break;
+        }
+    }
+    EXPECT_EQ(told, "");
+    EXPECT_THROW((void)soon.left(), timeout_error);
+    EXPECT_EQ(told, "deadline passed while the devices were set up; the deadline is 1e-09 s");
+}
+
 TEST(run_deadline_test, RefusesSecondsThatCannotBe) {
     for (const double seconds : {0.0, -1.0, 2e9, 0.0 / 0.0}) {
         EXPECT_THROW(run_deadline{seconds}, usage_error) << seconds;

@@ -14,7 +14,7 @@ class fake_run final : public running {
 public:
     fake_run(int looks, bool throws) : looks_(looks), throws_(throws) {}
     bool done(std::chrono::microseconds) override {
-        if (++asked_ > most_looks) throw std::logic_error("looked at for ever");
+        if (++asked_ > max_looks) throw std::logic_error("looked at for ever");
         if (looks_ == never || asked_ < looks_) return false;
         if (ended_) throw std::logic_error("looked at again after its end");
         ended_ = true;
@@ -24,7 +24,7 @@ public:
     void join() override {}
 
     static constexpr int never = 0;
-    static constexpr int most_looks = 100'000;
+    static constexpr int max_looks = 100'000;
 
 private:
     int looks_;

@@ -113,7 +113,7 @@ private:
     symmetric_array<std::uint64_t> counts_, sums_, wrong_, lanes_;
 };
 
-/// Chunk sizes, grids and the sharing of bins change from round to round.
+/// Chunk sizes, grids and the sharing of aggregation buffers change from round to round.
 inline study::study_options study_of(const options& job) {
     study::study_options o;
     o.job = job;
@@ -121,7 +121,7 @@ inline study::study_options study_of(const options& job) {
     o.job.host_slots = 2 << job.seed % 3;
     o.job.host_threads = 1 + static_cast<int>(job.seed / 2 % 2);
     o.job.age_ns = job.seed % 2 == 0 ? 0 : 10'000;
-    o.blocks_per_bins = 1 + static_cast<int>(job.seed / 3 % 3);
+    o.blocks_per_set = 1 + static_cast<int>(job.seed / 3 % 3);
     o.queue_slots = 1 + static_cast<std::uint32_t>(job.seed % 3);
     o.aggregator_share = 0.4;
     return o;

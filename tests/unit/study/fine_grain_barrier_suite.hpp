@@ -6,11 +6,11 @@
 
 namespace laneway::test {
 
-constexpr std::uint32_t most_meetings = 12;
+constexpr std::uint32_t max_meetings = 12;
 
 /// Meetings of a lane: different ones for neighbours, none for some.
 LANEWAY_FN std::uint32_t meetings_of(std::uint32_t lane, std::uint64_t salt) {
-    return static_cast<std::uint32_t>((lane + 1) * (salt * 2 + 1) * 0x9e3779b97f4a7c15u >> 40) % most_meetings;
+    return static_cast<std::uint32_t>((lane + 1) * (salt * 2 + 1) * 0x9e3779b97f4a7c15u >> 40) % max_meetings;
 }
 
 template <class Ctx>
@@ -24,7 +24,7 @@ LANEWAY_FN std::uint32_t lanes_of_block(const Ctx& ctx) {
 
 struct block_memory {
     study::fine_grain_barrier barrier;
-    std::uint32_t came[most_meetings];
+    std::uint32_t came[max_meetings];
 };
 
 /// Every lane starts inside, so its k-th meeting is that of all who stay for more than k.

@@ -60,7 +60,7 @@ study::study_result run_on(const std::string& devices, const std::string& scheme
     o.job.chunk_bytes = 512;
     o.job.ring_slots = 2;
     o.job.age_ns = 1'000'000;
-    o.job.onward_slots = 1024;
+    o.job.forward_slots = 1024;
     runtime rt(o.job);
     const auto sums = rt.allocate<std::uint64_t>(2);
     const post_round functor{4 * static_cast<std::uint64_t>(rt.n_pes())};

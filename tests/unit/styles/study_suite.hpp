@@ -81,7 +81,7 @@ TEST(study, RefusesWrongUse) {
     rounds.job.devices = "cpu:1";
     rounds.round_messages = 0;
     EXPECT_THROW((void)study::open("gups", rounds), usage_error);
-    EXPECT_THROW((void)styles::parse_style("gathered"), usage_error);
+    EXPECT_THROW((void)styles::parse_style("aggregated"), usage_error);
     for (int s = 0; s < styles::n_styles; ++s) {
         EXPECT_EQ(styles::parse_style(to_string(static_cast<style>(s))), static_cast<style>(s));
     }

@@ -96,7 +96,7 @@ public:
     LANEWAY_FN void put(int pe, std::uint32_t at, std::uint32_t plane, const T& value) {
         if (!wants(pe)) return;
         const auto parts = __builtin_bit_cast(value_words<T>, padded_value<T>{value});
-        for (std::uint32_t w = 0; w < proven_words<T>; ++w) store(pe, at + w * plane, parts.words[w]);
+        for (std::uint32_t w = 0; w < tagged_words<T>; ++w) store(pe, at + w * plane, parts.words[w]);
     }
     template <class T>
     LANEWAY_FN void put_to_all(std::uint32_t at, std::uint32_t plane, const T& value) {
@@ -124,7 +124,7 @@ public:
     LANEWAY_FN status take(bool active, int pe, std::uint32_t at, std::uint32_t plane, T& value) {
         return await([&] {
             if (!active) return true;
-            std::uint64_t words[proven_words<T>];
+            std::uint64_t words[tagged_words<T>];
             load(pe, at, plane, words);
             missing_ = pe;
             return read(words, value);
@@ -153,12 +153,12 @@ private:
     [[nodiscard]] LANEWAY_FN const std::uint64_t* renewed_of(int pe) const { return ref_.from[pe] + slot_ + renewed_; }
 
     [[nodiscard]] LANEWAY_FN std::uint64_t load(const std::uint64_t* word) {
-        return ctx_.load(word, looks_at_proven<Ctx>, scope::system);
+        return ctx_.load(word, tagged_load_order<Ctx>, scope::system);
     }
 
     LANEWAY_FN void store(int pe, std::uint64_t at, std::uint32_t data) {
         // Partner: the loads below.
-        ctx_.store(ref_.to[pe] + slot_ + at, tagged(data), Ctx::proven, scope::system);
+        ctx_.store(ref_.to[pe] + slot_ + at, tagged(data), Ctx::tagged_order, scope::system);
     }
     template <std::size_t N>
     LANEWAY_FN void load(int pe, std::uint32_t at, std::uint32_t plane, std::uint64_t (&words)[N]) {
@@ -169,10 +169,10 @@ private:
     }
     /// The value that words hold, if all are of this round.
     template <class T>
-    [[nodiscard]] LANEWAY_FN bool read(const std::uint64_t (&words)[proven_words<T>], T& value) const {
+    [[nodiscard]] LANEWAY_FN bool read(const std::uint64_t (&words)[tagged_words<T>], T& value) const {
         value_words<T> parts;
         bool here = true;
-        for (std::uint32_t w = 0; w < proven_words<T>; ++w) {
+        for (std::uint32_t w = 0; w < tagged_words<T>; ++w) {
             here = here && is_of_round(words[w]);
             parts.words[w] = static_cast<std::uint32_t>(words[w]);
         }
@@ -182,7 +182,7 @@ private:
 
     template <class T>
     LANEWAY_FN bool have_come(bool active, int first, std::uint32_t at, std::uint32_t plane, T (&values)[batch]) {
-        std::uint64_t words[batch][proven_words<T>] = {};
+        std::uint64_t words[batch][tagged_words<T>] = {};
         for (int i = 0; i < batch; ++i) {
             if (active && wants(first + i)) load(first + i, at, plane, words[i]);
         }

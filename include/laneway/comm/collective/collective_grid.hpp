@@ -2,7 +2,7 @@
 // last one acts for the PE, and the others wait for a tagged word of the PE.
 #pragma once
 
-#include "laneway/comm/collective/collective_board.hpp"
+#include "laneway/comm/collective/collective_state.hpp"
 
 namespace laneway {
 
@@ -12,9 +12,9 @@ namespace laneway {
 template <class Ctx, bool Ordered, class Idle>
 class grid_meeting {
 public:
-    LANEWAY_FN grid_meeting(Ctx& ctx, const collectives_ref& ref, collective_board& board, std::uint32_t block,
+    LANEWAY_FN grid_meeting(Ctx& ctx, const collectives_ref& ref, collective_state& state, std::uint32_t block,
                             Idle& idle)
-        : ctx_(ctx), ref_(ref), board_(board), block_(block), idle_(idle), number_(board.grid_meeting + 1) {}
+        : ctx_(ctx), ref_(ref), state_(state), block_(block), idle_(idle), number_(state.grid_meeting + 1) {}
 
     /// The block comes with `team` warps and brings a value. Returns ok, and whether it is the last one; or what is
     /// wrong, told by a fault.
@@ -36,7 +36,7 @@ public:
             const std::uint32_t block = base + static_cast<std::uint32_t>(ctx_.lane());
             T value{};
             const auto look = [&] {
-                return block >= blocks || load_proven(ctx_, value_at(block), tag(), value, looks_at_proven<Ctx>);
+                return block >= blocks || load_tagged(ctx_, value_at(block), tag(), value, tagged_load_order<Ctx>);
             };
             const status came = await_all_lanes(
                 ctx_, look, [&] { return site(); }, idle_);
@@ -52,14 +52,14 @@ public:
         if (ctx_.lane() != 0) return;
         if constexpr (Ordered) go_before(ctx_, &ref_.grid->opened);
         // Partner: the loads of follow.
-        tell<Ordered ? order::release : Ctx::proven>(ref_.grid->opened, value);
+        tell<Ordered ? order::release : Ctx::tagged_order>(ref_.grid->opened, value);
         keep_number();
     }
 
     /// Waits until the last block lets this one go on, and takes its value.
     LANEWAY_FN status follow(std::uint64_t& value) {
         const auto look = [&] {
-            return ctx_.lane() != 0 || load_proven(ctx_, ref_.grid->opened, tag(), value, looks_at_proven<Ctx>);
+            return ctx_.lane() != 0 || load_tagged(ctx_, ref_.grid->opened, tag(), value, tagged_load_order<Ctx>);
         };
         const status came = await_all_lanes(
             ctx_, look, [&] { return site(); }, idle_);
@@ -101,7 +101,7 @@ private:
 
     LANEWAY_FN status count(int team, std::uint32_t signature, std::uint64_t value, bool& leads) {
         // Relaxed: who reads it waits for its tag.
-        tell<Ctx::proven>(value_at(block_), value);
+        tell<Ctx::tagged_order>(value_at(block_), value);
         const std::uint64_t one = std::uint64_t{signature} << 32 | static_cast<std::uint64_t>(team);
         // Partner: itself, in other blocks. The last one has seen what all have done before.
         constexpr order o = Ordered ? order::acq_rel : order::relaxed;
@@ -126,18 +126,18 @@ private:
         ctx_.store(to + 1, number_ << 32 | value >> 32, o, scope::system);
     }
     LANEWAY_FN void keep_number() {
-        board_.grid_meeting = number_;
+        state_.grid_meeting = number_;
         if (block_ == 0) ctx_.store(ref_.grid_meetings(), number_, order::relaxed, scope::device);
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t tag() const { return static_cast<std::uint32_t>(number_); }
     [[nodiscard]] LANEWAY_FN std::uint64_t* value_at(std::uint32_t block) const {
-        return ref_.values + std::uint64_t{block} * proven_words<std::uint64_t>;
+        return ref_.values + std::uint64_t{block} * tagged_words<std::uint64_t>;
     }
     [[nodiscard]] LANEWAY_FN wait_site site() const { return {operation::collective, -1, number_}; }
 
     Ctx& ctx_;
     const collectives_ref& ref_;
-    collective_board& board_;
+    collective_state& state_;
     std::uint32_t block_;
     Idle& idle_;
     std::uint64_t number_;

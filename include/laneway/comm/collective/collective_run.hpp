@@ -15,7 +15,7 @@
 namespace laneway {
 
 /// Where a working warp stands.
-struct collective_place {
+struct group_position {
     int block;    ///< among the working blocks of its PE
     int warp;     ///< among the working warps of its block
     int warps;    ///< working warps of its block
@@ -37,7 +37,7 @@ template <class T>
 LANEWAY_FN std::uint64_t bits_of(const T& value) {
     const auto parts = __builtin_bit_cast(value_words<T>, padded_value<T>{value});
     std::uint64_t bits = parts.words[0];
-    if constexpr (proven_words<T> == 2) bits |= std::uint64_t{parts.words[1]} << 32;
+    if constexpr (tagged_words<T> == 2) bits |= std::uint64_t{parts.words[1]} << 32;
     return bits;
 }
 template <class T>
@@ -50,13 +50,13 @@ LANEWAY_FN T value_of(std::uint64_t bits) {
     return __builtin_bit_cast(padded_value<T>, parts).value;
 }
 
-/// Trivially copyable; what changes lies in the block's board. The whole warp calls each function, together.
+/// Trivially copyable; what changes lies in the block's state. The whole warp calls each function, together.
 template <class Ctx, class Idle>
 class collective_run {
 public:
-    LANEWAY_FN collective_run(const collectives_ref& ref, const collective_place& place, collective_board& board,
+    LANEWAY_FN collective_run(const collectives_ref& ref, const group_position& position, collective_state& state,
                               Idle idle)
-        : ref_(ref), place_(place), board_(board), idle_(idle) {}
+        : ref_(ref), position_(position), state_(state), idle_(idle) {}
 
     /// Number of the group of a kind that this warp belongs to.
     [[nodiscard]] LANEWAY_FN std::uint32_t member(group who) const {
@@ -65,15 +65,15 @@ public:
 
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.lane() != 0) return;
-        if (place_.warp == 0) board_.open(ctx, ref_, block());
-        board_.warp_rounds[place_.warp] = ctx.load(ref_.warp_rounds(pe_warp()), order::relaxed, scope::device);
+        if (position_.warp == 0) state_.open(ctx, ref_, block());
+        state_.warp_rounds[position_.warp] = ctx.load(ref_.warp_rounds(pe_warp()), order::relaxed, scope::device);
     }
     LANEWAY_FN void leave(Ctx& ctx) {
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() != 0) return;
-        const auto left = board_.leave(ctx, place_.warps);
-        if (left == collective_board::arrival::uneven) (void)refuse_meeting(ctx, board_, place_.warps);
-        if (left == collective_board::arrival::leads) grid_meeting<Ctx, true, Idle>::leave(ctx, ref_, place_.warps);
+        const auto left = state_.leave(ctx, position_.warps);
+        if (left == collective_state::arrival::uneven) (void)refuse_meeting(ctx, state_, position_.warps);
+        if (left == collective_state::arrival::leads) grid_meeting<Ctx, true, Idle>::leave(ctx, ref_, position_.warps);
     }
 
     /// A call with arrays, or without any values: `step` does a round of it.
@@ -85,7 +85,7 @@ public:
         const std::uint32_t alone = c.who == group::block ? 2 : 8;
         if (c.count <= alone * Ctx::warp_lanes) return meet(ctx, c, step, phase::all);
         status going = meet(ctx, c, step, phase::first);
-        const std::uint64_t before = c.who == group::block ? board_.block_round : board_.grid_round;
+        const std::uint64_t before = c.who == group::block ? state_.block_round : state_.grid_round;
         for (std::uint64_t i = 0; going == status::ok && i < c.rounds(); ++i) {
             going = round(ctx, c, shared(c, before + i + 1), step, i * c.piece);
             if (going == status::ok) going = meet(ctx, c, step, i + 1 < c.rounds() ? phase::first : phase::last);
@@ -103,16 +103,16 @@ public:
         if (c.who == group::warp) {
             result = in_warp(ctx, c, make(&own));
         } else {
-            if (ctx.lane() == 0) board_.values[place_.warp] = bits_of(own);
-            result = meet_in_block(ctx, board_, place_.warp, place_.warps, c.signature, idle_, [&] {
+            if (ctx.lane() == 0) state_.values[position_.warp] = bits_of(own);
+            result = meet_in_block(ctx, state_, position_.warp, position_.warps, c.signature, idle_, [&] {
                 own = combine_warps<T>(ctx, combine);
                 const status led =
                     c.who == group::block ? all_rounds(ctx, c, make(&own)) : lead_value(ctx, c, own, combine, make);
-                if (ctx.lane() == 0) board_.result = bits_of(own);
+                if (ctx.lane() == 0) state_.result = bits_of(own);
                 if (led == status::ok) keep_round(ctx, c);
                 return led;
             });
-            if (result == status::ok) own = value_of<T>(board_.result);
+            if (result == status::ok) own = value_of<T>(state_.result);
         }
         if (result == status::ok) value = value_of<T>(ctx.shuffle(full_warp<Ctx>, bits_of(own), 0));
         return result;
@@ -134,7 +134,7 @@ private:
 
     template <class Step>
     LANEWAY_SLOW status meet(Ctx& ctx, const collective_call& c, const Step& step, phase now) {
-        return meet_in_block(ctx, board_, place_.warp, place_.warps, c.signature, idle_, [&] {
+        return meet_in_block(ctx, state_, position_.warp, position_.warps, c.signature, idle_, [&] {
             const status led = c.who == group::block ? act(ctx, c, step, now) : lead(ctx, c, step, now);
             if (led == status::ok && now != phase::first) keep_round(ctx, c);
             return led;
@@ -147,10 +147,10 @@ private:
     /// The last warps of all blocks meet; the last of them acts.
     template <class Step>
     LANEWAY_FN status lead(Ctx& ctx, const collective_call& c, const Step& step, phase now) {
-        grid_meeting<Ctx, true, Idle> meeting(ctx, ref_, board_, block(), idle_);
+        grid_meeting<Ctx, true, Idle> meeting(ctx, ref_, state_, block(), idle_);
         bool leads = false;
         std::uint64_t none = 0;
-        status going = meeting.arrive(place_.warps, c.signature, none, leads);
+        status going = meeting.arrive(position_.warps, c.signature, none, leads);
         if (going != status::ok) return going;
         if (!leads) return meeting.follow(none);
         going = act(ctx, c, step, now);
@@ -160,10 +160,10 @@ private:
     /// The same with one value of each block; all get the value of all PEs.
     template <class T, class Combine, class Make>
     LANEWAY_FN status lead_value(Ctx& ctx, const collective_call& c, T& own, const Combine& combine, const Make& make) {
-        grid_meeting<Ctx, false, Idle> meeting(ctx, ref_, board_, block(), idle_);
+        grid_meeting<Ctx, false, Idle> meeting(ctx, ref_, state_, block(), idle_);
         bool leads = false;
         std::uint64_t bits = bits_of(own);
-        status going = meeting.arrive(place_.warps, c.signature, bits, leads);
+        status going = meeting.arrive(position_.warps, c.signature, bits, leads);
         if (going != status::ok) return going;
         if (!leads) {
             going = meeting.follow(bits);
@@ -202,16 +202,16 @@ private:
     /// This warp's part in a round that all warps of the member share.
     [[nodiscard]] LANEWAY_FN group_round shared(const collective_call& c, std::uint64_t number) const {
         const bool grid = c.who == group::grid;
-        const std::uint32_t index = grid ? pe_warp() : static_cast<std::uint32_t>(place_.warp);
-        const std::uint32_t warps = grid ? ref_.mine.warps : static_cast<std::uint32_t>(place_.warps);
+        const std::uint32_t index = grid ? pe_warp() : static_cast<std::uint32_t>(position_.warp);
+        const std::uint32_t warps = grid ? ref_.mine.warps : static_cast<std::uint32_t>(position_.warps);
         return {c.who,       member(c.who), number,
                 c.signature, index == 0,    {index * Ctx::warp_lanes, warps * Ctx::warp_lanes}};
     }
 
     [[nodiscard]] LANEWAY_FN std::uint64_t last_round(const collective_call& c) const {
-        return c.who == group::warp    ? board_.warp_rounds[place_.warp]
-               : c.who == group::block ? board_.block_round
-                                       : board_.grid_round;
+        return c.who == group::warp    ? state_.warp_rounds[position_.warp]
+               : c.who == group::block ? state_.block_round
+                                       : state_.grid_round;
     }
     /// After the rounds of a call; the warp that speaks for its block.
     LANEWAY_FN void keep_round(Ctx& ctx, const collective_call& c) {
@@ -219,14 +219,14 @@ private:
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() != 0) return;
         if (c.who == group::warp) {
-            board_.warp_rounds[place_.warp] = last;
+            state_.warp_rounds[position_.warp] = last;
             ctx.store(ref_.warp_rounds(pe_warp()), last, order::relaxed, scope::device);
         } else if (c.who == group::block) {
-            board_.block_round = last;
+            state_.block_round = last;
             ctx.store(ref_.block_rounds(block()), last, order::relaxed, scope::device);
         } else {
-            board_.grid_round = last;
-            if (place_.block == 0) ctx.store(ref_.grid_rounds(), last, order::relaxed, scope::device);
+            state_.grid_round = last;
+            if (position_.block == 0) ctx.store(ref_.grid_rounds(), last, order::relaxed, scope::device);
         }
     }
 
@@ -244,19 +244,19 @@ private:
     /// The values that the warps of the block have brought, combined; lane 0 gets the result.
     template <class T, class Combine>
     LANEWAY_FN T combine_warps(Ctx& ctx, const Combine& combine) const {
-        T sum = value_of<T>(board_.values[ctx.lane() < place_.warps ? ctx.lane() : 0]);
-        for (int w = ctx.lane() + Ctx::warp_lanes; w < place_.warps; w += Ctx::warp_lanes) {
-            sum = combine(sum, value_of<T>(board_.values[w]));
+        T sum = value_of<T>(state_.values[ctx.lane() < position_.warps ? ctx.lane() : 0]);
+        for (int w = ctx.lane() + Ctx::warp_lanes; w < position_.warps; w += Ctx::warp_lanes) {
+            sum = combine(sum, value_of<T>(state_.values[w]));
         }
-        return combine_lanes(ctx, sum, place_.warps, combine);
+        return combine_lanes(ctx, sum, position_.warps, combine);
     }
 
-    LANEWAY_FN std::uint32_t block() const { return static_cast<std::uint32_t>(place_.block); }
-    LANEWAY_FN std::uint32_t pe_warp() const { return static_cast<std::uint32_t>(place_.pe_warp); }
+    LANEWAY_FN std::uint32_t block() const { return static_cast<std::uint32_t>(position_.block); }
+    LANEWAY_FN std::uint32_t pe_warp() const { return static_cast<std::uint32_t>(position_.pe_warp); }
 
     const collectives_ref& ref_;
-    collective_place place_;
-    collective_board& board_;
+    group_position position_;
+    collective_state& state_;
     Idle idle_;
 };
 

@@ -56,7 +56,7 @@ struct reduce_value_step {
     template <class Exchange>
     LANEWAY_FN status operator()(Exchange& x, std::uint64_t, std::uint32_t) const {
         const bool active = x.context().lane() == 0;
-        x.begin_with(proven_words<T>);
+        x.begin_with(tagged_words<T>);
         if (active) x.put_to_all(0, 1, *value);
         return combine_element(x, op, active, 0, 1, value);
     }
@@ -79,7 +79,7 @@ struct reduce_step {
         T* const piece = values + first;
         const auto pes = static_cast<std::uint32_t>(ctx.n_pes()), me = static_cast<std::uint32_t>(ctx.pe());
         const std::uint32_t share = two_shot ? (count + pes - 1) / pes : count;  // of each PE, the last may have fewer
-        const std::uint32_t words = share * proven_words<T>;
+        const std::uint32_t words = share * tagged_words<T>;
         x.begin([&](int pe, std::uint32_t word) {
             if (!two_shot) return word < words;
             const std::uint32_t combines = word < words ? static_cast<std::uint32_t>(pe) : me;
@@ -112,7 +112,7 @@ private:
             const auto pe = static_cast<int>(e / share);
             T value{};
             const bool others = active && pe != ctx.pe();
-            const status came = x.take(others, pe, share * proven_words<T> + e % share, share, value);
+            const status came = x.take(others, pe, share * tagged_words<T> + e % share, share, value);
             if (came == status::ok && others) piece[e] = value;
             return came;
         });
@@ -138,7 +138,7 @@ struct broadcast_step {
                 return came;
             });
         }
-        x.begin_with(count * proven_words<T>);
+        x.begin_with(count * tagged_words<T>);
         return share_elements(ctx, x.share(), count, [&](std::uint32_t e, bool active) {
             if (active) x.put_to_all(e, count, piece[e]);
             return status::ok;
@@ -156,7 +156,7 @@ struct gather_step {
     template <class Exchange>
     LANEWAY_FN status operator()(Exchange& x, std::uint64_t first, std::uint32_t count) const {
         auto& ctx = x.context();
-        x.begin_with(count * proven_words<T>);
+        x.begin_with(count * tagged_words<T>);
         (void)share_elements(ctx, x.share(), count, [&](std::uint32_t e, bool active) {
             if (active) x.put_to_all(e, count, values[first + e]);
             return status::ok;

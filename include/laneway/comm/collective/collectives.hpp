@@ -49,13 +49,13 @@ template <class Ctx, class Idle>
 class collectives {
 public:
     /// Of a block's shared memory, aligned to 16.
-    static constexpr std::size_t shared_bytes = sizeof(collective_board);
+    static constexpr std::size_t shared_bytes = sizeof(collective_state);
 
     /// `idle()` is called between looks, where warps are wide between some, by all lanes of a warp, together: where a
     /// warp is one lane that has all roles it must serve messages and take part in control. `shared`: shared_bytes for
     /// the whole block.
-    LANEWAY_FN collectives(const collectives_ref& ref, const collective_place& place, std::byte* shared, Idle idle)
-        : ref_(ref), run_(ref, place, *reinterpret_cast<collective_board*>(shared), idle) {}
+    LANEWAY_FN collectives(const collectives_ref& ref, const group_position& position, std::byte* shared, Idle idle)
+        : ref_(ref), run_(ref, position, *reinterpret_cast<collective_state*>(shared), idle) {}
 
     /// Before use; every working warp, whole. A barrier of the block must follow.
     LANEWAY_FN void open(Ctx& ctx) { run_.open(ctx); }
@@ -135,15 +135,15 @@ private:
     [[nodiscard]] LANEWAY_FN bool in_two_steps(const Ctx& ctx, group who, std::uint64_t count) const {
         const group_words& words = ref_.words_of(who);
         return count * sizeof(T) > words.two_shot_bytes && ctx.n_pes() > 2 && ref_.counts == nullptr &&
-               words.two_shot_elements(proven_words<T>, ctx.n_pes()) > 0;
+               words.two_shot_elements(tagged_words<T>, ctx.n_pes()) > 0;
     }
     template <class T>
     [[nodiscard]] LANEWAY_FN std::uint32_t piece_of(const Ctx& ctx, group who, bool two_shot) const {
         static_assert(trivially_copyable<T> && sizeof(T) <= 16,
                       "collectives take elements of at most 16 bytes; longer things are arrays");
         const group_words& words = ref_.words_of(who);
-        return two_shot ? words.two_shot_elements(proven_words<T>, ctx.n_pes())
-                        : words.one_shot_elements(proven_words<T>);
+        return two_shot ? words.two_shot_elements(tagged_words<T>, ctx.n_pes())
+                        : words.one_shot_elements(tagged_words<T>);
     }
     /// Tells calls apart that members must not mix.
     template <class T>

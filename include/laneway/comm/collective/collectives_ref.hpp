@@ -2,11 +2,11 @@
 //
 // Members of a collective are the same part of each PE: one working warp, one working block, or the whole grid. Part
 // number g of every PE forms group g, and each group has words of its own. For each peer a PE has two slots a group,
-// for odd and even rounds. A slot holds tagged words (queue/proven_words.hpp): half of each is data, half the number of
+// for odd and even rounds. A slot holds tagged words (queue/tagged_words.hpp): half of each is data, half the number of
 // the round. Behind the data stands the header of the round, one word that says which collective it is.
 #pragma once
 
-#include "laneway/queue/proven_words.hpp"
+#include "laneway/queue/tagged_words.hpp"
 
 namespace laneway {
 
@@ -55,7 +55,7 @@ struct grid_words {
     /// Working warps that have come, in the upper 16 of 32 bits those that have returned; above them the signatures of
     /// the collectives that they called, added up.
     alignas(destructive_bytes) std::uint64_t arrived = 0;
-    alignas(destructive_bytes) std::uint64_t opened[proven_words<std::uint64_t>] = {};  ///< a value, tagged
+    alignas(destructive_bytes) std::uint64_t opened[tagged_words<std::uint64_t>] = {};  ///< a value, tagged
 };
 
 /// Device view of one PE's part; trivially copyable.
@@ -69,17 +69,17 @@ struct collectives_ref {
     std::uint64_t* rounds = nullptr;  ///< PE memory: rounds of each warp, then each block, the grid; its meetings
     std::uint64_t* values = nullptr;  ///< PE memory: what each block brings to a meeting of the grid, tagged
     grid_words* grid = nullptr;       ///< PE memory
-    std::uint32_t most_warps = 1;     ///< that `rounds` has room for
-    std::uint32_t most_blocks = 1;
+    std::uint32_t max_warps = 1;      ///< that `rounds` has room for
+    std::uint32_t max_blocks = 1;
 
     [[nodiscard]] LANEWAY_FN const group_words& words_of(group kind) const {
         return words[static_cast<std::uint32_t>(kind)];
     }
     [[nodiscard]] LANEWAY_FN std::uint64_t* warp_rounds(std::uint32_t warp) const { return rounds + warp; }
     [[nodiscard]] LANEWAY_FN std::uint64_t* block_rounds(std::uint32_t block) const {
-        return rounds + most_warps + block;
+        return rounds + max_warps + block;
     }
-    [[nodiscard]] LANEWAY_FN std::uint64_t* grid_rounds() const { return rounds + most_warps + most_blocks; }
+    [[nodiscard]] LANEWAY_FN std::uint64_t* grid_rounds() const { return rounds + max_warps + max_blocks; }
     [[nodiscard]] LANEWAY_FN std::uint64_t* grid_meetings() const { return grid_rounds() + 1; }
     /// Whether a PE is a member of a group.
     [[nodiscard]] LANEWAY_FN bool takes_part(int pe, group kind, std::uint32_t number) const {

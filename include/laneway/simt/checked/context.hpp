@@ -1,7 +1,6 @@
 // The context of the checked mode: several lanes a warp, as fibers under the seeded scheduler.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <source_location>
@@ -19,9 +18,9 @@ class context : public cpu::atomics<context>, public cpu::catching<context> {
     using plain = cpu::atomics<context>;
 
 public:
-    using place = std::source_location;  ///< see simt/place.hpp
+    using call_site = std::source_location;  ///< see simt/call_site.hpp
     static constexpr int warp_lanes = 4;
-    static constexpr order proven = order::relaxed;  ///< of stores that prove themselves, see queue/proven_words.hpp
+    static constexpr order tagged_order = order::relaxed;  ///< of stores of tagged words, see queue/tagged_words.hpp
     static constexpr int count_lanes(lane_mask mask) { return std::popcount(mask); }
     static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }
 
@@ -31,11 +30,11 @@ public:
 
     [[nodiscard]] int pe() const { return env_.pe; }
     [[nodiscard]] int n_pes() const { return env_.n_pes; }
-    [[nodiscard]] int block() const { return history_.place().block; }
+    [[nodiscard]] int block() const { return history_.position().block; }
     [[nodiscard]] int n_blocks() const { return shape_.blocks; }
-    [[nodiscard]] int warp() const { return history_.place().warp; }
+    [[nodiscard]] int warp() const { return history_.position().warp; }
     [[nodiscard]] int n_warps() const { return shape_.warps_per_block; }
-    [[nodiscard]] int lane() const { return history_.place().lane; }
+    [[nodiscard]] int lane() const { return history_.position().lane; }
     /// Place among the lanes that run the application's functor, over all PEs of the job; set by the runtime.
     [[nodiscard]] std::uint64_t rank() const { return rank_; }
     [[nodiscard]] std::uint64_t size() const { return size_; }
@@ -51,81 +50,45 @@ public:
     /// Pointer to an element of a PE's part of a symmetric array, of which `most` elements may be used.
     template <class T>
     [[nodiscard]] pointer<T> element(std::uint32_t segment, int pe, std::uint64_t most, std::uint64_t index,
-                                     const place& where) const {
+                                     const call_site& where) const {
         symmetric_part part{.segment = segment, .pe = pe, .element_bytes = sizeof(T)};
-        if (pe < 0 || pe >= n_pes()) {
-            throw misuse(history_.place().text() + ": PE " + std::to_string(pe) + " named in " + text_of(where) +
-                         ", and the job has " + std::to_string(n_pes()));
-        }
-        void* base = nullptr;
-        if (segment < env_.n_segments) {
-            base =
-                env_.segments[std::size_t{segment} * static_cast<std::size_t>(n_pes()) + static_cast<std::size_t>(pe)];
-            part.elements = std::min(most, env_.segment_bytes[segment] / sizeof(T));
-        }
-        part.exists = base != nullptr;
+        void* const base = find(part, most, where);
         return {history_, part, static_cast<T*>(base), index, where};
     }
 
-    lane_mask converged(std::source_location where = std::source_location::current()) {
-        // Two calls on one line are two places.
-        const auto line = static_cast<int>(where.line() << 10 | where.column() % 1024);
-        return my_warp().converge(sched_, where.function_name(), line, lane());
-    }
-    void sync(lane_mask mask, std::source_location caller = std::source_location::current()) {
-        meet(mask, 0, {"sync", caller}, true);
-    }
-    void sync_block(std::source_location caller = std::source_location::current()) {
-        std::uint64_t limit_ns = 0;
-        const auto wait = [&](int present) {
-            sched_.yield();
-            if (!over(limit_ns)) return;
-            throw lost_lane{block_name() + ": " + std::to_string(present) + " lanes wait for the other " +
-                            std::to_string(shared_block_.lanes - present) + " in " +
-                            meeting_place{"sync_block", caller}.text()};
-        };
-        history_.learn(shared_block_.sync(history_.tell(), wait));
-    }
-    lane_mask ballot(lane_mask mask, bool predicate, std::source_location caller = std::source_location::current()) {
-        return match_value(mask, meet(mask, predicate ? 1 : 0, {"ballot", caller}), 1);
-    }
+    lane_mask converged(std::source_location where = std::source_location::current());
+    void sync(lane_mask mask, std::source_location caller = std::source_location::current());
+    void sync_block(std::source_location caller = std::source_location::current());
+    lane_mask ballot(lane_mask mask, bool predicate, std::source_location caller = std::source_location::current());
     template <class Key>
     lane_mask match(lane_mask mask, Key key, std::source_location caller = std::source_location::current()) {
-        return match_value(mask, meet(mask, to_bits(key), {"match", caller}), to_bits(key));
+        return match_bits(mask, to_bits(key), caller);
     }
     template <class T>
     T shuffle(lane_mask mask, T value, int source, std::source_location caller = std::source_location::current()) {
-        const meeting_place here{"shuffle", caller};
-        check_mask(mask, here);
-        if (source < 0 || source >= warp_lanes) {
-            refuse(here, "source lane " + std::to_string(source) + ", where a warp has " + std::to_string(warp_lanes));
-        }
-        if ((mask >> source & 1) == 0) {
-            refuse(here, "source lane " + std::to_string(source) + " is not in the mask, " + names(mask));
-        }
-        return from_bits<T>(meet(mask, to_bits(value), here)[static_cast<std::size_t>(source)]);
+        return from_bits<T>(shuffle_bits(mask, to_bits(value), source, caller));
     }
 
     // Atomics, as of all CPU contexts; those on symmetric memory are watched. A checked pointer brings its own place.
     template <class T>
-    T load(const T* word, order o, scope s, place where = place::current()) {
+    T load(const T* word, order o, scope s, call_site where = call_site::current()) {
         const T value = plain::load(word, o, s);
         history_.atomic(word, sizeof(T), access_kind::atomic_load, o, where);
         return value;
     }
     template <class T>
-    void store(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) {
+    void store(T* word, std::type_identity_t<T> value, order o, scope s, call_site where = call_site::current()) {
         plain::store(word, value, o, s);
         history_.atomic(word, sizeof(T), access_kind::atomic_store, o, where);
     }
-#define LANEWAY_UPDATE(name)                                                                           \
-    template <class T>                                                                                 \
-    T name(T* word, std::type_identity_t<T> value, order o, scope s, place where = place::current()) { \
-        return updated(word, plain::name(word, value, o, s), o, where);                                \
-    }                                                                                                  \
-    template <class T>                                                                                 \
-    T name(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {                  \
-        return name(word.element(), value, o, s, word.where());                                        \
+#define LANEWAY_UPDATE(name)                                                                                   \
+    template <class T>                                                                                         \
+    T name(T* word, std::type_identity_t<T> value, order o, scope s, call_site where = call_site::current()) { \
+        return updated(word, plain::name(word, value, o, s), o, where);                                        \
+    }                                                                                                          \
+    template <class T>                                                                                         \
+    T name(const pointer<T>& word, std::type_identity_t<T> value, order o, scope s) {                          \
+        return name(word.element(), value, o, s, word.where());                                                \
     }
     LANEWAY_UPDATE(fetch_add)
     LANEWAY_UPDATE(fetch_or)
@@ -138,7 +101,7 @@ public:
     /// A failure is a relaxed load.
     template <class T>
     bool compare_exchange(T* word, T& expected, std::type_identity_t<T> desired, order o, scope s,
-                          place where = place::current()) {
+                          call_site where = call_site::current()) {
         const bool done = plain::compare_exchange(word, expected, desired, o, s);
         history_.atomic(word, sizeof(T), done ? access_kind::atomic_update : access_kind::atomic_load,
                         done ? o : order::relaxed, where);
@@ -167,8 +130,6 @@ public:
     void step() { sched_.step(); }
 
 private:
-    static constexpr std::uint64_t grace_ns = 100'000 * scheduler::step_ns;  ///< for mates to hear of the end
-
     template <class T>
     static std::uint64_t to_bits(T value) {
         static_assert(trivially_copyable<T> && sizeof(T) <= sizeof(std::uint64_t));
@@ -182,75 +143,27 @@ private:
         std::memcpy(&value, &bits, sizeof value);
         return value;
     }
-    static lane_mask match_value(lane_mask mask, const rendezvous::lane_values& values, std::uint64_t key) {
-        lane_mask same = 0;
-        for (lane_mask rest = mask; rest != 0; rest &= rest - 1) {
-            const int lane = first_lane(rest);
-            if (values[static_cast<std::size_t>(lane)] == key) same |= lane_mask{1} << lane;
-        }
-        return same;
-    }
     template <class T>
-    T updated(T* word, T before, order o, const place& where) {
+    T updated(T* word, T before, order o, const call_site& where) {
         history_.atomic(word, sizeof(T), access_kind::atomic_update, o, where);
         return before;
     }
-    [[noreturn]] void refuse(const meeting_place& here, const std::string& why) const {
-        throw misuse(history_.place().text() + ": " + here.text() + ": " + why);
-    }
-    void check_mask(lane_mask mask, const meeting_place& here) const {
-        if ((mask & ~full_warp<context>) != 0) {
-            refuse(here, "the mask has " + names(mask & ~full_warp<context>) + ", where a warp has " +
-                             std::to_string(warp_lanes));
-        }
-        if ((mask >> lane() & 1) == 0) {
-            refuse(here, mask == 0 ? "the mask is empty" : "the lane is not in its own mask, " + names(mask));
-        }
-    }
+    /// First address of the part that `part` names, null where there is none; fills in what is known of it. Throws
+    /// misuse for a PE that does not exist.
+    void* find(symmetric_part& part, std::uint64_t max, const call_site& where) const;
+    lane_mask match_bits(lane_mask mask, std::uint64_t key, const std::source_location& caller);
+    std::uint64_t shuffle_bits(lane_mask mask, std::uint64_t value, int source, const std::source_location& caller);
+    [[noreturn]] void refuse(const meeting_site& here, const std::string& why) const;
+    void check_mask(lane_mask mask, const meeting_site& here) const;
     /// `orders`: what the lanes did before comes before what their mates do next.
-    const rendezvous::lane_values& meet(lane_mask mask, std::uint64_t value, const meeting_place& here,
-                                        bool orders = false) {
-        check_mask(mask, here);
-        auto& meeting = my_warp().meeting(mask);
-        std::uint64_t limit_ns = 0;
-        const auto& arrived = meeting.meet(
-            sched_, count_lanes(mask), lane(), value, here, orders ? history_.tell() : clock{},
-            [&](const meeting_place& mates, const meeting_place& own) {
-                std::string told = warp_name() + ": lanes of one mask are in different collectives: " + mates.text() +
-                                   " and " + own.text();
-                meeting.give_up();
-                if (!stopping()) throw misuse(told);
-                // Of a run that ends, lanes hear one after the other: then it is nobody's mistake.
-                throw lost_lane(std::string{});
-            },
-            [&](lane_mask present) {
-                sched_.yield();
-                if (meeting.given_up()) throw lost_lane(std::string{});
-                if (!over(limit_ns)) return;
-                throw lost_lane{warp_name() + ": " + names(present) + " wait for " + names(mask & ~present) + " in " +
-                                here.text()};
-            });
-        if (orders) history_.learn(arrived.before);
-        return arrived.values;
-    }
+    const rendezvous::lane_values& meet(lane_mask mask, std::uint64_t value, const meeting_site& here,
+                                        bool orders = false);
     [[nodiscard]] bool stopping() const { return env_.control->stop != 0; }
     /// Whether mates that have not come never will: the run has been ending for a while, or should have.
-    [[nodiscard]] bool over(std::uint64_t& limit_ns) const {
-        const std::uint64_t now = sched_.now_ns();
-        // Later than other waits and the control warp, which say more.
-        if (limit_ns == 0 && (stopping() || now > deadline_ns_ + env_.timeout_ns / 8)) limit_ns = now + grace_ns;
-        return limit_ns != 0 && now > limit_ns;
-    }
-    [[nodiscard]] std::string block_name() const { return text_of_pe(pe()) + " block " + std::to_string(block()); }
-    [[nodiscard]] std::string warp_name() const { return block_name() + " warp " + std::to_string(warp()); }
-    static std::string names(lane_mask lanes) {
-        std::string text = count_lanes(lanes) == 1 ? "lane " : "lanes ";
-        for (lane_mask rest = lanes; rest != 0; rest &= rest - 1) {
-            text += (rest == lanes ? "" : ", ") + std::to_string(first_lane(rest));
-        }
-        return text;
-    }
-    warp_state& my_warp() { return shared_block_.warps[static_cast<std::size_t>(warp())]; }
+    [[nodiscard]] bool over(std::uint64_t& limit_ns) const;
+    [[nodiscard]] std::string block_name() const;
+    [[nodiscard]] std::string warp_name() const;
+    warp_state& my_warp();
 
     scheduler& sched_;
     block_state& shared_block_;

@@ -21,11 +21,11 @@ public:
     };
 
     lane_history(scheduler& sched, race_watch& watch, bool switches_at_plain, const pe_environment& env,
-                 const lane_place& place)
+                 const lane_position& position)
         : sched_(sched), watch_(watch), switches_at_plain_(switches_at_plain), env_(env),
-          place_(place), strands_{{watch.add_lane(place), 1}} {}
+          position_(position), strands_{{watch.add_lane(position), 1}} {}
 
-    [[nodiscard]] const lane_place& place() const { return place_; }
+    [[nodiscard]] const lane_position& position() const { return position_; }
     [[nodiscard]] const pe_environment& environment() const { return env_; }
     /// Whether a handler runs of a message that has come from elsewhere.
     [[nodiscard]] bool serves() const { return strands_.size() > 1; }
@@ -67,7 +67,7 @@ public:
     /// The answer to a call has come.
     void hear(const void* at) { now().hear(watch_.carried(at)); }
     /// A handler run in place has posted what this lane will send itself.
-    void keep_post() { kept_.join(now().fenced()); }
+    void keep_forward() { kept_.join(now().fenced()); }
     /// Handlers that this lane runs next serve what lies there, which a PE has posted.
     void arrive(const void* at, int source) {
         arrived_ = watch_.carried(at);
@@ -76,8 +76,8 @@ public:
     /// Starts to run a handler of what has arrived, or to send on what lies somewhere, or what has been kept: in no
     /// order with what the lane does else.
     void begin_served() { begin(arrived_); }
-    void begin_onward(const void* at) { begin(watch_.carried(at)); }
-    void begin_kept() { begin(kept_); }
+    void begin_forward(const void* at) { begin(watch_.carried(at)); }
+    void begin_pending() { begin(kept_); }
     void end_served();
 
 private:
@@ -88,7 +88,7 @@ private:
     race_watch& watch_;
     bool switches_at_plain_;
     const pe_environment& env_;
-    lane_place place_;
+    lane_position position_;
     std::vector<strand> strands_;    ///< of the functor, then those of handlers that have not ended
     std::uint32_t next_served_ = 1;  ///< time on the track of handlers
     clock arrived_;

@@ -8,6 +8,7 @@
 #include "laneway/base/options.hpp"
 #include "laneway/simt/checked/context.hpp"
 #include "laneway/simt/host_service.hpp"
+#include "laneway/simt/pe_program.hpp"
 
 namespace laneway::checked {
 
@@ -15,50 +16,16 @@ namespace laneway::checked {
 class fiber_launch {
 public:
     /// A run ends for its deadline before its steps: `timeout_seconds` of virtual time, twice.
-    fiber_launch(std::uint64_t seed, double timeout_seconds, const checked_accesses& accesses)
-        : scheduler_(seed, 1'000'000 + static_cast<std::uint64_t>(timeout_seconds * 2e9) / scheduler::step_ns),
-          watch_(accesses.races), accesses_(accesses) {}
+    fiber_launch(std::uint64_t seed, double timeout_seconds, const checked_accesses& accesses);
+    ~fiber_launch();
+    fiber_launch(const fiber_launch&) = delete;
+    fiber_launch& operator=(const fiber_launch&) = delete;
 
-    template <class Program>
-    void add(const pe_environment& env, const launch_shape& shape, const Program& program) {
-        watch_.watch(env);
-        for (int b = 0; b < shape.blocks; ++b) {
-            blocks_.push_back(
-                std::make_unique<block_state>(shape.warps_per_block, context::warp_lanes, shape.shared_bytes));
-            block_state& block = *blocks_.back();
-            for (int lane = 0; lane < block.lanes; ++lane) {
-                const lane_place place{env.pe, b, lane / context::warp_lanes, lane % context::warp_lanes};
-                histories_.push_back(
-                    std::make_unique<lane_history>(scheduler_, watch_, accesses_.switches_at_plain, env, place));
-                lane_history& history = *histories_.back();
-                const auto body = [this, &env, &shape, &program, &block, &history] {
-                    context ctx(scheduler_, block, shape, history);
-                    try {
-                        program(ctx);
-                    } catch (const lost_lane& lost) {
-                        if (lost_.empty()) lost_ = lost.told;
-                    } catch (const run_over&) {
-                        throw;  // of the scheduler
-                    } catch (...) {
-                        if (env.thrown == nullptr) throw;
-                        env.thrown->keep_as_it_is(std::current_exception());
-                        std::atomic_ref(env.control->stop).store(1);
-                    }
-                    --lanes_;
-                };
-                scheduler_.add(body, &history);
-                ++lanes_;
-            }
-        }
-    }
+    /// `env`, `shape` and `program` outlive the run.
+    void add(const pe_environment& env, const launch_shape& shape, const pe_program& program);
 
     /// Adds a thread of the host, a fiber as the lanes are.
-    void add_host(std::function<void(host_context&)> body) {
-        scheduler_.add([this, body = std::move(body)] {
-            host_context ctx(&scheduler_);
-            body(ctx);
-        });
-    }
+    void add_host(std::function<void(host_context&)> body);
 
     /// Lanes that have not ended.
     [[nodiscard]] int lanes() const { return lanes_; }
@@ -73,6 +40,9 @@ public:
     void end_soon() { scheduler_.end_within(1'000'000'000 / scheduler::step_ns); }
 
 private:
+    void run_lane(const pe_environment& env, const launch_shape& shape, const pe_program& program, block_state& block,
+                  lane_history& history);
+
     scheduler scheduler_;
     race_watch watch_;
     checked_accesses accesses_;

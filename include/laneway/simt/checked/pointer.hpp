@@ -20,7 +20,7 @@ struct symmetric_part {
 };
 
 /// Throws usage_error that names the lane, the element that is missing and the place.
-[[noreturn]] void report_missing(const lane_place& lane, const symmetric_part& part, std::uint64_t index,
+[[noreturn]] void report_missing(const lane_position& lane, const symmetric_part& part, std::uint64_t index,
                                  const std::source_location& where);
 
 template <class T>
@@ -42,7 +42,7 @@ public:
 
     /// Null for the first element of an array that has been freed; one element behind the last is not yet missing.
     operator T*() const {
-        if (index_ > part_.elements) report_missing(lane_->place(), part_, index_, where_);
+        if (index_ > part_.elements) report_missing(lane_->position(), part_, index_, where_);
         return part_.exists ? base_ + index_ : nullptr;
     }
     /// The element, which is there. Its accesses are seen where it is a word.
@@ -62,7 +62,7 @@ public:
 
     /// Address of the element, for an atomic operation on it.
     [[nodiscard]] T* element() const {
-        if (index_ >= part_.elements) report_missing(lane_->place(), part_, index_, where_);
+        if (index_ >= part_.elements) report_missing(lane_->position(), part_, index_, where_);
         return base_ + index_;
     }
     [[nodiscard]] const std::source_location& where() const { return where_; }

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "laneway/simt/checked/lane_place.hpp"
+#include "laneway/simt/checked/lane_position.hpp"
 #include "laneway/simt/checked/strand.hpp"
 #include "laneway/simt/environment.hpp"
 #include "laneway/simt/order.hpp"
@@ -37,7 +37,7 @@ public:
     /// Makes the symmetric memory of a job known, before any lane.
     void watch(const pe_environment& env);
     /// Numbers a lane: the track of its functor, and behind it that of handlers that it runs for others.
-    track_number add_lane(const lane_place& lane);
+    track_number add_lane(const lane_position& lane);
 
     /// Whether accesses to an address are watched.
     [[nodiscard]] bool watches(std::uintptr_t address) const { return on_ && area_of(address) != nullptr; }
@@ -79,7 +79,7 @@ private:
 
     bool on_;
     std::vector<area> areas_;  ///< by address
-    std::vector<lane_place> lanes_;
+    std::vector<lane_position> lanes_;
     std::unordered_map<std::uintptr_t, std::vector<access>> kept_;  ///< by address / 8
     std::unordered_map<std::uintptr_t, clock> words_;               ///< of atomics, where they order something
     std::unordered_map<const void*, clock> carried_;                ///< where it is not empty

@@ -19,15 +19,15 @@
 namespace laneway::checked {
 
 /// A collective, and who calls it.
-struct meeting_place {
+struct meeting_site {
     std::string_view what;
     std::source_location caller;
 
-    friend bool operator==(const meeting_place& a, const meeting_place& b) {
+    friend bool operator==(const meeting_site& a, const meeting_site& b) {
         return a.what == b.what && a.caller.line() == b.caller.line() && a.caller.column() == b.caller.column() &&
                std::string_view(a.caller.file_name()) == b.caller.file_name();
     }
-    /// As messages tell it: "sync of barrier (box.hpp:161)".
+    /// As messages tell it: "sync of barrier (endpoint.hpp:161)".
     [[nodiscard]] std::string text() const;
 };
 
@@ -51,18 +51,18 @@ public:
         clock before;
     };
 
-    /// Lanes that meet in different collectives would hang on a GPU: `differ(place, other)` throws. Between two looks
+    /// Lanes that meet in different collectives would hang on a GPU: `differ(site, other)` throws. Between two looks
     /// a lane that waits for mates calls `wait(present)`, which may throw as well.
     template <class Differ, class Wait>
-    const meeting& meet(scheduler& sched, int expected, int lane, std::uint64_t value, const meeting_place& place,
+    const meeting& meet(scheduler& sched, int expected, int lane, std::uint64_t value, const meeting_site& site,
                         const clock& before, Differ&& differ, Wait&& wait) {
         const std::uint64_t generation = generation_;
         meeting& now = meetings_[generation % 2];
         if (present_ == 0) {
-            place_ = place;
+            site_ = site;
             now.before = {};
         }
-        if (!(place_ == place)) differ(place_, place);
+        if (!(site_ == site)) differ(site_, site);
         now.values[static_cast<std::size_t>(lane)] = value;
         now.before.join(before);
         present_ |= lane_mask{1} << lane;
@@ -81,7 +81,7 @@ public:
 
 private:
     std::array<meeting, 2> meetings_{};
-    meeting_place place_;
+    meeting_site site_;
     lane_mask present_ = 0;
     std::uint64_t generation_ = 0;
     bool given_up_ = false;

@@ -19,9 +19,9 @@ inline std::uint64_t steady_ns() {
 class context : public atomics<context>, public catching<context> {
 public:
     static constexpr int warp_lanes = 1;
-    /// Order of stores that prove themselves (queue/proven_words.hpp): here a release costs nothing, and
+    /// Order of stores of tagged words (queue/tagged_words.hpp): here a release costs nothing, and
     /// ThreadSanitizer sees it.
-    static constexpr order proven = order::release;
+    static constexpr order tagged_order = order::release;
     static constexpr int count_lanes(lane_mask mask) { return std::popcount(mask); }
     static constexpr int first_lane(lane_mask mask) { return std::countr_zero(mask); }
 

@@ -23,9 +23,9 @@ __device__ __forceinline__ std::uint64_t global_timer_ns() {
 class context {
 public:
     static constexpr int warp_lanes = 32;
-    /// Order of stores that prove themselves (queue/proven_words.hpp): relaxed, as a release waits for all stores
+    /// Order of stores of tagged words (queue/tagged_words.hpp): relaxed, as a release waits for all stores
     /// before.
-    static constexpr order proven = order::relaxed;
+    static constexpr order tagged_order = order::relaxed;
     __device__ static int count_lanes(lane_mask mask) { return __popc(mask); }
     __device__ static int first_lane(lane_mask mask) { return __ffs(static_cast<int>(mask)) - 1; }
 

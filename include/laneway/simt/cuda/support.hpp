@@ -8,7 +8,11 @@
 
 namespace laneway {
 class device;
-}
+class running;
+struct launch_shape;
+struct pe_environment;
+class exported_memory;
+}  // namespace laneway
 
 namespace laneway::cuda_backend {
 
@@ -21,11 +25,20 @@ struct gpu_survey {
 gpu_survey survey();
 
 std::shared_ptr<device> open_gpu(int index);
+/// See exported_memory.
+std::unique_ptr<exported_memory> export_memory_of_gpu(int index);
 std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes);
 void enable_peer_access(int from, int to);
 
 /// Settings of the process's surroundings under which persistent kernels that wait for each other cannot run
 /// (CUDA_LAUNCH_BLOCKING, a profiler that replays kernels); empty where there are none.
 std::string refusal(int gpus);
+
+/// Loads a kernel on the device and returns how many blocks of it are resident at once. Must run on every device before
+/// the first persistent launch: loading waits for the GPU.
+int resident_blocks(int device_index, const launch_shape& shape, const void* kernel);
+/// Launches the kernel of a program cooperatively: either all blocks are resident or the launch fails.
+std::unique_ptr<running> launch(int device_index, const pe_environment& env, const launch_shape& shape,
+                                const void* kernel, const void* program);
 
 }  // namespace laneway::cuda_backend

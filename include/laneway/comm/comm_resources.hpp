@@ -1,0 +1,89 @@
+// Host owner of everything the PEs of a machine need to exchange messages: rings, counters, words of termination
+// detection, answer slots.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "laneway/comm/answers.hpp"
+#include "laneway/comm/barrier.hpp"
+#include "laneway/comm/comm_plan.hpp"
+#include "laneway/comm/forward_queue.hpp"
+#include "laneway/comm/reader_memory.hpp"
+#include "laneway/comm/ring_set.hpp"
+#include "laneway/comm/termination.hpp"
+
+namespace laneway {
+
+class comm_resources {
+public:
+    /// Allocates what the plan says, which was made with the same options; throws timeout_error past the deadline.
+    comm_resources(machine& machine, const options& options, const comm_plan& plan, const run_deadline& until);
+    comm_resources(machine& machine, const options& options, const comm_plan& plan)
+        : comm_resources(machine, options, plan, options.timeout_seconds) {}
+    ~comm_resources();
+    comm_resources(const comm_resources&) = delete;
+    comm_resources& operator=(const comm_resources&) = delete;
+
+    /// Whether it is what the plan asks for.
+    [[nodiscard]] bool suits(const comm_plan& plan) const { return plan == plan_; }
+
+    /// Sets all rings, counters and the termination detector to their start. Host, before each run.
+    void reset();
+    /// Sets the termination detector to its start: for a program that goes on where it has ended with nothing left.
+    void reset_termination();
+
+    [[nodiscard]] links_ref links(int pe) const;
+    [[nodiscard]] links_ref replies(int pe) const;
+    [[nodiscard]] answers_ref answers(int pe) const;
+    [[nodiscard]] forward_queue_ref forward_queue(int pe) const;
+    [[nodiscard]] termination_ref termination(int pe, const threshold_policy& policy) const;
+    [[nodiscard]] barrier_ref barriers(int pe) const;
+
+    /// After a run: the account of all messages. Throws device_fault where posted, carried and served do not agree.
+    [[nodiscard]] run_report report(double seconds) const;
+    /// Fill of each ring that is not empty, for messages.
+    [[nodiscard]] std::string ring_fills() const;
+
+private:
+    /// Words that each PE writes for each other one, and their addresses for both.
+    struct pair_words {
+        std::vector<reader_memory> memory;
+        std::vector<buffer<std::uint64_t*>> to;
+        std::vector<buffer<const std::uint64_t*>> from;
+
+        /// Allocates as many bytes for each writer as a reader's words take.
+        void allocate(machine& machine, const std::function<std::size_t(int reader)>& bytes, const run_deadline& until);
+    };
+    void make_forward_queues();
+    void make_termination();
+    [[nodiscard]] const std::shared_ptr<device>& device_of(std::size_t p) const {
+        return machine_.device(static_cast<int>(p));
+    }
+
+    machine& machine_;
+    options options_;
+    comm_plan plan_;
+    std::size_t n_;
+    ring_set requests_;
+    std::optional<ring_set> replies_;
+    std::vector<buffer<work_counters>> work_;
+    pair_words answers_;
+    pair_words accounts_;                              ///< of PEs at barriers
+    std::vector<buffer<std::uint64_t>> forward_ends_;  ///< tail and head, far apart
+    std::vector<buffer<std::byte>> forward_slots_;
+    std::vector<std::shared_ptr<std::byte>>
+        commands_;  ///< of termination detection, to each PE but PE 0, which coordinates
+    std::vector<std::shared_ptr<std::byte>> termination_replies_;
+    buffer<std::uint64_t*> command_table_;
+    buffer<const std::uint64_t*> reply_table_;
+    std::vector<buffer<std::uint32_t>> finished_;
+    buffer<termination_sample> samples_;
+    buffer<std::uint64_t> n_samples_;
+    buffer<std::uint64_t> rises_;
+    std::shared_ptr<std::uint64_t> seen_;  ///< what options.meter reads, if there is one
+};
+
+}  // namespace laneway

@@ -1,0 +1,390 @@
+// Termination: how PE 0 learns the state of all PEs, detects the end of all work, and agrees a threshold with them.
+//
+// PE 0 sends a numbered command to every PE, each answers with its counters, and the next round starts when all answers
+// are in. Commands and answers travel in words tagged with the number of the round; each word has one writer.
+// All counters only grow, and each PE adds to `created` before the work it counts can be seen anywhere, and to
+// `completed` only when all that the work created has been counted. So if the sum of `completed` in one round equals
+// the sum of `created` in the next, then at the moment between them nothing was open, nothing could be created any
+// more, and the run is over (four-counter method: Mattern, Distributed Computing 1987).
+//
+// Where work that is completed creates none, one round is enough, if it finds no PE active: then each PE's `created` is
+// final when it is read, and a sum of `completed` that equals it leaves nothing open, in whatever order PEs are read.
+#pragma once
+
+#include "laneway/comm/links.hpp"
+#include "laneway/queue/tagged_words.hpp"
+
+namespace laneway {
+
+/// PE to coordinator.
+struct termination_reply {
+    std::uint64_t created = 0;
+    std::uint64_t completed = 0;
+    std::uint64_t deferred = 0;  ///< created work that waits for a higher threshold
+    std::uint64_t active = 0;    ///< nonzero while the PE acts on the last threshold, or its warps may create work
+    std::uint64_t served = 0;
+};
+
+/// The same where deferred work has keys, below which the threshold lies.
+struct keyed_reply : termination_reply {
+    std::uint64_t kept = 0;  ///< of the completed work: looks at deferred work that put it off again
+    /// No deferred work had a lower key when the PE looked at all of it for the last threshold; 0 where it cannot say.
+    std::uint64_t least = ~std::uint64_t{0};
+};
+
+/// Coordinator to PE.
+struct termination_command {
+    std::uint64_t threshold = 0;
+    std::uint64_t orders = 0;
+
+    static constexpr std::uint64_t finish = 1;  ///< the program ends
+    static constexpr std::uint64_t look = 2;    ///< a PE takes what the host has left for it by now,
+    static constexpr std::uint64_t open = 4;    ///< and goes on taking what comes
+};
+
+/// One look at all PEs; see progress_sample of the run report.
+struct termination_sample {
+    std::uint64_t time_ns = 0;
+    std::uint64_t served = 0;
+    std::uint64_t open = 0;
+};
+
+/// Between the host and the coordinator where the host feeds a program that stays; null elsewhere. Host-visible.
+struct epoch_words {
+    /// The last epoch that the host has closed, times 2, and 1 more where the program shall end with it. Everything
+    /// that the host had posted before is part of it.
+    const std::uint64_t* asked = nullptr;
+    std::uint64_t* done = nullptr;  ///< the last epoch whose work is done everywhere
+    std::uint64_t lease_ns = 0;     ///< after so long without work the program ends by itself; 0: never
+};
+
+/// How the threshold moves. Work below the threshold runs, the rest waits.
+struct threshold_policy {
+    std::uint64_t first = ~std::uint64_t{0};  ///< no priorities: everything runs at once
+    std::uint64_t step = 0;                   ///< of which a rise is one, or as many as reach the least deferred key
+    std::uint64_t low_water = 0;              ///< the threshold rises when no more than this much work runs
+};
+
+/// Device view of one PE's part; pointers are valid on that PE. The coordinator has no command and no reply of its own.
+struct termination_ref {
+    std::uint64_t* const* commands = nullptr;       ///< coordinator only: n_pes, words of a termination_command each
+    const std::uint64_t* const* replies = nullptr;  ///< coordinator only: n_pes, words of a termination_reply each
+    const std::uint64_t* command = nullptr;         ///< written by the coordinator
+    std::uint64_t* reply = nullptr;                 ///< read by the coordinator
+    std::uint32_t* finished = nullptr;              ///< PE memory, polled by all warps of the PE
+    termination_sample* samples = nullptr;          ///< coordinator only
+    std::uint64_t* n_samples = nullptr;             ///< coordinator only
+    std::uint64_t* rises = nullptr;                 ///< coordinator only: of a threshold below which keys lie
+    std::uint32_t max_samples = 0;                  ///< even; 0 records none
+    std::uint64_t* seen = nullptr;                  ///< coordinator only, host-visible: see run_meter; or null
+    threshold_policy policy;
+    epoch_words epochs;
+};
+
+template <class Counters>
+inline constexpr bool fed_by_host = false;
+template <class Counters>
+requires requires { Counters::fed_by_host; }
+inline constexpr bool fed_by_host<Counters> = Counters::fed_by_host;
+
+/// Runs on each PE's control warp. `Counters` reads the PE's counters and applies its threshold:
+///   static constexpr bool non_generating;               completed work creates none, and neither does a passive PE
+///   bool is_passive(Ctx&) const;                        if non_generating: whether the PE seems passive; all lanes
+///   termination_reply look(Ctx&);                       all lanes of the warp, together; lane 0 gets the sums;
+///                                                       keyed_reply, where there are thresholds
+///   void apply(Ctx&, std::uint64_t threshold);          lane 0
+///   static constexpr bool fed_by_host;                  may be left out: whether epochs end the program (epoch_words);
+///   void take_from_host(Ctx&, std::uint64_t) const;     then lane 0 does as the orders of a termination_command say
+template <class Ctx, class Counters>
+class termination_detector {
+public:
+    LANEWAY_FN termination_detector(Ctx& ctx, const termination_ref& termination, Counters counters)
+        : termination_(termination), counters_(counters), threshold_(termination.policy.first) {
+        started_ns_ = ctx.now_ns();
+        if (ctx.pe() == 0 && ctx.lane() < ctx.n_pes()) first_reply_ = termination.replies[ctx.lane()];
+    }
+
+    /// This PE's part, again and again; never waits. The whole warp, together. Works on a copy of the context, as this
+    /// stays out of line: an object whose address is taken lives in memory, and the functor's posts use the context.
+    LANEWAY_FN void turn(const Ctx& ctx) {
+        Ctx here(ctx);
+        look(here);
+    }
+
+    /// Looks at the host's stop word and at the deadline now and then; part of each turn, and for turns without. The
+    /// whole warp.
+    LANEWAY_FN void watch(Ctx& ctx) {
+        if (ctx.lane() != 0 || ++turns_ % 32 != 0) return;
+        tell(ctx);
+        const auto& env = ctx.environment();
+        const std::uint32_t told = ctx.load(env.host_stop, order::relaxed, scope::system);
+        if (told != stop_word::none) {
+            if (told == stop_word::ends || !stopped(ctx)) {
+                ctx.store(&env.control->stop, told, order::relaxed, scope::device);
+            }
+        } else if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
+            // Later than the waits' own deadline: where one of them hangs, it names the cause better.
+            (void)fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
+        }
+    }
+
+private:
+    using reply = decltype(std::declval<Counters&>().look(std::declval<Ctx&>()));
+    static constexpr bool keyed = std::is_same_v<reply, keyed_reply>;
+
+    struct no_epochs {};
+    struct epoch_state {
+        std::uint64_t asked = 0;           ///< as read before the last command
+        std::uint64_t closing = 0;         ///< the same, when PEs were told to take no more
+        std::uint64_t told = 0;            ///< epoch, to the host
+        std::uint64_t quiet_created = 0;   ///< what had been created by the last round,
+        std::uint64_t quiet_since_ns = 0;  ///< and since when nothing else has been
+        bool closed = false;               ///< PEs take no more work in this round,
+        bool closed_before = false;        ///< and took none in the one before
+        bool lease_over = false;
+    };
+
+    /// A warp that does nothing else looks several times: how long it takes to see what has come is part of the time
+    /// that a round takes.
+    static constexpr int looks_a_turn = Ctx::warp_lanes == 1 ? 1 : 8;
+    static constexpr unsigned max_held = 32;  ///< looks
+
+    LANEWAY_SLOW void look(Ctx& ctx);
+
+    /// Lane 0. Nobody waits for these stores, and a load from the same memory follows them at each watch.
+    LANEWAY_FN void tell(Ctx& ctx) {
+        if (termination_.seen == nullptr || ctx.pe() != 0) return;
+        ctx.store(termination_.seen, served_, order::relaxed, scope::system);
+        ctx.store(termination_.seen + 1, open_, order::relaxed, scope::system);
+    }
+
+    LANEWAY_FN void answer(Ctx& ctx) {
+        termination_command command;
+        const bool here =
+            once(ctx, full_warp<Ctx>, [&] { return take(ctx, termination_.command, answered_ + 1, command); });
+        if (here) {
+            ++answered_;
+            reply_due_ = true;
+            command.threshold = ctx.shuffle(full_warp<Ctx>, command.threshold, 0);
+            handle_command(ctx, command);
+        }
+        if (!may_look(ctx)) return;
+        const reply now = counters_.look(ctx);
+        if (fails(ctx)) return;
+        if (ctx.lane() == 0) store_tagged(ctx, termination_.reply, tag(answered_), now, Ctx::tagged_order);
+    }
+
+    /// Whether this PE's work has failed, where the host would otherwise learn of an epoch that it is done. Asked after
+    /// a look: a lane reports its fault before its work counts as done.
+    LANEWAY_FN bool fails([[maybe_unused]] Ctx& ctx) const {
+        if constexpr (!fed_by_host<Counters>) return false;
+        return once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{stopped(ctx)}; }) != 0;
+    }
+
+    /// Whether the answer to the last command is due. Where nothing can be concluded from the answer of an active PE,
+    /// it delays the answer for a while: so it answers as soon as it is passive, not when the next round comes.
+    LANEWAY_FN bool may_look(Ctx& ctx) {
+        if (!reply_due_) return false;
+        if constexpr (Counters::non_generating) {
+            if (++held_ < max_held && !counters_.is_passive(ctx)) return false;
+            held_ = 0;
+        }
+        reply_due_ = false;
+        return true;
+    }
+
+    /// Does as told. All lanes know the threshold, lane 0 the whole command.
+    LANEWAY_FN void handle_command(Ctx& ctx, const termination_command& command) {
+        if (ctx.lane() == 0) {
+            if constexpr (fed_by_host<Counters>) counters_.take_from_host(ctx, command.orders);
+            if ((command.orders & termination_command::finish) != 0)
+                ctx.store(termination_.finished, 1u, order::relaxed, scope::device);
+            if (command.threshold != applied_) counters_.apply(ctx, command.threshold);
+        }
+        applied_ = command.threshold;
+        ctx.sync(full_warp<Ctx>);  // the lanes that read counters see the threshold that was just applied
+    }
+
+    /// Each lane reads the answers of some PEs; all lanes judge the same sums.
+    LANEWAY_FN void coordinate(Ctx& ctx) {
+        if (done_) return;
+        if (may_look(ctx)) own_ = counters_.look(ctx);
+        if (reply_due_ || fails(ctx)) return;
+        if (round_ > 0) {
+            std::uint64_t sums[keyed ? 6 : 5] = {};
+            std::uint64_t least = ~std::uint64_t{0};
+            bool missing = false;
+            for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
+                reply told = own_;
+                if (pe != 0) {
+                    const std::uint64_t* from = pe == ctx.lane() ? first_reply_ : termination_.replies[pe];
+                    missing = missing || !take(ctx, from, round_, told);
+                }
+                sums[0] += told.created;
+                sums[1] += told.completed;
+                sums[2] += told.deferred;
+                sums[3] += told.active;
+                sums[4] += told.served;
+                if constexpr (keyed) sums[5] += told.kept;
+                if constexpr (keyed) least = told.least < least ? told.least : least;
+            }
+            if (ctx.ballot(full_warp<Ctx>, missing) != 0) return;
+            warp_sums(ctx, sums);
+            reply all;
+            static_cast<termination_reply&>(all) = {sums[0], sums[1], sums[2], sums[3], sums[4]};
+            if constexpr (keyed) all.kept = sums[5];
+            if constexpr (keyed) all.least = warp_min(ctx, least);
+            judge(ctx, all);
+        }
+        command(ctx);
+    }
+
+    static LANEWAY_FN std::uint32_t tag(std::uint64_t round) { return static_cast<std::uint32_t>(round); }
+
+    /// Whether what this round brings is there, and what it is. Where one round is enough, rounds need no order.
+    template <class Value>
+    LANEWAY_FN bool take(Ctx& ctx, const std::uint64_t* words, std::uint64_t round, Value& value) const {
+        // Loaded again with acquire only on arrival: polling must stay cheap.
+        if (!load_tagged(ctx, words, tag(round), value, order::relaxed)) return false;
+        return Counters::non_generating || load_tagged(ctx, words, tag(round), value, order::acquire);
+    }
+
+    LANEWAY_FN void judge(Ctx& ctx, const reply& sum) {
+        if constexpr (Counters::non_generating) {
+            done_ = sum.active == 0 && sum.completed == sum.created;
+        } else {
+            done_ = round_ > 1 && last_completed_ == sum.created;  // completed of the round before, created of this one
+        }
+        if constexpr (fed_by_host<Counters>) close_epoch(ctx, sum.created);
+        last_completed_ = sum.completed;
+        // PEs are read one after the other, so a message may show as served and not yet as created.
+        open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
+        served_ = sum.served;
+        sample(ctx, sum);
+        if (done_ && ctx.lane() == 0) tell(ctx);
+        if constexpr (keyed) judge_keys(sum);
+    }
+
+    /// Where PEs took no work from the host in this round and the one before, and nothing is left: tells the host that
+    /// the epoch is done which it had closed before. The program ends only if the host has asked for that, or the lease
+    /// is over; what the host posts meanwhile waits for the next epoch, or the next program.
+    LANEWAY_FN void close_epoch(Ctx& ctx, std::uint64_t created) {
+        const bool quiet = done_;
+        const std::uint64_t now = once(ctx, full_warp<Ctx>, [&] { return ctx.now_ns(); });
+        if (!quiet || created != epoch_.quiet_created || epoch_.asked / 2 != epoch_.told) epoch_.quiet_since_ns = now;
+        epoch_.quiet_created = created;
+        const std::uint64_t lease = termination_.epochs.lease_ns;
+        epoch_.lease_over = epoch_.lease_over || (lease != 0 && now - epoch_.quiet_since_ns > lease);
+        done_ = false;
+        if (!quiet || !epoch_.closed || !epoch_.closed_before) return;
+        done_ = epoch_.closing % 2 != 0 || epoch_.lease_over;
+        epoch_.told = epoch_.closing / 2;
+        epoch_.closed = false;
+        // Partner: the host's acquire load. What handlers have stored is copied when the program has ended.
+        if (ctx.lane() == 0) ctx.store(termination_.epochs.done, epoch_.told, order::release, scope::system);
+    }
+
+    /// Decides whether PEs take work from the host in the coming round.
+    LANEWAY_FN void look_at_host(Ctx& ctx) {
+        // Partner: the host's release store.
+        epoch_.asked = once(ctx, full_warp<Ctx>,
+                            [&] { return ctx.load(termination_.epochs.asked, order::acquire, scope::system); });
+        epoch_.closed_before = epoch_.closed;
+        if (!epoch_.closed) {
+            epoch_.closing = epoch_.asked;
+            epoch_.closed = epoch_.lease_over || epoch_.asked / 2 != epoch_.told;
+        }
+        ctx.fence(scope::system);  // PEs that get the command see what the host had posted before it closed the epoch
+    }
+
+    /// Raises the threshold where little runs. Where nothing has run since the last rise but looks that put all off
+    /// again, and nothing runs, no key has fallen since those looks: so their least is that of all deferred work, and
+    /// the threshold rises to the step behind it. What is read of PEs one after the other may belong to different
+    /// moments: a rise that goes too far costs order, not correctness.
+    LANEWAY_FN void judge_keys(const keyed_reply& sum) {
+        if (sum.active != 0 || sum.deferred == 0 || open_ > sum.deferred + termination_.policy.low_water) return;
+        const std::uint64_t completed = sum.completed - completed_at_rise_;
+        const std::uint64_t kept = sum.kept - kept_at_rise_;
+        if (completed < kept) return;  // looks that are not yet told as completed
+        const bool all_put_off = completed == kept && open_ == sum.deferred && sum.least >= threshold_;
+        const std::uint64_t step = termination_.policy.step;
+        const std::uint64_t steps = all_put_off ? (sum.least - threshold_) / step + 1 : 1;
+        const std::uint64_t room = (~std::uint64_t{0} - threshold_) / step;
+        threshold_ = steps > room ? ~std::uint64_t{0} : threshold_ + steps * step;
+        completed_at_rise_ = sum.completed;
+        kept_at_rise_ = sum.kept;
+        ++rises_;
+    }
+
+    LANEWAY_FN void command(Ctx& ctx) {
+        ++round_;
+        if constexpr (fed_by_host<Counters>) look_at_host(ctx);
+        ctx.sync(full_warp<Ctx>);  // what each lane has seen of its PEs is passed on by the others
+        if (keyed && done_ && ctx.lane() == 0) *termination_.rises = rises_;
+        termination_command next{threshold_, done_ ? termination_command::finish : 0};
+        if constexpr (fed_by_host<Counters>) {
+            // Each epoch, and so each lease that is over, begins with a look; no program ends with one.
+            if (!done_ && !epoch_.closed) next.orders |= termination_command::look | termination_command::open;
+            if (!done_ && epoch_.closed && !epoch_.closed_before) next.orders |= termination_command::look;
+        }
+        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
+            if (pe != 0) store_tagged(ctx, termination_.commands[pe], tag(round_), next, Ctx::tagged_order);
+        }
+        handle_command(ctx, next);
+        reply_due_ = true;
+    }
+
+    /// Keeps at most max_samples: when full, drops every second one and looks half as often.
+    LANEWAY_FN void sample(Ctx& ctx, const termination_reply& sum) {
+        if (termination_.max_samples == 0 || ctx.lane() != 0) return;
+        const std::uint64_t time = ctx.now_ns() - started_ns_;
+        if (time < next_sample_ns_ && !done_) return;
+        if (samples_ == termination_.max_samples) {
+            for (std::uint32_t i = 1; i < samples_ / 2; ++i) termination_.samples[i] = termination_.samples[2 * i];
+            samples_ /= 2;
+            sample_gap_ns_ *= 2;
+        }
+        termination_.samples[samples_++] = {time, sum.served, open_};
+        *termination_.n_samples = samples_;
+        next_sample_ns_ = time + sample_gap_ns_;
+    }
+
+    const termination_ref& termination_;
+    Counters counters_;
+    const std::uint64_t* first_reply_ = nullptr;  ///< of those that this lane reads
+    std::uint64_t round_ = 0;
+    std::uint64_t answered_ = 0;
+    std::uint64_t last_completed_ = 0;
+    std::uint64_t completed_at_rise_ = 0;
+    std::uint64_t kept_at_rise_ = 0;
+    std::uint64_t rises_ = 0;
+    std::uint64_t open_ = 0;
+    std::uint64_t served_ = 0;
+    std::uint64_t threshold_;
+    std::uint64_t applied_ = ~std::uint64_t{0};
+    reply own_;               ///< of the coordinator
+    bool reply_due_ = false;  ///< an answer to the last command
+    unsigned held_ = 0;       ///< looks since that command
+    std::uint64_t started_ns_ = 0;
+    std::uint64_t next_sample_ns_ = 0;
+    std::uint64_t sample_gap_ns_ = 1000;
+    std::uint32_t samples_ = 0;
+    unsigned turns_ = 0;
+    std::conditional_t<fed_by_host<Counters>, epoch_state, no_epochs> epoch_;
+    bool done_ = false;
+};
+
+// Not inline on CPU devices, so that a program can leave it to the library.
+template <class Ctx, class Counters>
+LANEWAY_SLOW void termination_detector<Ctx, Counters>::look(Ctx& ctx) {
+    watch(ctx);
+    for (int looks = 0; looks < looks_a_turn; ++looks) {
+        if (ctx.pe() == 0) {
+            coordinate(ctx);
+        } else {
+            answer(ctx);
+        }
+    }
+}
+
+}  // namespace laneway

@@ -1,0 +1,150 @@
+// What a PE has created and completed: its messages, its body's warps, and the work of its components.
+#pragma once
+
+#include "laneway/comm/termination.hpp"
+#include "laneway/run/component.hpp"
+#include "laneway/simt/checked/context.hpp"
+#include "laneway/simt/cpu/context.hpp"
+
+namespace laneway {
+
+/// The messages of a PE and the `initial` warps that run its body, for the termination detector: all that most programs
+/// count. `NonGenerating`: handlers post nothing, so a PE whose bodies have all returned creates no work.
+template <class Ctx, bool NonGenerating>
+struct message_counters {
+    const links_ref& links;
+    std::uint64_t initial;
+
+    static constexpr bool non_generating = NonGenerating;
+
+    LANEWAY_FN bool is_passive(Ctx& ctx) const {
+        return once(ctx, full_warp<Ctx>,
+                    [&] { return ctx.load(&links.work->completed, order::relaxed, scope::device) == initial; });
+    }
+
+    LANEWAY_FN termination_reply look(Ctx& ctx) const {
+        termination_reply sum;
+        add_completed(ctx, sum);
+        // What bodies have created is final when all are seen to have returned: it is read after them.
+        if constexpr (non_generating) ctx.sync(full_warp<Ctx>);
+        add_created(ctx, sum);
+        std::uint64_t sums[] = {sum.served, sum.completed, sum.created};
+        warp_sums(ctx, sums);
+        termination_reply all;
+        all.served = sums[0];
+        all.completed = all.served + sums[1];
+        all.created = initial + sums[2];
+        if (non_generating) all.active = initial - sums[1];
+        return all;
+    }
+
+    LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+
+    /// Each lane adds its part: bodies that have returned,
+    LANEWAY_FN void add_completed(Ctx& ctx, termination_reply& sum) const { add(ctx, 0, 1, sum); }
+    /// and then messages and all that they have created.
+    LANEWAY_FN void add_created(Ctx& ctx, termination_reply& sum) const { add(ctx, 1, own_words + ctx.n_pes(), sum); }
+
+private:
+    static constexpr int own_words = 6;
+
+    /// Adds up counters `first` to `last`. They are loaded at once, each by another lane where there are enough: an
+    /// acquire load waits for its answer before the next may start.
+    LANEWAY_FN void add(Ctx& ctx, int first, int last, termination_reply& sum) const {
+        for (int word = first + ctx.lane(); word < last; word += Ctx::warp_lanes) {
+            work_counters& work = *links.work;
+            const std::uint64_t* at = word < own_words ? &work.completed : &links.sent[word - own_words].messages;
+            if (word == 1) at = &work.forwarded;
+            if (word == 2) at = &work.served;
+            if (word == 3) at = &work.replies_served;
+            if (word == 4) at = &work.deferred;
+            if (word == 5) at = &work.replied;
+            // Partners: the release adds of servers and workers. What they created is counted later.
+            const std::uint64_t value = ctx.load(at, order::acquire, scope::device);
+            sum.completed += word <= 1 ? value : 0;
+            sum.served += word == 2 || word == 3 ? value : 0;
+            sum.created += word >= 4 ? value : 0;
+        }
+    }
+};
+
+/// The same where components count work of their own, or take it from the host.
+template <class Ctx, class List, class... Views>
+struct pe_counters {
+    message_counters<Ctx, false> messages;
+    const view_list<Views...>& views;
+
+    static constexpr bool components_count = (counts_work<Views> || ...);
+    static constexpr bool non_generating = !List::forwards && !List::replies && !components_count;
+    static constexpr bool fed_by_host = (takes_from_host<Views> || ...);
+
+    LANEWAY_FN auto look(Ctx& ctx) const {
+        if constexpr (!components_count) {
+            return message_counters<Ctx, non_generating>{messages.links, messages.initial}.look(ctx);
+        } else {
+            keyed_reply sum;
+            messages.add_completed(ctx, sum);
+            of_components([&](const auto& view) { view.add_completed(ctx, sum); });
+            ctx.sync(full_warp<Ctx>);  // as in message_counters::look
+            messages.add_created(ctx, sum);
+            of_components([&](const auto& view) { view.add_created(ctx, sum); });
+            return total(ctx, sum);
+        }
+    }
+    LANEWAY_FN bool is_passive(Ctx& ctx) const { return messages.is_passive(ctx); }
+
+    LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
+        views.each([&]<class View>(const View& view) {
+            if constexpr (takes_from_host<View>) view.take_from_host(ctx, orders);
+        });
+    }
+
+    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {
+        of_components([&](const auto& view) { view.apply(ctx, threshold); });
+    }
+
+private:
+    template <class Use>
+    LANEWAY_FN void of_components([[maybe_unused]] Use&& use) const {
+        if constexpr (components_count) {
+            views.each([&]<class View>(const View& view) {
+                if constexpr (counts_work<View>) use(view);
+            });
+        }
+    }
+
+    /// The PE's counters, from each lane's part of them.
+    LANEWAY_FN keyed_reply total(Ctx& ctx, const keyed_reply& part) const {
+        keyed_reply all;
+        std::uint64_t sums[] = {part.served, part.completed, part.created, part.deferred, part.active, part.kept};
+        warp_sums(ctx, sums);
+        static_cast<termination_reply&>(all) = {messages.initial + sums[2], sums[0] + sums[1], sums[3], sums[4],
+                                                sums[0]};
+        all.kept = sums[5];
+        all.least = warp_min(ctx, part.least);
+        return all;
+    }
+};
+
+/// What a program of these components counts, as termination_detector takes it.
+template <class Ctx, class List, class... Views>
+LANEWAY_FN auto counters_of(const links_ref& links, std::uint64_t initial, const view_list<Views...>& views) {
+    using all = pe_counters<Ctx, List, Views...>;
+    if constexpr (all::components_count || all::fed_by_host) {
+        return all{{links, initial}, views};
+    } else {
+        return message_counters<Ctx, all::non_generating>{links, initial};
+    }
+}
+
+// Compiled once, in the library, for CPU devices.
+#if !defined(__CUDACC__)
+extern template void termination_detector<cpu::context, message_counters<cpu::context, true>>::look(cpu::context&);
+extern template void termination_detector<cpu::context, message_counters<cpu::context, false>>::look(cpu::context&);
+extern template void termination_detector<checked::context, message_counters<checked::context, true>>::look(
+    checked::context&);
+extern template void termination_detector<checked::context, message_counters<checked::context, false>>::look(
+    checked::context&);
+#endif
+
+}  // namespace laneway

@@ -1,0 +1,81 @@
+// The serving part of a persistent program: it depends on the messages of a run, not on its body, so it is compiled
+// once for all bodies that share them.
+#pragma once
+
+#include "laneway/comm/endpoint.hpp"
+#include "laneway/comm/responder.hpp"
+#include "laneway/comm/server.hpp"
+#include "laneway/comm/variable_server.hpp"
+
+namespace laneway {
+
+/// What a lane does between two looks at what it waits for. Where a warp is one lane, that lane has all roles and takes
+/// a turn at serving and control. Elsewhere other warps do, and this refers to nothing, so that nothing must lie in
+/// memory for its sake.
+template <class Ctx>
+struct waiting_turn {
+    LANEWAY_FN void operator()() const {}
+};
+
+template <class Ctx>
+requires(Ctx::warp_lanes == 1) struct waiting_turn<Ctx> {
+    void (*call)(void*);
+    void* program;
+
+    LANEWAY_FN void operator()() const { call(program); }
+};
+
+/// Runs the handlers of a chunk of replies.
+template <class Ctx, class Routes>
+struct serve_reply {
+    using list = route_list<Routes>;
+
+    Ctx& ctx;
+    const delivery<Routes>& handlers;
+
+    LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
+        list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
+            if constexpr (list::template is_reply<Message>) serve_plain<Ctx, Message>(ctx, handlers, source, chunk);
+        });
+    }
+};
+
+/// A turn at arrived replies; whether there were any.
+template <class Ctx, class Routes>
+struct reply_turn {
+    Ctx& ctx;
+    server<Ctx, serve_reply<Ctx, Routes>>& replies_in;
+
+    LANEWAY_FN bool operator()() const {
+        if constexpr (route_list<Routes>::replies) return replies_in.turn(ctx);
+        return false;
+    }
+};
+
+/// Sends replies, and serves those that arrive while it waits for space.
+template <class Ctx, class Routes>
+using serving_responder = responder<Ctx, Routes, reply_turn<Ctx, Routes>>;
+
+/// Runs the handlers of a chunk of requests.
+template <class Ctx, class Routes>
+struct serve_request {
+    Ctx& ctx;
+    const endpoint_ref<Routes>& endpoint;
+    serving_responder<Ctx, Routes>& responder;
+
+    LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
+        route_list<Routes>::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
+            if constexpr (answering<Handler>) {
+                responder.template serve<Message, Handler>(ctx, source, chunk);
+            } else if constexpr (taking_payload<Handler>) {
+                const auto shape = chunk_shape<granule<Message>>::fitting(endpoint.chunk_bytes);
+                serve_variable<Message, typename Handler::element>(ctx, endpoint.handlers, source, chunk,
+                                                                   shape.messages());
+            } else {
+                serve_plain<Ctx, Message>(ctx, endpoint.handlers, source, chunk);
+            }
+        });
+    }
+};
+
+}  // namespace laneway

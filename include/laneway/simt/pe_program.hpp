@@ -1,0 +1,55 @@
+// What the machine runs on a PE, whatever its type: so that launching is compiled once, in the library.
+#pragma once
+
+#include <memory>
+#include <typeinfo>
+
+#include "laneway/simt/checked/context.hpp"
+#include "laneway/simt/cpu/context.hpp"
+#if defined(__CUDACC__)
+#include "laneway/simt/cuda/launch.cuh"
+#endif
+
+namespace laneway {
+
+#if defined(__CUDACC__)
+inline constexpr bool compiled_with_cuda = true;
+#else
+inline constexpr bool compiled_with_cuda = false;
+namespace cuda_backend {  // named below, used only where the GPU's kernel is compiled in
+template <class Program>
+const void* kernel_of();
+}  // namespace cuda_backend
+#endif
+
+/// A copy of a program, and how each kind of device calls it.
+class pe_program {
+public:
+    template <class Program, bool with_cuda = compiled_with_cuda>
+    static pe_program of(const Program& program) {
+        pe_program made;
+        made.copy_ = std::make_shared<const Program>(program);
+        made.name_ = typeid(Program).name();
+        made.on_cpu_ = [](const void* p, cpu::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
+        made.on_checked_ = [](const void* p, checked::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
+        if constexpr (with_cuda) made.kernel_ = cuda_backend::kernel_of<Program>();
+        return made;
+    }
+
+    void operator()(cpu::context& ctx) const { on_cpu_(copy_.get(), ctx); }
+    void operator()(checked::context& ctx) const { on_checked_(copy_.get(), ctx); }
+    /// The kernel that runs it on a GPU, null where it was compiled without CUDA, and the kernel's first argument.
+    [[nodiscard]] const void* kernel() const { return kernel_; }
+    /// As the compiler names its type.
+    [[nodiscard]] const char* name() const { return name_; }
+    [[nodiscard]] const void* data() const { return copy_.get(); }
+
+private:
+    std::shared_ptr<const void> copy_;
+    void (*on_cpu_)(const void*, cpu::context&) = nullptr;
+    void (*on_checked_)(const void*, checked::context&) = nullptr;
+    const void* kernel_ = nullptr;
+    const char* name_ = "";
+};
+
+}  // namespace laneway

@@ -1,0 +1,212 @@
+"""Devices that stay open over many calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from numpy.typing import ArrayLike
+
+from laneway.arguments import BUFFER_BYTES
+from laneway.errors import UsageError
+from laneway.graph import Graph, GraphLike
+from laneway.partition import Partition
+from laneway.programs.color import ColorResult, find_colors
+from laneway.programs.gups import GupsResult, update_table
+from laneway.programs.indegree import InDegreeResult, count_arcs
+from laneway.programs.kmeans import MAX_ITER as MAX_ROUNDS
+from laneway.programs.kmeans import TOL as TOLERANCE
+from laneway.programs.kmeans import KmeansResult, find_clusters
+from laneway.programs.kmeans_init import RandomState
+from laneway.programs.kmer import GREATEST, MEMORY_GIB, KmerCounts, KmerSource, count_kmers
+from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult, find_ranks
+from laneway.programs.paths import Result, find_paths
+from laneway.programs.proportions import VertexNumbers
+from laneway.workspace import KEPT_BYTES, Workspace
+
+
+class Session:
+    """The programs of the package on devices that stay open, with buffers and the graphs that they were given: ten
+    calls on one graph set it up once.
+
+        with lw.Session(devices="cuda:0-3", timeout=60) as session:
+            for source in sources:
+                result = session.sssp(graph, source)
+
+    Its methods take the arguments of the functions of the same names but for those that are given here, and give the
+    same results. `timeout` is the deadline of each run, and `seed` starts anew with each. Between calls all that the
+    session has on a device takes `kept_bytes` at most: else what was used least recently goes. A graph goes with the
+    object, or by `forget`; SciPy matrices and NetworkX graphs, which may change, are set up for each call, unless a
+    `Graph` is made of them first.
+
+    Calls of several threads wait for each other. A call that fails, or that Ctrl-C ends, leaves the session as it was.
+    After `close`, in a process that was forked off, and where the devices are lost, calls raise UsageError.
+    """
+
+    def __init__(
+        self,
+        *,
+        devices: str = "",
+        seed: int = 1,
+        timeout: float = 60.0,
+        buffer_bytes: int = BUFFER_BYTES,
+        progress: bool = False,
+        kept_bytes: int = KEPT_BYTES,
+    ) -> None:
+        self._workspace = Workspace(devices, seed, timeout, progress, buffer_bytes, kept_bytes)
+        self._workspace.core.open()
+        self._devices = tuple(self._workspace.devices)
+        self._closed = False
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """One name a device."""
+        return self._devices
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs of which something is on the devices."""
+        return self._workspace.graphs()
+
+    @property
+    def held_bytes(self) -> list[int]:
+        """What is allocated on each device: graphs, buffers, tables of results."""
+        return self._workspace.core.held_bytes()
+
+    @property
+    def copied_bytes(self) -> list[int]:
+        """What has been copied to each device since the session began."""
+        return self._workspace.core.copied_bytes()
+
+    def forget(self, graph: Graph) -> None:
+        """Drop all that is kept of a graph; where nothing is kept of it, nothing changes."""
+        if not isinstance(graph, Graph):
+            raise UsageError(f"graph must be a Graph, not {type(graph).__name__}")
+        self._workspace.forget(graph)
+
+    def close(self) -> None:
+        """End the session, behind the call that goes on, and free everything, tables of results too. More than once is
+        no error."""
+        self._workspace.close()
+        self._closed = True
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<laneway.Session: {'closed' if self._closed else ', '.join(self._devices)}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError("a session cannot be pickled or copied: its devices are open in this process only")
+
+    def sssp(
+        self,
+        graph: GraphLike,
+        source: Any = None,
+        *,
+        sources: Iterable[Any] | None = None,
+        delta: int | None = None,
+        partition: Partition = None,
+    ) -> Result:
+        """As `laneway.sssp`."""
+        return find_paths(self._workspace, graph, "weight", source, sources, False, delta, partition)
+
+    def bfs(
+        self,
+        graph: GraphLike,
+        source: Any = None,
+        *,
+        sources: Iterable[Any] | None = None,
+        weight: str | None = "weight",
+        delta: int | None = None,
+        partition: Partition = None,
+    ) -> Result:
+        """As `laneway.bfs`."""
+        return find_paths(self._workspace, graph, weight, source, sources, True, delta, partition)
+
+    def pagerank(
+        self,
+        graph: GraphLike,
+        alpha: float = 0.85,
+        personalization: VertexNumbers = None,
+        max_iter: int = MAX_ITER,
+        tol: float = TOL,
+        nstart: VertexNumbers = None,
+        weight: str | None = "weight",
+        dangling: VertexNumbers = None,
+        *,
+        rounds: int | None = None,
+        partition: Partition = None,
+    ) -> PageRankResult:
+        """As `laneway.pagerank`."""
+        return find_ranks(
+            self._workspace,
+            graph,
+            alpha,
+            personalization,
+            max_iter,
+            tol,
+            nstart,
+            weight,
+            dangling,
+            rounds,
+            partition,
+        )
+
+    def color(
+        self, graph: GraphLike, *, weight: str | None = "weight", order: int = 1, partition: Partition = None
+    ) -> ColorResult:
+        """As `laneway.color`."""
+        return find_colors(self._workspace, graph, weight, order, partition)
+
+    def indegree(self, graph: GraphLike, *, weight: str | None = "weight", walk: str = "lists") -> InDegreeResult:
+        """As `laneway.indegree`."""
+        return count_arcs(self._workspace, graph, weight, walk)
+
+    def kmeans(
+        self,
+        points: ArrayLike,
+        n_clusters: int,
+        *,
+        sample_weight: ArrayLike | None = None,
+        init: str | ArrayLike = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = MAX_ROUNDS,
+        tol: float = TOLERANCE,
+        random_state: RandomState = 0,
+    ) -> KmeansResult:
+        """As `laneway.kmeans`. Points are copied for each call, as arrays may change."""
+        return find_clusters(
+            self._workspace, points, n_clusters, sample_weight, init, n_init, max_iter, tol, random_state
+        )
+
+    def kmer(
+        self,
+        source: KmerSource,
+        k: int,
+        *,
+        canonical: bool = True,
+        greatest: int = GREATEST,
+        distinct: int | None = None,
+        memory_gib: float = MEMORY_GIB,
+        lookup: bool = True,
+    ) -> KmerCounts:
+        """As `laneway.kmer`. Counts can be looked up as long as the session is open."""
+        return count_kmers(self._workspace, source, k, canonical, greatest, distinct, memory_gib, lookup)
+
+    def gups(
+        self,
+        *,
+        mode: str = "free",
+        log2_words: int | None = None,
+        size: int | None = None,
+        updates: int | None = None,
+        look_ahead: int = 1024,
+        region_bytes: int = 2**21,
+        round_updates: int | None = None,
+    ) -> GupsResult:
+        """As `laneway.gups`. The table is there as long as the session is open."""
+        return update_table(self._workspace, mode, log2_words, size, updates, look_ahead, region_bytes, round_updates)

@@ -1,0 +1,129 @@
+#include "laneway/comm/ring_set.hpp"
+
+#include <algorithm>
+
+#include "laneway/comm/server.hpp"
+#include "laneway/transport/transport.hpp"
+
+namespace laneway {
+
+ring_set::ring_set(machine& machine, const options& options, const comm_plan& plan, const run_deadline& until)
+    : machine_(machine), options_(options), n_(plan.n_pes()) {
+    for (const auto& grid : plan.grids) server_warps_.push_back(grid.server_warps());
+    make_rings(plan, until);
+    make_tables(until);
+}
+
+void ring_set::make_rings(const comm_plan& plan, const run_deadline& until) {
+    rings_.resize(n_ * n_);
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        tails_.emplace_back(machine_.device(pe), n_ * (destructive_bytes / sizeof(std::uint64_t)));
+    }
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        (void)until.left();
+        const auto p = static_cast<std::size_t>(pe);
+        const std::size_t flag_bytes = plan.ring_slots[p] * sizeof(std::uint64_t);
+        const auto slots = allocate_for_reader(
+            machine_, pe, [&](int) { return std::size_t{plan.ring_slots[p]} * plan.needs.slot_bytes; }, slots_);
+        const auto words = allocate_for_reader(
+            machine_, pe, [&](int) { return chunk_words * flag_bytes; }, words_);
+        const auto flags = allocate_for_reader(
+            machine_, pe, [&](int) { return flag_bytes; }, words_);
+        const auto credits = allocate_for_reader(
+            machine_, pe, [&](int writer) { return plan.credit_bytes(static_cast<std::size_t>(writer)); }, words_);
+        for (int other = 0; other < machine_.n_pes(); ++other) {
+            if (other == pe) continue;
+            const auto o = static_cast<std::size_t>(other);
+            chunk_ring_layout& in = rings_[pair(other, pe)];
+            in.slots = slots[o];
+            in.words = reinterpret_cast<std::uint64_t*>(words[o]);
+            in.flags = reinterpret_cast<std::uint64_t*>(flags[o]);
+            in.tail = tails_[o].data() + p * destructive_bytes / 8;
+            in.n_slots = plan.ring_slots[p];
+            in.slot_bytes = plan.needs.slot_bytes;
+            rings_[pair(pe, other)].credits = reinterpret_cast<std::uint64_t*>(credits[o]);
+        }
+    }
+}
+
+void ring_set::make_tables(const run_deadline& until) {
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        (void)until.left();
+        const auto& device = machine_.device(pe);
+        std::vector<chunk_sender> to(n_);
+        std::vector<chunk_receiver> from(n_);
+        for (int other = 0; other < machine_.n_pes(); ++other) {
+            static_cast<chunk_ring_layout&>(to[static_cast<std::size_t>(other)]) = rings_[pair(pe, other)];
+            static_cast<chunk_ring_layout&>(from[static_cast<std::size_t>(other)]) = rings_[pair(other, pe)];
+        }
+        to_.emplace_back(device, n_).copy_in(to);
+        from_.emplace_back(device, n_).copy_in(from);
+        sent_.emplace_back(device, n_);
+        const service_stripes lines(machine_.n_pes(), server_warps_[static_cast<std::size_t>(pe)]);
+        stripe_next_.emplace_back(device, static_cast<std::size_t>(std::max(1, lines.count())));
+    }
+}
+
+void ring_set::reset() {
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const auto p = static_cast<std::size_t>(pe);
+        tails_[p].fill_bytes(0);
+        sent_[p].fill_bytes(0);
+        const service_stripes lines(machine_.n_pes(), server_warps_[p]);
+        std::vector<std::uint64_t> next(stripe_next_[p].size());
+        for (int line = 0; line < lines.count(); ++line) {
+            next[static_cast<std::size_t>(line)] = static_cast<std::uint64_t>(lines.residue(line));
+        }
+        stripe_next_[p].copy_in(next);
+    }
+    // Host memory or device memory: the PE that reads it can write it as well.
+    for (const auto& r : words_) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
+}
+
+links_ref ring_set::links(int pe) const {
+    const auto p = static_cast<std::size_t>(pe);
+    links_ref ref;
+    ref.to = to_[p].data();
+    ref.from = from_[p].data();
+    ref.sent = sent_[p].data();
+    ref.stripe_next = stripe_next_[p].data();
+    ref.server_warps = server_warps_[p];
+    ref.age_ns = options_.age_ns;
+    ref.deaf = options_.fault == injected_fault::deaf_server && options_.fault_pe == pe;
+    ref.keeps_credits = options_.fault == injected_fault::stuck_credit && options_.fault_pe == pe;
+    return ref;
+}
+
+std::vector<traffic> ring_set::traffic_matrix() const {
+    std::vector<traffic> matrix;
+    for (const auto& row : sent_) {
+        for (const auto& to : row.copy_out()) matrix.push_back({to.messages, to.chunks, to.bytes});
+    }
+    return matrix;
+}
+
+std::string ring_set::fills(const std::string& name) const {
+    std::string text;
+    for (int s = 0; s < machine_.n_pes(); ++s) {
+        const auto tails = tails_[static_cast<std::size_t>(s)].copy_out();
+        for (int d = 0; d < machine_.n_pes(); ++d) {
+            if (s == d) continue;
+            const chunk_ring_layout& ring = rings_[pair(s, d)];
+            std::vector<std::uint64_t> credits(ring.n_slots);
+            machine_.device(s)->copy_out(credits.data(), ring.credits, ring.n_slots * sizeof(std::uint64_t));
+            const std::uint64_t tail = tails[static_cast<std::size_t>(d) * destructive_bytes / 8];
+            std::uint64_t used = 0;
+            for (std::uint64_t t = tail < ring.n_slots ? 0 : tail - ring.n_slots; t < tail; ++t) {
+                used += credits[t % ring.n_slots] <= t ? 1 : 0;
+            }
+            if (used == 0) continue;
+            text += "; " + name + " " + std::to_string(s) + "->" + std::to_string(d) + ": " + std::to_string(used) +
+                    " of " + std::to_string(ring.n_slots) + " slots in use";
+        }
+    }
+    return text;
+}
+
+ring_set::~ring_set() = default;
+
+}  // namespace laneway

@@ -1,0 +1,94 @@
+// Launching persistent kernels on GPUs.
+#include <cuda_runtime_api.h>
+
+#include <string>
+#include <thread>
+
+#include "laneway/simt/cuda/check.hpp"
+#include "laneway/simt/cuda/support.hpp"
+#include "laneway/simt/environment.hpp"
+#include "laneway/simt/running.hpp"
+
+namespace laneway::cuda_backend {
+
+namespace {
+
+/// One kernel of one PE.
+class kernel_run final : public running {
+public:
+    kernel_run(int device_index, const pe_environment& env, const launch_shape& shape, const void* kernel,
+               const void* program)
+        : device_(device_index) {
+        const device_scope scope(device_);
+        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+        pe_environment env_copy = env;
+        void* arguments[] = {const_cast<void*>(program), &env_copy};  // CUDA copies both
+        check(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(shape.blocks)),
+                                          dim3(static_cast<unsigned>(shape.warps_per_block * 32)), arguments,
+                                          shape.shared_bytes, stream_),
+              "launching a persistent kernel");
+    }
+    ~kernel_run() override {
+        if (joined_) cudaStreamDestroy(stream_);  // destroying a stream whose kernel runs on would wait for it
+    }
+
+    bool done(std::chrono::microseconds wait) override {
+        const cudaError_t code = cudaStreamQuery(stream_);
+        if (code == cudaErrorNotReady) {
+            // Most jobs are over in milliseconds, and a sleeping host would double their time; a program that stays
+            // leaves the core to others.
+            const auto run = std::chrono::steady_clock::now() - launched_;
+            if (run < spin_time) {
+                std::this_thread::yield();
+            } else {
+                std::this_thread::sleep_for(wait < sleep_time ? wait : sleep_time);
+            }
+            return false;
+        }
+        check_run(code);
+        return true;
+    }
+    void join() override {
+        joined_ = true;
+        check_run(cudaStreamSynchronize(stream_));
+    }
+
+private:
+    static constexpr std::chrono::milliseconds spin_time{100};
+    static constexpr std::chrono::microseconds sleep_time{50};  // a two-thousandth of the spin time
+
+    void check_run(cudaError_t code) const {
+        if (code != cudaSuccess) check(code, ("running a kernel on cuda:" + std::to_string(device_)).c_str());
+    }
+
+    int device_;
+    cudaStream_t stream_ = nullptr;
+    std::chrono::steady_clock::time_point launched_ = std::chrono::steady_clock::now();
+    bool joined_ = false;
+};
+
+}  // namespace
+
+int resident_blocks(int device_index, const launch_shape& shape, const void* kernel) {
+    const device_scope scope(device_index);
+    check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
+        "shared memory of a block");
+    cudaFuncAttributes attributes{};
+    check(cudaFuncGetAttributes(&attributes, kernel), "loading a kernel");
+    int per_multiprocessor = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, shape.warps_per_block * 32,
+                                                        shape.shared_bytes),
+          "occupancy of a kernel");
+    int multiprocessors = 0;
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_index),
+          "cudaDeviceGetAttribute");
+    return per_multiprocessor * multiprocessors;
+}
+
+std::unique_ptr<running> launch(int device_index, const pe_environment& env, const launch_shape& shape,
+                                const void* kernel, const void* program) {
+    return std::make_unique<kernel_run>(device_index, env, shape, kernel, program);
+}
+
+}  // namespace laneway::cuda_backend

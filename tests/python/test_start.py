@@ -1,0 +1,54 @@
+"""The first moments of the command, before the package is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+LOADED = """
+import sys
+before = set(sys.modules)
+from laneway.cli import end_on_signals
+print(*sorted(name for name in set(sys.modules) - before if not name.startswith("laneway")))
+"""
+
+
+def python(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+
+
+def test_signals_are_caught_before_anything_else_is_loaded() -> None:
+    done = python(LOADED)
+    assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
+
+
+STARTS = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Short(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "numpy":
+            {raises}
+
+sys.meta_path.insert(0, Short())
+sys.argv = ["laneway", "devices"]
+from laneway.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("raises", "told"),
+    [
+        ("raise MemoryError", "not enough memory"),
+        ("raise ImportError('several\\nlines') from MemoryError()", "not enough memory"),
+        ("raise ImportError('libx.so: failed to map segment\\nfrom shared object')", "libx.so: failed to map"),
+    ],
+)
+def test_too_little_memory_to_load_the_package(raises: str, told: str) -> None:
+    done = python(STARTS.format(raises=raises.replace("\n", "\\n")))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    assert done.stderr.startswith(f"laneway: cannot start: {told}")

@@ -1,0 +1,1 @@
+#include "workspace_suite.hpp"  // on GPUs

@@ -1,1 +1,0 @@
-#include "onward_suite.hpp"  // on GPUs

@@ -1,1 +1,0 @@
-#include "parcels_suite.hpp"

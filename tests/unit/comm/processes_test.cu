@@ -1,0 +1,1 @@
+#include "processes_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "termination_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "variable_messages_suite.hpp"

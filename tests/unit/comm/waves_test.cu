@@ -1,1 +1,0 @@
-#include "waves_suite.hpp"  // on GPUs

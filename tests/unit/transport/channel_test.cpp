@@ -1,0 +1,1 @@
+#include "channel_suite.hpp"  // on CPU devices
