@@ -119,7 +119,8 @@ TEST(checked_mode_test, ALaneOrWarpThatIsMissingAtALargePostIsNamed) {
             EXPECT_TRUE(all) << "a message was lost";
         } catch (const device_fault& e) {
             EXPECT_FALSE(all);
-            contains(e.what(), "not every working warp of the block took part in a post of all while allocating memory");
+            contains(e.what(),
+                     "not every working warp of the block took part in a post of all while allocating memory");
             contains(e.what(), ": 1 of 2 working warps came");
         }
     }
