@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,10 @@ from forks import Forks
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(sys.executable).parent / "laneway"
 GPUS = sum(device.usable and device.name.startswith("cuda:") for device in lw.devices())
+
+# A shell's background jobs ignore interrupts, and so would every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -154,7 +154,10 @@ def test_python_tests_run_in_some_processes(
 def test_runners_are_at_work_together_where_gpus_leave_cores_idle(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, beside: bool
 ) -> None:
-    junit = '<testsuite tests="3" failures="1" errors="0" skipped="1"/>'
+    junit = (
+        '<testsuite tests="3" failures="1" errors="0" skipped="1"><testcase classname="group" name="good"/>'
+        '<testcase classname="group" name="bad"><failure/></testcase></testsuite>'
+    )
     meet = {"ctest": "echo go > fifo; ", "pytest": "read word < fifo; "} if beside else {"ctest": "", "pytest": ""}
 
     def command(report: Path, *_: object) -> list[str]:
@@ -166,7 +169,9 @@ def test_runners_are_at_work_together_where_gpus_leave_cores_idle(
     monkeypatch.setattr(run_tests, "cores", lambda: 16 if beside else 15)
     for runner in ("ctest_command", "pytest_command"):
         monkeypatch.setattr(run_tests, runner, command)
-    assert str(run_tests.run_suites(gpus=True)) == "2 passed, 2 failed, 2 skipped"
+    count = run_tests.run_suites(gpus=True)
+    assert str(count) == "2 passed, 2 failed, 2 skipped"
+    assert count.failures == ("group: bad", "group: bad")
     lines = capfd.readouterr().out.splitlines()
     counts = "1 passed, 1 failed, 1 skipped"
     assert [line for line in lines if "pytest-xdist" not in line] == [
