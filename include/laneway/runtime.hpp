@@ -108,14 +108,16 @@ public:
         return run(each_index<Body>{body}, indices, components...);
     }
 
-    /// Starts a session: a program of mailboxes that stays on the devices, for host threads to post to and call (see
-    /// run/session.hpp). It refers to this runtime and must end before it. The thread that has started it may use the
-    /// runtime as ever: each run, copy and allocation waits until the session's work is done, and the session leaves
-    /// the devices for that long. Other threads are refused. One session at a time. Throws as run does.
+    /// Starts a session: a program of mailboxes and a pool of tasks that stays on the devices, for host threads to post
+    /// to, call and submit to (see run/session.hpp). It refers to this runtime and must end before it. The thread that
+    /// has started it may use the runtime as ever: each run, copy and allocation waits until the session's work is
+    /// done, and the session leaves the devices for that long. Other threads are refused. One session at a time. Throws
+    /// as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
-        static_assert((component<Components> && ...), "start(components...): mailboxes");
-        static_assert(!(prepares<Components> || ...), "a session has mailboxes; other components are for run()");
+        static_assert((component<Components> && ...), "start(components...): mailboxes, a pool of tasks");
+        static_assert(!(prepares<Components> || ...),
+                      "a session has mailboxes and a pool of tasks; other components are for run()");
         using routes_type = routes_of<ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, ref_of<Components>..., inbox>;
@@ -125,14 +127,26 @@ public:
         const comm_plan plan = plan_for<program>(components...);
         auto resources = std::make_unique<comm_resources>(machine_, options_, plan, until);
         resources->reset();
+        std::vector<std::shared_ptr<session_feed>> feeds;
+        (add_feed(feeds, components, plan), ...);
         const auto launch = [this, plan, refs = std::tuple(components...)](session<routes_type>& started) {
             started.resources().reset_termination();
             return std::apply([&](const auto&... all) { return launch_session<program>(started, plan, all...); }, refs);
         };
-        return session<routes_type>(machine_, options_, std::move(resources), launch);
+        return session<routes_type>(machine_, options_, std::move(resources), std::move(feeds), launch);
     }
 
 private:
+    /// Lets a component that host threads feed take its memory.
+    template <class Component>
+    void add_feed([[maybe_unused]] std::vector<std::shared_ptr<session_feed>>& feeds,
+                  [[maybe_unused]] const Component& component, [[maybe_unused]] const comm_plan& plan) {
+        if constexpr (requires { component.feed(); }) {
+            component.feed()->attach(machine_, plan);
+            feeds.push_back(component.feed());
+        }
+    }
+
     static constexpr double endless_seconds = 1e9;
 
     template <class Body, class... Components>

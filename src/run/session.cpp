@@ -1,5 +1,6 @@
 #include "laneway/run/session.hpp"
 
+#include <algorithm>
 #include <sstream>
 #include <system_error>
 
@@ -24,9 +25,10 @@ std::uint64_t nanoseconds_of_lease(double seconds) {
 
 }  // namespace
 
-resident_program::resident_program(machine& machine, const options& options, host_inboxes& inboxes, launch start)
+resident_program::resident_program(machine& machine, const options& options, std::vector<host_feed*> feeds,
+                                   launch start)
     : machine_(machine), timeout_seconds_(run_deadline(options.timeout_seconds).seconds()),
-      lease_ns_(nanoseconds_of_lease(options.lease_seconds)), inboxes_(inboxes), start_(std::move(start)),
+      lease_ns_(nanoseconds_of_lease(options.lease_seconds)), feeds_(std::move(feeds)), start_(std::move(start)),
       words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
     machine_.set_give_back([this]() -> device::hold {
         if (std::this_thread::get_id() != owner_ || has_failed_) return {};
@@ -82,10 +84,24 @@ void resident_program::keep() {
         // Where some lane waited, what the run threw names it.
         failure_ = thrown == nullptr && past_deadline_ ? late() : thrown;
         has_failed_ = failure_ != nullptr;
-        wanted_ = !failure_ && !given_up_ && (inboxes_.any_wait() || done() < epoch_);
+        wanted_ = !failure_ && !given_up_ && (any_wait() || done() < epoch_);
         changed_.notify_all();
         if (failure_) return;
     }
+}
+
+std::uint64_t resident_program::filled() const {
+    std::uint64_t sum = 0;
+    for (const host_feed* const feed : feeds_) sum += feed->filled();
+    return sum;
+}
+
+bool resident_program::any_wait() const {
+    return std::any_of(feeds_.begin(), feeds_.end(), [](const host_feed* feed) { return feed->any_wait(); });
+}
+
+void resident_program::hand_over() {
+    for (host_feed* const feed : feeds_) feed->hand_over(waiting());
 }
 
 void resident_program::refuse_after_stop() const {
@@ -101,7 +117,7 @@ void resident_program::wake() {
     changed_.notify_all();
 }
 
-host_inboxes::while_waiting resident_program::waiting() {
+while_waiting resident_program::waiting() {
     const auto end =
         clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_seconds_));
     return [this, end, looks = 0u]() mutable {
@@ -121,14 +137,15 @@ host_inboxes::while_waiting resident_program::waiting() {
 
 epoch_report resident_program::quiesce() {
     const auto start = clock::now();
+    hand_over();
     epoch_report report;
     {
         const std::lock_guard lock(mutex_);
         throw_failure();
         refuse_after_stop();
-        const std::uint64_t filled = inboxes_.filled();
-        report.posted = filled - told_;
-        told_ = filled;
+        const std::uint64_t left = filled();
+        report.posted = left - told_;
+        told_ = left;
         report.number = close_epoch();
     }
     wake();
@@ -167,22 +184,27 @@ void resident_program::release() {
 }
 
 void resident_program::stop() {
+    std::exception_ptr thrown;
+    try {
+        if (!closing_) hand_over();
+    } catch (...) {
+        thrown = std::current_exception();
+    }
     std::unique_lock lock(mutex_);
     if (closing_) {
         throw_failure();
         return;
     }
     closing_ = true;
-    std::exception_ptr thrown;
     try {
         throw_failure();
-        if (resident_ || wanted_ || inboxes_.any_wait()) {
+        if (resident_ || wanted_ || any_wait()) {
             wanted_ = true;
             changed_.notify_all();
             await_leave(lock, [&](std::uint64_t number) { return left_after_ >= number; });
         }
     } catch (...) {
-        thrown = std::current_exception();
+        if (!thrown) thrown = std::current_exception();
     }
     if (!lock.owns_lock()) lock.lock();
     wanted_ = false;

@@ -1,19 +1,19 @@
 // The host half of the inboxes of a job: where host threads leave messages for PEs, and wait for answers.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "laneway/comm/comm_plan.hpp"
+#include "laneway/run/host_feed.hpp"
 #include "laneway/run/host_inbox_ref.hpp"
 #include "laneway/simt/machine.hpp"
 
 namespace laneway {
 
 /// Memory of all inboxes, for messages of any types. Any thread of the host may use it while a program takes from it.
-class host_inboxes {
+class host_inboxes : public host_feed {
     /// One PE's inbox.
     struct part {
         std::shared_ptr<std::byte> slots;
@@ -24,9 +24,6 @@ class host_inboxes {
     };
 
 public:
-    /// Called between two looks of a thread that waits, which it may leave by throwing.
-    using while_waiting = std::function<void()>;
-
     /// `message_bytes`, `answer_bytes`: of the longest. Each PE has `slots` for messages, a power of two; the job has
     /// as many places for answers.
     host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots);
@@ -66,10 +63,8 @@ public:
         std::uint32_t number_ = 0;
     };
 
-    /// Messages that the host has left for all PEs so far.
-    [[nodiscard]] std::uint64_t filled() const;
-    /// Whether some wait that no lane has taken, for a time when no program takes any.
-    [[nodiscard]] bool any_wait() const;
+    [[nodiscard]] std::uint64_t filled() const override;
+    [[nodiscard]] bool any_wait() const override;
 
     template <class List>
     [[nodiscard]] host_inbox_ref<List> ref(int pe) const {

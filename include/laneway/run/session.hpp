@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
@@ -33,7 +34,8 @@ public:
 
     /// `start` is called at once, and again whenever there is work, until stop. The thread that makes it may use the
     /// devices' memory, for which the program leaves them.
-    resident_program(machine& machine, const options& options, host_inboxes& inboxes, launch start);
+    /// `feeds` outlive it.
+    resident_program(machine& machine, const options& options, std::vector<host_feed*> feeds, launch start);
     ~resident_program();
     resident_program(const resident_program&) = delete;
     resident_program& operator=(const resident_program&) = delete;
@@ -45,7 +47,7 @@ public:
     void refuse_after_stop() const;
     /// For a thread that waits for the program: throws once it has failed, and what interrupts the thread. Past the
     /// deadline, from now, it ends the program and throws timeout_error.
-    [[nodiscard]] host_inboxes::while_waiting waiting();
+    [[nodiscard]] while_waiting waiting();
     epoch_report quiesce();
     void release();
     /// Ends the program when all is done, for good. Throws as waiting.
@@ -55,6 +57,9 @@ private:
     using clock = std::chrono::steady_clock;
 
     void keep();
+    [[nodiscard]] std::uint64_t filled() const;
+    [[nodiscard]] bool any_wait() const;
+    void hand_over();
     template <class Left>
     void await_leave(std::unique_lock<std::mutex>& lock, const Left& left);
     std::uint64_t close_epoch();
@@ -66,7 +71,7 @@ private:
     machine& machine_;
     double timeout_seconds_;
     std::uint64_t lease_ns_;
-    host_inboxes& inboxes_;
+    std::vector<host_feed*> feeds_;
     launch start_;
     std::shared_ptr<std::byte> words_;  ///< asked and done, see epoch_words
     std::recursive_mutex using_;  ///< held by who uses the devices, and until the program is about to; before mutex_
@@ -97,9 +102,19 @@ class session {
 public:
     /// `launch(session)` runs the program until it ends by itself, and returns the seconds that it took.
     template <class Launch>
-    session(machine& machine, const options& options, std::unique_ptr<comm_resources> resources, const Launch& launch)
+    session(machine& machine, const options& options, std::unique_ptr<comm_resources> resources,
+            std::vector<std::shared_ptr<session_feed>> feeds, const Launch& launch)
         : resources_(std::move(resources)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots),
-          n_pes_(machine.n_pes()), program_(machine, options, inboxes_, [this, launch] { seconds_ += launch(*this); }) {
+          feeds_(std::move(feeds)), n_pes_(machine.n_pes()),
+          program_(machine, options, all_feeds(), [this, launch] { seconds_ += launch(*this); }) {
+        for (const auto& feed : feeds_) feed->connect(program_);
+    }
+    ~session() {
+        try {
+            stop();
+        } catch (...) {
+            // Whoever wants to know calls stop.
+        }
     }
     session(const session&) = delete;
     session& operator=(const session&) = delete;
@@ -133,7 +148,13 @@ public:
     void release() { program_.release(); }
     /// Waits until all is done and ends the session. The report is that of the session, audited as after a run.
     run_report stop() {
-        program_.stop();
+        try {
+            program_.stop();
+        } catch (...) {
+            disconnect();
+            throw;
+        }
+        disconnect();
         return resources_->report(seconds_);
     }
 
@@ -144,8 +165,20 @@ public:
 private:
     static constexpr std::uint64_t inbox_slots = 1024;
 
+    [[nodiscard]] std::vector<host_feed*> all_feeds() {
+        std::vector<host_feed*> all{&inboxes_};
+        for (const auto& feed : feeds_) all.push_back(feed.get());
+        return all;
+    }
+
+    /// The program has ended: lets the feeds go.
+    void disconnect() noexcept {
+        for (const auto& feed : feeds_) feed->disconnect();
+        feeds_.clear();
+    }
+
     template <class Message>
-    void leave(int pe, const Message& message, std::uint32_t reply, const host_inboxes::while_waiting& waiting) {
+    void leave(int pe, const Message& message, std::uint32_t reply, const while_waiting& waiting) {
         if (pe < 0 || pe >= n_pes_) {
             throw usage_error("PE " + std::to_string(pe) + " does not exist: the session has " +
                               std::to_string(n_pes_) + (n_pes_ == 1 ? " PE" : " PEs"));
@@ -163,6 +196,7 @@ private:
 
     std::unique_ptr<comm_resources> resources_;
     host_inboxes inboxes_;
+    std::vector<std::shared_ptr<session_feed>> feeds_;
     int n_pes_;
     double seconds_ = 0;
     resident_program program_;

@@ -1,0 +1,41 @@
+// What the host leaves for a program that stays on the devices: the inboxes of a session, a pool of tasks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace laneway {
+
+class machine;
+class resident_program;
+struct comm_plan;
+
+/// Called between two looks of a thread that waits, which it may leave by throwing.
+using while_waiting = std::function<void()>;
+
+/// Work on its way from host threads to a resident program. Any thread may call these.
+class host_feed {
+public:
+    virtual ~host_feed() = default;
+
+    /// Items that the host has left for the PEs so far.
+    [[nodiscard]] virtual std::uint64_t filled() const = 0;
+    /// Whether some wait that no lane has taken, for a time when no program takes any.
+    [[nodiscard]] virtual bool any_wait() const = 0;
+    /// Waits until all that the host has submitted so far is left for the PEs, so that an epoch that is closed now
+    /// contains it. Nothing to do where what is submitted is left at once.
+    virtual void hand_over(const while_waiting& /*waiting*/) {}
+};
+
+/// That of a component that a session has beside its inboxes.
+class session_feed : public host_feed {
+public:
+    /// Takes memory on the devices for a session whose grids these are.
+    virtual void attach(machine& machine, const comm_plan& plan) = 0;
+    /// The program may be woken from now on,
+    virtual void connect(resident_program& program) = 0;
+    /// and not any more.
+    virtual void disconnect() noexcept = 0;
+};
+
+}  // namespace laneway

@@ -1,0 +1,98 @@
+// What a host thread has of a task that it has submitted.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "laneway/task/task_queue.hpp"
+
+namespace laneway {
+
+/// Owner of a task's place in the pool: when it is gone, the task still runs, and its result goes nowhere. Bears the
+/// end of the pool and of the session.
+class task_handle {
+public:
+    task_handle() = default;
+    task_handle(std::shared_ptr<task_queue> queue, task_id id) : queue_(std::move(queue)), id_(id) {}
+    task_handle(task_handle&& other) noexcept : queue_(std::move(other.queue_)), id_(other.id_) {}
+    task_handle& operator=(task_handle&& other) noexcept {
+        std::swap(queue_, other.queue_);
+        std::swap(id_, other.id_);
+        return *this;
+    }
+    ~task_handle() {
+        if (queue_ != nullptr) queue_->forget(id_);
+    }
+
+    [[nodiscard]] task_id id() const { return id_; }
+    /// Does not wait.
+    [[nodiscard]] bool is_done() const { return queue().is_done(id_); }
+    /// Whether the task has been cancelled and never starts: false where a device has been given it.
+    bool cancel() { return queue().cancel(id_); }
+    /// Waits until it is done. Throws what it threw on a CPU device; task_failed where its body said fail(), or a task
+    /// that it follows has failed; task_cancelled; timeout_error past its own deadline; what ended the session.
+    void wait() const { queue().wait(id_); }
+
+protected:
+    [[nodiscard]] task_queue& queue() const {
+        if (queue_ == nullptr) throw usage_error("this future has no task");
+        return *queue_;
+    }
+
+private:
+    std::shared_ptr<task_queue> queue_;
+    task_id id_;
+};
+
+/// Of a single task.
+template <class Result>
+class task_future : public task_handle {
+public:
+    using task_handle::task_handle;
+
+    /// Waits, and throws as wait() does. May be called again.
+    Result get() const {
+        wait();
+        if constexpr (!std::is_void_v<Result>) return *reinterpret_cast<const Result*>(queue().result(id()));
+    }
+};
+
+/// Of a batch.
+template <class Result>
+class batch_future : public task_handle {
+public:
+    batch_future() = default;
+    batch_future(std::shared_ptr<task_queue> queue, task_id id, std::uint32_t count)
+        : task_handle(std::move(queue), id), count_(count) {}
+
+    [[nodiscard]] std::uint32_t count() const { return count_; }
+    /// Results in the order of the arguments, in the pool's memory for as long as this future exists. Waits, and
+    /// throws as wait() does if any task has failed.
+    [[nodiscard]] std::span<const Result> get() const requires(!std::is_void_v<Result>) {
+        wait();
+        return {reinterpret_cast<const Result*>(queue().result(id())), count_};
+    }
+    /// Status of each task; see task_status. Waits, and throws nothing where tasks have failed.
+    [[nodiscard]] std::span<const std::uint32_t> statuses() const {
+        try {
+            wait();
+        } catch (...) {
+            if (!is_done()) throw;
+        }
+        return {queue().statuses(id()), count_};
+    }
+
+private:
+    std::uint32_t count_ = 0;
+};
+
+/// Waits for all of the futures, and calls `visit(position)` for each as it is done, in that order.
+template <class Futures, class Visit>
+void as_completed(task_queue& queue, const Futures& futures, Visit&& visit) {
+    std::vector<task_id> ids;
+    for (const auto& future : futures) ids.push_back(future.id());
+    queue.wait_each(ids, std::forward<Visit>(visit));
+}
+
+}  // namespace laneway

@@ -1,0 +1,82 @@
+// A pool of tasks: many small independent functions, given by host threads to workers that stay on the devices.
+//
+//   lw::task_pool pool(square{}, smooth{image.ref()});
+//   auto session = runtime.start(pool);
+//   auto future = pool.submit<square>(3.0);
+//   double result = future.get();
+//
+// Follows GeMTC (Krieder and others, Design and Evaluation of the GeMTC Framework, HPDC 2014): a program on each device
+// whose warps are workers, queues in both directions, tasks of several types at once.
+#pragma once
+
+#include "laneway/task/task_future.hpp"
+
+namespace laneway {
+
+/// A pool for tasks of these types (task_type.hpp). A handle: copies are the same pool. It serves one session at a
+/// time; any thread may submit while that lasts.
+template <class... Types>
+class task_pool {
+    static_assert((task_type<Types> && ...),
+                  "a task type has `using arguments`, `using result` and is, as these are, trivially copyable");
+    static_assert(sizeof...(Types) > 0, "a pool has one type of task at least");
+
+public:
+    using ref_type = task_pool_ref<Types...>;
+
+    explicit task_pool(const Types&... types) : task_pool(task_pool_options{}, types...) {}
+    task_pool(const task_pool_options& options, const Types&... types)
+        : queue_(std::make_shared<task_queue>(
+              std::vector<task_shape>{{sizeof(typename Types::arguments), result_bytes_of<typename Types::result>}...},
+              options)),
+          types_(task_types_of(types...)) {}
+
+    /// Submits a task, and returns at once; waits while the pool is full, if `request` says nothing else. Throws
+    /// usage_error for a request that cannot be, task_queue_full, and what ended the session.
+    template <class Type>
+    task_future<typename Type::result> submit(const typename Type::arguments& arguments,
+                                              const task_request& request = {}) {
+        return {queue_, queue_->submit(number<Type>(), &arguments, request)};
+    }
+    template <class Type>
+    requires std::is_same_v<typename Type::arguments, no_arguments> task_future<typename Type::result> submit() {
+        return submit<Type>(no_arguments{});
+    }
+    /// Submits one task for each of the arguments, as one entry: millions a second cost little. Throws the same, and
+    /// task_queue_full where the batch is larger than task_pool_options::batch_bytes leave room for.
+    template <class Type>
+    batch_future<typename Type::result> submit_many(std::span<const typename Type::arguments> arguments,
+                                                    const task_request& request = {}) {
+        if (arguments.size() > ~std::uint32_t{0}) throw usage_error("a batch has less than 2^32 tasks");
+        const auto count = static_cast<std::uint32_t>(arguments.size());
+        return {queue_, queue_->submit_batch(number<Type>(), arguments.data(), count, request), count};
+    }
+    /// Waits for all of the futures, of any types, and calls `visit(position)` for each as it is done, in that order.
+    template <class Futures, class Visit>
+    void as_completed(const Futures& futures, Visit&& visit) {
+        laneway::as_completed(*queue_, futures, std::forward<Visit>(visit));
+    }
+    [[nodiscard]] task_statistics statistics() const { return queue_->statistics(); }
+
+    // As a component, see run/component.hpp.
+    [[nodiscard]] ref_type ref(int pe) const { return {queue_->ref(pe), types_}; }
+    [[nodiscard]] const std::shared_ptr<task_queue>& feed() const { return queue_; }
+
+private:
+    template <class Type>
+    static constexpr std::uint32_t number() {
+        constexpr std::uint32_t found = number_of_type<Type, Types...>();
+        static_assert(found < sizeof...(Types), "the pool has no task type of this name: give it to task_pool()");
+        return found;
+    }
+
+    std::shared_ptr<task_queue> queue_;
+    task_types<Types...> types_;
+};
+
+template <class... Types>
+task_pool(const task_pool_options&, const Types&...) -> task_pool<Types...>;
+template <class... Types>
+task_pool(const Types&...) -> task_pool<Types...>;
+
+}  // namespace laneway

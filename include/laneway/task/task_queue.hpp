@@ -1,0 +1,188 @@
+// The host's part of a pool of tasks: what has been submitted, what each PE has, and what is done.
+//
+// Whoever submits or waits also does the pool's work, if nobody else is at it: hears what is done, and gives PEs more.
+// So a lone task takes no thread's wake-up, and a thread of the pool's own is needed only where all others are away.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <queue>
+#include <thread>
+
+#include "laneway/memory/sub_allocator.hpp"
+#include "laneway/run/session.hpp"
+#include "laneway/task/task_options.hpp"
+#include "laneway/task/task_rings.hpp"
+
+namespace laneway {
+
+/// Sizes of a type of task.
+struct task_shape {
+    std::size_t argument_bytes = 0;
+    std::size_t result_bytes = 0;
+};
+
+/// What a pool has done so far.
+struct task_statistics {
+    std::uint64_t submitted = 0;         ///< tasks, those of batches included
+    std::uint64_t done = 0;              ///< of these, those that ended in any way
+    std::uint64_t failed = 0;            ///< of these, entries whose future throws
+    std::vector<std::uint64_t> entries;  ///< by PE: tasks and pieces of batches that it was given
+    std::uint64_t bundles = 0;           ///< times that entries were shown to a PE
+};
+
+/// Called with tasks as they are done, in that order, on the thread that waits for them.
+using task_visit = std::function<void(std::size_t)>;
+
+/// Any thread may use it.
+class task_queue : public session_feed {
+public:
+    task_queue(std::vector<task_shape> shapes, const task_pool_options& options);
+    ~task_queue() override;
+    task_queue(const task_queue&) = delete;
+    task_queue& operator=(const task_queue&) = delete;
+
+    /// Throws usage_error while another session has the pool.
+    void attach(machine& machine, const comm_plan& plan) override;
+    [[nodiscard]] task_rings_ref ref(int pe) const { return pes_[static_cast<std::size_t>(pe)]->rings.ref(); }
+    void connect(resident_program& program) override;
+    /// Tasks that have not been done end without a result.
+    void disconnect() noexcept override;
+
+    /// Submits a task of a type, or, with `count`, a batch of so many with their arguments one after the other. Throws
+    /// usage_error for what cannot be, task_queue_full, and what the session throws.
+    task_id submit(std::uint32_t type, const void* arguments, const task_request& request);
+    task_id submit_batch(std::uint32_t type, const void* arguments, std::uint32_t count, const task_request& request);
+    /// No more is asked of the task: its place is free when it is done.
+    void forget(task_id id) noexcept;
+
+    [[nodiscard]] bool is_done(task_id id);
+    /// Whether it has been cancelled: it is on the host, and never starts. False where a device has it, or had it.
+    bool cancel(task_id id);
+    /// Waits until it is done; throws what it threw, task_failed, task_cancelled or timeout_error.
+    void wait(task_id id);
+    /// Result of a single task that is done well, results of a batch; valid until it is forgotten.
+    [[nodiscard]] const std::byte* result(task_id id);
+    /// Status of each task of a batch that is done; see task_status.
+    [[nodiscard]] const std::uint32_t* statuses(task_id id);
+    /// Waits for all of them, and calls `visit` with the position of each when it is done.
+    void wait_each(const std::vector<task_id>& ids, const task_visit& visit);
+
+    [[nodiscard]] task_statistics statistics();
+
+    [[nodiscard]] std::uint64_t filled() const override;
+    [[nodiscard]] bool any_wait() const override;
+    void hand_over(const while_waiting& waiting) override;
+
+private:
+    using clock = std::chrono::steady_clock;
+    static constexpr std::uint32_t chunk_records = 1024;
+
+    enum class stage : std::uint8_t { free, held, ready, given, done };
+    enum class ending : std::uint8_t { well, failed, cancelled, after_failure, late, lost };
+
+    struct watch {
+        std::deque<std::size_t> done;  ///< positions
+    };
+    struct record {
+        std::uint32_t generation = 1;
+        stage now = stage::free;
+        ending end = ending::well;
+        bool wanted = false;  ///< a future exists
+        int priority = 0;
+        std::uint32_t type = 0;
+        std::uint32_t count = 0;  ///< of a batch; 0: a single task
+        std::uint32_t given = 0;  ///< tasks of the batch that PEs have been given
+        std::uint32_t open = 0;   ///< entries that PEs have been given and not done
+        std::uint32_t waits_for = 0;
+        std::uint32_t outcome = 0;  ///< of a single task that a PE has
+        std::uint32_t status = 0;   ///< of a task that has failed
+        std::uint32_t culprit = 0;  ///< its number in its batch
+        double timeout_seconds = 0;
+        task_piece piece{};         ///< memory of a batch
+        std::exception_ptr thrown;  ///< by its body
+        std::vector<task_id> followers;
+        std::vector<std::pair<watch*, std::size_t>> watches;
+    };
+    struct pe_state {
+        pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan, task_failures* failures)
+            : rings(user, plan, failures), workers(plan.worker_warps), max_open(plan.max_open) {}
+
+        task_rings rings;
+        std::uint32_t workers;
+        std::uint32_t max_open;
+        std::uint32_t open = 0;    ///< entries given and not done
+        std::uint32_t window = 0;  ///< how many there may be
+        std::uint64_t given = 0;
+        std::uint32_t done_lately = 0;
+        clock::time_point measured{};
+        clock::time_point oldest{};  ///< of those that are not published
+    };
+    struct limit {
+        clock::time_point end;
+        task_id id;
+        bool operator>(const limit& other) const { return end > other.end; }
+    };
+
+    [[nodiscard]] record& at(task_id id);
+    task_id add(std::unique_lock<std::mutex>& lock, std::uint32_t type, const task_request& request);
+    task_id enqueue(task_id id, const task_request& request);
+    template <class Until>
+    void work_until(std::unique_lock<std::mutex>& lock, const Until& until);
+    void progress();
+    void drain(pe_state& pe);
+    void set_window(pe_state& pe, clock::time_point now);
+    void give();
+    [[nodiscard]] pe_state* roomiest();
+    [[nodiscard]] bool give_entry(std::uint32_t number, pe_state& pe);
+    void hear(std::uint32_t number);
+    [[nodiscard]] ending read_batch(std::uint32_t number);
+    void publish(clock::time_point now, bool all);
+    void end_late(clock::time_point now);
+    void finish(std::uint32_t number, ending end);
+    void release(std::uint32_t number);
+    [[nodiscard]] std::uint32_t piece_of(const record& r) const;
+    [[noreturn]] void throw_ending(task_id id);
+    void refuse_without_session() const;
+    void lose_all();
+    void keep();
+
+    /// Arguments of a single task until a PE has it, then its result.
+    [[nodiscard]] std::byte* data_of(std::uint32_t number) const {
+        return data_[number / chunk_records].get() + number % chunk_records * data_bytes_;
+    }
+
+    std::vector<task_shape> shapes_;
+    task_pool_options options_;
+    std::size_t argument_bytes_ = 0;  ///< of the longest type
+    std::size_t data_bytes_ = 0;      ///< of the longest arguments or result
+    std::size_t outcome_bytes_ = 0;
+
+    std::mutex mutex_;
+    std::condition_variable changed_;  ///< for the pool's own thread
+    resident_program* program_ = nullptr;
+    task_failures failures_;
+    std::vector<std::unique_ptr<pe_state>> pes_;
+    std::shared_ptr<std::byte> outcomes_;
+    std::shared_ptr<std::byte> batch_memory_;
+    std::unique_ptr<sub_allocator> batches_;
+    std::deque<record> records_;
+    std::vector<std::unique_ptr<std::byte[]>> data_;  ///< of the records, chunk by chunk
+    std::vector<std::uint32_t> free_;                 ///< records
+    std::vector<std::uint32_t> free_outcomes_;
+    std::map<int, std::deque<task_id>, std::greater<>> ready_;  ///< by priority
+    std::priority_queue<limit, std::vector<limit>, std::greater<>> limits_;
+    std::uint32_t undone_ = 0;     ///< records
+    std::uint32_t not_given_ = 0;  ///< of these, those that wait on the host, also for the rest of a batch
+    std::uint32_t open_ = 0;       ///< entries of all PEs
+    std::uint64_t workers_ = 1;
+    task_statistics statistics_;
+    bool idle_ = false;  ///< the pool's own thread waits for work
+    bool closing_ = false;
+    std::thread thread_;
+};
+
+}  // namespace laneway

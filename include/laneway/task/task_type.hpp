@@ -1,0 +1,81 @@
+// Types of task: functors that a worker's lanes call together.
+//
+//   struct square {
+//       using arguments = double;
+//       using result = double;
+//       template <class Ctx>
+//       LANEWAY_FN result operator()(Ctx& ctx, const arguments& x) const { return x * x; }
+//   };
+//
+// All lanes of the worker call it with the same arguments. What lane 0 returns is the task's result. `arguments` and
+// `result` are trivially copyable; `result` may be void. With a third parameter, `Worker& worker`, the body gets the
+// place of its lane, a barrier among the worker's lanes, and ways to fail and to spawn tasks: task_worker.hpp.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "laneway/simt/context.hpp"
+
+namespace laneway {
+
+/// `arguments` of a task type without any.
+struct no_arguments {};
+
+template <class T>
+concept task_type = trivially_copyable<T> && trivially_copyable<typename T::arguments> &&
+    (std::is_void_v<typename T::result> || trivially_copyable<typename T::result>);
+
+/// Bytes of a result; 0 for void.
+template <class Result>
+inline constexpr std::size_t result_bytes_of = sizeof(Result);
+template <>
+inline constexpr std::size_t result_bytes_of<void> = 0;
+
+/// The lanes that run one task of a type.
+enum class task_width : std::uint32_t { warp, block };
+
+/// A type whose tasks take a whole block says `static constexpr task_width width = task_width::block;`.
+template <class Type>
+inline constexpr task_width width_of = task_width::warp;
+template <class Type>
+requires requires { Type::width; }
+inline constexpr task_width width_of<Type> = Type::width;
+
+/// The functors of a pool, in the order of their numbers.
+template <class... Types>
+struct task_types {
+    template <class Visit>
+    LANEWAY_FN void visit(std::uint32_t, Visit&&) const {}
+};
+
+template <class First, class... Rest>
+struct task_types<First, Rest...> {
+    First first;
+    task_types<Rest...> rest;
+
+    /// Calls `use(functor)` with the one of this number.
+    template <class Use>
+    LANEWAY_FN void visit(std::uint32_t number, Use&& use) const {
+        if (number == 0) {
+            use(first);
+        } else {
+            rest.visit(number - 1, use);
+        }
+    }
+};
+
+inline task_types<> task_types_of() { return {}; }
+template <class First, class... Rest>
+task_types<First, Rest...> task_types_of(const First& first, const Rest&... rest) {
+    return {first, task_types_of(rest...)};
+}
+
+/// Number of a type among the types of a pool.
+template <class Type, class... Types>
+constexpr std::uint32_t number_of_type() {
+    constexpr bool same[] = {std::is_same_v<Type, Types>...};
+    return static_cast<std::uint32_t>(std::find(std::begin(same), std::end(same), true) - std::begin(same));
+}
+
+}  // namespace laneway

@@ -1,0 +1,1 @@
+#include "task_end_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "task_order_suite.hpp"

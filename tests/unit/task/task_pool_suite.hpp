@@ -1,0 +1,165 @@
+// Pools of tasks: results of single tasks and of batches.
+#pragma once
+
+#include "unit/task/task_types.hpp"
+
+namespace laneway::test {
+namespace {
+
+class task_pool_test : public on_devices {};
+
+TEST_P(task_pool_test, TasksOfSeveralTypesGiveTheirResults) {
+    runtime rt(chosen());
+    const auto counts = rt.allocate<std::uint64_t>(many()), order = rt.allocate<std::uint64_t>(1);
+    task_pool pool(square{}, reversed{}, count_run{counts.ref(), order.ref()});
+    auto session = rt.start(pool);
+    std::vector<task_future<double>> squares;
+    std::vector<task_future<numbers>> lists;
+    std::vector<task_future<std::uint64_t>> counted;
+    for (std::uint64_t i = 0; i < many(); ++i) {
+        squares.push_back(pool.submit<square>(static_cast<double>(i)));
+        numbers given;
+        std::iota(std::begin(given.values), std::end(given.values), i);
+        lists.push_back(pool.submit<reversed>(given));
+        counted.push_back(pool.submit<count_run>(i));
+    }
+    for (std::uint64_t i = many(); i-- > 0;) {
+        ASSERT_EQ(squares[i].get(), static_cast<double>(i * i));
+        const numbers list = lists[i].get();
+        for (std::uint64_t k = 0; k < 20; ++k) ASSERT_EQ(list.values[k], i + 19 - k);
+        counted[i].wait();
+    }
+    EXPECT_EQ(squares[3].get(), 9) << "again";
+    session.stop();
+    std::vector<std::uint64_t> sums(many());
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const auto part = counts.copy_out(pe);
+        for (std::uint64_t i = 0; i < many(); ++i) sums[i] += part[i];
+    }
+    EXPECT_EQ(sums, std::vector<std::uint64_t>(many(), 1)) << "each once";
+    const task_statistics all = pool.statistics();
+    EXPECT_EQ(all.submitted, 3 * many());
+    EXPECT_EQ(all.done, 3 * many());
+    EXPECT_EQ(all.failed, 0u);
+    EXPECT_EQ(std::accumulate(all.entries.begin(), all.entries.end(), std::uint64_t{0}), 3 * many());
+    for (const std::uint64_t entries : all.entries) EXPECT_GT(entries, 0u) << "every device has a part";
+}
+
+TEST_P(task_pool_test, LanesOfAWorkerMeet) {
+    runtime rt(chosen());
+    const auto words = rt.allocate<std::uint32_t>(32 * 64);
+    task_pool pool(lanes_together{words.ref()});
+    auto session = rt.start(pool);
+    std::vector<task_future<std::uint32_t>> sums;
+    for (std::uint32_t i = 0; i < 64; ++i) sums.push_back(pool.submit<lanes_together>(i));
+    for (const auto& sum : sums) {
+        const std::uint32_t lanes = sum.get();
+        if (GetParam().starts_with("cpu")) {
+            EXPECT_EQ(lanes, 1u);
+        }
+        if (GetParam() == "cuda:0" || GetParam() == "cuda") {
+            EXPECT_EQ(lanes, 32u);
+        }
+        if (checked()) {
+            EXPECT_GT(lanes, 1u);
+        }
+    }
+}
+
+TEST_P(task_pool_test, BatchesGiveTheirResultsInTheOrderOfTheArguments) {
+    runtime rt(chosen());
+    task_pool pool(square{}, reversed{});
+    auto session = rt.start(pool);
+    for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{7}, 3 * many()}) {
+        std::vector<double> given(count);
+        std::iota(given.begin(), given.end(), 0.5);
+        auto all = pool.submit_many<square>(given);
+        ASSERT_EQ(all.get().size(), count);
+        for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(all.get()[i], given[i] * given[i]);
+        for (const std::uint32_t status : all.statuses()) ASSERT_EQ(status, task_status::done);
+    }
+    std::vector<numbers> lists(100);
+    for (std::uint64_t i = 0; i < 100; ++i) lists[i].values[19] = i;
+    auto turned = pool.submit_many<reversed>(lists);
+    for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(turned.get()[i].values[0], i);
+}
+
+TEST_P(task_pool_test, MemoryOfBatchesIsUsedAgain) {
+    runtime rt(chosen());
+    task_pool_options small;
+    small.batch_bytes = 64 * 1024;
+    task_pool pool(small, square{});
+    auto session = rt.start(pool);
+    const std::vector<double> given(2000, 3.0);  // 40,000 bytes with results and statuses: two do not fit at once
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(pool.submit_many<square>(given).get().back(), 9);
+    auto kept = pool.submit_many<square>(given);
+    kept.wait();
+    EXPECT_THROW((void)pool.submit_many<square>(given), task_queue_full) << "its future holds the first";
+    EXPECT_EQ(kept.get()[0], 9);
+    EXPECT_EQ(pool.submit<square>(4.0).get(), 16) << "single tasks go on";
+    kept = {};
+    EXPECT_THROW((void)pool.submit_many<square>(std::vector<double>(5000)), task_queue_full) << "never fits";
+    std::vector<batch_future<double>> at_once;
+    for (int i = 0; i < 8; ++i) {
+        at_once.clear();
+        at_once.push_back(pool.submit_many<square>(given));
+    }
+    EXPECT_EQ(at_once[0].get()[1999], 9);
+}
+
+TEST_P(task_pool_test, TasksRunThoughNobodyWantsTheirResults) {
+    runtime rt(chosen());
+    const auto counts = rt.allocate<std::uint64_t>(1), order = rt.allocate<std::uint64_t>(1);
+    task_pool pool(count_run{counts.ref(), order.ref()});
+    auto session = rt.start(pool);
+    for (std::uint64_t i = 0; i < many(); ++i) (void)pool.submit<count_run>(0);
+    session.quiesce();
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) sum += counts.copy_out(pe)[0];
+    EXPECT_EQ(sum, many());
+}
+
+TEST_P(task_pool_test, SeveralThreadsSubmitAndCancelAndNothingIsLost) {
+    // LANEWAY_TASKS: for a long run.
+    const char* const said = std::getenv("LANEWAY_TASKS");
+    const std::uint64_t threads = 8, each = said != nullptr ? std::stoull(said) / threads : many() / 4;
+    runtime rt(chosen());
+    const auto counts = rt.allocate<std::uint64_t>(threads * each), order = rt.allocate<std::uint64_t>(1);
+    task_pool_options options;
+    options.capacity = 1000;  // less than there are
+    task_pool pool(options, count_run{counts.ref(), order.ref()});
+    auto session = rt.start(pool);
+    std::vector<std::uint64_t> cancelled(threads * each);
+    const auto submit_all = [&](std::uint64_t t) {
+        std::mt19937_64 random(t);
+        std::deque<std::pair<std::uint64_t, task_future<std::uint64_t>>> open;
+        const auto end_first = [&] {
+            auto& [i, future] = open.front();
+            if (random() % 4 == 0) cancelled[i] = future.cancel() ? 1 : 0;
+            if (cancelled[i] == 0) future.wait();
+            open.pop_front();
+        };
+        for (std::uint64_t i = t * each; i < (t + 1) * each; ++i) {
+            open.emplace_back(i, pool.submit<count_run>(i));
+            if (random() % 8 == 0) cancelled[i] = open.back().second.cancel() ? 1 : 0;
+            if (open.size() > 50) end_first();
+        }
+        while (!open.empty()) end_first();
+    };
+    std::vector<std::thread> all;
+    for (std::uint64_t t = 0; t < threads; ++t) all.emplace_back(submit_all, t);
+    for (auto& t : all) t.join();
+    session.stop();
+    std::vector<std::uint64_t> sums(threads * each);
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const auto part = counts.copy_out(pe);
+        for (std::uint64_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
+    }
+    for (std::uint64_t i = 0; i < sums.size(); ++i) ASSERT_EQ(sums[i] + cancelled[i], 1u) << "task " << i;
+    EXPECT_EQ(pool.statistics().done, threads * each);
+}
+
+LANEWAY_ON_DEVICES(task_pool_test, device_lists());
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "task_pool_suite.hpp"
