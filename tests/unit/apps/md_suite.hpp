@@ -49,10 +49,11 @@ private:
             const md_universe_ref universe = universes[i];
             if (factor != 1) apps::scale_velocities(worker, universe, factor);
             const md_report made = apps::advance(ctx, worker, universe, steps);
+            const bool stored = made.status != md_status::ok || universe.state()->step == made.energies.step;
             if (worker.lane() == 0) reports[i] = made;
             worker.sync();
             const md_report& told = reports[i];
-            const bool same = told.status == made.status && told.energies.step == made.energies.step &&
+            const bool same = stored && told.status == made.status && told.energies.step == made.energies.step &&
                               told.energies.potential == made.energies.potential &&
                               told.energies.kinetic == made.energies.kinetic &&
                               told.energies.virial == made.energies.virial;
@@ -199,7 +200,7 @@ TEST_P(md_test, MomentumAndEnergyOfAColdCrystalStay) {
 
 TEST_P(md_test, TimeRunsBackwards) {
     const auto begin = crystal({4, 4, 4}, 0.8442, 1, 31);
-    universes_on universes(first_options());
+    universes_on universes(first_options(), 3);  // in blocks whose lanes do not divide the atoms evenly
     universes.add(begin, {});
     ASSERT_EQ(universes.advance(100)[0].status, md_status::ok);
     EXPECT_GT(greatest_distance(universes.outcome(0).atoms, begin), 0.1);
@@ -286,6 +287,21 @@ TEST_P(md_test, FullListsAreTold) {
     EXPECT_GT(universes.outcome(0).state.neighbours, known);
 }
 
+/// Few atoms have too many neighbours, so one lane finds out, and all must leave together.
+TEST_P(md_test, AFullListIsToldToAllLanes) {
+    md_atoms drop = gas({0, 0, 0}, {30, 30, 30}, 12, 6, 62);
+    const md_atoms near = gas({0, 0, 0}, {2.8, 2.8, 2.8}, 6, 0.95, 63);
+    drop.positions.insert(drop.positions.end(), near.positions.begin(), near.positions.end());
+    drop.velocities.insert(drop.velocities.end(), near.velocities.begin(), near.velocities.end());
+    for (std::size_t axis = 0; axis < 3; ++axis) drop.positions[axis] = near.positions[axis] + (axis == 0 ? 2.5 : 0);
+    every_round_within(GetParam(), [&](const options& o) {
+        universes_on universes(o, 1 + static_cast<int>(o.seed % 3));
+        universes.add(drop, {}, 0, 5);
+        EXPECT_EQ(universes.advance(3, o.seed % 2 == 0)[0].status, md_status::neighbours_full);
+        EXPECT_EQ(universes.outcome(0).state.neighbours, 6u);
+    });
+}
+
 TEST_P(md_test, LostAtomsAreTold) {
     const auto sound = gas({0, 0, 0}, {6, 6, 6}, 30, 0.95, 71);
     auto fast = sound, together = sound, near = sound;
@@ -364,7 +380,7 @@ TEST_P(md_test, LammpsMelt) {
         EXPECT_LT(relative(sample.total() / n, thermo[i][3]), 1e-11);
         EXPECT_LT(relative(sample.pressure(volume), thermo[i][4]), 1e-11);
     }
-    EXPECT_LT(greatest_distance(made.atoms, end), 1e-9);
+    EXPECT_LT(greatest_distance(made.atoms, end), 1e-11);
     for (std::size_t i = 0; i < forces.size(); ++i) {
         ASSERT_LT(relative(made.atoms.velocities[i], end.velocities[i]), 1e-9) << "atom " << i / 3 + 1;
         ASSERT_LT(relative(made.forces[i], forces[i]), 1e-8) << "atom " << i / 3 + 1;
