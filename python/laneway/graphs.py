@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
 
 from laneway import _core
 from laneway.arguments import require_real, require_whole
+from laneway.compressed import open_for
 from laneway.errors import UsageError
 from laneway.file_names import PathLike, as_path
 from laneway.graph import Graph, GraphLike, as_graph
@@ -130,7 +128,7 @@ def write_pending_graph(graph: Graph, pending: PendingFile) -> None:
     """Write a graph to a file that is open and not yet in its place, whose name decides the compression."""
 
     def write(file: Path) -> None:
-        with _open_for(file, pending.path.name) as stream:
+        with open_for(file, pending.path.name) as stream:
             if graph.weight_scale != 1:
                 stream.write(f"c weights are multiplied by {graph.weight_scale}\n".encode())
             stream.write(f"p sp {graph.vertices} {graph.arcs}\n".encode())
@@ -140,11 +138,3 @@ def write_pending_graph(graph: Graph, pending: PendingFile) -> None:
                 stream.write(graph.dimacs_lines(first, min(first + step, graph.vertices)))
 
     pending.fill(write)
-
-
-def _open_for(path: Path, name: str) -> IO[bytes]:
-    if name.endswith(".gz"):
-        return cast("IO[bytes]", gzip.open(path, "wb", compresslevel=6))
-    if name.endswith(".xz"):
-        return cast("IO[bytes]", lzma.open(path, "wb", preset=1))
-    return path.open("wb")

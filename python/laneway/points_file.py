@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
 import math
 import warnings
-import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain
@@ -17,12 +14,11 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from laneway.compressed import DAMAGED, text_of
 from laneway.errors import UsageError, reason_of
 
 LONGEST_LINE = 1 << 26
 """Characters of a line: room for a point of some million coordinates."""
-
-DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, UnicodeDecodeError)
 
 
 def load_points(path: Path) -> NDArray[Any]:
@@ -88,9 +84,7 @@ def _load_archive(path: Path, file: BinaryIO) -> NDArray[Any]:
 
 
 def _load_text(path: Path, file: BinaryIO, start: bytes) -> NDArray[Any]:
-    opened: Any = gzip.open if start.startswith(b"\x1f\x8b") else lzma.open if start.startswith(b"\xfd7zXZ") else None
-    plain = opened(file) if opened else file
-    lines = _Lines(path, io.TextIOWrapper(plain, encoding="utf-8-sig"))
+    lines = _Lines(path, text_of(file, start))
     first = next((line for line in lines if line.split("#")[0].strip()), "")
     delimiter = "," if "," in first.split("#")[0] else None
     fields = _fields(first, delimiter)
