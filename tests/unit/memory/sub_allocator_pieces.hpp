@@ -4,8 +4,8 @@
 #include <map>
 #include <thread>
 
-#include "host_pieces.hpp"
 #include "laneway/memory/sub_allocator.hpp"
+#include "sealed_pieces.hpp"
 
 namespace laneway::test {
 
