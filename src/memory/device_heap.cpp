@@ -38,7 +38,7 @@ device_heap_layout device_heap::measure(const device_heap_options& options) {
 
 /// Openers, page words, sets, then bits of pieces.
 std::size_t device_heap::word_count(const device_heap_layout& layout) {
-    const std::size_t sets = std::size_t{layout.n_kinds()} + 1;
+    const std::size_t sets = std::size_t{layout.n_classes()} + 1;
     return sets * opener_words + whole_lines(layout.n_pages) +
            whole_lines(sets * page_set::word_count(layout.n_pages)) +
            std::size_t{layout.n_pages} * layout.piece_words();
@@ -47,7 +47,7 @@ std::size_t device_heap::word_count(const device_heap_layout& layout) {
 device_heap::device_heap(const std::shared_ptr<device>& owner, const device_heap_options& options)
     : layout_(measure(options)), region_(owner, layout_.bytes()), words_(owner, word_count(layout_)),
       counts_(owner, device_heap_layout::count_lines * device_heap_layout::line_words) {
-    const std::size_t sets = std::size_t{layout_.n_kinds()} + 1;
+    const std::size_t sets = std::size_t{layout_.n_classes()} + 1;
     const std::size_t set_words = page_set::word_count(layout_.n_pages);
     layout_.region = region_.data();
     layout_.openers = words_.data();
@@ -71,11 +71,11 @@ std::vector<held_piece> device_heap::live() const {
     for (std::uint32_t page = 0; page < layout_.n_pages; ++page) {
         std::byte* const begin = layout_.region + page * layout_.page_bytes();
         const page_word now{pages[page]};
-        if (now.kind() == page_word::run_head) found.push_back({begin, now.number() * layout_.page_bytes()});
-        if (now.kind() == page_word::free || now.kind() > layout_.n_kinds()) continue;
-        const std::size_t bytes = std::size_t{1} << device_heap_layout::log2_piece(now.kind());
+        if (now.use() == page_word::span_head) found.push_back({begin, now.number() * layout_.page_bytes()});
+        if (now.use() == page_word::free || now.use() > layout_.n_classes()) continue;
+        const std::size_t bytes = std::size_t{1} << device_heap_layout::log2_piece(now.use());
         const std::uint32_t* const bits = pieces + std::size_t{page} * layout_.piece_words();
-        for (std::uint32_t i = 0; i < layout_.capacity(now.kind()); ++i) {
+        for (std::uint32_t i = 0; i < layout_.capacity(now.use()); ++i) {
             if ((bits[i / 32] >> i % 32 & 1) != 0) found.push_back({begin + i * bytes, bytes});
         }
     }
@@ -95,7 +95,7 @@ device_heap_statistics device_heap::statistics() const {
     for (std::uint32_t page = 0; page < layout_.n_pages; ++page) {
         row = pages[page] == page_word::free ? row + 1 : 0;
         all.free_pages += row > 0 ? 1 : 0;
-        all.largest_free_run = std::max(all.largest_free_run, row);
+        all.largest_free_span = std::max(all.largest_free_span, row);
     }
     const auto counts = counts_.copy_out();
     for (std::size_t line = 0; line < counts.size(); line += device_heap_layout::line_words) {

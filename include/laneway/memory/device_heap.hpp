@@ -14,7 +14,7 @@ struct device_heap_options {
     std::size_t page_bytes = std::size_t{64} << 10;  ///< a power of two, 1 KiB to 1 MiB
 };
 
-/// A piece or run that lanes hold; in memory of the PE.
+/// A piece or span of pages that lanes hold; in memory of the PE.
 struct held_piece {
     void* address = nullptr;
     std::size_t bytes = 0;  ///< that it takes: a power of two, or whole pages
@@ -31,7 +31,7 @@ struct device_heap_statistics {
     std::uint64_t refused_requests = 0;
     std::uint64_t refused_frees = 0;
     std::uint32_t free_pages = 0;
-    std::uint32_t largest_free_run = 0;  ///< pages
+    std::uint32_t largest_free_span = 0;  ///< pages
 };
 
 /// One heap of one PE; freed with the object, which must outlive the runs that use it. What lanes hold stays theirs

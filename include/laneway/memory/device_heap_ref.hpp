@@ -1,6 +1,6 @@
 // A heap in the memory of one PE, for its lanes: pieces that they allocate and free at any time, also diverged.
 //
-// The region is cut into pages. A page holds pieces of one size, a power of two, or belongs to a run of pages for a
+// The region is cut into pages. A page holds pieces of one size, a power of two, or belongs to a span of pages for a
 // request of more than half a page, or is free. Sizes in pages with bitmaps are those of ScatterAlloc (Steinberger,
 // Kenzel, Kainz and Schmalstieg, InPar 2012); here a page serves one size only while it has live pieces.
 //
@@ -17,7 +17,7 @@
 // whose updates acquire and release. Scope is the device: other PEs may use a piece, but lanes of its own PE free it.
 //
 // No lane waits without bound: what is tried again is counted. So null may also mean that others were faster too often,
-// or were just claiming a run; a request of at most half a page that meets no other but requests is refused only where
+// or were just claiming a span; a request of at most half a page that meets no other but requests is refused only where
 // no page has room for it and none is free.
 #pragma once
 
@@ -34,7 +34,7 @@ public:
 
     /// Largest request: 256 pages, or all of them.
     [[nodiscard]] LANEWAY_FN std::size_t max_bytes() const {
-        constexpr std::uint32_t most = device_heap_layout::max_run_pages;
+        constexpr std::uint32_t most = device_heap_layout::max_span_pages;
         return heap_.page_bytes() * (heap_.n_pages < most ? heap_.n_pages : most);
     }
 
@@ -47,7 +47,7 @@ public:
         if (bytes <= heap_.page_bytes() / 2) {
             piece = allocate_piece(ctx, bytes);
         } else if (bytes <= max_bytes()) {
-            piece = allocate_run(ctx, static_cast<std::uint32_t>((bytes - 1) >> heap_.log2_page) + 1);
+            piece = allocate_span(ctx, static_cast<std::uint32_t>((bytes - 1) >> heap_.log2_page) + 1);
         }
         if (piece == nullptr) count(ctx, device_heap_layout::refused_requests, 1);
         return piece;
@@ -84,27 +84,27 @@ private:
 
     template <class Ctx>
     [[nodiscard]] LANEWAY_SLOW void* allocate_piece(Ctx& ctx, std::size_t bytes) const {
-        std::uint32_t kind = 1;
-        while (bytes > std::size_t{1} << heap_.log2_piece(kind)) ++kind;
+        std::uint32_t use = 1;
+        while (bytes > std::size_t{1} << heap_.log2_piece(use)) ++use;
         for (int round = 0; round < max_rounds; ++round) {
             const lane_mask here = ctx.converged();
-            const lane_mask group = ctx.match(here, kind);
-            const std::uint64_t reserved = once(ctx, group, [&] { return reserve(ctx, kind, group); });
+            const lane_mask group = ctx.match(here, use);
+            const std::uint64_t reserved = once(ctx, group, [&] { return reserve(ctx, use, group); });
             const auto page = static_cast<std::uint32_t>(reserved >> 32);
             const auto room = static_cast<std::uint32_t>(reserved);
             if (room == 0) return nullptr;
             const auto rank = static_cast<std::uint32_t>(rank_in(ctx, group));
             if (rank >= room) continue;
-            if (void* const piece = take(ctx, page, kind, rank); piece != nullptr) return piece;
+            if (void* const piece = take(ctx, page, use, rank); piece != nullptr) return piece;
         }
         return nullptr;
     }
 
     /// For a group: page and number of pieces, in one word.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t reserve(Ctx& ctx, std::uint32_t kind, lane_mask group) const {
+    [[nodiscard]] LANEWAY_FN std::uint64_t reserve(Ctx& ctx, std::uint32_t use, lane_mask group) const {
         const auto wanted = static_cast<std::uint32_t>(Ctx::count_lanes(group));
-        const page_reservation got = heap_pages(heap_).reserve(ctx, kind, wanted, spread(ctx));
+        const page_reservation got = heap_pages(heap_).reserve(ctx, use, wanted, spread(ctx));
         if (got.count > 0) count(ctx, device_heap_layout::allocated, got.count);
         return std::uint64_t{got.page} << 32 | got.count;
     }
@@ -112,8 +112,8 @@ private:
     /// Takes a piece of a page in which the lane has room for one; lanes of a group take neighbours. Null, and the room
     /// is given back, where others took what was seen to be free, too often.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN void* take(Ctx& ctx, std::uint32_t page, std::uint32_t kind, std::uint32_t rank) const {
-        const std::uint32_t capacity = heap_.capacity(kind);
+    [[nodiscard]] LANEWAY_FN void* take(Ctx& ctx, std::uint32_t page, std::uint32_t use, std::uint32_t rank) const {
+        const std::uint32_t capacity = heap_.capacity(use);
         const std::uint32_t words = capacity < word_bits ? 1 : capacity / word_bits;
         const std::uint32_t valid = capacity < word_bits ? (1u << capacity) - 1 : ~0u;
         for (std::uint32_t i = 0; i < words * max_rounds; ++i) {
@@ -125,10 +125,10 @@ private:
             if ((ctx.fetch_or(word_of(page, index), bit, order::acq_rel, scope::device) & bit) != 0) continue;
             const auto number = index * word_bits + static_cast<std::uint32_t>(Ctx::first_lane(bit));
             return heap_.region + (std::size_t{page} << heap_.log2_page) +
-                   (std::size_t{number} << heap_.log2_piece(kind));
+                   (std::size_t{number} << heap_.log2_piece(use));
         }
         count(ctx, device_heap_layout::allocated, ~std::uint64_t{0});
-        heap_pages(heap_).give_back(ctx, page, kind, 1);
+        heap_pages(heap_).give_back(ctx, page, use, 1);
         return nullptr;
     }
     [[nodiscard]] static LANEWAY_FN std::uint32_t nth_bit(std::uint32_t bits, std::uint32_t n) {
@@ -137,8 +137,8 @@ private:
     }
 
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN void* allocate_run(Ctx& ctx, std::uint32_t pages) const {
-        const std::uint32_t first = heap_pages(heap_).claim_run(ctx, pages);
+    [[nodiscard]] LANEWAY_FN void* allocate_span(Ctx& ctx, std::uint32_t pages) const {
+        const std::uint32_t first = heap_pages(heap_).claim_span(ctx, pages);
         if (first == heap_.n_pages) return nullptr;
         count(ctx, device_heap_layout::allocated, 1);
         return heap_.region + (std::size_t{first} << heap_.log2_page);
@@ -153,11 +153,11 @@ private:
         const auto inside = static_cast<std::uint32_t>(offset & (heap_.page_bytes() - 1));
         // Relaxed: of a live piece the caller sees what its allocation saw or made of the page.
         const page_word now{ctx.load(heap_.pages + page, order::relaxed, scope::device)};
-        const std::uint32_t kind = now.kind();
-        if (kind == page_word::run_head) return inside == 0 && heap_pages(heap_).free_run(ctx, page, now);
-        if (kind == page_word::free || kind == page_word::run_body) return false;
-        if ((inside & ((1u << heap_.log2_piece(kind)) - 1)) != 0) return false;
-        const std::uint32_t number = inside >> heap_.log2_piece(kind);
+        const std::uint32_t use = now.use();
+        if (use == page_word::span_head) return inside == 0 && heap_pages(heap_).free_span(ctx, page, now);
+        if (use == page_word::free || use == page_word::span_body) return false;
+        if ((inside & ((1u << heap_.log2_piece(use)) - 1)) != 0) return false;
+        const std::uint32_t number = inside >> heap_.log2_piece(use);
         const std::uint32_t bit = 1u << number % word_bits;
         // Partner: the fetch_or in take, of the piece's next holder.
         const std::uint32_t held =
@@ -167,7 +167,7 @@ private:
         const lane_mask group = ctx.match(here, page);
         ctx.sync(group);  // all bits are clear before the room is given back
         if (elected(ctx, group)) {
-            heap_pages(heap_).give_back(ctx, page, kind, static_cast<std::uint32_t>(Ctx::count_lanes(group)));
+            heap_pages(heap_).give_back(ctx, page, use, static_cast<std::uint32_t>(Ctx::count_lanes(group)));
         }
         return true;
     }

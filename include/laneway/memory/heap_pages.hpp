@@ -17,16 +17,16 @@ class heap_pages {
 public:
     LANEWAY_FN explicit heap_pages(const device_heap_layout& heap) : heap_(heap) {}
 
-    /// Room for 1 to `wanted` pieces of a kind, in one page. `start` spreads lanes over pages. Waits for a lane that
-    /// opens a page of the kind, a bounded number of times.
+    /// Room for 1 to `wanted` pieces of a size, in one page. `start` spreads lanes over pages. Waits for a lane that
+    /// opens a page of that size, a bounded number of times.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_SLOW page_reservation reserve(Ctx& ctx, std::uint32_t kind, std::uint32_t wanted,
+    [[nodiscard]] LANEWAY_SLOW page_reservation reserve(Ctx& ctx, std::uint32_t use, std::uint32_t wanted,
                                                         std::uint32_t start) const {
         page_reservation found;
         // One lane of all that find no room opens a page for them: else each would have one.
-        in_turn(ctx, kind, [&](bool opens) {
-            bool sure = in_open_page(ctx, kind, wanted, start, found);
-            if (found.count == 0 && opens) sure = in_fresh_page(ctx, kind, wanted, start, found) && sure;
+        in_turn(ctx, use, [&](bool opens) {
+            bool sure = in_open_page(ctx, use, wanted, start, found);
+            if (found.count == 0 && opens) sure = in_fresh_page(ctx, use, wanted, start, found) && sure;
             return found.count != 0 || (opens && sure);
         });
         return found;
@@ -34,41 +34,42 @@ public:
 
     /// Gives back room for pieces whose bits are clear. The page goes to the common stock with its last piece.
     template <class Ctx>
-    LANEWAY_SLOW void give_back(Ctx& ctx, std::uint32_t page, std::uint32_t kind, std::uint32_t count) const {
+    LANEWAY_SLOW void give_back(Ctx& ctx, std::uint32_t page, std::uint32_t use, std::uint32_t count) const {
         // Partner: the compare_exchange in reserve_in or claim: what the holders did comes before what the next do.
         const page_word before{
             ctx.fetch_add(heap_.pages + page, 0u - count * page_word::one, order::acq_rel, scope::device)};
-        if (before.number() == heap_.capacity(kind)) heap_.set_of(kind).insert(ctx, page);
+        if (before.number() == heap_.capacity(use)) heap_.set_of(use).insert(ctx, page);
         if (before.number() != count) return;
-        std::uint32_t empty = page_word::of(kind, 0).bits;
+        std::uint32_t empty = page_word::of(use, 0).bits;
         // It fails where another lane has reserved room or emptied the page.
-        if (!ctx.compare_exchange(heap_.pages + page, empty, page_word::run_body, order::acq_rel, scope::device)) {
+        if (!ctx.compare_exchange(heap_.pages + page, empty, page_word::span_body, order::acq_rel, scope::device)) {
             return;
         }
         count_pages(ctx, ~std::uint64_t{0});  // before another lane can have the page, and count it
-        take_out(ctx, page, kind);
+        take_out(ctx, page, use);
         free_page(ctx, page);
     }
 
     /// Claims so many free pages in a row, from the end of the region on, where pieces take pages last; returns the
     /// first, n_pages where there are none. Waits for another lane that does so, a bounded number of times.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_SLOW std::uint32_t claim_run(Ctx& ctx, std::uint32_t count) const {
+    [[nodiscard]] LANEWAY_SLOW std::uint32_t claim_span(Ctx& ctx, std::uint32_t count) const {
         std::uint32_t first = heap_.n_pages;
         // In turn, as two that claim pages of one row would refuse each other.
         in_turn(ctx, page_word::free, [&](bool claims) {
-            if (claims) first = find_run(ctx, count);
+            if (claims) first = find_span(ctx, count);
             return claims;
         });
         if (first < heap_.n_pages) count_pages(ctx, count);
         return first;
     }
 
-    /// Frees the run that begins with a page; false where none does.
+    /// Frees the span that begins with a page; false where none does.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_SLOW bool free_run(Ctx& ctx, std::uint32_t first, page_word head) const {
-        // Of several lanes that free one run the first does. Relaxed: the pages themselves carry the order.
-        if (!ctx.compare_exchange(heap_.pages + first, head.bits, page_word::run_body, order::relaxed, scope::device)) {
+    [[nodiscard]] LANEWAY_SLOW bool free_span(Ctx& ctx, std::uint32_t first, page_word head) const {
+        // Of several lanes that free one span the first does. Relaxed: the pages themselves carry the order.
+        if (!ctx.compare_exchange(heap_.pages + first, head.bits, page_word::span_body, order::relaxed,
+                                  scope::device)) {
             return false;
         }
         count_pages(ctx, 0 - std::uint64_t{head.number()});
@@ -84,20 +85,20 @@ private:
     [[nodiscard]] LANEWAY_FN page_word look(Ctx& ctx, std::uint32_t page) const {
         return {ctx.load(heap_.pages + page, order::relaxed, scope::device)};
     }
-    [[nodiscard]] LANEWAY_FN bool belongs(page_word now, std::uint32_t kind) const {
-        if (now.kind() != kind) return false;
-        return kind == page_word::free || now.number() < heap_.capacity(kind);
+    [[nodiscard]] LANEWAY_FN bool belongs(page_word now, std::uint32_t use) const {
+        if (now.use() != use) return false;
+        return use == page_word::free || now.number() < heap_.capacity(use);
     }
     template <class Ctx>
-    LANEWAY_FN void take_out(Ctx& ctx, std::uint32_t page, std::uint32_t kind) const {
-        heap_.set_of(kind).remove(ctx, page, [&] { return belongs(look(ctx, page), kind); });
+    LANEWAY_FN void take_out(Ctx& ctx, std::uint32_t page, std::uint32_t use) const {
+        heap_.set_of(use).remove(ctx, page, [&] { return belongs(look(ctx, page), use); });
     }
 
     /// Calls `body(mine)` until it returns true: `mine` says whether it is this lane's turn, which one lane has at a
     /// time, or any that has waited for long. It is asked for after the first call.
     template <class Ctx, class Body>
-    LANEWAY_FN void in_turn(Ctx& ctx, std::uint32_t kind, Body&& body) const {
-        std::uint32_t* const word = heap_.opener_of(kind);
+    LANEWAY_FN void in_turn(Ctx& ctx, std::uint32_t use, Body&& body) const {
+        std::uint32_t* const word = heap_.opener_of(use);
         for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
             if (body(false)) return;
             // Partner: the release store below: who has the turn sees the pages that others have opened in theirs.
@@ -114,11 +115,11 @@ private:
 
     /// Both of these set what they found; else they say whether they have seen all there was.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool in_open_page(Ctx& ctx, std::uint32_t kind, std::uint32_t wanted, std::uint32_t start,
+    [[nodiscard]] LANEWAY_FN bool in_open_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
                                                page_reservation& found) const {
         bool contended = false;
-        const bool sure = heap_.set_of(kind).find(ctx, start, [&](std::uint32_t page) {
-            found = {page, reserve_in(ctx, page, kind, wanted, contended)};
+        const bool sure = heap_.set_of(use).find(ctx, start, [&](std::uint32_t page) {
+            found = {page, reserve_in(ctx, page, use, wanted, contended)};
             return found.count != 0;
         });
         return sure && !contended;
@@ -126,41 +127,41 @@ private:
 
     /// Adds up to `wanted` pieces to those that are held of a page; `contended`: others were faster, too often.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t reserve_in(Ctx& ctx, std::uint32_t page, std::uint32_t kind,
+    [[nodiscard]] LANEWAY_FN std::uint32_t reserve_in(Ctx& ctx, std::uint32_t page, std::uint32_t use,
                                                       std::uint32_t wanted, bool& contended) const {
         page_word now = look(ctx, page);
-        for (std::uint32_t tried = 0; belongs(now, kind); ++tried) {
+        for (std::uint32_t tried = 0; belongs(now, use); ++tried) {
             if (tried == max_tries) {
                 contended = true;
                 return 0;
             }
-            const std::uint32_t room = heap_.capacity(kind) - now.number();
+            const std::uint32_t room = heap_.capacity(use) - now.number();
             const std::uint32_t count = wanted < room ? wanted : room;
             // Partner: the fetch_add in give_back, and the compare_exchange in claim.
             if (ctx.compare_exchange(heap_.pages + page, now.bits, now.bits + count * page_word::one, order::acq_rel,
                                      scope::device)) {
-                if (count == room) take_out(ctx, page, kind);
+                if (count == room) take_out(ctx, page, use);
                 return count;
             }
         }
-        take_out(ctx, page, kind);
+        take_out(ctx, page, use);
         return 0;
     }
 
     /// Takes the first free page from the begin of the region on.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool in_fresh_page(Ctx& ctx, std::uint32_t kind, std::uint32_t wanted, std::uint32_t start,
+    [[nodiscard]] LANEWAY_FN bool in_fresh_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
                                                 page_reservation& found) const {
-        const std::uint32_t room = heap_.capacity(kind);
+        const std::uint32_t room = heap_.capacity(use);
         const std::uint32_t count = wanted < room ? wanted : room;
         const page_set stock = heap_.set_of(page_word::free);
         const bool sure = stock.find(ctx, start % page_set::word_pages, [&](std::uint32_t page) {
-            const bool claimed = claim(ctx, page, page_word::of(kind, count));
+            const bool claimed = claim(ctx, page, page_word::of(use, count));
             if (claimed) found = {page, count};
             return claimed;
         });
         if (found.count == 0) return sure;
-        if (count < room) heap_.set_of(kind).insert(ctx, found.page);
+        if (count < room) heap_.set_of(use).insert(ctx, found.page);
         count_pages(ctx, 1);
         return true;
     }
@@ -181,11 +182,15 @@ private:
     }
 
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint32_t find_run(Ctx& ctx, std::uint32_t count) const {
+    [[nodiscard]] LANEWAY_FN std::uint32_t find_span(Ctx& ctx, std::uint32_t count) const {
         const page_set stock = heap_.set_of(page_word::free);
         std::uint32_t row = 0;  // free pages in a row from here on, as the set has them
         for (std::uint32_t index = stock.n_words(); index-- > 0;) {
             const std::uint32_t pages = stock.word(ctx, index);
+            if (pages == 0) {
+                row = 0;
+                continue;
+            }
             for (std::uint32_t bit = page_set::word_pages; bit-- > 0;) {
                 row = (pages >> bit & 1) != 0 ? row + 1 : 0;
                 if (row < count) continue;
@@ -203,12 +208,12 @@ private:
     [[nodiscard]] LANEWAY_FN std::uint32_t claim_row(Ctx& ctx, std::uint32_t first, std::uint32_t count) const {
         const std::uint32_t end = first + count;
         for (std::uint32_t i = 1; i <= count; ++i) {
-            if (claim(ctx, end - i, {page_word::run_body})) continue;
+            if (claim(ctx, end - i, {page_word::span_body})) continue;
             for (std::uint32_t back = 1; back < i; ++back) free_page(ctx, end - back);
             return i - 1;
         }
-        // Whoever frees the run has its address from this lane, and with it sees this word.
-        ctx.exchange(heap_.pages + first, page_word::of(page_word::run_head, count).bits, order::acq_rel,
+        // Whoever frees the span has its address from this lane, and with it sees this word.
+        ctx.exchange(heap_.pages + first, page_word::of(page_word::span_head, count).bits, order::acq_rel,
                      scope::device);
         return count;
     }

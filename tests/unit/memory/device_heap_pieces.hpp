@@ -1,6 +1,7 @@
 // The device heap under the contract of allocators: all lanes of a device ask for a batch together.
 #pragma once
 
+#include <bit>
 #include <map>
 
 #include "laneway/memory/device_heap.hpp"
@@ -58,7 +59,7 @@ public:
     device_heap_under_test(const std::string& devices, std::uint64_t seed)
         : machine_(devices, seed), options_(small_heap(devices)), heap_(machine_.device(0), options_) {}
 
-    /// What was refused is asked for once more: a run may be, while others are claimed.
+    /// What was refused is asked for once more: a span may be, while others are claimed.
     void allocate(std::vector<given_piece>& pieces) override {
         act(batch_program::allocate, pieces);
         for (given_piece& one : pieces) {
@@ -94,7 +95,7 @@ public:
     [[nodiscard]] double usable_part() const override { return 0.4; }
     [[nodiscard]] bool is_whole() const override {
         const auto now = heap_.statistics();
-        return now.used_bytes == 0 && now.largest_free_run * options_.page_bytes == now.capacity_bytes &&
+        return now.used_bytes == 0 && now.largest_free_span * options_.page_bytes == now.capacity_bytes &&
                now.live_allocations == 0;
     }
     void expect_reported(const std::vector<given_piece>& pieces) const override {

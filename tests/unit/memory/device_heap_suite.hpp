@@ -67,7 +67,7 @@ inline void expect_whole(const device_heap& heap, const device_heap_options& opt
     const auto now = heap.statistics();
     EXPECT_EQ(heap.live(), std::vector<held_piece>{});
     EXPECT_EQ(now.free_pages, options.bytes / options.page_bytes);
-    EXPECT_EQ(now.largest_free_run, now.free_pages);
+    EXPECT_EQ(now.largest_free_span, now.free_pages);
 }
 
 /// Frees what stands in slots or in a batch.
@@ -196,17 +196,17 @@ struct refusing_program {
         if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
         auto* const piece = static_cast<std::byte*>(heap.allocate(ctx, 33));
         auto* const other = static_cast<std::byte*>(heap.allocate(ctx, 33));
-        auto* const run = static_cast<std::byte*>(heap.allocate(ctx, 2 * page_bytes));
+        auto* const span = static_cast<std::byte*>(heap.allocate(ctx, 2 * page_bytes));
         auto* const least = static_cast<std::byte*>(heap.allocate(ctx, 0));
-        expect(ctx, piece != nullptr && other != nullptr && run != nullptr && least != nullptr);
+        expect(ctx, piece != nullptr && other != nullptr && span != nullptr && least != nullptr);
         expect(ctx, heap.allocate(ctx, heap.max_bytes() + 1) == nullptr);
         expect(ctx, heap.allocate(ctx, ~std::size_t{0}) == nullptr);
         expect(ctx, !heap.deallocate(ctx, foreign));
         expect(ctx, !heap.deallocate(ctx, piece + 16) && !heap.deallocate(ctx, piece + 1));
-        expect(ctx, !heap.deallocate(ctx, run + 16) && !heap.deallocate(ctx, run + page_bytes));
+        expect(ctx, !heap.deallocate(ctx, span + 16) && !heap.deallocate(ctx, span + page_bytes));
         expect(ctx, heap.deallocate(ctx, nullptr));
         expect(ctx, heap.deallocate(ctx, piece) && !heap.deallocate(ctx, piece));
-        expect(ctx, heap.deallocate(ctx, run) && !heap.deallocate(ctx, run));
+        expect(ctx, heap.deallocate(ctx, span) && !heap.deallocate(ctx, span));
         expect(ctx, heap.deallocate(ctx, other) && !heap.deallocate(ctx, other));
         expect(ctx, heap.deallocate(ctx, least) && !heap.deallocate(ctx, least));
     }

@@ -1,7 +1,9 @@
 // Filling pieces and looking at them: what each byte holds, and memory that the host can touch.
 #pragma once
 
-#include "allocator_suite.hpp"
+#include <algorithm>
+
+#include "allocator_under_test.hpp"
 #include "laneway/base/config.hpp"
 
 namespace laneway::test {

@@ -1,7 +1,11 @@
 // The sub-allocator under the contract of allocators: alone, over several regions, and asked by several threads.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <map>
+#include <new>
+#include <numeric>
 #include <thread>
 
 #include "laneway/memory/sub_allocator.hpp"
