@@ -8,60 +8,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <memory>
-#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "allocator_under_test.hpp"
+
 namespace laneway::test {
-
-/// A piece as its user knows it.
-struct given_piece {
-    std::byte* address = nullptr;
-    std::size_t bytes = 0;   ///< asked for
-    std::uint64_t seal = 0;  ///< what it is filled with
-
-    friend bool operator==(const given_piece&, const given_piece&) = default;
-};
-
-/// One allocator over memory of its own.
-class allocator_under_test {
-public:
-    allocator_under_test() = default;
-    virtual ~allocator_under_test() = default;
-    allocator_under_test(const allocator_under_test&) = delete;
-    allocator_under_test& operator=(const allocator_under_test&) = delete;
-
-    /// Sets the addresses of pieces of so many bytes, to null where there is no room.
-    virtual void allocate(std::vector<given_piece>& pieces) = 0;
-    virtual void deallocate(const std::vector<given_piece>& pieces) = 0;
-    /// Fills each piece, to its last byte, with what its seal says.
-    virtual void fill(const std::vector<given_piece>& pieces) = 0;
-    /// Number of pieces that do not hold what they were filled with.
-    virtual std::size_t broken(const std::vector<given_piece>& pieces) = 0;
-
-    [[nodiscard]] virtual std::size_t capacity_bytes() const = 0;
-    /// Sizes from 1 to this one are asked for.
-    [[nodiscard]] virtual std::size_t max_bytes() const = 0;
-    /// What a piece of so many bytes takes of the capacity, at most, where nothing is broken up.
-    [[nodiscard]] virtual std::size_t taken_bytes(std::size_t bytes) const = 0;
-    [[nodiscard]] virtual std::size_t alignment_of(std::size_t bytes) const = 0;
-    /// Part of the capacity that pieces of mixed sizes, rounded up, fill without one being refused.
-    [[nodiscard]] virtual double usable_part() const = 0;
-    /// Whether all of the capacity is free, and in one piece.
-    [[nodiscard]] virtual bool is_whole() const = 0;
-    /// Where the report of live pieces begins and how long it is for each, by address; `pieces` is what is live.
-    virtual void expect_reported(const std::vector<given_piece>& pieces) const = 0;
-};
-
-/// How to make one; the seed steers what lanes do, where there are some.
-struct allocator_family {
-    std::string name;
-    std::unique_ptr<allocator_under_test> (*make)(const std::string& name, std::uint64_t seed);
-    std::uint64_t seeds;
-};
-inline void PrintTo(const allocator_family& family, std::ostream* out) { *out << family.name; }
 
 class allocator_test : public testing::TestWithParam<allocator_family> {
 protected:
@@ -170,11 +123,14 @@ TEST_P(allocator_test, WithoutRoomItRefusesAndAfterFreesItServesAgain) {
     for_each_seed([](allocator_under_test& allocator, std::mt19937_64& random) {
         const std::size_t log2 = 4 + random() % (std::bit_width(allocator.max_bytes()) - 4);
         const std::size_t bytes = std::size_t{1} << log2;
-        const std::size_t most = allocator.capacity_bytes() / bytes;
+        const std::size_t most = allocator.capacity_bytes() / allocator.taken_bytes(bytes);
         auto pieces = equal_requests(bytes, most + 3);
         allocator.allocate(pieces);
         EXPECT_GE(drop_refused(pieces), 3u) << "more pieces of " << bytes << " than there are bytes";
-        EXPECT_EQ(pieces.size(), most) << "pieces of " << bytes;
+        if (allocator.serves_to_the_last_byte()) {
+            EXPECT_EQ(pieces.size(), most) << "pieces of " << bytes;
+        }
+        ASSERT_FALSE(pieces.empty());
         expect_apart(pieces);
         auto none = equal_requests(bytes, 2);
         allocator.allocate(none);
@@ -184,8 +140,11 @@ TEST_P(allocator_test, WithoutRoomItRefusesAndAfterFreesItServesAgain) {
         allocator.deallocate(freed);
         auto again = equal_requests(bytes, freed.size() + 1);
         allocator.allocate(again);
-        EXPECT_EQ(drop_refused(again), 1u);
-        EXPECT_EQ(again.size(), freed.size());
+        EXPECT_GE(drop_refused(again), 1u);
+        EXPECT_GT(again.size(), 0u);
+        if (allocator.serves_to_the_last_byte()) {
+            EXPECT_EQ(again.size(), freed.size());
+        }
         pieces.insert(pieces.end(), again.begin(), again.end());
         expect_apart(pieces);
         allocator.deallocate(pieces);
@@ -215,7 +174,8 @@ TEST_P(allocator_test, EverythingFreedIsOnePieceAgain) {
         EXPECT_FALSE(allocator.is_whole());
         allocator.deallocate(pieces);
         EXPECT_TRUE(allocator.is_whole());
-        const std::size_t most = allocator.capacity_bytes() / allocator.max_bytes();
+        const std::size_t parts = allocator.capacity_bytes() / allocator.max_bytes();
+        const std::size_t most = allocator.serves_to_the_last_byte() ? parts : parts / 2;
         auto large = equal_requests(allocator.max_bytes(), most);
         allocator.allocate(large);
         EXPECT_EQ(drop_refused(large), 0u);
@@ -258,6 +218,8 @@ TEST_P(allocator_test, TheReportOfLivePiecesIsExact) {
     });
 }
 
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(allocator_test);
+
 inline std::string name_of_family(const testing::TestParamInfo<allocator_family>& info) {
     std::string name = info.param.name;
     std::replace_if(
@@ -267,8 +229,6 @@ inline std::string name_of_family(const testing::TestParamInfo<allocator_family>
 
 }  // namespace laneway::test
 
-/// Instantiates the contract for a list of families.
-#define LANEWAY_ALLOCATORS(families)                                                  \
-    INSTANTIATE_TEST_SUITE_P(families, allocator_test, testing::ValuesIn(families()), \
-                             ::laneway::test::name_of_family);                        \
-    GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(allocator_test)
+/// Instantiates the contract for what a function of this name lists.
+#define LANEWAY_ALLOCATORS(families) \
+    INSTANTIATE_TEST_SUITE_P(families, allocator_test, testing::ValuesIn(families()), ::laneway::test::name_of_family)

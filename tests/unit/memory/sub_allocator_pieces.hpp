@@ -1,11 +1,15 @@
 // The sub-allocator under the contract of allocators: alone, over several regions, and asked by several threads.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <map>
+#include <new>
+#include <numeric>
 #include <thread>
 
-#include "host_pieces.hpp"
 #include "laneway/memory/sub_allocator.hpp"
+#include "sealed_pieces.hpp"
 
 namespace laneway::test {
 

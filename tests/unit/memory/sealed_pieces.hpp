@@ -1,12 +1,15 @@
-// Pieces of memory that the host can touch: filling and looking at them.
+// Filling pieces and looking at them: what each byte holds, and memory that the host can touch.
 #pragma once
 
-#include "allocator_suite.hpp"
+#include <algorithm>
+
+#include "allocator_under_test.hpp"
+#include "laneway/base/config.hpp"
 
 namespace laneway::test {
 
 /// What byte `at` of a piece holds; the same whoever fills it.
-constexpr std::uint8_t sealed_byte(std::uint64_t seal, std::size_t at) {
+constexpr LANEWAY_FN std::uint8_t sealed_byte(std::uint64_t seal, std::size_t at) {
     return static_cast<std::uint8_t>((seal >> at % 8 * 8) + at / 8);
 }
 

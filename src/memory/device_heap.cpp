@@ -1,0 +1,110 @@
+#include "laneway/memory/device_heap.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+namespace laneway {
+namespace {
+
+constexpr std::size_t min_page_bytes = std::size_t{1} << 10;
+constexpr std::size_t max_page_bytes = std::size_t{1} << 20;
+constexpr std::size_t opener_words = destructive_bytes / sizeof(std::uint32_t);
+constexpr std::size_t region_alignment = 256;  // of device::allocate
+static_assert(region_alignment % destructive_bytes == 0);
+
+/// Words that begin on a line of their own.
+std::size_t whole_lines(std::size_t words) { return (words + opener_words - 1) / opener_words * opener_words; }
+
+}  // namespace
+
+device_heap_layout device_heap::measure(const device_heap_options& options) {
+    if (!std::has_single_bit(options.page_bytes) || options.page_bytes < min_page_bytes ||
+        options.page_bytes > max_page_bytes) {
+        throw usage_error("device heap: pages of " + std::to_string(options.page_bytes) +
+                          " bytes; they must be a power of two from " + std::to_string(min_page_bytes) + " to " +
+                          std::to_string(max_page_bytes));
+    }
+    const std::size_t pages = options.bytes / options.page_bytes;
+    if (pages < 1 || pages > page_word::max_number) {
+        throw usage_error("device heap: " + std::to_string(options.bytes) + " bytes are " + std::to_string(pages) +
+                          " pages; there must be 1 to " + std::to_string(page_word::max_number));
+    }
+    device_heap_layout made;
+    made.n_pages = static_cast<std::uint32_t>(pages);
+    made.log2_page = static_cast<std::uint32_t>(std::countr_zero(options.page_bytes));
+    return made;
+}
+
+/// Openers, page words, sets, then bits of pieces.
+std::size_t device_heap::word_count(const device_heap_layout& layout) {
+    const std::size_t sets = std::size_t{layout.n_classes()} + 1;
+    return sets * opener_words + whole_lines(layout.n_pages) +
+           whole_lines(sets * page_set::word_count(layout.n_pages)) +
+           std::size_t{layout.n_pages} * layout.piece_words();
+}
+
+device_heap::device_heap(const std::shared_ptr<device>& owner, const device_heap_options& options)
+    : layout_(measure(options)), region_(owner, layout_.bytes()), words_(owner, word_count(layout_)),
+      counts_(owner, device_heap_layout::count_lines * device_heap_layout::line_words) {
+    const std::size_t sets = std::size_t{layout_.n_classes()} + 1;
+    const std::size_t set_words = page_set::word_count(layout_.n_pages);
+    layout_.region = region_.data();
+    layout_.openers = words_.data();
+    layout_.pages = layout_.openers + sets * opener_words;
+    layout_.sets = layout_.pages + whole_lines(layout_.n_pages);
+    layout_.pieces = layout_.sets + whole_lines(sets * set_words);
+    layout_.counts = counts_.data();
+    std::vector<std::uint32_t> stock(set_words);  // the set of free pages has them all
+    const std::size_t n_words = page_set(stock.data(), layout_.n_pages).n_words();
+    std::uint32_t* const bits = stock.data() + page_set::first_word;
+    for (std::size_t page = 0; page < layout_.n_pages; ++page) bits[page / 32] |= 1u << page % 32;
+    for (std::size_t word = 0; word < n_words; ++word) bits[n_words + word / 32] |= 1u << word % 32;
+    words_.copy_in(stock.data(), stock.size(), static_cast<std::size_t>(layout_.sets - words_.data()));
+}
+
+std::vector<held_piece> device_heap::live() const {
+    std::vector<held_piece> found;
+    const auto words = words_.copy_out();
+    const std::uint32_t* const pages = words.data() + (layout_.pages - words_.data());
+    const std::uint32_t* const pieces = words.data() + (layout_.pieces - words_.data());
+    for (std::uint32_t page = 0; page < layout_.n_pages; ++page) {
+        std::byte* const begin = layout_.region + page * layout_.page_bytes();
+        const page_word now{pages[page]};
+        if (now.use() == page_word::span_head) found.push_back({begin, now.number() * layout_.page_bytes()});
+        if (now.use() == page_word::free || now.use() > layout_.n_classes()) continue;
+        const std::size_t bytes = std::size_t{1} << device_heap_layout::log2_piece(now.use());
+        const std::uint32_t* const bits = pieces + std::size_t{page} * layout_.piece_words();
+        for (std::uint32_t i = 0; i < layout_.capacity(now.use()); ++i) {
+            if ((bits[i / 32] >> i % 32 & 1) != 0) found.push_back({begin + i * bytes, bytes});
+        }
+    }
+    return found;
+}
+
+device_heap_statistics device_heap::statistics() const {
+    device_heap_statistics all;
+    all.capacity_bytes = layout_.bytes();
+    for (const auto& one : live()) {
+        all.used_bytes += one.bytes;
+        ++all.live_allocations;
+    }
+    const auto words = words_.copy_out();
+    const std::uint32_t* const pages = words.data() + (layout_.pages - words_.data());
+    std::uint32_t row = 0;
+    for (std::uint32_t page = 0; page < layout_.n_pages; ++page) {
+        row = pages[page] == page_word::free ? row + 1 : 0;
+        all.free_pages += row > 0 ? 1 : 0;
+        all.largest_free_span = std::max(all.largest_free_span, row);
+    }
+    const auto counts = counts_.copy_out();
+    for (std::size_t line = 0; line < counts.size(); line += device_heap_layout::line_words) {
+        all.total_allocations += counts[line + device_heap_layout::allocated];
+        all.refused_requests += counts[line + device_heap_layout::refused_requests];
+        all.refused_frees += counts[line + device_heap_layout::refused_frees];
+    }
+    all.peak_bytes = counts[device_heap_layout::pages_peak] * layout_.page_bytes();
+    return all;
+}
+
+}  // namespace laneway

@@ -1,0 +1,256 @@
+// What the device heap keeps beyond the contract of allocators (allocator_suite.hpp): lanes that allocate and free at
+// the same time, pieces that change hands, and what it refuses.
+#pragma once
+
+#include "device_heap_pieces.hpp"
+
+namespace laneway::test {
+
+/// Every lane allocates pieces of random sizes, marks them, swaps them for those of other lanes, and frees what it gets
+/// after a look at its marks. Lanes go separate ways all the time.
+struct swapping_program {
+    static constexpr int cuda_warps = 2;
+    static constexpr std::uint64_t slots = 16;
+
+    device_heap_ref heap;
+    std::uint64_t* swapped = nullptr;  ///< `slots` addresses; 0: none
+    std::uint64_t* wrong = nullptr;
+    std::uint64_t seed = 0;
+    std::uint64_t steps = 0;
+    std::uint64_t max_log2_bytes = 0;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const auto me =
+            static_cast<std::uint64_t>((ctx.block() * ctx.n_warps() + ctx.warp()) * Ctx::warp_lanes + ctx.lane());
+        std::uint64_t random = (seed * 1024 + me + 1) * 0x9e3779b97f4a7c15ULL;
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            std::uint64_t* mine = nullptr;
+            if (random % 4 != 0) {
+                const std::uint64_t log2 = 4 + random / 4 % (max_log2_bytes - 3);
+                const std::uint64_t words = (std::uint64_t{1} << log2) / 8;
+                mine = static_cast<std::uint64_t*>(heap.allocate(ctx, words * 8));
+                if (mine != nullptr) mark(mine, words, me << 32 | step);
+            }
+            std::uint64_t* const slot = swapped + random / 64 % slots;
+            // Partner: itself, by the lane that gets the piece.
+            const std::uint64_t other =
+                ctx.exchange(slot, reinterpret_cast<std::uint64_t>(mine), order::acq_rel, scope::device);
+            if (other != 0 && !free_marked(ctx, reinterpret_cast<std::uint64_t*>(other))) {
+                ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
+            }
+        }
+    }
+
+private:
+    /// First word: how many words there are, and above that whose they are; the others follow from it.
+    LANEWAY_FN static void mark(std::uint64_t* piece, std::uint64_t words, std::uint64_t whose) {
+        piece[0] = whose << 16 | words;
+        for (std::uint64_t i = 1; i < words; ++i) piece[i] = piece[0] + i;
+    }
+    template <class Ctx>
+    LANEWAY_FN bool free_marked(Ctx& ctx, std::uint64_t* piece) const {
+        const std::uint64_t words = piece[0] & 0xffff;
+        bool right = words >= 2;
+        for (std::uint64_t i = 1; right && i < words; ++i) right = piece[i] == piece[0] + i;
+        for (std::uint64_t i = 0; right && i < words; ++i) piece[i] = ~std::uint64_t{0};  // nobody's any more
+        return heap.deallocate(ctx, piece) && right;
+    }
+};
+
+class device_heap_test : public testing::TestWithParam<std::string> {};
+
+inline void expect_whole(const device_heap& heap, const device_heap_options& options) {
+    const auto now = heap.statistics();
+    EXPECT_EQ(heap.live(), std::vector<held_piece>{});
+    EXPECT_EQ(now.free_pages, options.bytes / options.page_bytes);
+    EXPECT_EQ(now.largest_free_span, now.free_pages);
+}
+
+/// Frees what stands in slots or in a batch.
+inline void free_all(machine& machine, const device_heap& heap, const std::vector<held_piece>& held) {
+    std::vector<given_piece> pieces;
+    for (const auto& one : held) pieces.push_back({static_cast<std::byte*>(one.address), one.bytes, 0});
+    if (pieces.empty()) return;
+    buffer<given_piece> batch(machine.device(0), pieces.size());
+    const buffer<std::uint64_t> wrong(machine.device(0), 1);
+    batch.copy_in(pieces);
+    run_programs(machine, small_grid(machine), 100, [&](int) {
+        return batch_program{heap.ref(), batch_program::deallocate, batch.data(), pieces.size(), wrong.data()};
+    });
+    EXPECT_EQ(wrong.copy_out()[0], 0u);
+}
+
+/// Lanes allocate until the heap is full, by one size; nobody frees.
+struct filling_program {
+    static constexpr int cuda_warps = 2;
+    device_heap_ref heap;
+    std::size_t bytes = 0;
+    std::uint64_t most = 0;
+    std::uint64_t* drawn = nullptr;  ///< requests
+    std::uint64_t* refused = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        while (ctx.fetch_add(drawn, 1, order::relaxed, scope::device) < most) {
+            if (heap.allocate(ctx, bytes) == nullptr) ctx.fetch_add(refused, 1, order::relaxed, scope::device);
+        }
+    }
+};
+
+/// A whole heap gives all of its bytes, in pieces of one size, to lanes that ask together, and is whole afterwards.
+inline void expect_gives_all(machine& machine, const device_heap& heap, const device_heap_options& options,
+                             std::size_t bytes) {
+    const buffer<std::uint64_t> counters(machine.device(0), 2);
+    const std::uint64_t most = options.bytes / bytes;
+    run_programs(machine, small_grid(machine), 100, [&](int) {
+        return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1};
+    });
+    EXPECT_EQ(counters.copy_out()[1], 0u) << "refused, of " << most << " pieces of " << bytes << " bytes";
+    EXPECT_EQ(heap.live().size(), most);
+    EXPECT_EQ(heap.statistics().free_pages, 0u);
+    free_all(machine, heap, heap.live());
+    expect_whole(heap, options);
+}
+
+/// Lanes that ask together, while others hold pieces, get all that is left for one size: what is left is what they
+/// hold.
+inline void expect_fills_up(machine& machine, const device_heap& heap, const device_heap_options& options,
+                            std::size_t bytes) {
+    const std::uint64_t most = (options.bytes - heap.statistics().used_bytes) / bytes;
+    const buffer<std::uint64_t> counters(machine.device(0), 2);
+    run_programs(machine, small_grid(machine), 100, [&](int) {
+        return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1};
+    });
+    const auto live = heap.live();
+    const auto held = std::count_if(live.begin(), live.end(), [&](const auto& one) { return one.bytes == bytes; });
+    EXPECT_EQ(static_cast<std::size_t>(held) * bytes % options.page_bytes, 0u)
+        << "a page has room for more than " << held << " pieces of " << bytes << " bytes";
+}
+
+TEST_P(device_heap_test, PiecesThatChangeHandsAreWhole) {
+    every_round_within(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        // Every fourth heap is so small that it runs out.
+        device_heap_options size = small_heap(GetParam());
+        if (o.seed % 4 == 0) size.bytes /= 8;
+        const device_heap heap(machine.device(0), size);
+        const buffer<std::uint64_t> swapped(machine.device(0), swapping_program::slots);
+        const buffer<std::uint64_t> wrong(machine.device(0), 1);
+        const std::uint64_t steps = is_checked(GetParam()) ? 12 : 400;
+        const auto log2 = static_cast<std::uint64_t>(std::bit_width(size.page_bytes));
+        const std::uint64_t most = o.seed % 3 == 0 ? 6 : log2;  // to two pages
+        run_programs(machine, small_grid(machine), 100, [&](int) {
+            return swapping_program{heap.ref(), swapped.data(), wrong.data(), o.seed, steps, most};
+        });
+        EXPECT_EQ(wrong.copy_out()[0], 0u) << "pieces that overlap, or were not freed";
+        const auto left = heap.live();
+        std::vector<std::uint64_t> expected;
+        for (const std::uint64_t address : swapped.copy_out()) {
+            if (address != 0) expected.push_back(address);
+        }
+        std::sort(expected.begin(), expected.end());
+        std::vector<std::uint64_t> reported;
+        for (const auto& one : left) reported.push_back(reinterpret_cast<std::uint64_t>(one.address));
+        EXPECT_EQ(reported, expected) << "what no lane freed, and nothing else, is live";
+        const auto now = heap.statistics();
+        EXPECT_EQ(now.refused_frees, 0u);
+        EXPECT_GT(now.total_allocations, now.live_allocations);
+        EXPECT_GE(now.peak_bytes, now.used_bytes);
+        EXPECT_LE(now.peak_bytes, now.capacity_bytes);
+        for (std::size_t bytes = size.page_bytes / 2; bytes >= 16; bytes /= 2)
+            expect_fills_up(machine, heap, size, bytes);
+        free_all(machine, heap, heap.live());
+        expect_whole(heap, size);
+        if (!HasFailure()) expect_gives_all(machine, heap, size, size.page_bytes / 2);  // no page has got lost
+    });
+}
+
+// Pages change from size to size: one that did not go back to the common stock would be missing in the next turn.
+TEST_P(device_heap_test, ServesEverySizeToTheLastPieceOneAfterTheOther) {
+    every_round_within(GetParam(), [&](const options& o) {
+        if (is_checked(GetParam()) && o.seed > checked_seeds / 5) return;
+        machine machine(o.devices, o.seed);
+        const device_heap_options size{.bytes = small_heap(GetParam()).bytes / 8,
+                                       .page_bytes = small_heap(GetParam()).page_bytes};
+        const device_heap heap(machine.device(0), size);
+        for (std::size_t bytes = size.page_bytes / 2; bytes >= 16 && !HasFailure(); bytes /= 2) {
+            expect_gives_all(machine, heap, size, bytes);
+        }
+    });
+}
+
+/// One lane tries what must be refused.
+struct refusing_program {
+    static constexpr int cuda_warps = 2;
+    device_heap_ref heap;
+    std::byte* foreign = nullptr;
+    std::size_t page_bytes = 0;
+    std::uint64_t* wrong = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        auto* const piece = static_cast<std::byte*>(heap.allocate(ctx, 33));
+        auto* const other = static_cast<std::byte*>(heap.allocate(ctx, 33));
+        auto* const span = static_cast<std::byte*>(heap.allocate(ctx, 2 * page_bytes));
+        auto* const least = static_cast<std::byte*>(heap.allocate(ctx, 0));
+        expect(ctx, piece != nullptr && other != nullptr && span != nullptr && least != nullptr);
+        expect(ctx, heap.allocate(ctx, heap.max_bytes() + 1) == nullptr);
+        expect(ctx, heap.allocate(ctx, ~std::size_t{0}) == nullptr);
+        expect(ctx, !heap.deallocate(ctx, foreign));
+        expect(ctx, !heap.deallocate(ctx, piece + 16) && !heap.deallocate(ctx, piece + 1));
+        expect(ctx, !heap.deallocate(ctx, span + 16) && !heap.deallocate(ctx, span + page_bytes));
+        expect(ctx, heap.deallocate(ctx, nullptr));
+        expect(ctx, heap.deallocate(ctx, piece) && !heap.deallocate(ctx, piece));
+        expect(ctx, heap.deallocate(ctx, span) && !heap.deallocate(ctx, span));
+        expect(ctx, heap.deallocate(ctx, other) && !heap.deallocate(ctx, other));
+        expect(ctx, heap.deallocate(ctx, least) && !heap.deallocate(ctx, least));
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN void expect(Ctx& ctx, bool right) const {
+        if (!right) ctx.fetch_add(wrong, 1, order::relaxed, scope::device);
+    }
+};
+
+TEST_P(device_heap_test, RefusesWhatIsNoLivePiece) {
+    machine machine(GetParam());
+    const device_heap_options size = small_heap(GetParam());
+    const device_heap heap(machine.device(0), size);
+    const buffer<std::byte> foreign(machine.device(0), 64);
+    const buffer<std::uint64_t> wrong(machine.device(0), 1);
+    run_programs(machine, small_grid(machine), 100, [&](int) {
+        return refusing_program{heap.ref(), foreign.data(), size.page_bytes, wrong.data()};
+    });
+    EXPECT_EQ(wrong.copy_out()[0], 0u);
+    const auto now = heap.statistics();
+    EXPECT_EQ(now.refused_frees, 9u);
+    EXPECT_EQ(now.refused_requests, 2u);
+    EXPECT_EQ(now.total_allocations, 4u);
+    EXPECT_EQ(now.peak_bytes, 4 * size.page_bytes);
+    expect_whole(heap, size);
+}
+
+TEST_P(device_heap_test, RefusesSizesThatCannotBe) {
+    machine machine(GetParam());
+    const auto make = [&](std::size_t bytes, std::size_t page_bytes) {
+        return device_heap(machine.device(0), {.bytes = bytes, .page_bytes = page_bytes});
+    };
+    for (const std::size_t page_bytes : {std::size_t{0}, std::size_t{512}, std::size_t{3000}, std::size_t{2} << 20}) {
+        EXPECT_THROW(make(1 << 22, page_bytes), usage_error) << page_bytes;
+    }
+    EXPECT_THROW(make(4095, 4096), usage_error);
+    EXPECT_THROW(make(~std::size_t{0}, 4096), usage_error);
+    EXPECT_EQ(make(4096 * 3 - 1, 4096).statistics().capacity_bytes, 8192u);
+    EXPECT_EQ(device_heap(machine.device(0)).statistics().free_pages, 1024u);
+    static_assert(trivially_copyable<device_heap_ref>);
+}
+
+LANEWAY_ON_DEVICES(device_heap_test, lone_device());
+
+}  // namespace laneway::test

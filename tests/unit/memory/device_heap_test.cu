@@ -1,0 +1,1 @@
+#include "device_heap_suite.hpp"  // on GPUs
