@@ -23,8 +23,8 @@ std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
-task_queue::task_queue(std::vector<task_shape> shapes, const task_pool_options& options)
-    : shapes_(std::move(shapes)), options_(options) {
+task_queue::task_queue(std::vector<task_shape> shapes, bool spawns, const task_pool_options& options)
+    : shapes_(std::move(shapes)), spawns_(spawns), options_(options) {
     if (options_.capacity < 1) throw usage_error("capacity: a pool holds one task at least");
     if (options_.bundle_tasks < 1) throw usage_error("bundle_tasks: 1 or more");
     if (!(options_.ahead_seconds >= 0)) throw usage_error("ahead_seconds: 0 or more");
@@ -51,8 +51,9 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
         const auto workers = static_cast<std::uint32_t>(grid.worker_warps());
         const std::uint32_t ahead = options_.max_ahead != 0 ? options_.max_ahead : default_max_ahead * workers;
         const task_rings_plan rings{static_cast<std::uint32_t>(grid.worker_blocks()), workers,
-                                    std::max(argument_bytes_, sizeof(task_piece)), workers + ahead};
-        pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings, &failures_));
+                                    std::max(argument_bytes_, sizeof(task_piece)), workers + ahead,
+                                    spawns_ ? options_.spawned_tasks : 0};
+        pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = std::min(made.max_open, min_window * workers);
         workers_ += workers;
         outcomes += made.max_open;
@@ -208,6 +209,7 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
         throw;
     }
     std::memcpy(memory, arguments, count * shape.argument_bytes);
+    std::memset(memory + statuses_at, 0, count * sizeof(std::uint32_t));
     record& r = records_[id.record];
     r.count = count;
     r.piece = {memory, reinterpret_cast<std::uint32_t*>(memory + statuses_at), memory + results_at};
@@ -456,6 +458,7 @@ bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
     if (r.piece.arguments == nullptr) {
         r.outcome = free_outcomes_.back();
         entry.outcome = outcomes_.get() + r.outcome * outcome_bytes_;
+        std::memset(entry.outcome, 0, sizeof r.status);  // devices store failures only
         entry.behind = data_of(number);
         entry.behind_bytes = shape.argument_bytes;
     } else {

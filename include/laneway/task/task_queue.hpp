@@ -40,14 +40,17 @@ using task_visit = std::function<void(std::size_t)>;
 /// Any thread may use it.
 class task_queue : public session_feed {
 public:
-    task_queue(std::vector<task_shape> shapes, const task_pool_options& options);
+    /// `spawns`: whether bodies of some type spawn tasks.
+    task_queue(std::vector<task_shape> shapes, bool spawns, const task_pool_options& options);
     ~task_queue() override;
     task_queue(const task_queue&) = delete;
     task_queue& operator=(const task_queue&) = delete;
 
     /// Throws usage_error while another session has the pool.
     void attach(machine& machine, const comm_plan& plan) override;
-    [[nodiscard]] task_rings_ref ref(int pe) const { return pes_[static_cast<std::size_t>(pe)]->rings.ref(); }
+    /// Of the session for which attach has been called.
+    [[nodiscard]] const task_rings& rings(int pe) const { return pes_[static_cast<std::size_t>(pe)]->rings; }
+    [[nodiscard]] task_failures& failures() { return failures_; }
     void connect(resident_program& program) override;
     /// Tasks that have not been done end without a result.
     void disconnect() noexcept override;
@@ -108,8 +111,8 @@ private:
         std::vector<std::pair<watch*, std::size_t>> watches;
     };
     struct pe_state {
-        pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan, task_failures* failures)
-            : rings(user, plan, failures), workers(plan.worker_warps), max_open(plan.max_open) {}
+        pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan)
+            : rings(user, plan), workers(plan.worker_warps), max_open(plan.max_open) {}
 
         task_rings rings;
         std::uint32_t workers;
@@ -156,6 +159,7 @@ private:
     }
 
     std::vector<task_shape> shapes_;
+    bool spawns_;
     task_pool_options options_;
     std::size_t argument_bytes_ = 0;  ///< of the longest type
     std::size_t data_bytes_ = 0;      ///< of the longest arguments or result
