@@ -314,6 +314,7 @@ void task_queue::throw_ending(task_id id) {
 task_statistics task_queue::statistics() {
     const std::lock_guard lock(mutex_);
     task_statistics all = statistics_;
+    all.workers = workers_;
     for (const auto& pe : pes_) all.entries.push_back(pe->given);
     return all;
 }

@@ -32,6 +32,7 @@ struct task_statistics {
     std::uint64_t failed = 0;            ///< of these, entries whose future throws
     std::vector<std::uint64_t> entries;  ///< by PE: tasks and pieces of batches that it was given
     std::uint64_t bundles = 0;           ///< times that entries were shown to a PE
+    std::uint64_t workers = 0;           ///< of all PEs; 0 before the first session
 };
 
 /// Called with tasks as they are done, in that order, on the thread that waits for them.
@@ -182,7 +183,7 @@ private:
     std::uint32_t undone_ = 0;     ///< records
     std::uint32_t not_given_ = 0;  ///< of these, those that wait on the host, also for the rest of a batch
     std::uint32_t open_ = 0;       ///< entries of all PEs
-    std::uint64_t workers_ = 1;
+    std::uint64_t workers_ = 0;
     task_statistics statistics_;
     bool idle_ = false;  ///< the pool's own thread waits for work
     bool closing_ = false;
