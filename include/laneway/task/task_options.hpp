@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -43,6 +44,16 @@ struct task_request {
     /// ever. Its worker is free only when the body returns.
     double timeout_seconds = 0;
     bool wait = true;  ///< while the pool is full; else task_queue_full is thrown
+    /// Lives until no device works on the task any more: memory that its arguments point to, for instance. Where it is
+    /// given, task_queue::take_ended tells of the task's end.
+    std::shared_ptr<void> companion = nullptr;
+};
+
+/// No task of the pool has this id: it was another pool's, or nobody wants its result any more.
+class unknown_task : public usage_error {
+public:
+    explicit unknown_task(const std::string& what, std::source_location where = std::source_location::current())
+        : usage_error(what, where) {}
 };
 
 /// The body of a task said fail().
