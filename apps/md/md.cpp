@@ -161,11 +161,16 @@ private:
                 futures.push_back(pool.submit<advance_universe>(order));
             }
         }
-        pool.as_completed(futures, [&](std::size_t i) {
-            reports_[i] = futures[i].get();
-            factors_[i] = 1;
+        try {
+            pool.as_completed(futures, [&](std::size_t i) {
+                reports_[i] = futures[i].get();
+                factors_[i] = 1;
+                if (clock::now() > deadline_) throw_late(end);
+            });
+        } catch (const timeout_error&) {
             if (clock::now() > deadline_) throw_late(end);
-        });
+            throw;
+        }
         for (std::size_t i = 0; i < universes_.size(); ++i) {
             md_state& state = *universes_[i].state();
             require_ok(name_of(i), state, universes_[i].shape);
