@@ -79,6 +79,7 @@ struct md_state {
     std::uint32_t samples;     ///< taken so far
     std::uint32_t neighbours;  ///< of the atom that has most, over all builds; may exceed what lists hold
     md_status status;
+    std::uint32_t leaves;  ///< whether the worker that has it leaves its task before the end
 };
 
 /// Sizes of a universe: with them, memory and a model it is whole. Made by shape_of (packing.hpp).

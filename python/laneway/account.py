@@ -36,6 +36,8 @@ class Account:
     """Times between reading and running, by name."""
     write: Callable[[Path], None] | None = None
     """Writes --output in a format of its own."""
+    files: Mapping[Path, Callable[[Path], None]] = field(default_factory=dict)
+    """What writes the files that the body has had prepared by `Job.prepare`."""
 
     def write_output(self, file: Path) -> None:
         """Write --output to `file`."""

@@ -2,6 +2,7 @@
 
 from laneway import _core
 from laneway._core import Device, Report, Sequences, SimulatedReads, TaskStatistics
+from laneway.atoms import Atoms, read_atoms, write_atoms
 from laneway.errors import (
     CudaError,
     DeviceFault,
@@ -23,6 +24,7 @@ from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmeans import KmeansResult, kmeans
 from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
+from laneway.programs.md import MdResult, md
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.styles import StyleRun, compare_styles
@@ -40,6 +42,7 @@ def devices() -> list[Device]:
 
 
 __all__ = [
+    "Atoms",
     "ColorResult",
     "CudaError",
     "Device",
@@ -50,6 +53,7 @@ __all__ = [
     "InDegreeResult",
     "KmeansResult",
     "KmerCounts",
+    "MdResult",
     "PageRankResult",
     "PoolClosedError",
     "PoolFullError",
@@ -81,12 +85,15 @@ __all__ = [
     "indegree",
     "kmeans",
     "kmer",
+    "md",
     "pagerank",
+    "read_atoms",
     "read_graph",
     "read_points",
     "read_sequences",
     "simulate_reads",
     "sssp",
+    "write_atoms",
     "write_graph",
     "write_points",
 ]

@@ -23,10 +23,12 @@ T = TypeVar("T")
 class Job:
     """What a command's body is given: the options that all programs take, and the way to its input files."""
 
-    def __init__(self, options: RunOptions, outputs: Outputs, phases: Phases, verify: bool) -> None:
+    def __init__(self, options: RunOptions, outputs: Outputs, phases: Phases, verify: bool | str) -> None:
         self.options = options
-        self.looks_at_result = verify or outputs.result is not None
+        self.looks_at_result = bool(verify) or outputs.result is not None
         """Whether all values of the result are verified or written."""
+        self.reference = verify if isinstance(verify, str) else None
+        """The file that the result is compared with, of commands whose --verify names one."""
         self.load_seconds: float | None = None
         self._outputs = outputs
         self._phases = phases
@@ -43,6 +45,10 @@ class Job:
         self._phases.run("running")
         return content
 
+    def prepare(self, path: Path) -> None:
+        """Find out, before the run, whether a file of the command's own can be written: `Account.files` does it."""
+        self._outputs.add(path)
+
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
@@ -56,7 +62,7 @@ def run_job(
     seed: int,
     timeout: float,
     buffer_bytes: int,
-    verify: bool,
+    verify: bool | str,
     outputs: Outputs,
 ) -> None:
     """Run the body of the command `name`, verify, write the outputs and print the table.

@@ -25,6 +25,7 @@ class Outputs:
     result_ending: str = ""
     """What the result's name must end in, if not in anything."""
     _files: dict[Path, PendingFile] = field(default_factory=dict, init=False)
+    _stack: ExitStack = field(default_factory=ExitStack, init=False)
 
     @property
     def need_progress(self) -> bool:
@@ -40,12 +41,17 @@ class Outputs:
             check_format(self.plot)
         if self.result is not None and self.result_ending not in ("", self.result.suffix.lower()):
             raise UsageError(f"{self.result}: the result's name must end in {self.result_ending}")
+        self._stack = stack
         for path in (self.result, self.report, self.plot):
             if path is not None:
-                self.require_spared(path)
-                pending = self._files[path] = PendingFile(path)
-                stack.callback(pending.discard)  # before there is anything to discard: a signal may come in between
-                pending.open()
+                self.add(path)
+
+    def add(self, path: Path) -> None:
+        """The same for one more file, which `Account.files` writes."""
+        self.require_spared(path)
+        pending = self._files[path] = PendingFile(path)
+        self._stack.callback(pending.discard)  # before there is anything to discard: a signal may come in between
+        pending.open()
 
     def require_spared(self, path: Path) -> None:
         """UsageError where an output would replace `path`, whatever their names and links."""
@@ -66,6 +72,8 @@ class Outputs:
 
             kind = self.plot.suffix.lower().lstrip(".")
             self._files[self.plot].fill(lambda file: draw(summary, file, kind))
+        for path, write in summary.account.files.items():
+            self._files[path].fill(write)
         signals.point_of_no_return()
         for pending in self._files.values():
             pending.commit()

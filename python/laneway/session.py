@@ -19,6 +19,17 @@ from laneway.programs.kmeans import TOL as TOLERANCE
 from laneway.programs.kmeans import KmeansResult, find_clusters
 from laneway.programs.kmeans_init import RandomState
 from laneway.programs.kmer import GREATEST, MEMORY_GIB, KmerCounts, KmerSource, count_kmers
+from laneway.programs.md import (
+    CUTOFF,
+    DT,
+    LIST_RULE,
+    REBUILD_EVERY,
+    SKIN,
+    THERMO,
+    MdResult,
+    Universes,
+    advance_universes,
+)
 from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult, find_ranks
 from laneway.programs.paths import Result, find_paths
 from laneway.programs.proportions import VertexNumbers
@@ -196,6 +207,39 @@ class Session:
     ) -> KmerCounts:
         """As `laneway.kmer`. Counts can be looked up as long as the session is open."""
         return count_kmers(self._workspace, source, k, canonical, greatest, distinct, memory_gib, lookup)
+
+    def md(
+        self,
+        atoms: Universes,
+        steps: int,
+        *,
+        dt: float = DT,
+        cutoff: float = CUTOFF,
+        skin: float = SKIN,
+        list_rule: str = LIST_RULE,
+        rebuild_every: int = REBUILD_EVERY,
+        thermo: int = THERMO,
+        replicas: int = 1,
+        temperatures: ArrayLike | None = None,
+        exchange_every: int | None = None,
+        exchange_seed: int = 1,
+    ) -> MdResult:
+        """As `laneway.md`."""
+        return advance_universes(
+            self._workspace,
+            atoms,
+            steps,
+            dt,
+            cutoff,
+            skin,
+            list_rule,
+            rebuild_every,
+            thermo,
+            replicas,
+            temperatures,
+            exchange_every,
+            exchange_seed,
+        )
 
     def gups(
         self,

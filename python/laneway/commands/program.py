@@ -11,6 +11,7 @@ import typer
 from laneway.account import Account
 from laneway.arguments import BUFFER_BYTES
 from laneway.commands.signature import parameter, parameters_of, set_parameters
+from laneway.errors import UsageError
 from laneway.job import run_job
 from laneway.outputs import Outputs
 
@@ -35,6 +36,7 @@ def add_program(
     summary: str,
     examples: list[str],
     verify: str,
+    verify_with: str = "",
     output: str | None = None,
     output_name: str = "--output",
     output_ending: str = ".npz",
@@ -45,6 +47,7 @@ def add_program(
     program with `**job.options` and returns an Account. The command gets --devices, --seed, --timeout, --buffer-bytes,
     --verify, --json and --plot as well, and --output (`output_name`) where there is something to write: `verify` and
     `output` are their help texts; `output_ending` is what its name must end in, empty where it may end in anything.
+    Where `verify_with` is what help calls a file, --verify takes one: Job.reference.
     """
 
     def command(
@@ -52,12 +55,14 @@ def add_program(
         seed: int,
         timeout: float,
         buffer_bytes: int,
-        verify: bool,
+        verify: bool | str | None,
         json: Path | None,
         plot: Path | None,
         output: Path | None = None,
         **own: Any,
     ) -> None:
+        if verify == "":
+            raise UsageError("--verify: the name is empty")
         outputs = Outputs(output, json, plot, output_ending)
         run_job(
             name,
@@ -66,19 +71,21 @@ def add_program(
             seed=seed,
             timeout=timeout,
             buffer_bytes=buffer_bytes,
-            verify=verify,
+            verify=verify or False,
             outputs=outputs,
         )
 
-    set_parameters(command, [*parameters_of(body, skip=1), *_shared_options(verify, output, output_name)])
+    set_parameters(command, [*parameters_of(body, skip=1), *_shared_options(verify, verify_with, output, output_name)])
     lines = "\n".join(f"  laneway {example}\n" for example in examples)
     app.command(name, help=summary, epilog=f"\n[bold]Examples[/bold]\n\n{lines}")(command)
 
 
-def _shared_options(verify: str, output: str | None, output_name: str) -> list[Parameter]:
+def _shared_options(verify: str, verify_with: str, output: str | None, output_name: str) -> list[Parameter]:
     options = [
         parameter("devices", str, DEVICES),
-        parameter("verify", bool, typer.Option(False, "--verify", help=verify)),
+        parameter("verify", Optional[str], typer.Option(None, "--verify", metavar=verify_with, help=verify))
+        if verify_with
+        else parameter("verify", bool, typer.Option(False, "--verify", help=verify)),
         parameter("json", Optional[Path], JSON),
         parameter("plot", Optional[Path], PLOT),
         parameter("seed", int, SEED),

@@ -1,0 +1,1 @@
+#include "md_job_suite.hpp"  // on CPU devices
