@@ -279,7 +279,17 @@ std::vector<ended_task> task_queue::take_ended() {
     heard_.wait(lock, [&] { return due() || listened_for_ > 0; });
     work_until(lock, due);
     listener_woken_ = false;
-    return std::exchange(ended_, {});
+    const std::deque<ended_task> all = std::exchange(ended_, {});
+    return {all.begin(), all.end()};
+}
+
+bool task_queue::take_one_ended(ended_task& ended) {
+    const std::lock_guard lock(mutex_);
+    if (program_ != nullptr) progress();
+    if (ended_.empty()) return false;
+    ended = std::move(ended_.front());
+    ended_.pop_front();
+    return true;
 }
 
 void task_queue::wake_listener() {

@@ -91,6 +91,8 @@ public:
     /// Waits until a task with a companion has ended, or the session, or wake_listener is called, and gives all such
     /// tasks that have ended since the last call, in that order. One thread at a time. Throws what ended the session.
     [[nodiscard]] std::vector<ended_task> take_ended();
+    /// The first of these, if there is one; does not wait.
+    [[nodiscard]] bool take_one_ended(ended_task& ended);
     /// Lets take_ended return, now or, where no thread is in it, the next time.
     void wake_listener();
     /// Tasks with a companion that have not ended.
@@ -207,7 +209,7 @@ private:
     std::uint32_t open_ = 0;       ///< entries of all PEs
     std::uint64_t workers_ = 0;
     task_statistics statistics_;
-    std::vector<ended_task> ended_;                   ///< that take_ended has not given
+    std::deque<ended_task> ended_;                   ///< that take_ended has not given
     std::vector<std::shared_ptr<void>> left_behind_;  ///< companions of tasks that a device had when the session ended
     std::uint64_t listened_for_ = 0;
     std::condition_variable heard_;  ///< for take_ended

@@ -1,0 +1,182 @@
+// Kernels for programs in C: tasks.h has the functions that they call.
+//
+//   struct matrix_multiply : lw::c_kernel {
+//       template <class Ctx, class Worker>
+//       LANEWAY_FN void operator()(Ctx& ctx, void* const& boxed, Worker& worker) const { ... }
+//   };
+//   LANEWAY_TASK_KERNELS(matrix_multiply, md_lite)
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "laneway/runtime.hpp"
+#include "laneway/task/task_pool.hpp"
+#include "laneway/tasks.h"
+
+namespace laneway {
+
+/// Base of kernels: they are given a pointer to their boxed parameters, and leave their results there.
+struct c_kernel {
+    using arguments = void*;
+    using result = void;
+};
+
+/// What stands behind the functions of tasks.h.
+template <class... Kernels>
+class c_tasks {
+public:
+    explicit c_tasks(int queue_size)
+        : runtime_(options_of_environment()), bytes_(bytes_of_environment()),
+          memory_(allocate_host_visible(bytes_, runtime_.machine().has_gpus())), pieces_(memory_.get(), bytes_),
+          pool_(task_pool_options{.capacity = checked_size(queue_size)}, Kernels{}...),
+          session_(runtime_.start(pool_)) {}
+
+    void stop() { session_.stop(); }
+    [[nodiscard]] void* allocate(std::size_t bytes) { return pieces_.allocate(bytes, 64); }
+    void deallocate(void* memory) { pieces_.deallocate(memory); }
+
+    void push(int type, int threads, int id, void* params) {
+        if (type < 0) throw usage_error("task type " + std::to_string(type) + " is negative");
+        if (threads < 1 || threads > 32) throw usage_error("threads: between 1 and 32, not " + std::to_string(threads));
+        task_request request;
+        request.companion = std::make_shared<pushed>(pushed{id, params});
+        (void)pool_.feed()->submit(static_cast<std::uint32_t>(type), &params, request);  // poll has it when it is done
+    }
+    /// Whether a task is done that has not been told. Throws what it threw, when `id` and `params` are stored.
+    bool poll(int& id, void*& params) {
+        ended_task ended;
+        if (!pool_.feed()->take_one_ended(ended)) return false;
+        const auto& told = *static_cast<const pushed*>(ended.companion.get());
+        id = told.id;
+        params = told.params;
+        const task_handle done(pool_.feed(), ended.id);  // its place is free behind this
+        done.wait();
+        return true;
+    }
+
+private:
+    struct pushed {
+        int id;
+        void* params;
+    };
+
+    static options options_of_environment() {
+        options o;
+        if (const char* const devices = std::getenv("LANEWAY_DEVICES")) o.devices = devices;
+        return o;
+    }
+    static std::size_t bytes_of_environment() {
+        const char* const said = std::getenv("LANEWAY_TASK_BYTES");
+        if (said == nullptr) return std::size_t{256} << 20;
+        char* end = nullptr;
+        const unsigned long long bytes = std::strtoull(said, &end, 10);
+        if (end == said || *end != 0 || *said == '-' || bytes == 0) {
+            throw usage_error("LANEWAY_TASK_BYTES: expected a number of bytes, not " + std::string(said));
+        }
+        return bytes;
+    }
+    static std::uint32_t checked_size(int queue_size) {
+        if (queue_size < 1) throw usage_error("queue_size: 1 or more, not " + std::to_string(queue_size));
+        return static_cast<std::uint32_t>(queue_size);
+    }
+
+    runtime runtime_;
+    std::size_t bytes_;
+    std::shared_ptr<std::byte> memory_;
+    sub_allocator pieces_;
+    laneway::task_pool<Kernels...> pool_;
+    decltype(std::declval<runtime&>().start(std::declval<laneway::task_pool<Kernels...>&>())) session_;
+};
+
+/// The tasks of the program, and what the functions of tasks.h do with them.
+template <class... Kernels>
+class c_interface {
+public:
+    static int setup(int queue_size) {
+        return tried([&] {
+            if (tasks_.has_value()) throw usage_error("laneway_setup has been called already");
+            tasks_.emplace(queue_size);
+        });
+    }
+    static int cleanup() {
+        return tried([&] {
+            auto stopped = [](c_tasks<Kernels...>& tasks) { tasks.stop(); };
+            try {
+                stopped(open());
+            } catch (const usage_error&) {
+                throw;
+            } catch (...) {
+                tasks_.reset();
+                throw;
+            }
+            tasks_.reset();
+        });
+    }
+    /// 0 where `use(tasks)` does not throw.
+    template <class Use>
+    static int with(const Use& use) {
+        return tried([&] { use(open()); });
+    }
+    static const char* last_error() { return error_text().c_str(); }
+
+private:
+    static c_tasks<Kernels...>& open() {
+        if (!tasks_.has_value()) throw usage_error("laneway_setup has not been called");
+        return *tasks_;
+    }
+    template <class Try>
+    static int tried(const Try& attempt) {
+        try {
+            attempt();
+            return 0;
+        } catch (const std::exception& e) {
+            error_text() = e.what();
+        } catch (...) {
+            error_text() = "unknown error";
+        }
+        return -1;
+    }
+    static std::string& error_text() {
+        static thread_local std::string text;
+        return text;
+    }
+
+    inline static std::optional<c_tasks<Kernels...>> tasks_;
+};
+
+}  // namespace laneway
+
+/// Defines the functions of tasks.h for these kernels, whose places in the list are the types of their tasks.
+#define LANEWAY_TASK_KERNELS(...)                                                                           \
+    namespace {                                                                                             \
+    using laneway_c_interface = ::laneway::c_interface<__VA_ARGS__>;                                        \
+    }                                                                                                       \
+    extern "C" {                                                                                            \
+    int laneway_setup(int queue_size) { return laneway_c_interface::setup(queue_size); }                    \
+    int laneway_cleanup(void) { return laneway_c_interface::cleanup(); }                                    \
+    void* laneway_malloc(size_t bytes) {                                                                    \
+        void* memory = nullptr;                                                                             \
+        (void)laneway_c_interface::with([&](auto& tasks) { memory = tasks.allocate(bytes); });              \
+        return memory;                                                                                      \
+    }                                                                                                       \
+    int laneway_free(void* memory) {                                                                        \
+        return laneway_c_interface::with([&](auto& tasks) { tasks.deallocate(memory); });                   \
+    }                                                                                                       \
+    int laneway_memcpy_to_device(void* to, const void* from, size_t bytes) {                                \
+        return laneway_c_interface::with([&](auto&) { std::memcpy(to, from, bytes); });                     \
+    }                                                                                                       \
+    int laneway_memcpy_to_host(void* to, const void* from, size_t bytes) {                                  \
+        return laneway_c_interface::with([&](auto&) { std::memcpy(to, from, bytes); });                     \
+    }                                                                                                       \
+    int laneway_push(int type, int threads, int id, void* params) {                                         \
+        return laneway_c_interface::with([&](auto& tasks) { tasks.push(type, threads, id, params); });      \
+    }                                                                                                       \
+    int laneway_poll(int* id, void** params) {                                                              \
+        bool any = false;                                                                                   \
+        const int failed = laneway_c_interface::with([&](auto& tasks) { any = tasks.poll(*id, *params); }); \
+        return failed != 0 ? failed : any ? 1 : 0;                                                          \
+    }                                                                                                       \
+    const char* laneway_last_error(void) { return laneway_c_interface::last_error(); }                      \
+    }
