@@ -142,6 +142,7 @@ private:
     void add_feed([[maybe_unused]] std::vector<std::shared_ptr<session_feed>>& feeds,
                   [[maybe_unused]] const Component& component, [[maybe_unused]] const comm_plan& plan) {
         if constexpr (requires { component.feed(); }) {
+            for (const auto& other : feeds) refuse_twice({other.get(), component.feed().get()});
             component.feed()->attach(machine_, plan);
             feeds.push_back(component.feed());
         }
@@ -152,6 +153,8 @@ private:
     template <class Body, class... Components>
     run_report run_over(const Body& body, Components&... components) {
         using program = laneway::program<Body, ref_of<Components>...>;
+        static_assert(!(takes_from_host<ref_of<Components>> || ...),
+                      "host threads feed this component: it is for start(components...)");
         refuse_twice({&components...});
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);

@@ -32,8 +32,9 @@ resident_program::resident_program(machine& machine, const options& options, std
       words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
     machine_.set_give_back([this]() -> device::hold {
         if (std::this_thread::get_id() != owner_ || has_failed_) return {};
+        hand_over();  // before the devices are held, as the program may have to come back for it
         device::hold mine(using_);
-        release();
+        leave();
         return mine;
     });
     try {
@@ -101,11 +102,17 @@ bool resident_program::any_wait() const {
 }
 
 void resident_program::hand_over() {
-    for (host_feed* const feed : feeds_) feed->hand_over(waiting());
+    for (host_feed* const feed : feeds_) feed->hand_over();
 }
 
 void resident_program::refuse_after_stop() const {
     if (closing_) throw usage_error("the session has been stopped");
+}
+
+void resident_program::refuse_after_failure() {
+    if (!has_failed_) return;
+    const std::lock_guard lock(mutex_);
+    throw_failure();
 }
 
 void resident_program::wake() {
@@ -174,6 +181,12 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Lef
 }
 
 void resident_program::release() {
+    hand_over();
+    leave();
+}
+
+/// Has the program leave the devices when what has been left for it is done.
+void resident_program::leave() {
     const device::hold mine(using_);  // it does not come back meanwhile
     std::unique_lock lock(mutex_);
     throw_failure();
@@ -191,7 +204,8 @@ void resident_program::stop() {
         thrown = std::current_exception();
     }
     std::unique_lock lock(mutex_);
-    if (closing_) {
+    if (closing_) {  // another thread is at it
+        changed_.wait(lock, [&] { return stopped_; });
         throw_failure();
         return;
     }
@@ -218,6 +232,10 @@ void resident_program::stop() {
     lock.unlock();
     thread_.join();
     machine_.set_give_back({});
+    lock.lock();
+    stopped_ = true;
+    changed_.notify_all();
+    lock.unlock();
     if (thrown) std::rethrow_exception(thrown);
 }
 

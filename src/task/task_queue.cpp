@@ -9,6 +9,7 @@ namespace laneway {
 
 namespace {
 
+constexpr std::uint32_t max_max_ahead = 1 << 24;
 constexpr std::uint32_t min_window = 2;          // entries a worker
 constexpr std::uint32_t default_max_ahead = 32;  // entries a worker
 constexpr auto measured_span = std::chrono::microseconds(100);
@@ -16,6 +17,7 @@ constexpr auto min_nap = std::chrono::microseconds(200), max_nap = std::chrono::
 
 double seconds_of(std::chrono::steady_clock::duration span) { return std::chrono::duration<double>(span).count(); }
 std::chrono::steady_clock::duration span_of(double seconds) {
+    seconds = std::min(seconds, 1e9);  // what the clock can tell
     return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
 }
 
@@ -27,8 +29,13 @@ task_queue::task_queue(std::vector<task_shape> shapes, bool spawns, const task_p
     : shapes_(std::move(shapes)), spawns_(spawns), options_(options) {
     if (options_.capacity < 1) throw usage_error("capacity: a pool holds one task at least");
     if (options_.bundle_tasks < 1) throw usage_error("bundle_tasks: 1 or more");
-    if (!(options_.ahead_seconds >= 0)) throw usage_error("ahead_seconds: 0 or more");
-    if (!(options_.bundle_seconds >= 0)) throw usage_error("bundle_seconds: 0 or more");
+    for (const auto& [seconds, name] :
+         {std::pair{options_.ahead_seconds, "ahead_seconds"}, {options_.bundle_seconds, "bundle_seconds"}}) {
+        if (!(seconds >= 0 && seconds <= 3600)) throw usage_error(std::string(name) + ": between 0 and 3600");
+    }
+    if (options_.max_ahead > max_max_ahead || options_.spawned_tasks > max_max_ahead) {
+        throw usage_error("max_ahead, spawned_tasks: " + std::to_string(max_max_ahead) + " at most");
+    }
     std::size_t result_bytes = 0;
     for (const task_shape& shape : shapes_) {
         argument_bytes_ = std::max(argument_bytes_, shape.argument_bytes);
@@ -50,9 +57,12 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
         const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
         const auto workers = static_cast<std::uint32_t>(grid.worker_warps());
         const std::uint32_t ahead = options_.max_ahead != 0 ? options_.max_ahead : default_max_ahead * workers;
-        const task_rings_plan rings{static_cast<std::uint32_t>(grid.worker_blocks()), workers,
-                                    std::max(argument_bytes_, sizeof(task_piece)), workers + ahead,
-                                    spawns_ ? options_.spawned_tasks : 0};
+        const task_rings_plan rings{static_cast<std::uint32_t>(grid.worker_blocks()),
+                                    workers,
+                                    std::max(argument_bytes_, sizeof(task_piece)),
+                                    workers + ahead,
+                                    spawns_,
+                                    options_.spawned_tasks};
         pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = std::min(made.max_open, min_window * workers);
         workers_ += workers;
@@ -64,30 +74,35 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
     outcomes_ = allocate_host_visible(machine.device(user), outcomes * outcome_bytes_);
     free_outcomes_.clear();
     for (std::uint32_t i = outcomes; i > 0; --i) free_outcomes_.push_back(i - 1);
-    if (batches_ == nullptr || batches_->statistics().live_allocations == 0) {
-        batch_memory_ = allocate_host_visible(machine.device(user), options_.batch_bytes);
-        batches_ = std::make_unique<sub_allocator>(batch_memory_.get(), options_.batch_bytes);
-    }
+    // Futures of an earlier session keep theirs, which other devices may not reach.
+    batches_ = std::make_shared<batch_memory>(machine.device(user), options_.batch_bytes);
 }
 
 void task_queue::connect(resident_program& program) {
     const std::lock_guard lock(mutex_);
-    program_ = &program;
     closing_ = false;
-    thread_ = std::thread([this] { keep(); });
+    program_ = &program;
+    ++session_;
+    try {
+        thread_ = std::thread([this] { keep(); });
+    } catch (const std::system_error& failed) {
+        program_ = nullptr;
+        throw system_error("the thread of a pool of tasks: " + failed.code().message());
+    }
 }
 
 void task_queue::disconnect() noexcept {
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         if (program_ == nullptr) return;
         for (const auto& pe : pes_) drain(*pe);
         lose_all();
         program_ = nullptr;
         closing_ = true;
+        changed_.notify_all();
+        heard_.notify_all();
+        changed_.wait(lock, [&] { return away_ == 0; });  // threads that look at the program without the mutex
     }
-    changed_.notify_all();
-    heard_.notify_all();
     thread_.join();
 }
 
@@ -99,8 +114,9 @@ void task_queue::lose_all() {
         if (r.open > 0 && r.companion != nullptr) left_behind_.push_back(r.companion);  // a lane may still use it
         r.open = 0;
         finish(number, ending::lost);
-        if (!r.wanted) release(number);
+        settle(number);
     }
+    failures_.clear();
     ready_.clear();
     limits_ = {};
     open_ = 0;
@@ -112,7 +128,7 @@ void task_queue::refuse_without_session() const {
 
 task_queue::record& task_queue::at(task_id id) {
     if (id.generation == 0 || id.record >= records_.size() || records_[id.record].generation != id.generation) {
-        throw unknown_task("the pool has no such task");
+        throw unknown_task("the pool has no such task: its future is gone, or it is of another pool");
     }
     return records_[id.record];
 }
@@ -120,6 +136,7 @@ task_queue::record& task_queue::at(task_id id) {
 /// Takes a record for a task that is about to be submitted.
 task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, const task_request& request) {
     refuse_without_session();
+    program_->refuse_after_failure();
     if (type >= shapes_.size()) {
         throw usage_error("task type " + std::to_string(type) + ": the pool has " + std::to_string(shapes_.size()));
     }
@@ -132,6 +149,7 @@ task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, 
                                   " tasks that are not done, as many as it can: see task_pool_options::capacity");
         }
         work_until(lock, [&] { return undone_ < options_.capacity; });
+        refuse_without_session();
     }
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(records_.size()));
@@ -153,33 +171,46 @@ task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, 
     return {number, generation};
 }
 
-/// Lets a task wait for others, or for a PE.
+/// Lets a task wait for others, or for a PE. Where this throws, the task is not submitted, or nobody wants it.
 task_id task_queue::enqueue(task_id id, const task_request& request) {
     record& r = records_[id.record];
+    bool in_vain = false;
+    try {
+        // Looked at again: futures may have gone while this one waited for room.
+        for (const task_id before : request.after) in_vain = in_vain || has_failed(at(before));
+    } catch (...) {
+        release(id.record);
+        throw;
+    }
     ++undone_;
-    ++not_given_;
+    r.epoch = epoch_;
+    ++not_given_[r.epoch];
     statistics_.submitted += std::max(r.count, 1u);
     r.now = stage::held;
     if (request.companion != nullptr) {
         r.companion = request.companion;
         if (listened_for_++ == 0) heard_.notify_all();
     }
-    bool in_vain = false;
-    for (const task_id before : request.after) {
-        record& other = at(before);
-        if (other.now != stage::done) {
-            other.followers.push_back(id);
-            ++r.waits_for;
-        } else {
-            in_vain = in_vain || other.end != ending::well;
-        }
-    }
     if (in_vain) {
         finish(id.record, ending::after_failure);
-    } else if (r.waits_for == 0) {
+        return id;
+    }
+    for (const task_id before : request.after) {
+        record& other = records_[before.record];
+        if (other.now == stage::done) continue;
+        other.followers.push_back(id);
+        ++r.waits_for;
+    }
+    if (r.waits_for == 0) {
         r.now = stage::ready;
         ready_[r.priority].push_back(id);
-        progress();
+        try {
+            progress();
+        } catch (...) {
+            r.wanted = false;  // its id is not known to anybody
+            settle(id.record);
+            throw;
+        }
         if (idle_) changed_.notify_all();
     }
     return id;
@@ -201,16 +232,23 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
     const std::size_t statuses_at = results_at + rounded(count * shape.result_bytes);
     const std::size_t bytes = statuses_at + count * sizeof(std::uint32_t);
     std::byte* memory = nullptr;
-    const auto found = [&] { return (memory = static_cast<std::byte*>(batches_->try_allocate(bytes, 64))) != nullptr; };
+    const std::shared_ptr<batch_memory> from = batches_;
+    const auto found = [&] {
+        memory = static_cast<std::byte*>(from->pieces.try_allocate(bytes, 64));
+        return memory != nullptr;
+    };
     try {
-        if (!found() && undone_ > 0 && request.wait) work_until(lock, [&] { return found() || undone_ == 0; });
+        const bool may_wait = request.wait && bytes <= options_.batch_bytes && undone_ > 0;
+        if (!found() && may_wait) work_until(lock, [&] { return found() || undone_ == 0; });
+        refuse_without_session();
         if (memory == nullptr) {
             throw task_queue_full("a batch of " + std::to_string(count) + " tasks takes " + std::to_string(bytes) +
                                   " bytes: task_pool_options::batch_bytes is " + std::to_string(options_.batch_bytes) +
-                                  ", of which futures hold " + std::to_string(batches_->statistics().used_bytes));
+                                  ", of which futures hold " + std::to_string(from->pieces.statistics().used_bytes));
         }
     } catch (...) {
         if (!lock.owns_lock()) lock.lock();
+        if (memory != nullptr) from->pieces.deallocate(memory);
         release(id.record);
         throw;
     }
@@ -218,6 +256,7 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
     std::memset(memory + statuses_at, 0, count * sizeof(std::uint32_t));
     record& r = records_[id.record];
     r.count = count;
+    r.memory = from;
     r.piece = {memory, reinterpret_cast<std::uint32_t*>(memory + statuses_at), memory + results_at};
     return enqueue(id, request);
 }
@@ -227,14 +266,22 @@ void task_queue::forget(task_id id) noexcept {
     record& r = records_[id.record];
     if (r.generation != id.generation) return;
     r.wanted = false;
-    if (r.now == stage::done && r.open == 0) release(id.record);
+    settle(id.record);
+}
+
+/// Makes the record of a task free that is done, that no device works on, and whose result nobody wants.
+void task_queue::settle(std::uint32_t number) {
+    const record& r = records_[number];
+    if (r.now == stage::done && r.open == 0 && !r.wanted) release(number);
 }
 
 /// Makes a record free. With the mutex.
 void task_queue::release(std::uint32_t number) {
     record& r = records_[number];
-    if (r.piece.arguments != nullptr) batches_->deallocate(const_cast<std::byte*>(r.piece.arguments));
+    if (r.memory != nullptr) r.memory->pieces.deallocate(const_cast<std::byte*>(r.piece.arguments));
+    r.memory = nullptr;
     r.piece = {};
+    failures_.forget(number);
     r.now = stage::free;
     r.thrown = nullptr;
     r.companion = nullptr;
@@ -312,9 +359,19 @@ void task_queue::wait(task_id id) {
 void task_queue::wait_each(const std::vector<task_id>& ids, const task_visit& visit) {
     watch seen;
     std::unique_lock lock(mutex_);
-    const auto leave = [&] {
-        for (const task_id id : ids) std::erase_if(at(id).watches, [&](const auto& w) { return w.first == &seen; });
-    };
+    struct watching {
+        ~watching() {
+            if (!held.owns_lock()) held.lock();
+            for (const task_id id : all) {  // some may be gone: visit drops futures
+                if (id.record >= queue.records_.size()) continue;
+                std::erase_if(queue.records_[id.record].watches, [&](const auto& w) { return w.first == &mine; });
+            }
+        }
+        task_queue& queue;
+        const std::vector<task_id>& all;
+        const watch& mine;
+        std::unique_lock<std::mutex>& held;
+    } const leaves{*this, ids, seen, lock};
     for (std::size_t i = 0; i < ids.size(); ++i) {
         if (record& r = at(ids[i]); r.now == stage::done) {
             seen.done.push_back(i);
@@ -322,19 +379,13 @@ void task_queue::wait_each(const std::vector<task_id>& ids, const task_visit& vi
             r.watches.emplace_back(&seen, i);
         }
     }
-    try {
-        for (std::size_t left = ids.size(); left > 0; --left) {
-            work_until(lock, [&] { return !seen.done.empty(); });
-            const std::size_t position = seen.done.front();
-            seen.done.pop_front();
-            lock.unlock();
-            visit(position);
-            lock.lock();
-        }
-    } catch (...) {
-        if (!lock.owns_lock()) lock.lock();
-        leave();
-        throw;
+    for (std::size_t left = ids.size(); left > 0; --left) {
+        work_until(lock, [&] { return !seen.done.empty(); });
+        const std::size_t position = seen.done.front();
+        seen.done.pop_front();
+        lock.unlock();
+        visit(position);
+        lock.lock();
     }
 }
 
@@ -345,8 +396,11 @@ const std::byte* task_queue::result(task_id id) {
 }
 
 const std::uint32_t* task_queue::statuses(task_id id) {
-    const std::lock_guard lock(mutex_);
-    return at(id).piece.statuses;
+    std::unique_lock lock(mutex_);
+    work_until(lock, [&] { return at(id).now == stage::done; });
+    const record& r = at(id);
+    if (r.end != ending::well && r.end != ending::failed) throw_ending(id);  // some have not run
+    return r.piece.statuses;
 }
 
 void task_queue::throw_ending(task_id id) {
@@ -374,26 +428,45 @@ task_statistics task_queue::statistics() {
 
 // The pool's work. All of it with the mutex.
 
-/// Works until it is so. The deadline is that of the session, from the last task on that was done.
+/// Works until it is so, or the session has ended. The deadline is that of the session, from the last time on that a
+/// device was done with something.
 template <class Until>
 void task_queue::work_until(std::unique_lock<std::mutex>& lock, const Until& until) {
     if (until()) return;
     refuse_without_session();
+    const std::uint64_t session = session_;
     auto waiting = program_->waiting();
-    std::uint64_t seen = statistics_.done;
+    std::uint64_t seen = heard_entries_;
     for (;;) {
         progress();
         if (until()) return;
-        if (statistics_.done != seen) {
-            seen = statistics_.done;
+        if (heard_entries_ != seen) {
+            seen = heard_entries_;
             waiting = program_->waiting();
         }
-        lock.unlock();
-        waiting();
-        lock.lock();
+        wait_outside(lock, waiting);
         if (until()) return;
-        if (program_ == nullptr) throw usage_error("the pool's session ended before the task was done");
+        if (session != session_ || program_ == nullptr) {
+            throw usage_error("the pool's session ended before the task was done");
+        }
     }
+}
+
+/// Calls `waiting` without the mutex; the session does not go meanwhile.
+void task_queue::wait_outside(std::unique_lock<std::mutex>& lock, const while_waiting& waiting) {
+    ++away_;
+    lock.unlock();
+    const auto back = [&] {
+        lock.lock();
+        if (--away_ == 0) changed_.notify_all();
+    };
+    try {
+        waiting();
+    } catch (...) {
+        back();
+        throw;
+    }
+    back();
 }
 
 void task_queue::progress() {
@@ -413,6 +486,7 @@ void task_queue::drain(pe_state& pe) {
     pe.open -= heard;
     pe.done_lately += heard;
     open_ -= heard;
+    heard_entries_ += heard;
 }
 
 /// A PE is done with a task, or a piece of a batch.
@@ -420,7 +494,7 @@ void task_queue::hear(std::uint32_t number) {
     record& r = records_[number];
     --r.open;
     if (r.piece.arguments != nullptr) {
-        if (r.open > 0 || r.given < r.count) return;
+        if (r.open > 0) return;
         if (r.now == stage::given) finish(number, read_batch(number));
     } else {
         const std::byte* const outcome = outcomes_.get() + r.outcome * outcome_bytes_;
@@ -431,8 +505,10 @@ void task_queue::hear(std::uint32_t number) {
         free_outcomes_.push_back(r.outcome);
         if (r.now == stage::given) finish(number, well ? ending::well : ending::failed);
     }
-    if (r.now == stage::done && !r.wanted) release(number);
+    settle(number);
 }
+
+bool task_queue::has_failed(const record& r) { return r.now == stage::done && r.end != ending::well; }
 
 /// How a batch has ended. The first task that has failed is named.
 task_queue::ending task_queue::read_batch(std::uint32_t number) {
@@ -476,6 +552,7 @@ void task_queue::give() {
         }
         if (r.piece.arguments != nullptr && r.count == 0) {  // a batch of none
             finish(id.record, ending::well);
+            settle(id.record);
             continue;
         }
         pe_state* const pe = roomiest();
@@ -533,7 +610,7 @@ bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
     ++r.open;
     if (r.given >= r.count) {
         r.now = stage::given;
-        --not_given_;
+        give_up_place(r);
     }
     if (pe.rings.unpublished() == 1) pe.oldest = clock::now();
     ++pe.open;
@@ -564,9 +641,8 @@ void task_queue::end_late(clock::time_point now) {
         limits_.pop();
         record& r = records_[id.record];
         if (r.generation != id.generation || r.now == stage::done) continue;
-        // What no PE has of a batch is not given any more.
-        if (r.now == stage::ready) r.count = r.given;
-        finish(id.record, ending::late);
+        finish(id.record, ending::late);  // what no PE has of a batch is not given any more
+        settle(id.record);
     }
 }
 
@@ -578,7 +654,7 @@ void task_queue::finish(std::uint32_t number, ending end) {
         ends.pop_back();
         record& r = records_[which];
         if (r.now == stage::done) continue;
-        if (r.now != stage::given) --not_given_;
+        if (r.now != stage::given) give_up_place(r);
         r.now = stage::done;
         r.end = how;
         --undone_;
@@ -601,20 +677,22 @@ void task_queue::finish(std::uint32_t number, ending end) {
             }
         }
         r.followers.clear();
-        if (which != number && !r.wanted) release(which);
+        if (which != number) settle(which);
     }
 }
 
-void task_queue::hand_over(const while_waiting& waiting) {
-    for (;;) {
-        {
-            const std::lock_guard lock(mutex_);
-            if (program_ == nullptr) return;
-            progress();
-            if (not_given_ == 0) return publish(clock::now(), true);
-        }
-        waiting();
-    }
+/// The task waits on the host no more.
+void task_queue::give_up_place(const record& r) {
+    const auto found = not_given_.find(r.epoch);
+    if (--found->second == 0) not_given_.erase(found);
+}
+
+void task_queue::hand_over() {
+    std::unique_lock lock(mutex_);
+    if (program_ == nullptr) return;
+    const std::uint64_t last = epoch_++;  // what others submit meanwhile is of the next
+    work_until(lock, [&] { return not_given_.empty() || not_given_.begin()->first > last; });
+    if (program_ != nullptr) publish(clock::now(), true);
 }
 
 std::uint64_t task_queue::filled() const {

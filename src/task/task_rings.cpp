@@ -26,7 +26,7 @@ task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_pla
     for (std::uint32_t s = 0; s < n_shards_; ++s) {
         for (std::uint64_t i = 0; i < slots_; ++i) slot(s, i).free_for = i;
     }
-    if (plan.nodes > 0) make_nodes(user, plan.nodes);
+    if (plan.spawns) make_nodes(user, plan.nodes);
 }
 
 /// Each shard has its share of the free ones, one on top of the other.
@@ -68,7 +68,7 @@ bool task_rings::put(const task_entry& entry) {
         const std::uint32_t s = turn_;
         turn_ = (turn_ + 1) % n_shards_;
         task_slot& to = slot(s, shards_[s].next);
-        // Partner: the release store in task_agent::give_back.
+        // Partner: the release store in task_rings_ref::give_back.
         if (std::atomic_ref(to.free_for).load(std::memory_order_acquire) != shards_[s].next) continue;
         to.record = entry.record;
         to.type = entry.type;

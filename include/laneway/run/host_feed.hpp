@@ -22,9 +22,9 @@ public:
     [[nodiscard]] virtual std::uint64_t filled() const = 0;
     /// Whether some wait that no lane has taken, for a time when no program takes any.
     [[nodiscard]] virtual bool any_wait() const = 0;
-    /// Waits until all that the host has submitted so far is left for the PEs, so that an epoch that is closed now
-    /// contains it. Nothing to do where what is submitted is left at once.
-    virtual void hand_over(const while_waiting& /*waiting*/) {}
+    /// Waits until all that the host had submitted before is left for the PEs, so that an epoch that is closed now
+    /// contains it. Nothing to do where what is submitted is left at once. Throws what ended the program.
+    virtual void hand_over() {}
 };
 
 /// That of a component that a session has beside its inboxes.

@@ -45,6 +45,8 @@ public:
     void wake();
     /// Throws usage_error once stop has been called.
     void refuse_after_stop() const;
+    /// Throws what ended the program, if it has failed.
+    void refuse_after_failure();
     /// For a thread that waits for the program: throws once it has failed, and what interrupts the thread. Past the
     /// deadline, from now, it ends the program and throws timeout_error.
     [[nodiscard]] while_waiting waiting();
@@ -60,6 +62,7 @@ private:
     [[nodiscard]] std::uint64_t filled() const;
     [[nodiscard]] bool any_wait() const;
     void hand_over();
+    void leave();
     template <class Left>
     void await_leave(std::unique_lock<std::mutex>& lock, const Left& left);
     std::uint64_t close_epoch();
@@ -82,6 +85,7 @@ private:
     bool wanted_ = true;
     std::atomic<bool> closing_ = false;
     bool past_deadline_ = false;
+    bool stopped_ = false;
     bool given_up_ = false;                      ///< it does not come back
     std::atomic<std::uint64_t> left_after_ = 0;  ///< the last epoch that was done when the program left the devices
     int leaving_ = 0;                            ///< threads that wait for it to leave
@@ -107,7 +111,12 @@ public:
         : resources_(std::move(resources)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots),
           feeds_(std::move(feeds)), n_pes_(machine.n_pes()),
           program_(machine, options, all_feeds(), [this, launch] { seconds_ += launch(*this); }) {
-        for (const auto& feed : feeds_) feed->connect(program_);
+        try {
+            for (const auto& feed : feeds_) feed->connect(program_);
+        } catch (...) {
+            disconnect();
+            throw;
+        }
     }
     ~session() {
         try {
@@ -174,7 +183,6 @@ private:
     /// The program has ended: lets the feeds go.
     void disconnect() noexcept {
         for (const auto& feed : feeds_) feed->disconnect();
-        feeds_.clear();
     }
 
     template <class Message>

@@ -84,7 +84,7 @@ public:
         mine.shard = ctx.shuffle(full_warp<Ctx>, mine.shard, 0);
         mine.first = ctx.shuffle(full_warp<Ctx>, mine.first, 0);
         ctx.sync(full_warp<Ctx>);  // as above
-        for (std::uint32_t i = 0; i < mine.count; ++i) {
+        for (std::uint32_t i = 0; i < mine.count && (i == 0 || !ends(ctx)); ++i) {
             start(ctx, {(mine.first + i) * max_task_shards + mine.shard, false});
             help_team(ctx);
         }
@@ -94,7 +94,6 @@ public:
 private:
     static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
     static constexpr bool any_blocks = ((width_of<Types> == task_width::block) || ...);
-    using worker_type = task_worker<Ctx, Types...>;
 
     /// Where a task lies: the number of its node, or that of its slot and the shard.
     struct task_source {
@@ -125,7 +124,7 @@ private:
     LANEWAY_FN std::uint32_t find_spawned(Ctx& ctx) {
         for (std::uint32_t i = 0; i < pool_.rings.n_shards; ++i) {
             const std::uint32_t s = (own_ + i) % pool_.rings.n_shards;
-            if (i != 0 && ctx.load(&shared_->ready[s], order::relaxed, scope::block) == 0) continue;
+            if (ctx.load(&shared_->ready[s], order::relaxed, scope::block) == 0) continue;
             const std::uint32_t found = pool_.nodes.take_ready(ctx, s);
             if (found != 0) return found;
             ctx.store(&shared_->ready[s], 0u, order::relaxed, scope::block);
@@ -241,13 +240,7 @@ private:
     LANEWAY_FN std::uint32_t join_of_piece(Ctx& ctx, const task_origin& origin, task_team<Ctx>* team) {
         std::uint32_t join = 0;
         if (is_first(ctx, team)) {
-            join = pool_.nodes.take(ctx, own_);
-            if (join != 0) {
-                task_node& node = pool_.nodes.at(join - 1);
-                node.origin = origin;
-                node.follows = 0;
-                ctx.store(&node.open, 1u, order::relaxed, scope::device);
-            }
+            join = pool_.nodes.make_join(ctx, own_, origin);
             if (team != nullptr) team->shared().piece_join = join;
         }
         if (team == nullptr) return ctx.shuffle(full_warp<Ctx>, join, 0);
@@ -306,7 +299,7 @@ private:
     template <class Type>
     LANEWAY_FN void call(Ctx& ctx, const Type& body, const typename Type::arguments& given, const task_origin& origin,
                          task_team<Ctx>* team) {
-        worker_type worker(ctx, pool_.nodes, own_, origin, team, join_word(ctx, team));
+        task_worker<Ctx, Type, Types...> worker(ctx, pool_.nodes, own_, origin, team, join_word(ctx, team));
         std::uint32_t status = task_status::done;
         if constexpr (catching<Ctx>) {
             const auto run_body = [&] { invoke(ctx, body, given, worker, origin.result); };
@@ -321,7 +314,7 @@ private:
 
     template <class Type>
     static LANEWAY_FN void invoke(Ctx& ctx, const Type& body, const typename Type::arguments& given,
-                                  worker_type& worker, std::byte* result) {
+                                  task_worker<Ctx, Type, Types...>& worker, std::byte* result) {
         using result_type = typename Type::result;
         const auto run_body = [&]() -> result_type {
             if constexpr (requires { body(ctx, given, worker); }) {

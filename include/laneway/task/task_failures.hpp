@@ -38,6 +38,16 @@ public:
         kept_.erase(found);
         return thrown;
     }
+    /// Forgets all exceptions of a record, which will be another task's.
+    void forget(std::uint32_t record) {
+        const std::lock_guard lock(mutex_);
+        if (kept_.empty()) return;
+        std::erase_if(kept_, [&](const auto& one) { return one.first >> 32 == record; });
+    }
+    void clear() {
+        const std::lock_guard lock(mutex_);
+        kept_.clear();
+    }
 
 private:
     static std::uint64_t key(std::uint32_t record, std::uint32_t index) { return std::uint64_t{record} << 32 | index; }

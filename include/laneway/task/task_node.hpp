@@ -77,6 +77,19 @@ struct task_nodes_ref {
         return pop(ctx, stacks[shard].ready);
     }
 
+    /// 1 more than the number of a join for a task that is told of as `origin` says, whose body runs; 0: there is no
+    /// node for it.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t make_join(Ctx& ctx, std::uint32_t shard, const task_origin& origin) const {
+        const std::uint32_t found = take(ctx, shard);
+        if (found == 0) return 0;
+        task_node& node = at(found - 1);
+        node.origin = origin;
+        node.follows = 0;
+        ctx.store(&node.open, 1u, order::relaxed, scope::device);
+        return found;
+    }
+
 private:
     static constexpr std::uint64_t one_change = std::uint64_t{1} << 32;
 
@@ -101,6 +114,7 @@ private:
             const std::uint32_t below = ctx.load(&at(found - 1).next, order::relaxed, scope::device);
             const std::uint64_t changed = (top / one_change + 1) * one_change + below;
             if (ctx.compare_exchange(&head, top, changed, order::acq_rel, scope::device)) return found;
+            top = ctx.load(&head, order::acquire, scope::device);  // what the exchange saw it has not acquired
         }
     }
 };

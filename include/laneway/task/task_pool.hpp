@@ -18,7 +18,8 @@ namespace laneway {
 template <class... Types>
 class task_pool {
     static_assert((task_type<Types> && ...),
-                  "a task type has `using arguments`, `using result` and is, as these are, trivially copyable");
+                  "a task type has `using arguments`, `using result` and is, as these are, trivially copyable; none is "
+                  "aligned to more than 16 bytes");
     static_assert(sizeof...(Types) > 0, "a pool has one type of task at least");
 
 public:

@@ -80,7 +80,7 @@ public:
     void wait(task_id id);
     /// Result of a single task that is done well, results of a batch; valid until it is forgotten.
     [[nodiscard]] const std::byte* result(task_id id);
-    /// Status of each task of a batch that is done; see task_status.
+    /// Waits for a batch; the status of each of its tasks, see task_status. Throws as wait where some have not run.
     [[nodiscard]] const std::uint32_t* statuses(task_id id);
     /// Waits for all of them, and calls `visit` with the position of each when it is done.
     void wait_each(const std::vector<task_id>& ids, const task_visit& visit);
@@ -102,7 +102,7 @@ public:
 
     [[nodiscard]] std::uint64_t filled() const override;
     [[nodiscard]] bool any_wait() const override;
-    void hand_over(const while_waiting& waiting) override;
+    void hand_over() override;
 
 private:
     using clock = std::chrono::steady_clock;
@@ -113,6 +113,14 @@ private:
 
     struct watch {
         std::deque<std::size_t> done;  ///< positions
+    };
+    /// For arguments, results and statuses of batches.
+    struct batch_memory {
+        batch_memory(const std::shared_ptr<device>& user, std::size_t size)
+            : bytes(allocate_host_visible(user, size)), pieces(bytes.get(), size) {}
+
+        std::shared_ptr<std::byte> bytes;
+        sub_allocator pieces;
     };
     struct record {
         std::uint32_t generation = 1;
@@ -125,9 +133,11 @@ private:
         std::uint32_t given = 0;  ///< tasks of the batch that PEs have been given
         std::uint32_t open = 0;   ///< entries that PEs have been given and not done
         std::uint32_t waits_for = 0;
-        std::uint32_t outcome = 0;  ///< of a single task that a PE has
-        std::uint32_t status = 0;   ///< of a task that has failed
-        std::uint32_t culprit = 0;  ///< its number in its batch
+        std::uint64_t epoch = 0;               ///< see hand_over
+        std::shared_ptr<batch_memory> memory;  ///< of a batch
+        std::uint32_t outcome = 0;             ///< of a single task that a PE has
+        std::uint32_t status = 0;              ///< of a task that has failed
+        std::uint32_t culprit = 0;             ///< its number in its batch
         double timeout_seconds = 0;
         task_piece piece{};         ///< memory of a batch
         std::exception_ptr thrown;  ///< by its body
@@ -160,6 +170,7 @@ private:
     task_id enqueue(task_id id, const task_request& request);
     template <class Until>
     void work_until(std::unique_lock<std::mutex>& lock, const Until& until);
+    void wait_outside(std::unique_lock<std::mutex>& lock, const while_waiting& waiting);
     void progress();
     void drain(pe_state& pe);
     void set_window(pe_state& pe, clock::time_point now);
@@ -171,7 +182,10 @@ private:
     void publish(clock::time_point now, bool all);
     void end_late(clock::time_point now);
     void finish(std::uint32_t number, ending end);
+    void settle(std::uint32_t number);
     void release(std::uint32_t number);
+    void give_up_place(const record& r);
+    [[nodiscard]] static bool has_failed(const record& r);
     [[nodiscard]] std::uint32_t piece_of(const record& r) const;
     [[noreturn]] void throw_ending(task_id id);
     void refuse_without_session() const;
@@ -196,20 +210,23 @@ private:
     task_failures failures_;
     std::vector<std::unique_ptr<pe_state>> pes_;
     std::shared_ptr<std::byte> outcomes_;
-    std::shared_ptr<std::byte> batch_memory_;
-    std::unique_ptr<sub_allocator> batches_;
+    std::shared_ptr<batch_memory> batches_;
     std::deque<record> records_;
     std::vector<std::unique_ptr<std::byte[]>> data_;  ///< of the records, chunk by chunk
     std::vector<std::uint32_t> free_;                 ///< records
     std::vector<std::uint32_t> free_outcomes_;
     std::map<int, std::deque<task_id>, std::greater<>> ready_;  ///< by priority
     std::priority_queue<limit, std::vector<limit>, std::greater<>> limits_;
-    std::uint32_t undone_ = 0;     ///< records
-    std::uint32_t not_given_ = 0;  ///< of these, those that wait on the host, also for the rest of a batch
-    std::uint32_t open_ = 0;       ///< entries of all PEs
+    std::uint32_t undone_ = 0;                          ///< records
+    std::map<std::uint64_t, std::uint64_t> not_given_;  ///< by epoch: of these, those that wait on the host
+    std::uint64_t epoch_ = 0;                           ///< of what is submitted now
+    std::uint64_t session_ = 0;                         ///< sessions so far
+    std::uint64_t heard_entries_ = 0;                   ///< that PEs are done with, so far
+    std::uint32_t away_ = 0;                            ///< threads in wait_outside
+    std::uint32_t open_ = 0;                            ///< entries of all PEs
     std::uint64_t workers_ = 0;
     task_statistics statistics_;
-    std::deque<ended_task> ended_;                   ///< that take_ended has not given
+    std::deque<ended_task> ended_;                    ///< that take_ended has not given
     std::vector<std::shared_ptr<void>> left_behind_;  ///< companions of tasks that a device had when the session ended
     std::uint64_t listened_for_ = 0;
     std::condition_variable heard_;  ///< for take_ended

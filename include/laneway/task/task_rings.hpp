@@ -17,7 +17,8 @@ struct task_rings_plan {
     std::uint32_t worker_warps = 1;
     std::size_t argument_bytes = 0;  ///< of the longest type
     std::uint32_t max_open = 1;      ///< entries that the PE has at once, at most: put and not heard of
-    std::uint32_t nodes = 0;         ///< for spawned tasks and their joins
+    bool spawns = false;             ///< whether tasks spawn others
+    std::uint32_t nodes = 0;         ///< for these and their joins
 };
 
 /// What put() takes.

@@ -10,7 +10,8 @@
 // All lanes of the worker call it with the same arguments. What lane 0 returns is the task's result. `arguments` and
 // `result` are trivially copyable; `result` may be void. With a third parameter, `Worker& worker`, the body gets the
 // place of its lane, a barrier among the worker's lanes, and ways to fail and to spawn tasks: task_worker.hpp. A type
-// whose body spawns tasks, or has one follow, says `static constexpr bool spawns = true;`.
+// whose body spawns tasks, or has one follow, says `static constexpr bool spawns = true;`. A body that throws on a CPU
+// device does so on all lanes of its worker, between the same two barriers.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +24,16 @@ namespace laneway {
 /// `arguments` of a task type without any.
 struct no_arguments {};
 
+template <class Result>
+inline constexpr std::size_t result_alignment_of = alignof(Result);
+template <>
+inline constexpr std::size_t result_alignment_of<void> = 1;
+
 template <class T>
 concept task_type = trivially_copyable<T> && trivially_copyable<typename T::arguments> &&
-    (std::is_void_v<typename T::result> || trivially_copyable<typename T::result>);
+                        (std::is_void_v<typename T::result> ||
+                         trivially_copyable<typename T::result>)&&alignof(typename T::arguments) <= 16 &&
+                    result_alignment_of<typename T::result> <= 16;
 
 /// Bytes of a result; 0 for void.
 template <class Result>

@@ -9,8 +9,9 @@
 
 namespace laneway {
 
-/// The lanes that run a task together: those of a warp, or of the working warps of a block. One object for each lane.
-template <class Ctx, class... Types>
+/// The lanes that run a task of type `Own` together: those of a warp, or of the working warps of a block. One object
+/// for each lane.
+template <class Ctx, class Own, class... Types>
 class task_worker {
 public:
     /// `team`: null for a warp by itself. `join`: a word of the worker in shared memory, 0; unused where no type
@@ -72,6 +73,8 @@ public:
     template <class Type>
     [[nodiscard]] LANEWAY_FN typename Type::arguments* then(Ctx& ctx, task_name<Type>,
                                                             const typename Type::arguments& arguments) {
+        static_assert(std::is_same_v<typename Type::result, typename Own::result>,
+                      "the result of the task that follows takes the place of this one's: both have one type");
         const std::uint32_t join = own_join(ctx);
         if (join == 0) return nullptr;
         task_node& node = nodes_.at(join - 1);
@@ -99,15 +102,11 @@ private:
         // Partner: the release exchange below.
         std::uint32_t known = ctx.load(join_, order::acquire, scope::block);
         if (known != 0 || origin_.can_spawn == 0) return known;
-        const std::uint32_t found = nodes_.take(ctx, shard_);
-        if (found == 0) return 0;
-        task_node& node = nodes_.at(found - 1);
-        node.origin = origin_;
-        node.follows = 0;
-        ctx.store(&node.open, 1u, order::relaxed, scope::device);
-        if (ctx.compare_exchange(join_, known, found, order::acq_rel, scope::block)) return found;
-        nodes_.give_back(ctx, shard_, found - 1);  // another lane was first
-        return known;
+        const std::uint32_t made = nodes_.make_join(ctx, shard_, origin_);
+        if (made == 0) return 0;
+        if (ctx.compare_exchange(join_, known, made, order::acq_rel, scope::block)) return made;
+        nodes_.give_back(ctx, shard_, made - 1);  // another lane was first
+        return ctx.load(join_, order::acquire, scope::block);
     }
 
     const task_nodes_ref& nodes_;
