@@ -1,0 +1,209 @@
+// Pools of tasks: threads that come and go at bad moments, futures that are dropped, options at their ends.
+#pragma once
+
+#include "unit/task/task_types.hpp"
+
+namespace laneway::test {
+namespace {
+
+class task_misuse_test : public on_devices {};
+
+/// Spawns one task, where there is room.
+struct try_to_spawn {
+    using arguments = no_arguments;
+    using result = std::uint32_t;
+    static constexpr bool spawns = true;
+    template <class Ctx, class Worker>
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments&, Worker& worker) const {
+        return worker.lane() == 0 && worker.spawn(ctx, task<square>, 1.0) ? 1 : 0;
+    }
+};
+
+/// Takes so many microseconds.
+struct take_time {
+    using arguments = std::uint64_t;
+    using result = void;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& us) const {
+        const std::uint64_t end = ctx.now_ns() + us * 1000;
+        while (ctx.now_ns() < end && !stopped(ctx)) ctx.pause();
+    }
+};
+
+TEST_P(task_misuse_test, WaitingForSeveralLeavesNothingBehind) {
+    runtime rt(chosen());
+    gate held(rt);
+    task_pool pool(wait_at_gate{}, square{});
+    auto session = rt.start(pool);
+    for (int round = 0; round < 3; ++round) {
+        std::vector<task_future<std::uint32_t>> some;
+        some.push_back(pool.submit<wait_at_gate>(held.word()));
+        some.emplace_back();
+        EXPECT_THROW(pool.as_completed(some, [](std::size_t) {}), usage_error) << "the second is no task";
+        held.open();
+        some[1] = pool.submit<wait_at_gate>(held.word());
+        std::vector<task_future<double>> squares;
+        for (int i = 0; i < 20; ++i) squares.push_back(pool.submit<square>(i));
+        EXPECT_THROW(pool.as_completed(squares,
+                                       [&](std::size_t position) {
+                                           squares[position] = {};  // dropped while it is visited
+                                           if (position > 3) throw std::runtime_error("enough");
+                                       }),
+                     std::runtime_error);
+        for (auto& one : some) EXPECT_EQ(one.get(), 1u);
+    }
+    EXPECT_EQ(pool.submit<square>(6.0).get(), 36);
+}
+
+TEST_P(task_misuse_test, ASessionMayBeStoppedWhileThreadsSubmit) {
+    for (const std::uint32_t capacity : {2u, 1000u}) {
+        runtime rt(chosen());
+        task_pool_options few;
+        few.capacity = capacity;
+        task_pool pool(few, square{});
+        auto session = rt.start(pool);
+        std::atomic<int> submitted = 0;
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 3; ++t) {
+            threads.emplace_back([&] {
+                try {
+                    for (;;) {
+                        auto future = pool.submit<square>(2.0);
+                        ++submitted;
+                        if (submitted % 7 == 0) future.wait();
+                    }
+                } catch (const error&) {
+                    // The session has been stopped.
+                }
+            });
+        }
+        while (submitted < 50) std::this_thread::yield();
+        std::thread other([&] { (void)session.stop(); });
+        session.stop();
+        other.join();
+        for (auto& t : threads) t.join();
+        EXPECT_GE(submitted, 50);
+    }
+}
+
+TEST_P(task_misuse_test, EpochsCloseWhileOthersSubmit) {
+    runtime rt(chosen());
+    const auto counts = rt.allocate<std::uint64_t>(2), order = rt.allocate<std::uint64_t>(1);
+    task_pool_options few;
+    few.capacity = 500;
+    task_pool pool(few, count_run{counts.ref(), order.ref()});
+    auto session = rt.start(pool);
+    std::atomic<bool> enough = false;
+    std::thread busy([&] {
+        while (!enough) (void)pool.submit<count_run>(0);
+    });
+    for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
+        for (int i = 0; i < 20; ++i) (void)pool.submit<count_run>(1);
+        session.quiesce();
+    }
+    enough = true;
+    busy.join();
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) sum += counts.copy_out(pe)[1];
+    EXPECT_EQ(sum, 100u);
+}
+
+TEST_P(task_misuse_test, CopiesWaitForTasksThatNoDeviceHasYet) {
+    runtime rt(chosen());
+    const auto counts = rt.allocate<std::uint64_t>(1), order = rt.allocate<std::uint64_t>(1);
+    task_pool pool(count_run{counts.ref(), order.ref()});
+    auto session = rt.start(pool);
+    for (std::uint64_t i = 0; i < many(); ++i) (void)pool.submit<count_run>(0);
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) sum += counts.copy_out(pe)[0];
+    EXPECT_EQ(sum, many());
+}
+
+TEST_P(task_misuse_test, DroppedFuturesAreNoTasksToFollow) {
+    runtime rt(chosen());
+    task_pool_options one;
+    one.capacity = 1;
+    gate held(rt);
+    task_pool pool(one, wait_at_gate{}, square{});
+    auto session = rt.start(pool);
+    auto before = pool.submit<wait_at_gate>(held.word());
+    const task_id gone = before.id();
+    std::thread dropper([&] {
+        before = {};
+        held.open();
+    });
+    // Full: whether the future is gone before or while this waits, it is said.
+    EXPECT_THROW((void)pool.submit<square>(1.0, {.after = {gone}}), usage_error);
+    dropper.join();
+    EXPECT_EQ(pool.submit<square>(2.0).get(), 4);
+    session.quiesce();
+    EXPECT_EQ(pool.statistics().submitted, pool.statistics().done);
+}
+
+TEST_P(task_misuse_test, BatchesThatEndUnwantedLeaveTheirMemory) {
+    runtime rt(chosen());
+    gate held(rt);
+    task_pool_options small;
+    small.batch_bytes = 4096;
+    task_pool pool(small, wait_at_gate{}, square{});
+    auto session = rt.start(pool);
+    auto first = pool.submit<wait_at_gate>(held.word());
+    EXPECT_THROW((void)pool.submit_many<square>(std::vector<double>(400)), task_queue_full)
+        << "one that never fits waits for nobody";
+    for (int i = 0; i < 40; ++i) (void)pool.submit_many<square>({}, {.after = {first.id()}});
+    auto cancelled = pool.submit_many<square>(std::vector<double>(4), {.after = {first.id()}});
+    EXPECT_TRUE(cancelled.cancel());
+    EXPECT_THROW((void)cancelled.statuses(), task_cancelled) << "none has run";
+    cancelled = {};
+    held.open();
+    first.wait();
+    session.quiesce();
+    EXPECT_EQ(pool.submit_many<square>(std::vector<double>(190, 3.0)).get()[189], 9) << "all memory is free";
+}
+
+TEST_P(task_misuse_test, ABatchThatTakesLongGoesOnWhileItsTasksAreDone) {
+    if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
+    options o = chosen();
+    o.timeout_seconds = 0.5;
+    runtime rt(o);
+    task_pool pool(take_time{});
+    auto session = rt.start(pool);
+    const std::uint64_t tasks = 8 * pool.statistics().workers;
+    EXPECT_NO_THROW(pool.submit_many<take_time>(std::vector<std::uint64_t>(tasks, 100'000)).wait());
+}
+
+TEST_P(task_misuse_test, OptionsAtTheirEnds) {
+    runtime rt(chosen());
+    EXPECT_THROW(task_pool({.max_ahead = ~0u}, square{}), usage_error);
+    EXPECT_THROW(task_pool({.ahead_seconds = std::numeric_limits<double>::infinity()}, square{}), usage_error);
+    task_pool_options least;
+    least.spawned_tasks = 0;
+    least.max_ahead = 1;
+    least.bundle_tasks = 1;
+    least.ahead_seconds = 0;
+    least.batch_bytes = 192;
+    task_pool pool(least, try_to_spawn{}, square{});
+    EXPECT_THROW((void)rt.start(pool, pool), usage_error) << "the same twice";
+    auto session = rt.start(pool);
+    EXPECT_EQ(pool.submit<try_to_spawn>().get(), 0u) << "no room";
+    EXPECT_EQ(pool.submit<square>(5.0, {.after = {}, .timeout_seconds = 1e300}).get(), 25);
+    EXPECT_EQ(pool.submit_many<square>(std::vector<double>{3.0}).get()[0], 9);
+}
+
+TEST(task_failures_test, ExceptionsBelongToOneTask) {
+    task_failures all;
+    const auto throws = [] { throw std::runtime_error("first"); };
+    EXPECT_TRUE(all.catches(3, 1, throws));
+    EXPECT_FALSE(all.catches(3, 2, [] {}));
+    all.forget(2);
+    EXPECT_NE(all.take(3, 1), nullptr);
+    EXPECT_EQ(all.take(3, 1), nullptr);
+    EXPECT_TRUE(all.catches(3, 7, throws));
+    all.forget(3);
+    EXPECT_EQ(all.take(3, 7), nullptr) << "the record is another task's by now";
+}
+
+LANEWAY_ON_DEVICES(task_misuse_test, device_lists());
+
+}  // namespace
+}  // namespace laneway::test

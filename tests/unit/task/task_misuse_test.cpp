@@ -1,0 +1,1 @@
+#include "task_misuse_suite.hpp"
