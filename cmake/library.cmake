@@ -8,7 +8,7 @@ endif()
 # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
 set(device_app_sources apps/color/color.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp apps/kmeans/kmeans.cpp
                        apps/kmer/kmer.cpp apps/md/md.cpp apps/pagerank/pagerank.cpp
-                       apps/sssp/shortest_paths.cpp apps/workspace/workspace.cpp)
+                       apps/sssp/shortest_paths.cpp apps/tasks/task_service.cpp apps/workspace/workspace.cpp)
 if(LANEWAY_HAS_CUDA)
     set_source_files_properties(${device_app_sources} PROPERTIES LANGUAGE CUDA)
 endif()

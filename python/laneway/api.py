@@ -1,9 +1,21 @@
 """Everything that the package offers; `laneway` itself has the same names."""
 
 from laneway import _core
-from laneway._core import Device, Report, Sequences, SimulatedReads
+from laneway._core import Device, Report, Sequences, SimulatedReads, TaskStatistics
 from laneway.atoms import Atoms, read_atoms, write_atoms
-from laneway.errors import CudaError, DeviceFault, Error, ProcessError, SystemError, TimeoutError, UsageError
+from laneway.errors import (
+    CudaError,
+    DeviceFault,
+    Error,
+    PoolClosedError,
+    PoolFullError,
+    ProcessError,
+    SystemError,
+    TaskBodyError,
+    TaskError,
+    TimeoutError,
+    UsageError,
+)
 from laneway.graph import Graph
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
 from laneway.points import generate_blobs, read_points, write_points
@@ -17,6 +29,8 @@ from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.styles import StyleRun, compare_styles
 from laneway.session import Session
+from laneway.task_body import TaskBody
+from laneway.task_pool import TaskPool
 from laneway.vertex_array import VertexArray
 
 __version__: str = _core.version
@@ -41,6 +55,8 @@ __all__ = [
     "KmerCounts",
     "MdResult",
     "PageRankResult",
+    "PoolClosedError",
+    "PoolFullError",
     "ProcessError",
     "Report",
     "Result",
@@ -49,6 +65,11 @@ __all__ = [
     "SimulatedReads",
     "StyleRun",
     "SystemError",
+    "TaskBody",
+    "TaskBodyError",
+    "TaskError",
+    "TaskPool",
+    "TaskStatistics",
     "TimeoutError",
     "UsageError",
     "VertexArray",

@@ -33,5 +33,22 @@ class DeviceFault(Error):  # noqa: N818 - the field's word
     """Code on a device reported a fault."""
 
 
+class TaskError(Error):
+    """A task failed: its body threw, whose words the message has, a task that it was to follow failed, or its pool
+    ended before it was done."""
+
+
+class TaskBodyError(UsageError):
+    """Source text of a task's body does not compile; the message has the compiler's words, with lines of the text."""
+
+
+class PoolFullError(Error):
+    """A pool holds as many tasks as it can, or a batch takes more memory than it has, and the call was not to wait."""
+
+
+class PoolClosedError(UsageError, RuntimeError):
+    """A pool takes no more tasks: it was shut down, its session has ended, or it belongs to another process."""
+
+
 class ProcessError(Error):
     """Another process of the job has ended, or does something else; the message names it."""

@@ -1,12 +1,14 @@
 // C++ exceptions become the classes of laneway.errors. They are looked up when one is thrown, not when the module is
 // loaded, because the package imports this module.
-#include "laneway/base/error.hpp"
+#include "errors.hpp"
 
-#include <cstring>
 #include <exception>
 #include <new>
 
+#include "laneway/base/error.hpp"
+#include "laneway/task/task_options.hpp"
 #include "module.hpp"
+#include "tasks/call_body.hpp"
 
 namespace nb = nanobind;
 
@@ -14,36 +16,54 @@ namespace laneway::python {
 
 namespace {
 
-// Names of files may hold bytes that are no UTF-8.
-void raise(const char* name, const char* what) {
-    const auto size = static_cast<Py_ssize_t>(std::strlen(what));
-    const auto text = nb::steal(PyUnicode_DecodeUTF8(what, size, "backslashreplace"));
-    PyErr_SetObject(nb::module_::import_("laneway.errors").attr(name).ptr(), text.ptr());
-}
+struct named_error {
+    const char* name;  ///< of the class
+    std::string what;
+};
 
-void translate(const std::exception_ptr& thrown, void*) {
+named_error named(const std::exception_ptr& thrown) {
     try {
         std::rethrow_exception(thrown);
     } catch (const usage_error& e) {
-        raise("UsageError", e.what());
+        return {"UsageError", e.what()};
     } catch (const system_error& e) {
-        raise("SystemError", e.what());
+        return {"SystemError", e.what()};
     } catch (const cuda_error& e) {
-        raise("CudaError", e.what());
+        return {"CudaError", e.what()};
     } catch (const timeout_error& e) {
-        raise("TimeoutError", e.what());
+        return {"TimeoutError", e.what()};
     } catch (const device_fault& e) {
-        raise("DeviceFault", e.what());
+        return {"DeviceFault", e.what()};
     } catch (const process_error& e) {
-        raise("ProcessError", e.what());
+        return {"ProcessError", e.what()};
+    } catch (const task_failed& e) {
+        return {"TaskError", e.what()};
+    } catch (const apps::body_error& e) {
+        return {"TaskError", e.what()};
+    } catch (const task_queue_full& e) {
+        return {"PoolFullError", e.what()};
     } catch (const error& e) {
-        raise("Error", e.what());
+        return {"Error", e.what()};
     } catch (const std::bad_alloc&) {
-        raise("SystemError", "not enough memory");
+        return {"SystemError", "not enough memory"};
     }
 }
 
+void translate(const std::exception_ptr& thrown, void*) {
+    const nb::object made = error_of(thrown);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+}
+
 }  // namespace
+
+nb::object error_of(const std::exception_ptr& thrown, const std::string& prefix) {
+    const named_error found = named(thrown);
+    const std::string what = prefix + found.what;
+    // Names of files may hold bytes that are no UTF-8.
+    const auto text =
+        nb::steal(PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "backslashreplace"));
+    return nb::module_::import_("laneway.errors").attr(found.name)(text);
+}
 
 void register_errors() { nb::register_exception_translator(translate); }
 

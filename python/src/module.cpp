@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
     register_pagerank(module);
     register_color(module);
     register_gups(module);
+    register_task_pool(module);
 #if LANEWAY_HAS_STYLES
     register_styles(module);
 #endif

@@ -23,8 +23,8 @@ std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
-task_queue::task_queue(std::vector<task_shape> shapes, const task_pool_options& options)
-    : shapes_(std::move(shapes)), options_(options) {
+task_queue::task_queue(std::vector<task_shape> shapes, bool spawns, const task_pool_options& options)
+    : shapes_(std::move(shapes)), spawns_(spawns), options_(options) {
     if (options_.capacity < 1) throw usage_error("capacity: a pool holds one task at least");
     if (options_.bundle_tasks < 1) throw usage_error("bundle_tasks: 1 or more");
     if (!(options_.ahead_seconds >= 0)) throw usage_error("ahead_seconds: 0 or more");
@@ -51,8 +51,9 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
         const auto workers = static_cast<std::uint32_t>(grid.worker_warps());
         const std::uint32_t ahead = options_.max_ahead != 0 ? options_.max_ahead : default_max_ahead * workers;
         const task_rings_plan rings{static_cast<std::uint32_t>(grid.worker_blocks()), workers,
-                                    std::max(argument_bytes_, sizeof(task_piece)), workers + ahead};
-        pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings, &failures_));
+                                    std::max(argument_bytes_, sizeof(task_piece)), workers + ahead,
+                                    spawns_ ? options_.spawned_tasks : 0};
+        pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = std::min(made.max_open, min_window * workers);
         workers_ += workers;
         outcomes += made.max_open;
@@ -86,6 +87,7 @@ void task_queue::disconnect() noexcept {
         closing_ = true;
     }
     changed_.notify_all();
+    heard_.notify_all();
     thread_.join();
 }
 
@@ -94,6 +96,7 @@ void task_queue::lose_all() {
     for (std::uint32_t number = 0; number < records_.size(); ++number) {
         record& r = records_[number];
         if (r.now == stage::free) continue;
+        if (r.open > 0 && r.companion != nullptr) left_behind_.push_back(r.companion);  // a lane may still use it
         r.open = 0;
         finish(number, ending::lost);
         if (!r.wanted) release(number);
@@ -109,7 +112,7 @@ void task_queue::refuse_without_session() const {
 
 task_queue::record& task_queue::at(task_id id) {
     if (id.generation == 0 || id.record >= records_.size() || records_[id.record].generation != id.generation) {
-        throw usage_error("the pool has no such task");
+        throw unknown_task("the pool has no such task");
     }
     return records_[id.record];
 }
@@ -157,6 +160,10 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
     ++not_given_;
     statistics_.submitted += std::max(r.count, 1u);
     r.now = stage::held;
+    if (request.companion != nullptr) {
+        r.companion = request.companion;
+        if (listened_for_++ == 0) heard_.notify_all();
+    }
     bool in_vain = false;
     for (const task_id before : request.after) {
         record& other = at(before);
@@ -208,6 +215,7 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
         throw;
     }
     std::memcpy(memory, arguments, count * shape.argument_bytes);
+    std::memset(memory + statuses_at, 0, count * sizeof(std::uint32_t));
     record& r = records_[id.record];
     r.count = count;
     r.piece = {memory, reinterpret_cast<std::uint32_t*>(memory + statuses_at), memory + results_at};
@@ -229,6 +237,7 @@ void task_queue::release(std::uint32_t number) {
     r.piece = {};
     r.now = stage::free;
     r.thrown = nullptr;
+    r.companion = nullptr;
     if (++r.generation == 0) r.generation = 1;
     free_.push_back(number);
 }
@@ -246,6 +255,42 @@ bool task_queue::cancel(task_id id) {
     if (r.now == stage::given || r.given > 0) return false;
     finish(id.record, ending::cancelled);
     return true;
+}
+
+void task_queue::cancel_all() {
+    const std::lock_guard lock(mutex_);
+    for (std::uint32_t number = 0; number < records_.size(); ++number) {
+        const record& r = records_[number];
+        if ((r.now != stage::held && r.now != stage::ready) || r.given != 0) continue;
+        finish(number, ending::cancelled);
+        if (!r.wanted) release(number);
+    }
+}
+
+bool task_queue::is_given(task_id id) {
+    const std::lock_guard lock(mutex_);
+    const record& r = at(id);
+    return r.now == stage::given || (r.now != stage::done && r.given > 0);
+}
+
+std::vector<ended_task> task_queue::take_ended() {
+    std::unique_lock lock(mutex_);
+    const auto due = [&] { return !ended_.empty() || listener_woken_ || program_ == nullptr; };
+    heard_.wait(lock, [&] { return due() || listened_for_ > 0; });
+    work_until(lock, due);
+    listener_woken_ = false;
+    return std::exchange(ended_, {});
+}
+
+void task_queue::wake_listener() {
+    const std::lock_guard lock(mutex_);
+    listener_woken_ = true;
+    heard_.notify_all();
+}
+
+std::uint64_t task_queue::listened_for() {
+    const std::lock_guard lock(mutex_);
+    return listened_for_;
 }
 
 void task_queue::wait(task_id id) {
@@ -312,6 +357,7 @@ void task_queue::throw_ending(task_id id) {
 task_statistics task_queue::statistics() {
     const std::lock_guard lock(mutex_);
     task_statistics all = statistics_;
+    all.workers = workers_;
     for (const auto& pe : pes_) all.entries.push_back(pe->given);
     return all;
 }
@@ -456,6 +502,7 @@ bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
     if (r.piece.arguments == nullptr) {
         r.outcome = free_outcomes_.back();
         entry.outcome = outcomes_.get() + r.outcome * outcome_bytes_;
+        std::memset(entry.outcome, 0, sizeof r.status);  // devices store failures only
         entry.behind = data_of(number);
         entry.behind_bytes = shape.argument_bytes;
     } else {
@@ -527,6 +574,10 @@ void task_queue::finish(std::uint32_t number, ending end) {
         --undone_;
         statistics_.done += std::max(r.count, 1u);
         if (how != ending::well) ++statistics_.failed;
+        if (r.companion != nullptr) {
+            ended_.push_back({{which, r.generation}, how == ending::well, how == ending::lost, r.companion});
+            --listened_for_;
+        }
         for (const auto& [seen, position] : r.watches) seen->done.push_back(position);
         r.watches.clear();
         for (const task_id follower : r.followers) {

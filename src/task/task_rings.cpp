@@ -13,19 +13,40 @@ constexpr std::uint64_t min_slots = 64;
 
 }  // namespace
 
-task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_plan& plan, task_failures* failures)
+task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_plan& plan)
     : n_shards_(std::clamp(plan.worker_blocks, 1u, max_task_shards)),
       warps_a_shard_((plan.worker_warps + n_shards_ - 1) / n_shards_),
       slots_(std::max(min_slots, std::bit_ceil(std::uint64_t{2} * plan.max_open / n_shards_))),
       news_slots_(std::bit_ceil(std::uint64_t{plan.max_open})), slot_bytes_(task_slot::bytes_of(plan.argument_bytes)),
-      failures_(failures), entries_(allocate_host_visible(user, n_shards_ * slots_ * slot_bytes_)),
+      node_bytes_(task_node::header_bytes + (plan.argument_bytes + 15) / 16 * 16),
+      entries_(allocate_host_visible(user, n_shards_ * slots_ * slot_bytes_)),
       filled_(allocate_host_visible(user, max_task_shards * sizeof(std::uint64_t))),
       news_(allocate_host_visible(user, n_shards_ * news_slots_ * sizeof(std::uint64_t))),
       words_(user, open_at + destructive_bytes), shards_(n_shards_) {
     for (std::uint32_t s = 0; s < n_shards_; ++s) {
         for (std::uint64_t i = 0; i < slots_; ++i) slot(s, i).free_for = i;
     }
+    if (plan.nodes > 0) make_nodes(user, plan.nodes);
 }
+
+/// Each shard has its share of the free ones, one on top of the other.
+void task_rings::make_nodes(const std::shared_ptr<device>& user, std::uint32_t count) {
+    std::vector<std::byte> made(count * node_bytes_);
+    std::vector<task_stacks> stacks(n_shards_);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        std::uint64_t& top = stacks[i % n_shards_].free;
+        task_node node{};
+        node.next = static_cast<std::uint32_t>(top);
+        std::memcpy(made.data() + i * node_bytes_, &node, sizeof node);
+        top = i + 1;
+    }
+    nodes_ = buffer<std::byte>(user, made.size());
+    nodes_.copy_in(made);
+    stacks_ = buffer<task_stacks>(user, n_shards_);
+    stacks_.copy_in(stacks);
+}
+
+task_nodes_ref task_rings::nodes() const { return {nodes_.data(), stacks_.data(), node_bytes_, n_shards_}; }
 
 task_rings_ref task_rings::ref() const {
     task_rings_ref made;
@@ -34,7 +55,6 @@ task_rings_ref task_rings::ref() const {
     made.news = news_words();
     made.shards = reinterpret_cast<task_shard*>(words_.data());
     made.is_open = reinterpret_cast<std::uint64_t*>(words_.data() + open_at);
-    made.failures = failures_;
     made.slots_a_shard = slots_;
     made.news_a_shard = news_slots_;
     made.slot_bytes = slot_bytes_;

@@ -20,8 +20,13 @@ inline constexpr std::uint64_t checked_seeds = 20;  // one OS thread: nothing to
 #elif defined(__SANITIZE_ADDRESS__)
 inline constexpr std::uint64_t checked_seeds = 60;
 #else
-inline constexpr std::uint64_t checked_seeds = 250;
+inline constexpr std::uint64_t checked_seeds = 120;
 #endif
+/// The same, or what LANEWAY_SEEDS says, for a long run.
+inline std::uint64_t chosen_seeds() {
+    static const char* const said = std::getenv("LANEWAY_SEEDS");
+    return said != nullptr ? std::strtoull(said, nullptr, 10) : checked_seeds;
+}
 inline constexpr std::uint64_t thread_rounds = 30;
 inline constexpr std::uint64_t gpu_rounds = 10;
 
@@ -69,7 +74,7 @@ inline bool is_checked(const std::string& devices) { return devices.starts_with(
 /// How often a suite repeats its concurrent piece where that is one of the lanes of a PE: the seeds of a checked list,
 /// plain repetition elsewhere.
 inline std::uint64_t rounds_within(const std::string& devices) {
-    if (is_checked(devices)) return checked_seeds;
+    if (is_checked(devices)) return chosen_seeds();
     return devices.starts_with("cuda") ? gpu_rounds : thread_rounds;
 }
 

@@ -37,7 +37,9 @@ struct program {
     }();
     /// A body may compute for long; the turns of components are short, and they send between them.
     static constexpr bool has_flushers = has_body;
-    static constexpr double server_share = server_share_of<Body>;
+    /// Where no component sends, one block serves, for nothing.
+    static constexpr bool sends = !(std::is_same_v<typename Views::routes_type, routes<>> && ...);
+    static constexpr double server_share = sends ? server_share_of<Body> : 1e-9;
     static_assert((0 + ... + (counts_blocks<Views> ? 1 : 0)) <= 1,
                   "a run has one worklist at most: its working blocks have one counter each");
     static_assert(((shared_bytes_of<Views> % 16 == 0) && ...), "what lies behind it in shared memory is aligned by 16");

@@ -30,4 +30,20 @@ private:
     Ctx& ctx_;
 };
 
+/// What this lane has done comes before what those do that come behind `come_behind` with the same place.
+template <class Ctx>
+LANEWAY_FN void go_before(Ctx& ctx, const void* place) {
+    tell_history(ctx, [place](auto& history) {
+        history.fence();
+        history.carry(place);
+    });
+}
+template <class Ctx>
+LANEWAY_FN void come_behind(Ctx& ctx, const void* place) {
+    tell_history(ctx, [place](auto& history) {
+        history.hear(place);
+        history.fence();
+    });
+}
+
 }  // namespace laneway

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct task_pool_options {
     /// in this time. More hides the way from the host, less leaves more to other PEs, to priorities and to cancel.
     double ahead_seconds = 1e-3;
     std::uint32_t max_ahead = 0;  ///< of these tasks; 0: 32 for each worker of the PE
+    /// Of tasks that others have spawned, and of those that have, so many find room on a PE, where some type spawns.
+    std::uint32_t spawned_tasks = 1 << 16;
     /// Tasks for a PE are gathered and shown to it together: when they are so many, or a quarter of what the PE still
     /// has to do, or at this age. 1 shows each at once.
     std::uint32_t bundle_tasks = 64;
@@ -41,6 +44,16 @@ struct task_request {
     /// ever. Its worker is free only when the body returns.
     double timeout_seconds = 0;
     bool wait = true;  ///< while the pool is full; else task_queue_full is thrown
+    /// Lives until no device works on the task any more: memory that its arguments point to, for instance. Where it is
+    /// given, task_queue::take_ended tells of the task's end.
+    std::shared_ptr<void> companion = nullptr;
+};
+
+/// No task of the pool has this id: it was another pool's, or nobody wants its result any more.
+class unknown_task : public usage_error {
+public:
+    explicit unknown_task(const std::string& what, std::source_location where = std::source_location::current())
+        : usage_error(what, where) {}
 };
 
 /// The body of a task said fail().

@@ -28,7 +28,7 @@ public:
     task_pool(const task_pool_options& options, const Types&... types)
         : queue_(std::make_shared<task_queue>(
               std::vector<task_shape>{{sizeof(typename Types::arguments), result_bytes_of<typename Types::result>}...},
-              options)),
+              (spawns_tasks<Types> || ...), options)),
           types_(task_types_of(types...)) {}
 
     /// Submits a task, and returns at once; waits while the pool is full, if `request` says nothing else. Throws
@@ -59,7 +59,10 @@ public:
     [[nodiscard]] task_statistics statistics() const { return queue_->statistics(); }
 
     // As a component, see run/component.hpp.
-    [[nodiscard]] ref_type ref(int pe) const { return {queue_->ref(pe), types_}; }
+    [[nodiscard]] ref_type ref(int pe) const {
+        const task_rings& rings = queue_->rings(pe);
+        return {rings.ref(), rings.nodes(), &queue_->failures(), types_};
+    }
     [[nodiscard]] const std::shared_ptr<task_queue>& feed() const { return queue_; }
 
 private:

@@ -32,6 +32,15 @@ struct task_statistics {
     std::uint64_t failed = 0;            ///< of these, entries whose future throws
     std::vector<std::uint64_t> entries;  ///< by PE: tasks and pieces of batches that it was given
     std::uint64_t bundles = 0;           ///< times that entries were shown to a PE
+    std::uint64_t workers = 0;           ///< of all PEs; 0 before the first session
+};
+
+/// A task with a companion, after its end.
+struct ended_task {
+    task_id id;
+    bool well = false;  ///< else task_queue::wait throws why
+    bool lost = false;  ///< the session ended before it was done
+    std::shared_ptr<void> companion;
 };
 
 /// Called with tasks as they are done, in that order, on the thread that waits for them.
@@ -40,14 +49,17 @@ using task_visit = std::function<void(std::size_t)>;
 /// Any thread may use it.
 class task_queue : public session_feed {
 public:
-    task_queue(std::vector<task_shape> shapes, const task_pool_options& options);
+    /// `spawns`: whether bodies of some type spawn tasks.
+    task_queue(std::vector<task_shape> shapes, bool spawns, const task_pool_options& options);
     ~task_queue() override;
     task_queue(const task_queue&) = delete;
     task_queue& operator=(const task_queue&) = delete;
 
     /// Throws usage_error while another session has the pool.
     void attach(machine& machine, const comm_plan& plan) override;
-    [[nodiscard]] task_rings_ref ref(int pe) const { return pes_[static_cast<std::size_t>(pe)]->rings.ref(); }
+    /// Of the session for which attach has been called.
+    [[nodiscard]] const task_rings& rings(int pe) const { return pes_[static_cast<std::size_t>(pe)]->rings; }
+    [[nodiscard]] task_failures& failures() { return failures_; }
     void connect(resident_program& program) override;
     /// Tasks that have not been done end without a result.
     void disconnect() noexcept override;
@@ -62,6 +74,8 @@ public:
     [[nodiscard]] bool is_done(task_id id);
     /// Whether it has been cancelled: it is on the host, and never starts. False where a device has it, or had it.
     bool cancel(task_id id);
+    /// Cancels all that no device has.
+    void cancel_all();
     /// Waits until it is done; throws what it threw, task_failed, task_cancelled or timeout_error.
     void wait(task_id id);
     /// Result of a single task that is done well, results of a batch; valid until it is forgotten.
@@ -70,6 +84,17 @@ public:
     [[nodiscard]] const std::uint32_t* statuses(task_id id);
     /// Waits for all of them, and calls `visit` with the position of each when it is done.
     void wait_each(const std::vector<task_id>& ids, const task_visit& visit);
+
+    /// Whether a device has it, or a part of it, and it is not done.
+    [[nodiscard]] bool is_given(task_id id);
+
+    /// Waits until a task with a companion has ended, or the session, or wake_listener is called, and gives all such
+    /// tasks that have ended since the last call, in that order. One thread at a time. Throws what ended the session.
+    [[nodiscard]] std::vector<ended_task> take_ended();
+    /// Lets take_ended return, now or, where no thread is in it, the next time.
+    void wake_listener();
+    /// Tasks with a companion that have not ended.
+    [[nodiscard]] std::uint64_t listened_for();
 
     [[nodiscard]] task_statistics statistics();
 
@@ -105,11 +130,12 @@ private:
         task_piece piece{};         ///< memory of a batch
         std::exception_ptr thrown;  ///< by its body
         std::vector<task_id> followers;
+        std::shared_ptr<void> companion;
         std::vector<std::pair<watch*, std::size_t>> watches;
     };
     struct pe_state {
-        pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan, task_failures* failures)
-            : rings(user, plan, failures), workers(plan.worker_warps), max_open(plan.max_open) {}
+        pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan)
+            : rings(user, plan), workers(plan.worker_warps), max_open(plan.max_open) {}
 
         task_rings rings;
         std::uint32_t workers;
@@ -156,6 +182,7 @@ private:
     }
 
     std::vector<task_shape> shapes_;
+    bool spawns_;
     task_pool_options options_;
     std::size_t argument_bytes_ = 0;  ///< of the longest type
     std::size_t data_bytes_ = 0;      ///< of the longest arguments or result
@@ -178,8 +205,13 @@ private:
     std::uint32_t undone_ = 0;     ///< records
     std::uint32_t not_given_ = 0;  ///< of these, those that wait on the host, also for the rest of a batch
     std::uint32_t open_ = 0;       ///< entries of all PEs
-    std::uint64_t workers_ = 1;
+    std::uint64_t workers_ = 0;
     task_statistics statistics_;
+    std::vector<ended_task> ended_;                   ///< that take_ended has not given
+    std::vector<std::shared_ptr<void>> left_behind_;  ///< companions of tasks that a device had when the session ended
+    std::uint64_t listened_for_ = 0;
+    std::condition_variable heard_;  ///< for take_ended
+    bool listener_woken_ = false;
     bool idle_ = false;  ///< the pool's own thread waits for work
     bool closing_ = false;
     std::thread thread_;

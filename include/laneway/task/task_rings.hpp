@@ -1,4 +1,4 @@
-// The host half of a PE's part of a pool: rings of tasks to it, and of news from it.
+// The host half of a PE's part of a pool: rings of tasks to it and of news from it, and nodes for tasks of its own.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,7 @@ struct task_rings_plan {
     std::uint32_t worker_warps = 1;
     std::size_t argument_bytes = 0;  ///< of the longest type
     std::uint32_t max_open = 1;      ///< entries that the PE has at once, at most: put and not heard of
+    std::uint32_t nodes = 0;         ///< for spawned tasks and their joins
 };
 
 /// What put() takes.
@@ -33,9 +34,10 @@ struct task_entry {
 /// One thread at a time uses it, but for filled() and any_wait(), which are for any.
 class task_rings {
 public:
-    task_rings(const std::shared_ptr<device>& user, const task_rings_plan& plan, task_failures* failures);
+    task_rings(const std::shared_ptr<device>& user, const task_rings_plan& plan);
 
     [[nodiscard]] task_rings_ref ref() const;
+    [[nodiscard]] task_nodes_ref nodes() const;
     /// Stores an entry, which the PE does not see before publish(). False where no shard has room: it has when lanes
     /// have taken more.
     [[nodiscard]] bool put(const task_entry& entry);
@@ -68,6 +70,7 @@ private:
         std::uint64_t heard = 0;  ///< news so far
     };
 
+    void make_nodes(const std::shared_ptr<device>& user, std::uint32_t count);
     [[nodiscard]] task_slot& slot(std::uint32_t shard, std::uint64_t number) const;
     [[nodiscard]] std::uint64_t* filled_words() const { return reinterpret_cast<std::uint64_t*>(filled_.get()); }
     [[nodiscard]] std::uint64_t* news_words() const { return reinterpret_cast<std::uint64_t*>(news_.get()); }
@@ -77,13 +80,15 @@ private:
     std::uint64_t slots_;       ///< of a shard
     std::uint64_t news_slots_;  ///< of a shard
     std::uint64_t slot_bytes_;
+    std::uint64_t node_bytes_;
     std::uint32_t turn_ = 0;  ///< shard of the next entry
     std::uint32_t unpublished_ = 0;
-    task_failures* failures_;
     std::shared_ptr<std::byte> entries_;
     std::shared_ptr<std::byte> filled_;
     std::shared_ptr<std::byte> news_;
     buffer<std::byte> words_;
+    buffer<std::byte> nodes_;
+    buffer<task_stacks> stacks_;
     std::vector<shard_state> shards_;
 };
 

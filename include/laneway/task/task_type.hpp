@@ -9,7 +9,8 @@
 //
 // All lanes of the worker call it with the same arguments. What lane 0 returns is the task's result. `arguments` and
 // `result` are trivially copyable; `result` may be void. With a third parameter, `Worker& worker`, the body gets the
-// place of its lane, a barrier among the worker's lanes, and ways to fail and to spawn tasks: task_worker.hpp.
+// place of its lane, a barrier among the worker's lanes, and ways to fail and to spawn tasks: task_worker.hpp. A type
+// whose body spawns tasks, or has one follow, says `static constexpr bool spawns = true;`.
 #pragma once
 
 #include <algorithm>
@@ -32,6 +33,10 @@ inline constexpr std::size_t result_bytes_of = sizeof(Result);
 template <>
 inline constexpr std::size_t result_bytes_of<void> = 0;
 
+/// Where a result may go that a task of the same PE waits for.
+template <class Type>
+using result_pointer = typename Type::result*;
+
 /// The lanes that run one task of a type.
 enum class task_width : std::uint32_t { warp, block };
 
@@ -41,6 +46,19 @@ inline constexpr task_width width_of = task_width::warp;
 template <class Type>
 requires requires { Type::width; }
 inline constexpr task_width width_of<Type> = Type::width;
+
+/// Whether bodies of a type spawn tasks.
+template <class Type>
+inline constexpr bool spawns_tasks = false;
+template <class Type>
+requires requires { Type::spawns; }
+inline constexpr bool spawns_tasks<Type> = Type::spawns;
+
+/// Names a task type where a body spawns it: `worker.spawn(ctx, lw::task<fib>, n - 1, &left)`.
+template <class Type>
+struct task_name {};
+template <class Type>
+inline constexpr task_name<Type> task{};
 
 /// The functors of a pool, in the order of their numbers.
 template <class... Types>

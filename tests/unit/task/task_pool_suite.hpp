@@ -8,6 +8,8 @@ namespace {
 
 class task_pool_test : public on_devices {};
 
+static_assert(program<no_body, task_pool_ref<square>>::server_share < 0.01, "nothing is sent, so nobody serves");
+
 TEST_P(task_pool_test, TasksOfSeveralTypesGiveTheirResults) {
     runtime rt(chosen());
     const auto counts = rt.allocate<std::uint64_t>(many()), order = rt.allocate<std::uint64_t>(1);

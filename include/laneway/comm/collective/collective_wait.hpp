@@ -1,4 +1,4 @@
-// How a warp waits in a collective, and what checked devices hear of the order that collectives promise.
+// How a warp waits in a collective.
 #pragma once
 
 #include "laneway/simt/message_order.hpp"
@@ -22,22 +22,6 @@ template <class Ctx, class Look, class Site, class Idle>
         if (ctx.ballot(full_warp<Ctx>, ends) != 0) return status::stopped;
         idle();
     }
-}
-
-/// What this lane has done comes before what those do that come behind `come_behind` with the same place.
-template <class Ctx>
-LANEWAY_FN void go_before(Ctx& ctx, const void* place) {
-    tell_history(ctx, [place](auto& history) {
-        history.fence();
-        history.carry(place);
-    });
-}
-template <class Ctx>
-LANEWAY_FN void come_behind(Ctx& ctx, const void* place) {
-    tell_history(ctx, [place](auto& history) {
-        history.hear(place);
-        history.fence();
-    });
 }
 
 }  // namespace laneway

@@ -1,0 +1,188 @@
+// Pools of tasks: how many tasks a second, how long a lone one takes, and which part of the time workers work.
+//
+//   bench_tasks --devices "cuda:0;cuda:0-3" --tasks 1000000 --json FILE
+// rates: tasks submitted one by one, as batches, and spawned by tasks, with empty bodies and results that are checked.
+// lone: from submit until get returns, one after the other. efficiency: time that the bodies take by themselves, over
+// the time of all workers; for tasks of 1 to 1,000 us, submitted one by one and as a batch.
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <numeric>
+
+#include "bench_support.hpp"
+#include "laneway/runtime.hpp"
+#include "laneway/task/task_pool.hpp"
+
+namespace {
+
+using namespace laneway;
+using clock_type = std::chrono::steady_clock;
+
+struct next_number {
+    using arguments = std::uint64_t;
+    using result = std::uint64_t;
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx&, const arguments& n) const {
+        return n + 1;
+    }
+};
+
+/// Takes so many nanoseconds of the device's clock.
+struct take_time {
+    using arguments = std::uint64_t;
+    using result = void;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& ns) const {
+        const std::uint64_t end = ctx.now_ns() + ns;
+        while (ctx.now_ns() < end) {
+        }
+    }
+};
+
+/// A tree of so many levels below this one, two children each.
+struct grow {
+    using arguments = std::uint32_t;
+    using result = void;
+    static constexpr bool spawns = true;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& levels, Worker& worker) const {
+        if (levels == 0 || worker.lane() != 0) return;
+        for (int i = 0; i < 2; ++i) {
+            if (!worker.spawn(ctx, task<grow>, levels - 1)) worker.fail(1);
+        }
+    }
+};
+
+using pool_type = task_pool<next_number, take_time, grow>;
+
+double seconds_since(clock_type::time_point start) {
+    return std::chrono::duration<double>(clock_type::now() - start).count();
+}
+
+class measurement {
+public:
+    measurement(const bench::arguments& args, const std::string& devices, bench::json_lines& json)
+        : tasks_(args.number("tasks")), runs_(args.number("runs")), devices_(devices), json_(json) {}
+
+    void run(pool_type& pool, std::uint64_t workers) {
+        rate("single", tasks_, [&] { single(pool); });
+        rate("batch", 10 * tasks_, [&] { batch(pool); });
+        const auto levels = static_cast<std::uint32_t>(std::log2(static_cast<double>(tasks_)));
+        rate("spawned", (std::uint64_t{2} << levels) - 1, [&] { pool.submit<grow>(levels).wait(); });
+        lone(pool);
+        for (const std::uint64_t us : {1u, 10u, 100u, 1000u}) efficiency(pool, us, workers);
+    }
+
+private:
+    void single(pool_type& pool) const {
+        std::vector<task_future<std::uint64_t>> all;
+        all.reserve(tasks_);
+        for (std::uint64_t i = 0; i < tasks_; ++i) all.push_back(pool.submit<next_number>(i));
+        for (std::uint64_t i = 0; i < tasks_; ++i) {
+            if (all[i].get() != i + 1) throw device_fault("a task has a wrong result");
+        }
+    }
+    void batch(pool_type& pool) const {
+        std::vector<std::uint64_t> given(tasks_);
+        std::iota(given.begin(), given.end(), 0);
+        for (int i = 0; i < 10; ++i) {
+            const auto all = pool.submit_many<next_number>(given);
+            if (all.get().back() != tasks_) throw device_fault("a batch has a wrong result");
+        }
+    }
+
+    template <class Do>
+    void rate(const std::string& name, std::uint64_t count, const Do& run_once) {
+        run_once();
+        std::vector<double> samples;
+        for (std::uint64_t i = 0; i < runs_; ++i) {
+            const auto start = clock_type::now();
+            run_once();
+            samples.push_back(static_cast<double>(count) / seconds_since(start) / 1e6);
+        }
+        tell(name, "million_tasks_per_second", bench::spread_of(samples), {});
+    }
+
+    void lone(pool_type& pool) {
+        std::vector<double> samples;
+        for (std::uint64_t i = 0; i < 2000; ++i) {
+            const auto start = clock_type::now();
+            if (pool.submit<next_number>(i).get() != i + 1) throw device_fault("a task has a wrong result");
+            if (i >= 100) samples.push_back(seconds_since(start) * 1e6);
+        }
+        std::sort(samples.begin(), samples.end());
+        tell("lone", "microseconds", bench::spread_of(samples), {{"p99", samples[samples.size() * 99 / 100]}});
+    }
+
+    /// Of about 0.2 s of work.
+    void efficiency(pool_type& pool, std::uint64_t us, std::uint64_t workers) {
+        const std::uint64_t count = std::clamp<std::uint64_t>(200'000 / us, 100, 100'000) * workers;
+        const double ideal = static_cast<double>(count * us) * 1e-6 / static_cast<double>(workers);
+        for (const bool batched : {false, true}) {
+            std::vector<double> samples;
+            for (std::uint64_t i = 0; i < runs_; ++i) {
+                const auto start = clock_type::now();
+                if (batched) {
+                    pool.submit_many<take_time>(std::vector<std::uint64_t>(count, us * 1000)).wait();
+                } else {
+                    std::vector<task_future<void>> all;
+                    for (std::uint64_t k = 0; k < count; ++k) all.push_back(pool.submit<take_time>(us * 1000));
+                    for (auto& one : all) one.wait();
+                }
+                samples.push_back(ideal / seconds_since(start));
+            }
+            tell(batched ? "batch" : "single", "efficiency", bench::spread_of(samples),
+                 {{"task_us", static_cast<double>(us)}});
+        }
+    }
+
+    void tell(const std::string& name, const std::string& unit, const bench::spread& all,
+              const std::vector<std::pair<std::string, double>>& more) {
+        std::printf("%-12s %-8s %-24s %9.4g  (%.4g to %.4g)", devices_.c_str(), name.c_str(), unit.c_str(), all.median,
+                    all.least, all.most);
+        for (const auto& [what, value] : more) std::printf("  %s %.4g", what.c_str(), value);
+        std::printf("\n");
+        std::vector<std::pair<std::string, double>> numbers{
+            {"median", all.median}, {"least", all.least}, {"most", all.most}};
+        numbers.insert(numbers.end(), more.begin(), more.end());
+        json_.write({{"benchmark", "tasks"}, {"devices", devices_}, {"what", name}, {"unit", unit}}, numbers);
+    }
+
+    std::uint64_t tasks_;
+    std::uint64_t runs_;
+    std::string devices_;
+    bench::json_lines& json_;
+};
+
+void measure(const bench::arguments& args, const std::string& devices, bench::json_lines& json) {
+    options o;
+    o.devices = devices;
+    o.timeout_seconds = args.real("timeout");
+    runtime rt(o);
+    task_pool_options pool_options;
+    pool_options.bundle_tasks = static_cast<std::uint32_t>(args.number("bundle"));
+    pool_options.batch_bytes = 256 << 20;
+    pool_type pool(pool_options, next_number{}, take_time{}, grow{});
+    auto session = rt.start(pool);
+    measurement(args, devices, json).run(pool, pool.statistics().workers);
+    session.stop();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const bench::arguments args(argc, argv,
+                                    {{"devices", "cpu:2"},
+                                     {"tasks", "1000000"},
+                                     {"runs", "3"},
+                                     {"bundle", std::to_string(task_pool_options{}.bundle_tasks)},
+                                     {"timeout", "60"},
+                                     {"json", ""}});
+        bench::json_lines json(args.text("json"));
+        for (const auto& devices : args.list("devices")) measure(args, devices, json);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "bench_tasks: %s\n", e.what());
+        return 1;
+    }
+}

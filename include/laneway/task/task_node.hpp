@@ -1,0 +1,108 @@
+// Tasks that tasks have spawned, in the memory of their PE.
+//
+// A node holds one of them: it waits on the stack of a shard, the newest on top, so that workers go deep before they go
+// wide. A task that spawns others holds a second node, its join, which counts its body and its children. Whoever brings
+// that count to zero goes on with the task: runs what shall follow, in the same node, or tells the task's own parent.
+// Nothing here waits, and all nodes are there from the beginning: a task that finds none is told so.
+#pragma once
+
+#include "laneway/simt/context.hpp"
+
+namespace laneway {
+
+/// Where a task's end is told, and its failure. The same for all that a submitted task spawns, but for `join`.
+struct task_origin {
+    std::uint32_t join = 0;    ///< of the parent: 1 more than the number of its node; 0: the host submitted the task
+    std::uint32_t record = 0;  ///< where the host keeps the task
+    std::uint32_t index = 0;   ///< in its batch
+    std::uint32_t can_spawn = 1;
+    std::uint32_t* status = nullptr;  ///< host-visible
+    std::byte* result = nullptr;      ///< of the task itself; null: nowhere
+};
+
+struct task_node {
+    alignas(16) task_origin origin;
+    std::uint32_t next;     ///< in a stack: 1 more than the number of the node below; 0: none
+    std::uint32_t type;     ///< of the task that waits, or, in a join, of the one that follows
+    std::uint32_t open;     ///< of a join: 1 for the body while it runs, and 1 for each child that is not done
+    std::uint32_t follows;  ///< of a join: whether a task follows
+
+    static constexpr std::size_t header_bytes = 48;
+    [[nodiscard]] LANEWAY_FN std::byte* arguments() { return reinterpret_cast<std::byte*>(this) + header_bytes; }
+};
+static_assert(sizeof(task_node) == task_node::header_bytes);
+
+/// Stacks of one shard, in PE memory. A head is 1 more than the number of a node, or 0, and in its upper half how often
+/// it has changed, so that a node that has gone and come back is seen.
+struct task_stacks {
+    alignas(destructive_bytes) std::uint64_t free;
+    alignas(destructive_bytes) std::uint64_t ready;
+    alignas(destructive_bytes) std::uint64_t spawned;  ///< tasks that have ever been pushed
+};
+
+/// All nodes of a PE. Any lane may call these; none waits.
+struct task_nodes_ref {
+    std::byte* nodes = nullptr;
+    task_stacks* stacks = nullptr;  ///< one a shard
+    std::uint64_t node_bytes = 0;
+    std::uint32_t n_shards = 1;
+
+    [[nodiscard]] LANEWAY_FN task_node& at(std::uint32_t number) const {
+        return *reinterpret_cast<task_node*>(nodes + number * node_bytes);
+    }
+
+    /// 1 more than the number of a node that nobody has, of the shard if it has one; 0: there is none.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t take(Ctx& ctx, std::uint32_t shard) const {
+        for (std::uint32_t i = 0; i < n_shards; ++i) {
+            const std::uint32_t found = pop(ctx, stacks[(shard + i) % n_shards].free);
+            if (found != 0) return found;
+        }
+        return 0;
+    }
+    template <class Ctx>
+    LANEWAY_FN void give_back(Ctx& ctx, std::uint32_t shard, std::uint32_t number) const {
+        push(ctx, stacks[shard].free, number);
+    }
+    /// Lets a worker have the task in a node.
+    template <class Ctx>
+    LANEWAY_FN void make_ready(Ctx& ctx, std::uint32_t shard, std::uint32_t number) const {
+        // Before it can be seen: what is done is never more than what there is.
+        ctx.fetch_add(&stacks[shard].spawned, std::uint64_t{1}, order::relaxed, scope::device);
+        push(ctx, stacks[shard].ready, number);
+    }
+    /// 1 more than the number of a node whose task waits, or 0.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t take_ready(Ctx& ctx, std::uint32_t shard) const {
+        return pop(ctx, stacks[shard].ready);
+    }
+
+private:
+    static constexpr std::uint64_t one_change = std::uint64_t{1} << 32;
+
+    template <class Ctx>
+    LANEWAY_FN void push(Ctx& ctx, std::uint64_t& head, std::uint32_t number) const {
+        std::uint64_t top = ctx.load(&head, order::relaxed, scope::device);
+        for (;;) {
+            ctx.store(&at(number).next, static_cast<std::uint32_t>(top), order::relaxed, scope::device);
+            const std::uint64_t changed = (top / one_change + 1) * one_change + number + 1;
+            // Partner: the acquire exchange in pop. What the node holds comes before.
+            if (ctx.compare_exchange(&head, top, changed, order::release, scope::device)) return;
+        }
+    }
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t pop(Ctx& ctx, std::uint64_t& head) const {
+        // Partner: the release exchange in push: the word of the node below was stored before it.
+        std::uint64_t top = ctx.load(&head, order::acquire, scope::device);
+        for (;;) {
+            const auto found = static_cast<std::uint32_t>(top);
+            if (found == 0) return 0;
+            // Another lane may have taken the node meanwhile; then the head has changed.
+            const std::uint32_t below = ctx.load(&at(found - 1).next, order::relaxed, scope::device);
+            const std::uint64_t changed = (top / one_change + 1) * one_change + below;
+            if (ctx.compare_exchange(&head, top, changed, order::acq_rel, scope::device)) return found;
+        }
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,163 @@
+"""Source text of bodies, compiled into shared libraries that are kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from laneway.body_wrapper import CALL, DESCRIBE, wrapped
+from laneway.errors import SystemError, TaskBodyError, UsageError, reason_of
+from laneway.pending_file import PendingFile
+
+FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared")
+COMPILERS = ("c++", "g++", "clang++")
+LABEL = "body"
+"""What the compiler's messages call the user's text."""
+
+_KEPT: list[ctypes.CDLL] = []
+"""Loaded libraries: they stay, as tasks may call them as long as the process lives."""
+
+
+@dataclass(frozen=True)
+class BodyTypes:
+    """What the compiler says of a body."""
+
+    address: int
+    """Of the function that devices call."""
+    input_bytes: int
+    """Of all arguments, one behind the other as in a struct."""
+    result: str
+    """Type code as NumPy's, "f8" for instance; "V0" for none."""
+    inputs: tuple[tuple[str, int], ...]
+    """Type code and offset of each argument."""
+
+
+def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | None) -> BodyTypes:
+    """Compile the source unless that has been done before, and load it. Raises TaskBodyError where it does not compile,
+    SystemError where files cannot be written."""
+    compiler = find_compiler()
+    if "clang" not in version_of(compiler):  # GCC would let bodies share what their types of the same name have
+        flags = ("-fno-gnu-unique", *flags)
+    text = wrapped(source, entry, LABEL)
+    key = hashlib.sha256("\0".join([text, version_of(compiler), *compiler, *FLAGS, *flags]).encode()).hexdigest()
+    if cache is None:
+        with tempfile.TemporaryDirectory(prefix="laneway-") as folder:
+            return _loaded(_compiled(text, compiler, flags, Path(folder) / "body.so"))
+    library = cache / f"{key[:40]}.so"
+    if library.exists():
+        try:
+            return _loaded(library)
+        except (OSError, AttributeError, ValueError):
+            pass  # damaged: it is made again
+    return _loaded(_compiled(text, compiler, flags, library))
+
+
+def find_compiler() -> tuple[str, ...]:
+    """The command that compiles C++: the variable CXX, or the system's."""
+    chosen = shlex.split(os.environ.get("CXX", ""))
+    for name in [chosen[0]] if chosen else COMPILERS:
+        path = shutil.which(name)
+        if path is not None:
+            return (path, *chosen[1:])
+    named = f"CXX names {chosen[0]!r}, which is none" if chosen else f"{', '.join(COMPILERS)} are not there"
+    raise TaskBodyError(f"a TaskBody needs a C++ compiler: {named}")
+
+
+@cache
+def version_of(compiler: tuple[str, ...]) -> str:
+    """What tells the compiler apart from an older or newer one at the same place."""
+    done = subprocess.run([*compiler, "--version"], capture_output=True, text=True, errors="replace", check=False)
+    return done.stdout
+
+
+def cache_folder() -> Path | None:
+    """The user's own folder for compiled bodies; None where there can be none that is nobody else's to write to."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        folder = (Path(base) if base.startswith("/") else Path.home() / ".cache") / "laneway" / "bodies"
+        return own_folder(folder)
+    except (OSError, RuntimeError, UsageError):
+        return None
+
+
+def own_folder(folder: Path) -> Path:
+    """The folder, made if it is not there. UsageError where others may write to it: what lies in it is run."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot keep compiled bodies: {reason_of(error)}") from None
+    if found.st_uid not in (os.geteuid(), 0) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UsageError(f"{folder}: cannot keep compiled bodies: others may write to it")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{folder}: cannot keep compiled bodies: permission denied")
+    return folder
+
+
+def _compiled(text: str, compiler: tuple[str, ...], flags: tuple[str, ...], library: Path) -> Path:
+    """Compile; the library appears whole or not at all."""
+
+    def compile_to(path: Path) -> None:
+        command = [*compiler, *FLAGS, *flags, "-x", "c++", "-", "-o", str(path)]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode != 0:
+            raise TaskBodyError(f"the body does not compile; {Path(compiler[0]).name} says:\n{done.stderr.rstrip()}")
+
+    try:
+        with PendingFile(library) as file:
+            file.fill(compile_to)
+            file.commit()
+    except TaskBodyError:
+        raise
+    except UsageError as error:
+        raise SystemError(str(error)) from None
+    return library
+
+
+def _loaded(path: Path) -> BodyTypes:
+    library = ctypes.CDLL(str(path))
+    describe = getattr(library, DESCRIBE)
+    describe.restype = ctypes.c_char_p
+    bytes_, result, *inputs = describe().decode().split()
+    address = ctypes.cast(getattr(library, CALL), ctypes.c_void_p).value
+    if address is None:
+        raise ValueError(path)
+    _KEPT.append(library)
+    pairs = tuple(zip(inputs[::2], map(int, inputs[1::2])))
+    return BodyTypes(address, int(bytes_), result, pairs)
+
+
+_TEXT_OR_COMMENT = re.compile(
+    r"//[^\n]*|/\*.*?\*/|R\"([^()\\\s]*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
+_FUNCTION = re.compile(r"(\w+)\s*\(\)\s*(?:noexcept\s*(?:\(\))?\s*)?(?:->[^;{}]*)?\{\}")
+
+
+def last_function(source: str) -> str:
+    """Name of the last function that the source defines outside namespaces and classes; TaskBodyError where there is
+    none."""
+    text = _DIRECTIVE.sub("", _TEXT_OR_COMMENT.sub(" ", source))
+    outside: list[str] = []
+    depth = 0
+    for letter in text:  # leaves () and {} of whatever is in brackets
+        if letter in ")}":
+            depth -= 1
+        if depth <= 0:
+            outside.append(letter)
+        if letter in "({":
+            depth += 1
+    names = [name for name in _FUNCTION.findall("".join(outside)) if not name.isdigit()]
+    if not names:
+        raise TaskBodyError("the source of a body defines no function outside namespaces and classes: give its name=")
+    return str(names[-1])

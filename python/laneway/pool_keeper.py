@@ -1,0 +1,184 @@
+"""What keeps a pool of tasks going: the thread that tells futures of their ends, and the ways in which a pool ends.
+
+The pool's users hold the `TaskPool`, the thread and the futures hold its keeper: a pool that nobody holds any more ends
+as by `shutdown(wait=False)`, and one that is open as Python ends as by `shutdown()`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Callable
+
+from laneway import _core
+from laneway.errors import Error, PoolClosedError
+from laneway.task_future import TaskFuture
+
+_ALL: weakref.WeakSet[PoolKeeper] = weakref.WeakSet()
+
+
+class PoolKeeper:
+    """Any thread, but for `_run`."""
+
+    def __init__(self, core: _core.TaskPoolCore, host_threads: int | None) -> None:
+        self.core = core
+        self.process = os.getpid()
+        self.lock = threading.RLock()
+        """Held for moments, with nothing called inside; a signal handler may come in between."""
+        self.refusal: str | None = None
+        """Why the pool takes no more tasks; None while it does."""
+        self._host_threads = host_threads
+        self._host: ThreadPoolExecutor | None = None
+        self._held: set[Future[Any]] = set()
+        self._is_ending = False
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="laneway.TaskPool")
+        _ALL.add(self)
+        self._thread.start()
+
+    def require_own(self) -> None:
+        """PoolClosedError in a process that was forked off."""
+        if os.getpid() != self.process:
+            raise PoolClosedError(self.refusal or _foreign(self.process))
+
+    def require_open(self) -> None:
+        if self.refusal is not None:
+            raise PoolClosedError(self.refusal)
+
+    def host(self) -> ThreadPoolExecutor:
+        """Runs Python functions; made for the first of them."""
+        with self.lock:
+            if self._host is None:
+                self._host = ThreadPoolExecutor(self._host_threads, "laneway.TaskPool.host")
+            return self._host
+
+    def hold(self, future: Future[Any]) -> None:
+        """The pool does not end before this task has started or has been let go."""
+        with self.lock:
+            self._held.add(future)
+
+    def let_go(self, future: Future[Any]) -> None:
+        with self.lock:
+            self._held.discard(future)
+            wake = self.refusal is not None
+        if wake:
+            self.core.wake()
+
+    def shut_down(self, cancel: bool = False) -> None:
+        """Take no more tasks, and end when those that there are are done; does not wait."""
+        if os.getpid() != self.process:
+            return
+        with self.lock:
+            self.refusal = self.refusal or "cannot schedule new futures after shutdown: the pool has been shut down"
+            held = list(self._held) if cancel else []
+            host = self._host
+        if cancel:
+            for future in held:
+                future.cancel()
+            self.core.cancel_all()
+            if host is not None:
+                _cancel_waiting(host)
+        self.core.wake()
+
+    def end(self) -> None:
+        """End at once: what is not done is lost."""
+        self.shut_down(cancel=True)
+        self._is_ending = True
+        self.core.wake()
+
+    def join(self) -> None:
+        """Wait until the pool has ended. An interrupt, Ctrl-C for instance, ends it at once."""
+        if os.getpid() != self.process or self._thread is threading.current_thread():
+            return
+        try:
+            self._thread.join()
+        except BaseException:
+            self.end()
+            self._thread.join()
+            raise
+
+    def _run(self) -> None:
+        try:
+            while not self._is_ending:
+                told = self._tell()
+                if not told and self._is_over():
+                    break
+        except BaseException as error:
+            self._failure = error
+        self._close()
+
+    def _is_over(self) -> bool:
+        with self.lock:
+            return self.refusal is not None and not self._held and self.core.open() == 0
+
+    def _tell(self) -> bool:
+        """Wait for tasks that have ended and tell their futures; whether there were some."""
+        done, failed, cancelled = self.core.take_ended()
+        with self.lock:
+            watched = [end for end in done if not end[0].end_unwatched(end[1])]
+        for future, value in watched:
+            future.end_well(value)
+        for future, error in failed:
+            future.end_badly(error)
+        for future in cancelled:
+            future.end_cancelled()
+        return bool(done or failed or cancelled)
+
+    def _close(self) -> None:
+        abrupt = self._is_ending or self._failure is not None
+        try:
+            (self.core.end if abrupt else self.core.close)()
+        except Error as error:
+            self._failure = self._failure or error
+        reason = f"the pool has ended: {self._failure}" if self._failure else "the pool has been shut down"
+        with self.lock:
+            self.refusal = self.refusal or reason
+            held, self._held = self._held, set()
+            host = self._host
+        while self._tell():
+            pass
+        for future in held:
+            if isinstance(future, TaskFuture):
+                future.end_badly(PoolClosedError(reason))
+        if host is not None:
+            if abrupt:
+                _cancel_waiting(host)
+            host.shutdown(wait=not abrupt)
+
+
+def _cancel_waiting(host: ThreadPoolExecutor) -> None:
+    host.shutdown(wait=False, cancel_futures=True)
+
+
+def _foreign(process: int) -> str:
+    return f"the pool belongs to process {process}, which this one was forked from: open a pool here"
+
+
+def _leave_to_parent() -> None:
+    """In a process that was forked off: the pools and their threads are another's."""
+    for keeper in list(_ALL):
+        keeper.refusal = _foreign(keeper.process)
+        keeper.lock = threading.RLock()  # some thread of the parent may have held it
+
+
+def _end_all() -> None:
+    """As Python ends: tasks that were submitted are done first, as with the executors of the standard library, unless
+    an interrupt ends Python."""
+    keepers = list(_ALL)
+    interrupted = getattr(sys, "last_type", None)
+    for keeper in keepers:
+        if isinstance(interrupted, type) and issubclass(interrupted, KeyboardInterrupt):
+            keeper.end()
+        else:
+            keeper.shut_down()
+    for keeper in keepers:
+        keeper.join()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+# Before Python waits for its threads, as concurrent.futures does it.
+_at_thread_exit: Callable[[Callable[[], None]], None] = threading._register_atexit  # type: ignore[attr-defined]
+_at_thread_exit(_end_all)

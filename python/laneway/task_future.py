@@ -1,0 +1,181 @@
+"""Futures of tasks, and tasks that wait for others."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Callable
+
+from laneway.errors import TaskError, UsageError
+
+if TYPE_CHECKING:
+    from laneway.pool_keeper import PoolKeeper
+
+PENDING, FINISHED, CANCELLED_AND_NOTIFIED = "PENDING", "FINISHED", "CANCELLED_AND_NOTIFIED"  # of concurrent.futures
+
+
+class TaskFuture(Future[Any]):
+    """Of a task that a pool's devices do. `cancel` works on what no device has yet.
+
+    Most futures are done before anybody waits for them. So what waiting takes, a condition and two lists, is made when
+    it is first asked for: it would be most of what a task costs.
+    """
+
+    _state = PENDING
+    _result = None
+    _exception = None
+    _own_condition: threading.Condition | None = None
+    _ticket: int | None = None
+    """Names the task where the compiled part has it."""
+    _decode: Callable[[Any], Any] | None = None
+    _is_held = False
+    """Whether it waits for what the compiled part does not know, and can be cancelled here."""
+
+    def __init__(self, keeper: PoolKeeper) -> None:
+        self._keeper = keeper
+
+    @property
+    def _condition(self) -> threading.Condition:  # type: ignore[override]
+        """Whoever looks at the lists, or at the state to wait for its change, holds it."""
+        if self._own_condition is None:
+            with self._keeper.lock:
+                if self._own_condition is None:
+                    self._waiters: list[Any] = []
+                    self._done_callbacks: list[Any] = []
+                    self._own_condition = threading.Condition()
+        return self._own_condition
+
+    def cancel(self) -> bool:
+        if not self.done() and self._withdraw():
+            self.end_cancelled()
+        return self.cancelled()
+
+    def _withdraw(self) -> bool:
+        with self._keeper.lock:
+            if self._is_held:
+                self._is_held = False
+                return True
+        return self._ticket is not None and self._keeper.core.cancel(self._ticket)
+
+    def running(self) -> bool:
+        return not self.done() and self._ticket is not None and self._keeper.core.is_given(self._ticket)
+
+    def result(self, timeout: float | None = None) -> Any:
+        if self._state == PENDING:
+            self._keeper.require_own()
+        elif self._state == FINISHED and self._exception is None:
+            return self._result
+        return super().result(timeout)
+
+    def done(self) -> bool:
+        return self._state != PENDING and super().done()
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        if self._state == PENDING:
+            self._keeper.require_own()
+        return super().exception(timeout)
+
+    def end_unwatched(self, value: Any) -> bool:
+        """The task has ended with this result, as the compiled part has it, and nobody has asked. False, and nothing is
+        done, where somebody has. With the keeper's lock."""
+        if self._own_condition is not None or self._decode is not None:
+            return False
+        self._result = value
+        self._state = FINISHED  # last, as `result` looks without a lock
+        return True
+
+    def end_well(self, value: Any) -> None:
+        """The same for all who wait. Nothing happens to a task that has been cancelled."""
+        with suppress(InvalidStateError):
+            self.set_result(value if self._decode is None else self._decode(value))
+
+    def end_badly(self, error: BaseException) -> None:
+        with suppress(InvalidStateError):
+            self.set_exception(error)
+
+    def end_cancelled(self) -> None:
+        """It never starts: at once for those who wait, as no thread of a pool takes it from a queue."""
+        with self._condition:
+            if self._state != PENDING:
+                return
+            self._state = CANCELLED_AND_NOTIFIED
+            for waiter in self._waiters:
+                waiter.add_cancelled(self)
+            self._condition.notify_all()
+        self._invoke_callbacks()  # type: ignore[attr-defined]
+
+
+def after_failure() -> TaskError:
+    return TaskError("a task that it was to follow has failed")
+
+
+class Predecessors:
+    """What a task follows, as it is now."""
+
+    def __init__(self, keeper: PoolKeeper, after: Sequence[Future[Any]]) -> None:
+        self.tickets: list[int] = []
+        """Of those that the compiled part knows."""
+        self.others: list[Future[Any]] = []
+        """Those that it does not, and that are not done."""
+        self.have_failed = False
+        for future in after:
+            if future.done():
+                self.have_failed |= future.cancelled() or future.exception() is not None
+            elif isinstance(future, TaskFuture) and future._keeper is keeper and future._ticket is not None:
+                self.tickets.append(future._ticket)
+            else:
+                self.others.append(future)
+
+
+def as_futures(after: Iterable[Future[Any]] | Future[Any]) -> list[Future[Any]]:
+    """What `after=` names; UsageError for what is no future."""
+    if isinstance(after, Future):
+        return [after]
+    try:
+        futures = list(after)
+    except TypeError:
+        raise UsageError(f"after must be a list of futures, not {after!r}") from None
+    for future in futures:
+        if not isinstance(future, Future):
+            raise UsageError(f"after must be a list of futures, which {future!r} is not")
+    return futures
+
+
+class Held:
+    """Starts a task when others are done, which the compiled part does not know. It ends without a start where one of
+    them fails, and where it is cancelled before."""
+
+    def __init__(
+        self, keeper: PoolKeeper, future: TaskFuture, others: Sequence[Future[Any]], start: Callable[[], None]
+    ) -> None:
+        self._keeper = keeper
+        self._future = future
+        self._start = start
+        self._left = len(others)
+        self._lock = threading.Lock()
+        future._is_held = True
+        keeper.hold(future)
+        for other in others:
+            other.add_done_callback(self._one_done)
+
+    def _one_done(self, other: Future[Any]) -> None:
+        with self._lock:
+            self._left -= 1
+            last = self._left == 0
+        failed = other.cancelled() or other.exception() is not None
+        if not (last or failed) or os.getpid() != self._keeper.process:
+            return
+        with self._keeper.lock:
+            mine, self._future._is_held = self._future._is_held, False
+        if mine:
+            try:
+                if failed:
+                    self._future.end_badly(after_failure())
+                else:
+                    self._start()
+            except BaseException as error:
+                self._future.end_badly(error)
+        self._keeper.let_go(self._future)

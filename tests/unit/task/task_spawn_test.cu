@@ -1,0 +1,1 @@
+#include "task_spawn_suite.hpp"  // on GPUs
