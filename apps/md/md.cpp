@@ -152,16 +152,8 @@ private:
 
     /// One task a universe; returns when all are done and at step `end`.
     void advance_all(md_pool& pool, std::uint64_t steps, std::uint64_t end) {
-        std::vector<task_future<md_report>> futures;
-        for (std::size_t i = 0; i < universes_.size(); ++i) {
-            const advance_universe::arguments order{universes_[i], places_[i], steps, factors_[i]};
-            if (universes_[i].shape.atoms >= advance_large_universe::min_atoms) {
-                futures.push_back(pool.submit<advance_large_universe>(order));
-            } else {
-                futures.push_back(pool.submit<advance_universe>(order));
-            }
-        }
         try {
+            const auto futures = submit_all(pool, steps);
             pool.as_completed(futures, [&](std::size_t i) {
                 reports_[i] = futures[i].get();
                 factors_[i] = 1;
@@ -178,6 +170,22 @@ private:
             made_[i].insert(made_[i].end(), samples, samples + state.samples);
             state.samples = 0;
         }
+    }
+
+    std::vector<task_future<md_report>> submit_all(md_pool& pool, std::uint64_t steps) const {
+        task_request request;
+        // Before that of the session, which ends workers wherever they are: these end in order.
+        request.timeout_seconds = std::max(std::chrono::duration<double>(deadline_ - clock::now()).count(), 1e-9);
+        std::vector<task_future<md_report>> futures;
+        for (std::size_t i = 0; i < universes_.size(); ++i) {
+            const advance_universe::arguments order{universes_[i], places_[i], steps, factors_[i]};
+            if (universes_[i].shape.atoms >= advance_large_universe::min_atoms) {
+                futures.push_back(pool.submit<advance_large_universe>(order, request));
+            } else {
+                futures.push_back(pool.submit<advance_universe>(order, request));
+            }
+        }
+        return futures;
     }
 
     [[noreturn]] void throw_late(std::uint64_t step) const {

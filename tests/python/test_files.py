@@ -120,6 +120,8 @@ def small_disk() -> None:
         (["sssp", "small.gr", "--source", 1, "--plot"], "r.png"),
         (["kmer", "reads.fa", "-k", 3, "--histogram"], "h"),
         (["kmeans", "p.csv", "-k", 1, "--output"], "c.npz"),
+        (["md", "s.dump", "--steps", 2, "--output"], "f.npz"),
+        (["md", "s.dump", "--steps", 2, "--energies"], "e.csv"),
         (["generate", "grid", 30, 30, "--output"], "g.gr"),
         (["generate", "grid", 30, 30, "--output"], "g.gr.gz"),
         (["generate", "grid", 30, 30, "--output"], "g.gr.xz"),
@@ -132,6 +134,8 @@ def test_a_full_disk(tmp_path: Path, words: list[object], output: str) -> None:
     (tmp_path / "small.gr").write_text(SMALL)
     (tmp_path / "reads.fa").write_text(">x\n" + "".join("ACGT"[i % 4] * i + "N" for i in range(1, 60)) + "\n")
     (tmp_path / "p.csv").write_text("1,2\n3,4\n")
+    three = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
+    lw.write_atoms(three, tmp_path / "s.dump")
     before = names(tmp_path)
     devices = [] if words[0] == "generate" else ["--devices", "cpu:1"]
     line = [str(COMMAND), *map(str, words), output, *devices]

@@ -20,6 +20,7 @@ from conftest import Run, names
         ["kmeans", "nix", "-k", 2],
         ["kmeans", "nix.npy", "-k", 2],
         ["kmer", "nix", "-k", 5],
+        ["md", "nix", "--steps", 1],
         ["sssp", "GRAPH", "--source", 1, "--json", "nix/r.json"],
         ["sssp", "GRAPH", "--source", 1, "--output", "nix/d.npz"],
         ["generate", "grid", 4, 4, "--output", "nix/g.gr"],

@@ -174,7 +174,9 @@ def test_devices_are_listed_with_reasons() -> None:
     assert all(device.usable != bool(device.reason) for device in found)
 
 
-@pytest.mark.parametrize("module", ["points", "references.kmeans", "pending_file", "job", "cluster"])
+@pytest.mark.parametrize(
+    "module", ["points", "atoms", "references.kmeans", "references.md", "pending_file", "job", "cluster"]
+)
 def test_any_module_may_be_loaded_first(module: str) -> None:
     words = [sys.executable, "-c", f"import laneway.{module}"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 POINTS = np.array([[0.0, 0], [0, 1], [5, 5], [5, 6], [9, 1]])
+ATOMS = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
 
 
 def graph() -> lw.Graph:
@@ -27,6 +28,7 @@ PROGRAMS: list[Callable[[str, int], Any]] = [
     lambda devices, other: lw.indegree(graph() if other == 0 else lw.generate_grid(9, 7, seed=4), devices=devices),
     lambda devices, other: lw.kmeans(POINTS, 2 + other, init="first", devices=devices),
     lambda devices, other: lw.kmer(lw.simulate_reads(500, seed=1 + other), 11, lookup=False, devices=devices),
+    lambda devices, other: lw.md(ATOMS, 2 + other, devices=devices),
 ]
 
 

@@ -19,9 +19,10 @@ import pytest
 from conftest import GPUS, metis
 
 DEVICES = ["cpu:1", "cpu:3", "checked:2", *(["cuda:0"] if GPUS else []), *(["cuda:0-1"] if GPUS > 1 else [])]
-PROGRAMS = ["sssp", "bfs", "pagerank", "color", "indegree", "kmeans", "kmer", "gups"]
+PROGRAMS = ["sssp", "bfs", "pagerank", "color", "indegree", "kmeans", "kmer", "md", "gups"]
 RUN_OPTIONS = {"devices", "seed", "timeout", "buffer_bytes", "progress"}
 MIB = 2**20
+ATOMS = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
 
 
 @pytest.fixture
@@ -68,6 +69,7 @@ def test_results_are_those_of_single_calls(devices: str) -> None:
         *(lambda on, kind, walk=walk: on.indegree(heavy, walk=walk, **kind) for walk in ("lists", "arcs", "lists")),
         *(lambda on, kind, k=k: on.kmeans(points, k, **kind) for k in (2, 5, 2)),
         *(lambda on, kind, k=k: on.kmer("ACGTTGCATTAG" * 9, k, **kind) for k in (3, 40)),
+        *(lambda on, kind, steps=steps: on.md(ATOMS, steps, replicas=3, **kind) for steps in (5, 0, 5)),
         lambda on, kind: on.gups(log2_words=8, updates=64, **kind),
     ]
     with lw.Session(devices=devices) as session:
@@ -231,6 +233,7 @@ def test_after_close(graph: lw.Graph) -> None:
         lambda: session.pagerank(graph),
         lambda: session.kmeans([[1.0], [2.0]], 1),
         lambda: session.kmer("GATTACA", 3),
+        lambda: session.md(ATOMS, 1),
         lambda: session.gups(log2_words=8),
         lambda: counts.count("ATT"),
         table.table,
@@ -279,6 +282,7 @@ def test_calls_that_fail_leave_the_session_as_it_was(graph: lw.Graph, session: l
         lambda: session.sssp(graph, 0, partition=np.full(graph.vertices, 3)),
         lambda: session.kmeans([[float("nan")]], 1),
         lambda: session.kmer("AC", 5),
+        lambda: session.md(ATOMS, 1, cutoff=5),
     ):
         with pytest.raises(lw.UsageError):
             wrong()
@@ -405,6 +409,7 @@ def resident():
 
 graph = lw.generate_kronecker(9, 4000, seed=1)
 points = np.random.default_rng(1).random((200, 3))
+atoms = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
 graphs, all_programs = [], []
 with lw.Session(devices="cpu:4") as session:
     for i in range(200):
@@ -416,6 +421,7 @@ with lw.Session(devices="cpu:4") as session:
         session.indegree(lw.generate_grid(9, 9, seed=i))
         session.kmeans(points, 3)
         session.kmer("GATTACA" * 9, 5)
+        session.md(atoms, 3, replicas=2)
         session.sssp(graph, i % 50)
         all_programs.append((resident(), sum(session.held_bytes)))
     assert session.graphs == [graph]

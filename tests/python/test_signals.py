@@ -131,8 +131,11 @@ SCRIPT = """
 import signal, sys, threading
 from pathlib import Path
 import laneway as lw
+import numpy as np
 
 path, call = sys.argv[1], sys.argv[2]
+places = np.stack(np.meshgrid(*[np.arange(6) * 1.2] * 3), axis=-1).reshape(-1, 3)
+atoms = lw.Atoms(0, np.array([[0, 7.2]] * 3), np.arange(1, 217), places, np.zeros((216, 3)))
 graph = lw.read_graph(path)
 threads = len(list(Path("/proc/self/task").iterdir()))
 big = lw.generate_grid(400, 400, keep=1)
@@ -149,6 +152,8 @@ except KeyboardInterrupt:
 CALLS = {
     "threads": "lw.gups(log2_words=24, updates=2**40, devices='cpu:2', timeout=1e6)",
     "fibers": "lw.bfs(big, 0, devices='checked:2', timeout=1e6)",
+    "tasks": "lw.md(atoms, 2**60, replicas=3, devices='cpu:2', timeout=1e6)",
+    "tasks of fibers": "lw.md(atoms, 2**60, replicas=3, devices='checked:2', timeout=1e6)",
     "pipe": "lw.read_graph(path + '.pipe')",
     "generator": "lw.generate_kronecker(24, 2**31)",
     "reference": "lw._core.gups_reference(10, 2**45)",

@@ -65,6 +65,7 @@ def test_names_of_no_file(name: Any, words: str) -> None:
         lambda: lw.write_graph(lw.generate_grid(2, 2), name),
         lambda: lw.read_points(name),
         lambda: lw.write_points(POINTS, name),
+        lambda: lw.read_atoms(name),
         lambda: lw.read_sequences(name),
     ):
         with pytest.raises(lw.UsageError, match=words):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laneway.errors import UsageError
 from laneway.lammps_log import ThermoTable
@@ -33,17 +32,11 @@ def verify(result: MdResult, log: ThermoTable) -> Verification:
         raise UsageError(f"the log has none of the columns {', '.join(known)}")
     found = np.stack([known[name][:, own] for name in names])  # columns, universes, steps
     expected = np.stack([log.columns[name][logged] for name in names])[:, np.newaxis, :]
-    wrong = _differ(found, np.broadcast_to(expected, found.shape))
+    wrong = ~(np.abs(found - expected) <= ALLOWED * np.maximum(1, np.abs(expected)))
 
     def describe(place: int) -> str:
         column, universe, step = np.unravel_index(place, found.shape)
-        return (
-            f"{names[column]} of universe {universe + 1} at step {common[step]} is {expected[column, 0, step]!r}, "
-            f"not {found[column, universe, step]!r}"
-        )
+        wanted, got = float(expected[column, 0, step]), float(found[column, universe, step])
+        return f"{names[column]} of universe {universe + 1} at step {common[step]} is {wanted!r}, not {got!r}"
 
     return compare("LAMMPS's log", log.seconds, "temperatures, energies and pressures", wrong.ravel(), describe)
-
-
-def _differ(found: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return ~(np.abs(found - expected) <= ALLOWED * np.maximum(1, np.abs(expected)))

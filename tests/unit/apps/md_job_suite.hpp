@@ -17,11 +17,11 @@ using apps::md_outcome;
 using apps::md_result;
 
 /// Of several sizes; the last one is a block's work.
-inline std::vector<md_atoms> many_universes(bool small) {
+inline std::vector<md_atoms> many_universes(bool with_large = false) {
     std::vector<md_atoms> made;
     for (std::uint64_t seed = 1; seed <= 5; ++seed)
         made.push_back(gas({0, 0, 0}, {6, 7, 8}, 20 + 9 * seed, 0.95, seed));
-    if (!small) made.push_back(crystal({7, 7, 6}, 0.8442, 2, 9));
+    if (with_large) made.push_back(crystal({7, 7, 6}, 0.8442, 2, 9));
     return made;
 }
 
@@ -55,7 +55,7 @@ inline void expect_same(const md_outcome& a, const md_outcome& b) {
 }
 
 TEST_P(md_job_test, UniversesTogetherAreThoseOneByOne) {
-    const auto universes = many_universes(checked());
+    const auto universes = many_universes(true);
     const md_result all = md(universes, chosen(30));
     ASSERT_EQ(all.universes.size(), universes.size());
     EXPECT_TRUE(all.rungs.empty());
@@ -71,9 +71,22 @@ TEST_P(md_job_test, UniversesTogetherAreThoseOneByOne) {
     }
 }
 
+/// Whatever the interleaving of the lanes of warps and blocks.
+TEST_P(md_job_test, AnyInterleavingGivesTheSameBits) {
+    const std::vector<md_atoms> universes{gas({0, 0, 0}, {6, 7, 8}, 45, 0.95, 51), crystal({7, 7, 6}, 0.8442, 6, 9)};
+    md_options o = chosen(4, one_device());
+    const md_result expected = md(universes, o);
+    repeat_rounds(GetParam(), checked() ? 20 : 4, [&](const options& job) {
+        o.job = job;
+        o.job.timeout_seconds = 200;
+        const md_result made = md(universes, o);
+        for (std::size_t i = 0; i < 2; ++i) expect_same(made.universes[i], expected.universes[i]);
+    });
+}
+
 TEST_P(md_job_test, CallsInARowAreOne) {
     if (checked()) GTEST_SKIP() << "the same code";
-    auto parts = many_universes(true);
+    auto parts = many_universes();
     md_options o = chosen(20);
     o.model.rule = md_list_rule::steps;
     o.model.rebuild_steps = 10;  // lists are built at the border, too
@@ -90,7 +103,7 @@ TEST_P(md_job_test, CallsInARowAreOne) {
 
 TEST_P(md_job_test, ExchangesFollowTheirSeedAlone) {
     const std::vector<md_atoms> universes(5, gas({0, 0, 0}, {6, 6, 6}, 30, 0.95, 3));
-    md_options o = chosen(checked() ? 60 : 120, one_device());
+    md_options o = chosen(120, one_device());
     o.temperatures = {1, 1.1, 1.2, 1.3, 1.4};
     o.exchange_steps = 6;
     const std::size_t rounds = o.steps / 6 - 1;
@@ -151,7 +164,7 @@ TEST_P(md_job_test, SamplesGoOnWhereTheirRoomEnds) {
 }
 
 TEST_P(md_job_test, NoStepsTellTheEnergies) {
-    const auto universes = many_universes(true);
+    const auto universes = many_universes();
     const md_result made = md(universes, chosen(0));
     for (std::size_t i = 0; i < universes.size(); ++i) {
         ASSERT_EQ(made.universes[i].samples.size(), 1u);
@@ -187,7 +200,7 @@ TEST_P(md_job_test, ADeadlineThatPassesIsTold) {
 }
 
 TEST_P(md_job_test, FailuresNameTheUniverse) {
-    auto universes = many_universes(true);
+    auto universes = many_universes();
     universes[3].velocities[5] = 1e7;
     try {
         (void)md(universes, chosen(10));
@@ -201,7 +214,7 @@ TEST_P(md_job_test, FailuresNameTheUniverse) {
 TEST_P(md_job_test, UnsoundCallsAreRefused) {
     const auto refused = [&](const std::string& reason,
                              const std::function<void(std::vector<md_atoms>&, md_options&)>& spoil) {
-        auto universes = many_universes(true);
+        auto universes = many_universes();
         md_options o = chosen(1);
         spoil(universes, o);
         try {
