@@ -168,11 +168,13 @@ private:
     [[nodiscard]] record& at(task_id id);
     task_id add(std::unique_lock<std::mutex>& lock, std::uint32_t type, const task_request& request);
     task_id enqueue(task_id id, const task_request& request);
-    template <class Until>
-    void work_until(std::unique_lock<std::mutex>& lock, const Until& until);
+    // What follows is called with the mutex.
+    void work_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until);
     void wait_outside(std::unique_lock<std::mutex>& lock, const while_waiting& waiting);
     void progress();
     void drain(pe_state& pe);
+    /// One entry for each worker, and one that it finds when it is through.
+    [[nodiscard]] static std::uint32_t min_window(const pe_state& pe) { return std::min(pe.max_open, 2 * pe.workers); }
     void set_window(pe_state& pe, clock::time_point now);
     void give();
     [[nodiscard]] pe_state* roomiest();

@@ -1,0 +1,182 @@
+// What PEs are given, and when.
+#include <algorithm>
+#include <cstring>
+
+#include "laneway/task/task_queue.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr auto measured_span = std::chrono::microseconds(100);
+constexpr auto min_nap = std::chrono::microseconds(200), max_nap = std::chrono::microseconds(5000);
+
+double seconds_of(std::chrono::steady_clock::duration span) { return std::chrono::duration<double>(span).count(); }
+std::chrono::steady_clock::duration span_of(double seconds) {
+    seconds = std::min(seconds, 1e9);  // what the clock can tell
+    return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+void task_queue::progress() {
+    const auto now = clock::now();
+    for (const auto& pe : pes_) {
+        if (pe->open == 0) continue;
+        drain(*pe);
+        set_window(*pe, now);
+    }
+    give();
+    publish(now, false);
+    if (!limits_.empty()) end_late(now);
+}
+
+void task_queue::drain(pe_state& pe) {
+    const std::uint32_t heard = pe.rings.drain([&](std::uint32_t number) { hear(number); });
+    pe.open -= heard;
+    pe.done_lately += heard;
+    open_ -= heard;
+    heard_entries_ += heard;
+}
+
+/// How many entries a PE may have: what its workers run and what they will have done before the host looks again.
+void task_queue::set_window(pe_state& pe, clock::time_point now) {
+    if (now - pe.measured < measured_span) return;
+    const double rate = pe.done_lately / seconds_of(now - pe.measured);
+    pe.measured = now;
+    pe.done_lately = 0;
+    const double ahead = std::min(rate * options_.ahead_seconds, static_cast<double>(pe.max_open));
+    pe.window = std::clamp(pe.workers + static_cast<std::uint32_t>(ahead), min_window(pe), pe.max_open);
+}
+
+/// Gives PEs what is ready, as far as they may have more.
+void task_queue::give() {
+    while (!ready_.empty()) {
+        auto& first = ready_.begin()->second;
+        if (first.empty()) {
+            ready_.erase(ready_.begin());
+            continue;
+        }
+        const task_id id = first.front();
+        record& r = records_[id.record];
+        if (r.generation != id.generation || r.now != stage::ready) {  // cancelled
+            first.pop_front();
+            continue;
+        }
+        if (r.piece.arguments != nullptr && r.count == 0) {  // a batch of none
+            finish(id.record, ending::well);
+            settle(id.record);
+            continue;
+        }
+        pe_state* const pe = roomiest();
+        if (pe == nullptr || !give_entry(id.record, *pe)) return;
+        if (r.now == stage::given) first.pop_front();
+    }
+}
+
+/// The PE that may have most more, in proportion; null: none.
+task_queue::pe_state* task_queue::roomiest() {
+    pe_state* best = nullptr;
+    for (const auto& pe : pes_) {
+        if (pe->open >= pe->window) continue;
+        if (best == nullptr || std::uint64_t{pe->open} * best->window < std::uint64_t{best->open} * pe->window) {
+            best = pe.get();
+        }
+    }
+    return best;
+}
+
+/// Tasks in the next piece of a batch: pieces shrink towards its end, as devices and tasks differ in speed.
+std::uint32_t task_queue::piece_of(const record& r) const {
+    constexpr std::uint64_t max_piece = 4096;
+    const std::uint64_t share = (r.count - r.given) / (4 * workers_);
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, max_piece));
+}
+
+/// Gives a PE a task or the next piece of a batch; false where its rings are full.
+bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
+    record& r = records_[number];
+    const task_shape& shape = shapes_[r.type];
+    task_entry entry{number, r.type};
+    task_piece piece = r.piece;
+    if (r.piece.arguments == nullptr) {
+        r.outcome = free_outcomes_.back();
+        entry.outcome = outcomes_.get() + r.outcome * outcome_bytes_;
+        std::memset(entry.outcome, 0, sizeof r.status);  // devices store failures only
+        entry.behind = data_of(number);
+        entry.behind_bytes = shape.argument_bytes;
+    } else {
+        entry.count = piece_of(r);
+        entry.first = r.given;
+        piece.arguments += r.given * shape.argument_bytes;
+        piece.statuses += r.given;
+        piece.results += r.given * shape.result_bytes;
+        entry.behind = &piece;
+        entry.behind_bytes = sizeof piece;
+    }
+    if (!pe.rings.put(entry)) return false;
+    if (r.timeout_seconds > 0 && r.given == 0) {
+        limits_.push({clock::now() + span_of(r.timeout_seconds), {number, r.generation}});
+    }
+    if (entry.count == 0) free_outcomes_.pop_back();
+    r.given += entry.count;
+    ++r.open;
+    if (r.given >= r.count) {
+        r.now = stage::given;
+        give_up_place(r);
+    }
+    if (pe.rings.unpublished() == 1) pe.oldest = clock::now();
+    ++pe.open;
+    ++pe.given;
+    ++open_;
+    return true;
+}
+
+/// Shows PEs what they have been given, where it is much, or enough beside what they have to do, or old.
+void task_queue::publish(clock::time_point now, bool all) {
+    bool any = false;
+    for (const auto& pe : pes_) {
+        const std::uint32_t waits = pe->rings.unpublished();
+        if (waits == 0) continue;
+        const bool due = waits >= options_.bundle_tasks || 4 * waits >= pe->open - waits ||
+                         seconds_of(now - pe->oldest) >= options_.bundle_seconds;
+        if (!all && !due) continue;
+        pe->rings.publish();
+        ++statistics_.bundles;
+        any = true;
+    }
+    if (any) program_->wake();
+}
+
+void task_queue::hand_over() {
+    std::unique_lock lock(mutex_);
+    if (program_ == nullptr) return;
+    const std::uint64_t last = epoch_++;  // what others submit meanwhile is of the next
+    work_until(lock, [&] { return not_given_.empty() || not_given_.begin()->first > last; });
+    if (program_ != nullptr) publish(clock::now(), true);
+}
+
+// The pool's own thread: for bundles that grow old, tasks that follow others and tasks that are late while no thread of
+// the application is at the pool.
+void task_queue::keep() {
+    std::unique_lock lock(mutex_);
+    auto nap = min_nap;
+    try {
+        while (!closing_) {
+            const std::uint64_t before = statistics_.done;
+            progress();
+            idle_ = open_ == 0 && ready_.empty();
+            nap = statistics_.done != before || idle_ ? min_nap : std::min(2 * nap, max_nap);
+            if (idle_) {
+                changed_.wait(lock, [&] { return closing_ || !ready_.empty() || open_ > 0; });
+                idle_ = false;
+            } else {
+                changed_.wait_for(lock, nap);
+            }
+        }
+    } catch (...) {
+        // The session has failed or ends: whoever waits for a task is told by it.
+    }
+}
+
+}  // namespace laneway

@@ -1,0 +1,175 @@
+// How tasks end, and what becomes of their records.
+#include <algorithm>
+#include <cstring>
+
+#include "laneway/task/task_queue.hpp"
+
+namespace laneway {
+
+/// Ends what no PE will do any more.
+void task_queue::lose_all() {
+    for (std::uint32_t number = 0; number < records_.size(); ++number) {
+        record& r = records_[number];
+        if (r.now == stage::free) continue;
+        if (r.open > 0 && r.companion != nullptr) left_behind_.push_back(r.companion);  // a lane may still use it
+        r.open = 0;
+        finish(number, ending::lost);
+        settle(number);
+    }
+    failures_.clear();
+    ready_.clear();
+    limits_ = {};
+    open_ = 0;
+}
+
+void task_queue::forget(task_id id) noexcept {
+    const std::lock_guard lock(mutex_);
+    record& r = records_[id.record];
+    if (r.generation != id.generation) return;
+    r.wanted = false;
+    settle(id.record);
+}
+
+/// Makes the record of a task free that is done, that no device works on, and whose result nobody wants.
+void task_queue::settle(std::uint32_t number) {
+    const record& r = records_[number];
+    if (r.now == stage::done && r.open == 0 && !r.wanted) release(number);
+}
+
+/// Makes a record free. With the mutex.
+void task_queue::release(std::uint32_t number) {
+    record& r = records_[number];
+    if (r.memory != nullptr) r.memory->pieces.deallocate(const_cast<std::byte*>(r.piece.arguments));
+    r.memory = nullptr;
+    r.piece = {};
+    failures_.forget(number);
+    r.now = stage::free;
+    r.thrown = nullptr;
+    r.companion = nullptr;
+    if (++r.generation == 0) r.generation = 1;
+    free_.push_back(number);
+}
+
+bool task_queue::cancel(task_id id) {
+    const std::lock_guard lock(mutex_);
+    record& r = at(id);
+    if (r.now == stage::done) return r.end == ending::cancelled;
+    if (r.now == stage::given || r.given > 0) return false;
+    finish(id.record, ending::cancelled);
+    return true;
+}
+
+void task_queue::cancel_all() {
+    const std::lock_guard lock(mutex_);
+    for (std::uint32_t number = 0; number < records_.size(); ++number) {
+        const record& r = records_[number];
+        if ((r.now != stage::held && r.now != stage::ready) || r.given != 0) continue;
+        finish(number, ending::cancelled);
+        if (!r.wanted) release(number);
+    }
+}
+
+void task_queue::throw_ending(task_id id) {
+    const record& r = records_[id.record];
+    const std::string name = "task " + std::to_string(id.record) + "." + std::to_string(id.generation);
+    if (r.end == ending::cancelled) throw task_cancelled(name + " was cancelled");
+    if (r.end == ending::lost) throw task_failed(name + ": the pool's session ended before it was done", 0);
+    if (r.end == ending::after_failure) throw task_failed(name + ": a task that it was to follow has failed", 0);
+    if (r.end == ending::late) {
+        throw timeout_error(name + " was not done " + std::to_string(r.timeout_seconds) +
+                            " s after a device had been given it");
+    }
+    if (r.thrown != nullptr) std::rethrow_exception(r.thrown);
+    const std::string which = r.count == 0 ? "" : ": number " + std::to_string(r.culprit) + " of its batch";
+    throw task_failed(name + " failed with " + std::to_string(r.status) + which, r.status);
+}
+
+/// A PE is done with a task, or a piece of a batch.
+void task_queue::hear(std::uint32_t number) {
+    record& r = records_[number];
+    --r.open;
+    if (r.piece.arguments != nullptr) {
+        if (r.open > 0) return;
+        if (r.now == stage::given) finish(number, read_batch(number));
+    } else {
+        const std::byte* const outcome = outcomes_.get() + r.outcome * outcome_bytes_;
+        std::memcpy(&r.status, outcome, sizeof r.status);
+        const bool well = r.status == task_status::done;
+        if (well) std::memcpy(data_of(number), outcome + task_slot::result_at, shapes_[r.type].result_bytes);
+        if (r.status == task_status::threw) r.thrown = failures_.take(number, 0);
+        free_outcomes_.push_back(r.outcome);
+        if (r.now == stage::given) finish(number, well ? ending::well : ending::failed);
+    }
+    settle(number);
+}
+
+bool task_queue::has_failed(const record& r) { return r.now == stage::done && r.end != ending::well; }
+
+/// How a batch has ended. The first task that has failed is named.
+task_queue::ending task_queue::read_batch(std::uint32_t number) {
+    record& r = records_[number];
+    ending end = ending::well;
+    for (std::uint32_t i = r.count; i > 0; --i) {
+        const std::uint32_t status = r.piece.statuses[i - 1];
+        if (status == task_status::done) continue;
+        end = ending::failed;
+        r.status = status;
+        r.culprit = i - 1;
+        if (status == task_status::threw) r.thrown = failures_.take(number, i - 1);
+    }
+    return end;
+}
+
+void task_queue::end_late(clock::time_point now) {
+    while (!limits_.empty() && limits_.top().end <= now) {
+        const task_id id = limits_.top().id;
+        limits_.pop();
+        record& r = records_[id.record];
+        if (r.generation != id.generation || r.now == stage::done) continue;
+        finish(id.record, ending::late);  // what no PE has of a batch is not given any more
+        settle(id.record);
+    }
+}
+
+/// A task is done, in whatever way: tells who waits for it.
+void task_queue::finish(std::uint32_t number, ending end) {
+    std::vector<std::pair<std::uint32_t, ending>> ends{{number, end}};  // followers of a failed task end with it
+    while (!ends.empty()) {
+        const auto [which, how] = ends.back();
+        ends.pop_back();
+        record& r = records_[which];
+        if (r.now == stage::done) continue;
+        if (r.now != stage::given) give_up_place(r);
+        r.now = stage::done;
+        r.end = how;
+        --undone_;
+        statistics_.done += std::max(r.count, 1u);
+        if (how != ending::well) ++statistics_.failed;
+        if (r.companion != nullptr) {
+            ended_.push_back({{which, r.generation}, how == ending::well, how == ending::lost, r.companion});
+            --listened_for_;
+        }
+        for (const auto& [seen, position] : r.watches) seen->done.push_back(position);
+        r.watches.clear();
+        for (const task_id follower : r.followers) {
+            record& f = records_[follower.record];
+            if (f.generation != follower.generation || f.now == stage::done) continue;
+            if (how != ending::well) {
+                ends.emplace_back(follower.record, ending::after_failure);
+            } else if (--f.waits_for == 0) {
+                f.now = stage::ready;
+                ready_[f.priority].push_back(follower);
+            }
+        }
+        r.followers.clear();
+        if (which != number) settle(which);
+    }
+}
+
+/// The task waits on the host no more.
+void task_queue::give_up_place(const record& r) {
+    const auto found = not_given_.find(r.epoch);
+    if (--found->second == 0) not_given_.erase(found);
+}
+
+}  // namespace laneway
