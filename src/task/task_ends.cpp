@@ -147,7 +147,6 @@ void task_queue::finish(std::uint32_t number, ending end) {
         if (how != ending::well) ++statistics_.failed;
         if (r.companion != nullptr) {
             ended_.push_back({{which, r.generation}, how == ending::well, how == ending::lost, r.companion});
-            --listened_for_;
         }
         for (const auto& [seen, position] : r.watches) seen->done.push_back(position);
         r.watches.clear();

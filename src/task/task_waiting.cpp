@@ -24,6 +24,7 @@ std::vector<ended_task> task_queue::take_ended() {
     heard_.wait(lock, [&] { return due() || listened_for_ > 0; });
     work_until(lock, due);
     listener_woken_ = false;
+    listened_for_ -= ended_.size();
     const std::deque<ended_task> all = std::exchange(ended_, {});
     return {all.begin(), all.end()};
 }
@@ -34,6 +35,7 @@ bool task_queue::take_one_ended(ended_task& ended) {
     if (ended_.empty()) return false;
     ended = std::move(ended_.front());
     ended_.pop_front();
+    --listened_for_;
     return true;
 }
 
