@@ -277,6 +277,7 @@ std::vector<ended_task> task_queue::take_ended() {
     heard_.wait(lock, [&] { return due() || listened_for_ > 0; });
     work_until(lock, due);
     listener_woken_ = false;
+    listened_for_ -= ended_.size();
     return std::exchange(ended_, {});
 }
 
@@ -572,7 +573,6 @@ void task_queue::finish(std::uint32_t number, ending end) {
         if (how != ending::well) ++statistics_.failed;
         if (r.companion != nullptr) {
             ended_.push_back({{which, r.generation}, how == ending::well, how == ending::lost, r.companion});
-            --listened_for_;
         }
         for (const auto& [seen, position] : r.watches) seen->done.push_back(position);
         r.watches.clear();

@@ -89,7 +89,7 @@ public:
     [[nodiscard]] std::vector<ended_task> take_ended();
     /// Lets take_ended return, now or, where no thread is in it, the next time.
     void wake_listener();
-    /// Tasks with a companion that have not ended.
+    /// Tasks with a companion whose end take_ended has not given.
     [[nodiscard]] std::uint64_t listened_for();
 
     [[nodiscard]] task_statistics statistics();
