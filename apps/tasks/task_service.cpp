@@ -1,5 +1,6 @@
 #include "task_service.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -75,26 +76,15 @@ public:
     [[nodiscard]] task_queue& queue() { return *pool_.feed(); }
 
     task_id submit(const task_submission& given) {
-        const auto kept = std::make_shared<submitted>();
-        kept->tag = given.tag;
-        kept->count = given.count;
-        task_request request = given.request;
-        request.companion = kept;
-        if (takes_operands(given.type)) {
-            const task_operands* const operands = store(given, *kept);
-            if (given.count == 0) return queue().submit(number_of(given), &operands, request);
-            const std::vector<const task_operands*> all(given.count, operands);
-            return queue().submit_batch(number_of(given), all.data(), given.count, request);
-        }
-        const std::size_t size = given.type == built_in::adder ? sizeof(adder::arguments) : sizeof(spin::arguments);
-        if (given.inputs.size() != size * tasks_of(given)) throw usage_error("arguments of a wrong size");
-        kept->result_bytes = tasks_of(given) * sizeof(std::uint64_t);
-        if (given.count == 0) return queue().submit(number_of(given), given.inputs.data(), request);
-        return queue().submit_batch(number_of(given), given.inputs.data(), given.count, request);
+        const task_id id = pass_on(given);
+        ++kept_;
+        return id;
     }
 
     std::vector<task_end> take_ended() {
+        listener_ = std::this_thread::get_id();
         for (const task_id id : told_) queue().forget(id);
+        kept_ -= static_cast<std::int64_t>(told_.size());
         told_.clear();
         std::vector<task_end> ends;
         for (const ended_task& ended : queue().take_ended()) {
@@ -121,8 +111,49 @@ public:
     }
 
 private:
+    task_id pass_on(const task_submission& given) {
+        const auto kept = std::make_shared<submitted>();
+        kept->tag = given.tag;
+        kept->count = given.count;
+        task_request request = given.request;
+        request.companion = kept;
+        if (takes_operands(given.type)) {
+            const task_operands* const operands = store(given, *kept);
+            if (given.count == 0) return queue().submit(number_of(given), &operands, request);
+            const std::vector<const task_operands*> all(given.count, operands);
+            return submit_batch(given, all.data(), request);
+        }
+        const std::size_t size = given.type == built_in::adder ? sizeof(adder::arguments) : sizeof(spin::arguments);
+        if (given.inputs.size() != size * tasks_of(given)) throw usage_error("arguments of a wrong size");
+        kept->result_bytes = tasks_of(given) * sizeof(std::uint64_t);
+        if (given.count == 0) return queue().submit(number_of(given), given.inputs.data(), request);
+        return submit_batch(given, given.inputs.data(), request);
+    }
+
     static std::uint32_t number_of(const task_submission& given) { return static_cast<std::uint32_t>(given.type); }
     static std::size_t tasks_of(const task_submission& given) { return given.count == 0 ? 1 : given.count; }
+
+    /// Waits for memory, as requests say, while some may come free: batches that have ended keep theirs until the next
+    /// call of take_ended.
+    task_id submit_batch(const task_submission& given, const void* arguments, const task_request& request) {
+        for (;;) {
+            const bool may_come = memory_may_come();
+            try {
+                return queue().submit_batch(number_of(given), arguments, given.count, request);
+            } catch (const task_queue_full&) {
+                if (!request.wait || !may_come) throw;
+            }
+            pause();
+        }
+    }
+    [[nodiscard]] bool memory_may_come() {
+        const bool listens = std::this_thread::get_id() == listener_;  // and is at what it has been told
+        return kept_ > (listens ? static_cast<std::int64_t>(told_.size()) : 0);
+    }
+    static void pause() {
+        interruption::poll();
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
 
     /// Copies inputs to where devices read them.
     const task_operands* store(const task_submission& given, submitted& kept) {
@@ -139,17 +170,15 @@ private:
     }
 
     std::shared_ptr<std::byte> allocate(std::size_t bytes, bool wait) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.job.timeout_seconds);
         for (;;) {
+            const bool may_come = memory_may_come();
             auto memory = operands_.try_allocate(bytes);
             if (memory != nullptr) return memory;
-            if (!wait || bytes > options_.operand_bytes || queue().listened_for() == 0 ||
-                std::chrono::steady_clock::now() > end) {
+            if (!wait || !may_come) {
                 throw task_queue_full("operands of " + std::to_string(bytes) + " bytes: operand_bytes is " +
                                       std::to_string(options_.operand_bytes));
             }
-            interruption::poll();
-            std::this_thread::sleep_for(std::chrono::microseconds(50));
+            pause();
         }
     }
 
@@ -210,8 +239,10 @@ private:
     operand_memory operands_;
     pool_type pool_;
     session_type session_;
-    std::vector<task_id> told_;   ///< ended tasks of the last take_ended, which may still be followed
-    std::exception_ptr failure_;  ///< what ended the session
+    std::vector<task_id> told_;                ///< ended tasks of the last take_ended, which may still be followed
+    std::atomic<std::int64_t> kept_ = 0;       ///< tasks that were submitted and are not forgotten; a moment late
+    std::atomic<std::thread::id> listener_{};  ///< who is in take_ended
+    std::exception_ptr failure_;               ///< what ended the session
 };
 
 task_service::task_service(const task_service_options& options)

@@ -71,7 +71,7 @@ public:
     /// time. Throws what ended the session; the next call, after close(), gives the tasks that this has ended.
     [[nodiscard]] std::vector<task_end> take_ended();
     void wake();
-    /// Tasks and batches that have not ended.
+    /// Tasks and batches whose end take_ended has not given.
     [[nodiscard]] std::uint64_t open();
     /// As task_queue; false for a task that has ended and been taken.
     bool cancel(task_id id);

@@ -17,6 +17,8 @@ template <class T>
 constexpr bool is_number = std::is_arithmetic_v<T> && sizeof(T) <= 8;
 template <class T>
 constexpr bool can_pass = is_number<T> || (std::is_class_v<T> && std::is_trivially_copyable_v<T> && alignof(T) <= 64);
+template <>
+constexpr bool can_pass<void> = true;
 template <class T>
 constexpr bool is_input = can_pass<std::decay_t<T>> &&
     (!std::is_reference_v<T> || std::is_const_v<std::remove_reference_t<T>>);
@@ -58,7 +60,7 @@ struct entry<Result (*)(Inputs...)> {
     static_assert((is_input<Inputs> && ...),
                   "a body takes numbers of up to 8 bytes, bools and trivially copyable structs, by value or const "
                   "reference");
-    static_assert(std::is_void_v<Result> || can_pass<Result>,
+    static_assert(can_pass<Result>,
                   "a body returns a number of up to 8 bytes, a bool, a trivially copyable struct, or nothing");
     using inputs = layout<std::decay_t<Inputs>...>;
 

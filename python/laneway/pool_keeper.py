@@ -35,6 +35,7 @@ class PoolKeeper:
         self._held: set[Future[Any]] = set()
         self._is_ending = False
         self._failure: BaseException | None = None
+        self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="laneway.TaskPool")
         _ALL.add(self)
         self._thread.start()
@@ -94,21 +95,26 @@ class PoolKeeper:
         if os.getpid() != self.process or self._thread is threading.current_thread():
             return
         try:
-            self._thread.join()
+            self._over.wait()
         except BaseException:
             self.end()
-            self._thread.join()
+            self._over.wait()
             raise
+        finally:
+            self._thread.join()  # for a moment: an interrupt of join would let Python 3.11 forget the thread
 
     def _run(self) -> None:
         try:
             while not self._is_ending:
-                told = self._tell()
-                if not told and self._is_over():
+                self._tell()
+                if self._is_over():
                     break
         except BaseException as error:
             self._failure = error
-        self._close()
+        try:
+            self._close()
+        finally:
+            self._over.set()
 
     def _is_over(self) -> bool:
         with self.lock:

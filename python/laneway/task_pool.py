@@ -156,8 +156,8 @@ class TaskPool(Executor):
             return super().map(task, *iterables, timeout=timeout)  # type: ignore[arg-type]
         rows = zip(*iterables)
         chunks = iter(lambda: list(itertools.islice(rows, chunksize)), [])
-        futures = [self.submit_many(task, *map(list, zip(*chunk))) for chunk in chunks]  # type: ignore[arg-type]
-        return _results(futures, timeout)
+        batches = [(self.submit_many(task, *map(list, zip(*c))), len(c)) for c in chunks]  # type: ignore[arg-type]
+        return _results(batches, timeout)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks, and give the devices back when those that were submitted are done, which `wait` waits
@@ -204,11 +204,11 @@ class TaskPool(Executor):
         if packed.decode is not None:
             future._decode = packed.decode
         if after == ():
-            future._ticket = keeper.core.submit(future, *packed[:-1], count, priority, (), seconds, wait)
+            future._ticket = keeper.core.submit(future, *packed[:-1], count, priority, (), seconds, bool(wait))
         else:
 
             def start(tickets: Sequence[int]) -> bool:
-                future._ticket = keeper.core.submit(future, *packed[:-1], count, priority, tickets, seconds, wait)
+                future._ticket = keeper.core.submit(future, *packed[:-1], count, priority, tickets, seconds, bool(wait))
                 return future._ticket is not None
 
             _follow(keeper, future, as_futures(after), start)
@@ -263,18 +263,19 @@ def _call(future: TaskFuture, function: Callable[..., Any], args: Any, kwargs: A
         future.end_well(result)
 
 
-def _results(futures: list[Future[Any]], timeout: float | None) -> Iterator[Any]:
+def _results(batches: list[tuple[Future[Any], int]], timeout: float | None) -> Iterator[Any]:
     """Elements of batches in order; what nobody asks for any more is cancelled."""
     end = None if timeout is None else time.monotonic() + timeout
 
     def each() -> Iterator[Any]:
         try:
-            futures.reverse()
-            while futures:
-                batch = futures.pop()
-                yield from batch.result(None if end is None else end - time.monotonic())
+            batches.reverse()
+            while batches:
+                future, count = batches.pop()
+                values = future.result(None if end is None else end - time.monotonic())
+                yield from itertools.repeat(None, count) if values is None else values
         finally:
-            for future in futures:
+            for future, _ in batches:
                 future.cancel()
 
     return each()

@@ -1,0 +1,59 @@
+"""CPython's own tests of executors, with a pool in place of their thread pool. They are not part of every Python."""
+
+from __future__ import annotations
+
+import importlib
+import unittest
+from types import ModuleType
+from typing import Any
+
+import laneway as lw
+import pytest
+
+SUITE = "test.test_concurrent_futures"
+PARTS = {  # where the classes stand from Python 3.12 on; before, all in one module
+    "ExecutorTest": "executor",
+    "ExecutorMixin": "util",
+    "BaseTestCase": "util",
+    "AsCompletedTests": "test_as_completed",
+    "WaitTests": "test_wait",
+    "ExecutorShutdownTest": "test_shutdown",
+}
+NAMED_EXECUTOR = (  # these start Python with the executor's name in concurrent.futures
+    "test_interpreter_shutdown",
+    "test_submit_after_interpreter_shutdown",
+    "test_hang_gh83386",
+    "test_hang_gh94440",
+)
+
+
+def find(name: str) -> Any:
+    suite = importlib.import_module(SUITE)
+    module: ModuleType = importlib.import_module(f"{SUITE}.{PARTS[name]}") if hasattr(suite, "__path__") else suite
+    return getattr(module, name)
+
+
+try:
+    CLASSES = {name: find(name) for name in PARTS}
+except (ImportError, unittest.SkipTest) as error:
+    pytest.skip(f"CPython's tests of executors are not installed: {error}", allow_module_level=True)
+
+
+class PoolMixin(CLASSES["ExecutorMixin"]):  # type: ignore[misc]
+    @staticmethod
+    def executor_type(max_workers: int | None = None) -> lw.TaskPool:
+        if max_workers is not None and max_workers <= 0:
+            raise ValueError("max_workers must be greater than 0")
+        return lw.TaskPool("cpu:2", host_threads=max_workers)
+
+
+def adapted(mixin: str, without: tuple[str, ...] = ()) -> type[unittest.TestCase]:
+    left_out = dict.fromkeys(name for name in without if hasattr(CLASSES[mixin], name))
+    bases = (PoolMixin, CLASSES[mixin], CLASSES["BaseTestCase"])
+    return type(f"Pool{mixin}", bases, {"__module__": __name__, **left_out})
+
+
+PoolExecutorTest = adapted("ExecutorTest")
+PoolAsCompletedTests = adapted("AsCompletedTests")
+PoolWaitTests = adapted("WaitTests")
+PoolShutdownTest = adapted("ExecutorShutdownTest", NAMED_EXECUTOR)

@@ -1,0 +1,627 @@
+"""Pools of tasks: results, failures, order, and the ways in which a pool ends."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import laneway as lw
+import numpy as np
+import pytest
+from conftest import GPUS
+from gates import COUNT, Gate, Word
+
+SQUARE = "double square(double x) { return x * x; }"
+PICKY = 'int picky(int x) { if (x < 0) throw std::runtime_error("negative"); return x; }'
+DEVICES = ["cpu:1", "cpu:2", "checked:2"] + [f"cuda:0-{GPUS - 1}"] * bool(GPUS)
+
+
+@pytest.fixture(scope="module")
+def square() -> lw.TaskBody:
+    return lw.TaskBody(SQUARE)
+
+
+@pytest.fixture(scope="module")
+def picky() -> lw.TaskBody:
+    return lw.TaskBody(PICKY)
+
+
+@pytest.fixture
+def pool() -> Iterator[lw.TaskPool]:
+    with lw.TaskPool("cpu:1", timeout=100) as made:
+        yield made
+
+
+@pytest.fixture
+def gate(pool: lw.TaskPool) -> Iterator[Gate]:
+    """Opens before the pool ends."""
+    with Gate() as made:
+        yield made
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_built_in_tasks(devices: str) -> None:
+    count = 20 if devices.startswith("checked") else 300
+    rng = np.random.default_rng(1)
+    a, b = rng.random((count, 9, 9), np.float32), rng.random((count, 9, 9), np.float32)
+    rows = np.linspace(-1, 1, count)
+    with lw.TaskPool(devices) as pool:
+        sums = [pool.submit("adder", i, 2, i) for i in range(count)]
+        assert [future.result() for future in sums] == [i * i + i * (i - 1) for i in range(count)]
+        found = pool.submit_many("adder", np.arange(count), 2, np.arange(count)).result()
+        assert found.tolist() == [i * i + i * (i - 1) for i in range(count)]
+        assert pool.submit("spin", 50_000).result() >= 50_000
+        assert (pool.submit_many("spin", np.arange(count)).result() >= np.arange(count)).all()
+        np.testing.assert_allclose(pool.submit("matmul", a[0], b[0]).result(), a[0] @ b[0], rtol=1e-5)
+        np.testing.assert_allclose(pool.submit_many("matmul", a, b).result(), a @ b, rtol=1e-5)
+        picture = pool.submit_many("mandelbrot", -2, rows, 0.25, 13, 60).result()
+        one = [pool.submit("mandelbrot", -2, y, 0.25, 13, 60) for y in rows]
+        assert np.array_equal(picture, [future.result() for future in one])
+        assert np.array_equal(picture, [[steps(-2 + 0.25 * i, y, 60) for i in range(13)] for y in rows])
+        assert pool.devices == tuple(lw._core.parse_devices(devices))
+        assert len(pool.statistics.entries) == len(pool.devices)
+
+
+def steps(x: float, y: float, limit: int) -> int:
+    z, count = 0j, 0
+    while count < limit and z.real * z.real + z.imag * z.imag <= 4:
+        z = complex(z.real * z.real - z.imag * z.imag + x, 2 * z.real * z.imag + y)
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+def test_bodies(devices: str, square: lw.TaskBody) -> None:
+    count = 50 if devices.startswith("checked") else 5000
+    with lw.TaskPool(devices) as pool:
+        given = [pool.submit(square, i) for i in range(count)]
+        assert [future.result() for future in given] == [i * i for i in range(count)]
+        many = pool.submit_many(square, np.arange(10 * count))
+        assert np.array_equal(many.result(), np.arange(10 * count, dtype=float) ** 2)
+        assert pool.statistics.submitted == pool.statistics.done == 11 * count
+        assert pool.statistics.failed == 0
+        assert sum(pool.statistics.entries) >= count
+
+
+@pytest.mark.skipif(not GPUS, reason="no GPU")
+@pytest.mark.parametrize("devices", ["cuda:0"])
+def test_gpus_take_no_bodies_yet(devices: str, square: lw.TaskBody) -> None:
+    with lw.TaskPool(devices) as pool:
+        for submit in (pool.submit, pool.submit_many, pool.map):
+            with pytest.raises(lw.UsageError, match="a TaskBody runs on CPU devices only, and the pool has cuda:0"):
+                submit(square, [1.0])
+        assert pool.submit("spin", 1).result() > 0
+
+
+def test_arrays_of_batches(pool: lw.TaskPool, square: lw.TaskBody) -> None:
+    for given in (np.arange(7, dtype=np.int16), [1, 2, 3], np.arange(20.0)[::2], np.array([True, False])):
+        assert np.array_equal(pool.submit_many(square, given).result(), np.square(given, dtype=float))
+    empty = pool.submit_many(square, []).result()
+    assert (empty.shape, empty.dtype) == ((0,), np.float64)
+    given = np.arange(100.0)
+    future = pool.submit_many(square, given)
+    given[:] = 0
+    assert future.result()[9] == 81, "arguments are those of the call"
+
+
+BAD = [
+    (lambda p, s: p.submit(s), "square takes 1 argument, not 0"),
+    (lambda p, s: p.submit(s, 1, 2), "square takes 1 argument, not 2"),
+    (lambda p, s: p.submit(s, "abc"), "argument 1 of square is a number, not 'abc'"),
+    (lambda p, s: p.submit(s, None), "argument 1 of square is a number, not None"),
+    (lambda p, s: p.submit(s, x=1), "square takes no keyword 'x'"),
+    (lambda p, s: p.submit("spin", -1), "argument 1 of spin is a whole number from 0 on of 64 bits, not -1"),
+    (lambda p, s: p.submit("spin", 1.5), "argument 1 of spin is a whole number from 0 on of 64 bits, not 1.5"),
+    (lambda p, s: p.submit("spam", 1), "no task is called 'spam': there are adder, spin, matmul, mandelbrot"),
+    (lambda p, s: p.submit(5, 1), "a task is a TaskBody, a name or a Python function, not 5"),
+    (lambda p, s: p.submit(s, 1, priority="high"), "priority must be a whole number of 32 bits, not 'high'"),
+    (lambda p, s: p.submit(s, 1, priority=2**31), "priority must be a whole number of 32 bits"),
+    (lambda p, s: p.submit(s, 1, after=5), "after must be a list of futures, not 5"),
+    (lambda p, s: p.submit(s, 1, after=[5]), "after must be a list of futures, which 5 is not"),
+    (lambda p, s: p.submit(s, 1, timeout=0), "timeout must be a positive number of seconds, not 0"),
+    (lambda p, s: p.submit(s, 1, timeout="x"), "timeout must be a number"),
+    (lambda p, s: p.submit(pow, 2, 3, priority=1), "host tasks have no priority and no timeout"),
+    (lambda p, s: p.submit_many(pow, [2], [3]), "submit_many takes a TaskBody or the name of a task"),
+    (lambda p, s: p.submit_many(s, 1.0), "submit_many of square takes arrays of one length: none is an array"),
+    (lambda p, s: p.submit_many(s), "square takes 1 argument, not 0"),
+    (lambda p, s: p.submit_many("adder", [1, 2], 0, [1, 2, 3]), "takes arrays of one length: 2 and 3"),
+    (lambda p, s: p.submit_many(s, [[1.0]]), "argument 1 of square must have one dimension, not 2"),
+    (lambda p, s: p.submit_many(s, ["a"]), "argument 1 of square must be float64, not <U1"),
+    (lambda p, s: p.submit_many("spin", [1, -1]), "argument 1 of spin must be uint64: element 1 is -1"),
+    (lambda p, s: p.submit_many("spin", [1.0]), "argument 1 of spin must be uint64, not float64"),
+    (lambda p, s: p.submit_many(s, np.ma.masked_array([1.0, 2.0], [0, 1])), r"argument 1 of square\[1\] is masked"),
+    (lambda p, s: p.submit("matmul", np.ones((2, 3)), np.ones((2, 3))), "must be a square matrix, not of shape"),
+    (lambda p, s: p.submit("matmul", np.ones((2, 2)), np.ones((3, 3))), "takes matrices of one shape"),
+    (lambda p, s: p.submit("matmul", np.ones((2000, 2000)), 0), "must have 1 to 1024 rows, not 2000"),
+    (lambda p, s: p.submit("matmul", np.ones((0, 0)), np.ones((0, 0))), "must have 1 to 1024 rows, not 0"),
+    (lambda p, s: p.submit("mandelbrot", 0, 0, 1, 0, 9), "is one number of columns, 1 to 1048576, not 0"),
+    (lambda p, s: list(p.map(s, [1], chunksize=0)), "chunksize must be 1 or more, not 0"),
+    (lambda p, s: pickle.dumps(p), "a pool cannot be pickled or copied"),
+    (lambda p, s: copy.copy(p), "a pool cannot be pickled or copied"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(BAD)))
+def test_wrong_use_is_refused_and_the_pool_goes_on(pool: lw.TaskPool, square: lw.TaskBody, number: int) -> None:
+    call, words = BAD[number]
+    with pytest.raises(lw.UsageError, match=words) as caught:
+        call(pool, square)
+    assert "\n" not in str(caught.value)
+    assert pool.submit(square, 3).result() == 9
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"devices": "nix"}, "nix"),
+        ({"devices": 4}, "devices must be a list"),
+        ({"timeout": None}, "timeout must be a positive number"),
+        ({"capacity": 0}, "capacity must be a whole number"),
+        ({"bundle": 0}, "bundle must be a whole number"),
+        ({"batch_bytes": -1}, "batch_bytes must be a whole number"),
+        ({"host_threads": 0}, "host_threads must be a whole number"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], words: str) -> None:
+    with pytest.raises(lw.UsageError, match=words):
+        lw.TaskPool(**options)  # type: ignore[arg-type]
+
+
+def test_failed_tasks_harm_no_other(pool: lw.TaskPool, picky: lw.TaskBody) -> None:
+    futures_ = [pool.submit(picky, x - 50) for x in range(100)]
+    for x, future in enumerate(futures_):
+        if x < 50:
+            with pytest.raises(lw.TaskError, match=r"^negative$"):
+                future.result()
+        else:
+            assert future.result() == x - 50
+    assert pool.statistics.failed == 50
+
+
+def test_what_no_device_has_can_be_cancelled(pool: lw.TaskPool, gate: Gate, square: lw.TaskBody) -> None:
+    waiting = gate.fill(pool)
+    lost, kept, batch = pool.submit(square, 1), pool.submit(square, 2), pool.submit_many(square, [1, 2, 3])
+    seen: list[str] = []
+    lost.add_done_callback(lambda _: seen.append("lost"))
+    assert waiting[0].running()
+    assert not waiting[0].cancel()
+    assert not lost.running()
+    assert lost.cancel()
+    assert lost.cancel(), "again"
+    assert batch.cancel()
+    assert seen == ["lost"]
+    assert (lost.cancelled(), lost.done(), lost.running()) == (True, True, False)
+    assert futures.wait([lost, kept], return_when=futures.FIRST_COMPLETED).done == {lost}
+    for future in (lost, batch):
+        with pytest.raises(futures.CancelledError):
+            future.result()
+    gate.open()
+    assert kept.result() == 4
+    assert not kept.cancel()
+    assert not kept.cancelled()
+
+
+def test_higher_priorities_come_first(pool: lw.TaskPool, gate: Gate) -> None:
+    gate.fill(pool)
+    count, word = lw.TaskBody(COUNT), Word()
+    given = [pool.submit(count, word.address, priority=p) for p in (0, -1, 5, 0, 5, -1)]
+    gate.open()
+    assert [future.result() for future in given] == [2, 4, 0, 3, 1, 5]
+
+
+def test_tasks_follow_others(pool: lw.TaskPool, gate: Gate) -> None:
+    count, word = lw.TaskBody(COUNT), Word()
+    waiting = gate.fill(pool)
+    first = pool.submit(count, word.address, after=waiting[0])
+    others = [pool.submit(count, word.address, after=[first]) for _ in range(5)]
+    last = pool.submit(count, word.address, after=others, priority=9)
+    batch = pool.submit_many(count, np.full(3, word.address, np.uint64), after=[last])
+    host = pool.submit(lambda: word.value, after=[batch])
+    behind_host = pool.submit(count, word.address, after=[host])
+    assert word.value == 0
+    gate.open()
+    assert behind_host.result() == 10
+    assert host.result() == 10
+    assert first.result() == 0
+    assert sorted(future.result() for future in others) == [1, 2, 3, 4, 5]
+    assert last.result() == 6
+    assert sorted(batch.result()) == [7, 8, 9]
+    assert pool.submit(count, word.address, after=[first, last, host]).result() == 11, "they are done"
+
+
+def test_tasks_follow_those_of_other_executors(pool: lw.TaskPool, square: lw.TaskBody) -> None:
+    event = threading.Event()
+    with ThreadPoolExecutor(1) as threads, lw.TaskPool("cpu:1") as other:
+        slow = threads.submit(event.wait, 60)
+        mine = pool.submit(square, 2, after=[slow])
+        theirs = other.submit(square, 3, after=[mine])
+        lost = pool.submit(square, 4, after=[theirs])
+        assert not any(future.done() or future.running() for future in (mine, theirs, lost))
+        assert lost.cancel()
+        event.set()
+        assert theirs.result() == 9
+        assert mine.result() == 4
+
+
+def test_what_follows_a_failed_task_fails_without_a_start(pool: lw.TaskPool, picky: lw.TaskBody) -> None:
+    bad, called = pool.submit(picky, -1), []
+    host_bad = pool.submit(divmod, 1, 0)
+    for after in ([bad], [host_bad], [pool.submit(picky, 1), bad]):
+        next_one = pool.submit(picky, 5, after=after)
+        next_host = pool.submit(called.append, 5, after=after)
+        next_but_one = pool.submit(picky, 5, after=[next_one])
+        for future in (next_one, next_host, next_but_one):
+            with pytest.raises(lw.TaskError, match="a task that it was to follow has failed"):
+                future.result()
+    assert called == []
+    assert pool.submit(picky, 1).result() == 1
+
+
+def test_tasks_that_follow_what_is_just_ending(pool: lw.TaskPool, square: lw.TaskBody) -> None:
+    """The moment between the end of a task and the news of it."""
+    previous = pool.submit(square, 0)
+    chain = []
+    for i in range(3000):
+        previous = pool.submit(square, i, after=[previous])
+        chain.append(previous)
+    assert [future.result() for future in chain] == [i * i for i in range(3000)]
+
+
+@pytest.mark.parametrize("options", [{"capacity": 8}])
+def test_a_full_pool_says_so_or_waits(options: dict[str, int], square: lw.TaskBody) -> None:
+    with lw.TaskPool("cpu:1", **options) as pool, Gate() as gate:  # type: ignore[arg-type]
+        held = gate.hold(pool, 7)
+        last = pool.submit(square, 1)
+        with pytest.raises(lw.PoolFullError, match="the pool holds 8 tasks that are not done"):
+            pool.submit(square, 2, wait=False)
+        with pytest.raises(lw.PoolFullError):
+            pool.submit_many(square, [2, 3], wait=False)
+        assert last.cancel(), "which makes room"
+        late = pool.submit(square, 3, wait=False)
+        threading.Timer(0.05, gate.open).start()
+        assert pool.submit(square, 4).result() == 16, "it waits for room"
+        assert late.result() == 9
+        assert [future.result() for future in held] == [1] * 7
+
+
+def test_batches_that_find_no_memory(square: lw.TaskBody) -> None:
+    with lw.TaskPool("cpu:1", batch_bytes=64 * 1024) as pool:
+        with pytest.raises(lw.PoolFullError, match="batch_bytes is 65536"):
+            pool.submit_many(square, np.arange(10_000.0))
+        given = np.arange(4000.0)
+        batches = [pool.submit_many(square, given) for _ in range(20)]
+        assert all(np.array_equal(batch.result(), given**2) for batch in batches), "they wait for each other"
+
+
+def test_late_tasks_are_told(pool: lw.TaskPool, square: lw.TaskBody) -> None:
+    with Gate() as gate:
+        late = pool.submit(gate.body, gate.address, timeout=0.05)
+        with pytest.raises(lw.TimeoutError, match=r"was not done 0\.05"):
+            late.result()
+    assert pool.submit(square, 2, timeout=50).result() == 4
+
+
+def test_a_pool_whose_devices_stand_still_fails(square: lw.TaskBody) -> None:
+    gate = Gate()
+    pool = lw.TaskPool("cpu:1", timeout=0.3)
+    held, behind = gate.hold(pool), pool.submit(square, 1, after=gate.hold(pool))
+    for future in (*held, behind):
+        assert isinstance(future.exception(timeout=60), lw.Error)
+    assert isinstance(held[0].exception(), lw.TimeoutError)
+    pool.shutdown()
+    for submit in (pool.submit, pool.submit_many):
+        with pytest.raises(lw.PoolClosedError, match=r"the pool has ended: .*deadline"):
+            submit(square, [1.0])
+    gate.open()
+
+
+def test_callbacks_may_submit(pool: lw.TaskPool, square: lw.TaskBody) -> None:
+    seen: list[float] = []
+    over = threading.Event()
+
+    def again(future: futures.Future[float]) -> None:
+        seen.append(future.result())
+        if len(seen) == 100:
+            over.set()
+        else:
+            pool.submit(square, len(seen), after=[future]).add_done_callback(again)
+
+    pool.submit(square, 0).add_done_callback(again)
+    assert over.wait(60)
+    assert seen == [i * i for i in range(100)]
+
+
+def test_callbacks_that_raise_harm_nobody(pool: lw.TaskPool, gate: Gate, square: lw.TaskBody) -> None:
+    gate.fill(pool)
+    given = [pool.submit(square, i) for i in range(3)]
+    for future in given:
+        future.add_done_callback(lambda _: 1 / 0)
+    gate.open()
+    assert [future.result() for future in given] == [0, 1, 4]
+
+
+def test_futures_of_the_standard_library(pool: lw.TaskPool, gate: Gate, square: lw.TaskBody) -> None:
+    waiting = gate.fill(pool)
+    given = {pool.submit(square, i): i * i for i in range(50)}
+    assert waiting[0] in futures.wait([*given, *waiting], timeout=0).not_done
+    with pytest.raises(futures.TimeoutError):
+        waiting[0].result(timeout=0.01)
+    with pytest.raises(futures.TimeoutError):
+        list(futures.as_completed(waiting, timeout=0.01))
+    gate.open()
+    assert {future: future.result() for future in futures.as_completed(given)} == given
+    assert futures.wait(given).done == set(given)
+    assert isinstance(waiting[0], futures.Future)
+    assert "finished" in repr(next(iter(given)))
+
+
+def test_asyncio(pool: lw.TaskPool, square: lw.TaskBody, picky: lw.TaskBody) -> None:
+    async def many() -> list[float]:
+        loop = asyncio.get_running_loop()
+        with pytest.raises(lw.TaskError, match="negative"):
+            await asyncio.wrap_future(pool.submit(picky, -1))
+        assert await loop.run_in_executor(pool, pow, 2, 5) == 32
+        return await asyncio.gather(*(asyncio.wrap_future(pool.submit(square, i)) for i in range(100)))
+
+    assert asyncio.run(many()) == [i * i for i in range(100)]
+
+
+def test_map(pool: lw.TaskPool, square: lw.TaskBody, picky: lw.TaskBody) -> None:
+    for size in (1, 7, 1000):
+        assert list(pool.map(square, range(100), chunksize=size)) == [i * i for i in range(100)]
+        rest = pool.map(picky, [1, 2, -1, 3], chunksize=size)
+        with pytest.raises(lw.TaskError, match="negative"):
+            list(rest)
+        assert list(pool.map(pow, range(10), range(10), chunksize=size)) == [i**i for i in range(10)]
+    assert list(pool.map(square, [])) == []
+
+
+def test_a_map_that_nobody_wants_any_more(pool: lw.TaskPool, gate: Gate) -> None:
+    gate.fill(pool)
+    count, word = lw.TaskBody(COUNT), Word()
+    for size in (1, 4):
+        results = pool.map(count, [word.address] * 40, timeout=0.01, chunksize=size)
+        with pytest.raises(futures.TimeoutError):
+            next(results)
+    gate.open()
+    pool.shutdown()
+    assert word.value < 80, "what was not asked for is cancelled"
+
+
+def test_shutdown(square: lw.TaskBody) -> None:
+    pool = lw.TaskPool("cpu:2")
+    given = [pool.submit(square, i) for i in range(1000)]
+    pool.shutdown()
+    assert all(future.done() for future in given)
+    pool.shutdown()
+    assert repr(pool) == "<laneway.TaskPool: closed>"
+    assert pool.statistics.done == 1000
+    for error in (RuntimeError, lw.UsageError, lw.PoolClosedError):
+        with pytest.raises(error, match="cannot schedule new futures after shutdown"):
+            pool.submit(square, 1)
+        with pytest.raises(error):
+            pool.submit(pow, 2, 3)
+        with pytest.raises(error):
+            pool.submit_many(square, [1.0])
+    with lw.TaskPool("cpu:1") as own:
+        assert repr(own) == "<laneway.TaskPool: cpu:0>"
+
+
+def test_shutdown_that_cancels(square: lw.TaskBody) -> None:
+    with Gate() as gate:
+        pool = lw.TaskPool("cpu:1", host_threads=1)
+        waiting = gate.fill(pool)
+        release = threading.Event()
+        host = [pool.submit(release.wait, 60) for _ in range(3)]
+        others = [pool.submit(square, 1), pool.submit_many(square, [1.0]), pool.submit(square, 2, after=host)]
+        pool.shutdown(wait=False, cancel_futures=True)
+        assert all(future.cancelled() for future in (*others, *host[1:]) if future.done() or future.cancelled())
+        gate.open()
+        release.set()
+        pool.shutdown()
+        assert all(future.cancelled() for future in (*others, *host[1:]))
+        assert waiting[0].result() == 1
+        assert host[0].result() is True
+
+
+def test_shutdown_waits_for_tasks_that_follow(square: lw.TaskBody) -> None:
+    release = threading.Event()
+    pool = lw.TaskPool("cpu:1")
+    host = pool.submit(release.wait, 60)
+    behind = pool.submit(square, 3, after=[host])
+    host_behind = pool.submit(pow, 2, 3, after=[behind])
+    pool.shutdown(wait=False)
+    release.set()
+    pool.shutdown()
+    assert (behind.result(), host_behind.result()) == (9, 8)
+
+
+def test_a_pool_that_nobody_holds_ends(square: lw.TaskBody) -> None:
+    pool = lw.TaskPool("cpu:1")
+    future = pool.submit(square, 5)
+    keeper = weakref.ref(pool._keeper)
+    thread = pool._keeper._thread
+    del pool
+    gc.collect()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert future.result() == 25
+    del future
+    gc.collect()
+    assert keeper() is None
+
+
+def test_futures_let_go_of_what_they_were_given(pool: lw.TaskPool) -> None:
+    class Thing:
+        def call(self) -> None:
+            pass
+
+    thing = Thing()
+    gone = weakref.ref(thing)
+    first = pool.submit(thing.call)
+    pool.submit(thing.call, after=[first]).result()
+    del thing
+    pool.submit(int).result()
+    gc.collect()
+    assert gone() is None
+
+
+def test_many_threads_submit_and_cancel_and_nothing_is_lost() -> None:
+    count = lw.TaskBody(COUNT)
+    word = Word()
+    with lw.TaskPool("cpu:2", capacity=300) as pool:
+
+        def work(seed: int) -> int:
+            rng, cancelled, open_ = random.Random(seed), 0, []
+            for _ in range(2000):
+                open_.append(pool.submit(count, word.address, priority=rng.randrange(3)))
+                if rng.random() < 0.2:
+                    cancelled += open_.pop(rng.randrange(len(open_))).cancel()
+                if len(open_) > 50:
+                    open_.pop(0).exception()
+            return cancelled
+
+        with ThreadPoolExecutor(4) as threads:
+            cancelled = sum(threads.map(work, range(4)))
+    assert word.value >= 8000 - cancelled
+    assert pool.statistics.submitted == pool.statistics.done == 8000
+    assert word.value + pool.statistics.failed == 8000
+
+
+SCRIPT = f"""
+import os, signal, sys, threading, time
+import laneway as lw
+import numpy as np
+square = lw.TaskBody({SQUARE!r})
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+"""
+
+
+def run_script(text: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT + text], capture_output=True, text=True, timeout=seconds, env=environment
+    )
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "f = pool.submit(square, 3)\nf.add_done_callback(lambda f: print(f.result()))",
+        "pool.submit(pow, 3, 2).add_done_callback(lambda f: print(float(f.result())))",
+        "f = pool.submit('spin', 10**8).add_done_callback(lambda f: print(9.0))",
+        "f = pool.submit(square, 3, after=pool.submit(time.sleep, 0.1)).add_done_callback(lambda f: print(f.result()))",
+        "print(pool.submit(square, 3).result())\npool.shutdown(wait=False)",
+        "print(9.0); pool = None",
+        "print(9.0); keep = [pool]; keep.append(keep); sys.modules['kept'] = keep",
+    ],
+)
+def test_python_ends_with_an_open_pool(end: str) -> None:
+    done = run_script(f"pool = lw.TaskPool('cpu:2')\n{end}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "9.0\n", "")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "pool.submit('spin', 10**12).result()",
+        "pool.submit('spin', 10**12); futures.wait([pool.submit(square, 1, after=[pool.submit('spin', 10**12)])])",
+        "[pool.submit('spin', 10**12) for _ in range(100)]",
+        "pool.submit_many('spin', np.full(1000, 10**9)).result()",
+        "while True: pool.submit(square, 1.0)",
+        "while True: pool.submit_many(square, np.arange(1000.0))",
+        "pool.submit('spin', 10**12); pool.shutdown()",
+    ],
+)
+@pytest.mark.parametrize("block", [True, False])
+def test_interrupts(call: str, block: bool) -> None:
+    """Ctrl-C leaves the call, the block and Python within moments, whatever the devices do."""
+    head = "from concurrent import futures\npool = lw.TaskPool('cpu:2', capacity=20)\n"
+    call = f"with pool:\n    {call}" if block else call
+    text = f"{head}signal.setitimer(signal.ITIMER_REAL, 0.3)\nstart = time.monotonic()\n"
+    done = run_script(f"{text}try:\n    {call.replace(chr(10), chr(10) + '    ')}\nfinally:\n    print('left')\n", 40)
+    assert done.stdout == "left\n"
+    assert done.stderr.rstrip().endswith("KeyboardInterrupt"), done.stderr
+    assert done.returncode in (1, 130, -2)
+
+
+INTERRUPTED = """
+seen = 0
+with lw.TaskPool("cpu:2", capacity=50) as pool:
+    for i in range(150):
+        signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0001 * i)
+        try:
+            while True:
+                fs = [pool.submit(square, k) for k in range(100)]
+                assert [f.result() for f in fs] == [k * k for k in range(100)]
+                assert pool.submit_many(square, np.arange(5000)).result()[-1] == 4999**2
+        except KeyboardInterrupt:
+            seen += 1
+    assert pool.submit(square, 3).result() == 9
+    s = pool.statistics
+print(seen)
+assert pool.statistics.submitted == pool.statistics.done
+"""
+
+
+def test_interrupts_at_any_moment_leave_a_pool_that_works() -> None:
+    done = run_script(INTERRUPTED, 100)
+    assert (done.stdout, done.stderr) == ("150\n", "")
+
+
+FORKED = """
+pool = lw.TaskPool("cpu:2")
+held = pool.submit("spin", 3 * 10**8)
+child = os.fork()
+if child == 0:
+    said = []
+    for call in (lambda: pool.submit(square, 1), lambda: pool.submit(pow, 2, 3), lambda: pool.statistics,
+                 lambda: held.result(), lambda: held.exception()):
+        try:
+            call()
+            said.append("no error")
+        except lw.PoolClosedError as error:
+            said.append(str(error))
+    words = f"the pool belongs to process {os.getppid()}, which this one was forked from: open a pool here"
+    assert said == [words] * 5, said
+    pool.shutdown()
+    with lw.TaskPool("cpu:1") as own:
+        assert own.submit(square, 3).result() == 9
+    del pool
+    print("child", flush=True)
+    sys.exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert held.result() >= 3 * 10**8
+assert pool.submit(square, 2).result() == 4
+print("parent")
+"""
+
+
+def test_a_fork_needs_a_pool_of_its_own() -> None:
+    done = run_script(FORKED)
+    assert (done.stdout, done.stderr) == ("child\nparent\n", "")
+
+
+def test_processes_that_fork_again_and_again() -> None:
+    text = """
+import multiprocessing
+pool = lw.TaskPool("cpu:1")
+def work(x):
+    return x + 1
+with multiprocessing.get_context("fork").Pool(2) as others:
+    print(others.map(work, range(3)), pool.submit(square, 3).result())
+"""
+    done = run_script(text)
+    assert (done.stdout, done.stderr) == ("[1, 2, 3] 9.0\n", "")

@@ -1,0 +1,1 @@
+#include "task_service_suite.hpp"  // on GPUs
