@@ -1,86 +1,86 @@
-// Many small tasks on all devices: how long do the Collatz sequences of a hundred thousand numbers get, asked in one
-// batch; and Fibonacci's numbers by their definition, where each task spawns two others. The answers are the same on
-// any devices.
+// Pi by darts: many small tasks, given by the host, that the devices' workers do while the program stays there.
 //
-// Usage: tasks [DEVICES]     for example cpu:2, cuda, cuda:0-3; empty: every GPU, else one CPU device a core
-#include <algorithm>
-#include <iostream>
+//   tasks [DEVICES]
+#include <cstdio>
+#include <exception>
+#include <numeric>
 #include <vector>
 
-#include "laneway/base/error.hpp"
 #include "laneway/runtime.hpp"
 #include "laneway/task/task_pool.hpp"
 
 namespace {
 
-/// Steps until the sequence of a number reaches 1.
-struct collatz {
-    using arguments = std::uint64_t;
-    using result = std::uint32_t;
-
-    template <class Ctx>
-    LANEWAY_FN result operator()(Ctx&, const arguments& first) const {
-        result steps = 0;
-        for (std::uint64_t n = first; n > 1; n = n % 2 == 0 ? n / 2 : 3 * n + 1) ++steps;
-        return steps;
-    }
-};
-
-struct two_terms {
-    std::uint64_t left, right;
-};
-struct add_terms {
-    using arguments = two_terms;
+/// How many of a task's darts hit the quarter of a circle. The worker's lanes throw one in `lanes` each.
+struct throw_darts {
+    struct arguments {
+        std::uint64_t first;
+        std::uint64_t count;
+    };
     using result = std::uint64_t;
-
-    template <class Ctx>
-    LANEWAY_FN result operator()(Ctx&, const arguments& terms) const {
-        return terms.left + terms.right;
-    }
-};
-
-/// The results of the two that it spawns become the arguments of the one that follows.
-struct fibonacci {
-    using arguments = std::uint64_t;
-    using result = std::uint64_t;
-    static constexpr bool spawns = true;
 
     template <class Ctx, class Worker>
-    LANEWAY_FN result operator()(Ctx& ctx, const arguments& n, Worker& worker) const {
-        if (n < 2 || worker.lane() != 0) return n;
-        two_terms* const terms = worker.then(ctx, lw::task<add_terms>, {0, 0});
-        if (terms == nullptr || !worker.spawn(ctx, lw::task<fibonacci>, n - 1, &terms->left) ||
-            !worker.spawn(ctx, lw::task<fibonacci>, n - 2, &terms->right)) {
-            worker.fail(1);  // the pool has no room for more
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments& darts, Worker& worker) const {
+        if (darts.count == 0 && worker.lane() == 0) worker.fail(no_darts);
+        std::uint64_t hits = 0;
+        for (auto i = static_cast<std::uint64_t>(worker.lane()); i < darts.count;
+             i += static_cast<std::uint64_t>(worker.lanes())) {
+            const std::uint64_t place = mixed(darts.first + i), x = place >> 32, y = place & 0xffffffff;
+            hits += x * x / 2 + y * y / 2 < std::uint64_t{1} << 63 ? 1 : 0;
         }
-        return 0;
+        return lw::warp_sum(ctx, hits);
+    }
+
+    static constexpr std::uint32_t no_darts = 1;
+
+private:
+    /// SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+    static LANEWAY_FN std::uint64_t mixed(std::uint64_t number) {
+        std::uint64_t z = number * 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
     }
 };
 
-void ask(lw::runtime& runtime) {
-    lw::task_pool pool(collatz{}, fibonacci{}, add_terms{});
+int run(const char* devices) {
+    constexpr std::uint64_t darts = 1'000;  // of a task
+    lw::options options;
+    options.devices = devices;
+    lw::runtime runtime(options);
+    lw::task_pool pool(throw_darts{});
     auto session = runtime.start(pool);
-    auto number = pool.submit<fibonacci>(20);  // returns at once
 
-    std::vector<std::uint64_t> first(100'000);
-    for (std::uint64_t i = 0; i < first.size(); ++i) first[i] = i + 1;
-    const auto sequences = pool.submit_many<collatz>(first);
-    const auto steps = sequences.get();
-    const auto longest = std::max_element(steps.begin(), steps.end());
-    std::cout << first[static_cast<std::size_t>(longest - steps.begin())] << " takes " << *longest << " steps\n";
+    auto one = pool.submit<throw_darts>({.first = 0, .count = darts});
+    std::printf("one task: %llu hits\n", static_cast<unsigned long long>(one.get()));
 
-    std::cout << "fibonacci(20) = " << number.get() << '\n';
+    std::vector<throw_darts::arguments> many;
+    for (std::uint64_t i = 0; i < 2'000; ++i) many.push_back({i * darts, darts});
+    auto batch = pool.submit_many<throw_darts>(many);
+    const auto hits = batch.get();
+    const std::uint64_t sum = std::accumulate(hits.begin(), hits.end(), std::uint64_t{0});
+    std::printf("%zu tasks: pi is about %.4f\n", hits.size(), 4.0 * static_cast<double>(sum) / (2'000.0 * darts));
+
+    auto wrong = pool.submit<throw_darts>({.first = 0, .count = 0});
+    auto behind = pool.submit<throw_darts>({.first = 0, .count = 1}, {.after = {wrong.id()}});
+    for (auto* future : {&wrong, &behind}) {
+        try {
+            future->wait();
+        } catch (const lw::task_failed& failed) {
+            std::printf("failed with %u\n", failed.number());
+        }
+    }
     session.stop();
+    return 0;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-    lw::options options;
-    if (argc > 1) options.devices = argv[1];
-    lw::runtime runtime(options);
-    ask(runtime);
-} catch (const lw::error& error) {
-    std::cerr << "tasks: " << error.what() << '\n';
-    return dynamic_cast<const lw::usage_error*>(&error) != nullptr ? 2 : 1;
+int main(int argc, char** argv) {
+    try {
+        return run(argc > 1 ? argv[1] : "");
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "tasks: %s\n", error.what());
+        return 1;
+    }
 }

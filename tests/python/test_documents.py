@@ -77,7 +77,8 @@ def test_commands(laneway: Run) -> None:
 
 def test_report_is_described() -> None:
     page = (DOCS / "reference" / "python.md").read_text()
-    for kind, heading in ((lw.Report, "A `Report`"), (lw.Device, "A `Device`")):
+    kinds = ((lw.Report, "A `Report`"), (lw.Device, "A `Device`"), (lw.TaskStatistics, "is a `TaskStatistics`"))
+    for kind, heading in kinds:
         table = page.split(heading)[1].split("|---|---|\n")[1].split("\n\n")[0]
         described = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
         assert described == {name for name in dir(kind) if not name.startswith("_")}
@@ -86,7 +87,7 @@ def test_report_is_described() -> None:
 def test_everything_of_the_package_has_a_place_in_the_reference() -> None:
     page = (DOCS / "reference" / "python.md").read_text()
     shown = {name.split(".")[-1] for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)}
-    by_hand = {"Device", "Report", "Sequences", "SimulatedReads", "__version__"}
+    by_hand = {"Device", "Report", "Sequences", "SimulatedReads", "TaskStatistics", "__version__"}
     errors = {
         name for name in lw.__all__ if isinstance(getattr(lw, name), type) and issubclass(getattr(lw, name), Exception)
     }
@@ -152,6 +153,20 @@ def test_python_example_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
     exec("import laneway as lw\n" + example, {})
     promised = re.findall(r"print\(.*# (.*)", example)
     assert promised
+    assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = DOCS / "guides" / "tasks.md"
+    program = squeezed((ROOT / "examples" / "tasks.cpp").read_text())
+    shown = code_blocks(guide, "cpp")
+    assert len(shown) == 3
+    for block in shown:
+        assert squeezed(block) in program, block
+    example = "".join(code_blocks(guide, "python"))
+    exec(example, {})
+    promised = re.findall(r"print\(.*\)  # (.*)", example)
+    assert len(promised) == 6
     assert capsys.readouterr().out.splitlines() == promised
 
 
