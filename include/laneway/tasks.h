@@ -11,7 +11,7 @@
  *     laneway_free(params);
  *     laneway_cleanup();
  *
- * The kernels are functors in C++; LANEWAY_TASK_KERNELS of laneway/task/c_kernels.hpp defines these functions for them,
+ * The kernels are functors in C++; LANEWAY_TASK_KERNELS of laneway/task_kernels.hpp defines these functions for them,
  * once in a program. A task's type is the place of its kernel in that list, from 0 on.
  *
  * Functions that return int return a negative number where they fail, those that return a pointer return NULL;

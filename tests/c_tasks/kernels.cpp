@@ -1,5 +1,5 @@
 // Kernels of the C program beside this file.
-#include "laneway/task/c_kernels.hpp"
+#include "laneway/task_kernels.hpp"
 
 namespace {
 
