@@ -28,6 +28,7 @@ from laneway.programs.md import MdResult, md
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.styles import StyleRun, compare_styles
+from laneway.programs.task_rates import TaskRates, measure_tasks
 from laneway.session import Session
 from laneway.task_body import TaskBody
 from laneway.task_pool import TaskPool
@@ -69,6 +70,7 @@ __all__ = [
     "TaskBodyError",
     "TaskError",
     "TaskPool",
+    "TaskRates",
     "TaskStatistics",
     "TimeoutError",
     "UsageError",
@@ -86,6 +88,7 @@ __all__ = [
     "kmeans",
     "kmer",
     "md",
+    "measure_tasks",
     "pagerank",
     "read_atoms",
     "read_graph",

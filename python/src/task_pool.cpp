@@ -216,7 +216,8 @@ void register_statistics(nb::module_& module) {
         .def_ro("done", &task_statistics::done, "Of these, those that ended in any way.")
         .def_ro("failed", &task_statistics::failed, "Tasks and batches that did not end well.")
         .def_ro("entries", &task_statistics::entries, "By device: tasks and pieces of batches that it was given.")
-        .def_ro("bundles", &task_statistics::bundles, "Times that tasks were shown to a device.");
+        .def_ro("bundles", &task_statistics::bundles, "Times that tasks were shown to a device.")
+        .def_ro("workers", &task_statistics::workers, "Of all devices.");
 }
 
 }  // namespace

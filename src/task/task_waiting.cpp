@@ -6,6 +6,12 @@
 
 namespace laneway {
 
+namespace {
+
+constexpr auto renewed_after = std::chrono::milliseconds(50);  // a deadline, where devices get on
+
+}  // namespace
+
 bool task_queue::is_done(task_id id) {
     const std::lock_guard lock(mutex_);
     if (program_ != nullptr) progress();
@@ -119,11 +125,14 @@ void task_queue::work_until(std::unique_lock<std::mutex>& lock, const std::funct
     const std::uint64_t session = session_;
     auto waiting = program_->waiting();
     std::uint64_t seen = heard_entries_;
+    auto renewed = clock::now();
     for (;;) {
         progress();
         if (until()) return;
-        if (heard_entries_ != seen) {
+        // Not each time: one that has waited for a while looks less often, and leaves the core to others.
+        if (heard_entries_ != seen && clock::now() - renewed > renewed_after) {
             seen = heard_entries_;
+            renewed = clock::now();
             waiting = program_->waiting();
         }
         wait_outside(lock, waiting);

@@ -158,9 +158,10 @@ def test_python_example_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> None:
     guide = DOCS / "guides" / "tasks.md"
-    program = squeezed((ROOT / "examples" / "tasks.cpp").read_text())
+    sources = ("examples/tasks.cpp", "examples/fork_join.cpp", "tests/c_tasks/kernels.cpp")
+    program = "".join(squeezed((ROOT / source).read_text()) for source in sources)
     shown = code_blocks(guide, "cpp")
-    assert len(shown) == 3
+    assert len(shown) == 5
     for block in shown:
         assert squeezed(block) in program, block
     example = "".join(code_blocks(guide, "python"))

@@ -50,7 +50,7 @@ def styles(
     """Each program in five styles of sending small messages: speed and lines of code."""
     names = _core.parse_devices(devices)
     with ExitStack() as stack:
-        json_file, plot_file = _open(stack, json, plot)
+        json_file, plot_file = open_files(stack, json, plot)
         with Phases() as phases:
             found = laneway.compare_styles(
                 program,
@@ -76,7 +76,7 @@ def styles(
     show(_as_table(found), f"styles on {device_ranges(names)}")
 
 
-def _open(stack: ExitStack, json: Path | None, plot: Path | None) -> tuple[PendingFile | None, PendingFile | None]:
+def open_files(stack: ExitStack, json: Path | None, plot: Path | None) -> tuple[PendingFile | None, PendingFile | None]:
     """Both files, if they can be written: found out before anything runs."""
     if plot is not None:
         from laneway.plot import check_format
