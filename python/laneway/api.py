@@ -28,6 +28,7 @@ from laneway.programs.md import MdResult, md
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.styles import StyleRun, compare_styles
+from laneway.programs.sweep import SweepResult, sweep
 from laneway.programs.task_rates import TaskRates, measure_tasks
 from laneway.session import Session
 from laneway.task_body import TaskBody
@@ -65,6 +66,7 @@ __all__ = [
     "Session",
     "SimulatedReads",
     "StyleRun",
+    "SweepResult",
     "SystemError",
     "TaskBody",
     "TaskBodyError",
@@ -96,6 +98,7 @@ __all__ = [
     "read_sequences",
     "simulate_reads",
     "sssp",
+    "sweep",
     "write_atoms",
     "write_graph",
     "write_points",

@@ -5,7 +5,21 @@ from __future__ import annotations
 import typer
 
 from laneway import _core
-from laneway.commands import color, devices, generate, gups, indegree, kmeans, kmer, md, pagerank, paths, study, tasks
+from laneway.commands import (
+    color,
+    devices,
+    generate,
+    gups,
+    indegree,
+    kmeans,
+    kmer,
+    md,
+    pagerank,
+    paths,
+    study,
+    sweep,
+    tasks,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -15,7 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # A file each, in the order of the help page.
-for command in (paths, pagerank, color, kmeans, kmer, md, indegree, gups, study, tasks, devices, generate):
+for command in (paths, pagerank, color, kmeans, kmer, md, indegree, gups, sweep, study, tasks, devices, generate):
     command.add_to(app)
 
 

@@ -167,7 +167,7 @@ def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> No
     example = "".join(code_blocks(guide, "python"))
     exec(example, {})
     promised = re.findall(r"print\(.*\)  # (.*)", example)
-    assert len(promised) == 6
+    assert len(promised) == 7
     assert capsys.readouterr().out.splitlines() == promised
 
 

@@ -1,0 +1,94 @@
+"""The command `sweep`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from laneway import signals
+from laneway.errors import UsageError
+from laneway.pending_file import PendingFile
+from laneway.programs.sweep import SweepResult
+from laneway.programs.sweep import sweep as calculate
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog='[bold]Example[/bold]  laneway sweep "exp(-a*t)" --over a=0.1,0.5 --over t=0:10:1001')(sweep)
+
+
+def sweep(
+    formula: str = typer.Argument(..., help="An expression of C++, with the functions of <cmath>."),
+    over: list[str] = typer.Option([], help="NAME=FIRST:LAST:COUNT or NAME=VALUE,VALUE,...; one for each parameter."),
+    devices: str = typer.Option("", help="cpu or cpu:4.", show_default="one a core"),
+    output: Optional[Path] = typer.Option(None, help="Write all values and axes: .npz."),
+    plot: Optional[Path] = typer.Option(None, help="Draw one or two parameters: .png, .svg or .pdf."),
+    timeout: float = typer.Option(60.0, help="Deadline in seconds for what makes no progress."),
+) -> None:
+    """A formula for all combinations of its parameters' values, as tasks."""
+    parameters: dict[str, NDArray[np.float64]] = {}
+    for given in over:
+        name, values = _parameter(given)
+        if name in parameters:
+            raise UsageError(f"--over {name}: given twice")
+        parameters[name] = values
+    with ExitStack() as stack:
+        files = [_open(stack, path, kinds) for path, kinds in ((output, (".npz",)), (plot, (".png", ".svg", ".pdf")))]
+        found = calculate(formula, devices=devices or "cpu", timeout=timeout, **parameters)
+        if files[0] is not None:
+            files[0].fill(lambda file: _write(found, file))
+        if files[1] is not None:
+            from laneway.sweep_plot import draw_sweep
+
+            kind = files[1].path.suffix.lower().lstrip(".")
+            files[1].fill(lambda file: draw_sweep(found, file, kind))
+        signals.point_of_no_return()
+        for file in files:
+            if file is not None:
+                file.commit()
+    _summarise(found)
+
+
+def _open(stack: ExitStack, path: Path | None, kinds: tuple[str, ...]) -> PendingFile | None:
+    if path is None:
+        return None
+    if path.suffix.lower() not in kinds:
+        raise UsageError(f"{path}: the name must end in {' or '.join(kinds)}")
+    return stack.enter_context(PendingFile(path))
+
+
+def _parameter(given: str) -> tuple[str, NDArray[np.float64]]:
+    """`a=0:1:11` or `a=1,2,3`."""
+    name, _, values = given.partition("=")
+    try:
+        if ":" in values:
+            first, last, count = values.split(":")
+            if not 1 <= int(count) <= 1 << 32:
+                raise ValueError
+            return name, np.linspace(float(first), float(last), int(count))
+        return name, np.array([float(value) for value in values.split(",")])
+    except ValueError:
+        raise UsageError(f"--over {given}: expected NAME=FIRST:LAST:COUNT or NAME=VALUE,VALUE,...") from None
+
+
+def _write(found: SweepResult, file: Path) -> None:
+    with file.open("wb") as out:
+        np.savez(out, values=found.values, formula=found.formula, **found.axes)  # type: ignore[arg-type]
+
+
+def _summarise(found: SweepResult) -> None:
+    good = found.values[np.isfinite(found.values)]
+    typer.echo(f"points   {found.values.size:,}")
+    if good.size < found.values.size:
+        typer.echo(f"numbers  {good.size:,}, all others are infinite or none")
+    if good.size:
+        for what, place in (("least", np.nanargmin), ("greatest", np.nanargmax)):
+            finite = np.where(np.isfinite(found.values), found.values, np.nan)
+            at = np.unravel_index(int(place(finite)), finite.shape)
+            where = ", ".join(f"{n} = {axis[i]:g}" for (n, axis), i in zip(found.axes.items(), at))
+            typer.echo(f"{what:8} {finite[at]:g}" + (f" at {where}" if where else ""))
