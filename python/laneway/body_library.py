@@ -54,17 +54,39 @@ def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | Non
         with tempfile.TemporaryDirectory(prefix="laneway-") as folder:
             return _loaded(_compiled(text, compiler, flags, Path(folder) / "body.so"))
     library = cache / f"{key[:40]}.so"
-    if library.exists():
+    if _is_whole(library):
         try:
             return _loaded(library)
-        except (OSError, AttributeError, ValueError):
+        except TaskBodyError:
             pass  # damaged: it is made again
-    return _loaded(_compiled(text, compiler, flags, library))
+    try:
+        made = _loaded(_compiled(text, compiler, flags, library))
+    except TaskBodyError:
+        library.unlink(missing_ok=True)
+        raise
+    return made
+
+
+def _digest(content: bytes) -> bytes:
+    """Stands behind the library in its file, where a loader does not look."""
+    return hashlib.sha256(content).digest()
+
+
+def _is_whole(library: Path) -> bool:
+    """Whether the file is what was compiled: one that was cut off would crash whoever loads it."""
+    try:
+        content = library.read_bytes()
+    except OSError:
+        return False
+    return content[-32:] == _digest(content[:-32])
 
 
 def find_compiler() -> tuple[str, ...]:
     """The command that compiles C++: the variable CXX, or the system's."""
-    chosen = shlex.split(os.environ.get("CXX", ""))
+    try:
+        chosen = shlex.split(os.environ.get("CXX", ""))
+    except ValueError as error:
+        raise TaskBodyError(f"the variable CXX is no command: {error}") from None
     for name in [chosen[0]] if chosen else COMPILERS:
         path = shutil.which(name)
         if path is not None:
@@ -76,8 +98,15 @@ def find_compiler() -> tuple[str, ...]:
 @cache
 def version_of(compiler: tuple[str, ...]) -> str:
     """What tells the compiler apart from an older or newer one at the same place."""
-    done = subprocess.run([*compiler, "--version"], capture_output=True, text=True, errors="replace", check=False)
-    return done.stdout
+    return _run(compiler, "--version").stdout
+
+
+def _run(compiler: tuple[str, ...], *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*compiler, *arguments]
+    try:
+        return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise TaskBodyError(f"the compiler {compiler[0]} cannot be started: {reason_of(error)}") from None
 
 
 def cache_folder() -> Path | None:
@@ -108,10 +137,12 @@ def _compiled(text: str, compiler: tuple[str, ...], flags: tuple[str, ...], libr
     """Compile; the library appears whole or not at all."""
 
     def compile_to(path: Path) -> None:
-        command = [*compiler, *FLAGS, *flags, "-x", "c++", "-", "-o", str(path)]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False)
+        done = _run(compiler, *FLAGS, *flags, "-x", "c++", "-", "-o", str(path), text=text)
         if done.returncode != 0:
-            raise TaskBodyError(f"the body does not compile; {Path(compiler[0]).name} says:\n{done.stderr.rstrip()}")
+            words = done.stderr.rstrip() or f"nothing, and ends with exit status {done.returncode}"
+            raise TaskBodyError(f"the body does not compile; {Path(compiler[0]).name} says:\n{words}")
+        if path.exists():  # a compiler that only looks at the text writes none
+            path.write_bytes((content := path.read_bytes()) + _digest(content))
 
     try:
         with PendingFile(library) as file:
@@ -125,13 +156,16 @@ def _compiled(text: str, compiler: tuple[str, ...], flags: tuple[str, ...], libr
 
 
 def _loaded(path: Path) -> BodyTypes:
-    library = ctypes.CDLL(str(path))
-    describe = getattr(library, DESCRIBE)
+    try:
+        library = ctypes.CDLL(str(path))
+        describe = getattr(library, DESCRIBE)
+    except (OSError, AttributeError) as error:
+        raise TaskBodyError(f"the compiled body cannot be loaded: {error}") from None
     describe.restype = ctypes.c_char_p
     bytes_, result, *inputs = describe().decode().split()
     address = ctypes.cast(getattr(library, CALL), ctypes.c_void_p).value
     if address is None:
-        raise ValueError(path)
+        raise TaskBodyError(f"the compiled body cannot be loaded: {path} has no function")
     _KEPT.append(library)
     pairs = tuple(zip(inputs[::2], map(int, inputs[1::2])))
     return BodyTypes(address, int(bytes_), result, pairs)

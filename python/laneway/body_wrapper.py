@@ -94,11 +94,12 @@ struct entry<Result (*)(Inputs...) noexcept> : entry<Result (*)(Inputs...)> {};
 }  // namespace
 }  // namespace laneway_body
 
-extern "C" const char* laneway_describe() {
+#define LANEWAY_SEEN __attribute__((visibility("default")))
+extern "C" LANEWAY_SEEN const char* laneway_describe() {
     static const std::string text = laneway_body::entry<decltype(&ENTRY)>::describe();
     return text.c_str();
 }
-extern "C" int laneway_call(const void* inputs, void* result, char* text, std::size_t text_bytes) {
+extern "C" LANEWAY_SEEN int laneway_call(const void* inputs, void* result, char* text, std::size_t text_bytes) {
     try {
         laneway_body::entry<decltype(&ENTRY)>::call(&ENTRY, inputs, result);
         return 0;

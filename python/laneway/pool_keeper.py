@@ -6,6 +6,7 @@ as by `shutdown(wait=False)`, and one that is open as Python ends as by `shutdow
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -14,9 +15,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable
 
 from laneway import _core
-from laneway.errors import Error, PoolClosedError
+from laneway.errors import Error, PoolClosedError, UsageError
 from laneway.task_future import TaskFuture
 
+_THREAD = threading.local()
+"""`host_of`: of which pool's Python functions the thread runs."""
 _ALL: weakref.WeakSet[PoolKeeper] = weakref.WeakSet()
 
 
@@ -45,6 +48,11 @@ class PoolKeeper:
         if os.getpid() != self.process:
             raise PoolClosedError(self.refusal or _foreign(self.process))
 
+    def refuse_own_thread(self, timeout: float | None) -> None:
+        """UsageError for a callback of one task that waits without end for another: the same thread tells of both."""
+        if timeout is None and self._thread is threading.current_thread():
+            raise UsageError("a callback of a task cannot wait for another of the pool: give result a timeout")
+
     def require_open(self) -> None:
         if self.refusal is not None:
             raise PoolClosedError(self.refusal)
@@ -53,7 +61,7 @@ class PoolKeeper:
         """Runs Python functions; made for the first of them."""
         with self.lock:
             if self._host is None:
-                self._host = ThreadPoolExecutor(self._host_threads, "laneway.TaskPool.host")
+                self._host = ThreadPoolExecutor(self._host_threads, "laneway.TaskPool.host", _become_host, (self,))
             return self._host
 
     def hold(self, future: Future[Any]) -> None:
@@ -94,6 +102,8 @@ class PoolKeeper:
         """Wait until the pool has ended. An interrupt, Ctrl-C for instance, ends it at once."""
         if os.getpid() != self.process or self._thread is threading.current_thread():
             return
+        if getattr(_THREAD, "host_of", None) is self:
+            raise UsageError("a task of the pool cannot wait for its end: shutdown(wait=False)")
         try:
             self._over.wait()
         except BaseException:
@@ -126,11 +136,11 @@ class PoolKeeper:
         with self.lock:
             watched = [end for end in done if not end[0].end_unwatched(end[1])]
         for future, value in watched:
-            future.end_well(value)
+            _told(future.end_well, value)
         for future, error in failed:
-            future.end_badly(error)
+            _told(future.end_badly, error)
         for future in cancelled:
-            future.end_cancelled()
+            _told(future.end_cancelled)
         return bool(done or failed or cancelled)
 
     def _close(self) -> None:
@@ -153,6 +163,18 @@ class PoolKeeper:
             if abrupt:
                 _cancel_waiting(host)
             host.shutdown(wait=not abrupt)
+
+
+def _become_host(keeper: PoolKeeper) -> None:
+    _THREAD.host_of = keeper
+
+
+def _told(tell: Callable[..., None], *end: Any) -> None:
+    """Tell a future of its end. A callback that would end its thread, by SystemExit for instance, does not end it."""
+    try:
+        tell(*end)
+    except BaseException:
+        logging.getLogger("concurrent.futures").exception("exception calling callback of a task's future")
 
 
 def _cancel_waiting(host: ThreadPoolExecutor) -> None:

@@ -15,6 +15,10 @@ from laneway.file_names import PathLike, as_path
 from laneway.task_kinds import ScalarKind
 
 
+def _is_word(flag: object) -> bool:
+    return isinstance(flag, str) and flag.isprintable()
+
+
 class TaskBody(ScalarKind):
     """A function in C++17, compiled now, that a `TaskPool` runs on its CPU devices.
 
@@ -48,16 +52,21 @@ class TaskBody(ScalarKind):
             raise UsageError(f"the source of a body is text, not {type(source).__name__}")
         if name is not None and (not isinstance(name, str) or not all(p.isidentifier() for p in name.split("::"))):
             raise TaskBodyError(f"name must be that of a function, not {name!r}")
-        if isinstance(flags, str) or not all(isinstance(flag, str) for flag in flags):
+        if isinstance(flags, str) or not isinstance(flags, Sequence) or not all(map(_is_word, flags)):
             raise UsageError(f"flags must be a list of words, not {flags!r}")
+        try:
+            source.encode()
+            wanted = None if result is None else np.dtype(result)
+        except (UnicodeEncodeError, TypeError) as error:
+            raise UsageError(f"a TaskBody cannot be made of that: {error}") from None
         folder = cache_folder() if cache is None else own_folder(as_path(cache, "the name of the cache's folder"))
         entry = name or last_function(source)
         types = load_body(source, entry, tuple(flags), folder)
         super().__init__(entry, _core.task_call_body, types.inputs, types.input_bytes, types.result, types.address)
         self.source = source
         self._restored = (source, name, result, tuple(flags), cache)
-        if result is not None:
-            self._take_result_type(np.dtype(result))
+        if wanted is not None:
+            self._take_result_type(wanted)
 
     @property
     def argument_types(self) -> tuple[np.dtype[Any], ...]:
@@ -70,7 +79,8 @@ class TaskBody(ScalarKind):
         return (self._result_type or np.dtype(self._result)) if self._result_bytes else None
 
     def _take_result_type(self, wanted: np.dtype[Any]) -> None:
-        if self._result[0] != "V" or wanted.itemsize != self._result_bytes or wanted.hasobject:
+        fits = wanted.itemsize == self._result_bytes and wanted.isnative and wanted.subdtype is None
+        if self._result[0] != "V" or not fits or wanted.hasobject:
             raise UsageError(f"{self.name} returns {self._result}, which is not the {wanted} that result= says")
         self._result_type = wanted
         self._decode = lambda content: np.frombuffer(content, wanted)[0]

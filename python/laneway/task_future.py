@@ -55,9 +55,10 @@ class TaskFuture(Future[Any]):
 
     def _withdraw(self) -> bool:
         with self._keeper.lock:
-            if self._is_held:
-                self._is_held = False
-                return True
+            was_held, self._is_held = self._is_held, False
+        if was_held:
+            self._keeper.let_go(self)  # what it was to follow may never be done
+            return True
         return self._ticket is not None and self._keeper.core.cancel(self._ticket)
 
     def running(self) -> bool:
@@ -66,6 +67,7 @@ class TaskFuture(Future[Any]):
     def result(self, timeout: float | None = None) -> Any:
         if self._state == PENDING:
             self._keeper.require_own()
+            self._keeper.refuse_own_thread(timeout)
         elif self._state == FINISHED and self._exception is None:
             return self._result
         return super().result(timeout)
@@ -76,6 +78,7 @@ class TaskFuture(Future[Any]):
     def exception(self, timeout: float | None = None) -> BaseException | None:
         if self._state == PENDING:
             self._keeper.require_own()
+            self._keeper.refuse_own_thread(timeout)
         return super().exception(timeout)
 
     def end_unwatched(self, value: Any) -> bool:
@@ -89,8 +92,13 @@ class TaskFuture(Future[Any]):
 
     def end_well(self, value: Any) -> None:
         """The same for all who wait. Nothing happens to a task that has been cancelled."""
+        try:
+            result = value if self._decode is None else self._decode(value)
+        except Exception as error:
+            self.end_badly(error)
+            return
         with suppress(InvalidStateError):
-            self.set_result(value if self._decode is None else self._decode(value))
+            self.set_result(result)
 
     def end_badly(self, error: BaseException) -> None:
         with suppress(InvalidStateError):

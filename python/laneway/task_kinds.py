@@ -110,13 +110,16 @@ class ScalarKind(TaskKind):
             raise self._wrong(place, given)
         if code[0] != "V":
             return given
+        if isinstance(given, (np.generic, np.ndarray)) and not _is_struct(given):
+            raise self._wrong(place, given)
         try:
             content = given.tobytes() if isinstance(given, (np.generic, np.ndarray)) else bytes(memoryview(given))
         except TypeError:
             raise self._wrong(place, given) from None
         if len(content) != int(code[1:]):
             raise UsageError(
-                f"argument {place + 1} of {self.name} is a struct of {code[1:]} bytes, not of {len(content)}"
+                f"argument {place + 1} of {self.name} is a struct of {code[1:]} bytes, not of {len(content)}: "
+                "align=True aligns fields as C++ does"
             )
         return content
 
@@ -163,6 +166,13 @@ def _struct_of(inputs: Sequence[tuple[str, int]], input_bytes: int) -> struct.St
     return struct.Struct(letters + "x" * (input_bytes - at))
 
 
+def _is_struct(given: NDArray[Any] | np.generic) -> bool:
+    """Whether bytes of it can be those of a C++ struct: not of numbers by themselves, objects, or the other order."""
+    if isinstance(given, np.ma.MaskedArray) or given.dtype.hasobject or given.dtype.subdtype is not None:
+        return False
+    return given.dtype == np.uint8 or (given.dtype.kind == "V" and given.dtype.isnative)
+
+
 def column_of(name: str, values: Any, code: str) -> NDArray[Any]:
     """An array of the type that is called `code`, or one value for all tasks; UsageError for what would change."""
     given = as_array(name, values)
@@ -170,8 +180,11 @@ def column_of(name: str, values: Any, code: str) -> NDArray[Any]:
         raise UsageError(f"{name} must have one dimension, not {given.ndim}")
     wanted = np.dtype(code)
     if code[0] == "V":
-        if given.dtype.itemsize != wanted.itemsize or given.dtype.hasobject:
-            raise UsageError(f"{name} must be structs of {wanted.itemsize} bytes, not {given.dtype}")
+        if given.dtype.itemsize != wanted.itemsize or not _is_struct(given):
+            raise UsageError(
+                f"{name} must be structs of {wanted.itemsize} bytes in this machine's order, with the fields of C++ "
+                f"and align=True, not {given.dtype}"
+            )
         return np.ascontiguousarray(given).view(wanted)
     if given.dtype == wanted:
         return given

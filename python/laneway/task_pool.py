@@ -204,8 +204,14 @@ class TaskPool(Executor):
         if packed.decode is not None:
             future._decode = packed.decode
         if after == ():
-            future._ticket = keeper.core.submit(future, *packed[:-1], count, priority, (), seconds, bool(wait))
+            try:
+                future._ticket = keeper.core.submit(future, *packed[:-1], count, priority, (), seconds, bool(wait))
+            except UsageError:
+                keeper.require_open()  # it may have been shut down meanwhile
+                raise
         else:
+            if isinstance(packed.inputs, np.ndarray):  # of arrays that may change until it starts
+                packed = packed._replace(inputs=packed.inputs.copy())
 
             def start(tickets: Sequence[int]) -> bool:
                 future._ticket = keeper.core.submit(future, *packed[:-1], count, priority, tickets, seconds, bool(wait))

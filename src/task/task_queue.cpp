@@ -113,6 +113,7 @@ task_queue::record& task_queue::at(task_id id) {
 task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, const task_request& request) {
     refuse_without_session();
     program_->refuse_after_failure();
+    program_->refuse_after_stop();
     if (type >= shapes_.size()) {
         throw usage_error("task type " + std::to_string(type) + ": the pool has " + std::to_string(shapes_.size()));
     }
@@ -147,7 +148,7 @@ task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, 
     return {number, generation};
 }
 
-/// Lets a task wait for others, or for a PE. Where this throws, the task is not submitted, or nobody wants it.
+/// Lets a task wait for others, or for a PE. Where this throws, the task has not been submitted.
 task_id task_queue::enqueue(task_id id, const task_request& request) {
     record& r = records_[id.record];
     bool in_vain = false;
@@ -183,9 +184,7 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
         try {
             progress();
         } catch (...) {
-            r.wanted = false;  // its id is not known to anybody
-            settle(id.record);
-            throw;
+            // The session fails or ends: the task is lost with it, and whoever waits for it is told.
         }
         if (idle_) changed_.notify_all();
     }

@@ -32,6 +32,8 @@ OUTSIDE = {
 """Where the site has what lies outside docs/."""
 
 LANGUAGES = {
+    ".h": "c",
+    ".c": "c",
     ".cpp": "cpp",
     ".cu": "cpp",
     ".cuh": "cpp",

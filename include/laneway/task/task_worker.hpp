@@ -28,8 +28,8 @@ public:
     /// Number of the task in its batch; 0 for one that was submitted alone.
     [[nodiscard]] LANEWAY_FN std::uint32_t index() const { return origin_.index; }
 
-    /// Barrier among the worker's lanes: what each has stored before is visible to all behind it. All of them, together.
-    /// False where the program is ending and the others may not come: then the body should return.
+    /// Barrier among the worker's lanes: what each has stored before is visible to all behind it. All of them,
+    /// together. False where the program is ending and the others may not come: then the body should return.
     LANEWAY_FN bool sync(Ctx& ctx) const {
         if (team_ != nullptr) return team_->sync(ctx);
         ctx.sync(full_warp<Ctx>);
