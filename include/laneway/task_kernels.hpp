@@ -102,11 +102,9 @@ public:
     }
     static int cleanup() {
         return tried([&] {
-            auto stopped = [](c_tasks<Kernels...>& tasks) { tasks.stop(); };
+            c_tasks<Kernels...>& tasks = open();
             try {
-                stopped(open());
-            } catch (const usage_error&) {
-                throw;
+                tasks.stop();
             } catch (...) {
                 tasks_.reset();
                 throw;

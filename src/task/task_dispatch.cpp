@@ -35,7 +35,6 @@ void task_queue::drain(pe_state& pe) {
     const std::uint32_t heard = pe.rings.drain([&](std::uint32_t number) { hear(number); });
     pe.open -= heard;
     pe.done_lately += heard;
-    open_ -= heard;
     heard_entries_ += heard;
 }
 
@@ -65,7 +64,7 @@ void task_queue::give() {
         }
         if (r.piece.arguments != nullptr && r.count == 0) {  // a batch of none
             finish(id.record, ending::well);
-            settle(id.record);
+            release_if_unused(id.record);
             continue;
         }
         pe_state* const pe = roomiest();
@@ -128,7 +127,6 @@ bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
     if (pe.rings.unpublished() == 1) pe.oldest = clock::now();
     ++pe.open;
     ++pe.given;
-    ++open_;
     return true;
 }
 
@@ -156,6 +154,10 @@ void task_queue::hand_over() {
     if (program_ != nullptr) publish(clock::now(), true);
 }
 
+bool task_queue::is_idle() const {
+    return ready_.empty() && std::all_of(pes_.begin(), pes_.end(), [](const auto& pe) { return pe->open == 0; });
+}
+
 // The pool's own thread: for bundles that grow old, tasks that follow others and tasks that are late while no thread of
 // the application is at the pool.
 void task_queue::keep() {
@@ -165,10 +167,10 @@ void task_queue::keep() {
         while (!closing_) {
             const std::uint64_t before = statistics_.done;
             progress();
-            idle_ = open_ == 0 && ready_.empty();
+            idle_ = is_idle();
             nap = statistics_.done != before || idle_ ? min_nap : std::min(2 * nap, max_nap);
             if (idle_) {
-                changed_.wait(lock, [&] { return closing_ || !ready_.empty() || open_ > 0; });
+                changed_.wait(lock, [&] { return closing_ || !is_idle(); });
                 idle_ = false;
             } else {
                 changed_.wait_for(lock, nap);

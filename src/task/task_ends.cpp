@@ -14,12 +14,11 @@ void task_queue::lose_all() {
         if (r.open > 0 && r.companion != nullptr) left_behind_.push_back(r.companion);  // a lane may still use it
         r.open = 0;
         finish(number, ending::lost);
-        settle(number);
+        release_if_unused(number);
     }
     failures_.clear();
     ready_.clear();
     limits_ = {};
-    open_ = 0;
 }
 
 void task_queue::forget(task_id id) noexcept {
@@ -27,11 +26,11 @@ void task_queue::forget(task_id id) noexcept {
     record& r = records_[id.record];
     if (r.generation != id.generation) return;
     r.wanted = false;
-    settle(id.record);
+    release_if_unused(id.record);
 }
 
 /// Makes the record of a task free that is done, that no device works on, and whose result nobody wants.
-void task_queue::settle(std::uint32_t number) {
+void task_queue::release_if_unused(std::uint32_t number) {
     const record& r = records_[number];
     if (r.now == stage::done && r.open == 0 && !r.wanted) release(number);
 }
@@ -65,7 +64,7 @@ void task_queue::cancel_all() {
         const record& r = records_[number];
         if ((r.now != stage::held && r.now != stage::ready) || r.given != 0) continue;
         finish(number, ending::cancelled);
-        if (!r.wanted) release(number);
+        release_if_unused(number);
     }
 }
 
@@ -100,7 +99,7 @@ void task_queue::hear(std::uint32_t number) {
         free_outcomes_.push_back(r.outcome);
         if (r.now == stage::given) finish(number, well ? ending::well : ending::failed);
     }
-    settle(number);
+    release_if_unused(number);
 }
 
 bool task_queue::has_failed(const record& r) { return r.now == stage::done && r.end != ending::well; }
@@ -127,7 +126,7 @@ void task_queue::end_late(clock::time_point now) {
         record& r = records_[id.record];
         if (r.generation != id.generation || r.now == stage::done) continue;
         finish(id.record, ending::late);  // what no PE has of a batch is not given any more
-        settle(id.record);
+        release_if_unused(id.record);
     }
 }
 
@@ -161,7 +160,7 @@ void task_queue::finish(std::uint32_t number, ending end) {
             }
         }
         r.followers.clear();
-        if (which != number) settle(which);
+        if (which != number) release_if_unused(which);
     }
 }
 

@@ -66,7 +66,7 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
     outcomes_ = allocate_host_visible(machine.device(user), outcomes * outcome_bytes_);
     free_outcomes_.clear();
     for (std::uint32_t i = outcomes; i > 0; --i) free_outcomes_.push_back(i - 1);
-    // Futures of an earlier session keep theirs, which other devices may not reach.
+    // Futures that outlive their session keep its memory, which other devices may not reach.
     batches_ = std::make_shared<batch_memory>(machine.device(user), options_.batch_bytes);
 }
 
@@ -222,7 +222,6 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
                                   ", of which futures hold " + std::to_string(from->pieces.statistics().used_bytes));
         }
     } catch (...) {
-        if (!lock.owns_lock()) lock.lock();
         if (memory != nullptr) from->pieces.deallocate(memory);
         release(id.record);
         throw;

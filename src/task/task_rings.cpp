@@ -102,7 +102,8 @@ std::uint64_t task_rings::filled() const {
 bool task_rings::any_wait() const {
     for (std::uint32_t s = 0; s < n_shards_; ++s) {
         const std::uint64_t end = std::atomic_ref(filled_words()[s]).load();
-        // Lanes claim entries in their order, and have taken all that they claimed when no program is there.
+        // Partner: the release store in task_rings_ref::give_back. Lanes claim entries in their order, and have taken
+        // all that they claimed when no program is there.
         if (end != 0 && std::atomic_ref(slot(s, end - 1).free_for).load(std::memory_order_acquire) == end - 1) {
             return true;
         }

@@ -9,6 +9,7 @@
 //   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
 //   void end(const run_report&);                           after a run without a fault
 //   threshold_policy policy() const;                       where its work has a threshold
+//   std::shared_ptr<session_feed> feed() const;            where host threads feed it in a session (host_feed.hpp)
 //
 // The device view is a trivially copyable type with
 //   using routes_type = routes<...>;                       the messages that it sends; routes<> for none

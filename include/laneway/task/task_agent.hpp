@@ -335,6 +335,7 @@ private:
     LANEWAY_FN void finish(Ctx& ctx, const task_origin& origin, const task_team<Ctx>* team) {
         if (!is_first(ctx, team)) return;
         std::uint32_t join = 0;
+        // Partner: the exchange in task_worker::own_join.
         if constexpr (any_spawns) join = ctx.exchange(join_word(ctx, team), 0u, order::acq_rel, scope::block);
         tell(ctx, join != 0 ? join : origin.join, origin.record);
     }

@@ -81,12 +81,4 @@ private:
     std::uint32_t count_ = 0;
 };
 
-/// Waits for all of the futures, and calls `visit(position)` for each as it is done, in that order.
-template <class Futures, class Visit>
-void as_completed(task_queue& queue, const Futures& futures, Visit&& visit) {
-    std::vector<task_id> ids;
-    for (const auto& future : futures) ids.push_back(future.id());
-    queue.wait_each(ids, std::forward<Visit>(visit));
-}
-
 }  // namespace laneway

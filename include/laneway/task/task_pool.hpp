@@ -55,7 +55,9 @@ public:
     /// Waits for all of the futures, of any types, and calls `visit(position)` for each as it is done, in that order.
     template <class Futures, class Visit>
     void as_completed(const Futures& futures, Visit&& visit) {
-        laneway::as_completed(*queue_, futures, std::forward<Visit>(visit));
+        std::vector<task_id> ids;
+        for (const auto& future : futures) ids.push_back(future.id());
+        queue_->wait_each(ids, std::forward<Visit>(visit));
     }
     [[nodiscard]] task_statistics statistics() const { return queue_->statistics(); }
 

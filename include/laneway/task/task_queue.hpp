@@ -4,7 +4,6 @@
 // So a lone task takes no thread's wake-up, and a thread of the pool's own is needed only where all others are away.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -64,8 +63,8 @@ public:
     /// Tasks that have not been done end without a result.
     void disconnect() noexcept override;
 
-    /// Submits a task of a type, or, with `count`, a batch of so many with their arguments one after the other. Throws
-    /// usage_error for what cannot be, task_queue_full, and what the session throws.
+    /// Submits a task of a type, or a batch of `count`, whose arguments lie one after the other. Throws usage_error
+    /// for what cannot be, task_queue_full, and what the session throws.
     task_id submit(std::uint32_t type, const void* arguments, const task_request& request);
     task_id submit_batch(std::uint32_t type, const void* arguments, std::uint32_t count, const task_request& request);
     /// No more is asked of the task: its place is free when it is done.
@@ -184,7 +183,7 @@ private:
     void publish(clock::time_point now, bool all);
     void end_late(clock::time_point now);
     void finish(std::uint32_t number, ending end);
-    void settle(std::uint32_t number);
+    void release_if_unused(std::uint32_t number);
     void release(std::uint32_t number);
     void give_up_place(const record& r);
     [[nodiscard]] static bool has_failed(const record& r);
@@ -192,6 +191,7 @@ private:
     [[noreturn]] void throw_ending(task_id id);
     void refuse_without_session() const;
     void lose_all();
+    [[nodiscard]] bool is_idle() const;
     void keep();
 
     /// Arguments of a single task until a PE has it, then its result.
@@ -225,7 +225,6 @@ private:
     std::uint64_t session_ = 0;                         ///< sessions so far
     std::uint64_t heard_entries_ = 0;                   ///< that PEs are done with, so far
     std::uint32_t away_ = 0;                            ///< threads in wait_outside
-    std::uint32_t open_ = 0;                            ///< entries of all PEs
     std::uint64_t workers_ = 0;
     task_statistics statistics_;
     std::deque<ended_task> ended_;                    ///< that take_ended has not given
