@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from laneway.errors import UsageError
 from laneway.plot import FAINT, INK, SERVED
@@ -16,7 +18,7 @@ def draw_sweep(found: SweepResult, file: Path, kind: str) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    wide = require_drawable(found)
+    wide = require_drawable(found.axes)
     values = found.values.reshape([len(found.axes[name]) for name in wide])
     with mpl.rc_context({"font.size": 10, "text.color": INK, "xtick.color": INK, "ytick.color": INK}):
         figure = Figure(figsize=(7, 4.4), dpi=150, layout="constrained")
@@ -34,9 +36,9 @@ def draw_sweep(found: SweepResult, file: Path, kind: str) -> None:
         figure.savefig(file, format=kind)
 
 
-def require_drawable(found: SweepResult) -> list[str]:
+def require_drawable(axes: Mapping[str, NDArray[np.float64]]) -> list[str]:
     """The parameters with several values; UsageError unless there are one or two."""
-    wide = [name for name, axis in found.axes.items() if len(axis) > 1]
+    wide = [name for name, axis in axes.items() if len(axis) > 1]
     if len(wide) not in (1, 2):
         raise UsageError(f"--plot draws one or two parameters of several values, not {len(wide)}")
     return wide

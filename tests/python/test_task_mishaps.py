@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -21,20 +20,23 @@ def square() -> lw.TaskBody:
 
 
 def test_threads_may_submit_while_a_pool_is_shut_down() -> None:
-    def submit(pool: lw.TaskPool, refused: list[BaseException]) -> None:
+    def submit(pool: lw.TaskPool, refused: list[BaseException], busy: threading.Semaphore) -> None:
         try:
             while True:
                 pool.submit("adder", 1, 1, 3)
+                busy.release()
         except lw.Error as error:
             refused.append(error)
 
     for _ in range(30):
         pool = lw.TaskPool("cpu:1")
         refused: list[BaseException] = []
-        threads = [threading.Thread(target=submit, args=(pool, refused)) for _ in range(2)]
+        busy = threading.Semaphore(0)
+        threads = [threading.Thread(target=submit, args=(pool, refused, busy)) for _ in range(2)]
         for thread in threads:
             thread.start()
-        time.sleep(0.002)
+        for _ in range(100):
+            assert busy.acquire(timeout=20)
         pool.shutdown()
         for thread in threads:
             thread.join(60)
@@ -59,12 +61,12 @@ def test_results_that_cannot_be_made_are_exceptions() -> None:
         lw.TaskBody("struct s { double x; }; s f(double x) { return {x}; }", result=[("x", ">f8")])
     with pytest.raises(lw.UsageError, match="cannot be made"):
         lw.TaskBody("double f(double x) { return x; }", result="nonsense")
+    opened: Future[Any] = Future()
     with lw.TaskPool("cpu:1") as pool:
-        future = pool.submit("adder", 1, 1, 3)
-        future.result()
-        broken = pool.submit_many("mandelbrot", [0.0], 0.0, 0.1, 10, 5)
+        broken = pool.submit_many("mandelbrot", [0.0], 0.0, 0.1, 10, 5, after=opened)
         broken._decode = lambda raw: 1 / 0  # type: ignore[attr-defined]
-        assert isinstance(broken.exception(20), (ZeroDivisionError, type(None)))
+        opened.set_result(None)
+        assert isinstance(broken.exception(20), ZeroDivisionError)
 
 
 def test_callbacks_that_raise_or_wait_do_not_end_the_pool() -> None:
@@ -82,12 +84,13 @@ def test_callbacks_that_raise_or_wait_do_not_end_the_pool() -> None:
                 said.append(error)
             waited.set()
 
-        pool.submit("spin", 10_000).add_done_callback(leave)
-        pool.submit("spin", 10_000).add_done_callback(wait)
+        opened: Future[Any] = Future()
+        for callback in (leave, wait):  # on the pool's thread: the tasks are not done before
+            pool.submit("spin", 10, after=opened).add_done_callback(callback)
+        opened.set_result(None)
         assert waited.wait(20)
         assert pool.submit("adder", 1, 1, 3).result(20) == 6
-        if said:  # else the task was done before the callback was added, which then runs here
-            assert "give result a timeout" in str(said[0])
+        assert "give result a timeout" in str(said[0])
 
 
 def test_a_host_task_cannot_wait_for_the_end_of_its_pool() -> None:

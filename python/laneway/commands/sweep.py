@@ -39,12 +39,14 @@ def sweep(
         parameters[name] = values
     with ExitStack() as stack:
         files = [_open(stack, path, kinds) for path, kinds in ((output, (".npz",)), (plot, (".png", ".svg", ".pdf")))]
+        if plot is not None:
+            from laneway.sweep_plot import draw_sweep, require_drawable
+
+            require_drawable(parameters)  # before it takes time
         found = calculate(formula, devices=devices or "cpu", timeout=timeout, **parameters)
         if files[0] is not None:
             files[0].fill(lambda file: _write(found, file))
         if files[1] is not None:
-            from laneway.sweep_plot import draw_sweep
-
             kind = files[1].path.suffix.lower().lstrip(".")
             files[1].fill(lambda file: draw_sweep(found, file, kind))
         signals.point_of_no_return()
