@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Optional
@@ -12,12 +11,11 @@ import typer
 from rich.table import Table
 
 import laneway
-from laneway import _core, signals
+from laneway import _core
 from laneway.commands.program import BUFFERS
-from laneway.errors import UsageError
-from laneway.pending_file import PendingFile
+from laneway.commands.side_files import side_files
 from laneway.phases import Phases
-from laneway.plot import short_number
+from laneway.plot import check_format, short_number
 from laneway.programs.styles import PROGRAMS, StyleRun
 from laneway.summary import device_ranges, seconds
 from laneway.terminal import show
@@ -49,8 +47,9 @@ def styles(
 ) -> None:
     """Each program in five styles of sending small messages: speed and lines of code."""
     names = _core.parse_devices(devices)
-    with ExitStack() as stack:
-        json_file, plot_file = open_files(stack, json, plot)
+    if plot is not None:
+        check_format(plot)
+    with side_files(json, plot) as (json_file, plot_file):
         with Phases() as phases:
             found = laneway.compare_styles(
                 program,
@@ -69,25 +68,7 @@ def styles(
 
             kind = plot_file.path.suffix.lower().lstrip(".")
             plot_file.fill(lambda file: draw_styles(found, device_ranges(names), file, kind))
-        signals.point_of_no_return()
-        for file in (json_file, plot_file):
-            if file is not None:
-                file.commit()
     show(_as_table(found), f"styles on {device_ranges(names)}")
-
-
-def open_files(stack: ExitStack, json: Path | None, plot: Path | None) -> tuple[PendingFile | None, PendingFile | None]:
-    """Both files, if they can be written: found out before anything runs."""
-    if plot is not None:
-        from laneway.plot import check_format
-
-        check_format(plot)
-        if json is not None and json.resolve() == plot.resolve():
-            raise UsageError(f"{plot}: cannot be written: another file of this command has the same name")
-    return (
-        None if json is None else stack.enter_context(PendingFile(json)),
-        None if plot is None else stack.enter_context(PendingFile(plot)),
-    )
 
 
 def _as_table(found: list[StyleRun]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Optional
 
@@ -10,9 +9,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from laneway import signals
+from laneway.commands.side_files import side_files
 from laneway.errors import UsageError
-from laneway.pending_file import PendingFile
+from laneway.plot import check_format
 from laneway.programs.sweep import SweepResult
 from laneway.programs.sweep import sweep as calculate
 
@@ -37,31 +36,22 @@ def sweep(
         if name in parameters:
             raise UsageError(f"--over {name}: given twice")
         parameters[name] = values
-    with ExitStack() as stack:
-        files = [_open(stack, path, kinds) for path, kinds in ((output, (".npz",)), (plot, (".png", ".svg", ".pdf")))]
+    if output is not None and output.suffix.lower() != ".npz":
+        raise UsageError(f"{output}: the name must end in .npz")
+    if plot is not None:
+        check_format(plot)
+    with side_files(output, plot) as (output_file, plot_file):
         if plot is not None:
             from laneway.sweep_plot import draw_sweep, require_drawable
 
             require_drawable(parameters)  # before it takes time
         found = calculate(formula, devices=devices or "cpu", timeout=timeout, **parameters)
-        if files[0] is not None:
-            files[0].fill(lambda file: _write(found, file))
-        if files[1] is not None:
-            kind = files[1].path.suffix.lower().lstrip(".")
-            files[1].fill(lambda file: draw_sweep(found, file, kind))
-        signals.point_of_no_return()
-        for file in files:
-            if file is not None:
-                file.commit()
+        if output_file is not None:
+            output_file.fill(lambda file: _write(found, file))
+        if plot_file is not None:
+            kind = plot_file.path.suffix.lower().lstrip(".")
+            plot_file.fill(lambda file: draw_sweep(found, file, kind))
     _summarise(found)
-
-
-def _open(stack: ExitStack, path: Path | None, kinds: tuple[str, ...]) -> PendingFile | None:
-    if path is None:
-        return None
-    if path.suffix.lower() not in kinds:
-        raise UsageError(f"{path}: the name must end in {' or '.join(kinds)}")
-    return stack.enter_context(PendingFile(path))
 
 
 def _parameter(given: str) -> tuple[str, NDArray[np.float64]]:

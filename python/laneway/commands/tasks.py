@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json as json_format
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Optional
 
 import typer
 from rich.table import Table
 
-from laneway import _core, signals
-from laneway.commands.study import open_files
-from laneway.plot import short_number
+from laneway import _core
+from laneway.commands.side_files import side_files
+from laneway.plot import check_format, short_number
 from laneway.programs.task_rates import LENGTHS, TaskRates, measure_tasks
 from laneway.summary import device_ranges, seconds
 from laneway.terminal import show
@@ -43,8 +42,9 @@ def bench(
 ) -> None:
     """Tasks a second, how long a lone one takes, and how well workers are used by the length of tasks."""
     names = _core.parse_devices(devices)
-    with ExitStack() as stack:
-        json_file, plot_file = open_files(stack, json, plot)
+    if plot is not None:
+        check_format(plot)
+    with side_files(json, plot) as (json_file, plot_file):
         found = measure_tasks(tuple(length), runs=runs, devices=devices, timeout=timeout)
         if json_file is not None:
             text = json_format.dumps(_as_json(names, found), indent=2) + "\n"
@@ -54,10 +54,6 @@ def bench(
 
             kind = plot_file.path.suffix.lower().lstrip(".")
             plot_file.fill(lambda file: draw_efficiency(found, device_ranges(names), file, kind))
-        signals.point_of_no_return()
-        for file in (json_file, plot_file):
-            if file is not None:
-                file.commit()
     show(_as_table(found), f"tasks on {device_ranges(names)}, {found.workers} workers")
 
 
