@@ -67,10 +67,10 @@ public:
     void run(pool_type& pool, std::uint64_t workers) {
         rate("single", tasks_, [&] { single(pool); });
         rate("batch", 10 * tasks_, [&] { batch(pool); });
-        const auto levels = static_cast<std::uint32_t>(std::log2(static_cast<double>(tasks_)));
-        rate("spawned", (std::uint64_t{2} << levels) - 1, [&] { pool.submit<grow>(levels).wait(); });
         lone(pool);
         for (const std::uint64_t us : {1u, 10u, 100u, 1000u}) efficiency(pool, us, workers);
+        const auto levels = static_cast<std::uint32_t>(std::log2(static_cast<double>(tasks_)));
+        rate("spawned", (std::uint64_t{2} << levels) - 1, [&] { pool.submit<grow>(levels).wait(); });
     }
 
 private:
@@ -161,7 +161,8 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
     runtime rt(o);
     task_pool_options pool_options;
     pool_options.bundle_tasks = static_cast<std::uint32_t>(args.number("bundle"));
-    pool_options.batch_bytes = 256 << 20;
+    pool_options.batch_bytes = 1 << 30;
+    pool_options.spawned_tasks = 1 << 20;  // thousands of workers go down a tree each
     pool_type pool(pool_options, next_number{}, take_time{}, grow{});
     auto session = rt.start(pool);
     measurement(args, devices, json).run(pool, pool.statistics().workers);

@@ -9,6 +9,7 @@
 
 #include "advance_universe.hpp"
 #include "exchange.hpp"
+#include "laneway/base/interruption.hpp"
 #include "laneway/runtime.hpp"
 #include "laneway/task/task_pool.hpp"
 
@@ -63,7 +64,7 @@ public:
     md_job(runtime& runtime, const std::vector<md_atoms>& universes, const md_options& options)
         : runtime_(runtime), given_(universes), options_(options), factors_(universes.size(), 1.0),
           reports_(universes.size()), made_(universes.size()) {
-        const std::chrono::duration<double> limit(options.job.timeout_seconds);
+        const std::chrono::duration<double> limit(options.job.timeout_seconds - options.spent_seconds);
         deadline_ = clock::now() + std::chrono::duration_cast<clock::duration>(limit);
         lay_out();
         if (options.exchange_steps > 0) ladder_.emplace(options.temperatures, options.exchange_seed);
@@ -107,6 +108,7 @@ private:
         const std::uint64_t most = std::min(options_.steps, max_samples * options_.model.sample_steps);
         const auto samples = static_cast<std::uint32_t>(most / options_.model.sample_steps + 1);
         for (std::size_t i = 0; i < given_.size(); ++i) {
+            keep_to_deadline("set up");
             try {
                 universes_.push_back({nullptr, shape_of(given_[i], options_.model, samples), options_.model});
             } catch (const usage_error& refused) {
@@ -132,6 +134,7 @@ private:
             own_memory_words()[pe] = own_.back().data();
         }
         for (std::size_t i = 0; i < given_.size(); ++i) {
+            keep_to_deadline("set up");
             universes_[i].memory = shared_.get() + places_[i];
             const std::vector<std::byte> packed = pack(given_[i], universes_[i].shape);
             std::memcpy(universes_[i].memory, packed.data(), packed.size());
@@ -178,6 +181,7 @@ private:
         request.timeout_seconds = std::max(std::chrono::duration<double>(deadline_ - clock::now()).count(), 1e-9);
         std::vector<task_future<md_report>> futures;
         for (std::size_t i = 0; i < universes_.size(); ++i) {
+            keep_to_deadline("submitted");
             const advance_universe::arguments order{universes_[i], places_[i], steps, factors_[i]};
             if (universes_[i].shape.atoms >= advance_large_universe::min_atoms) {
                 futures.push_back(pool.submit<advance_large_universe>(order, request));
@@ -188,6 +192,13 @@ private:
         return futures;
     }
 
+    /// In loops over universes, which may be millions: where the call can be left, and whether it is late.
+    void keep_to_deadline(const char* what) const {
+        interruption::poll();
+        if (clock::now() <= deadline_) return;
+        throw timeout_error("deadline passed: " + std::to_string(given_.size()) + " universes were not " + what +
+                            " within " + shown_seconds() + " s");
+    }
     [[noreturn]] void throw_late(std::uint64_t step) const {
         throw timeout_error("deadline passed: step " + std::to_string(step) + " of " + std::to_string(options_.steps) +
                             " was not reached by all universes within " + shown_seconds() + " s");
@@ -218,6 +229,7 @@ private:
 
     void collect(md_result& result) {
         for (std::size_t i = 0; i < universes_.size(); ++i) {
+            keep_to_deadline("collected");
             md_outcome outcome = unpack(universes_[i].memory, universes_[i].shape, given_[i].box_low);
             outcome.samples = std::move(made_[i]);
             if (outcome.samples.back().step != options_.steps) outcome.samples.push_back(reports_[i].energies);

@@ -26,6 +26,7 @@ struct md_options {
     /// 0: never.
     std::uint64_t exchange_steps = 0;
     std::uint64_t exchange_seed = 1;  ///< of what is drawn for that
+    double spent_seconds = 0;         ///< of the deadline, by whoever prepared the universes
 };
 
 struct md_result {
@@ -41,9 +42,9 @@ struct md_result {
 /// Advances each universe by `steps`, one task a universe and exchange. Energies and positions are the same, to the
 /// bit, on all CPU devices, whatever tasks run beside each other; on all GPUs too.
 ///
-/// `job.timeout_seconds` is the deadline of the whole call. Throws usage_error for no universes, those that shape_of
-/// refuses, temperatures of another number, not above 0, or that do not rise where they are traded; device_fault where
-/// an atom is lost or has too many neighbours, naming universe and step; timeout_error.
+/// `job.timeout_seconds` is the deadline of the whole call, setting up included. Throws usage_error for no universes,
+/// those that shape_of refuses, temperatures of another number, not above 0, or that do not rise where they are traded;
+/// device_fault where an atom is lost or has too many neighbours, naming universe and step; timeout_error.
 md_result md(const std::vector<md_atoms>& universes, const md_options& options);
 /// On devices that the caller has opened; `options.job` is the runtime's but for its deadline.
 md_result md(runtime& runtime, const std::vector<md_atoms>& universes, const md_options& options);

@@ -14,6 +14,7 @@
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/program.hpp"
 #include "laneway/run/session.hpp"
+#include "laneway/run/triggers.hpp"
 
 namespace laneway {
 
@@ -80,6 +81,10 @@ public:
         return {machine_, options};
     }
 
+    /// Tags for operations that are prepared beforehand and carried out when lanes have triggered them often enough:
+    /// see run/triggers.hpp. Throws usage_error where PEs cannot store into each other's memory.
+    [[nodiscard]] laneway::triggers triggers(const trigger_options& options = {}) { return {machine_, options}; }
+
     /// Runs `body(ctx, agents...)` on every working lane of every PE, with an agent of each component in their order
     /// (`run(body, box)` calls body(ctx, box)), and returns when nothing is left anywhere: all bodies have returned,
     /// all messages and host calls have been served, and the components have no work. Without a body, `run(list)` runs
@@ -115,9 +120,9 @@ public:
     /// as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
-        static_assert((component<Components> && ...), "start(components...): mailboxes, a pool of tasks");
-        static_assert(!(prepares<Components> || ...),
-                      "a session has mailboxes and a pool of tasks; other components are for run()");
+        static_assert((component<Components> && ...), "start(components...): mailboxes, triggers, a pool of tasks");
+        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
+                      "a session has mailboxes, triggers and a pool of tasks; other components are for run()");
         using routes_type = routes_of<ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, ref_of<Components>..., inbox>;
@@ -141,7 +146,7 @@ private:
     template <class Component>
     void add_feed([[maybe_unused]] std::vector<std::shared_ptr<session_feed>>& feeds,
                   [[maybe_unused]] const Component& component, [[maybe_unused]] const comm_plan& plan) {
-        if constexpr (requires { component.feed(); }) {
+        if constexpr (has_feed<Component>) {
             for (const auto& other : feeds) refuse_twice({other.get(), component.feed().get()});
             component.feed()->attach(machine_, plan);
             feeds.push_back(component.feed());

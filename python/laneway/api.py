@@ -13,6 +13,7 @@ from laneway.errors import (
     SystemError,
     TaskBodyError,
     TaskError,
+    TaskWorkerDied,
     TimeoutError,
     UsageError,
 )
@@ -24,6 +25,7 @@ from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmeans import KmeansResult, kmeans
 from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
+from laneway.programs.matching import ANY_SOURCE, ANY_TAG, MatchResult, match_messages
 from laneway.programs.md import MdResult, md
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
@@ -33,6 +35,11 @@ from laneway.programs.task_rates import TaskRates, measure_tasks
 from laneway.session import Session
 from laneway.task_body import TaskBody
 from laneway.task_pool import TaskPool
+from laneway.traces.analysis import analyse_trace
+from laneway.traces.device_replay import TraceReplay, replay_trace
+from laneway.traces.files import find_traces, read_trace
+from laneway.traces.result import TraceAnalysis
+from laneway.traces.trace import Trace
 from laneway.vertex_array import VertexArray
 
 __version__: str = _core.version
@@ -44,6 +51,8 @@ def devices() -> list[Device]:
 
 
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "Atoms",
     "ColorResult",
     "CudaError",
@@ -55,6 +64,7 @@ __all__ = [
     "InDegreeResult",
     "KmeansResult",
     "KmerCounts",
+    "MatchResult",
     "MdResult",
     "PageRankResult",
     "PoolClosedError",
@@ -74,14 +84,20 @@ __all__ = [
     "TaskPool",
     "TaskRates",
     "TaskStatistics",
+    "TaskWorkerDied",
     "TimeoutError",
+    "Trace",
+    "TraceAnalysis",
+    "TraceReplay",
     "UsageError",
     "VertexArray",
     "__version__",
+    "analyse_trace",
     "bfs",
     "color",
     "compare_styles",
     "devices",
+    "find_traces",
     "generate_blobs",
     "generate_grid",
     "generate_kronecker",
@@ -89,6 +105,7 @@ __all__ = [
     "indegree",
     "kmeans",
     "kmer",
+    "match_messages",
     "md",
     "measure_tasks",
     "pagerank",
@@ -96,6 +113,8 @@ __all__ = [
     "read_graph",
     "read_points",
     "read_sequences",
+    "read_trace",
+    "replay_trace",
     "simulate_reads",
     "sssp",
     "sweep",

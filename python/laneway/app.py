@@ -19,6 +19,7 @@ from laneway.commands import (
     study,
     sweep,
     tasks,
+    trace,
 )
 
 app = typer.Typer(
@@ -29,7 +30,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # A file each, in the order of the help page.
-for command in (paths, pagerank, color, kmeans, kmer, md, indegree, gups, sweep, study, tasks, devices, generate):
+for command in (
+    paths,
+    pagerank,
+    color,
+    kmeans,
+    kmer,
+    md,
+    indegree,
+    gups,
+    sweep,
+    study,
+    trace,
+    tasks,
+    devices,
+    generate,
+):
     command.add_to(app)
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from laneway.arguments import require_whole
+from laneway.arrays import as_array
 from laneway.compressed import DAMAGED, open_for, text_of
 from laneway.errors import UsageError, reason_of
 from laneway.file_names import PathLike, as_path
@@ -32,6 +34,13 @@ class Atoms:
     velocities: NDArray[np.float64]
     """Shape (n, 3)."""
 
+    def __post_init__(self) -> None:
+        """UsageError for a step and ids that are none; the other arrays are looked at where they are used."""
+        require_whole("step", self.step)
+        ids = as_array("ids", self.ids)
+        if ids.ndim != 1 or ids.dtype.kind not in "iu":
+            raise UsageError(f"ids must be one whole number an atom, not {ids.dtype} of the shape {ids.shape}")
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -49,8 +58,9 @@ def read_atoms(path: PathLike) -> Atoms:
     file = as_path(path, "the name of the atoms' file")
     try:
         with file.open("rb") as opened:
-            for frame in frames_of(file, text_of(opened, opened.peek(6))):
-                last = frame
+            with text_of(opened, opened.peek(6)) as text:
+                for frame in frames_of(file, text):
+                    last = frame
             return _atoms_of(last)
     except OSError as error:
         raise UsageError(f"{file}: {reason_of(error)}") from None
@@ -66,18 +76,35 @@ def write_atoms(atoms: Atoms, path: PathLike) -> None:
     The file appears complete or not at all. Raises UsageError for arrays of other shapes, numbers that are not finite,
     and where the file cannot be written.
     """
-    for name, array, shape in (
-        ("box", atoms.box, (3, 2)),
-        ("positions", atoms.positions, (len(atoms), 3)),
-        ("velocities", atoms.velocities, (len(atoms), 3)),
-    ):
-        if np.shape(array) != shape:
-            raise UsageError(f"{name} has the shape {np.shape(array)}, not {shape}")
+    atoms = checked_atoms(atoms, "atoms")
+    for name, array in (("box", atoms.box), ("positions", atoms.positions), ("velocities", atoms.velocities)):
         if not np.isfinite(array).all():
             raise UsageError(f"{name} has numbers that are not finite")
     with PendingFile(as_path(path, "the name of the atoms' file")) as pending:
         pending.fill(lambda file: _write(atoms, file, pending.path.name))
         pending.commit()
+
+
+def checked_atoms(atoms: Atoms, name: str) -> Atoms:
+    """A copy with doubles in rows; UsageError, which calls the atoms `name`, for what is none and for arrays of other
+    shapes."""
+    if not isinstance(atoms, Atoms):
+        raise UsageError(f"{name} must be what read_atoms gives, not {type(atoms).__name__}")
+
+    def rows(what: str, values: ArrayLike, shape: tuple[int, int]) -> NDArray[np.float64]:
+        array = as_array(f"{name}: {what}", values)
+        if array.shape != shape or array.dtype.kind not in "fiu":
+            raise UsageError(f"{name}: {what} must be numbers of the shape {shape}, not {array.dtype} {array.shape}")
+        return np.array(array, dtype=np.float64, order="C")
+
+    n = len(atoms)
+    return Atoms(
+        atoms.step,
+        rows("box", atoms.box, (3, 2)),
+        np.asarray(atoms.ids),
+        rows("positions", atoms.positions, (n, 3)),
+        rows("velocities", atoms.velocities, (n, 3)),
+    )
 
 
 def _atoms_of(frame: Frame) -> Atoms:

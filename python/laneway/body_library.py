@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import re
 import shlex
 import shutil
 import stat
@@ -14,7 +13,9 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
+from laneway.body_functions import why_no_body
 from laneway.body_wrapper import CALL, DESCRIBE, wrapped
 from laneway.errors import SystemError, TaskBodyError, UsageError, reason_of
 from laneway.pending_file import PendingFile
@@ -24,8 +25,17 @@ COMPILERS = ("c++", "g++", "clang++")
 LABEL = "body"
 """What the compiler's messages call the user's text."""
 
-_KEPT: list[ctypes.CDLL] = []
-"""Loaded libraries: they stay, as tasks may call them as long as the process lives."""
+
+class Library(NamedTuple):
+    """A loaded one."""
+
+    handle: ctypes.CDLL
+    content: bytes
+
+
+_KEPT: dict[int, Library] = {}
+"""Loaded libraries by the address of what devices call: they stay, as tasks may call them as long as the process
+lives."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,14 @@ class BodyTypes:
     """Type code and offset of each argument."""
 
 
+class CompilerError(Exception):
+    """A compiler does not take the text."""
+
+    def __init__(self, compiler: str, words: str) -> None:
+        super().__init__(f"{compiler} says:\n{words}")
+        self.words = words
+
+
 def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | None) -> BodyTypes:
     """Compile the source unless that has been done before, and load it. Raises TaskBodyError where it does not compile,
     SystemError where files cannot be written."""
@@ -50,9 +68,17 @@ def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | Non
         flags = ("-fno-gnu-unique", *flags)
     text = wrapped(source, entry, LABEL)
     key = hashlib.sha256("\0".join([text, version_of(compiler), *compiler, *FLAGS, *flags]).encode()).hexdigest()
+
+    def compiled(to: Path) -> Path:
+        try:
+            return _compiled(text, compiler, flags, to)
+        except CompilerError as error:
+            why = why_no_body(source, entry, error.words, LABEL)
+            raise TaskBodyError(f"the body does not compile{f': {why}' if why else ''}; {error}") from None
+
     if cache is None:
         with tempfile.TemporaryDirectory(prefix="laneway-") as folder:
-            return _loaded(_compiled(text, compiler, flags, Path(folder) / "body.so"))
+            return _loaded(compiled(Path(folder) / "body.so"))
     library = cache / f"{key[:40]}.so"
     if _is_whole(library):
         try:
@@ -60,7 +86,7 @@ def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | Non
         except TaskBodyError:
             pass  # damaged: it is made again
     try:
-        made = _loaded(_compiled(text, compiler, flags, library))
+        made = _loaded(compiled(library))
     except TaskBodyError:
         library.unlink(missing_ok=True)
         raise
@@ -140,7 +166,7 @@ def _compiled(text: str, compiler: tuple[str, ...], flags: tuple[str, ...], libr
         done = _run(compiler, *FLAGS, *flags, "-x", "c++", "-", "-o", str(path), text=text)
         if done.returncode != 0:
             words = done.stderr.rstrip() or f"nothing, and ends with exit status {done.returncode}"
-            raise TaskBodyError(f"the body does not compile; {Path(compiler[0]).name} says:\n{words}")
+            raise CompilerError(Path(compiler[0]).name, words)
         if path.exists():  # a compiler that only looks at the text writes none
             path.write_bytes((content := path.read_bytes()) + _digest(content))
 
@@ -148,8 +174,6 @@ def _compiled(text: str, compiler: tuple[str, ...], flags: tuple[str, ...], libr
         with PendingFile(library) as file:
             file.fill(compile_to)
             file.commit()
-    except TaskBodyError:
-        raise
     except UsageError as error:
         raise SystemError(str(error)) from None
     return library
@@ -163,35 +187,28 @@ def _loaded(path: Path) -> BodyTypes:
         raise TaskBodyError(f"the compiled body cannot be loaded: {error}") from None
     describe.restype = ctypes.c_char_p
     bytes_, result, *inputs = describe().decode().split()
-    address = ctypes.cast(getattr(library, CALL), ctypes.c_void_p).value
-    if address is None:
-        raise TaskBodyError(f"the compiled body cannot be loaded: {path} has no function")
-    _KEPT.append(library)
+    address = _kept(library, path.read_bytes())
     pairs = tuple(zip(inputs[::2], map(int, inputs[1::2])))
     return BodyTypes(address, int(bytes_), result, pairs)
 
 
-_TEXT_OR_COMMENT = re.compile(
-    r"//[^\n]*|/\*.*?\*/|R\"([^()\\\s]*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL
-)
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
-_FUNCTION = re.compile(r"(\w+)\s*\(\)\s*(?:noexcept\s*(?:\(\))?\s*)?(?:->[^;{}]*)?\{\}")
+def _kept(library: ctypes.CDLL, content: bytes) -> int:
+    """Address of what devices call."""
+    address = ctypes.cast(getattr(library, CALL), ctypes.c_void_p).value
+    assert address is not None, "functions are somewhere"
+    _KEPT[address] = Library(library, content)
+    return address
 
 
-def last_function(source: str) -> str:
-    """Name of the last function that the source defines outside namespaces and classes; TaskBodyError where there is
-    none."""
-    text = _DIRECTIVE.sub("", _TEXT_OR_COMMENT.sub(" ", source))
-    outside: list[str] = []
-    depth = 0
-    for letter in text:  # leaves () and {} of whatever is in brackets
-        if letter in ")}":
-            depth -= 1
-        if depth <= 0:
-            outside.append(letter)
-        if letter in "({":
-            depth += 1
-    names = [name for name in _FUNCTION.findall("".join(outside)) if not name.isdigit()]
-    if not names:
-        raise TaskBodyError("the source of a body defines no function outside namespaces and classes: give its name=")
-    return str(names[-1])
+def content_at(address: int) -> bytes:
+    """The library whose body has this address in this process, for another process to load."""
+    return _KEPT[address].content
+
+
+def load_content(content: bytes) -> int:
+    """Load a library of another process; the address of its body here."""
+    descriptor = os.memfd_create("laneway-body", os.MFD_CLOEXEC)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    # It stays open: the loader takes two libraries of one name for the same.
+    return _kept(ctypes.CDLL(f"/proc/self/fd/{descriptor}"), content)

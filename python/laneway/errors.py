@@ -38,6 +38,11 @@ class TaskError(Error):
     ended before it was done."""
 
 
+class TaskWorkerDied(TaskError):  # noqa: N818 - says what happened
+    """The worker process of an isolated pool ended while it had the task, as one had before it; or no other can be
+    started. The message says how."""
+
+
 class TaskBodyError(UsageError):
     """Source text of a task's body does not compile; the message has the compiler's words, with lines of the text."""
 

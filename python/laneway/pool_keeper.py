@@ -10,14 +10,18 @@ import logging
 import os
 import sys
 import threading
+import time
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable
 
 from laneway import _core
 from laneway.errors import Error, PoolClosedError, UsageError
+from laneway.isolated_core import IsolatedCore
 from laneway.task_future import TaskFuture
 
+THREAD = "laneway.TaskPool"
+"""How names of threads of pools begin."""
 _THREAD = threading.local()
 """`host_of`: of which pool's Python functions the thread runs."""
 _ALL: weakref.WeakSet[PoolKeeper] = weakref.WeakSet()
@@ -26,8 +30,9 @@ _ALL: weakref.WeakSet[PoolKeeper] = weakref.WeakSet()
 class PoolKeeper:
     """Any thread, but for `_run`."""
 
-    def __init__(self, core: _core.TaskPoolCore, host_threads: int | None) -> None:
+    def __init__(self, core: _core.TaskPoolCore | IsolatedCore, host_threads: int | None, timeout: float) -> None:
         self.core = core
+        self.timeout = timeout
         self.process = os.getpid()
         self.lock = threading.RLock()
         """Held for moments, with nothing called inside; a signal handler may come in between."""
@@ -35,11 +40,13 @@ class PoolKeeper:
         """Why the pool takes no more tasks; None while it does."""
         self._host_threads = host_threads
         self._host: ThreadPoolExecutor | None = None
+        self._hosted: set[Future[Any]] = set()
+        """Python functions that are not done."""
         self._held: set[Future[Any]] = set()
         self._is_ending = False
         self._failure: BaseException | None = None
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="laneway.TaskPool")
+        self._thread = threading.Thread(target=self._run, name=THREAD)
         _ALL.add(self)
         self._thread.start()
 
@@ -61,8 +68,23 @@ class PoolKeeper:
         """Runs Python functions; made for the first of them."""
         with self.lock:
             if self._host is None:
-                self._host = ThreadPoolExecutor(self._host_threads, "laneway.TaskPool.host", _become_host, (self,))
+                self._host = ThreadPoolExecutor(self._host_threads, f"{THREAD}.host", _become_host, (self,))
             return self._host
+
+    def submit_host(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = self.host().submit(function, *args, **kwargs)
+        self._hosted.add(future)
+        future.add_done_callback(self._hosted.discard)
+        return future
+
+    def waits_for_others(self) -> bool:
+        """Whether all that is left follows futures that the pool itself does not complete."""
+        with self.lock:
+            return bool(self._held) and not self._hosted and self.core.open() == 0
+
+    def is_over(self, seconds: float = 0) -> bool:
+        """Whether the pool has ended, or does so within some time."""
+        return self._over.wait(seconds)
 
     def hold(self, future: Future[Any]) -> None:
         """The pool does not end before this task has started or has been let go."""
@@ -105,7 +127,7 @@ class PoolKeeper:
         if getattr(_THREAD, "host_of", None) is self:
             raise UsageError("a task of the pool cannot wait for its end: shutdown(wait=False)")
         try:
-            self._over.wait()
+            self._over.wait()  # as long as tasks take: a pool whose devices stand still ends at its timeout
         except BaseException:
             self.end()
             self._over.wait()
@@ -194,16 +216,40 @@ def _leave_to_parent() -> None:
 
 def _end_all() -> None:
     """As Python ends: tasks that were submitted are done first, as with the executors of the standard library, unless
-    an interrupt ends Python."""
-    keepers = list(_ALL)
+    an interrupt ends Python, or comes now."""
+    keepers = [keeper for keeper in _ALL if keeper.process == os.getpid()]
     interrupted = getattr(sys, "last_type", None)
-    for keeper in keepers:
+    try:
         if isinstance(interrupted, type) and issubclass(interrupted, KeyboardInterrupt):
-            keeper.end()
-        else:
+            raise KeyboardInterrupt
+        for keeper in keepers:
             keeper.shut_down()
+        _wait_for_last(keepers)
+    except BaseException:
+        for keeper in keepers:
+            keeper.end()
     for keeper in keepers:
         keeper.join()
+
+
+def _wait_for_last(keepers: list[PoolKeeper]) -> None:
+    """Wait for pools that take no more tasks. What follows futures that nobody completes is cancelled: at once where no
+    other thread is left that could, else after the pool's timeout."""
+    since = time.monotonic()
+    while left := [keeper for keeper in keepers if not keeper.is_over()]:
+        if not all(keeper.waits_for_others() for keeper in left):
+            since = time.monotonic()
+        elif not _is_anyone_else() or time.monotonic() - since > max(keeper.timeout for keeper in left):
+            logging.getLogger("laneway").warning("tasks that follow futures which nobody completes are cancelled")
+            for keeper in left:
+                keeper.shut_down(cancel=True)
+        left[0].is_over(seconds=0.02)
+
+
+def _is_anyone_else() -> bool:
+    """Whether there is a thread that is no pool's, and might complete a future."""
+    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+    return not all(thread.name.startswith(THREAD) for thread in others)
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

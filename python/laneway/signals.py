@@ -17,7 +17,8 @@ CAUGHT = {
 }
 
 temporaries: set[str] = set()
-"""Files that are being written and must not stay; names are here before there is such a file."""
+"""Files that are being written, and directories of such, that must not stay; names are here before there is such a
+file."""
 
 _state = {"over": False, "bar": False}
 
@@ -46,11 +47,12 @@ def _end(number: int, _: object) -> None:
     if _state["over"]:
         return
     _state["over"] = True  # a second signal may come at any of these lines
-    for path in tuple(temporaries):
-        try:  # noqa: SIM105 - contextlib takes a while to load
-            os.unlink(path)  # noqa: PTH108 - pathlib takes a while to load
-        except OSError:
-            pass
+    for path in sorted(temporaries, reverse=True):  # what is in a directory before it
+        for remove in (os.unlink, os.rmdir):
+            try:  # noqa: SIM105 - contextlib takes a while to load
+                remove(path)
+            except OSError:
+                pass
     core = sys.modules.get("laneway._core")
     if core is not None and hasattr(core, "remove_drafts"):
         core.remove_drafts()

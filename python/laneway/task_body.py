@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from laneway import _core
-from laneway.body_library import cache_folder, last_function, load_body, own_folder
+from laneway.body_functions import last_function
+from laneway.body_library import cache_folder, load_body, own_folder
 from laneway.errors import TaskBodyError, UsageError
 from laneway.file_names import PathLike, as_path
 from laneway.task_kinds import ScalarKind

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Callable
 
 from laneway.errors import TaskError, UsageError
@@ -15,6 +17,16 @@ if TYPE_CHECKING:
     from laneway.pool_keeper import PoolKeeper
 
 PENDING, FINISHED, CANCELLED_AND_NOTIFIED = "PENDING", "FINISHED", "CANCELLED_AND_NOTIFIED"  # of concurrent.futures
+DONE = frozenset({FINISHED, CANCELLED_AND_NOTIFIED, "CANCELLED"})
+
+
+class Waiter:
+    """One of those that a future tells first of its end. `Future.result` waits for a `threading.Condition`, whose lock
+    an interrupt can leave open or locked for good; a queue bears interrupts at any moment."""
+
+    def __init__(self) -> None:
+        self.told: SimpleQueue[object] = SimpleQueue()
+        self.add_result = self.add_exception = self.add_cancelled = self.told.put
 
 
 class TaskFuture(Future[Any]):
@@ -45,8 +57,15 @@ class TaskFuture(Future[Any]):
                 if self._own_condition is None:
                     self._waiters: list[Any] = []
                     self._done_callbacks: list[Any] = []
-                    self._own_condition = threading.Condition()
+                    self._own_lock = threading.RLock()
+                    self._own_condition = threading.Condition(self._own_lock)
         return self._own_condition
+
+    def _lock_of_state(self) -> threading.RLock:
+        """That of the condition, which itself is written in Python: an interrupt as it is entered would leave it
+        locked."""
+        _ = self._condition
+        return self._own_lock
 
     def cancel(self) -> bool:
         if not self.done() and self._withdraw():
@@ -65,21 +84,45 @@ class TaskFuture(Future[Any]):
         return not self.done() and self._ticket is not None and self._keeper.core.is_given(self._ticket)
 
     def result(self, timeout: float | None = None) -> Any:
-        if self._state == PENDING:
-            self._keeper.require_own()
-            self._keeper.refuse_own_thread(timeout)
-        elif self._state == FINISHED and self._exception is None:
+        if self._state == FINISHED and self._exception is None:
             return self._result
-        return super().result(timeout)
+        error = self.exception(timeout)
+        if error is None:
+            return self._result
+        try:
+            raise error
+        finally:
+            del error  # which holds this frame
 
     def done(self) -> bool:
-        return self._state != PENDING and super().done()
+        return self._state in DONE
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        if self._state == PENDING:
-            self._keeper.require_own()
-            self._keeper.refuse_own_thread(timeout)
-        return super().exception(timeout)
+        if self._state not in DONE:
+            self._wait(timeout)
+        if self._state == FINISHED:
+            return self._exception
+        if self._state in DONE:
+            raise CancelledError
+        raise FutureTimeoutError
+
+    def _wait(self, timeout: float | None) -> None:
+        """Until it is done, or some seconds."""
+        self._keeper.require_own()
+        self._keeper.refuse_own_thread(timeout)
+        waiter = Waiter()
+        lock = self._lock_of_state()
+        with lock:
+            if self._state in DONE:
+                return
+            self._waiters.append(waiter)
+        try:
+            with suppress(Empty):  # the caller finds that it is late
+                waiter.told.get(timeout=None if timeout is None else max(timeout, 0))
+        finally:
+            with lock:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
 
     def end_unwatched(self, value: Any) -> bool:
         """The task has ended with this result, as the compiled part has it, and nobody has asked. False, and nothing is

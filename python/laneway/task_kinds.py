@@ -175,10 +175,12 @@ def _is_struct(given: NDArray[Any] | np.generic) -> bool:
 
 def column_of(name: str, values: Any, code: str) -> NDArray[Any]:
     """An array of the type that is called `code`, or one value for all tasks; UsageError for what would change."""
+    wanted = np.dtype(code)
+    if code[0] == "V" and isinstance(values, (list, tuple)) and all(isinstance(each, bytes) for each in values):
+        values = _structs_of(name, values, wanted.itemsize)
     given = as_array(name, values)
     if given.ndim > 1:
         raise UsageError(f"{name} must have one dimension, not {given.ndim}")
-    wanted = np.dtype(code)
     if code[0] == "V":
         if given.dtype.itemsize != wanted.itemsize or not _is_struct(given):
             raise UsageError(
@@ -198,6 +200,14 @@ def column_of(name: str, values: Any, code: str) -> NDArray[Any]:
         place = int(np.flatnonzero(~np.atleast_1d(same))[0])
         raise UsageError(f"{name} must be {wanted}: element {place} is {np.atleast_1d(given)[place]}")
     return made
+
+
+def _structs_of(name: str, values: Sequence[bytes], size: int) -> NDArray[Any]:
+    """Structs that are given as their bytes, of which NumPy would cut off zeros at the end."""
+    for place, each in enumerate(values):
+        if len(each) != size:
+            raise UsageError(f"{name} must be structs of {size} bytes: element {place} has {len(each)}")
+    return np.frombuffer(b"".join(values), np.dtype((np.void, size)))
 
 
 def length_of(name: str, columns: Sequence[NDArray[Any]]) -> int:

@@ -10,11 +10,14 @@ from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from laneway import _core
 from laneway.arguments import BUFFER_BYTES, job_options, require_real, require_whole
 from laneway.errors import UsageError
+from laneway.isolated_core import IsolatedCore
 from laneway.pool_keeper import PoolKeeper
+from laneway.pool_worker import PoolJob
 from laneway.task_body import TaskBody
 from laneway.task_future import Held, Predecessors, TaskFuture, after_failure, as_futures
 from laneway.task_kinds import BUILT_IN, Packed, TaskKind
@@ -41,11 +44,17 @@ class TaskPool(Executor):
 
     The pool holds `capacity` tasks and batches that are not done, and `submit` waits while it is full. Tasks are shown
     to devices in bundles of `bundle` tasks, or fewer when they have little to do. Batches take `batch_bytes` of memory
-    together, 12 bytes a task or more, until they are done. The pool fails where its devices have done no task
+    together, 12 bytes a task or more, until they are done. Where the pool has GPUs, matrices and other arrays of tasks
+    take `operand_bytes` together. The pool fails where its devices have done no task
     for `timeout` seconds while they had some, and all its futures with it.
 
     Tasks run until they are done; leaving the `with` block waits for them, unless an interrupt leaves it. A pool that
-    is open as Python ends is shut down. A process that is forked off has no part in it.
+    is open as Python ends is shut down; what then follows a future that nobody completes is cancelled. A process that
+    is forked off has no part in it.
+
+    With `isolate` the devices are in a worker process. Where that crashes, or is killed, another takes its place:
+    unfinished tasks are retried there, once, and then fail with TaskWorkerDied; what was finished stays finished. Host
+    tasks run in this process.
     """
 
     def __init__(
@@ -55,21 +64,31 @@ class TaskPool(Executor):
         capacity: int = 2**20,
         bundle: int = 64,
         batch_bytes: int = 2**26,
+        operand_bytes: int = 2**28,
         timeout: float = 60.0,
         host_threads: int | None = None,
         seed: int = 1,
         buffer_bytes: int = BUFFER_BYTES,
+        isolate: bool = False,
     ) -> None:
         require_whole("capacity", capacity, 1, 31)
         require_whole("bundle", bundle, 1, 31)
         require_whole("batch_bytes", batch_bytes, 64, 48)
+        require_whole("operand_bytes", operand_bytes, 64, 48)
         if host_threads is not None:
             require_whole("host_threads", host_threads, 1, 16)
         job = job_options(devices, seed, timeout, False, buffer_bytes)
-        core = _core.TaskPoolCore(job, capacity, bundle, batch_bytes)
+        if isolate not in (False, True):
+            raise UsageError(f"isolate must be False or True, not {isolate!r}")
+        core: _core.TaskPoolCore | IsolatedCore
+        if isolate:
+            limits = (capacity, bundle, batch_bytes, operand_bytes)
+            core = IsolatedCore(PoolJob(devices, seed, float(timeout), buffer_bytes, *limits))
+        else:
+            core = _core.TaskPoolCore(job, capacity, bundle, batch_bytes, operand_bytes)
         self._devices = tuple(core.devices())
         self._has_gpus = core.has_gpus()
-        self._keeper = PoolKeeper(core, host_threads)
+        self._keeper = PoolKeeper(core, host_threads, float(timeout))
         weakref.finalize(self, self._keeper.shut_down).atexit = False  # type: ignore[misc]  # the keeper sees to it
 
     @property
@@ -149,9 +168,11 @@ class TaskPool(Executor):
         self, task: Task, /, *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
     ) -> Iterator[Any]:
         """As `Executor.map`: results in the order of the arguments, each as it is asked for. All tasks are submitted at
-        once; those of devices in batches of `chunksize` where that is above 1."""
-        if chunksize < 1:
-            raise UsageError(f"chunksize must be 1 or more, not {chunksize}")
+        once; those of devices in batches of `chunksize` where that is above 1. UsageError for a chunksize that is no
+        whole number above 0 and a timeout that is no number."""
+        require_whole("chunksize", chunksize, 1, 63)
+        if timeout is not None:
+            require_real("timeout", timeout)
         if chunksize == 1 or self._kind(task) is None:
             return super().map(task, *iterables, timeout=timeout)  # type: ignore[arg-type]
         rows = zip(*iterables)
@@ -225,11 +246,11 @@ class TaskPool(Executor):
     ) -> Future[Any]:
         keeper = self._keeper
         if not after:
-            return keeper.host().submit(function, *args, **kwargs)
+            return keeper.submit_host(function, *args, **kwargs)
         future: TaskFuture = TaskFuture(keeper)
 
         def start(_: Sequence[int] = ()) -> bool:
-            keeper.host().submit(_call, future, function, args, kwargs)
+            keeper.submit_host(_call, future, function, args, kwargs)
             return True
 
         _follow(keeper, future, after, start, known=False)
@@ -279,12 +300,17 @@ def _results(batches: list[tuple[Future[Any], int]], timeout: float | None) -> I
             while batches:
                 future, count = batches.pop()
                 values = future.result(None if end is None else end - time.monotonic())
-                yield from itertools.repeat(None, count) if values is None else values
+                yield from itertools.repeat(None, count) if values is None else _each(values)
         finally:
             for future, _ in batches:
                 future.cancel()
 
     return each()
+
+
+def _each(values: NDArray[Any]) -> Iterable[Any]:
+    """As single tasks give them: numbers of Python, and bytes of structs without fields."""
+    return values.tolist() if values.ndim == 1 and values.dtype.names is None else values
 
 
 def _require_priority(priority: int) -> None:

@@ -4,6 +4,8 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+
 #include "arrays.hpp"
 #include "interruptible.hpp"
 #include "module.hpp"
@@ -58,13 +60,17 @@ void make_model(apps::md_model* made, double cutoff, double skin, double dt, con
 md_result run(session& session, const numbers_array<3>& boxes, const numbers_array<3>& positions,
               const numbers_array<3>& velocities, std::uint64_t steps, const apps::md_model& model,
               const std::vector<double>& temperatures, std::uint64_t exchange_steps, std::uint64_t exchange_seed,
-              const options& job) {
+              double spent_seconds, const options& job) {
     const interruptible guard;
-    const apps::md_options options{job, model, steps, temperatures, exchange_steps, exchange_seed};
+    const auto start = std::chrono::steady_clock::now();
     const std::vector<md_atoms> universes = universes_of(boxes, positions, velocities);
+    apps::md_options options{job, model, steps, temperatures, exchange_steps, exchange_seed, spent_seconds};
     return session.call([&](apps::workspace& workspace) {
-        return workspace.run(
-            [&](const std::shared_ptr<runtime>& devices) { return apps::md(*devices, universes, options); });
+        return workspace.run([&](const std::shared_ptr<runtime>& devices) {
+            const std::chrono::duration<double> until_now = std::chrono::steady_clock::now() - start;
+            options.spent_seconds = spent_seconds + until_now.count();
+            return apps::md(*devices, universes, options);
+        });
     });
 }
 
@@ -145,10 +151,10 @@ void register_md(nb::module_& module) {
     const std::string signature = std::string("def md(session: Session, boxes: ") + rows + ", positions: " + rows +
                                   ", velocities: " + rows +
                                   ", steps: int, model: MdModel, temperatures: Sequence[float], exchange_steps: int, "
-                                  "exchange_seed: int, job: Options) -> MdRun";
+                                  "exchange_seed: int, spent_seconds: float, job: Options) -> MdRun";
     module.def("md", &run, "session"_a, "boxes"_a.noconvert(), "positions"_a.noconvert(), "velocities"_a.noconvert(),
-               "steps"_a, "model"_a, "temperatures"_a, "exchange_steps"_a, "exchange_seed"_a, "job"_a,
-               nb::sig(signature.c_str()));
+               "steps"_a, "model"_a, "temperatures"_a, "exchange_steps"_a, "exchange_seed"_a, "spent_seconds"_a,
+               "job"_a, nb::sig(signature.c_str()));
 }
 
 }  // namespace laneway::python

@@ -14,6 +14,7 @@ NB_MODULE(_core, module) {
     register_session(module);
     register_kmeans(module);
     register_kmer(module);
+    register_matching(module);
     register_md(module);
     register_shortest_paths(module);
     register_indegree(module);

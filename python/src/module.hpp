@@ -14,6 +14,7 @@ void register_graph(nanobind::module_& module);
 void register_session(nanobind::module_& module);
 void register_kmeans(nanobind::module_& module);
 void register_kmer(nanobind::module_& module);
+void register_matching(nanobind::module_& module);
 void register_md(nanobind::module_& module);
 void register_shortest_paths(nanobind::module_& module);
 void register_indegree(nanobind::module_& module);

@@ -117,13 +117,15 @@ nb::object failure_of(const task_end& end) {
 /// In a process that was forked off it does nothing, as its threads are the other process's.
 class task_pool_core {
 public:
-    task_pool_core(const options& job, std::uint32_t capacity, std::uint32_t bundle_tasks, std::uint64_t batch_bytes) {
+    task_pool_core(const options& job, std::uint32_t capacity, std::uint32_t bundle_tasks, std::uint64_t batch_bytes,
+                   std::uint64_t operand_bytes) {
         const interruptible released;
         apps::task_service_options made;
         made.job = job;
         made.pool.capacity = capacity;
         made.pool.bundle_tasks = bundle_tasks;
         made.pool.batch_bytes = batch_bytes;
+        made.operand_bytes = operand_bytes;
         service_ = std::make_unique<task_service>(made);
     }
     ~task_pool_core() {
@@ -210,8 +212,25 @@ private:
     std::unique_ptr<task_service> service_;
 };
 
+void make_statistics(task_statistics* made, std::uint64_t submitted, std::uint64_t done, std::uint64_t failed,
+                     const std::vector<std::uint64_t>& entries, std::uint64_t bundles, std::uint64_t workers) {
+    new (made) task_statistics{submitted, done, failed, entries, bundles, workers};
+}
+
+std::string shown(const task_statistics& so_far) {
+    std::string entries;
+    for (const std::uint64_t device : so_far.entries) {
+        entries += (entries.empty() ? "" : ", ") + std::to_string(device);
+    }
+    return "TaskStatistics(submitted=" + std::to_string(so_far.submitted) + ", done=" + std::to_string(so_far.done) +
+           ", failed=" + std::to_string(so_far.failed) + ", entries=[" + entries +
+           "], bundles=" + std::to_string(so_far.bundles) + ", workers=" + std::to_string(so_far.workers) + ")";
+}
+
 void register_statistics(nb::module_& module) {
     nb::class_<task_statistics>(module, "TaskStatistics", "What a pool of tasks has done so far.")
+        .def("__init__", &make_statistics, "submitted"_a, "done"_a, "failed"_a, "entries"_a, "bundles"_a, "workers"_a)
+        .def("__repr__", &shown)
         .def_ro("submitted", &task_statistics::submitted, "Tasks, those of batches included.")
         .def_ro("done", &task_statistics::done, "Of these, those that ended in any way.")
         .def_ro("failed", &task_statistics::failed, "Tasks and batches that did not end well.")
@@ -226,8 +245,8 @@ void register_task_pool(nb::module_& module) {
     register_statistics(module);
     const nb::call_guard<nb::gil_scoped_release> released;
     nb::class_<task_pool_core>(module, "TaskPoolCore", "A pool of tasks on its devices.")
-        .def(nb::init<const options&, std::uint32_t, std::uint32_t, std::uint64_t>(), "job"_a, "capacity"_a,
-             "bundle_tasks"_a, "batch_bytes"_a)
+        .def(nb::init<const options&, std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>(), "job"_a,
+             "capacity"_a, "bundle_tasks"_a, "batch_bytes"_a, "operand_bytes"_a)
         .def("devices", [](const task_pool_core& core) { return core.service().devices(); })
         .def("has_gpus", [](const task_pool_core& core) { return core.service().has_gpus(); })
         .def("submit", &task_pool_core::submit, "future"_a, "type"_a, "setting"_a, "inputs"_a, "output_bytes"_a,

@@ -33,6 +33,13 @@ std::string came(const fault_record& record) {
     return std::to_string(record.number) + " of " + counted(record.limit, "working warp") + " came";
 }
 
+/// Count and threshold of a tag.
+std::string triggers_of(const fault_record& record) {
+    const std::string count = std::to_string(record.limit & 0xffff'ffff);
+    if (record.limit >> 32 == 0) return "not prepared, triggered " + count + " times";
+    return count + " of " + counted(record.limit >> 32, "trigger");
+}
+
 /// What the record's numbers say.
 std::string numbers_of(const fault_record& record, const fault_scene& scene) {
     switch (record.code) {
@@ -53,7 +60,15 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
         case status::collective_incomplete: return came(record);
         case status::collective_too_long:
             return counted(record.number, "byte") + ", and the limit is " + std::to_string(record.limit);
+        case status::bad_tag: return number_of(record) + ", where there are 0 to " + std::to_string(record.limit - 1);
+        case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);
+        case status::too_many_triggers: return number_of(record) + ", " + triggers_of(record);
+        case status::too_deep: return number_of(record) + " has " + counted(record.limit, "level");
+        case status::too_many_at_once: return number_of(record) + " gives " + std::to_string(record.limit);
         case status::timeout:
+            if (record.what == operation::trigger) {
+                return number_of(record) + ", " + triggers_of(record) + "; " + deadline(scene);
+            }
             // How much work is open is known where all PEs' counters come together, and not at every moment.
             if (record.what == operation::run_to_end && (record.pe != 0 || record.number == 0)) {
                 return deadline(scene);

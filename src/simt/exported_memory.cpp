@@ -80,8 +80,12 @@ private:
 
 }  // namespace
 
-std::unique_ptr<exported_memory> export_memory_of(const device_id& id) {
-    if (id.kind == device_kind::cuda) return cuda_backend::export_memory_of_gpu(id.index);
+std::unique_ptr<exported_memory> export_memory_of(const device_id& id, const std::vector<device_id>& users) {
+    if (id.kind == device_kind::cuda) {
+        std::vector<int> gpus;
+        for (const device_id& user : users) gpus.push_back(user.index);
+        return cuda_backend::export_memory_of_gpu(id.index, gpus);
+    }
     return std::make_unique<posix_memory>();
 }
 

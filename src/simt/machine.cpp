@@ -116,8 +116,9 @@ void machine::open_devices(const std::string& list) {
         }
         refuse_unshareable(ids, owners_);
         for (std::size_t p = 0; p < ids.size(); ++p) {
-            devices_.push_back(group_->alone(
-                [&] { return std::make_shared<shared_device>(ids[p], static_cast<int>(p), owners_[p], group_); }));
+            devices_.push_back(group_->alone([&] {
+                return std::make_shared<shared_device>(ids[p], static_cast<int>(p), owners_[p], mine, group_);
+            }));
         }
     }
     owners_.resize(devices_.size());

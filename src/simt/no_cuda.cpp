@@ -19,7 +19,7 @@ const char* const reason = "this build of laneway has no CUDA support (nvcc was 
 
 gpu_survey survey() { return {{}, reason}; }
 std::shared_ptr<device> open_gpu(int) { throw usage_error(reason); }
-std::unique_ptr<exported_memory> export_memory_of_gpu(int) { throw usage_error(reason); }
+std::unique_ptr<exported_memory> export_memory_of_gpu(int, const std::vector<int>&) { throw usage_error(reason); }
 std::shared_ptr<std::byte> allocate_pinned(std::size_t) { throw usage_error(reason); }
 void enable_peer_access(int, int) { throw usage_error(reason); }
 std::string refusal(int) { return {}; }

@@ -9,9 +9,10 @@
 
 namespace laneway {
 
-shared_device::shared_device(device_id id, int pe, int owner, std::shared_ptr<process_group> group)
+shared_device::shared_device(device_id id, int pe, int owner, const std::vector<device_id>& users,
+                             std::shared_ptr<process_group> group)
     : device(id, to_string(id) + " of process " + std::to_string(owner)), pe_(pe), owner_(owner),
-      group_(std::move(group)), local_(open_device(id)), memory_(export_memory_of(id)) {}
+      group_(std::move(group)), local_(open_device(id)), memory_(export_memory_of(id, users)) {}
 
 void refuse_unshareable(const std::vector<device_id>& ids, const std::vector<int>& owners) {
     for (std::size_t p = 0; p < ids.size(); ++p) {

@@ -31,8 +31,31 @@ void task_queue::progress() {
     if (!limits_.empty()) end_late(now);
 }
 
+/// What a thread does that submits one task after the other. News lie in memory that devices write, which is slow to
+/// look at: PEs that have enough to do are heard now and then.
+void task_queue::progress_by_submitter() {
+    constexpr std::uint64_t submits_a_look = 32;
+    if (++submits_ % submits_a_look == 0) return progress();
+    give();
+    publish({}, false);  // by their number only: the clock is slow as well
+}
+
 void task_queue::drain(pe_state& pe) {
-    const std::uint32_t heard = pe.rings.drain([&](std::uint32_t number) { hear(number); });
+    news_.clear();
+    pe.rings.take_news(news_);
+    for (std::size_t i = 0; i < news_.size(); ++i) {
+        // Records are many, and devices write outcomes: few of them are in this core's cache.
+        constexpr std::size_t outcome_ahead = 4, record_ahead = 8;
+        if (i + record_ahead < news_.size()) {
+            __builtin_prefetch(&records_[task_news::record(news_[i + record_ahead])], 1);
+        }
+        if (i + outcome_ahead < news_.size()) {
+            const record& soon = records_[task_news::record(news_[i + outcome_ahead])];
+            __builtin_prefetch(outcomes_.get() + soon.outcome * outcome_bytes_);
+        }
+        hear(task_news::record(news_[i]), task_news::nanoseconds(news_[i]));
+    }
+    const auto heard = static_cast<std::uint32_t>(news_.size());
     pe.open -= heard;
     pe.done_lately += heard;
     heard_entries_ += heard;
@@ -85,11 +108,14 @@ task_queue::pe_state* task_queue::roomiest() {
     return best;
 }
 
-/// Tasks in the next piece of a batch: pieces shrink towards its end, as devices and tasks differ in speed.
+/// Tasks in the next piece of a batch: pieces shrink towards its end, as devices and tasks differ in speed; but where
+/// tasks are short, no piece takes less time than the host needs to give it, and every worker has one.
 std::uint32_t task_queue::piece_of(const record& r) const {
-    constexpr std::uint64_t max_piece = 4096;
-    const std::uint64_t share = (r.count - r.given) / (4 * workers_);
-    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, max_piece));
+    constexpr std::uint64_t max_piece = 4096, min_piece_ns = 20'000;
+    const std::uint64_t left = r.count - r.given;
+    const std::uint64_t lasting = r.task_ns == 0 ? 1 : min_piece_ns / r.task_ns;
+    const std::uint64_t least = std::min(lasting, (left + workers_ - 1) / workers_);
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::max(left / (4 * workers_), least), 1, max_piece));
 }
 
 /// Gives a PE a task or the next piece of a batch; false where its rings are full.

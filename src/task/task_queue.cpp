@@ -123,7 +123,7 @@ task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, 
         progress();
         if (undone_ >= options_.capacity && !request.wait) {
             throw task_queue_full("the pool holds " + std::to_string(undone_) +
-                                  " tasks that are not done, as many as it can: see task_pool_options::capacity");
+                                  " tasks that are not done, as many as its capacity");
         }
         work_until(lock, [&] { return undone_ < options_.capacity; });
         refuse_without_session();
@@ -182,7 +182,7 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
         r.now = stage::ready;
         ready_[r.priority].push_back(id);
         try {
-            progress();
+            progress_by_submitter();
         } catch (...) {
             // The session fails or ends: the task is lost with it, and whoever waits for it is told.
         }
@@ -218,7 +218,7 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
         refuse_without_session();
         if (memory == nullptr) {
             throw task_queue_full("a batch of " + std::to_string(count) + " tasks takes " + std::to_string(bytes) +
-                                  " bytes: task_pool_options::batch_bytes is " + std::to_string(options_.batch_bytes) +
+                                  " bytes: batch_bytes is " + std::to_string(options_.batch_bytes) +
                                   ", of which futures hold " + std::to_string(from->pieces.statistics().used_bytes));
         }
     } catch (...) {

@@ -64,6 +64,10 @@ task_rings_ref task_rings::ref() const {
 }
 
 bool task_rings::put(const task_entry& entry) {
+    // Devices write into slots, so the next ones are not in this core's cache.
+    constexpr std::uint32_t ahead = 4;
+    const std::uint32_t later = (turn_ + ahead) % n_shards_;
+    __builtin_prefetch(&slot(later, shards_[later].next + ahead / n_shards_), 1);
     for (std::uint32_t i = 0; i < n_shards_; ++i) {
         const std::uint32_t s = turn_;
         turn_ = (turn_ + 1) % n_shards_;
@@ -81,6 +85,18 @@ bool task_rings::put(const task_entry& entry) {
         return true;
     }
     return false;
+}
+
+void task_rings::take_news(std::vector<std::uint64_t>& news) {
+    for (std::uint32_t s = 0; s < n_shards_; ++s) {
+        for (std::uint64_t& place = shards_[s].heard;; ++place) {
+            std::uint64_t& at = news_words()[s * news_slots_ + place % news_slots_];
+            // Partner: the release store in task_rings_ref::announce.
+            const std::uint64_t word = std::atomic_ref(at).load(std::memory_order_acquire);
+            if (!task_news::arrived(word, place, news_slots_)) break;
+            news.push_back(word);
+        }
+    }
 }
 
 void task_rings::publish() {

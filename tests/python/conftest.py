@@ -133,6 +133,19 @@ def laneway(tmp_path: Path, forks: Forks) -> Run:
     return run
 
 
+@pytest.fixture(params=[False, True], ids=["", "isolated"])
+def isolate(request: pytest.FixtureRequest) -> bool:
+    """Whether pools run in a process of their own."""
+    return bool(request.param)
+
+
+@pytest.fixture
+def pool(isolate: bool) -> Iterator[lw.TaskPool]:
+    """A pool of one CPU device."""
+    with lw.TaskPool("cpu:1", timeout=100, isolate=isolate) as made:
+        yield made
+
+
 def compressed(path: Path) -> Path:
     """The file beside itself as .gz."""
     target = path.with_name(path.name + ".gz")

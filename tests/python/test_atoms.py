@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import os
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from laneway.atoms import Atoms, read_atoms, write_atoms
+from laneway.compressed import text_of
 from laneway.errors import UsageError
+from laneway.programs.md import md
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("LANEWAY_SHARED_DATA", ROOT.parent / "shared" / "data")) / "md"
@@ -181,11 +186,50 @@ def test_what_is_no_set_of_atoms_is_not_written(tmp_path: Path) -> None:
     bad[1, 1] = np.nan
     with pytest.raises(UsageError, match="positions has numbers that are not finite"):
         write_atoms(replace(atoms, positions=bad), file)
-    with pytest.raises(UsageError, match=r"velocities has the shape \(2, 3\), not \(3, 3\)"):
+    with pytest.raises(
+        UsageError, match=r"atoms: velocities must be numbers of the shape \(3, 3\), not float64 \(2, 3\)"
+    ):
         write_atoms(replace(atoms, velocities=atoms.velocities[1:]), file)
     with pytest.raises(UsageError, match="is a directory"):
         write_atoms(atoms, tmp_path)
     assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"ids": None}, r"ids must be one whole number an atom, not object of the shape \(\)"),
+        ({"ids": 5}, r"ids must be one whole number an atom, not int64 of the shape \(\)"),
+        ({"ids": ["a"]}, "ids must be one whole number an atom, not <U1"),
+        ({"ids": [[1], [2, 3]]}, "ids must be a list of numbers"),
+        ({"step": None}, "step must be a whole number from 0 to"),
+        ({"step": 1.5}, "step must be a whole number from 0 to"),
+        ({"positions": None}, r"atoms: positions must be numbers of the shape \(3, 3\), not object \(\)"),
+        ({"box": None}, r"atoms: box must be numbers of the shape \(3, 2\), not object \(\)"),
+        ({"box": [["a", "b"]] * 3}, r"atoms: box must be numbers of the shape \(3, 2\), not <U1 \(3, 2\)"),
+    ],
+)
+def test_arrays_that_are_none(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
+    atoms = read(tmp_path, DUMP)
+    with pytest.raises(UsageError, match=words):
+        write_atoms(replace(atoms, **changed), tmp_path / "w.dump")
+    with pytest.raises(UsageError, match=words):
+        md(replace(atoms, **changed), 1, devices="cpu:1")
+    with pytest.raises(UsageError, match="atoms must be what read_atoms gives, not str"):
+        write_atoms("atoms", tmp_path / "w.dump")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("content", [DUMP, DUMP[:-20]])
+@pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
+def test_files_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, ending: str) -> None:
+    """Whole ones and broken ones."""
+    opened: list[io.TextIOWrapper] = []
+    monkeypatch.setattr("laneway.atoms.text_of", lambda *given: opened.append(text_of(*given)) or opened[-1])
+    path = tmp_path / f"a.dump{ending}"
+    path.write_bytes({"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}[ending](content.encode()))
+    with suppress(UsageError):
+        read_atoms(path)
+    assert [text.closed for text in opened] == [True]
 
 
 def test_dumps_of_lammps() -> None:

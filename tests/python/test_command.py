@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import subprocess
+import sys
 from pathlib import Path
 
 import laneway as lw
@@ -219,3 +220,16 @@ def test_progress_bar_on_a_terminal_only(new_york: Path) -> None:
     assert done.returncode == 0
     assert "reading the graph" in shown
     assert "\x1b[" in shown
+
+
+def test_the_package_is_run_as_the_command(small: Path) -> None:
+    words = ["sssp", str(small), "--source", "1", "--devices", "cpu:1", "--verify"]
+    for arguments, code in ((words, 0), (["nix"], 2), (["sssp", "none.gr", "--source", "1"], 2), (["--version"], 0)):
+        command = ["-c", "from laneway.cli import main; main()"]
+        done, expected = (
+            subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True, timeout=60)
+            for start in (["-m", "laneway"], command)
+        )
+        assert done.returncode == expected.returncode == code
+        assert done.stderr == expected.stderr
+        assert done.stdout.split()[:3] == expected.stdout.split()[:3]

@@ -156,6 +156,14 @@ def test_python_example_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == promised
 
 
+def test_guide_to_triggers_shows_a_program() -> None:
+    example = squeezed((ROOT / "examples" / "triggers.cpp").read_text())
+    blocks = code_blocks(DOCS / "guides" / "triggers.md", "cpp")
+    assert len(blocks) == 2
+    for line in "\n".join(blocks).splitlines():
+        assert squeezed(line.split("//")[0]) in example, line
+
+
 def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> None:
     guide = DOCS / "guides" / "tasks.md"
     sources = ("examples/tasks.cpp", "examples/fork_join.cpp", "tests/c_tasks/kernels.cpp")
@@ -167,8 +175,17 @@ def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> No
     example = "".join(code_blocks(guide, "python"))
     exec(example, {})
     promised = re.findall(r"print\(.*\)  # (.*)", example)
-    assert len(promised) == 7
+    assert len(promised) == 15
     assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_guide_to_channels_shows_programs() -> None:
+    sources = ("examples/channels.cpp", "examples/continuations.cpp", "tests/unit/task/channel_graph_suite.hpp")
+    program = "".join(squeezed((ROOT / source).read_text()) for source in sources)
+    shown = code_blocks(DOCS / "guides" / "channels.md", "cpp")
+    assert len(shown) == 7
+    for block in shown:
+        assert squeezed(block) in program, block
 
 
 def test_design_records_are_listed() -> None:

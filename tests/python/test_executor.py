@@ -40,20 +40,30 @@ except (ImportError, unittest.SkipTest) as error:
 
 
 class PoolMixin(CLASSES["ExecutorMixin"]):  # type: ignore[misc]
-    @staticmethod
-    def executor_type(max_workers: int | None = None) -> lw.TaskPool:
+    isolate = False
+
+    @classmethod
+    def executor_type(cls, max_workers: int | None = None) -> lw.TaskPool:
         if max_workers is not None and max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
-        return lw.TaskPool("cpu:2", host_threads=max_workers)
+        return lw.TaskPool("cpu:2", host_threads=max_workers, isolate=cls.isolate)
 
 
-def adapted(mixin: str, without: tuple[str, ...] = ()) -> type[unittest.TestCase]:
+class IsolatedPoolMixin(PoolMixin):
+    isolate = True
+
+
+def adapted(pool: type[PoolMixin], mixin: str, without: tuple[str, ...] = ()) -> type[unittest.TestCase]:
     left_out = dict.fromkeys(name for name in without if hasattr(CLASSES[mixin], name))
-    bases = (PoolMixin, CLASSES[mixin], CLASSES["BaseTestCase"])
-    return type(f"Pool{mixin}", bases, {"__module__": __name__, **left_out})
+    bases = (pool, CLASSES[mixin], CLASSES["BaseTestCase"])
+    return type(f"{pool.__name__}{mixin}", bases, {"__module__": __name__, **left_out})
 
 
-PoolExecutorTest = adapted("ExecutorTest")
-PoolAsCompletedTests = adapted("AsCompletedTests")
-PoolWaitTests = adapted("WaitTests")
-PoolShutdownTest = adapted("ExecutorShutdownTest", NAMED_EXECUTOR)
+PoolExecutorTest = adapted(PoolMixin, "ExecutorTest")
+PoolAsCompletedTests = adapted(PoolMixin, "AsCompletedTests")
+PoolWaitTests = adapted(PoolMixin, "WaitTests")
+PoolShutdownTest = adapted(PoolMixin, "ExecutorShutdownTest", NAMED_EXECUTOR)
+IsolatedPoolExecutorTest = adapted(IsolatedPoolMixin, "ExecutorTest")
+IsolatedPoolAsCompletedTests = adapted(IsolatedPoolMixin, "AsCompletedTests")
+IsolatedPoolWaitTests = adapted(IsolatedPoolMixin, "WaitTests")
+IsolatedPoolShutdownTest = adapted(IsolatedPoolMixin, "ExecutorShutdownTest", NAMED_EXECUTOR)

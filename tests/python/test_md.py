@@ -370,3 +370,9 @@ def test_failed_runs(laneway: Run, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.count("\n"), names(tmp_path / "work")) == (1, 1, [])
     with pytest.raises(lw.TimeoutError, match=r"^deadline passed: step 655360 of [0-9]+ was not reached by all"):
         lw.md(crystal(), 2**50, timeout=0.2, devices="cpu:2")
+
+
+def test_setting_up_counts_for_the_deadline() -> None:
+    few = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
+    with pytest.raises(lw.TimeoutError, match=r"^deadline passed: 262144 universes were not set up within 0.02 s"):
+        lw.md(few, 1, replicas=2**18, timeout=0.02, devices="cpu:2")

@@ -148,7 +148,7 @@ def test_what_a_body_throws_is_its_futures(pool: lw.TaskPool) -> None:
     ],
 )
 def test_the_last_function_is_found(source: str, name: str) -> None:
-    from laneway.body_library import last_function
+    from laneway.body_functions import last_function
 
     assert last_function(source) == name
 
@@ -172,16 +172,49 @@ def test_a_name_chooses(pool: lw.TaskPool) -> None:
         ("int a(int& x) { return x; }", "by value or const reference"),
         ("std::vector<int> a() { return {}; }", "a body returns"),
         ("long double a() { return 0; }", "a body returns"),
-        ("template <class T> T a(T x) { return x; }", "body"),
-        ("int a(int x) { return x; } int a(float x) { return 1; }", "laneway:"),
     ],
 )
 def test_text_that_does_not_compile(source: str, words: str) -> None:
     with pytest.raises(lw.TaskBodyError) as caught:
         lw.TaskBody(source)
-    assert str(caught.value).startswith("the body does not compile; ")
+    assert str(caught.value).startswith("the body does not compile")
     assert words in str(caught.value)
     assert issubclass(lw.TaskBodyError, lw.UsageError)
+
+
+FUNCTIONS = """int f(int x) { return x; }
+/* two
+   lines */
+double f(double x) { return x; }
+template <class T>
+T g(T x) { return x; }
+namespace inner { int h(int x) { return x; } int h(float) { return 0; } }
+const char* text = R"(
+)";
+int last(std::string) { return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("f", "f is overloaded, in lines 1 and 4, and a body is one function"),
+        ("g", "g, in line 6, is a template, and a body is a function that calls it"),
+        ("h", "the text has no function h, which name= asks for: it defines f, g, last"),
+        ("none", "the text has no function none, which name= asks for: it defines f, g, last"),
+        ("inner::none", "the text has no function inner::none, which name= asks for: it defines f, g, last"),
+        ("inner::h", "inner::h is overloaded or a template, and a body is one function"),
+        (None, "a body takes numbers of up to 8 bytes, bools and trivially copyable structs, by value or const "),
+    ],
+)
+def test_functions_that_are_no_body(name: str | None, why: str) -> None:
+    """One line says why, and the compiler's words follow."""
+    with pytest.raises(lw.TaskBodyError) as caught:
+        lw.TaskBody(FUNCTIONS, name)
+    first, *words = str(caught.value).splitlines()
+    assert first.startswith(f"the body does not compile: {why}")
+    assert first.endswith(" says:")
+    assert any("error" in line for line in words)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import re
 import threading
 from collections.abc import Iterator
 from concurrent import futures
@@ -32,12 +33,6 @@ def picky() -> lw.TaskBody:
 
 
 @pytest.fixture
-def pool() -> Iterator[lw.TaskPool]:
-    with lw.TaskPool("cpu:1", timeout=100) as made:
-        yield made
-
-
-@pytest.fixture
 def gate(pool: lw.TaskPool) -> Iterator[Gate]:
     """Opens before the pool ends."""
     with Gate() as made:
@@ -45,12 +40,12 @@ def gate(pool: lw.TaskPool) -> Iterator[Gate]:
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-def test_built_in_tasks(devices: str) -> None:
+def test_built_in_tasks(devices: str, isolate: bool) -> None:
     count = 20 if devices.startswith("checked") else 300
     rng = np.random.default_rng(1)
     a, b = rng.random((count, 9, 9), np.float32), rng.random((count, 9, 9), np.float32)
     rows = np.linspace(-1, 1, count)
-    with lw.TaskPool(devices) as pool:
+    with lw.TaskPool(devices, isolate=isolate) as pool:
         sums = [pool.submit("adder", i, 2, i) for i in range(count)]
         assert [future.result() for future in sums] == [i * i + i * (i - 1) for i in range(count)]
         found = pool.submit_many("adder", np.arange(count), 2, np.arange(count)).result()
@@ -76,9 +71,9 @@ def steps(x: float, y: float, limit: int) -> int:
 
 
 @pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
-def test_bodies(devices: str, square: lw.TaskBody) -> None:
+def test_bodies(devices: str, square: lw.TaskBody, isolate: bool) -> None:
     count = 50 if devices.startswith("checked") else 5000
-    with lw.TaskPool(devices) as pool:
+    with lw.TaskPool(devices, isolate=isolate) as pool:
         given = [pool.submit(square, i) for i in range(count)]
         assert [future.result() for future in given] == [i * i for i in range(count)]
         many = pool.submit_many(square, np.arange(10 * count))
@@ -140,19 +135,24 @@ BAD = [
     (lambda p, s: p.submit("matmul", np.ones((2000, 2000)), 0), "must have 1 to 1024 rows, not 2000"),
     (lambda p, s: p.submit("matmul", np.ones((0, 0)), np.ones((0, 0))), "must have 1 to 1024 rows, not 0"),
     (lambda p, s: p.submit("mandelbrot", 0, 0, 1, 0, 9), "is one number of columns, 1 to 1048576, not 0"),
-    (lambda p, s: list(p.map(s, [1], chunksize=0)), "chunksize must be 1 or more, not 0"),
+    (lambda p, s: p.map(s, [1], chunksize=0), "chunksize must be a whole number from 1"),
+    (lambda p, s: p.map(s, [1], chunksize=-1), "chunksize must be a whole number from 1"),
+    (lambda p, s: p.map(s, [1], chunksize=1.5), "chunksize must be a whole number from 1 to .*, not 1.5"),
+    (lambda p, s: p.map(s, [1], chunksize="a"), "chunksize must be a whole number from 1 to .*, not 'a'"),
+    (lambda p, s: p.map(pow, [1], [1], chunksize=None), "chunksize must be a whole number from 1 to .*, not None"),
+    (lambda p, s: p.map(s, [1], timeout="x"), "timeout must be a number, not 'x'"),
+    (lambda p, s: p.map(5, [1], chunksize=2), "a task is a TaskBody, a name or a Python function, not 5"),
     (lambda p, s: pickle.dumps(p), "a pool cannot be pickled or copied"),
     (lambda p, s: copy.copy(p), "a pool cannot be pickled or copied"),
 ]
 
 
-@pytest.mark.parametrize("number", range(len(BAD)))
-def test_wrong_use_is_refused_and_the_pool_goes_on(pool: lw.TaskPool, square: lw.TaskBody, number: int) -> None:
-    call, words = BAD[number]
-    with pytest.raises(lw.UsageError, match=words) as caught:
-        call(pool, square)
-    assert "\n" not in str(caught.value)
-    assert pool.submit(square, 3).result() == 9
+def test_wrong_use_is_refused_and_the_pool_goes_on(pool: lw.TaskPool, square: lw.TaskBody) -> None:
+    for call, words in BAD:
+        with pytest.raises(lw.UsageError, match=words) as caught:
+            call(pool, square)
+        assert "\n" not in str(caught.value)
+        assert pool.submit(square, 3).result() == 9
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,14 @@ def test_wrong_use_is_refused_and_the_pool_goes_on(pool: lw.TaskPool, square: lw
         ({"capacity": 0}, "capacity must be a whole number"),
         ({"bundle": 0}, "bundle must be a whole number"),
         ({"batch_bytes": -1}, "batch_bytes must be a whole number"),
+        ({"operand_bytes": 1.5}, "operand_bytes must be a whole number"),
         ({"host_threads": 0}, "host_threads must be a whole number"),
+        ({"isolate": "yes"}, "isolate must be False or True"),
     ],
 )
-def test_wrong_options(options: dict[str, object], words: str) -> None:
+def test_wrong_options(options: dict[str, object], words: str, isolate: bool) -> None:
     with pytest.raises(lw.UsageError, match=words):
-        lw.TaskPool(**options)  # type: ignore[arg-type]
+        lw.TaskPool(**{"isolate": isolate, **options})  # type: ignore[arg-type]
 
 
 def test_failed_tasks_harm_no_other(pool: lw.TaskPool, picky: lw.TaskBody) -> None:
@@ -209,7 +211,8 @@ def test_what_no_device_has_can_be_cancelled(pool: lw.TaskPool, gate: Gate, squa
 def test_higher_priorities_come_first(pool: lw.TaskPool, gate: Gate) -> None:
     gate.fill(pool)
     count, word = lw.TaskBody(COUNT), Word()
-    given = [pool.submit(count, word.address, priority=p) for p in (0, -1, 5, 0, 5, -1)]
+    given = [pool.submit(count, word.place, priority=p) for p in (0, -1, 5, 0, 5, -1)]
+    assert not any(future.running() for future in given)
     gate.open()
     assert [future.result() for future in given] == [2, 4, 0, 3, 1, 5]
 
@@ -217,12 +220,12 @@ def test_higher_priorities_come_first(pool: lw.TaskPool, gate: Gate) -> None:
 def test_tasks_follow_others(pool: lw.TaskPool, gate: Gate) -> None:
     count, word = lw.TaskBody(COUNT), Word()
     waiting = gate.fill(pool)
-    first = pool.submit(count, word.address, after=waiting[0])
-    others = [pool.submit(count, word.address, after=[first]) for _ in range(5)]
-    last = pool.submit(count, word.address, after=others, priority=9)
-    batch = pool.submit_many(count, np.full(3, word.address, np.uint64), after=[last])
+    first = pool.submit(count, word.place, after=waiting[0])
+    others = [pool.submit(count, word.place, after=[first]) for _ in range(5)]
+    last = pool.submit(count, word.place, after=others, priority=9)
+    batch = pool.submit_many(count, np.full(3, word.place, np.uint64), after=[last])
     host = pool.submit(lambda: word.value, after=[batch])
-    behind_host = pool.submit(count, word.address, after=[host])
+    behind_host = pool.submit(count, word.place, after=[host])
     assert word.value == 0
     gate.open()
     assert behind_host.result() == 10
@@ -231,7 +234,7 @@ def test_tasks_follow_others(pool: lw.TaskPool, gate: Gate) -> None:
     assert sorted(future.result() for future in others) == [1, 2, 3, 4, 5]
     assert last.result() == 6
     assert sorted(batch.result()) == [7, 8, 9]
-    assert pool.submit(count, word.address, after=[first, last, host]).result() == 11, "they are done"
+    assert pool.submit(count, word.place, after=[first, last, host]).result() == 11, "they are done"
 
 
 def test_tasks_follow_those_of_other_executors(pool: lw.TaskPool, square: lw.TaskBody) -> None:
@@ -273,11 +276,13 @@ def test_tasks_that_follow_what_is_just_ending(pool: lw.TaskPool, square: lw.Tas
 
 
 @pytest.mark.parametrize("options", [{"capacity": 8}])
-def test_a_full_pool_says_so_or_waits(options: dict[str, int], square: lw.TaskBody) -> None:
-    with lw.TaskPool("cpu:1", **options) as pool, Gate() as gate:  # type: ignore[arg-type]
+def test_a_full_pool_says_so_or_waits(options: dict[str, int], square: lw.TaskBody, isolate: bool) -> None:
+    with lw.TaskPool("cpu:1", isolate=isolate, **options) as pool, Gate() as gate:  # type: ignore[arg-type]
         held = gate.hold(pool, 7)
         last = pool.submit(square, 1)
-        with pytest.raises(lw.PoolFullError, match="the pool holds 8 tasks that are not done"):
+        with pytest.raises(
+            lw.PoolFullError, match=r"the pool holds 8 tasks that are not done, as many as its capacity$"
+        ):
             pool.submit(square, 2, wait=False)
         with pytest.raises(lw.PoolFullError):
             pool.submit_many(square, [2, 3], wait=False)
@@ -289,9 +294,9 @@ def test_a_full_pool_says_so_or_waits(options: dict[str, int], square: lw.TaskBo
         assert [future.result() for future in held] == [1] * 7
 
 
-def test_batches_that_find_no_memory(square: lw.TaskBody) -> None:
-    with lw.TaskPool("cpu:1", batch_bytes=64 * 1024) as pool:
-        with pytest.raises(lw.PoolFullError, match="batch_bytes is 65536"):
+def test_batches_that_find_no_memory(square: lw.TaskBody, isolate: bool) -> None:
+    with lw.TaskPool("cpu:1", isolate=isolate, batch_bytes=64 * 1024) as pool:
+        with pytest.raises(lw.PoolFullError, match=r"takes \d+ bytes: batch_bytes is 65536, of"):
             pool.submit_many(square, np.arange(10_000.0))
         given = np.arange(4000.0)
         batches = [pool.submit_many(square, given) for _ in range(20)]
@@ -300,15 +305,15 @@ def test_batches_that_find_no_memory(square: lw.TaskBody) -> None:
 
 def test_late_tasks_are_told(pool: lw.TaskPool, square: lw.TaskBody) -> None:
     with Gate() as gate:
-        late = pool.submit(gate.body, gate.address, timeout=0.05)
+        late = pool.submit(gate.body, gate.place, timeout=0.05)
         with pytest.raises(lw.TimeoutError, match=r"was not done 0\.05"):
             late.result()
     assert pool.submit(square, 2, timeout=50).result() == 4
 
 
-def test_a_pool_whose_devices_stand_still_fails(square: lw.TaskBody) -> None:
+def test_a_pool_whose_devices_stand_still_fails(square: lw.TaskBody, isolate: bool) -> None:
     gate = Gate()
-    pool = lw.TaskPool("cpu:1", timeout=0.3)
+    pool = lw.TaskPool("cpu:1", timeout=0.3, isolate=isolate)
     held, behind = gate.hold(pool), pool.submit(square, 1, after=gate.hold(pool))
     for future in (*held, behind):
         assert isinstance(future.exception(timeout=60), lw.Error)
@@ -379,13 +384,31 @@ def test_map(pool: lw.TaskPool, square: lw.TaskBody, picky: lw.TaskBody) -> None
             list(rest)
         assert list(pool.map(pow, range(10), range(10), chunksize=size)) == [i**i for i in range(10)]
     assert list(pool.map(square, [])) == []
+    assert {type(value) for size in (1, 2) for value in pool.map(square, range(5), chunksize=size)} == {float}
+
+
+def test_map_of_structs(pool: lw.TaskPool) -> None:
+    """Bytes may end with zeros, which are part of the struct."""
+    body = lw.TaskBody("struct pair { double a, b; }; pair swapped(pair p) { return {p.b, p.a}; }")
+    given = [np.array([i, 0.0]).tobytes() for i in range(5)]
+    for size in (1, 2):
+        found = pool.map(body, given, chunksize=size)
+        assert [np.frombuffer(pair).tolist() for pair in found] == [[0, i] for i in range(5)]
+    with pytest.raises(lw.UsageError, match="must be structs of 16 bytes: element 1 has 3"):
+        pool.submit_many(body, [given[0], b"abc"])
+
+
+def test_statistics_show_their_numbers(pool: lw.TaskPool, square: lw.TaskBody) -> None:
+    pool.submit(square, 1).result()
+    words = r"TaskStatistics\(submitted=1, done=1, failed=0, entries=\[1\], bundles=\d+, workers=\d+\)"
+    assert re.fullmatch(words, repr(pool.statistics))
 
 
 def test_a_map_that_nobody_wants_any_more(pool: lw.TaskPool, gate: Gate) -> None:
     gate.fill(pool)
     count, word = lw.TaskBody(COUNT), Word()
     for size in (1, 4):
-        results = pool.map(count, [word.address] * 40, timeout=0.01, chunksize=size)
+        results = pool.map(count, [word.place] * 40, timeout=0.01, chunksize=size)
         with pytest.raises(futures.TimeoutError):
             next(results)
     gate.open()

@@ -29,6 +29,10 @@ enum class operation : std::uint32_t {
     host_answer,   ///< waiting for a host function's answer
     run_to_end,    ///< waiting for all work everywhere to be done
     collective,    ///< an all-reduce, broadcast, all-gather or barrier of a group: waiting for its members
+    prepare,       ///< preparing a triggered operation
+    trigger,       ///< adding to a tag's count, or carrying out its operation
+    produce,       ///< producing into a channel
+    consume,       ///< freeing an element of a channel
 };
 
 /// How a fault tells of an operation.
@@ -61,6 +65,10 @@ constexpr operation_words words_of(operation op) {
         case operation::host_answer: return {"waiting for a host function's answer", " for PE ", "ticket #"};
         case operation::run_to_end: return {"waiting for all work to be done", " on PE ", "# known to be open"};
         case operation::collective: return {"in a collective", " with PE ", "the group's collective #"};
+        case operation::prepare: return {"preparing a triggered operation", " to PE ", "tag #"};
+        case operation::trigger: return {"triggering an operation", " to PE ", "tag #"};
+        case operation::produce: return {"producing into a channel", " of PE ", "channel #"};
+        case operation::consume: return {"freeing an element of a channel", " of PE ", "channel #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }
@@ -82,7 +90,9 @@ struct fault_record {
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
     /// places where more are there than were tried, with uneven_barrier, uneven_post and collective_incomplete working
-    /// warps, with collective_too_long the most bytes that an array may have.
+    /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_threshold
+    /// that one, with a trigger that is too many or too late its tag's count, and 2^32 times its threshold, with
+    /// too_deep levels of the channel, with too_many_at_once elements that may be asked for.
     std::uint64_t limit = 0;
 };
 

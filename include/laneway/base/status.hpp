@@ -20,6 +20,14 @@ enum class [[nodiscard]] status : std::uint32_t{
     collective_mismatch,    ///< members of a group called different collectives, or one with different arguments
     collective_incomplete,  ///< some working warps came to a collective that others will never come to
     collective_too_long,    ///< an array is longer than collectives take
+    bad_tag,                ///< a tag of a triggered operation that has not been reserved
+    bad_threshold,          ///< a threshold of a triggered operation that no count can reach
+    prepared_twice,         ///< a tag that has an operation already
+    bad_range,              ///< a triggered operation names elements that its arrays do not have, or out of reach
+    too_many_triggers,      ///< a tag was triggered more often than its rounds allow
+    freed_twice,            ///< an element of a channel was freed more than once
+    too_deep,               ///< a channel has fewer levels than the recursion is deep
+    too_many_at_once,       ///< more elements of a channel were asked for at once than it is made for
 };
 
 constexpr const char* to_string(status s) {
@@ -38,6 +46,14 @@ constexpr const char* to_string(status s) {
         case status::collective_mismatch: return "members of one group called different collectives";
         case status::collective_incomplete: return "not every working warp called the collective";
         case status::collective_too_long: return "more bytes than a collective takes";
+        case status::bad_tag: return "no such tag";
+        case status::bad_threshold: return "a threshold that cannot be";
+        case status::prepared_twice: return "the tag has an operation already";
+        case status::bad_range: return "elements that do not exist, have been freed, or are out of reach";
+        case status::too_many_triggers: return "triggered more often than its rounds allow";
+        case status::freed_twice: return "an element of a channel was freed twice";
+        case status::too_deep: return "deeper than the channel has levels";
+        case status::too_many_at_once: return "more elements at once than the channel is made for";
     }
     return "unknown status";
 }

@@ -14,8 +14,10 @@
 
 #include "laneway/comm/links.hpp"
 #include "laneway/queue/tagged_words.hpp"
+#if !defined(__CUDACC_RTC__)
 #include "laneway/simt/checked/context.hpp"
 #include "laneway/simt/cpu/context.hpp"
+#endif
 
 namespace laneway {
 

@@ -26,6 +26,9 @@
 //   void refresh(ctx);                                     now and then, one lane of the block at a time
 //   void attend(ctx);                                      the control warp, at each of its turns, where the agent says
 //                                                          `static constexpr bool attends = true;`
+//   void assist(ctx);                                      warps that flush (comm/roles.hpp), whole, at each turn, also
+//                                                          while bodies run, where the agent says
+//                                                          `static constexpr bool assists = true;`
 //   void close(ctx);                                       each lane, when all work everywhere is done
 // and a view that says `static constexpr bool counts_work = true;` and has
 //   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out
@@ -85,6 +88,11 @@ concept meeting = requires {
 template <class Agent>
 concept attending = requires {
     requires Agent::attends;
+};
+
+template <class Agent>
+concept assisting = requires {
+    requires Agent::assists;
 };
 
 /// Device views of a program's components, in the order of the body's agents.

@@ -24,6 +24,12 @@ concept prepares = requires(std::remove_cvref_t<T>& t, machine& m, const comm_pl
     t.begin(m, plan, until);
 };
 
+/// Whether a component may be part of a session: see host_feed.hpp.
+template <class T>
+concept has_feed = requires(const std::remove_cvref_t<T>& t) {
+    t.feed();
+};
+
 /// What a component holds on a PE before a run, in bytes.
 template <component Component>
 std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]] int pe) {

@@ -3,8 +3,10 @@
 
 #include "laneway/comm/termination.hpp"
 #include "laneway/run/component.hpp"
+#if !defined(__CUDACC_RTC__)
 #include "laneway/simt/checked/context.hpp"
 #include "laneway/simt/cpu/context.hpp"
+#endif
 
 namespace laneway {
 

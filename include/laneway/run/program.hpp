@@ -142,6 +142,7 @@ struct program {
                 [&] {
                     if constexpr (list::forwards) (void)out.send_forwards(ctx, full_warp<Ctx>);
                     (void)out.flush_old(ctx);
+                    (if_assisting(agents, [&](auto& agent) { agent.assist(ctx); }), ...);
                 });
             (if_polling(agents, [&](auto& agent) { agent.close(ctx); }), ...);
         });
@@ -163,6 +164,11 @@ private:
     template <class Agent, class Use>
     static LANEWAY_FN void if_attending([[maybe_unused]] Agent& agent, [[maybe_unused]] Use&& use) {
         if constexpr (attending<Agent>) use(agent);
+    }
+
+    template <class Agent, class Use>
+    static LANEWAY_FN void if_assisting([[maybe_unused]] Agent& agent, [[maybe_unused]] Use&& use) {
+        if constexpr (assisting<Agent>) use(agent);
     }
 
     /// Where a working block counts what it has finished.

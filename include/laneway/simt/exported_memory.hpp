@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "laneway/base/bootstrap.hpp"
 #include "laneway/simt/device_list.hpp"
@@ -23,8 +24,8 @@ public:
     virtual void free(void* memory) noexcept = 0;
 };
 
-/// POSIX shared memory for CPU devices, one file without a name for each piece, which the kernel frees with its last
-/// mapping; CUDA IPC for GPUs.
-std::unique_ptr<exported_memory> export_memory_of(const device_id& id);
+/// Files without a name, one for each piece, which are freed with their last mapping: POSIX shared memory for CPU
+/// devices, CUDA's virtual memory for GPUs. `users`: the devices of this process, whose lanes use it.
+std::unique_ptr<exported_memory> export_memory_of(const device_id& id, const std::vector<device_id>& users);
 
 }  // namespace laneway

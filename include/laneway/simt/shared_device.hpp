@@ -15,7 +15,9 @@ namespace laneway {
 /// say. Every process copies from it.
 class shared_device final : public device {
 public:
-    shared_device(device_id id, int pe, int owner, std::shared_ptr<process_group> group);
+    /// `users`: the devices of this process.
+    shared_device(device_id id, int pe, int owner, const std::vector<device_id>& users,
+                  std::shared_ptr<process_group> group);
 
     [[nodiscard]] int multiprocessors() const override { return local_->multiprocessors(); }
 

@@ -11,6 +11,7 @@ struct wait_site {
     operation what = operation::user_code;
     int peer = -1;
     std::uint64_t number = 0;  ///< as words_of tells it
+    std::uint64_t limit = 0;   ///< see fault_record
 };
 
 /// The bound of one wait: call next() between two looks.
@@ -28,7 +29,7 @@ public:
             // A lane that waits for an aggregation buffer waits for another that waits for the cause, which names it.
             const std::uint64_t grace = site.what == operation::aggregate ? ctx.environment().timeout_ns / 32 : 0;
             if (told == stop_word::deadline || ctx.now_ns() > ctx.deadline_ns() + grace) {
-                return fail(ctx, status::timeout, site.what, site.peer, site.number);
+                return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
             }
         }
         // Long waits look less often: a thousand warps that poll one word, over PCIe above all, slow down its writer.

@@ -137,6 +137,7 @@ private:
         std::uint32_t outcome = 0;             ///< of a single task that a PE has
         std::uint32_t status = 0;              ///< of a task that has failed
         std::uint32_t culprit = 0;             ///< its number in its batch
+        std::uint32_t task_ns = 0;             ///< of a batch: what a task has lately taken; 0: not known
         double timeout_seconds = 0;
         task_piece piece{};         ///< memory of a batch
         std::exception_ptr thrown;  ///< by its body
@@ -171,6 +172,7 @@ private:
     void work_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until);
     void wait_outside(std::unique_lock<std::mutex>& lock, const while_waiting& waiting);
     void progress();
+    void progress_by_submitter();
     void drain(pe_state& pe);
     /// One entry for each worker, and one that it finds when it is through.
     [[nodiscard]] static std::uint32_t min_window(const pe_state& pe) { return std::min(pe.max_open, 2 * pe.workers); }
@@ -178,7 +180,7 @@ private:
     void give();
     [[nodiscard]] pe_state* roomiest();
     [[nodiscard]] bool give_entry(std::uint32_t number, pe_state& pe);
-    void hear(std::uint32_t number);
+    void hear(std::uint32_t number, std::uint32_t nanoseconds);
     [[nodiscard]] ending read_batch(std::uint32_t number);
     void publish(clock::time_point now, bool all);
     void end_late(clock::time_point now);
@@ -224,6 +226,8 @@ private:
     std::uint64_t epoch_ = 0;                           ///< of what is submitted now
     std::uint64_t session_ = 0;                         ///< sessions so far
     std::uint64_t heard_entries_ = 0;                   ///< that PEs are done with, so far
+    std::vector<std::uint64_t> news_;                   ///< of the PE that is being heard
+    std::uint64_t submits_ = 0;                         ///< tasks that could start at once, so far
     std::uint32_t away_ = 0;                            ///< threads in wait_outside
     std::uint64_t workers_ = 0;
     task_statistics statistics_;

@@ -44,21 +44,8 @@ public:
     [[nodiscard]] bool put(const task_entry& entry);
     void publish();
     [[nodiscard]] std::uint32_t unpublished() const { return unpublished_; }
-    /// Calls `hear(record)` for each entry that has been done since the last call; how many.
-    template <class Hear>
-    std::uint32_t drain(const Hear& hear) {
-        std::uint32_t count = 0;
-        for (std::uint32_t s = 0; s < n_shards_; ++s) {
-            for (std::uint64_t& place = shards_[s].heard;; ++place, ++count) {
-                std::uint64_t& at = news_words()[s * news_slots_ + place % news_slots_];
-                // Partner: the release store in task_rings_ref::announce.
-                const std::uint64_t word = std::atomic_ref(at).load(std::memory_order_acquire);
-                if (!task_news::arrived(word, place, news_slots_)) break;
-                hear(static_cast<std::uint32_t>(word));
-            }
-        }
-        return count;
-    }
+    /// Appends the news of entries that have been done since the last call.
+    void take_news(std::vector<std::uint64_t>& news);
 
     /// Entries that have been published.
     [[nodiscard]] std::uint64_t filled() const;

@@ -76,14 +76,14 @@ struct task_rings_ref {
         ctx.store(&slot(shard, number).free_for, number + slots_a_shard, order::release, scope::system);
     }
 
-    /// Tells the host that an entry is done. One lane.
+    /// Tells the host that an entry is done, and how long each of its tasks took. One lane.
     template <class Ctx>
-    LANEWAY_FN void announce(Ctx& ctx, std::uint32_t shard, std::uint32_t record) const {
+    LANEWAY_FN void announce(Ctx& ctx, std::uint32_t shard, std::uint32_t record, std::uint64_t nanoseconds) const {
         const std::uint64_t place =
             ctx.fetch_add(&shards[shard].announced, std::uint64_t{1}, order::relaxed, scope::device);
         // Partner: the host's acquire load. Outcomes come before.
-        ctx.store(news + shard * news_a_shard + place % news_a_shard, task_news::of(place, news_a_shard, record),
-                  order::release, scope::system);
+        ctx.store(news + shard * news_a_shard + place % news_a_shard,
+                  task_news::of(place, news_a_shard, record, nanoseconds), order::release, scope::system);
     }
 
 private:

@@ -40,20 +40,28 @@ struct task_piece {
     std::byte* results;
 };
 
-/// The news that a task or a piece is done, in one word: the lap of the ring in which it was written, and the record.
-/// Fresh memory is of lap 0, which is never written.
+/// The news that a task or a piece is done, in one word: the lap of the ring in which it was written, how long a task
+/// of the piece took, and the record. A word that has not been written is of the lap before; fresh memory is of lap 0.
 struct task_news {
-    static constexpr std::uint64_t of(std::uint64_t place, std::uint64_t slots, std::uint32_t record) {
-        return lap(place, slots) << 32 | record;
+    static constexpr std::uint64_t max_nanoseconds = 0xffff;
+
+    /// `nanoseconds`: for a task, as far as it can be told; 0: not measured.
+    static constexpr std::uint64_t of(std::uint64_t place, std::uint64_t slots, std::uint32_t record,
+                                      std::uint64_t nanoseconds) {
+        return lap(place, slots) << 48 | (nanoseconds < max_nanoseconds ? nanoseconds : max_nanoseconds) << 32 | record;
     }
     /// Whether the word at the place is the one that belongs there.
     static constexpr bool arrived(std::uint64_t word, std::uint64_t place, std::uint64_t slots) {
-        return word >> 32 == lap(place, slots);
+        return word >> 48 == lap(place, slots);
     }
+    static constexpr std::uint32_t nanoseconds(std::uint64_t word) {
+        return static_cast<std::uint32_t>(word >> 32 & max_nanoseconds);
+    }
+    static constexpr std::uint32_t record(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
 
 private:
     static constexpr std::uint64_t lap(std::uint64_t place, std::uint64_t slots) {
-        return (place / slots + 1) % (std::uint64_t{1} << 32);
+        return (place / slots + 1) % (std::uint64_t{1} << 16);
     }
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
@@ -14,7 +15,7 @@ from laneway._core import Report
 from laneway.answers import Answer
 from laneway.arguments import BUFFER_BYTES, require_real, require_whole
 from laneway.arrays import as_array
-from laneway.atoms import Atoms
+from laneway.atoms import Atoms, checked_atoms
 from laneway.errors import UsageError
 from laneway.workspace import Workspace
 
@@ -149,6 +150,7 @@ def advance_universes(
     exchange_seed: int,
 ) -> MdResult:
     """`md` on devices that are there."""
+    start = time.monotonic()
     universes = _as_universes(atoms, replicas)
     require_whole("steps", steps, bits=MAX_STEPS_BITS)
     for name, number in (("dt", dt), ("cutoff", cutoff), ("skin", skin)):
@@ -160,19 +162,21 @@ def advance_universes(
         require_whole("exchange_every", exchange_every, 1, bits=MAX_STEPS_BITS)
     ladder = _as_temperatures(temperatures, len(universes))
     model = _core.MdModel(float(cutoff), float(skin), float(dt), str(list_rule), rebuild_every, thermo)
+    boxes, positions, velocities = (_stacked(universes, name) for name in ("box", "positions", "velocities"))
     raw = _core.md(
         workspace.core,
-        np.stack([each.box for each in universes]),
-        np.stack([each.positions for each in universes]),
-        np.stack([each.velocities for each in universes]),
+        boxes,
+        positions,
+        velocities,
         steps,
         model,
         ladder.tolist(),
         exchange_every or 0,
         exchange_seed,
+        time.monotonic() - start,
         workspace.options,
     )
-    return _result_of(raw, universes, ladder)
+    return _result_of(raw, universes, ladder, boxes)
 
 
 def temperatures_between(low: float, high: float, count: int) -> NDArray[np.float64]:
@@ -180,10 +184,19 @@ def temperatures_between(low: float, high: float, count: int) -> NDArray[np.floa
     return np.geomspace(low, high, count)
 
 
-def _result_of(raw: _core.MdRun, universes: tuple[Atoms, ...], ladder: NDArray[np.float64]) -> MdResult:
+def _stacked(universes: tuple[Atoms, ...], name: str) -> NDArray[np.float64]:
+    """An array of all universes, which may be millions of the same one."""
+    if all(each is universes[0] for each in universes):
+        return np.repeat(getattr(universes[0], name)[np.newaxis], len(universes), axis=0)
+    return np.stack([getattr(each, name) for each in universes])
+
+
+def _result_of(
+    raw: _core.MdRun, universes: tuple[Atoms, ...], ladder: NDArray[np.float64], boxes: NDArray[np.float64]
+) -> MdResult:
     count, n = len(universes), len(universes[0])
     vectors, samples = (count, n, 3), (count, -1)
-    volumes = np.array([np.prod(each.box[:, 1] - each.box[:, 0]) for each in universes])[:, np.newaxis]
+    volumes = np.prod(boxes[:, :, 1] - boxes[:, :, 0], axis=1, keepdims=True)
     kinetic = raw.kinetic().reshape(samples)
     return MdResult(
         raw.positions().reshape(vectors),
@@ -208,14 +221,14 @@ def _as_universes(atoms: Universes, replicas: int) -> tuple[Atoms, ...]:
     """Those of a call, with arrays that fit each other."""
     require_whole("replicas", replicas, 1, bits=24)
     if isinstance(atoms, Atoms):
-        return (_checked(atoms, "atoms"),) * replicas
+        return (checked_atoms(atoms, "atoms"),) * replicas
     if not isinstance(atoms, (list, tuple)) or not all(isinstance(each, Atoms) for each in atoms):
         raise UsageError(f"atoms must be what read_atoms gives, or a list of that, not {type(atoms).__name__}")
     if not atoms:
         raise UsageError("atoms: there are no universes")
     if replicas != 1:
         raise UsageError(f"replicas = {replicas} are made of one universe, not of {len(atoms)}")
-    universes = tuple(_checked(each, f"universe {place + 1}") for place, each in enumerate(atoms))
+    universes = tuple(checked_atoms(each, f"universe {place + 1}") for place, each in enumerate(atoms))
     for place, each in enumerate(universes):
         if len(each) != len(universes[0]):
             raise UsageError(
@@ -223,25 +236,6 @@ def _as_universes(atoms: Universes, replicas: int) -> tuple[Atoms, ...]:
                 "have equally many"
             )
     return universes
-
-
-def _checked(atoms: Atoms, name: str) -> Atoms:
-    """A copy with doubles in rows; UsageError for arrays of other shapes."""
-
-    def rows(what: str, values: ArrayLike, shape: tuple[int, int]) -> NDArray[np.float64]:
-        array = as_array(f"{name}: {what}", values)
-        if array.shape != shape or array.dtype.kind not in "fiu":
-            raise UsageError(f"{name}: {what} must be numbers of the shape {shape}, not {array.dtype} {array.shape}")
-        return np.array(array, dtype=np.float64, order="C")
-
-    n = len(atoms)
-    return Atoms(
-        atoms.step,
-        rows("box", atoms.box, (3, 2)),
-        atoms.ids,
-        rows("positions", atoms.positions, (n, 3)),
-        rows("velocities", atoms.velocities, (n, 3)),
-    )
 
 
 def _as_temperatures(given: Any, universes: int) -> NDArray[np.float64]:

@@ -199,6 +199,17 @@ TEST_P(md_job_test, ADeadlineThatPassesIsTold) {
     }
 }
 
+TEST_P(md_job_test, WhatTheCallerHasSpentCountsForTheDeadline) {
+    md_options o = chosen(1);
+    o.spent_seconds = o.job.timeout_seconds;
+    try {
+        (void)md(many_universes(true), o);
+        ADD_FAILURE();
+    } catch (const timeout_error& e) {
+        EXPECT_NE(std::string(e.what()).find("universes were not set up within 200 s"), std::string::npos) << e.what();
+    }
+}
+
 TEST_P(md_job_test, FailuresNameTheUniverse) {
     auto universes = many_universes();
     universes[3].velocities[5] = 1e7;

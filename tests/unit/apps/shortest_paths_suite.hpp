@@ -110,7 +110,8 @@ TEST_P(shortest_paths_test, StepsThatWouldReleaseNothingAreLeftOut) {
             o.delta = 1 + round % 2;
             ASSERT_NO_THROW({
                 const auto report = meets_dijkstra(g, 0, o);
-                EXPECT_LE(report.rises, 8 * gaps);
+                EXPECT_LE(report.rises,
+                          64 * gaps);  // more than one a gap, as counters of PEs are read one after the other
                 EXPECT_GE(report.rises, 1u);
             });
         }

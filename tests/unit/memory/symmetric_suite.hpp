@@ -60,7 +60,7 @@ TEST_P(symmetric_test, PartsAreSeparateAndZeroedAtTheStart) {
 
 /// Lane 0 of each PE reads words where a value may stand in their place, and changes variables by words.
 struct pick_program {
-    static constexpr int cuda_warps = 1;
+    static constexpr int cuda_warps = 2;
     symmetric_ref<std::uint64_t> words;
     symmetric_ref<float> fractions;
     symmetric_ref<std::uint64_t> picked;

@@ -11,10 +11,12 @@
 
 namespace laneway::test {
 
+constexpr device_id cpu{device_kind::cpu, 0};
+
 TEST(exported_memory_test, BothMappingsShowOneZeroedMemory) {
     const auto before = shared_memory_left();
     const std::size_t held = zeroed_bytes_held();
-    const auto owner = export_memory_of({device_kind::cpu, 0}), other = export_memory_of({device_kind::cpu, 0});
+    const auto owner = export_memory_of(cpu, {cpu}), other = export_memory_of(cpu, {cpu});
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{1'000'000}}) {
         contribution handle;
         auto* const mine = static_cast<char*>(owner->allocate(bytes, handle));
@@ -34,7 +36,7 @@ TEST(exported_memory_test, BothMappingsShowOneZeroedMemory) {
 }
 
 TEST(exported_memory_test, WhatCannotBeIsRefused) {
-    const auto owner = export_memory_of({device_kind::cpu, 0});
+    const auto owner = export_memory_of(cpu, {cpu});
     contribution handle;
     EXPECT_THROW((void)owner->allocate(~std::size_t{0}, handle), system_error);
     EXPECT_THROW((void)owner->allocate(std::size_t{1} << 60, handle), system_error);

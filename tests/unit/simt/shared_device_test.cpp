@@ -9,7 +9,7 @@ TEST(shared_device_test, AllSeeWhatTheOwnerWrites) {
     in_processes_that_pass(3, [](const std::shared_ptr<bootstrap>& job) {
         const auto group = std::make_shared<process_group>(job);
         for (int owner = 0; owner < 3; ++owner) {
-            shared_device device({device_kind::cpu, 0}, owner, owner, group);
+            shared_device device({device_kind::cpu, 0}, owner, owner, {{device_kind::cpu, 0}}, group);
             EXPECT_EQ(device.name(), "cpu:0 of process " + std::to_string(owner));
             void* const memory = device.allocate(8);
             const std::uint64_t mine = 100 + static_cast<std::uint64_t>(job->rank());
@@ -44,7 +44,7 @@ TEST(shared_device_test, EachGpuIsOfOneProcess) {
 TEST(shared_device_test, WithoutMemoryAllAreTold) {
     in_processes_that_pass(2, [](const std::shared_ptr<bootstrap>& job) {
         const auto group = std::make_shared<process_group>(job);
-        shared_device device({device_kind::cpu, 0}, 1, 1, group);
+        shared_device device({device_kind::cpu, 0}, 1, 1, {{device_kind::cpu, 0}}, group);
         EXPECT_THROW((void)device.allocate(std::size_t{1} << 60), system_error);
         device.release(device.allocate(64), 64);  // the job goes on
     });

@@ -26,7 +26,7 @@ gpu_survey survey();
 
 std::shared_ptr<device> open_gpu(int index);
 /// See exported_memory.
-std::unique_ptr<exported_memory> export_memory_of_gpu(int index);
+std::unique_ptr<exported_memory> export_memory_of_gpu(int index, const std::vector<int>& users);
 std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes);
 void enable_peer_access(int from, int to);
 

@@ -1,0 +1,125 @@
+#include "matching/replay.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "laneway/comm/matching/matching_memory.hpp"
+#include "laneway/runtime.hpp"
+#include "matching/replay_program.hpp"
+
+namespace laneway::apps {
+
+namespace {
+
+constexpr std::uint32_t max_events = (1u << 24) - 31;  // a queue also has room for what a warp brings
+
+void require_matchable(std::size_t number, const match_events& events, const match_rules& rules) {
+    const std::string queue = "queue " + std::to_string(number);
+    if (events.size() >= max_events) {
+        throw usage_error(queue + " has " + std::to_string(events.size()) + " events, more than " +
+                          std::to_string(max_events - 1));
+    }
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        const std::string event = queue + ", event " + std::to_string(i);
+        const match_key& key = events[i].key;
+        if (events[i].is_message != 0 && !key.is_exact()) throw usage_error(event + ": a message has no wildcards");
+        if (rules.no_any_source && key.source == any_source) {
+            throw usage_error(event + ": a receive of any source, where the rules say that there is none");
+        }
+        if (rules.no_any_tag && key.tag == any_tag) {
+            throw usage_error(event + ": a receive of any tag, where the rules say that there is none");
+        }
+    }
+}
+
+/// What one PE replays: every n-th queue.
+class replayed_part {
+public:
+    replayed_part(machine& machine, int pe, const std::vector<match_events>& queues, const match_rules& rules)
+        : machine_(machine), pe_(pe) {
+        const std::shared_ptr<device> owner = machine.device(pe);
+        std::vector<match_event> events;
+        std::vector<replayed_queue> refs;
+        for (auto q = static_cast<std::size_t>(pe); q < queues.size(); q += static_cast<std::size_t>(machine.n_pes())) {
+            const auto messages = static_cast<std::uint32_t>(
+                std::count_if(queues[q].begin(), queues[q].end(), [](const auto& e) { return e.is_message != 0; }));
+            const auto all = static_cast<std::uint32_t>(queues[q].size());
+            // All may wait, and those that a warp brings always find room.
+            engines_.emplace_back(owner, matching_options{all - messages + 32, messages + 32, 0, rules});
+            refs.push_back({engines_.back().ref(), events.size(), all});
+            events.insert(events.end(), queues[q].begin(), queues[q].end());
+        }
+        queues_ = buffer<replayed_queue>(owner, refs.size());
+        events_ = buffer<match_event>(owner, events.size());
+        partners_ = buffer<std::uint32_t>(owner, events.size());
+        claimed_ = buffer<std::uint32_t>(owner, 1);
+        queues_.copy_in(refs);
+        events_.copy_in(events);
+        partners_.fill_bytes(0xff);
+    }
+
+    [[nodiscard]] replay_program program() const {
+        return {queues_.data(), static_cast<std::uint32_t>(queues_.size()), events_.data(), partners_.data(),
+                claimed_.data()};
+    }
+    [[nodiscard]] launch_shape shape() const {
+        const device& owner = *machine_.device(pe_);
+        launch_shape shape{owner.is_gpu() ? 8 * owner.multiprocessors() : 1,
+                           owner.is_gpu() ? replay_program::cuda_warps : 1, 16};
+        if (owner.id().kind == device_kind::checked) shape.blocks = 2;
+        shape.blocks = std::min(shape.blocks, machine_.resident_blocks<replay_program>(pe_, shape));
+        return shape;
+    }
+
+    void read(const std::vector<match_events>& queues, matching_replay& replay) const {
+        const std::vector<std::uint32_t> partners = partners_.copy_out();
+        std::size_t first = 0;
+        auto q = static_cast<std::size_t>(pe_);
+        for (const matching_engine& engine : engines_) {
+            const auto begin = partners.begin() + static_cast<std::ptrdiff_t>(first);
+            replay.partners[q].assign(begin, begin + static_cast<std::ptrdiff_t>(queues[q].size()));
+            const matching_statistics now = engine.statistics();
+            replay.max_posted[q] = now.max_posted;
+            replay.max_unexpected[q] = now.max_unexpected;
+            replay.matches += now.counts.matches;
+            replay.searches += now.counts.messages + now.counts.receives;
+            replay.looks += now.counts.looks;
+            first += queues[q].size();
+            q += static_cast<std::size_t>(machine_.n_pes());
+        }
+    }
+
+private:
+    machine& machine_;
+    int pe_;
+    std::vector<matching_engine> engines_;
+    buffer<replayed_queue> queues_;
+    buffer<match_event> events_;
+    buffer<std::uint32_t> partners_;
+    buffer<std::uint32_t> claimed_;
+};
+
+}  // namespace
+
+matching_replay replay_matches(runtime& devices, const std::vector<match_events>& queues, const match_rules& rules,
+                               double timeout_seconds) {
+    for (std::size_t q = 0; q < queues.size(); ++q) require_matchable(q, queues[q], rules);
+    machine& machine = devices.machine();
+    std::vector<replayed_part> parts;
+    std::vector<replay_program> programs;
+    std::vector<launch_shape> shapes;
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        parts.emplace_back(machine, pe, queues, rules);
+        programs.push_back(parts.back().program());
+        shapes.push_back(parts.back().shape());
+    }
+    matching_replay replay;
+    replay.partners.resize(queues.size());
+    replay.max_posted.resize(queues.size());
+    replay.max_unexpected.resize(queues.size());
+    replay.seconds = machine.run(programs, shapes, timeout_seconds, [] { return std::string{}; });
+    for (const replayed_part& part : parts) part.read(queues, replay);
+    return replay;
+}
+
+}  // namespace laneway::apps

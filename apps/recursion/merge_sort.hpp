@@ -1,0 +1,20 @@
+// Merge sort: halves are sorted at the same time, and merged by many lanes, each of which finds its part of the result
+// by the merge path (Odeh and others, Merge Path, IPDPSW 2012).
+#pragma once
+
+#include <vector>
+
+#include "recursion/recursion.hpp"
+
+namespace laneway::apps {
+
+struct merge_sort_result {
+    std::vector<std::uint32_t> keys;
+    recursion_report report;
+};
+
+/// The keys in ascending order, below 2^31 of them, sorted on the first PE. `grain`: so many keys one lane sorts, or
+/// merges, by itself; 64 by default, as in the thesis. Throws as fork_join.
+merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recursion_options& options = {});
+
+}  // namespace laneway::apps

@@ -1,0 +1,48 @@
+// What the programs of this folder have in common: options, and what a run tells.
+#pragma once
+
+#include "laneway/base/options.hpp"
+#include "laneway/base/report.hpp"
+#include "laneway/fork_join.hpp"
+
+namespace laneway::apps {
+
+struct recursion_options {
+    options job;
+    std::uint32_t width = 0;                ///< of channels; 0: chosen by the library
+    std::uint64_t memory_bytes = 64 << 20;  ///< of channels on a PE
+    std::uint32_t grain = 0;                ///< what one lane does by itself; 0: the program's own choice
+};
+
+struct recursion_report {
+    run_report run;
+    channel_statistics channels;
+    std::uint32_t width = 0;  ///< that was used
+};
+
+/// The options of a fork-join program so many levels deep.
+inline fork_join_options fork_join_options_of(const recursion_options& options, std::uint32_t levels) {
+    return {levels, options.width, options.memory_bytes};
+}
+
+template <class Program>
+recursion_report report_of(const Program& program) {
+    return {program.report(), program.statistics(), program.width()};
+}
+
+/// Two results that a continuation adds up.
+template <class Number>
+struct add_both {
+    struct arguments {
+        Number left, right;
+    };
+    using result = Number;
+    static constexpr bool follows = true;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& sum, Task& task) const {
+        task.finish(ctx, sum.left + sum.right);
+    }
+};
+
+}  // namespace laneway::apps

@@ -1,0 +1,32 @@
+// Strassen's product of matrices (Numerische Mathematik 1969): seven products of sums of quadrants in place of eight
+// products of quadrants, again and again.
+//
+// As in the thesis, each product goes its own way down to small blocks, whose sums it gathers from the operands and
+// whose product it adds to the result by atomic operations; so no matrix is stored in between.
+#pragma once
+
+#include <vector>
+
+#include "recursion/recursion.hpp"
+
+namespace laneway::apps {
+
+/// A square matrix of integers modulo 2^32, row by row.
+using word_matrix = std::vector<std::uint32_t>;
+
+struct strassen_result {
+    word_matrix product;
+    recursion_report report;
+};
+
+/// The product of two matrices of n rows; n is strassen_block times a power of two. `grain`: rows of the blocks that
+/// one lane multiplies, strassen_block by default and a power of two below it. PEs share the first seven products.
+/// Throws as channel_graph::run does.
+inline constexpr std::uint32_t strassen_block = 16;
+strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32_t n,
+                         const recursion_options& options = {});
+
+/// The product by its definition. Reference.
+word_matrix product_by_definition(const word_matrix& a, const word_matrix& b, std::uint32_t n);
+
+}  // namespace laneway::apps

@@ -1,0 +1,156 @@
+#include "recursion/uts_node.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway::apps {
+
+namespace {
+
+/// A node that waits, and how far it is with its children: it lets go of the lane where they find no room.
+struct uts_node {
+    static constexpr std::uint32_t unknown = ~std::uint32_t{0};
+
+    sha1_digest digest;
+    std::uint32_t depth;
+    std::uint32_t children;  ///< unknown until it has been looked at
+    std::uint32_t spawned;
+};
+
+struct uts_totals {
+    symmetric_ref<std::uint64_t> nodes;  ///< one a block, as one word for all lanes would be too hot
+    symmetric_ref<std::uint64_t> leaves;
+    symmetric_ref<std::uint64_t> depth;
+
+    template <class Ctx>
+    LANEWAY_FN void count(Ctx& ctx, const uts_node& node) const {
+        const std::uint64_t block = static_cast<std::uint64_t>(ctx.block()) % nodes.size();
+        // Each call has lanes of its own: those that come together to one would else be taken for those of the other.
+        add(ctx, ctx.converged(), nodes[block]);
+        if (node.children == 0) add(ctx, ctx.converged(), leaves[block]);
+        const auto deepest = local(ctx, depth[block]);
+        if (ctx.load(deepest, order::relaxed, scope::device) < node.depth) {
+            ctx.fetch_max(deepest, std::uint64_t{node.depth}, order::relaxed, scope::device);
+        }
+    }
+
+private:
+    /// One for each lane of the mask, by one of them.
+    template <class Ctx>
+    static LANEWAY_FN void add(Ctx& ctx, lane_mask here, symmetric_ptr<std::uint64_t> to) {
+        const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(here));
+        if (elected(ctx, here)) atomic_add(ctx, to, lanes, scope::device);
+    }
+};
+
+struct expand {
+    using element = uts_node;
+    static constexpr bool moves = true;
+    static constexpr std::uint32_t at_once = 4;
+
+    channel<uts_node> nodes;
+    uts_tree tree;
+    uts_totals totals;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, uts_node& node, channel_node& out) const {
+        if (node.children == uts_node::unknown) {
+            node.children = uts_children(tree, node.digest, node.depth);
+            node.spawned = 0;
+            totals.count(ctx, node);
+        }
+        while (node.spawned < node.children) {
+            const std::uint32_t left = node.children - node.spawned;
+            const auto next = out.talloc(ctx, nodes, left < at_once ? left : at_once);
+            if (!next) return outcome::yield;
+            for (std::uint32_t i = 0; i < next.size(); ++i) {
+                next[i] = {uts_child(node.digest, node.spawned++), node.depth + 1, uts_node::unknown, 0};
+            }
+            out.enq(ctx, next);
+        }
+        return outcome::done;
+    }
+};
+
+const uts_sample samples[] = {
+    {"T1", {uts_shape::fixed, 4, 10, 0, 0, 19}, {4130071, 3305118, 10}},
+    {"T5", {uts_shape::linear, 4, 20, 0, 0, 34}, {4147582, 2181318, 20}},
+    {"T2", {uts_shape::cyclic, 6, 16, 0, 0, 502}, {4117769, 2342762, 81}},
+    {"T3", {uts_shape::binomial, 2000, 0, 8, 0.124875, 42}, {4112897, 3599034, 1572}},
+    {"T4", {uts_shape::hybrid, 6, 16, 4, 0.234375, 1}, {4132453, 3108986, 134}},
+    {"T1L", {uts_shape::fixed, 4, 13, 0, 0, 29}, {102181082, 81746377, 13}},
+    {"T3L", {uts_shape::binomial, 2000, 0, 5, 0.200014, 7}, {111345631, 89076904, 17844}},
+    {"T1XL", {uts_shape::fixed, 4, 15, 0, 0, 29}, {1635119272, 1308100063, 15}},
+    {"T1XXL", {uts_shape::fixed, 4, 15, 0, 0, 19}, {4230646601, 3384495738, 15}},
+};
+
+/// More than the depth of trees of this shape, but for draws that nobody has seen.
+std::uint32_t levels_of(const uts_tree& tree) {
+    switch (tree.shape) {
+        case uts_shape::binomial:
+        case uts_shape::hybrid: return 2048;
+        case uts_shape::cyclic: return 5 * tree.depth + 2;
+        case uts_shape::exponential: return 16 * tree.depth + 2;
+        default: return tree.depth + 2;
+    }
+}
+
+}  // namespace
+
+const uts_sample& uts_sample_of(const std::string& name) {
+    std::string known;
+    for (const auto& sample : samples) {
+        if (name == sample.name) return sample;
+        known += (known.empty() ? "" : ", ") + std::string(sample.name);
+    }
+    throw usage_error("no tree of the benchmark is called '" + name + "': there are " + known);
+}
+
+uts_count uts_by_stack(const uts_tree& tree) {
+    struct place {
+        sha1_digest digest;
+        std::uint32_t depth;
+    };
+    uts_count count;
+    std::vector<place> open{{uts_root(tree), 0}};
+    while (!open.empty()) {
+        const place here = open.back();
+        open.pop_back();
+        const std::uint32_t children = uts_children(tree, here.digest, here.depth);
+        ++count.nodes;
+        if (children == 0) ++count.leaves;
+        count.depth = std::max<std::uint64_t>(count.depth, here.depth);
+        for (std::uint32_t i = 0; i < children; ++i) open.push_back({uts_child(here.digest, i), here.depth + 1});
+    }
+    return count;
+}
+
+uts_result uts(const uts_tree& tree, const recursion_options& options, std::uint32_t levels) {
+    constexpr std::uint64_t blocks = 1024;
+    runtime rt(options.job);
+    const auto nodes = rt.allocate<std::uint64_t>(blocks), leaves = rt.allocate<std::uint64_t>(blocks),
+               depth = rt.allocate<std::uint64_t>(blocks);
+    const std::uint32_t deep = levels != 0 ? levels : levels_of(tree);
+    channel_plan plan{{.width = 0, .levels = deep, .at_once = expand::at_once, .name = "nodes"}, sizeof(uts_node)};
+    uts_result made;
+    made.report.width = fork_join_width({plan}, {deep, options.width, options.memory_bytes},
+                                        rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
+    plan.options.width = made.report.width;
+    channel_graph graph(rt);
+    const auto waiting = graph.channel<uts_node>(plan.options);
+    const auto kernel = graph.kernel(expand{waiting, tree, {nodes.ref(), leaves.ref(), depth.ref()}});
+    graph.connect(waiting, kernel);
+    graph.init(waiting, {uts_node{uts_root(tree), 0, uts_node::unknown, 0}});
+    made.report.run = graph.run(kernel);
+    made.report.channels = graph.statistics();
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        for (const std::uint64_t n : nodes.copy_out(pe)) made.count.nodes += n;
+        for (const std::uint64_t n : leaves.copy_out(pe)) made.count.leaves += n;
+        for (const std::uint64_t n : depth.copy_out(pe)) made.count.depth = std::max(made.count.depth, n);
+    }
+    return made;
+}
+
+}  // namespace laneway::apps

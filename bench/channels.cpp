@@ -1,0 +1,223 @@
+// Channels: elements a second through talloc, enq, deq and tfree; fork-join tasks a second; how dispatches fill warps.
+//
+//   bench_channels --devices "cuda:0;cuda:0-3" --elements 100000000 --fib 40 --queens 15 --json FILE
+// through: each element is consumed and replaced by another, so it goes through all four; beside it, baseline, as many
+// elements taken by lanes from one counter, without a queue. fib, queens, uts: programs of apps/recursion, checked; of
+// fib also the same tree walked by one thread of the host. widths: fib over channels of several widths.
+#include <chrono>
+#include <exception>
+
+#include "bench_support.hpp"
+#include "laneway/channel_graph.hpp"
+#include "recursion/fibonacci.hpp"
+#include "recursion/queens.hpp"
+#include "recursion/uts.hpp"
+
+namespace {
+
+using namespace laneway;
+using clock_type = std::chrono::steady_clock;
+
+double seconds_since(clock_type::time_point start) {
+    return std::chrono::duration<double>(clock_type::now() - start).count();
+}
+
+/// Replaces its element until that has been replaced often enough.
+struct relay {
+    using element = std::uint64_t;
+    channel<std::uint64_t> to;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint64_t& left, channel_node& node) const {
+        if (left == 0) return outcome::done;
+        const auto next = node.talloc(ctx, to);
+        if (!next) return outcome::yield;
+        next[0] = left - 1;
+        node.enq(ctx, next);
+        return outcome::done;
+    }
+};
+
+/// Does nothing for its index: what is left is the counter that hands indices out.
+struct touch {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, std::uint64_t) const {}
+};
+
+class measurement {
+public:
+    measurement(const bench::arguments& args, std::string devices, bench::json_lines& json)
+        : args_(args), devices_(std::move(devices)), json_(json) {}
+
+    void run() {
+        through();
+        for (const std::uint64_t grain : {std::uint64_t{1}, args_.number("grain")}) fib(grain);
+        queens();
+        uts();
+        for (const std::uint32_t width : {64u, 256u, 1024u, 4096u, 16384u}) fib_of_width(width);
+    }
+
+private:
+    [[nodiscard]] options job() const {
+        options o;
+        o.devices = devices_;
+        o.timeout_seconds = args_.real("timeout");
+        return o;
+    }
+    [[nodiscard]] apps::recursion_options recursion(std::uint64_t grain = 0) const {
+        apps::recursion_options made;
+        made.job = job();
+        made.grain = static_cast<std::uint32_t>(grain);
+        return made;
+    }
+
+    void through() {
+        runtime rt(job());
+        const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+        const std::uint64_t chains = args_.number("chains"), length = args_.number("elements") / chains / pes;
+        channel_graph graph(rt);
+        const auto numbers = graph.channel<std::uint64_t>({.width = static_cast<std::uint32_t>(4 * chains)});
+        const auto kernel = graph.kernel(relay{numbers});
+        graph.connect(numbers, kernel);
+        channel_statistics last;
+        rate("through", chains * (length + 1) * pes, [&] {
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                graph.init(numbers, std::vector<std::uint64_t>(chains, length), pe);
+            }
+            const double seconds = graph.run(kernel).run_seconds;
+            last = graph.statistics();
+            if (last.produced != chains * (length + 1) * pes) throw device_fault("elements were lost");
+            return seconds;
+        });
+        tell_channels("through", last);
+        rate("baseline", chains * (length + 1) * pes,
+             [&] { return rt.for_each(chains * (length + 1) * pes, touch{}).run_seconds; });
+    }
+
+    void fib(std::uint64_t grain) {
+        const auto n = static_cast<std::uint32_t>(args_.number("fib"));
+        std::uint64_t calls = 0;
+        channel_statistics last;
+        const std::string name = grain > 1 ? "fib grain " + std::to_string(grain) : "fib";
+        rate(name, calls_of(n), [&] {
+            const auto made = apps::fibonacci(n, recursion(grain));
+            if (made.calls != calls_of(n)) throw device_fault("a Fibonacci number is wrong");
+            calls = made.calls;
+            last = made.report.channels;
+            return made.report.run.run_seconds;
+        });
+        tell_channels(name, last);
+        if (grain > 1) {
+            rate("fib serial", calls, [&] {
+                const auto start = clock_type::now();
+                // The compiler may not see that nobody wants the result.
+                volatile std::uint64_t value = apps::fibonacci_by_calls(n);
+                (void)value;
+                return seconds_since(start);
+            });
+        }
+    }
+    static std::uint64_t calls_of(std::uint32_t n) {
+        std::uint64_t a = 0, b = 1;
+        for (std::uint32_t i = 0; i < n; ++i) a = std::exchange(b, a + b);
+        return 2 * b - 1;
+    }
+
+    void fib_of_width(std::uint32_t width) {
+        const auto n = static_cast<std::uint32_t>(args_.number("fib"));
+        apps::recursion_options narrow = recursion();
+        narrow.width = width;
+        const std::string name = "fib width " + std::to_string(width);
+        channel_statistics last;
+        rate(name, calls_of(n), [&] {
+            const auto made = apps::fibonacci(n, narrow);
+            last = made.report.channels;
+            return made.report.run.run_seconds;
+        });
+        tell_channels(name, last);
+    }
+
+    void queens() {
+        const auto n = static_cast<std::uint32_t>(args_.number("queens"));
+        std::uint64_t expected = 0;
+        rate("queens", 1, [&] {
+            const auto made = apps::queens(n, recursion());
+            if (expected == 0) expected = made.solutions;
+            if (made.solutions != expected) throw device_fault("the number of solutions changes");
+            return made.report.run.run_seconds;
+        });
+        std::printf("%-12s queens %u: %llu solutions\n", devices_.c_str(), n,
+                    static_cast<unsigned long long>(expected));
+    }
+
+    void uts() {
+        const apps::uts_sample& sample = apps::uts_sample_of(args_.text("uts"));
+        channel_statistics last;
+        rate("uts " + args_.text("uts"), sample.count.nodes, [&] {
+            const auto levels = static_cast<std::uint32_t>(sample.count.depth) + 1;
+            const auto made = apps::uts(sample.tree, recursion(), levels);
+            if (made.count != sample.count) throw device_fault("a tree has another number of nodes than published");
+            last = made.report.channels;
+            return made.report.run.run_seconds;
+        });
+        tell_channels("uts", last);
+    }
+
+    /// `run_once()` gives the seconds that `count` elements took.
+    template <class Run>
+    void rate(const std::string& name, std::uint64_t count, const Run& run_once) {
+        run_once();
+        std::vector<double> samples;
+        for (std::uint64_t i = 0; i < args_.number("runs"); ++i) {
+            samples.push_back(static_cast<double>(count) / run_once() / 1e6);
+        }
+        const bench::spread all = bench::spread_of(samples);
+        std::printf("%-12s %-16s million a second %10.4g  (%.4g to %.4g)\n", devices_.c_str(), name.c_str(), all.median,
+                    all.least, all.most);
+        json_.write({{"benchmark", "channels"}, {"devices", devices_}, {"what", name}, {"unit", "million_per_second"}},
+                    {{"median", all.median}, {"least", all.least}, {"most", all.most}});
+    }
+    void tell_channels(const std::string& name, const channel_statistics& all) {
+        const double full =
+            all.dispatches == 0 ? 0 : static_cast<double>(all.full_dispatches) / static_cast<double>(all.dispatches);
+        const double each =
+            all.dispatches == 0 ? 0 : static_cast<double>(all.consumed) / static_cast<double>(all.dispatches);
+        std::printf("%-12s %-16s %.3g of dispatches full, %.3g elements each, %llu yields, %llu moved\n",
+                    devices_.c_str(), name.c_str(), full, each, static_cast<unsigned long long>(all.yields),
+                    static_cast<unsigned long long>(all.moved));
+        json_.write({{"benchmark", "channels"}, {"devices", devices_}, {"what", name}, {"unit", "dispatches"}},
+                    {{"full_share", full},
+                     {"elements_each", each},
+                     {"dispatches", static_cast<double>(all.dispatches)},
+                     {"yields", static_cast<double>(all.yields)},
+                     {"stalls", static_cast<double>(all.stalls)},
+                     {"moved", static_cast<double>(all.moved)}});
+    }
+
+    const bench::arguments& args_;
+    std::string devices_;
+    bench::json_lines& json_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const bench::arguments args(argc, argv,
+                                    {{"devices", "cpu:2"},
+                                     {"elements", "2000000"},
+                                     {"chains", "1024"},
+                                     {"fib", "25"},
+                                     {"grain", "12"},
+                                     {"queens", "10"},
+                                     {"uts", "T1"},
+                                     {"runs", "3"},
+                                     {"timeout", "120"},
+                                     {"json", ""}});
+        bench::json_lines json(args.text("json"));
+        for (const auto& devices : args.list("devices")) measurement(args, devices, json).run();
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "bench_channels: %s\n", e.what());
+        return 1;
+    }
+}

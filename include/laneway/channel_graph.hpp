@@ -1,0 +1,127 @@
+// Graphs of channels: kernels that consume elements of channels and produce elements for others, until none is left
+// anywhere. The host starts one and waits for its end; what runs when is decided on the devices.
+//
+//   lw::channel_graph graph(runtime);
+//   const auto numbers = graph.channel<int>({.width = 32768, .levels = 40, .at_once = 2});
+//   const auto kernel = graph.kernel(fib{numbers, result.ref()});
+//   graph.connect(numbers, kernel);
+//   graph.init(numbers, {40});
+//   graph.run(kernel);
+//
+// After Orr (Fine-grain Task Aggregation and Coordination on GPUs, 2016, chapter 4) and Gaster and Howes (Can GPGPU
+// Programming Be Liberated from the Data-Parallel Bottleneck?, IEEE Computer 2012), who defined channels.
+#pragma once
+
+#include "laneway/runtime.hpp"
+#include "laneway/task/channel_component.hpp"
+
+namespace laneway {
+
+/// A kernel of a graph: a functor that is called for each element of its channels, by one lane,
+///   void or outcome operator()(ctx, element&, node) const
+/// with `using element = T`. What it may do with `node`: channel_node.hpp.
+template <class Kernel>
+struct kernel_node {
+    std::uint32_t number = 0;
+    Kernel code;
+};
+
+/// Host only; not thread-safe. Refers to its runtime.
+class channel_graph {
+public:
+    explicit channel_graph(runtime& runtime) : runtime_(runtime) {}
+    channel_graph(const channel_graph&) = delete;
+    channel_graph& operator=(const channel_graph&) = delete;
+
+    /// A channel of elements of type T on every PE, trivially copyable and aligned to 16 bytes at most. Throws
+    /// usage_error for options that cannot be.
+    template <class T>
+    laneway::channel<T> channel(const channel_options& options = {}) {
+        static_assert(trivially_copyable<T>, "elements of channels are copied as bytes");
+        return {table_.add_channel({options, sizeof(T)}, alignof(T))};
+    }
+    template <class T>
+    laneway::channel<T> channel(std::uint32_t width) {
+        return channel<T>(channel_options{.width = width});
+    }
+    /// A channel whose elements depend on those of others of the same level being consumed, as continuations do.
+    template <class T>
+    laneway::channel<T> channel_after(const channel_options& options) {
+        return {table_.add_channel({options, sizeof(T), true}, alignof(T))};
+    }
+
+    template <class Kernel>
+    kernel_node<Kernel> kernel(const Kernel& code) {
+        static_assert(trivially_copyable<Kernel>,
+                      "a kernel is copied to every device: it holds values and ref()s only");
+        return {table_.add_kernel(), code};
+    }
+    /// The kernel consumes the channel, which has no other consumer; it may consume several.
+    template <class T, class Kernel>
+    void connect(laneway::channel<T> from, const kernel_node<Kernel>& to) {
+        static_assert(std::is_same_v<T, typename Kernel::element>, "a kernel consumes elements of its own type");
+        table_.connect(from.number, to.number);
+    }
+    /// The next run begins with these elements in the first level of a channel of a PE.
+    template <class T>
+    void init(laneway::channel<T> to, const std::vector<T>& elements, int pe = 0) {
+        if (pe < 0 || pe >= runtime_.n_pes()) throw usage_error("PE " + std::to_string(pe) + " does not exist");
+        table_.init(to.number, pe, std::as_bytes(std::span(elements)));
+    }
+
+    /// Runs the graph with all of its kernels, until nothing is left anywhere. Throws usage_error for a graph that
+    /// cannot run; as runtime::run does, with what the channels held at the deadline; device_fault where an element was
+    /// reserved and never freed.
+    template <class... Kernels>
+    run_report run(const kernel_node<Kernels>&... kernels) {
+        return run_with(deepest_or_fullest_first{}, kernels...);
+    }
+    /// The same with a policy of the user's, see channel.hpp.
+    template <class Policy, class... Kernels>
+    run_report run_with(const Policy& policy, const kernel_node<Kernels>&... kernels) {
+        auto whole = make(policy, false, kernels...);
+        return telling([&] { return runtime_.run(whole); });
+    }
+    /// The same with a body that every working lane runs first, as runtime::run calls it, with the graph's agent, which
+    /// has talloc and enq.
+    template <class Body, class... Kernels>
+    run_report run_body(const Body& body, const kernel_node<Kernels>&... kernels) {
+        auto whole = make(deepest_or_fullest_first{}, true, kernels...);
+        return telling([&] { return runtime_.run(body, whole); });
+    }
+
+    /// Of the last run.
+    [[nodiscard]] channel_statistics statistics() const {
+        channel_statistics sum;
+        for (const auto& memory : store_.memories()) memory.add_to(sum);
+        return sum;
+    }
+
+private:
+    template <class Policy, class... Kernels>
+    auto make(const Policy& policy, bool has_body, const kernel_node<Kernels>&... kernels) {
+        static_assert(trivially_copyable<Policy>);
+        return channel_component<Policy, Kernels...>(table_, store_, table_.plans_for({kernels.number...}, has_body),
+                                                     policy, task_types_of(kernels.code...));
+    }
+
+    /// Adds what the channels hold to the message of a deadline.
+    template <class Run>
+    run_report telling(const Run& run) {
+        try {
+            return run();
+        } catch (const timeout_error& late) {
+            for (const auto& memory : store_.memories()) {
+                if (memory.is_lost()) throw;
+            }
+            throw timeout_error(late.what() + std::string("; ") + occupancy_text(table_.plans(), store_.memories()),
+                                late.where());
+        }
+    }
+
+    runtime& runtime_;
+    channel_table table_;
+    channel_store store_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,59 @@
+// What messages say of themselves and receives ask for, as MPI has it within one communicator.
+#pragma once
+
+#include "laneway/base/config.hpp"
+
+namespace laneway {
+
+/// In a receive: a message of any source, with any tag.
+inline constexpr std::uint32_t any_source = ~std::uint32_t{0};
+inline constexpr std::uint32_t any_tag = ~std::uint32_t{0};
+
+struct match_key {
+    std::uint32_t source = 0;
+    std::uint32_t tag = 0;
+
+    /// Which wildcards it has: 0 for none, as messages, 1 for any source, 2 for any tag, 3 for both.
+    [[nodiscard]] LANEWAY_FN std::uint32_t wildcards() const {
+        return (source == any_source ? 1u : 0u) + (tag == any_tag ? 2u : 0u);
+    }
+    [[nodiscard]] LANEWAY_FN bool is_exact() const { return wildcards() == 0; }
+    /// What a receive with these wildcards asks for that takes this message.
+    [[nodiscard]] LANEWAY_FN match_key with_wildcards(std::uint32_t which) const {
+        return {(which & 1) != 0 ? any_source : source, (which & 2) != 0 ? any_tag : tag};
+    }
+    /// Whether a receive that asks for this takes the message.
+    [[nodiscard]] LANEWAY_FN bool accepts(const match_key& message) const {
+        return (source == any_source || source == message.source) && (tag == any_tag || tag == message.tag);
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t bits() const { return std::uint64_t{source} << 32 | tag; }
+    /// Spreads keys evenly: the finalizer of MurmurHash3 (Appleby).
+    [[nodiscard]] LANEWAY_FN std::uint64_t hash() const {
+        std::uint64_t h = bits();
+        h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+        h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+        return h ^ h >> 33;
+    }
+
+    friend LANEWAY_FN bool operator==(const match_key& a, const match_key& b) { return a.bits() == b.bits(); }
+};
+
+/// What a program promises of a communicator, so that its messages are matched faster. The names are those of MPI-4's
+/// info keys (`mpi_assert_...`); a call that breaks a promise is refused.
+struct match_rules {
+    bool no_any_source = false;  ///< no receive asks for any source
+    bool no_any_tag = false;     ///< nor for any tag
+    bool no_unexpected = false;  ///< every message finds its receive posted; not an assertion of MPI's
+
+    friend bool operator==(const match_rules&, const match_rules&) = default;
+
+    /// Which of `n` engines, a power of two, matches a message, or a receive: they share the keys of a communicator as
+    /// far as its promises allow, and each still matches in MPI's order. Without promises one engine has all.
+    [[nodiscard]] LANEWAY_FN std::uint32_t engine_of(const match_key& key, std::uint32_t n) const {
+        if (!no_any_source) return 0;
+        const match_key part = no_any_tag ? key : match_key{key.source, 0};
+        return static_cast<std::uint32_t>(part.hash() >> 32) & (n - 1);  // bins take the lower half
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,52 @@
+// The host half of a matching engine: its memory on one PE, and what it has counted.
+#pragma once
+
+#include "laneway/comm/matching/matching_engine.hpp"
+#include "laneway/simt/device.hpp"
+
+namespace laneway {
+
+struct matching_options {
+    std::uint32_t posted = 1024;      ///< receives that wait at once
+    std::uint32_t unexpected = 1024;  ///< messages that wait at once
+    /// Of each kind of key in each queue, a power of two; 0: twice as many as the longer queue has entries.
+    std::uint32_t chains = 0;
+    match_rules rules;
+};
+
+/// What an engine has done so far.
+struct matching_statistics {
+    match_counts counts{};
+    std::uint32_t posted = 0, unexpected = 0;          ///< waiting now
+    std::uint32_t max_posted = 0, max_unexpected = 0;  ///< at once, so far
+};
+
+/// One engine on one PE. Queues keep what waits in them from run to run.
+class matching_engine {
+public:
+    /// Throws usage_error for queues of fewer than 32 entries, or of more than 2^24.
+    matching_engine(const std::shared_ptr<device>& owner, const matching_options& options);
+
+    [[nodiscard]] matching_engine_ref ref() const;
+    /// Host, between runs.
+    [[nodiscard]] matching_statistics statistics() const;
+
+private:
+    struct queue_memory {
+        queue_memory(const std::shared_ptr<device>& owner, std::uint32_t capacity, std::uint32_t chains);
+
+        [[nodiscard]] match_queue_ref ref() const;
+
+        buffer<match_entry> entries;
+        buffer<match_chain> chains;
+        buffer<std::uint32_t> free_entries;
+        buffer<match_queue_state> state;
+    };
+
+    match_rules rules_;
+    queue_memory posted_;
+    queue_memory unexpected_;
+    buffer<match_counts> counts_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,352 @@
+// Triggering tags and carrying out their operations, by lanes of any kind: bodies, handlers, warps that poll.
+//
+// A trigger is one add to the tag's word. The lane whose add reaches the threshold has opened the round, and nobody
+// else has: it carries out a small operation at once and leaves a larger one, in pieces, in a queue for warps that poll
+// (trigger_queue.hpp). Whoever is through with the last piece raises the signal, triggers the next tag and takes the
+// threshold off the count. If enough triggers have come meanwhile, it has opened the next round.
+//
+// Counted as work: a round when it is opened, before anything of it can be seen; done when its data, its signal and its
+// trigger are there. A tag that waits for triggers is no work. Follows GPU-TN (LeBeane and others, GPU Triggered
+// Networking for Intra-Kernel Communications, SC 2017), with lanes in place of the network interface.
+#pragma once
+
+#include "laneway/comm/triggers/move_range.hpp"
+#include "laneway/comm/triggers/trigger_slot.hpp"
+#include "laneway/simt/wait.hpp"
+
+namespace laneway {
+
+/// A lane's access to its PE's tags. Members fail with what they say, which ends the run. None waits.
+template <class Ctx>
+class trigger_engine {
+public:
+    LANEWAY_FN trigger_engine(Ctx& ctx, const trigger_ref& view)
+        : view_(view), slots_(address(ctx, view.slots[0], ctx.pe())),
+          counters_(address(ctx, view.counters[0], ctx.pe())), queue_(address(ctx, view.queue[0], ctx.pe())),
+          cells_(address(ctx, view.cells[0], ctx.pe())) {}
+
+    /// Adds `n` to the count of a tag of the own PE, prepared or not. What the lane wrote before goes with the data.
+    /// bad_tag, too_many_triggers.
+    LANEWAY_FN status trigger(Ctx& ctx, std::uint32_t tag, std::uint32_t n) {
+        bool opened = false;
+        status result = add(ctx, tag, n, opened);
+        if (opened) result = carry_out(ctx, tag);
+        return result;
+    }
+
+    /// Gives a tag of the own PE its operation. bad_tag, bad_threshold, prepared_twice, bad_pe, bad_range; no_room
+    /// where the next tag's PE has no cell left.
+    LANEWAY_SLOW status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
+                                firing how) {
+        if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::prepare, -1, tag, view_.tags());
+        if (threshold == 0 || threshold > trigger_word::max_count) {
+            return fail(ctx, status::bad_threshold, operation::prepare, -1, tag, threshold);
+        }
+        if (status found = check(ctx, tag, op); found != status::ok) return found;
+        trigger_slot& slot = slots_[tag];
+        // Whoever takes it there from 0 owns the tag: `pieces` is not 0 once it is prepared.
+        if (ctx.exchange(&slot.pieces, 1u, order::relaxed, scope::device) != 0) {
+            return fail(ctx, status::prepared_twice, operation::prepare, -1, tag);
+        }
+        slot.hold(op);
+        for (int i = 0; i < op.n_links(); ++i) {
+            if (op.link(i).pe == ctx.pe()) continue;
+            if (status found = take_cell(ctx, op.link(i), slot.cells[i]); found != status::ok) return found;
+        }
+        // Partners: the adds of those who trigger. Triggers that came before count.
+        const trigger_word before{
+            ctx.fetch_add(&slot.word, trigger_word::prepared(threshold, how), order::acq_rel, scope::device)};
+        if (how == firing::once && before.count() > threshold) return refuse(ctx, tag);
+        if (before.count() < threshold) return status::ok;
+        created(ctx);
+        return carry_out(ctx, tag);
+    }
+
+    static constexpr std::uint32_t no_tag = ~0u;
+
+    /// Takes a piece from the queue and carries it out; its tag, or no_tag where there was none. The lanes of the mask,
+    /// together.
+    LANEWAY_FN std::uint32_t take_piece(Ctx& ctx, lane_mask mask) {
+        const std::uint64_t taken = once(ctx, mask, [&] { return take(ctx); });
+        if (taken == 0) return no_tag;
+        ctx.sync(mask);  // what one lane has acquired is visible to all
+        const auto tag = static_cast<std::uint32_t>(taken) >> 8;
+        if (status result = carry_out_piece(ctx, mask, tag, static_cast<std::uint32_t>(taken) & 255);
+            result != status::ok) {
+            return tag;  // the run is ending
+        }
+        ctx.sync(mask);
+        if (elected(ctx, mask)) {
+            trigger_slot& slot = slots_[tag];
+            if (slot.pieces > 1) ctx.fence(scope::system);  // close_round of another lane may follow
+            // Partners: these adds of the other pieces.
+            const std::uint32_t done = ctx.fetch_add(&slot.done, 1u, order::acq_rel, scope::device) + 1;
+            if (done == slot.pieces) (void)follow(ctx, tag);  // a failure ends the run
+        }
+        ctx.sync(mask);
+        return tag;
+    }
+    /// Whether the queue seems to hold something. Any lane.
+    [[nodiscard]] LANEWAY_FN bool any_piece(Ctx& ctx) const {
+        const std::uint64_t taken = ctx.load(&counters_->taken, order::relaxed, scope::device);
+        return ctx.load(&queue_[taken % view_.queue.size()], order::relaxed, scope::device) >> 32 == view_.lap(taken);
+    }
+
+    /// Looks at the cell with this number and triggers its tag as often as the other PE has; the tag, or no_tag where
+    /// there was nothing new. Any lane.
+    LANEWAY_FN std::uint32_t look(Ctx& ctx, std::uint32_t number) {
+        trigger_cell& cell = cells_[number];
+        const std::uint64_t seen = ctx.load(&cell.seen, order::relaxed, scope::device);
+        if (ctx.load(&cell.sent, order::relaxed, scope::system) <= seen) return no_tag;
+        // Partner: the fence before send_trigger.
+        const std::uint64_t sent = ctx.load(&cell.sent, order::acquire, scope::system);
+        std::uint64_t expected = seen;
+        if (!ctx.compare_exchange(&cell.seen, expected, sent, order::relaxed, scope::device)) return no_tag;
+        const std::uint64_t more = sent - seen, n = more * cell.n;
+        constexpr std::uint32_t too_many = trigger_word::max_count + 1;
+        (void)trigger(ctx, cell.tag,
+                      n < too_many ? static_cast<std::uint32_t>(n) : too_many);  // a failure ends the run
+        completed(ctx, more);
+        return cell.tag;
+    }
+    /// Cells in use. Any lane.
+    [[nodiscard]] LANEWAY_FN std::uint32_t cells(Ctx& ctx) const {
+        // Partner: the add in take_cell, of another PE, also where there is no cell left. The cell's tag is there
+        // before its count.
+        const std::uint32_t asked = ctx.load(&counters_->cells, order::relaxed, scope::system);
+        const auto most = static_cast<std::uint32_t>(view_.cells.size());
+        return asked < most ? asked : most;
+    }
+
+    /// Rounds of a tag that are over. What they did, and what was done before they were triggered, is visible.
+    [[nodiscard]] LANEWAY_FN std::uint64_t fired(Ctx& ctx, std::uint32_t tag) const {
+        return ctx.load(&slots_[tag].fired, order::acquire, scope::device);  // Partner: the store in close_round.
+    }
+    [[nodiscard]] LANEWAY_FN trigger_word word(Ctx& ctx, std::uint32_t tag) const {
+        return {ctx.load(&slots_[tag].word, order::relaxed, scope::device)};
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t tags() const { return view_.tags(); }
+
+private:
+    static constexpr int max_chain = 4;  ///< small operations, one after the other, for the lane that has triggered it
+
+    LANEWAY_FN status refuse(Ctx& ctx, std::uint32_t tag) {
+        return fail(ctx, status::too_many_triggers, operation::trigger, -1, tag, word(ctx, tag).told());
+    }
+
+    LANEWAY_FN void created(Ctx& ctx) {
+        // Partner: the acquire load of trigger_counts. Whoever sees the effects comes behind a later release.
+        ctx.fetch_add(&counters_->created, std::uint64_t{1}, order::relaxed, scope::device);
+    }
+    LANEWAY_FN void completed(Ctx& ctx, std::uint64_t items) {
+        // Partner: the acquire load of trigger_counts. What the items created has been counted before.
+        ctx.fetch_add(&counters_->completed, items, order::release, scope::device);
+    }
+
+    /// Adds to a count; `opened`: this add has opened a round, which is counted.
+    LANEWAY_FN status add(Ctx& ctx, std::uint32_t tag, std::uint32_t n, bool& opened) {
+        if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::trigger, -1, tag, view_.tags());
+        if (n > trigger_word::max_count) return refuse(ctx, tag);
+        // Partners: these adds of other lanes, and that of prepare. The lane that opens the round comes behind all.
+        const trigger_word before{ctx.fetch_add(&slots_[tag].word, std::uint64_t{n}, order::acq_rel, scope::device)};
+        const std::uint32_t now = before.count() + n;
+        const std::uint32_t most = before.fires_once() ? before.threshold() : trigger_word::max_count;
+        if (now > most) return refuse(ctx, tag);
+        opened = !before.open() && before.threshold() != 0 && now >= before.threshold();
+        if (opened) created(ctx);
+        return status::ok;
+    }
+
+    /// What is known to be wrong with an operation.
+    LANEWAY_FN status check(Ctx& ctx, std::uint32_t tag, const trigger_operation& op) {
+        const auto refuse_pe = [&](int pe) { return fail(ctx, status::bad_pe, operation::prepare, pe, tag); };
+        if (op.pe() < 0 || op.pe() >= ctx.n_pes()) return refuse_pe(op.pe());
+        for (int i = 0; i < op.n_links(); ++i) {
+            const trigger_link& link = op.link(i);
+            if (link.pe < 0 || link.pe >= ctx.n_pes()) return refuse_pe(link.pe);
+            if (link.tag >= view_.tags()) {
+                return fail(ctx, status::bad_tag, operation::prepare, link.pe, link.tag, view_.tags());
+            }
+            if (link.n > trigger_word::max_count) {
+                return fail(ctx, status::bad_threshold, operation::prepare, link.pe, tag, link.n);
+            }
+        }
+        return op.fits() && reaches(ctx, op) ? status::ok
+                                             : fail(ctx, status::bad_range, operation::prepare, op.pe(), tag);
+    }
+
+    /// Gets a link a cell of its PE.
+    LANEWAY_FN status take_cell(Ctx& ctx, const trigger_link& link, std::uint32_t& number) {
+        auto* const counters = address(ctx, view_.counters[0], link.pe);
+        trigger_cell* const cells = address(ctx, view_.cells[0], link.pe);
+        if (counters == nullptr || cells == nullptr) {
+            return fail(ctx, status::bad_range, operation::prepare, link.pe, link.tag);
+        }
+        number = ctx.fetch_add(&counters->cells, 1u, order::relaxed, scope::system);
+        if (number >= view_.cells.size()) {
+            return fail(ctx, status::no_room, operation::prepare, link.pe, view_.cells.size());
+        }
+        // Seen with the first trigger: partner is the acquire load in look.
+        cells[number].tag = link.tag;
+        cells[number].n = link.n;
+        return status::ok;
+    }
+
+    /// Carries out a round that is open: here if it is small, else by those who look into the queue. Whatever that
+    /// opens, in turn: a long chain is left to others, so that the lane goes on with its own work.
+    LANEWAY_SLOW status carry_out(Ctx& ctx, std::uint32_t tag) {
+        std::uint32_t next = tag;
+        for (int links = 0; next != no_tag; ++links) {
+            tag = next;
+            if (links == max_chain || slots_[tag].operation.bytes() > view_.alone_bytes) {
+                push(ctx, tag);
+                return status::ok;
+            }
+            if (status result = move(ctx, tag, 0, ~std::uint64_t{0}, {}); result != status::ok) return result;
+            if (status result = close_round(ctx, tag, next); result != status::ok) return result;
+        }
+        return status::ok;
+    }
+
+    /// The last piece is done.
+    LANEWAY_FN status follow(Ctx& ctx, std::uint32_t tag) {
+        std::uint32_t next = no_tag;
+        const status result = close_round(ctx, tag, next);
+        return result == status::ok && next != no_tag ? carry_out(ctx, next) : result;
+    }
+
+    LANEWAY_FN status carry_out_piece(Ctx& ctx, lane_mask mask, std::uint32_t tag, std::uint32_t piece) {
+        const std::uint64_t first = piece * slots_[tag].piece_elements;
+        return move(
+            ctx, tag, first, slots_[tag].piece_elements,
+            {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
+    }
+
+    /// This lane's share of at most `most` elements from `first` on.
+    LANEWAY_FN status move(Ctx& ctx, std::uint32_t tag, std::uint64_t first, std::uint64_t most, copy_share mine) {
+        const trigger_operation& op = slots_[tag].operation;
+        if (!reaches(ctx, op)) return fail(ctx, status::bad_range, operation::trigger, op.pe(), tag);
+        move_range(ctx, op, first, most, mine);
+        return status::ok;
+    }
+
+    /// One lane, when the data is there: signal, next tags, end of the round. `next`: a tag whose round has opened by
+    /// that, for the caller to carry out; no_tag where there is none.
+    LANEWAY_SLOW status close_round(Ctx& ctx, std::uint32_t tag, std::uint32_t& next) {
+        trigger_slot& slot = slots_[tag];
+        const trigger_operation& op = slot.operation;
+        const std::uint64_t rounds = slot.fired + 1;
+        // Triggers of other PEs are counted before the fence, and so before these can see them.
+        for (int i = 0; i < op.n_links(); ++i) {
+            if (op.link(i).pe != ctx.pe()) created(ctx);
+        }
+        // Partners: the acquire loads of who waits for the signal, and of look on other PEs.
+        if (op.signals() || op.n_links() > 0) ctx.fence(scope::system);
+        if (op.signals()) raise(ctx, op);
+        next = no_tag;
+        for (int i = 0; i < op.n_links(); ++i) {
+            const trigger_link& link = op.link(i);
+            if (link.pe != ctx.pe()) {
+                send_trigger(ctx, link.pe, slot.cells[i], rounds);
+                continue;
+            }
+            bool opened = false;
+            if (status result = add(ctx, link.tag, link.n, opened); result != status::ok) return result;
+            if (opened) keep(ctx, next, link.tag);
+        }
+        slot.done = 0;
+        // Partners: the acquire loads in fired.
+        ctx.store(&slot.fired, rounds, order::release, scope::device);
+        if (end_round(ctx, slot)) keep(ctx, next, tag);
+        completed(ctx, 1);
+        return status::ok;
+    }
+
+    /// Takes the threshold off the count; whether that opens the next round. From then on another lane may fire the
+    /// tag.
+    LANEWAY_FN bool end_round(Ctx& ctx, trigger_slot& slot) {
+        const trigger_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
+        if (now.fires_once()) return false;
+        const std::uint32_t threshold = now.threshold();
+        // Partners: the adds of those who trigger.
+        const trigger_word before{
+            ctx.fetch_add(&slot.word, ~std::uint64_t{threshold} + 1, order::acq_rel, scope::device)};
+        if (before.count() - threshold < threshold) return false;
+        created(ctx);
+        return true;
+    }
+
+    /// This lane goes on with one tag whose round it has opened, and leaves others in the queue.
+    LANEWAY_FN void keep(Ctx& ctx, std::uint32_t& next, std::uint32_t tag) {
+        if (next != no_tag) push(ctx, next);
+        next = tag;
+    }
+
+    LANEWAY_FN void raise(Ctx& ctx, const trigger_operation& op) {
+        std::uint64_t* const word = address(ctx, op.signal_target().template element<std::uint64_t>(), op.pe());
+        // Behind the fence of close_round.
+        if (op.signal_target().op() == memory_op::add) {
+            ctx.fetch_add(word, op.signal_value(), Ctx::tagged_order, scope::system);
+        } else {
+            ctx.store(word, op.signal_value(), Ctx::tagged_order, scope::system);
+        }
+    }
+
+    /// Triggers a tag of another PE: only this PE writes the cell, and only the lane that closes a round.
+    LANEWAY_FN void send_trigger(Ctx& ctx, int pe, std::uint32_t cell, std::uint64_t rounds) {
+        // Behind the fence of close_round.
+        ctx.store(&address(ctx, view_.cells[cell], pe)->sent, rounds, Ctx::tagged_order, scope::system);
+    }
+
+    /// Leaves the pieces of a round in the queue.
+    LANEWAY_SLOW void push(Ctx& ctx, std::uint32_t tag) {
+        const std::uint32_t pieces = slots_[tag].pieces;
+        const std::uint64_t place =
+            ctx.fetch_add(&counters_->pushed, std::uint64_t{pieces}, order::relaxed, scope::device);
+        for (std::uint32_t piece = 0; piece < pieces; ++piece) {
+            const std::uint64_t at = place + piece;
+            // Partner: the acquire load in take.
+            ctx.store(&queue_[at % view_.queue.size()], view_.entry(at, tag, piece), order::release, scope::device);
+        }
+    }
+
+    /// An entry of the queue, 0 where there is none.
+    LANEWAY_FN std::uint64_t take(Ctx& ctx) {
+        std::uint64_t place = ctx.load(&counters_->taken, order::relaxed, scope::device);
+        for (int tries = 0; tries < 4; ++tries) {
+            // Partner: the release store in push.
+            const std::uint64_t entry = ctx.load(&queue_[place % view_.queue.size()], order::acquire, scope::device);
+            if (entry >> 32 != view_.lap(place)) return 0;
+            // A failure says where the queue has come to. No other lane takes this place.
+            if (ctx.compare_exchange(&counters_->taken, place, place + 1, order::relaxed, scope::device)) return entry;
+        }
+        return 0;
+    }
+
+    const trigger_ref& view_;
+    trigger_slot* slots_;
+    trigger_counters* counters_;
+    std::uint64_t* queue_;
+    trigger_cell* cells_;
+};
+
+/// Triggers a tag of the own PE, from a handler that holds the view: see trigger_engine. Any lane.
+template <class Ctx>
+LANEWAY_FN status trigger(Ctx& ctx, const trigger_ref& view, std::uint32_t tag, std::uint32_t n = 1) {
+    return trigger_engine<Ctx>(ctx, view).trigger(ctx, tag, n);
+}
+
+/// A PE's counters of triggered operations, for the termination detector.
+template <class Ctx>
+struct trigger_counts {
+    /// Any lane.
+    static LANEWAY_FN std::uint64_t completed(Ctx& ctx, const trigger_ref& view) {
+        // Partner: the release add of trigger_engine.
+        return ctx.load(&address(ctx, view.counters[0], ctx.pe())->completed, order::acquire, scope::device);
+    }
+    static LANEWAY_FN std::uint64_t created(Ctx& ctx, const trigger_ref& view) {
+        return ctx.load(&address(ctx, view.counters[0], ctx.pe())->created, order::acquire, scope::device);
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,101 @@
+// What a PE keeps of its tags, in symmetric memory: a slot a tag, the queue of operations that warps share, and cells
+// by which other PEs trigger.
+//
+// A tag's count and threshold are one word, so a trigger is one add. The count grows by triggers and falls by the
+// threshold when a round is over: a round is open while the count is no less than the threshold, and exactly one add
+// has taken it there. Rounds therefore never overlap, and nobody needs a lock to fire.
+#pragma once
+
+#include "laneway/comm/triggers/trigger_operation.hpp"
+
+namespace laneway {
+
+/// A tag's count (32 bits), threshold (31; 0: not prepared) and whether it fires once.
+struct trigger_word {
+    std::uint64_t bits = 0;
+
+    /// Of triggers at once, of a threshold, and of triggers that wait: what is more is an error.
+    static constexpr std::uint32_t max_count = 1u << 30;
+
+    /// What is added to the word when the operation is prepared.
+    [[nodiscard]] static LANEWAY_FN std::uint64_t prepared(std::uint32_t threshold, firing how) {
+        return std::uint64_t{threshold} << 32 | (how == firing::once ? std::uint64_t{1} << 63 : 0);
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t count() const { return static_cast<std::uint32_t>(bits); }
+    [[nodiscard]] LANEWAY_FN std::uint32_t threshold() const { return static_cast<std::uint32_t>(bits >> 32) & ~once; }
+    [[nodiscard]] LANEWAY_FN bool fires_once() const { return bits >> 63 != 0; }
+    /// Whether a round is open: its operation is being carried out.
+    [[nodiscard]] LANEWAY_FN bool open() const { return threshold() != 0 && count() >= threshold(); }
+    /// As fault records tell it.
+    [[nodiscard]] LANEWAY_FN std::uint64_t told() const { return std::uint64_t{threshold()} << 32 | count(); }
+
+private:
+    static constexpr std::uint32_t once = 1u << 31;
+};
+
+/// A tag of a PE.
+struct alignas(destructive_bytes) trigger_slot {
+    std::uint64_t word = 0;   ///< a trigger_word
+    std::uint64_t fired = 0;  ///< rounds that are over
+    std::uint32_t done = 0;   ///< pieces of this round
+    std::uint32_t pieces = 0;
+    std::uint64_t piece_elements = 0;
+    std::uint32_t cells[trigger_operation::max_links] = {};  ///< of links to other PEs
+    trigger_operation operation;                             // it, and what comes before it, takes one line of memory
+
+    static constexpr std::uint64_t max_pieces = 256;  ///< of an operation, that warps share out
+
+    /// Shares an operation out in pieces of 4 KiB, or larger ones of whole lines of memory.
+    LANEWAY_FN void hold(const trigger_operation& prepared) {
+        operation = prepared;
+        const std::uint64_t min_piece = 4096 / prepared.element_bytes(), unit = 512 / prepared.element_bytes();
+        const std::uint64_t even = (prepared.count() + max_pieces - 1) / max_pieces;
+        const std::uint64_t piece = even < min_piece ? min_piece : (even + unit - 1) / unit * unit;
+        const std::uint64_t all = (prepared.count() + piece - 1) / piece;
+        piece_elements = piece;
+        pieces = all == 0 ? 1 : static_cast<std::uint32_t>(all);
+    }
+};
+
+static_assert(sizeof(trigger_slot) == destructive_bytes);
+
+/// How another PE triggers a tag of this one: it counts in `sent`, which nobody else writes, and whoever finds that
+/// more have been sent than seen triggers the tag. A cell for each operation that another PE chains to a tag here.
+struct alignas(32) trigger_cell {
+    std::uint64_t sent = 0;
+    std::uint64_t seen = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t n = 0;
+};
+
+/// Counters of a PE.
+struct trigger_counters {
+    alignas(destructive_bytes) std::uint64_t created = 0;    ///< rounds opened, and triggers sent to other PEs
+    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< rounds over, and triggers of other PEs seen
+    alignas(destructive_bytes) std::uint64_t pushed = 0;     ///< entries of the queue
+    alignas(destructive_bytes) std::uint64_t taken = 0;
+    alignas(destructive_bytes) std::uint32_t cells = 0;  ///< in use
+};
+
+/// Device view of all PEs' tags: the same bits on every PE, so handlers of messages may hold it.
+struct trigger_ref {
+    symmetric_ref<trigger_slot> slots;
+    symmetric_ref<trigger_counters> counters;
+    symmetric_ref<std::uint64_t> queue;  ///< pieces of operations; max_pieces for each tag, so it never overflows
+    symmetric_ref<trigger_cell> cells;
+    std::uint64_t alone_bytes = 0;  ///< an operation of no more is carried out by the lane that reaches the threshold
+
+    [[nodiscard]] LANEWAY_FN std::uint32_t tags() const { return static_cast<std::uint32_t>(slots.size()); }
+
+    /// An entry of the queue: the lap in which its place is used, so that readers know it from the lap before.
+    [[nodiscard]] LANEWAY_FN std::uint64_t entry(std::uint64_t place, std::uint32_t tag, std::uint32_t piece) const {
+        return lap(place) << 32 | std::uint64_t{tag} << 8 | piece;
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const {
+        return place / queue.size() % 0xffff'ffff + 1;
+    }
+    static constexpr std::uint32_t max_tags = 1u << 20;
+    static_assert(trigger_slot::max_pieces == 1u << 8 && max_tags <= 1u << 24);
+};
+
+}  // namespace laneway

@@ -1,0 +1,129 @@
+// Fork-join on channels: functions that spawn others and go on when these are done.
+//
+//   struct add {                                         // the continuation
+//       struct arguments { std::uint64_t left, right; };
+//       using result = std::uint64_t;
+//       static constexpr bool follows = true;
+//       template <class Ctx, class Task>
+//       LANEWAY_FN void operator()(Ctx& ctx, const arguments& sum, Task& task) const {
+//           task.finish(ctx, sum.left + sum.right);
+//       }
+//   };
+//   struct fib {
+//       using arguments = std::uint32_t;
+//       using result = std::uint64_t;
+//       static constexpr std::uint32_t children = 2;      // that it spawns, at most
+//       template <class Ctx, class Task>
+//       LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task) const {
+//           if (n < 2) return task.finish(ctx, n);
+//           auto fork = task.fork(ctx, lw::task<fib>, 2, lw::task<add>);
+//           if (!fork) return;                            // no room now: the function is called again
+//           fork.spawn(ctx, n - 1, &fork->left);
+//           fork.spawn(ctx, n - 2, &fork->right);
+//           fork.sync(ctx);
+//       }
+//   };
+//   lw::fork_join program(runtime, {.levels = 41}, fib{}, add{});
+//   std::vector<std::uint64_t> results = program.run<fib>({40});
+//
+// Follows the mapping of Cilk to channels of Orr (Fine-grain Task Aggregation and Coordination on GPUs, 2016, 4.3):
+// each function has a stack of channels, one for each depth of the recursion, so memory is bounded and the program
+// still ends (docs/architecture/channels.md has the proof). What differs: a continuation lies in its channel from the
+// beginning, where children leave their results, and is made ready by the last of them, not by its level.
+#pragma once
+
+#include <algorithm>
+
+#include "laneway/channel_graph.hpp"
+#include "laneway/task/fork_plan.hpp"
+#include "laneway/task/fork_task.hpp"
+
+namespace laneway {
+
+/// A program of these functions, each trivially copyable with `using arguments`, `using result`. Host only; not
+/// thread-safe; refers to its runtime.
+template <class... Functions>
+class fork_join {
+public:
+    /// Throws usage_error where the options leave no room.
+    fork_join(runtime& runtime, const fork_join_options& options, const Functions&... functions)
+        : runtime_(runtime), width_(fork_join_width(plans(options), options, useful_width(runtime))),
+          graph_(runtime), kernels_{graph_.kernel(fork_kernel<Functions, Functions...>{functions})...} {
+        (connect<Functions>(options), ...);
+    }
+
+    /// Calls a function once for each of the arguments, all at once, on all PEs in turn, and returns their results in
+    /// order. Throws as channel_graph::run does, and device_fault for a call that has not finished once.
+    template <class Function>
+    std::vector<typename Function::result> run(const std::vector<typename Function::arguments>& all) {
+        constexpr std::uint32_t number = number_of_type<Function, Functions...>();
+        static_assert(number < sizeof...(Functions),
+                      "the program has no function of this type: give it to fork_join()");
+        using root = fork_root<typename Function::result>;
+        const auto pes = static_cast<std::uint64_t>(runtime_.n_pes());
+        std::vector<buffer<root>> roots;
+        for (std::uint64_t pe = 0; pe < pes; ++pe) {
+            roots.emplace_back(runtime_.machine().device(static_cast<int>(pe)), (all.size() + pes - 1) / pes);
+            std::vector<fork_element<Function>> begins;
+            for (std::uint64_t i = pe; i < all.size(); i += pes) {
+                constexpr auto at = static_cast<std::uint32_t>(offsetof(root, result));
+                begins.push_back({{reinterpret_cast<std::byte*>(roots[pe].data() + i / pes), at, 0}, all[i]});
+            }
+            graph_.init(channel<fork_element<Function>>{number}, begins, static_cast<int>(pe));
+        }
+        std::apply([&](const auto&... kernels) { report_ = graph_.run(kernels...); }, kernels_);
+        std::vector<typename Function::result> results(all.size());
+        for (std::uint64_t pe = 0; pe < pes; ++pe) {
+            const auto ended = roots[pe].copy_out();
+            for (std::uint64_t i = pe; i < all.size(); i += pes) {
+                const root& end = ended[i / pes];
+                if (end.header.open != ~std::uint32_t{0}) {  // one less than at the beginning
+                    throw device_fault("call " + std::to_string(i) + " has ended without a result, or with several: " +
+                                       "each function finishes once, or forks and syncs");
+                }
+                results[i] = end.result;
+            }
+        }
+        return results;
+    }
+
+    /// Of the last run.
+    [[nodiscard]] const run_report& report() const { return report_; }
+    [[nodiscard]] channel_statistics statistics() const { return graph_.statistics(); }
+    /// Elements that a level of a channel has room for on each PE.
+    [[nodiscard]] std::uint32_t width() const { return width_; }
+
+private:
+    /// A GPU has a quarter of a million lanes, whose work may lie at a few depths; a thread has one.
+    static std::uint32_t useful_width(runtime& runtime) { return runtime.machine().has_gpus() ? 1 << 20 : 1 << 10; }
+
+    template <class Function>
+    static channel_options options_for(const fork_join_options& options, std::uint32_t width) {
+        constexpr std::uint32_t most = std::max({1u, children_of<Functions>...});
+        return {width, options.levels, is_continuation<Function> ? 1 : most, 0,
+                std::string(is_continuation<Function> ? "continuation " : "function ") +
+                    std::to_string(number_of_type<Function, Functions...>())};
+    }
+    static std::vector<channel_plan> plans(const fork_join_options& options) {
+        return {{options_for<Functions>(options, 1), sizeof(fork_element<Functions>)}...};
+    }
+    template <class Function>
+    void connect(const fork_join_options& options) {
+        using element = fork_element<Function>;
+        const channel_options chosen = options_for<Function>(options, width_);
+        const auto made = is_continuation<Function> ? graph_.template channel_after<element>(chosen)
+                                                    : graph_.template channel<element>(chosen);
+        graph_.connect(made, std::get<number_of_type<Function, Functions...>()>(kernels_));
+    }
+
+    runtime& runtime_;
+    std::uint32_t width_;
+    channel_graph graph_;
+    std::tuple<kernel_node<fork_kernel<Functions, Functions...>>...> kernels_;
+    run_report report_;
+};
+
+template <class... Functions>
+fork_join(runtime&, const fork_join_options&, const Functions&...) -> fork_join<Functions...>;
+
+}  // namespace laneway

@@ -1,0 +1,170 @@
+// Triggered operations as a component of a program: what lanes of the body hold.
+#pragma once
+
+#include "laneway/comm/termination.hpp"
+#include "laneway/comm/triggers/trigger_engine.hpp"
+#include "laneway/run/component.hpp"
+
+namespace laneway {
+
+/// In a block's shared memory: whether somebody has seen that the queue holds something.
+struct alignas(16) trigger_hint {
+    std::uint32_t any;
+};
+
+/// A lane's access to the tags of its PE. What fails ends the run; comm/triggers/trigger_engine.hpp says how.
+template <class Ctx, class Out>
+class triggers_agent {
+public:
+    static constexpr bool polls = true;
+    static constexpr bool assists = true;
+
+    LANEWAY_FN triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, std::byte* shared)
+        : engine_(ctx, view), out_(out), hint_(*reinterpret_cast<trigger_hint*>(shared)) {}
+
+    /// Adds `n` to the count of a tag of the own PE, also before it has been prepared. Any lane, also in divergent
+    /// code; one atomic. What the lane wrote before goes with the data of the round that the add is part of.
+    LANEWAY_FN status trigger(Ctx& ctx, std::uint32_t tag, std::uint32_t n = 1) { return engine_.trigger(ctx, tag, n); }
+    /// The same, once for a whole warp: all its lanes, together; what any of them wrote before goes with the data.
+    LANEWAY_FN status trigger_warp(Ctx& ctx, std::uint32_t tag, std::uint32_t n = 1) {
+        ctx.sync(full_warp<Ctx>);
+        const auto result =
+            once(ctx, full_warp<Ctx>, [&] { return static_cast<std::uint32_t>(engine_.trigger(ctx, tag, n)); });
+        return static_cast<status>(result);
+    }
+    /// Prepares an operation of the own PE. Any lane.
+    LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
+                              firing how = firing::once) {
+        return engine_.prepare(ctx, tag, threshold, op, how);
+    }
+
+    /// Waits until a tag of the own PE has fired `rounds` times in all, and what it did is done: sources may be used
+    /// again. Any lanes; they look after triggered operations meanwhile. The deadline's error names the tag, its count
+    /// and its threshold.
+    LANEWAY_SLOW status wait_fired(Ctx& ctx, std::uint32_t tag, std::uint64_t rounds) {
+        if (tag >= engine_.tags()) {
+            return fail(ctx, status::bad_tag, operation::trigger, -1, tag, engine_.tags());
+        }
+        return await(
+            ctx, [&] { return engine_.fired(ctx, tag) >= rounds; },
+            [&] {
+                return wait_site{operation::trigger, -1, tag, engine_.word(ctx, tag).told()};
+            });
+    }
+    /// Waits until a signal word of the own PE is `value` or more: what came with it is there. Any lanes, as above.
+    LANEWAY_SLOW status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
+        if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
+        return await(
+            ctx,
+            // Partner: the fence of trigger_engine::close_round.
+            [&] { return ctx.load(address(ctx, word, ctx.pe()), order::acquire, scope::system) >= value; },
+            [&] {
+                return wait_site{operation::signal, ctx.pe(), value};
+            });
+    }
+
+    // As a component.
+    LANEWAY_FN void open(Ctx& ctx) {
+        if (ctx.warp() == 0 && ctx.lane() == 0) hint_.any = 0;
+    }
+    LANEWAY_FN bool poll(Ctx& ctx) {
+        const auto any = once(ctx, full_warp<Ctx>, [&] { return ctx.load(&hint_.any, order::relaxed, scope::block); });
+        if (any == 0) return false;
+        const std::uint32_t tag = engine_.take_piece(ctx, full_warp<Ctx>);
+        if (tag != trigger_engine<Ctx>::no_tag) {
+            if (ctx.lane() == 0) watch(ctx, tag);
+            return true;
+        }
+        if (ctx.lane() == 0) ctx.store(&hint_.any, 0u, order::relaxed, scope::block);
+        return false;
+    }
+    /// One lane looks for the block's idle warps: at the queue, and at some of the cells, others each time.
+    LANEWAY_FN void refresh(Ctx& ctx) {
+        look_at_cells(ctx, next_cell_, 0, 1, 8);
+        if (engine_.any_piece(ctx)) ctx.store(&hint_.any, 1u, order::relaxed, scope::block);
+    }
+    LANEWAY_FN void assist(Ctx& ctx) { (void)turn(ctx, full_warp<Ctx>); }
+    LANEWAY_FN void close(Ctx&) {}
+
+private:
+    /// The lanes of the mask, together, look at cells, each at another, and carry out a piece.
+    LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
+        const std::uint32_t first = ctx.shuffle(mask, next_cell_, Ctx::first_lane(mask));
+        look_at_cells(ctx, first, static_cast<std::uint32_t>(rank_in(ctx, mask)),
+                      static_cast<std::uint32_t>(Ctx::count_lanes(mask)), Ctx::warp_lanes == 1 ? 8 : 1);
+        ctx.sync(mask);
+        const std::uint32_t tag = engine_.take_piece(ctx, mask);
+        if (tag == trigger_engine<Ctx>::no_tag) return false;
+        if (elected(ctx, mask)) watch(ctx, tag);
+        return true;
+    }
+
+    /// This is the `number`th of `lanes` lanes that look at `each` cells each, from `first` on.
+    LANEWAY_FN void look_at_cells(Ctx& ctx, std::uint32_t first, std::uint32_t number, std::uint32_t lanes,
+                                  std::uint32_t each) {
+        const std::uint32_t cells = engine_.cells(ctx);
+        for (std::uint32_t i = 0; i < each && i * lanes < cells; ++i, first += lanes) {
+            if (first >= cells) first = 0;
+            if (first + number >= cells) continue;
+            const std::uint32_t tag = engine_.look(ctx, first + number);
+            if (tag != trigger_engine<Ctx>::no_tag) watch(ctx, tag);
+        }
+        next_cell_ = first;
+    }
+
+    /// After a piece of work: operations that trigger each other in a circle would go on for ever.
+    LANEWAY_FN void watch(Ctx& ctx, std::uint32_t tag) {
+        if (ctx.now_ns() <= ctx.deadline_ns() || stopped(ctx)) return;
+        (void)fail(ctx, status::timeout, operation::trigger, -1, tag, engine_.word(ctx, tag).told());
+    }
+
+    template <class Done, class Site>
+    LANEWAY_FN status await(Ctx& ctx, Done&& done, Site&& site) {
+        bounded_spin spin(2);
+        unsigned looks = 0, turns = 0;
+        // Each lane leaves when its own has come: that of another may depend on what this one does next.
+        while (!done()) {
+            // On a GPU other warps look after operations as well, and how soon a word is seen is what a step costs.
+            if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
+            const lane_mask together = ctx.converged();
+            const bool worked = turn(ctx, together);
+            status going = out_.help(ctx, together);
+            if (going == status::ok && (!worked || ++turns % 16 == 0)) going = spin.next(ctx, site());
+            if (going != status::ok) return going;
+        }
+        return status::ok;
+    }
+
+    trigger_engine<Ctx> engine_;
+    Out& out_;
+    trigger_hint& hint_;
+    std::uint32_t next_cell_ = 0;
+};
+
+/// Device view of the component on a PE.
+struct triggers_component_ref {
+    using routes_type = routes<>;
+    static constexpr std::size_t shared_bytes = sizeof(trigger_hint);
+    static constexpr bool counts_work = true;
+
+    trigger_ref tags;
+
+    [[nodiscard]] routes_type handlers() const { return {}; }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN triggers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
+        return {ctx, out, tags, shared};
+    }
+    template <class Ctx>
+    LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
+        if (ctx.lane() == 0) sum.completed += trigger_counts<Ctx>::completed(ctx, tags);
+    }
+    template <class Ctx>
+    LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
+        if (ctx.lane() == 0) sum.created += trigger_counts<Ctx>::created(ctx, tags);
+    }
+    template <class Ctx>
+    LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+};
+
+}  // namespace laneway

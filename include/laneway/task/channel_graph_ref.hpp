@@ -1,0 +1,55 @@
+// A graph of channels, as a component of a program: the view of one PE.
+#pragma once
+
+#include "laneway/comm/termination.hpp"
+#include "laneway/run/component.hpp"
+#include "laneway/task/channel_agent.hpp"
+#include "laneway/task/channel_moving.hpp"
+#include "laneway/task/task_type.hpp"
+
+namespace laneway {
+
+/// `Kernels`: functors, each with `using element`, in the order of their numbers.
+template <class Policy, class... Kernels>
+struct channel_graph_ref {
+    static constexpr bool moves = (moves_elements<Kernels> || ...);
+    using routes_type = typename moving_routes<Kernels...>::type;
+    static constexpr bool counts_work = true;
+    static constexpr std::uint32_t words_a_block = destructive_bytes / sizeof(std::uint64_t);
+
+    channel_set_ref set;
+    Policy policy;
+    task_types<Kernels...> kernels;
+    std::uint64_t* finished = nullptr;  ///< words_a_block a working block: elements that it has consumed
+    std::uint32_t blocks = 0;
+    moving_ref moving;  ///< where elements of some kernel may move
+
+    [[nodiscard]] routes_type handlers() const { return moving.template handlers<Kernels...>(); }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN channel_agent<Ctx, Out, channel_graph_ref> agent(Ctx&, Out& out, const roles& mine, std::byte*) const {
+        return {*this, out, mine};
+    }
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t* completed(int block) const {
+        return finished + static_cast<std::uint32_t>(block) * words_a_block;
+    }
+    template <class Ctx>
+    LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
+        for (auto b = static_cast<std::uint32_t>(ctx.lane()); b < blocks; b += Ctx::warp_lanes) {
+            // Partner: the release add in done_work::publish. What that work created is counted below.
+            sum.completed += ctx.load(finished + b * words_a_block, order::acquire, scope::device);
+        }
+    }
+    /// An element is created when it is made ready, and again when it is put back.
+    template <class Ctx>
+    LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
+        for (auto s = static_cast<std::uint32_t>(ctx.lane()); s < set.n_shards; s += Ctx::warp_lanes) {
+            sum.created += ctx.load(set.created + s * set.words_a_shard, order::relaxed, scope::device);
+        }
+    }
+    template <class Ctx>
+    LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+};
+
+}  // namespace laneway

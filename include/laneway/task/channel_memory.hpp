@@ -1,0 +1,130 @@
+// Host half of channels: what the host says of each, and their memory on one PE.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "laneway/comm/comm_plan.hpp"
+#include "laneway/memory/symmetric_array.hpp"
+#include "laneway/simt/device.hpp"
+#include "laneway/simt/run_deadline.hpp"
+#include "laneway/task/channel_moving.hpp"
+
+namespace laneway {
+
+struct channel_options {
+    std::uint32_t width = 1 << 15;  ///< elements of a level on a PE; rounded up to a power of two
+    /// What is produced for an element of one level lies in the next. A recursion whose levels have channels of their
+    /// own cannot block itself, however small `width` is; it may be so many levels deep.
+    std::uint32_t levels = 1;
+    std::uint32_t at_once = 1;   ///< elements that one lane reserves together, at most; the least width
+    std::uint32_t at_least = 0;  ///< elements that are worth a dispatch while there is other work; 0: a warp's lanes
+    std::string name = {};       ///< for messages
+
+    friend bool operator==(const channel_options&, const channel_options&) = default;
+};
+
+/// A channel as its graph keeps it.
+struct channel_plan {
+    channel_options options;
+    std::size_t element_bytes = 0;
+    bool is_after = false;       ///< see channel_layout
+    bool is_arrivals = false;    ///< the same; each shard has its whole width
+    std::uint32_t consumer = 0;  ///< number of the kernel
+
+    friend bool operator==(const channel_plan&, const channel_plan&) = default;
+};
+
+/// Text for messages: `channel 1 "frames"`.
+std::string channel_name(std::uint32_t number, const channel_plan& plan);
+
+/// What the channels of all PEs have done in a run.
+struct channel_statistics {
+    std::uint64_t produced = 0;         ///< elements reserved
+    std::uint64_t consumed = 0;         ///< elements dispatched; those that were put back again each time
+    std::uint64_t dispatches = 0;       ///< warps' worth of elements
+    std::uint64_t full_dispatches = 0;  ///< of these, with an element for every lane
+    std::uint64_t yields = 0;           ///< elements that were put back for want of space
+    std::uint64_t stalls = 0;           ///< requests for space that found none
+    std::uint64_t moved = 0;            ///< elements that were sent to PEs without work
+};
+
+/// Channels of one PE. Host only; not thread-safe; between runs.
+class channel_memory {
+public:
+    /// Throws usage_error where it cannot be had.
+    channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
+                   std::uint32_t worker_blocks, int warp_lanes);
+
+    /// Empties all channels.
+    void clear();
+    /// Puts elements into an empty channel, `count` at `elements`. Throws usage_error where they have no room.
+    void init(std::uint32_t number, const std::byte* elements, std::uint64_t count);
+
+    [[nodiscard]] const channel_set_ref& ref() const { return set_; }
+    /// The same in PE memory, and what lets elements move between PEs.
+    [[nodiscard]] const channel_set_ref* ref_on_device() const { return set_copy_.data(); }
+    [[nodiscard]] moving_words* moving() const { return moving_.data(); }
+    [[nodiscard]] std::uint64_t* finished() const { return finished_.data(); }
+    [[nodiscard]] std::uint32_t worker_blocks() const { return worker_blocks_; }
+
+    void add_to(channel_statistics& sum) const;
+    /// Elements of a channel that were reserved and never freed.
+    [[nodiscard]] std::uint64_t unfreed(std::uint32_t number) const;
+    /// Elements of each level of a channel that are reserved, ready or dispatched.
+    [[nodiscard]] std::vector<std::uint64_t> occupancy(std::uint32_t number) const;
+    [[nodiscard]] bool is_lost() const { return owner_->abandoned(); }
+
+    /// Bytes that channels take on a PE with so many working blocks.
+    static std::uint64_t bytes_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks);
+
+private:
+    [[nodiscard]] std::uint64_t open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
+                                        const std::vector<channel_words>& words,
+                                        const std::vector<std::uint32_t>& done) const;
+
+    std::shared_ptr<device> owner_;
+    std::vector<channel_plan> plans_;
+    std::uint32_t worker_blocks_;
+    channel_set_ref set_;
+    buffer<channel_words> words_;
+    buffer<std::byte> data_;
+    buffer<std::uint32_t> control_;
+    buffer<std::uint32_t> done_;
+    buffer<std::uint32_t> flags_;
+    buffer<std::uint64_t> created_;
+    buffer<std::uint64_t> finished_;
+    buffer<channel_totals> totals_;
+    buffer<channel_set_ref> set_copy_;
+    buffer<moving_words> moving_;
+};
+
+/// The channels of all PEs of a job, kept from run to run. Host only; not thread-safe; between runs.
+class channel_store {
+public:
+    /// Takes memory for channels of these plans, and empties them.
+    void prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
+                 const run_deadline& until);
+
+    [[nodiscard]] std::vector<channel_memory>& memories() { return memories_; }
+    [[nodiscard]] const std::vector<channel_memory>& memories() const { return memories_; }
+    /// What PEs ask each other for work with; see moving_ref.
+    [[nodiscard]] symmetric_ref<std::uint32_t> requests() const;
+
+private:
+    std::vector<channel_plan> plans_;
+    std::vector<pe_grid> grids_;
+    std::vector<channel_memory> memories_;
+    std::unique_ptr<symmetric_array<std::uint32_t>> requests_;
+};
+
+/// "channel 0: 64 elements, 60 at level 0, 4 at level 1": what lies in the channels of all PEs, for a graph that did
+/// not come to its end.
+std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
+
+/// Throws device_fault where an element was never freed; names channels and counts.
+void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
+
+}  // namespace laneway

@@ -1,0 +1,110 @@
+// What a kernel of a channel graph has beside its element: access to channels.
+#pragma once
+
+#include "laneway/simt/message_order.hpp"
+#include "laneway/task/channel.hpp"
+#include "laneway/task/channel_set_ref.hpp"
+
+namespace laneway {
+
+/// One lane's access. Members may be called by any lane, also in divergent code; none waits.
+class channel_node {
+public:
+    static constexpr std::uint32_t no_queue = ~std::uint32_t{0};
+
+    /// `shard`: that the lane produces into. `level`: of what it consumes; of a body, one less than the first.
+    /// `first_in`: the queue whose first element the lane consumes, where that matters; see channel_layout::margin.
+    LANEWAY_FN channel_node(const channel_set_ref& set, std::uint32_t shard, std::uint32_t level,
+                            std::uint32_t first_in = no_queue)
+        : set_(set), shard_(shard), level_(level), first_in_(first_in) {}
+
+    /// The level of the element's channel that it lies in.
+    [[nodiscard]] LANEWAY_FN std::uint32_t level() const { return level_; }
+
+    /// Reserves `count` elements of a channel, which the lane then writes and gives to enq. In a channel of several
+    /// levels they belong to the level below that of the consumed element. None where there is no space now: then the
+    /// kernel returns outcome::yield, and is called again for its element; or it does something else. Ends the run with
+    /// too_deep, too_many_at_once.
+    template <class Ctx, class T>
+    [[nodiscard]] LANEWAY_FN reserved_elements<T> talloc(Ctx& ctx, channel<T> to, std::uint32_t count = 1) {
+        return talloc_at(ctx, to, set_.channels[to.number].levels == 1 ? 0 : level_ + 1, count);
+    }
+    /// The same at a given level, which must not be less deep than what the lane consumes.
+    template <class Ctx, class T>
+    [[nodiscard]] LANEWAY_FN reserved_elements<T> talloc_at(Ctx& ctx, channel<T> to, std::uint32_t level,
+                                                            std::uint32_t count) {
+        const channel_layout& layout = set_.channels[to.number];
+        if (count == 0 || !may_reserve(ctx, to.number, level, count)) return {};
+        const std::uint32_t number = shard_ * set_.queues_a_shard + layout.first_queue + level;
+        const channel_queue_ref queue = set_.queue(shard_, to.number, level);
+        std::uint64_t first = 0;
+        const std::uint32_t margin = first_in_ == no_queue ? layout.margin
+                                     : first_in_ == number ? 0
+                                                           : layout.margin / 2;
+        const lane_mask mask = ctx.match(ctx.converged(), 2 * number + (first_in_ == no_queue ? 0 : 1));
+        if (!queue.reserve(ctx, mask, count, first, margin)) {
+            ++stalls_;
+            return {};
+        }
+        return {reinterpret_cast<T*>(queue.element(0)), layout.width, number, first, count};
+    }
+
+    /// Makes elements ready that talloc has given and the lane has written; nothing where there are none.
+    template <class Ctx, class T>
+    LANEWAY_FN void enq(Ctx& ctx, const reserved_elements<T>& elements) {
+        if (!elements) return;
+        for (std::uint32_t i = 0; i < elements.size(); ++i) go_before(ctx, &elements[i]);
+        const lane_mask mask = ctx.match(ctx.converged(), elements.queue());
+        set_.queue(elements.queue()).publish(ctx, mask, elements.first(), elements.size());
+        if (elected(ctx, mask)) set_.raise_flag(ctx, elements.queue());
+        filled_ = elements.queue();
+    }
+    /// Gives reserved elements back that are not needed.
+    template <class Ctx, class T>
+    LANEWAY_FN void tfree(Ctx& ctx, const reserved_elements<T>& elements, std::uint32_t from = 0) {
+        const channel_queue_ref queue = set_.queue(elements.queue());
+        for (std::uint32_t i = from; i < elements.size(); ++i) {
+            const lane_mask mask = ctx.match(ctx.converged(), elements.queue());
+            (void)queue.release(ctx, mask, queue.place_of(elements.first() + i));
+        }
+    }
+    /// Makes the element at a place of a queue ready; see channel_queue_ref::publish_place.
+    template <class Ctx>
+    LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
+        const channel_queue_ref to = set_.queue(queue);
+        go_before(ctx, to.element(place));
+        const lane_mask mask = ctx.match(ctx.converged(), queue);
+        to.publish_place(ctx, mask, place);
+        if (elected(ctx, mask)) set_.raise_flag(ctx, queue);
+        filled_ = queue;
+    }
+
+    /// The queue that the lane has last made elements ready in; no_queue: none.
+    [[nodiscard]] LANEWAY_FN std::uint32_t filled() const { return filled_; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t stalls() const { return stalls_; }
+    [[nodiscard]] LANEWAY_FN const channel_set_ref& set() const { return set_; }
+
+private:
+    template <class Ctx>
+    LANEWAY_FN bool may_reserve(Ctx& ctx, std::uint32_t number, std::uint32_t level, std::uint32_t count) const {
+        const channel_layout& layout = set_.channels[number];
+        if (level >= layout.levels) {
+            (void)fail(ctx, status::too_deep, operation::produce, -1, number, layout.levels);
+            return false;
+        }
+        if (count > layout.at_once) {
+            (void)fail(ctx, status::too_many_at_once, operation::produce, -1, number, layout.at_once);
+            return false;
+        }
+        return true;
+    }
+
+    const channel_set_ref& set_;
+    std::uint32_t shard_;
+    std::uint32_t level_;
+    std::uint32_t first_in_;
+    std::uint32_t filled_ = no_queue;
+    std::uint32_t stalls_ = 0;
+};
+
+}  // namespace laneway

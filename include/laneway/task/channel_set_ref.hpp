@@ -1,0 +1,111 @@
+// All channels of a PE, as its lanes see them.
+//
+// A channel has a queue for each of its levels, and that in each shard of the PE: blocks produce into their own shard
+// and consume from it first, so that no word is shared by all. The queues of a shard are numbered channel by channel,
+// the levels of one after the other; those of a PE shard by shard.
+#pragma once
+
+#include "laneway/queue/channel_queue.hpp"
+
+namespace laneway {
+
+inline constexpr std::uint32_t max_channels = 16;
+
+struct channel_layout {
+    std::uint32_t element_bytes = 0;
+    std::uint32_t width = 1;  ///< of each queue, a power of two
+    std::uint32_t levels = 1;
+    std::uint32_t first_queue = 0;  ///< of a shard
+    std::uint32_t at_once = 1;      ///< elements that a lane may reserve together
+    std::uint32_t at_least = 1;     ///< elements that are worth a dispatch
+    /// Elements that are kept for kernels whose own element stands in the way of freeing others: half of them for the
+    /// first elements of all queues, the rest for that of this one.
+    std::uint32_t margin = 0;
+    std::uint32_t consumer = 0;     ///< number of the kernel
+    std::uint32_t is_after = 0;     ///< 1: deeper than other channels of the same level
+    std::uint32_t is_arrivals = 0;  ///< 1: holds what other PEs have sent, see channel_moving.hpp
+    std::uint64_t first_data = 0;   ///< bytes from the shard's data on
+    std::uint64_t first_entry = 0;  ///< words from the shard's control words on
+    std::uint64_t first_done = 0;   ///< words from the shard's done words on
+};
+
+/// Totals of a PE, for reports; relaxed.
+struct channel_totals {
+    std::uint64_t dispatches;       ///< warps' worth of elements
+    std::uint64_t full_dispatches;  ///< of these, with an element for every lane
+    std::uint64_t yields;           ///< elements that were put back
+    std::uint64_t stalls;           ///< requests for space that found none
+    std::uint64_t moved;            ///< elements that were sent to PEs without work
+};
+
+struct channel_set_ref {
+    channel_layout channels[max_channels];
+    std::uint32_t n_channels = 0;
+    std::uint32_t n_shards = 1;
+    std::uint32_t queues_a_shard = 0;
+    std::uint64_t data_a_shard = 0;  ///< bytes
+    std::uint64_t entries_a_shard = 0;
+    std::uint64_t done_a_shard = 0;
+    channel_words* words = nullptr;  ///< one a queue
+    std::byte* data = nullptr;
+    std::uint32_t* control = nullptr;
+    std::uint32_t* done = nullptr;
+    /// A bit for each queue of a shard that seems to hold ready elements; a hint, as a warp that looks at all queues of
+    /// a deep recursion does little else.
+    std::uint32_t* flags = nullptr;
+    std::uint64_t* created = nullptr;  ///< words_a_shard a shard: entries of all its queues
+    channel_totals* totals = nullptr;
+
+    static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
+
+    [[nodiscard]] LANEWAY_FN std::uint32_t flags_a_shard() const { return (queues_a_shard + 31) / 32; }
+
+    /// Number of the channel that a queue of a shard belongs to.
+    [[nodiscard]] LANEWAY_FN std::uint32_t channel_of(std::uint32_t queue) const {
+        std::uint32_t c = 0;
+        while (c + 1 < n_channels && queue >= channels[c + 1].first_queue) ++c;
+        return c;
+    }
+    [[nodiscard]] LANEWAY_FN channel_queue_ref queue(std::uint32_t shard, std::uint32_t number,
+                                                     std::uint32_t level) const {
+        const channel_layout& layout = channels[number];
+        const std::uint64_t places = std::uint64_t{level} * layout.width;
+        return {words + shard * queues_a_shard + layout.first_queue + level,
+                data + shard * data_a_shard + layout.first_data + places * layout.element_bytes,
+                control + shard * entries_a_shard + layout.first_entry + places,
+                done + shard * done_a_shard + layout.first_done +
+                    std::uint64_t{level} * channel_queue_ref::done_words(layout.width),
+                layout.width,
+                layout.element_bytes,
+                number,
+                created + shard * words_a_shard};
+    }
+    /// The same by the queue's number in the PE.
+    [[nodiscard]] LANEWAY_FN channel_queue_ref queue(std::uint32_t of_pe) const {
+        const std::uint32_t shard = of_pe / queues_a_shard, inside = of_pe % queues_a_shard;
+        const std::uint32_t number = channel_of(inside);
+        return queue(shard, number, inside - channels[number].first_queue);
+    }
+    /// Elements have become ready in a queue of the PE. One lane.
+    template <class Ctx>
+    LANEWAY_FN void raise_flag(Ctx& ctx, std::uint32_t of_pe) const {
+        const std::uint32_t inside = of_pe % queues_a_shard;
+        std::uint32_t* const word = flags + of_pe / queues_a_shard * flags_a_shard() + inside / 32;
+        const std::uint32_t bit = std::uint32_t{1} << inside % 32;
+        // Relaxed: a flag that is lost to a lane that lowers it is found by the next look at all queues.
+        if ((ctx.load(word, order::relaxed, scope::device) & bit) != 0) return;
+        ctx.fetch_or(word, bit, order::relaxed, scope::device);
+    }
+    /// A queue was seen to be empty. One lane.
+    template <class Ctx>
+    LANEWAY_FN void lower_flag(Ctx& ctx, std::uint32_t shard, std::uint32_t inside) const {
+        const std::uint32_t bit = std::uint32_t{1} << inside % 32;
+        ctx.fetch_and(flags + shard * flags_a_shard() + inside / 32, ~bit, order::relaxed, scope::device);
+    }
+    /// Deeper queues depend on nothing that is less deep.
+    [[nodiscard]] LANEWAY_FN std::uint32_t depth(std::uint32_t number, std::uint32_t level) const {
+        return channels[number].is_arrivals != 0 ? 0 : 2 * level + channels[number].is_after;
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,219 @@
+// What a function of a fork-join program has beside its arguments: it forks, and it finishes.
+//
+// An element of a function's channel holds where its result goes and its arguments. That of a continuation lies in its
+// channel from the time of the fork: it counts the children that are not done, which write their results into its
+// arguments, and the last of them makes it ready.
+#pragma once
+
+#include "laneway/simt/user_code.hpp"
+#include "laneway/task/channel_node.hpp"
+#include "laneway/task/task_type.hpp"
+
+namespace laneway {
+
+/// A function that is a continuation says `static constexpr bool follows = true;`. It is never spawned.
+template <class Function>
+inline constexpr bool is_continuation = false;
+template <class Function>
+requires requires { Function::follows; }
+inline constexpr bool is_continuation<Function> = Function::follows;
+
+/// Children that a function spawns at once, at most: it says `static constexpr std::uint32_t children = ...;`.
+template <class Function>
+inline constexpr std::uint32_t children_of = 0;
+template <class Function>
+requires requires { Function::children; }
+inline constexpr std::uint32_t children_of<Function> = Function::children;
+
+struct fork_header {
+    std::byte* parent;        ///< the continuation that waits for this one, or a root
+    std::uint32_t result_at;  ///< where the result goes: bytes from there, and flags
+    std::uint32_t open;       ///< of a continuation: children that are not done
+
+    static constexpr std::uint32_t adds = std::uint32_t{1} << 31;  ///< the result is added to what is there
+    static constexpr std::uint32_t nowhere = adds - 1;
+};
+
+/// A function's arguments in its channel.
+template <class Function, bool = is_continuation<Function>>
+struct fork_element {
+    fork_header header;
+    typename Function::arguments arguments;
+};
+template <class Function>
+struct fork_element<Function, true> {
+    fork_header header;
+    std::uint32_t queue;  ///< that it lies in, and where
+    std::uint32_t place;
+    typename Function::arguments arguments;
+};
+
+/// What the host waits for; like a continuation that is never ready.
+template <class Result>
+struct fork_root {
+    fork_header header;
+    Result result;
+};
+
+/// Room for children and for the continuation that follows them; see fork_task::fork. One lane's.
+template <class Child, class Next>
+class fork_children {
+public:
+    fork_children() = default;
+    LANEWAY_FN fork_children(channel_node& node, const reserved_elements<fork_element<Child>>& children,
+                             fork_element<Next>& next)
+        : node_(&node), children_(children), next_(&next) {}
+
+    /// False where there was no room.
+    explicit LANEWAY_FN operator bool() const { return next_ != nullptr; }
+    /// The arguments of the continuation. Nothing may be done with them behind sync().
+    LANEWAY_FN typename Next::arguments* operator->() const { return &next_->arguments; }
+
+    /// Spawns a child. `result`: in the continuation's arguments; null: nobody wants it. Not more often than the fork
+    /// has room for: that ends the run with too_many_at_once.
+    template <class Ctx>
+    LANEWAY_FN void spawn(Ctx& ctx, const typename Child::arguments& arguments,
+                          typename Child::result* result = nullptr) {
+        spawn_at(ctx, arguments, result == nullptr ? fork_header::nowhere : offset_of(result));
+    }
+    /// The same with a result that is added to what is there: an integer of 32 or 64 bits.
+    template <class Ctx>
+    LANEWAY_FN void spawn_adding(Ctx& ctx, const typename Child::arguments& arguments, typename Child::result* sum) {
+        static_assert(std::is_integral_v<typename Child::result> && sizeof(typename Child::result) >= 4,
+                      "results that are added are integers of 32 or 64 bits");
+        spawn_at(ctx, arguments, offset_of(sum) | fork_header::adds);
+    }
+    /// Lets the children run, and the continuation when all of them are done. The last thing that the function does.
+    template <class Ctx>
+    LANEWAY_FN void sync(Ctx& ctx) {
+        ctx.store(&next_->header.open, spawned_, order::relaxed, scope::device);
+        if (children_) node_->tfree(ctx, children_, spawned_);
+        if (spawned_ == 0) {
+            node_->enq_place(ctx, next_->queue, next_->place);
+        } else {
+            node_->enq(ctx, children_.first_of(spawned_));
+        }
+    }
+
+private:
+    LANEWAY_FN std::uint32_t offset_of(const void* result) const {
+        return static_cast<std::uint32_t>(static_cast<const std::byte*>(result) -
+                                          reinterpret_cast<const std::byte*>(next_));
+    }
+    template <class Ctx>
+    LANEWAY_FN void spawn_at(Ctx& ctx, const typename Child::arguments& arguments, std::uint32_t result_at) {
+        if (spawned_ == children_.size()) {
+            (void)fail(ctx, status::too_many_at_once, operation::produce, -1,
+                       node_->set().channel_of(children_.queue() % node_->set().queues_a_shard), children_.size());
+            return;
+        }
+        fork_element<Child>& child = children_[spawned_++];
+        child.header = {reinterpret_cast<std::byte*>(next_), result_at, 0};
+        child.arguments = arguments;
+    }
+
+    channel_node* node_ = nullptr;
+    reserved_elements<fork_element<Child>> children_;
+    fork_element<Next>* next_ = nullptr;
+    std::uint32_t spawned_ = 0;
+};
+
+/// What a lane that runs `Own` does with its task. It finishes, or forks; where there is no room to fork, it returns,
+/// and is called again with the same arguments.
+template <class Own, class... Functions>
+class fork_task {
+public:
+    LANEWAY_FN fork_task(const fork_header& header, channel_node& node) : header_(header), node_(node) {}
+
+    /// Depth of the recursion: 0 for what the host calls.
+    [[nodiscard]] LANEWAY_FN std::uint32_t depth() const { return node_.level() + (is_continuation<Own> ? 1 : 0); }
+
+    /// The function's result. The last thing that it does.
+    template <class Ctx>
+    LANEWAY_FN void finish(Ctx& ctx, const typename Own::result& result) {
+        using type = typename Own::result;
+        yields_ = false;  // a fork may have found no room before
+        const std::uint32_t at = header_.result_at & ~fork_header::adds;
+        if (at != fork_header::nowhere) {
+            auto* const to = reinterpret_cast<type*>(header_.parent + at);
+            if constexpr (std::is_integral_v<type> && sizeof(type) >= 4) {
+                if (at != header_.result_at) {
+                    ctx.fetch_add(to, result, order::relaxed, scope::device);
+                } else {
+                    *to = result;
+                }
+            } else {
+                *to = result;
+            }
+        }
+        go_before(ctx, header_.parent);
+        auto* const parent = reinterpret_cast<fork_header*>(header_.parent);
+        // Partner: itself, of the other children. The last one has seen what all have stored.
+        if (ctx.fetch_add(&parent->open, ~std::uint32_t{0}, order::acq_rel, scope::device) != 1) return;
+        come_behind(ctx, header_.parent);
+        const auto* const where = reinterpret_cast<const std::uint32_t*>(parent + 1);
+        node_.enq_place(ctx, where[0], where[1]);
+    }
+
+    /// Room for `count` children of a function, and for the continuation that follows them, which begins with these
+    /// arguments and whose result is that of this function. Tests as false where there is none now: then the function
+    /// returns.
+    template <class Ctx, class Child, class Next>
+    [[nodiscard]] LANEWAY_FN fork_children<Child, Next> fork(Ctx& ctx, task_name<Child>, std::uint32_t count,
+                                                             task_name<Next>,
+                                                             const typename Next::arguments& arguments = {}) {
+        static_assert(!is_continuation<Child>, "a continuation follows and is not spawned");
+        static_assert(is_continuation<Next>, "a continuation says `static constexpr bool follows = true;`");
+        static_assert(std::is_same_v<typename Next::result, typename Own::result>,
+                      "the result of the continuation takes the place of this function's: both have one type");
+        static_assert(children_of<Own> > 0,
+                      "a function that forks says `static constexpr std::uint32_t children = ...;`");
+        // In this order: who holds room at one depth waits for nothing but what is deeper.
+        const auto frame = node_.talloc_at(ctx, channel_of<Next>(), depth(), 1);
+        yields_ = !frame;
+        if (!frame) return {};
+        const auto children = node_.talloc_at(ctx, channel_of<Child>(), depth() + 1, count);
+        if (count != 0 && !children) {
+            node_.tfree(ctx, frame);
+            yields_ = true;
+            return {};
+        }
+        fork_element<Next>& next = frame[0];
+        next.header = {header_.parent, header_.result_at, 0};
+        next.queue = frame.queue();
+        next.place = node_.set().queue(frame.queue()).place_of(frame.first());
+        next.arguments = arguments;
+        return {node_, children, next};
+    }
+
+    [[nodiscard]] LANEWAY_FN outcome result() const { return yields_ ? outcome::yield : outcome::done; }
+
+private:
+    template <class Function>
+    static LANEWAY_FN channel<fork_element<Function>> channel_of() {
+        constexpr std::uint32_t found = number_of_type<Function, Functions...>();
+        static_assert(found < sizeof...(Functions), "the program has no function of this type: give it to fork_join()");
+        return {found};
+    }
+
+    const fork_header header_;
+    channel_node& node_;
+    bool yields_ = false;
+};
+
+/// The kernel that consumes a function's channel.
+template <class Function, class... Functions>
+struct fork_kernel {
+    using element = fork_element<Function>;
+
+    Function code;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node) const {
+        fork_task<Function, Functions...> task(at.header, node);
+        call_needs_LANEWAY_FN(code, ctx, at.arguments, task);
+        return task.result();
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,105 @@
+"""The command `trace`."""
+
+from __future__ import annotations
+
+import json as json_format
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Optional, TypeVar
+
+import typer
+
+from laneway import _core
+from laneway.commands.side_files import side_files
+from laneway.errors import DeviceFault, UsageError
+from laneway.phases import Phases
+from laneway.plot import check_format
+from laneway.terminal import show
+from laneway.traces import tables
+from laneway.traces.analysis import analyse_trace
+from laneway.traces.device_replay import replay_trace
+from laneway.traces.files import find_traces
+from laneway.traces.result import TraceAnalysis
+from laneway.traces.trace import Trace
+from laneway.traces.unpack import remove_unpacked
+
+Found = TypeVar("Found")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog="[bold]Example[/bold]  laneway trace traces/AMG.bin --plot amg.png")(trace)
+
+
+def trace(
+    files: list[Path] = typer.Argument(
+        ..., metavar="FILE...", help="DUMPI or OTF2 traces: files, directories, archives; plain, gzip, bzip2 or xz."
+    ),
+    json: Optional[Path] = typer.Option(None, help="Write all figures as JSON."),
+    plot: Optional[Path] = typer.Option(None, help="Draw sizes, rates, queues and time: .png, .svg or .pdf."),
+    replay: bool = typer.Option(
+        False, help="Instead: match all messages on devices, and compare with matching one after the other."
+    ),
+    devices: str = typer.Option("", help="For --replay: a list such as cuda:0 or cpu:4; empty: all GPUs, else CPUs."),
+    timeout: float = typer.Option(60.0, help="For --replay: deadline of the run in seconds."),
+) -> None:
+    """MPI programs by their traces: calls, messages, queues of matching, and which rules of matching they need."""
+    if replay:
+        if plot is not None:
+            raise UsageError("--plot: a replay has no picture")
+        _replay(files, json, devices, timeout)
+        return
+    if devices:
+        raise UsageError("--devices: only a --replay runs on devices")
+    if plot is not None:
+        check_format(plot)
+    with side_files(json, plot) as (json_file, plot_file):
+        found = _of_each(files, "reading", analyse_trace)
+        if json_file is not None:
+            text = json_format.dumps(_as_json(found), indent=2) + "\n"
+            json_file.fill(lambda file: file.write_text(text))
+        if plot_file is not None:
+            from laneway.traces.plot import draw_traces
+
+            kind = plot_file.path.suffix.lower().lstrip(".")
+            plot_file.fill(lambda file: draw_traces(found, file, kind))
+    if len(found) > 1:
+        show(tables.many(found))
+        return
+    for number, (title, table) in enumerate(tables.one(found[0])):
+        if number:
+            typer.echo("")
+        show(table, title)
+
+
+def _of_each(files: list[Path], doing: str, use: Callable[[Trace], Found]) -> list[Found]:
+    """What `use` makes of each trace."""
+    try:
+        with Phases() as phases:
+            phases.enter("looking for traces")
+            found = []
+            for each in find_traces(files):
+                phases.enter(f"{doing} {Path(each.name).name}")
+                found.append(use(each))
+            return found
+    finally:
+        remove_unpacked()
+
+
+def _replay(files: list[Path], json: Optional[Path], devices: str, timeout: float) -> None:
+    with side_files(json) as (json_file,):
+        found = _of_each(
+            files, "matching", lambda each: (each.name, replay_trace(each, devices=devices, timeout=timeout))
+        )
+        if json_file is not None:
+            rows = [{"trace": name, **asdict(result)} for name, result in found]
+            text = json_format.dumps({"command": "trace", "version": _core.version, "replays": rows}, indent=2) + "\n"
+            json_file.fill(lambda file: file.write_text(text))
+    show(tables.replays(found))
+    if any(result.differing for _, result in found):
+        raise DeviceFault("matching on devices differs from matching one after the other")
+
+
+def _as_json(found: list[TraceAnalysis]) -> dict[str, object]:
+    return {"command": "trace", "version": _core.version, "traces": [each.as_dict() for each in found]}

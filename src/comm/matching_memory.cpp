@@ -1,0 +1,72 @@
+#include "laneway/comm/matching/matching_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr std::uint32_t min_entries = 32, max_entries = 1u << 24;  // what a warp brings; what memory there may be
+
+const matching_options& valid(const matching_options& o) {
+    for (const auto& [entries, name] : {std::pair{o.posted, "posted"}, {o.unexpected, "unexpected"}}) {
+        if (entries < min_entries || entries > max_entries) {
+            throw usage_error(std::string("matching_options::") + name + ": from " + std::to_string(min_entries) +
+                              " to " + std::to_string(max_entries) + ", not " + std::to_string(entries));
+        }
+    }
+    if (o.chains != 0 && (!std::has_single_bit(o.chains) || o.chains > 2 * max_entries)) {
+        throw usage_error("matching_options::chains: a power of two, not " + std::to_string(o.chains));
+    }
+    return o;
+}
+
+std::uint32_t chains_of(const matching_options& o) {
+    return o.chains != 0 ? o.chains : std::bit_ceil(2 * std::max(o.posted, o.unexpected));
+}
+
+}  // namespace
+
+matching_engine::queue_memory::queue_memory(const std::shared_ptr<device>& owner, std::uint32_t capacity,
+                                            std::uint32_t n_chains)
+    : entries(owner, capacity), chains(owner, std::size_t{match_kinds} * n_chains), free_entries(owner, capacity),
+      state(owner, 1) {
+    std::vector<std::uint32_t> numbers(capacity);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    free_entries.copy_in(numbers);
+    match_queue_state empty{};
+    empty.n_free = capacity;
+    state.copy_in(&empty, 1);
+}
+
+match_queue_ref matching_engine::queue_memory::ref() const {
+    return {entries.data(),
+            chains.data(),
+            free_entries.data(),
+            state.data(),
+            static_cast<std::uint32_t>(entries.size()),
+            static_cast<std::uint32_t>(chains.size() / match_kinds)};
+}
+
+matching_engine::matching_engine(const std::shared_ptr<device>& owner, const matching_options& options)
+    : rules_(valid(options).rules), posted_(owner, options.posted, chains_of(options)),
+      unexpected_(owner, options.unexpected, chains_of(options)), counts_(owner, 1) {}
+
+matching_engine_ref matching_engine::ref() const { return {posted_.ref(), unexpected_.ref(), counts_.data(), rules_}; }
+
+matching_statistics matching_engine::statistics() const {
+    const match_queue_state posted = posted_.state.copy_out()[0], unexpected = unexpected_.state.copy_out()[0];
+    matching_statistics all;
+    all.counts = counts_.copy_out()[0];
+    all.posted = static_cast<std::uint32_t>(posted_.entries.size()) - posted.n_free;
+    all.unexpected = static_cast<std::uint32_t>(unexpected_.entries.size()) - unexpected.n_free;
+    all.max_posted = posted.max_length;
+    all.max_unexpected = unexpected.max_length;
+    return all;
+}
+
+}  // namespace laneway

@@ -1,0 +1,240 @@
+#include "laneway/task/channel_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <sstream>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+namespace {
+
+/// A shard of fewer elements would leave blocks without work that others have.
+constexpr std::uint32_t min_shard_width = 256;
+
+std::uint32_t shards_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks) {
+    std::uint32_t shards = std::max(worker_blocks, 1u);
+    for (const auto& plan : plans) {
+        if (plan.is_arrivals) continue;
+        // What a lane reserves at once lies in one shard.
+        shards = std::min(shards, plan.options.width / std::max(min_shard_width, std::bit_ceil(plan.options.at_once)));
+    }
+    return std::bit_floor(std::max(shards, 1u));
+}
+
+/// The queues of a PE, without memory.
+channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks, int warp_lanes) {
+    channel_set_ref set;
+    set.n_channels = static_cast<std::uint32_t>(plans.size());
+    set.n_shards = shards_of(plans, worker_blocks);
+    for (std::size_t c = 0; c < plans.size(); ++c) {
+        const channel_options& options = plans[c].options;
+        channel_layout& layout = set.channels[c];
+        layout.element_bytes = static_cast<std::uint32_t>(plans[c].element_bytes);
+        layout.width = plans[c].is_arrivals ? options.width : options.width / set.n_shards;
+        layout.levels = options.levels;
+        layout.first_queue = set.queues_a_shard;
+        layout.at_once = options.at_once;
+        layout.at_least =
+            std::min(layout.width, options.at_least != 0 ? options.at_least : static_cast<std::uint32_t>(warp_lanes));
+        // A channel that may be part of a cycle: with levels, what is deeper needs no such help.
+        if (layout.levels == 1 && !plans[c].is_arrivals) {
+            layout.margin = std::min(2 * set.n_channels, layout.width - layout.at_once);
+        }
+        layout.consumer = plans[c].consumer;
+        layout.is_after = plans[c].is_after ? 1 : 0;
+        layout.is_arrivals = plans[c].is_arrivals ? 1 : 0;
+        layout.first_data = set.data_a_shard;
+        layout.first_entry = set.entries_a_shard;
+        layout.first_done = set.done_a_shard;
+        const std::uint64_t places = std::uint64_t{layout.width} * layout.levels;
+        set.queues_a_shard += layout.levels;
+        set.data_a_shard +=
+            (places * layout.element_bytes + destructive_bytes - 1) / destructive_bytes * destructive_bytes;
+        set.entries_a_shard += places;
+        set.done_a_shard += std::uint64_t{channel_queue_ref::done_words(layout.width)} * layout.levels;
+    }
+    return set;
+}
+
+}  // namespace
+
+std::string channel_name(std::uint32_t number, const channel_plan& plan) {
+    const std::string text = "channel " + std::to_string(number);
+    return plan.options.name.empty() ? text : text + " \"" + plan.options.name + "\"";
+}
+
+std::uint64_t channel_memory::bytes_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks) {
+    const channel_set_ref set = lay_out(plans, worker_blocks, 1);
+    return set.n_shards * (set.data_a_shard + 4 * (set.entries_a_shard + set.done_a_shard) +
+                           set.queues_a_shard * sizeof(channel_words));
+}
+
+channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
+                               std::uint32_t worker_blocks, int warp_lanes)
+    : owner_(owner), plans_(plans), worker_blocks_(worker_blocks), set_(lay_out(plans, worker_blocks, warp_lanes)),
+      words_(owner, std::uint64_t{set_.n_shards} * set_.queues_a_shard),
+      data_(owner, set_.n_shards * set_.data_a_shard), control_(owner, set_.n_shards * set_.entries_a_shard),
+      done_(owner, set_.n_shards * set_.done_a_shard),
+      flags_(owner, std::uint64_t{set_.n_shards} * set_.flags_a_shard()),
+      created_(owner, std::uint64_t{set_.n_shards} * channel_set_ref::words_a_shard),
+      finished_(owner, std::uint64_t{worker_blocks} * (destructive_bytes / sizeof(std::uint64_t))), totals_(owner, 1),
+      set_copy_(owner, 1), moving_(owner, 1) {
+    set_.words = words_.data();
+    set_.data = data_.data();
+    set_.control = control_.data();
+    set_.done = done_.data();
+    set_.flags = flags_.data();
+    set_.created = created_.data();
+    set_.totals = totals_.data();
+    set_copy_.copy_in(&set_, 1);
+}
+
+void channel_memory::clear() {
+    words_.fill_bytes(0);
+    control_.fill_bytes(0);
+    done_.fill_bytes(0);
+    flags_.fill_bytes(0);
+    created_.fill_bytes(0);
+    finished_.fill_bytes(0);
+    totals_.fill_bytes(0);
+    moving_.fill_bytes(0);
+}
+
+void channel_memory::init(std::uint32_t number, const std::byte* elements, std::uint64_t count) {
+    const channel_layout& layout = set_.channels[number];
+    const std::uint64_t room = std::uint64_t{layout.width} * set_.n_shards;
+    if (count > room) {
+        throw usage_error(channel_name(number, plans_[number]) + ": " + std::to_string(count) +
+                          " elements to begin with, and a level has room for " + std::to_string(room));
+    }
+    auto created = created_.copy_out();
+    for (std::uint32_t s = 0; s < set_.n_shards && count != 0; ++s) {
+        const std::uint64_t first = count * s / set_.n_shards, n = count * (s + 1) / set_.n_shards - first;
+        if (n == 0) continue;
+        // As lanes leave them that reserve and publish so many in order.
+        std::vector<std::uint32_t> entries(n);
+        for (std::uint64_t i = 0; i < n; ++i)
+            entries[i] = channel_queue_ref::first_entry(static_cast<std::uint32_t>(i));
+        data_.copy_in(elements + first * layout.element_bytes, n * layout.element_bytes,
+                      s * set_.data_a_shard + layout.first_data);
+        control_.copy_in(entries.data(), n, s * set_.entries_a_shard + layout.first_entry);
+        const channel_words words{n, 0, n, 0};
+        words_.copy_in(&words, 1, s * set_.queues_a_shard + layout.first_queue);
+        created[s * channel_set_ref::words_a_shard] += n;
+    }
+    created_.copy_in(created);
+}
+
+void channel_memory::add_to(channel_statistics& sum) const {
+    for (const channel_words& words : words_.copy_out()) {
+        sum.produced += words.reserved;
+        sum.consumed += words.dispatched;
+    }
+    const channel_totals totals = totals_.copy_out()[0];
+    sum.dispatches += totals.dispatches;
+    sum.full_dispatches += totals.full_dispatches;
+    sum.yields += totals.yields;
+    sum.stalls += totals.stalls;
+    sum.moved += totals.moved;
+}
+
+std::uint64_t channel_memory::open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
+                                      const std::vector<channel_words>& words,
+                                      const std::vector<std::uint32_t>& done) const {
+    const channel_layout& layout = set_.channels[number];
+    const channel_words& queue = words[shard * set_.queues_a_shard + layout.first_queue + level];
+    const std::uint32_t* const bits = done.data() + shard * set_.done_a_shard + layout.first_done +
+                                      std::uint64_t{level} * channel_queue_ref::done_words(layout.width);
+    std::uint64_t open = 0;
+    for (std::uint64_t at = queue.released; at < queue.reserved; ++at) {
+        const std::uint64_t index = at % layout.width;
+        const bool is_odd_lap = (at & layout.width) != 0;
+        if ((bits[index / 32] >> index % 32 & 1) == (is_odd_lap ? 1u : 0u)) ++open;
+    }
+    return open;
+}
+
+std::uint64_t channel_memory::unfreed(std::uint32_t number) const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t open : occupancy(number)) sum += open;
+    return sum;
+}
+
+std::vector<std::uint64_t> channel_memory::occupancy(std::uint32_t number) const {
+    const auto words = words_.copy_out();
+    const auto done = done_.copy_out();
+    std::vector<std::uint64_t> open(set_.channels[number].levels);
+    for (std::uint32_t s = 0; s < set_.n_shards; ++s) {
+        for (std::uint32_t level = 0; level < open.size(); ++level)
+            open[level] += open_in(number, s, level, words, done);
+    }
+    return open;
+}
+
+void channel_store::prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
+                            const run_deadline& until) {
+    if (plans != plans_ || plan.grids != grids_) {
+        memories_.clear();
+        plans_.clear();
+        for (int pe = 0; pe < machine.n_pes(); ++pe) {
+            (void)until.left();
+            const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
+            memories_.emplace_back(machine.device(pe), plans, grid.worker_blocks(), grid.warp_lanes());
+        }
+        plans_ = plans;
+        grids_ = plan.grids;
+    }
+    if (requests_ == nullptr) {
+        requests_ =
+            std::make_unique<symmetric_array<std::uint32_t>>(machine, static_cast<std::uint64_t>(machine.n_pes()));
+    }
+    requests_->clear();
+    for (auto& memory : memories_) memory.clear();
+}
+
+symmetric_ref<std::uint32_t> channel_store::requests() const {
+    return requests_ == nullptr ? symmetric_ref<std::uint32_t>{} : requests_->ref();
+}
+
+std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
+    constexpr std::size_t max_levels = 8;  // that are named
+    std::ostringstream text;
+    for (std::uint32_t c = 0; c < plans.size(); ++c) {
+        std::vector<std::uint64_t> open(plans[c].options.levels);
+        for (const auto& memory : memories) {
+            const auto part = memory.occupancy(c);
+            for (std::size_t level = 0; level < open.size(); ++level) open[level] += part[level];
+        }
+        std::uint64_t sum = 0;
+        for (const std::uint64_t n : open) sum += n;
+        text << (c == 0 ? "" : "; ") << channel_name(c, plans[c]) << ": " << sum
+             << (sum == 1 ? " element" : " elements");
+        const auto used =
+            static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [](std::uint64_t n) { return n != 0; }));
+        std::size_t named = 0;
+        for (std::size_t level = 0; level < open.size() && named < max_levels; ++level) {
+            if (open[level] == 0) continue;
+            ++named;
+            text << ", " << open[level] << " at level " << level;
+        }
+        if (used > named) text << ", and others at " << used - named << " deeper levels";
+    }
+    return text.str();
+}
+
+void audit_channels(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {
+    std::string text;
+    for (std::uint32_t c = 0; c < plans.size(); ++c) {
+        std::uint64_t left = 0;
+        for (const auto& memory : memories) left += memory.unfreed(c);
+        if (left == 0) continue;
+        text += (text.empty() ? "" : "; ") + channel_name(c, plans[c]) + ": " + std::to_string(left) +
+                (left == 1 ? " element was" : " elements were") + " reserved and never freed";
+    }
+    if (!text.empty()) throw device_fault(text);
+}
+
+}  // namespace laneway

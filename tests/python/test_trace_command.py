@@ -1,0 +1,238 @@
+"""The command `trace`: what it prints and writes, what it refuses, and broken traces of all kinds."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tarfile
+import time
+import tracemalloc
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import laneway as lw
+import pytest
+import trace_files as tf
+from conftest import ROOT, Run, names
+from laneway.traces.unpack import remove_unpacked
+
+EXAMPLE, STENCIL = ROOT / "data" / "testtrace.tar.xz", ROOT / "data" / "stencil4d-32.tar.xz"
+
+
+def test_one_trace_with_all_its_figures(laneway: Run, tmp_path: Path) -> None:
+    done = laneway("trace", STENCIL, "--json", "found.json", "--plot", "found.png")
+    assert (done.returncode, done.stderr) == (0, "")
+    words = " ".join(done.stdout.split())
+    for each in (
+        "512 sent, 67,108,864 bytes",
+        "512 matched as recorded, 0 otherwise",
+        "MPI_Irecv receive 512",
+        "131,072 262,143 512 ####",
+        "no unexpected messages yes 0 512",
+        "no source wildcard not told",
+        "posted receives 512 4.35",
+    ):
+        assert each in words
+    (found,) = json.loads((tmp_path / "work" / "found.json").read_text())["traces"]
+    assert (found["ranks"], found["queues"]["as_recorded"], found["by_call"]["MPI_Send"]["count"]) == (32, 512, 512)
+    assert found["wildcards"]["source"] is None
+    assert (tmp_path / "work" / "found.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_table_of_many(laneway: Run, tmp_path: Path) -> None:
+    done = laneway("trace", STENCIL, EXAMPLE, "--plot", "found.svg", "--json", "found.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *lines = done.stdout.splitlines()
+    assert head.split()[:4] == ["trace", "ranks", "calls", "messages"]
+    assert [line.split()[1:4] for line in lines] == [["32", "1,216", "512"], ["4", "36", "4"]]
+    assert len(json.loads((tmp_path / "work" / "found.json").read_text())["traces"]) == 2
+    assert "<svg" in (tmp_path / "work" / "found.svg").read_text()
+
+
+def test_the_guide_shows_what_the_command_prints(laneway: Run) -> None:
+    """Of the traces in its table, those that the repository holds."""
+    shown = (ROOT / "docs" / "guides" / "traces.md").read_text().split("```text\n")[1].split("```")[0]
+    printed = laneway("trace", STENCIL, EXAMPLE).stdout
+    lines = {line.split()[0]: line.split() for line in shown.splitlines()}
+    for line in printed.splitlines():
+        assert lines[line.split()[0]] == line.split()
+
+
+def packed_outside(path: Path) -> Path:
+    with tarfile.open(path, "w") as archive:
+        member = tarfile.TarInfo("../outside.bin")
+        member.size = 3
+        archive.addfile(member, BytesIO(b"abc"))
+    return path
+
+
+def test_what_is_no_trace(laneway: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "text").write_text("hello\n")
+    (tmp_path / "nothing").mkdir()
+    packed_outside(tmp_path / "out.tar")
+    os.mkfifo(tmp_path / "pipe")
+    whole = tf.write_dumpi(tmp_path / "whole.bin", [tf.send(1, 2, 1, 1)]).read_bytes()
+    (tmp_path / "cut.bin").write_bytes(whole[:-70])
+    (tmp_path / "lone.meta").write_text("numprocs=2\nfileprefix=lone\n")
+    (tmp_path / "half.xz").write_bytes(EXAMPLE.read_bytes()[:900])
+    anchor = tf.write_otf2(tmp_path / "run", [tf.inside("MPI_Send", 1, 2, (14, (0, 0, 1, 1)))])
+    (tmp_path / "run" / "traces" / "0.evt").unlink()
+    cases = {
+        "absent": "no such file or directory",
+        "empty": "no trace: expected DUMPI",
+        "text": "no trace: expected DUMPI",
+        "nothing": "no trace: expected DUMPI",
+        "pipe": "neither a file nor a directory",
+        "out.tar": "lies outside of it",
+        "cut.bin": "its index is missing, the end may be cut off",
+        "lone.meta": "no files of ranks beside it",
+        "half.xz": "broken",
+        anchor: "incomplete: traces/0.evt is missing",
+    }
+    for name, words in cases.items():
+        done = laneway("trace", tmp_path / name, "--json", "found.json")
+        assert (done.returncode, done.stdout) == (2, ""), name
+        assert done.stderr.count("\n") == 1
+        assert words in done.stderr
+        assert str(name) in done.stderr
+    assert names(tmp_path / "work") == []
+
+
+def test_nothing_unpacked_stays(tmp_path: Path) -> None:
+    trace = lw.read_trace(EXAMPLE)
+    place = trace.unpacked[0].path
+    assert place.is_dir()
+    remove_unpacked()
+    assert not place.exists()
+    half = tmp_path / "half.xz"
+    half.write_bytes(EXAMPLE.read_bytes()[:900])
+    with pytest.raises(lw.UsageError) as caught:
+        lw.read_trace(half)
+    assert str(caught.value) == f"{half}: broken: the archive ends early"
+
+
+def test_wrong_outputs(laneway: Run) -> None:
+    done = laneway("trace", EXAMPLE, "--plot", "found.txt")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_two_files_of_one_rank(tmp_path: Path) -> None:
+    for name in ("run-0001.bin", "run-00001.bin"):
+        tf.write_dumpi(tmp_path / name, [tf.send(1, 2, 1, 1)])
+    with pytest.raises(lw.UsageError, match="the same rank as"):
+        lw.read_trace(tmp_path)
+
+
+def small_traces(folder: Path) -> Iterator[Path]:
+    """Files to break: DUMPI in both forms, and the files of an OTF2 archive."""
+    calls = [
+        tf.comm_rank(0),
+        tf.comm_size(1),
+        tf.Dumpi("MPI_Init", 0, 1, {"argv": (b"program", b"-x")}),
+        tf.irecv(2, 0, 1, 2),
+        tf.send(3, 4, 0, 1),
+        tf.waitall(5, 6, (2,), ((4, 0, 1),)),
+    ]
+    folder.mkdir()
+    yield tf.write_dumpi(folder / "small.bin", calls)
+    text = folder / "small.txt"
+    text.write_text(TEXT)
+    yield text
+    events = [
+        *tf.inside("MPI_Irecv", 1, 2, (17, (1,))),
+        *tf.inside("MPI_Send", 3, 4, (14, (0, 0, 7, 300))),
+        *tf.inside("MPI_Wait", 5, 6, (19, (0, 0, 7, 300, 1))),
+    ]
+    anchor = tf.write_otf2(folder / "run", [events], clocks=[((0, 5), (9, 6))])
+    yield anchor
+    yield folder / "run" / "traces.def"
+    yield folder / "run" / "traces" / "0.evt"
+    yield folder / "run" / "traces" / "0.def"
+
+
+TEXT = """version=1.0.0
+starttime=Thu Feb  3 16:05:56 2011
+MPI_Irecv entering at walltime 12.000000001, cputime 0.007712000 seconds in thread 0.
+int count=1
+MPI_Datatype datatype=9 (MPI_INT)
+int source=0
+int tag=7
+MPI_Comm comm=2 (MPI_COMM_WORLD)
+MPI_Request request=[2]
+MPI_Irecv returning at walltime 12.000000009, cputime 0.007716000 seconds in thread 0.
+MPI_Wait entering at walltime 13.000000001, cputime 0.007712000 seconds in thread 0.
+MPI_Request request=[2]
+MPI_Status status=[{bytes=4, cancelled=0, source=0, tag=7, error=0}]
+MPI_Wait returning at walltime 13.000000009, cputime 0.007716000 seconds in thread 0.
+"""
+
+
+def test_small_traces_are_whole(tmp_path: Path) -> None:
+    for path in small_traces(tmp_path / "whole"):
+        if path.suffix in (".bin", ".txt", ".otf2"):
+            found = lw.analyse_trace(path)
+            assert found.messages.receives == 1
+
+
+def mutated(content: bytes, choose: random.Random) -> bytes:
+    """Bytes changed, cut, doubled, or replaced by others that are often limits."""
+    changed = bytearray(content)
+    for _ in range(choose.choice((1, 1, 2, 5))):
+        at = choose.randrange(len(changed)) if changed else 0
+        what = choose.randrange(6)
+        if what == 0:
+            changed[at : at + 1] = bytes([choose.randrange(256)])
+        elif what == 1:
+            del changed[at:]
+        elif what == 2:
+            changed[at : at + 4] = choose.choice((b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0"))
+        elif what == 3:
+            del changed[at : at + choose.randrange(1, 9)]
+        elif what == 4:
+            changed[at:at] = changed[at : at + choose.randrange(1, 40)]
+        elif changed:
+            changed[at] ^= 1 << choose.randrange(8)
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_broken_traces_are_refused_or_read(tmp_path: Path, which: int) -> None:
+    """No mutation of a trace leads to another exception than UsageError, takes long, or takes much memory."""
+    path = list(small_traces(tmp_path / "broken"))[which]
+    whole = path.read_bytes()
+    opened = path if which < 3 else path.parents[which > 3] / "traces.otf2"
+    choose = random.Random(f"broken {which}")
+    refused = 0
+    tracemalloc.start()
+    try:
+        for number in range(300):
+            path.write_bytes(mutated(whole, choose))
+            begin = time.perf_counter()
+            try:
+                lw.analyse_trace(opened)
+            except lw.UsageError as error:
+                assert "\n" not in str(error)
+                refused += 1
+            except Exception as error:
+                pytest.fail(f"mutation {number}: {type(error).__name__}: {error}")
+            assert time.perf_counter() - begin < 5, f"mutation {number} takes long"
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+    assert refused > 20
+
+
+@pytest.mark.parametrize("which", [0, 2, 3, 4])
+def test_traces_that_are_cut_off(tmp_path: Path, which: int) -> None:
+    """At every length of a binary file, what is left is refused."""
+    path = list(small_traces(tmp_path / "cut"))[which]
+    whole = path.read_bytes()
+    opened = path if which < 3 else path.parents[which > 3] / "traces.otf2"
+    least = 46 if which == 2 else len(whole) - 1  # of the anchor only the settings at its begin are read
+    for length in range(0, least, 1 + least // 150):
+        path.write_bytes(whole[:length])
+        with pytest.raises(lw.UsageError):
+            lw.analyse_trace(opened)

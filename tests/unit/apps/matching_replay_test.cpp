@@ -1,0 +1,1 @@
+#include "matching_replay_suite.hpp"  // on CPU devices

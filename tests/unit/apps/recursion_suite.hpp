@@ -1,0 +1,153 @@
+// Recursive programs on channels: right at every width from the least, on all devices; bounded memory.
+#pragma once
+
+#include <cmath>
+
+#include "recursion/fibonacci.hpp"
+#include "recursion/quadrature.hpp"
+#include "recursion/queens.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+using apps::recursion_options;
+
+/// Options of one round: the least width of a program in two of three, then a wider one.
+inline recursion_options narrow(const options& o, std::uint32_t least) {
+    recursion_options made;
+    made.job = o;
+    made.width = o.seed % 3 != 0 ? least : least * 16;
+    return made;
+}
+
+/// Does the work itself where there is no room to fork, or forgets its result.
+struct eager_fibonacci {
+    using arguments = std::uint32_t;
+    using result = std::uint64_t;
+    static constexpr std::uint32_t children = 2;
+
+    std::uint32_t forgets;
+
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task) const {
+        if (n == forgets) return;
+        if (n < 2) return task.finish(ctx, n);
+        auto fork = task.fork(ctx, laneway::task<eager_fibonacci>, 2, laneway::task<apps::add_both<std::uint64_t>>);
+        if (!fork) return task.finish(ctx, apps::fibonacci_by_calls(n));
+        fork.spawn(ctx, n - 1, &fork->left);
+        fork.spawn(ctx, n - 2, &fork->right);
+        fork.sync(ctx);
+    }
+};
+
+class recursion_test : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] static bool checked() { return is_checked(GetParam()); }
+};
+
+TEST_P(recursion_test, FibonacciNumbersAtTheLeastWidth) {
+    every_round(GetParam(), [&](const options& o) {
+        const std::uint32_t n = static_cast<std::uint32_t>(checked() ? 6 + o.seed % 4 : 15);
+        const auto made = apps::fibonacci(n, narrow(o, 2));
+        EXPECT_EQ(made.value, apps::fibonacci_by_calls(n));
+        const std::uint64_t inner = (made.calls - 1) / 2;
+        EXPECT_EQ(made.report.run.items, made.calls + inner);  // continuations
+        EXPECT_GE(made.report.channels.produced, made.report.run.items);
+        EXPECT_EQ(made.report.width, o.seed % 3 != 0 ? 2u : 32u);
+    });
+}
+
+TEST_P(recursion_test, AFunctionMayFinishWhereItFindsNoRoomToFork) {
+    std::uint64_t stalls = 0;
+    every_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        fork_join program(rt, {10, 2, 1 << 20}, eager_fibonacci{1000}, apps::add_both<std::uint64_t>{});
+        std::vector<std::uint32_t> calls;  // as many as the first level has room for
+        for (int i = 0; i < 2 * rt.n_pes(); ++i) calls.push_back(static_cast<std::uint32_t>(9 - i % 3));
+        std::vector<std::uint64_t> expected;
+        for (const std::uint32_t n : calls) expected.push_back(apps::fibonacci_by_calls(n));
+        EXPECT_EQ(program.run<eager_fibonacci>(calls), expected);
+        stalls += program.statistics().stalls;
+    });
+    if (!checked()) return;  // a thread by itself goes down first, and hardly ever runs short
+    EXPECT_GT(stalls, 0u);
+}
+
+TEST_P(recursion_test, CallsWithoutAResultAreTold) {
+    options o = options_of(GetParam(), 1);
+    runtime rt(o);
+    fork_join program(rt, {10, 64, 1 << 20}, eager_fibonacci{0}, apps::add_both<std::uint64_t>{});
+    EXPECT_EQ(program.run<eager_fibonacci>({1}), std::vector<std::uint64_t>{1});
+    try {
+        (void)program.run<eager_fibonacci>({1, 0});
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const device_fault& e) {
+        EXPECT_NE(std::string(e.what()).find("call 1 has ended without a result"), std::string::npos) << e.what();
+    }
+}
+
+TEST_P(recursion_test, QueensAtTheLeastWidth) {
+    const std::uint64_t solutions[] = {1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724};
+    every_round(GetParam(), [&](const options& o) {
+        const auto n = static_cast<std::uint32_t>(checked() ? 4 + o.seed % 2 : 4 + o.seed % 7);
+        recursion_options narrowed = narrow(o, apps::max_queens);
+        narrowed.grain = static_cast<std::uint32_t>(1 + o.seed % 3);
+        EXPECT_EQ(apps::queens(n, narrowed).solutions, solutions[n]) << n << " queens";
+    });
+}
+
+/// By recursion, in the same order.
+inline double integral_of(const apps::simpson_interval& whole, std::uint64_t& intervals) {
+    ++intervals;
+    apps::simpson_interval left, right;
+    double area = 0;
+    if (halve(whole, left, right, area)) return area;
+    const double first = integral_of(left, intervals);
+    return first + integral_of(right, intervals);
+}
+
+TEST_P(recursion_test, QuadratureIsTheSameOnAllDevicesAndCloseToTheClosedForm) {
+    double closed = 0;
+    for (int i = 0; i < 2; ++i) {
+        const double w = apps::two_peaks::widths[i], c = apps::two_peaks::centres[i];
+        closed += (std::atan((1 - c) / w) - std::atan((0 - c) / w)) / w;
+    }
+    every_round(GetParam(), [&](const options& o) {
+        const double tolerance = checked() ? 3 : 1e-6;
+        const auto made = apps::quadrature(0, 1, tolerance, narrow(o, 2));
+        std::uint64_t intervals = 0;
+        EXPECT_EQ(made.area, integral_of(apps::first_interval(0, 1, tolerance), intervals));
+        EXPECT_EQ(made.intervals, intervals);
+        EXPECT_NEAR(made.area, closed, 10 * tolerance);
+    });
+}
+
+TEST_P(recursion_test, LargeTreesFitIntoBoundedMemory) {
+    if (checked()) return;
+    recursion_options bounded;
+    bounded.job.devices = GetParam();
+    bounded.memory_bytes = 1 << 20;
+    const auto made = apps::fibonacci(24, bounded);
+    EXPECT_EQ(made.value, 46368u);
+    bounded.grain = 16;
+    EXPECT_EQ(apps::fibonacci(32, bounded).value, 2178309u);
+    EXPECT_EQ(apps::queens(10, bounded).solutions, 724u);
+    bounded.memory_bytes = 1000;
+    EXPECT_THROW((void)apps::fibonacci(30, bounded), usage_error);
+    bounded.width = 1;
+    try {
+        (void)apps::queens(8, bounded);
+        FAIL() << "a width of 1 was taken";
+    } catch (const usage_error& e) {
+        EXPECT_STREQ(e.what(), "a width of 1 is below the minimum, 24: a function spawns so many at once");
+    }
+    EXPECT_THROW((void)apps::fibonacci(91), usage_error);
+    EXPECT_THROW((void)apps::queens(0), usage_error);
+    EXPECT_THROW((void)apps::quadrature(0, 1, 0), usage_error);
+}
+
+LANEWAY_ON_DEVICES(recursion_test, device_lists());
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "recursion_suite.hpp"

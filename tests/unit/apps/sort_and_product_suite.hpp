@@ -1,0 +1,69 @@
+// Merge sort and Strassen's product on channels, at the least width and wider ones.
+#pragma once
+
+#include <algorithm>
+#include <random>
+
+#include "recursion/merge_sort.hpp"
+#include "recursion/strassen.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+inline std::vector<std::uint32_t> random_words(std::uint64_t count, std::uint64_t seed, std::uint32_t below = ~0u) {
+    std::mt19937_64 draw(seed);
+    std::vector<std::uint32_t> words(count);
+    for (auto& word : words) word = static_cast<std::uint32_t>(draw()) % below;
+    return words;
+}
+
+class sort_and_product_test : public testing::TestWithParam<std::string> {};
+
+TEST_P(sort_and_product_test, KeysComeInOrderAtTheLeastWidth) {
+    every_round(GetParam(), [&](const options& o) {
+        const std::uint64_t count = is_checked(GetParam()) ? 1 + o.seed * 7 % 90 : 1 + o.seed * 701 % 9000;
+        auto keys = random_words(count, o.seed, o.seed % 2 == 0 ? 10 : ~0u);
+        apps::recursion_options narrow;
+        narrow.job = o;
+        narrow.width = o.seed % 3 != 0 ? 8 : 64;
+        narrow.grain = is_checked(GetParam()) ? 8 : 16;
+        const auto made = apps::merge_sort(keys, narrow);
+        std::sort(keys.begin(), keys.end());
+        ASSERT_EQ(made.keys, keys) << count << " keys";
+    });
+}
+
+TEST_P(sort_and_product_test, ProductsAreThoseOfTheDefinition) {
+    every_round(GetParam(), [&](const options& o) {
+        apps::recursion_options narrow;
+        narrow.job = o;
+        narrow.width = o.seed % 3 != 0 ? 7 : 64;
+        narrow.grain = is_checked(GetParam()) ? 1 : 2;
+        const std::uint32_t n = narrow.grain << (is_checked(GetParam()) ? o.seed % 3 : o.seed % 5);
+        const auto a = random_words(std::uint64_t{n} * n, o.seed), b = random_words(std::uint64_t{n} * n, o.seed + 99);
+        ASSERT_EQ(apps::strassen(a, b, n, narrow).product, apps::product_by_definition(a, b, n)) << n << " rows";
+    });
+}
+
+TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
+    if (is_checked(GetParam())) return;
+    apps::recursion_options options;
+    options.job.devices = GetParam();
+    auto keys = random_words(200000, 5);
+    const auto sorted = apps::merge_sort(keys, options).keys;
+    std::sort(keys.begin(), keys.end());
+    EXPECT_EQ(sorted, keys);
+    EXPECT_TRUE(apps::merge_sort({}, options).keys.empty());
+    const auto a = random_words(128 * 128, 1), b = random_words(128 * 128, 2);
+    EXPECT_EQ(apps::strassen(a, b, 128, options).product, apps::product_by_definition(a, b, 128));
+    EXPECT_THROW((void)apps::strassen(a, b, 127, options), usage_error);
+    EXPECT_THROW((void)apps::strassen(a, {}, 128, options), usage_error);
+    options.grain = 3;
+    EXPECT_THROW((void)apps::strassen(a, b, 128, options), usage_error);
+}
+
+LANEWAY_ON_DEVICES(sort_and_product_test, device_lists());
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "sort_and_product_suite.hpp"

@@ -1,0 +1,83 @@
+// Unbalanced tree search: the published counts, and trees of all shapes at the least width, whose work moves between
+// PEs.
+#pragma once
+
+#include <algorithm>
+
+#include "recursion/uts_node.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+using apps::uts_shape;
+using apps::uts_tree;
+
+/// Of 150 to 210 nodes each.
+inline const uts_tree small_trees[] = {{uts_shape::fixed, 3, 4, 0, 0, 1},       {uts_shape::linear, 4, 6, 0, 0, 4},
+                                       {uts_shape::cyclic, 3, 4, 0, 0, 22},     {uts_shape::exponential, 4, 3, 0, 0, 1},
+                                       {uts_shape::binomial, 30, 0, 4, 0.2, 2}, {uts_shape::hybrid, 4, 6, 3, 0.25, 1}};
+
+class unbalanced_trees_test : public testing::TestWithParam<std::string> {};
+
+TEST_P(unbalanced_trees_test, TreesOfAllShapesAreCountedAtTheLeastWidth) {
+    std::uint64_t moved = 0;
+    every_round(GetParam(), [&](const options& o) {
+        const uts_tree& tree = small_trees[o.seed % std::size(small_trees)];
+        const apps::uts_count expected = apps::uts_by_stack(tree);
+        apps::recursion_options narrow;
+        narrow.job = o;
+        narrow.job.chunk_bytes = std::max<std::size_t>(o.chunk_bytes, 48);  // a node that moves
+        narrow.width = o.seed % 4 == 0 ? 64 : 4;
+        const auto made = apps::uts(tree, narrow, static_cast<std::uint32_t>(expected.depth) + 1);
+        EXPECT_EQ(made.count, expected) << "tree " << o.seed % std::size(small_trees);
+        moved += made.report.channels.moved;
+    });
+    if (is_checked(GetParam())) {
+        EXPECT_EQ(moved > 0, !GetParam().ends_with(":1"));
+    }
+}
+
+TEST_P(unbalanced_trees_test, ANodeBelowTheDeepestLevelIsRefused) {
+    apps::recursion_options options;
+    options.job = options_of(GetParam(), 2);
+    try {
+        (void)apps::uts(small_trees[0], options, 3);
+        FAIL() << "three levels were enough";
+    } catch (const device_fault& e) {
+        EXPECT_NE(std::string(e.what()).find("channel 0 has 3 levels"), std::string::npos) << e.what();
+    }
+}
+
+LANEWAY_ON_DEVICES(unbalanced_trees_test, device_lists());
+
+class published_trees_test : public testing::TestWithParam<std::string> {};
+
+TEST_P(published_trees_test, HaveThePublishedNumbersOfNodes) {
+    if (is_checked(GetParam())) return;
+    for (const char* name : {"T1", "T3", "T2", "T4", "T5"}) {
+        const auto& sample = apps::uts_sample_of(name);
+        apps::recursion_options options;
+        options.job.devices = GetParam();
+        options.memory_bytes = 64 << 20;
+        EXPECT_EQ(apps::uts(sample.tree, options).count, sample.count) << name;
+        if (GetParam() != "cpu:3" && GetParam() != "cuda") return;  // all of them once
+    }
+}
+
+LANEWAY_ON_DEVICES(published_trees_test, device_lists(1, false));
+
+TEST(uts_samples_test, AnUnknownNameIsRefused) {
+    EXPECT_THROW((void)apps::uts_sample_of("T9"), usage_error);
+    EXPECT_EQ(apps::uts_sample_of("T1").count, apps::uts_by_stack(apps::uts_sample_of("T1").tree));
+}
+
+/// Of four zero bytes, and of "abcdefgh", as sha1sum gives them.
+TEST(sha1_test, KnownDigests) {
+    EXPECT_EQ(apps::sha1({0u}), (apps::sha1_digest{{0x9069ca78, 0xe7450a28, 0x5173431b, 0x3e52c5c2, 0x5299e473}}));
+    EXPECT_EQ(apps::sha1({0x61626364u, 0x65666768u}),
+              (apps::sha1_digest{{0x425af12a, 0x0743502b, 0x322e93a0, 0x15bcf868, 0xe324d56a}}));
+}
+
+}  // namespace
+}  // namespace laneway::test

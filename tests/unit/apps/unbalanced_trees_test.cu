@@ -1,0 +1,1 @@
+#include "unbalanced_trees_suite.hpp"

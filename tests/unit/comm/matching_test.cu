@@ -1,0 +1,1 @@
+#include "matching_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "channel_queue_suite.hpp"  // on GPUs

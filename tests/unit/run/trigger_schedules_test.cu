@@ -1,0 +1,1 @@
+#include "trigger_schedules_suite.hpp"  // on GPUs

@@ -1,0 +1,73 @@
+// What tests of triggered operations share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+/// Lists of PEs that can store into each other's memory, one to three.
+inline std::vector<std::string> trigger_devices() {
+    std::vector<std::string> lists = device_lists();
+    std::erase(lists, "cuda:0,cpu:1");
+    return lists;
+}
+
+/// Values that tell where they come from.
+inline std::vector<std::uint32_t> numbered(std::size_t count, std::uint32_t first) {
+    std::vector<std::uint32_t> values(count);
+    std::iota(values.begin(), values.end(), first);
+    return values;
+}
+
+/// Each lane adds to the count of the tag, so often.
+struct trigger_tag {
+    std::uint32_t tag;
+    std::uint64_t times = 1;
+
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        for (std::uint64_t i = 0; i < times; ++i) {
+            if (triggers.trigger(ctx, tag) != status::ok) return;
+        }
+    }
+};
+
+/// One lane of each PE adds to the count of the tag, all at once.
+struct trigger_once {
+    std::uint32_t tag;
+    std::uint32_t n = 1;
+    int pe = -1;  ///< only on this one
+
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        if (ctx.rank() % lanes == 0 && (pe < 0 || pe == ctx.pe())) {
+            (void)triggers.trigger(ctx, tag, n);  // a failure ends the run
+        }
+    }
+};
+
+struct do_nothing {
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx&, Triggers&) const {}
+};
+
+/// What a call throws.
+template <class Error, class Call>
+std::string thrown(Call&& call) {
+    try {
+        call();
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& e) {
+        EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+        return e.what();
+    }
+    return {};
+}
+
+}  // namespace laneway::test

@@ -1,0 +1,200 @@
+// Triggered operations that cannot be, or never end: errors name the tag.
+#pragma once
+
+#include <optional>
+
+#include "triggers_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+class triggers_misuse_test : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] options job() const {
+        options o = options_of(GetParam(), 1);
+        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
+        return o;
+    }
+};
+
+void says(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say \"" << part << "\"";
+}
+
+TEST_P(triggers_misuse_test, TheHostRefusesWhatCannotBe) {
+    runtime rt(job());
+    const std::string pes = std::to_string(rt.n_pes());
+    const auto array = rt.allocate<std::uint32_t>(16);
+    auto tags = rt.triggers({.tags = 8, .chains = 2});
+    const auto op = trigger_operation::nothing(0);
+    const auto refused = [&](int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& what) {
+        return thrown<usage_error>([&] { tags.prepare(pe, tag, threshold, what); });
+    };
+    EXPECT_EQ(refused(0, 8, 1, op), "tag 8 of PE 0: no such tag, where there are 0 to 7");
+    EXPECT_EQ(refused(0, 1, 0, op), "tag 1 of PE 0: a threshold of 1 to 1073741824, not 0");
+    EXPECT_EQ(refused(7, 1, 1, op), "tag 1 of PE 7: no PE 7; the runtime has " + pes);
+    EXPECT_EQ(refused(0, 1, 1, trigger_operation::nothing(-1)), "tag 1 of PE 0: no PE -1; the runtime has " + pes);
+    EXPECT_EQ(refused(0, 1, 1, op.then(9, 1)), "tag 1 of PE 0: no PE 9; the runtime has " + pes);
+    EXPECT_EQ(refused(0, 1, 1, op.then(0, 8)), "tag 1 of PE 0: it triggers tag 8, where there are 0 to 7");
+    for (const auto& [first, count, at] : {std::array<std::uint64_t, 3>{0, 17, 0}, {9, 8, 0}, {0, 8, 9}, {17, 0, 0}}) {
+        EXPECT_EQ(refused(0, 1, 1, trigger_operation::put(array.ref(), first, count, array.ref(), at, 0)),
+                  "tag 1 of PE 0: elements that its arrays do not have, or more than two links");
+    }
+    tags.prepare(0, 1, 1, op);
+    EXPECT_EQ(refused(0, 1, 1, op), "tag 1 of PE 0: it has an operation already");
+    EXPECT_THROW((void)rt.triggers({.tags = 0}), usage_error);
+    EXPECT_THROW((void)rt.triggers({.tags = 2'000'000}), usage_error);
+    EXPECT_THROW((void)rt.triggers({.chains = 0}), usage_error);
+    runtime other(job());
+    EXPECT_EQ(thrown<usage_error>([&] { other.run(do_nothing{}, tags); }),
+              "triggers belong to the runtime that has made them");
+}
+
+TEST_P(triggers_misuse_test, MoreChainsThanReservedAreRefused) {
+    runtime rt(job());
+    if (rt.n_pes() == 1) return;
+    auto tags = rt.triggers({.tags = 8, .chains = 2});
+    for (std::uint32_t tag = 0; tag < 3; ++tag) tags.prepare(0, tag, 1, trigger_operation::nothing(0).then(1, tag));
+    EXPECT_EQ(thrown<usage_error>([&] { rt.run(do_nothing{}, tags); }),
+              "tag 2 of PE 0: PE 1 has 2 chains already; see trigger_options::chains");
+    tags.clear();
+    EXPECT_NO_THROW(rt.run(do_nothing{}, tags));
+}
+
+TEST_P(triggers_misuse_test, TooManyTriggersEndTheRun) {
+    runtime rt(job());
+    auto tags = rt.triggers({.tags = 8});
+    tags.prepare(0, 5, 3, trigger_operation::nothing(0));
+    says(thrown<device_fault>([&] {
+             rt.run(trigger_once{5, 4, 0}, tags);
+         }),
+         "triggered more often than its rounds allow while triggering an operation: tag 5, 4 of 3 triggers");
+    // What the failed run has counted is gone, what the host has prepared is not.
+    EXPECT_NO_THROW(rt.run(trigger_once{5, 3, 0}, tags));
+    EXPECT_TRUE(tags.waiting().empty());
+    says(thrown<device_fault>([&] { rt.run(trigger_once{5, 1, 0}, tags); }), "tag 5, 4 of 3 triggers");
+    says(thrown<device_fault>([&] { rt.run(trigger_once{6, 1u << 31, 0}, tags); }), "tag 6, not prepared, triggered 0");
+    says(thrown<device_fault>([&] {
+             rt.run(trigger_once{8, 1, 0}, tags);
+         }),
+         "no such tag while triggering an operation: tag 8, where there are 0 to 7");
+}
+
+/// One lane prepares what cannot be.
+struct prepare_badly {
+    trigger_operation op;
+    std::uint32_t tag = 2;
+    std::uint32_t threshold = 1;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (ctx.rank() == 0) (void)triggers.prepare(ctx, tag, threshold, op);  // a failure ends the run
+    }
+};
+
+TEST_P(triggers_misuse_test, LanesThatPrepareWhatCannotBeEndTheRun) {
+    runtime rt(job());
+    const auto array = rt.allocate<std::uint32_t>(16);
+    auto tags = rt.triggers({.tags = 8, .chains = 1});
+    const auto fault = [&](const prepare_badly& body) { return thrown<device_fault>([&] { rt.run(body, tags); }); };
+    const auto op = trigger_operation::nothing(0);
+    says(fault({op, 9}), "no such tag while preparing a triggered operation: tag 9, where there are 0 to 7");
+    says(fault({op, 2, 0}), "a threshold that cannot be while preparing a triggered operation: tag 2, threshold 0");
+    says(fault({trigger_operation::nothing(12)}), "no such PE while preparing a triggered operation to PE 12");
+    says(fault({op.then(12, 0)}), "no such PE while preparing a triggered operation to PE 12");
+    says(fault({op.then(0, 11)}), "no such tag while preparing a triggered operation to PE 0: tag 11");
+    says(fault({trigger_operation::put(array.ref(), 10, 10, array.ref(), 0, 0)}),
+         "elements that do not exist, have been freed, or are out of reach while preparing a triggered operation to PE "
+         "0: tag 2");
+    tags.prepare(0, 2, 1, op);
+    says(fault({op}), "the tag has an operation already while preparing a triggered operation: tag 2");
+}
+
+TEST_P(triggers_misuse_test, FreedMemoryIsNeverTouched) {
+    runtime rt(job());
+    std::optional<symmetric_array<std::uint32_t>> array(rt.allocate<std::uint32_t>(16));
+    auto tags = rt.triggers({.tags = 8});
+    tags.prepare(0, 2, 1, trigger_operation::put(array->ref(), 0, 4, array->ref(), 8, 0));
+    array.reset();
+    says(thrown<device_fault>([&] {
+             rt.run(trigger_once{2, 1, 0}, tags);
+         }),
+         "elements that do not exist, have been freed, or are out of reach while triggering an operation to PE 0: tag "
+         "2");
+}
+
+struct wait_for_tag {
+    std::uint32_t tag;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (ctx.rank() == 0) (void)triggers.wait_fired(ctx, tag, 1);  // a failure ends the run
+    }
+};
+
+TEST_P(triggers_misuse_test, DeadlinesNameTagCountAndThreshold) {
+    runtime rt(job());
+    auto tags = rt.triggers({.tags = 8});
+    tags.prepare(0, 2, 4, trigger_operation::nothing(0));
+    rt.run(trigger_once{2, 3, 0}, tags);
+    says(thrown<timeout_error>([&] { rt.run(wait_for_tag{2}, tags); }),
+         "deadline passed while triggering an operation: tag 2, 3 of 4 triggers; the deadline is");
+}
+
+TEST_P(triggers_misuse_test, CirclesWithoutEndAreNamed) {
+    options o = job();
+    // A PE without a part in the circle says so little later, by a sixteenth, that not all work has been done.
+    if (!is_checked(GetParam())) o.timeout_seconds = 3;
+    runtime rt(o);
+    auto tags = rt.triggers({.tags = 8});
+    const int last = rt.n_pes() - 1;
+    tags.prepare(0, 2, 1, trigger_operation::nothing(0).then(last, 3), firing::each_round);
+    tags.prepare(last, 3, 1, trigger_operation::nothing(0).then(0, 2), firing::each_round);
+    const std::string what = thrown<timeout_error>([&] { rt.run(trigger_once{2, 1, 0}, tags); });
+    says(what, "deadline passed while triggering an operation: tag ");
+    EXPECT_TRUE(what.find("tag 2") != std::string::npos || what.find("tag 3") != std::string::npos) << what;
+    EXPECT_NO_THROW(rt.run(do_nothing{}, tags));
+}
+
+/// Changes the source of an operation that it has triggered, before or after it knows that it is done.
+struct change_source {
+    symmetric_ref<std::uint32_t> from;
+    bool waits;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (ctx.rank() != 0) return;
+        from.local(ctx)[0] = 1;
+        if (triggers.trigger(ctx, 0) != status::ok) return;
+        if (waits && triggers.wait_fired(ctx, 0, 1) != status::ok) return;
+        from.local(ctx)[0] = 2;
+    }
+};
+
+TEST_P(triggers_misuse_test, CheckedDevicesTellOfSourcesThatChangeTooEarly) {
+    if (!is_checked(GetParam())) return;
+    int told = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        options o = job();
+        o.seed = seed;
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint32_t>(8), to = rt.allocate<std::uint32_t>(8);
+        auto tags = rt.triggers({.tags = 2, .alone_bytes = 0});
+        tags.prepare(0, 0, 1, trigger_operation::put(from.ref(), 0, 8, to.ref(), 0, rt.n_pes() - 1));
+        if (seed % 2 == 0) {
+            EXPECT_NO_THROW(rt.run(change_source{from.ref(), true}, tags));
+            continue;
+        }
+        // Where the lane's own warp carries the operation out, its change comes before.
+        try {
+            rt.run(change_source{from.ref(), false}, tags);
+        } catch (const usage_error& e) {
+            ++told;
+            says(e.what(), "no order between two accesses to word ");
+        }
+    }
+    EXPECT_GT(told, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, triggers_misuse_test, testing::ValuesIn(trigger_devices()), name_of);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(triggers_misuse_test);
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "triggers_misuse_suite.hpp"  // on GPUs

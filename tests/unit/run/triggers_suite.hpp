@@ -1,0 +1,257 @@
+// Triggered operations: what fires when, how often, with which data.
+#pragma once
+
+#include "triggers_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+class triggers_test : public testing::TestWithParam<std::string> {};
+
+/// Every lane writes its word of a range and triggers; all lanes of a PE make the threshold. Then the next PE has it.
+struct write_and_trigger {
+    symmetric_ref<std::uint32_t> from;
+    symmetric_ref<std::uint32_t> to;
+    symmetric_ref<std::uint64_t> arrived;
+    symmetric_ref<std::uint64_t> wrong;
+    std::uint32_t run;
+
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        if (mine == 0 && run == 1) {
+            const auto op = trigger_operation::put(from, 0, lanes, to, 0, (ctx.pe() + 1) % ctx.n_pes());
+            const auto threshold = static_cast<std::uint32_t>(lanes);
+            if (triggers.prepare(ctx, 0, threshold, op.signal(arrived[0]), firing::each_round) != status::ok) return;
+        }
+        from.local(ctx)[mine] = static_cast<std::uint32_t>(run * 1000 + mine);
+        if (triggers.trigger(ctx, 0) != status::ok) return;
+        if (triggers.wait_signal(ctx, arrived[0], run) != status::ok) return;
+        const std::uint64_t other = (mine + 1) % lanes;
+        const std::uint32_t found = to.local(ctx)[other];
+        if (found != run * 1000 + other) atomic_add(ctx, wrong[0], 1);
+    }
+};
+
+TEST_P(triggers_test, WhatLanesWroteGoesWithTheRoundThatTheyTriggered) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint32_t>(1 << 16), to = rt.allocate<std::uint32_t>(1 << 16);
+        const auto arrived = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        auto tags = rt.triggers({.tags = 1, .alone_bytes = o.seed % 2 * 1024});
+        for (std::uint32_t run = 1; run <= 3; ++run) {
+            rt.run(write_and_trigger{from.ref(), to.ref(), arrived.ref(), wrong.ref(), run}, tags);
+        }
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
+/// Each lane triggers all tags, one by one or several times at once, in an order of its own.
+struct trigger_in_disorder {
+    std::uint32_t tags;
+    std::uint32_t times;
+
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        for (std::uint32_t i = 0; i < tags; ++i) {
+            const auto tag = static_cast<std::uint32_t>((ctx.rank() * 7 + i * 5) % tags);  // 5 and `tags` are coprime
+            const std::uint32_t together = 1 + tag % 2;
+            for (std::uint32_t t = 0; t < times; t += together) {
+                if (triggers.trigger(ctx, tag, together) != status::ok) return;
+            }
+        }
+    }
+};
+struct count_lanes {
+    symmetric_ref<std::uint64_t> lanes;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers&) const {
+        atomic_add(ctx, lanes[0], 1);
+    }
+};
+
+TEST_P(triggers_test, NothingFiresTwiceOrNever) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        constexpr std::uint32_t n = 7, times = 4;
+        const auto fired = rt.allocate<std::uint64_t>(n), lanes = rt.allocate<std::uint64_t>(1);
+        auto tags = rt.triggers({.tags = n, .alone_bytes = 0});
+        rt.run(count_lanes{lanes.ref()}, tags);
+        const auto prepare = [&](std::uint32_t tag) {
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                const auto op = trigger_operation::nothing((pe + 1) % rt.n_pes()).signal(fired.ref()[tag]);
+                tags.prepare(pe, tag, tag + 1, op, firing::each_round);
+            }
+        };
+        for (std::uint32_t tag = 0; tag < n; tag += 2) prepare(tag);
+        for (std::uint64_t run = 1; run <= 3; ++run) {
+            rt.run(trigger_in_disorder{n, times}, tags);
+            if (run == 1) {  // the others have been triggered before they are prepared
+                for (const auto& tag : tags.waiting()) EXPECT_TRUE(tag.threshold != 0 || tag.tag % 2 == 1);
+                for (std::uint32_t tag = 1; tag < n; tag += 2) prepare(tag);
+                continue;
+            }
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                const std::uint64_t sum = run * times * lanes.copy_out(pe)[0];
+                const auto found = fired.copy_out((pe + 1) % rt.n_pes());
+                for (std::uint32_t tag = 0; tag < n; ++tag) ASSERT_EQ(found[tag], sum / (tag + 1)) << "tag " << tag;
+            }
+            for (const auto& tag : tags.waiting()) {
+                const std::uint64_t sum = run * times * lanes.copy_out(tag.pe)[0];
+                EXPECT_EQ(tag.count, sum % tag.threshold) << tag.text();
+            }
+        }
+    });
+}
+
+TEST_P(triggers_test, RangesArriveWholeAndNothingElseChanges) {
+    runtime rt(options_of(GetParam(), 1));
+    constexpr std::uint64_t size = 50'000;
+    const int last = rt.n_pes() - 1;
+    for (const std::uint64_t count : {1, 3, 4, 63, 64, 65, 1000, 1025, 40'000}) {
+        for (const std::uint64_t from_at : {0, 1, 8}) {
+            auto from = rt.allocate<std::uint32_t>(size), to = rt.allocate<std::uint32_t>(size);
+            auto tags = rt.triggers({.tags = 1});
+            from.copy_in(0, numbered(size, 1));
+            const std::uint64_t to_at = count % 2 == 0 ? from_at : 4;
+            tags.prepare(0, 0, 1, trigger_operation::put(from.ref(), from_at, count, to.ref(), to_at, last));
+            rt.run(trigger_once{0, 1, 0}, tags);
+            std::vector<std::uint32_t> wanted(size);
+            for (std::uint64_t i = 0; i < count; ++i) wanted[to_at + i] = static_cast<std::uint32_t>(from_at + i + 1);
+            ASSERT_EQ(to.copy_out(last), wanted) << count << " elements from " << from_at << " to " << to_at;
+        }
+    }
+}
+
+template <memory_op Op, class T>
+void expect_combined(const std::string& devices, std::uint64_t count) {
+    runtime rt(options_of(devices, 1));
+    auto from = rt.allocate<T>(count), to = rt.allocate<T>(count);
+    std::vector<T> a(count), b(count), wanted(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        a[i] = static_cast<T>(i % 17);
+        b[i] = static_cast<T>(i % 5) * 3;
+        wanted[i] = Op == memory_op::add   ? a[i] + b[i]
+                    : Op == memory_op::min ? std::min(a[i], b[i])
+                                           : std::max(a[i], b[i]);
+    }
+    const int last = rt.n_pes() - 1;
+    from.copy_in(0, a);
+    to.copy_in(last, b);
+    auto tags = rt.triggers({.tags = 2});
+    tags.prepare(0, 1, 1, trigger_operation::combine<Op>(from.ref(), 0, count, to.ref(), 0, last));
+    rt.run(trigger_once{1, 1, 0}, tags);
+    EXPECT_EQ(to.copy_out(last), wanted);
+}
+
+TEST_P(triggers_test, RangesAreCombined) {
+    expect_combined<memory_op::add, double>(GetParam(), 3000);
+    expect_combined<memory_op::add, std::int32_t>(GetParam(), 7);
+    expect_combined<memory_op::min, float>(GetParam(), 2000);
+    expect_combined<memory_op::max, std::uint64_t>(GetParam(), 1500);
+}
+
+TEST_P(triggers_test, TriggersThatCameBeforeTheOperationCount) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        auto data = rt.allocate<std::uint32_t>(4096);
+        const int last = rt.n_pes() - 1;
+        data.copy_in(0, numbered(4096, 5));
+        const auto there = rt.allocate<std::uint32_t>(4096);
+        auto tags = rt.triggers({.tags = 1});
+        rt.run(trigger_once{0, 3, 0}, tags);
+        ASSERT_EQ(tags.waiting().size(), 1u);
+        EXPECT_EQ(tags.waiting()[0].text(), "tag 0 of PE 0: not prepared, triggered 3 times");
+        tags.prepare(0, 0, 3, trigger_operation::put(data.ref(), 0, 4096, there.ref(), 0, last));
+        rt.run(do_nothing{}, tags);  // who fires it is left to the run
+        EXPECT_EQ(there.copy_out(last), numbered(4096, 5));
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
+/// One lane prepares while all others trigger.
+struct prepare_meanwhile {
+    symmetric_ref<std::uint64_t> signal;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        const auto lanes = static_cast<std::uint32_t>(ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        if (ctx.rank() % lanes == 0) {
+            const auto op = trigger_operation::nothing((ctx.pe() + 1) % ctx.n_pes()).signal(signal[0], 5);
+            (void)triggers.prepare(ctx, 3, lanes, op);  // a failure ends the run
+        }
+        (void)triggers.trigger(ctx, 3);
+        (void)triggers.wait_fired(ctx, 3, 1);
+    }
+};
+
+TEST_P(triggers_test, LanesPrepareWhileOthersTrigger) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto signal = rt.allocate<std::uint64_t>(1);
+        auto tags = rt.triggers({.tags = 4});
+        rt.run(prepare_meanwhile{signal.ref()}, tags);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(signal.copy_out(pe)[0], 5u);
+    });
+}
+
+TEST_P(triggers_test, CompletionTriggersTheNextTagAlsoOnOtherPes) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        constexpr std::uint32_t hops = 20;
+        auto data = rt.allocate<std::uint64_t>(hops + 1);
+        auto tags = rt.triggers({.tags = hops, .alone_bytes = o.seed % 2 * 64});
+        std::vector<std::uint64_t> first(hops + 1);
+        first[0] = 42;
+        data.copy_in(0, first);
+        // Word h goes from the PE that has it to the next one, where it is word h + 1.
+        for (std::uint32_t h = 0; h < hops; ++h) {
+            const int pe = static_cast<int>(h) / 2 % rt.n_pes(), next = static_cast<int>(h + 1) / 2 % rt.n_pes();
+            auto op = trigger_operation::put(data.ref(), h, 1, data.ref(), h + 1, next);
+            if (h + 1 < hops) op = op.then(next, h + 1, 2);
+            tags.prepare(pe, h, 2, op);
+        }
+        rt.run(trigger_once{0, 2, 0}, tags);
+        EXPECT_EQ(data.copy_out(static_cast<int>(hops) / 2 % rt.n_pes())[hops], 42u);
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
+struct go {
+    std::uint32_t tag;
+};
+struct trigger_handler {
+    trigger_ref tags;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const go& m) const {
+        (void)trigger(ctx, tags, m.tag);  // a failure ends the run
+    }
+};
+
+TEST_P(triggers_test, HandlersTriggerInSessionsAndEpochsKnow) {
+    runtime rt(options_of(GetParam(), 1));
+    constexpr std::uint64_t size = 3000;
+    auto from = rt.allocate<std::uint32_t>(size), to = rt.allocate<std::uint32_t>(size);
+    const int last = rt.n_pes() - 1;
+    from.copy_in(0, numbered(size, 9));
+    auto tags = rt.triggers({.tags = 8});
+    tags.prepare(0, 5, 2, trigger_operation::put(from.ref(), 0, size, to.ref(), 0, last).then(last, 6),
+                 firing::each_round);
+    const auto box = rt.mailbox<go>(trigger_handler{tags.tags()});
+    auto session = rt.start(box, tags);
+    session.post(0, go{5});
+    session.quiesce();  // a tag that waits is no work
+    EXPECT_EQ(to.copy_out(last)[0], 0u);
+    session.post(0, go{5});
+    session.quiesce();
+    EXPECT_EQ(to.copy_out(last), numbered(size, 9));
+    session.stop();
+    ASSERT_EQ(tags.waiting().size(), 1u);
+    EXPECT_EQ(tags.waiting()[0].text(), "tag 6 of PE " + std::to_string(last) + ": not prepared, triggered 1 times");
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, triggers_test, testing::ValuesIn(trigger_devices()), name_of);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(triggers_test);
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "triggers_suite.hpp"

@@ -1,0 +1,1 @@
+#include "channel_graph_suite.hpp"
