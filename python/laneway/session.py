@@ -34,7 +34,7 @@ from laneway.programs.md import (
     advance_universes,
 )
 from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult, find_ranks
-from laneway.programs.paths import Result, find_paths
+from laneway.programs.paths import Result, find_levels, find_paths
 from laneway.programs.proportions import VertexNumbers
 from laneway.programs.triangles import TrianglesResult, count_triangles
 from laneway.workspace import KEPT_BYTES, Workspace
@@ -136,11 +136,12 @@ class Session:
         *,
         sources: Iterable[Any] | None = None,
         weight: str | None = "weight",
+        method: str = "asynchronous",
         delta: int | None = None,
         partition: Partition = None,
     ) -> Result:
         """As `laneway.bfs`."""
-        return find_paths(self._workspace, graph, weight, source, sources, True, delta, partition)
+        return find_levels(self._workspace, graph, weight, source, sources, method, delta, partition)
 
     def pagerank(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -25,19 +26,23 @@ PREDECESSORS = typer.Option(
     False, "--predecessors", help="Write and verify also the vertex before each one on its shortest path."
 )
 DELTA = typer.Option(None, help="Width of a priority step.", show_default="chosen from the graph")
+METHOD = typer.Option(
+    "asynchronous",
+    help="asynchronous: all devices at their own pace, for graphs of many levels. levels: one after the other, from "
+    "either side, for graphs of few.",
+)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add both commands; they take the same options."""
-    for program, summary in (
-        (laneway.sssp, "Shortest paths by weight from one vertex to all others, over all devices."),
-        (laneway.bfs, "Fewest arcs from one vertex to all others, over all devices."),
+    for name, body, summary in (
+        ("sssp", sssp, "Shortest paths by weight from one vertex to all others, over all devices."),
+        ("bfs", bfs, "Fewest arcs from one vertex to all others, over all devices."),
     ):
-        name = program.__name__
         add_program(
             app,
             name,
-            with_graph(body_of(program), weights_used=name == "sssp"),
+            with_graph(body, weights_used=name == "sssp"),
             summary=summary,
             examples=[
                 f"{name} data/USA-road-d.NY.gr.gz --source 1",
@@ -49,46 +54,69 @@ def add_to(app: typer.Typer) -> None:
         )
 
 
-def body_of(program: Callable[..., Result]) -> Callable[..., Account]:
-    """What the command of a program of this kind does."""
+def sssp(
+    job: Job,
+    given: GraphInput,
+    source: list[str] = SOURCE,
+    delta: Optional[int] = DELTA,
+    partition: Optional[str] = PARTITION,
+    predecessors: bool = PREDECESSORS,
+) -> Account:
+    """What the command `sssp` does."""
+    run = partial(laneway.sssp, delta=delta, partition=partition, **job.options)
+    return _account("sssp", run, job, given, source, partition, predecessors)
 
-    def body(
-        job: Job,
-        given: GraphInput,
-        source: list[str] = SOURCE,
-        delta: Optional[int] = DELTA,
-        partition: Optional[str] = PARTITION,
-        predecessors: bool = PREDECESSORS,
-    ) -> Account:
-        require_partition(partition)
-        if predecessors and not job.looks_at_result:
-            raise UsageError("--predecessors is for --output or --verify: without them nothing shows it")
-        graph, name, sources = given.graph, program.__name__, numbers(source)
-        source_places(graph, sources)
-        result = program(graph, sources=sources, delta=delta, partition=partition, **job.options)
-        before = result.trees.before if predecessors else None
-        unit = _distance_unit(name, graph)
-        arrays = {"distance": result.distance.values}
-        if predecessors:
-            arrays["predecessor"] = result.predecessor.values
-        return Account(
-            subject=f"{given.name} from {told(sources)}",
-            headline=f"{result.reached:,} of {graph.vertices:,} vertices reached with "
-            f"{result.items / max(result.min_items, 1):.2f} times the least work",
-            report=result.report,
-            seconds={"partition": result.partition_seconds},
-            rows=[*given.rows, *_rows(result, graph, unit)],
-            fields={
-                "graph": given.fields,
-                "sources": sources,
-                "work": {"items": result.items, "min_items": result.min_items, "delta": result.delta},
-                "result": _result(result, unit),
-            },
-            arrays={"ids": graph.ids, **arrays},
-            verify=lambda: verify(graph, sources, result.distance.values, name == "bfs", before),
-        )
 
-    return body
+def bfs(
+    job: Job,
+    given: GraphInput,
+    source: list[str] = SOURCE,
+    method: str = METHOD,
+    delta: Optional[int] = DELTA,
+    partition: Optional[str] = PARTITION,
+    predecessors: bool = PREDECESSORS,
+) -> Account:
+    """What the command `bfs` does."""
+    run = partial(laneway.bfs, method=method, delta=delta, partition=partition, **job.options)
+    return _account("bfs", run, job, given, source, partition, predecessors)
+
+
+def _account(
+    name: str,
+    run: Callable[..., Result],
+    job: Job,
+    given: GraphInput,
+    source: list[str],
+    partition: Optional[str],
+    predecessors: bool,
+) -> Account:
+    require_partition(partition)
+    if predecessors and not job.looks_at_result:
+        raise UsageError("--predecessors is for --output or --verify: without them nothing shows it")
+    graph, sources = given.graph, numbers(source)
+    source_places(graph, sources)
+    result = run(graph, sources=sources)
+    before = result.trees.before if predecessors else None
+    unit = _distance_unit(name, graph)
+    arrays = {"distance": result.distance.values}
+    if predecessors:
+        arrays["predecessor"] = result.predecessor.values
+    return Account(
+        subject=f"{given.name} from {told(sources)}",
+        headline=f"{result.reached:,} of {graph.vertices:,} vertices reached with "
+        f"{result.items / max(result.min_items, 1):.2f} times the least work",
+        report=result.report,
+        seconds={"partition": result.partition_seconds},
+        rows=[*given.rows, *_rows(result, graph, unit)],
+        fields={
+            "graph": given.fields,
+            "sources": sources,
+            "work": {"items": result.items, "min_items": result.min_items, "delta": result.delta},
+            "result": _result(result, unit),
+        },
+        arrays={"ids": graph.ids, **arrays},
+        verify=lambda: verify(graph, sources, result.distance.values, name == "bfs", before),
+    )
 
 
 def numbers(texts: Iterable[str]) -> list[int]:

@@ -43,9 +43,9 @@ class Result(VertexAnswer):
     weights_rounded: bool
     """Whether the weights that were looked at had been rounded, as they did not fit 32 bits with all their decimals."""
     delta: int = field(compare=False)
-    """Width of a priority step."""
+    """Width of a priority step; 1 by levels."""
     items: int = field(compare=False)
-    """Vertices taken from worklists and expanded, all PEs."""
+    """Vertices taken from worklists and expanded, all PEs; by levels, each that is reached once."""
     min_items: int
     """Vertices reached: the least that any order must expand."""
     partition_seconds: float
@@ -147,6 +147,7 @@ def bfs(
     sources: Iterable[Any] | None = None,
     devices: str = "",
     weight: str | None = "weight",
+    method: str = "asynchronous",
     delta: int | None = None,
     partition: Partition = None,
     seed: int = 1,
@@ -156,12 +157,54 @@ def bfs(
 ) -> Result:
     """Least number of arcs from `source`, or from the nearest of several `sources`, to every vertex.
 
+    With `method` "asynchronous" all devices go on at their own pace, as with `sssp`: for graphs of many levels, such as
+    roads. With "levels" they go level by level, from reached vertices to others, or the other way where that looks at
+    fewer arcs (Beamer, Asanovic and Patterson, SC 2012): for graphs of few, such as social networks. `delta` is for the
+    former.
+
     Weights do not count and may be any, also negative; `weights_ignored` of the result says whether there are some. Of
     a NetworkX graph `weight` names the attribute that holds them; None says that there are none. All else is as with
     `sssp`.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return find_paths(workspace, graph, weight, source, sources, True, delta, partition)
+        return find_levels(workspace, graph, weight, source, sources, method, delta, partition)
+
+
+def find_levels(
+    workspace: Workspace,
+    given: GraphLike,
+    weight: str | None,
+    source: Any,
+    sources: Iterable[Any] | None,
+    method: str,
+    delta: int | None,
+    partition: Partition,
+) -> Result:
+    """`bfs` on devices that are there."""
+    if method == "asynchronous":
+        return find_paths(workspace, given, weight, source, sources, True, delta, partition)
+    if method != "levels":
+        raise UsageError(f"method must be asynchronous or levels, not {method!r}")
+    if delta is not None:
+        raise UsageError("delta is for method asynchronous: levels have no priority steps")
+    graph, weights_ignored = as_arcs(given, weight)
+    places = start_places(graph, source, sources)
+    parts = workspace.parts(graph, partition)
+    raw = _core.bfs_by_levels(workspace.resident(graph, given), places, parts)
+    distance = read_only(raw.take_distance())
+    return Result(
+        VertexArray(distance, graph.numbering),
+        [graph.id_of(place) for place in places],
+        1,
+        weights_ignored,
+        False,
+        1,
+        raw.reached,
+        raw.reached,
+        raw.partition_seconds,
+        raw.report,
+        Trees(graph, distance, places, True),
+    )
 
 
 def find_paths(
@@ -176,9 +219,7 @@ def find_paths(
 ) -> Result:
     """`bfs` where weights are one each, else `sssp`, on devices that are there."""
     graph, weights_ignored = as_arcs(given, weight) if unit_weights else (as_graph(given, weight), False)
-    if (source is None) == (sources is None):
-        raise UsageError("either source or sources must say where paths start")
-    places = source_places(graph, [source] if sources is None else sources)
+    places = start_places(graph, source, sources)
     if delta is not None:
         require_whole("delta", delta, 1)
     parts = workspace.parts(graph, partition)
@@ -197,6 +238,13 @@ def find_paths(
         raw.report,
         Trees(graph, distance, places, unit_weights),
     )
+
+
+def start_places(graph: Graph, source: Any, sources: Iterable[Any] | None) -> list[int]:
+    """As source_places, of one source or of several, whichever is given; UsageError for both and for none."""
+    if (source is None) == (sources is None):
+        raise UsageError("either source or sources must say where paths start")
+    return source_places(graph, [source] if sources is None else sources)
 
 
 def source_places(graph: Graph, sources: Iterable[Any]) -> list[int]:

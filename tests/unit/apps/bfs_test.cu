@@ -1,0 +1,1 @@
+#include "bfs_suite.hpp"  // on GPUs
