@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import laneway.graph
 from laneway.errors import UsageError
 from laneway.networkx_backend.graph import Graph
-from laneway.networkx_backend.rows import Rows
+from laneway.networkx_backend.rows import Rows, as_python
 from laneway.numbering import Numbering
 from laneway.weights import weights_of
 
@@ -77,7 +77,7 @@ def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
     if not rows.arcs.weighted or result.attribute is None:
         made.add_edges_from(ends)
     else:
-        weights = rows.values(rows.arcs.weights[chosen], None if rows.decimal is None else rows.decimal[chosen])
+        weights = as_python(rows.weights[chosen], None if rows.decimal is None else rows.decimal[chosen])
         made.add_edges_from((*pair, {result.attribute: weight}) for pair, weight in zip(ends, weights))
     return made
 

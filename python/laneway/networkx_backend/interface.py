@@ -10,6 +10,7 @@ from typing import Any
 from laneway.networkx_backend.conversion import convert_from_nx, convert_to_nx
 from laneway.networkx_backend.graph import Graph
 from laneway.networkx_backend.table import OFFERED
+from laneway.networkx_backend.versions import older_than
 
 
 class Interface:
@@ -30,8 +31,9 @@ class Interface:
         weights, its conversion refuses."""
         arguments = self._arguments(name, args, kwargs)
         if arguments is None:
-            return "its arguments are none of the function"
-        return next((why for refusal in OFFERED[name].refusals if (why := refusal(arguments))), True)
+            return False
+        why = next((why for refusal in OFFERED[name].refusals if (why := refusal(arguments))), None)
+        return why is None or (False if older_than("3.3") else why)  # to which a reason was as good as True
 
     def should_run(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
         """Whether to convert for a call that names no backend. Not for one pair of nodes: NetworkX has found a path

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +39,10 @@ class Settled:
     """One entry a vertex: the arc by which it was found, -1 for sources and where there is none."""
 
 
-def settle(rows: Rows, distance: Places, sources: Sequence[int], unit: bool) -> Settled:
+def settle(rows: Rows, distance: NDArray[Any], sources: Sequence[int], weights: NDArray[Any] | int) -> Settled:
     """How NetworkX settles all that has a distance, which is -1 elsewhere; `sources` come in the order in which it
-    takes them. `unit`: every arc counts 1."""
-    weights = 1 if unit else rows.arcs.weights.astype(np.int64)
-    from_there = distance[rows.tails]
-    tight = np.flatnonzero((from_there >= 0) & (from_there + weights == distance[rows.heads]))
+    takes them, `weights` are those of arcs."""
+    tight = _tight(rows, distance, weights)
     is_source = np.zeros(distance.size, dtype=bool)
     is_source[list(sources)] = True
     finds = ~is_source[rows.heads] & (rows.heads != rows.tails)
@@ -57,6 +56,35 @@ def settle(rows: Rows, distance: Places, sources: Sequence[int], unit: bool) -> 
     last_first = tight[finds[tight]][::-1]
     arc[rows.heads[last_first]] = last_first  # what is written last stays
     return Settled(order, rank, tight, arc)
+
+
+def summed(rows: Rows, exact: Places, sources: Sequence[int]) -> NDArray[np.float64]:
+    """Distances of decimals as NetworkX sums them, with a rounding at each arc.
+
+    Of paths that are equally short it takes the one whose sum comes out least. `exact` are distances in whole units of
+    the last decimal, far above any rounding, so that only tight arcs can be part of such a path.
+    """
+    lengths = np.where(exact < 0, -1.0, np.inf)
+    lengths[list(sources)] = 0.0
+    tight = _tight(rows, exact, rows.arcs.weights.astype(np.int64))
+    tight = tight[np.argsort(exact[rows.tails[tight]], kind="stable")]
+    found, weights = lengths.tolist(), rows.weights[tight]
+    arcs = list(zip(rows.tails[tight].tolist(), rows.heads[tight].tolist(), weights.tolist()))
+    changed = True
+    while changed:
+        changed = False
+        for tail, head, weight in arcs:
+            length = found[tail] + weight
+            if length < found[head]:
+                found[head] = length
+                changed = True
+        changed = changed and not weights.all()  # what weighs nothing may lead back to a node that was passed
+    return np.array(found)
+
+
+def _tight(rows: Rows, distance: NDArray[Any], weights: NDArray[Any] | int) -> Places:
+    from_there = distance[rows.tails]
+    return np.flatnonzero((from_there >= 0) & (from_there + weights == distance[rows.heads]))
 
 
 def in_order(rows: Rows, arcs: Places, order: Places) -> Places:
@@ -73,7 +101,7 @@ class _Ties:
     """Puts nodes of equal distance in order, distance by distance, as each order depends on those before."""
 
     def __init__(
-        self, rows: Rows, distance: Places, tight: Places, order: Places, rank: Places, sources: list[int]
+        self, rows: Rows, distance: NDArray[Any], tight: Places, order: Places, rank: Places, sources: list[int]
     ) -> None:
         """`rank` is that by distance, and is changed to the whole order."""
         self.rows, self.rank, self.sources = rows, rank, sources

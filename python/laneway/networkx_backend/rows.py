@@ -52,11 +52,20 @@ class Rows:
         graph = Graph.from_csr(offsets, self.tails[taken], weights)
         return Rows(graph, self.scale, None if self.decimal is None else self.decimal[taken])
 
-    def values(self, lengths: NDArray[Any], decimal: NDArray[np.bool_] | None) -> list[Any]:
-        """Weights, or sums of them, as NetworkX has them: floats where `decimal` says so, else whole numbers."""
-        if decimal is None:
-            return lengths.tolist()  # type: ignore[no-any-return]
-        found: list[Any] = (lengths / self.scale).tolist()
-        for place in np.flatnonzero(~decimal).tolist():
-            found[place] = int(lengths[place]) // self.scale
-        return found
+    @cached_property
+    def weights(self) -> NDArray[Any]:
+        """One an arc, in NetworkX's unit: int64, or float64 where there are decimals; ones where there are none."""
+        if not self.arcs.weighted:
+            return np.ones(self.arcs.arcs, dtype=np.int64)
+        whole = self.arcs.weights.astype(np.int64)
+        return whole if self.scale == 1 else whole / self.scale
+
+
+def as_python(numbers: NDArray[Any], decimal: NDArray[np.bool_] | None) -> list[Any]:
+    """Weights, or sums of them, as NetworkX has them: floats where `decimal` says so, else whole numbers."""
+    if decimal is None:
+        return numbers.tolist()  # type: ignore[no-any-return]
+    found: list[Any] = numbers.astype(np.float64).tolist()
+    for place in np.flatnonzero(~decimal).tolist():
+        found[place] = int(numbers[place])
+    return found

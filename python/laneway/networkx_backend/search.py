@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from laneway.networkx_backend.devices import session
 from laneway.networkx_backend.graph import Graph
-from laneway.networkx_backend.order import Places, Settled, in_order, settle
+from laneway.networkx_backend.order import Places, Settled, in_order, settle, summed
+from laneway.networkx_backend.rows import as_python
 
 Path = list[Any]
 
@@ -32,27 +33,28 @@ class Search:
     ) -> None:
         """`sources` are places in the order in which NetworkX takes them, each once. `cutoff` bounds distances: if
         `by_levels`, as NetworkX's breadth-first search does, which asks whether to go on after each level."""
-        self.graph, self.sources, self.unit = graph, sources, unit
-        self.rows = graph.backward if against else graph.forward
-        arcs = self.rows.arcs
+        self.graph, self.sources = graph, sources
+        self.rows = rows = graph.backward if against else graph.forward
+        self.weights = 1 if unit else rows.weights
+        self.decimal = None if unit else rows.decimal
         run = session().bfs if unit else session().sssp
-        self.distance = run(arcs, sources=[arcs.id_of(place) for place in sources]).distance.values
+        found = run(rows.arcs, sources=[rows.arcs.id_of(place) for place in sources]).distance.values
+        self.distance: NDArray[Any] = found if unit or rows.scale == 1 else summed(rows, found, sources)
         self.cutoff, self.by_levels = cutoff, by_levels
         if cutoff is not None:
             near = self._within(self.distance)
             near[list(sources)] = True
             self.distance = np.where(near, self.distance, -1)
 
-    def _within(self, distance: Places) -> NDArray[np.bool_]:
+    def _within(self, distance: NDArray[Any]) -> NDArray[np.bool_]:
         if self.cutoff is None:
             return np.ones(distance.size, dtype=bool)
-        lengths: Any = distance if self.unit or self.rows.scale == 1 else distance / self.rows.scale
-        within: NDArray[np.bool_] = lengths - 1 < self.cutoff if self.by_levels else lengths <= self.cutoff
+        within: NDArray[np.bool_] = distance - 1 < self.cutoff if self.by_levels else distance <= self.cutoff
         return within
 
     @cached_property
     def settled(self) -> Settled:
-        return settle(self.rows, self.distance, self.sources, self.unit)
+        return settle(self.rows, self.distance, self.sources, self.weights)
 
     @property
     def order(self) -> Places:
@@ -69,10 +71,10 @@ class Search:
         if place is None or self.distance[place] < 0:
             return None
         where = np.array([place])
-        return self.rows.values(self.distance[where], self._decimal(where))[0]
+        return as_python(self.distance[where], self._decimal(where))[0]
 
     def lengths(self) -> dict[Any, Any]:
-        return dict(zip(self.nodes, self.rows.values(self.distance[self.order], self._decimal(self.order))))
+        return dict(zip(self.nodes, as_python(self.distance[self.order], self._decimal(self.order))))
 
     def parents(self) -> Places:
         """One entry a vertex: place of the one before it, -1 where there is none."""
@@ -116,17 +118,17 @@ class Search:
         """Arcs that lead to what is reached, as NetworkX looks at them."""
         rows = self.rows
         from_there = self.distance[rows.tails]
-        weights = 1 if self.unit else rows.arcs.weights.astype(np.int64)
-        arcs = np.flatnonzero((from_there >= 0) & (self.distance[rows.heads] >= 0) & self._within(from_there + weights))
+        near = self._within(from_there + self.weights)
+        arcs = np.flatnonzero((from_there >= 0) & (self.distance[rows.heads] >= 0) & near)
         return in_order(rows, arcs, self.order)
 
     def _decimal(self, places: Places) -> NDArray[np.bool_] | None:
         """Whether NetworkX has the distances of places as floats: those of paths with a float among their weights."""
-        if self.unit or self.rows.decimal is None:
+        if self.decimal is None:
             return None
         arc = self.settled.arc
-        found = (arc >= 0) & self.rows.decimal[arc]
-        if self.rows.decimal.all():
+        found = (arc >= 0) & self.decimal[arc]
+        if self.decimal.all():
             return found[places]
         parent = np.where(arc < 0, np.arange(arc.size), self.rows.tails[arc])
         while not np.array_equal(further := parent[parent], parent):  # each step looks twice as far back
