@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from laneway.networkx_backend.table import OFFERED
+from laneway.networkx_backend.table import OFFERED, Offer
 
 DEVICES = "LANEWAY_NETWORKX_DEVICES"
 """Environment variable that says on which devices calls run unless the configuration does."""
@@ -17,6 +17,10 @@ def default_config() -> dict[str, Any]:
     return {"devices": os.environ.get(DEVICES, ""), "timeout": None, "buffer_bytes": None, "kept_bytes": None}
 
 
+def _notes(offer: Offer) -> dict[str, str]:
+    return {"additional_docs": offer.notes, "extra_docstring": offer.notes}  # as it was called before NetworkX 3.4
+
+
 def backend_info() -> dict[str, Any]:
     """For the entry point `networkx.backend_info`."""
     return {
@@ -25,6 +29,6 @@ def backend_info() -> dict[str, Any]:
         "package": "laneway",
         "short_summary": SUMMARY,
         "description": SUMMARY,
-        "functions": {name: {"additional_docs": offer.notes} for name, offer in OFFERED.items()},
+        "functions": {name: _notes(offer) for name, offer in OFFERED.items()},
         "default_config": default_config(),
     }
