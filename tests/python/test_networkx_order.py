@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-nx = pytest.importorskip("networkx", minversion="3.5")  # whose orders these are
+nx = pytest.importorskip("networkx", minversion="3.6")  # whose orders these are
 
 KINDS = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
 WEIGHTS = {

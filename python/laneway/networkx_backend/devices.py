@@ -12,22 +12,19 @@ import networkx as nx
 from laneway.networkx_backend.info import default_config
 from laneway.session import Session
 
-Settings = tuple[Any, ...]
-
 _lock = RLock()
-_open: tuple[Settings, Session] | None = None
+_open: tuple[dict[str, Any], Session] | None = None
 
 
 def session() -> Session:
-    """The session of this process, with the settings of now: others, or a fork, open a new one. UsageError for settings
-    that are wrong."""
+    """The session of this process, with the settings of now: others open a new one. UsageError for settings that are
+    wrong."""
     global _open
     wanted = _settings()
-    key = (os.getpid(), *wanted.items())
     with _lock:
-        if _open is None or _open[0] != key:
+        if _open is None or _open[0] != wanted:
             close()
-            _open = (key, Session(**wanted))
+            _open = (wanted, Session(**wanted))
         return _open[1]
 
 
@@ -35,7 +32,7 @@ def close() -> None:
     """Give the devices back, with all that is kept of graphs there. The next call opens them again."""
     global _open
     with _lock:
-        if _open is not None and _open[0][0] == os.getpid():  # a fork's parent keeps its own
+        if _open is not None:
             _open[1].close()
         _open = None
 
@@ -48,4 +45,11 @@ def _settings() -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def _begin_anew() -> None:
+    """In a process that was forked off: the devices are its parent's, and the lock may be, too."""
+    global _lock, _open
+    _lock, _open = RLock(), None
+
+
 atexit.register(close)
+os.register_at_fork(after_in_child=_begin_anew)

@@ -12,6 +12,7 @@ import numpy as np
 
 from laneway.networkx_backend.graph import Graph
 from laneway.networkx_backend.search import Search
+from laneway.networkx_backend.versions import older_than
 
 Edge = tuple[Any, Any]
 
@@ -38,8 +39,10 @@ def bfs_successors(
 
 
 def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
+    if sources in G:
+        sources = [sources]
     places = []
-    for node in [sources] if sources in G else set(sources):
+    for node in dict.fromkeys(sources) if older_than("3.5") else set(sources):
         place = G.find(node)
         if place is None:
             raise nx.NetworkXError(f"The node {node} is not in the graph.")
