@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 import multiprocessing
@@ -9,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -334,3 +336,21 @@ def test_the_guide_names_what_is_offered() -> None:
         for group, part in zip(groups, row.split("; ")):
             named |= set(group) | ({f"{name}_length" for name in group} if "each also with" in part else set())
     assert named - {"_length"} - {"_length_length"} == set(OFFERED)
+
+
+def test_a_failed_run_is_no_reason_to_run_elsewhere() -> None:
+    graph = nx.gnm_random_graph(3000, 20000, seed=2)
+    nx.config.backends.laneway.timeout = 1e-6
+    with nx.config.backend_priority(algos=["laneway"]), pytest.raises(lw.TimeoutError):
+        nx.pagerank(graph)
+    nx.config.backends.laneway.timeout = None
+    assert len(nx.pagerank(graph, backend="laneway")) == 3000
+
+
+def test_calls_of_several_threads() -> None:
+    graphs = [nx.gnm_random_graph(300, 1500, seed=seed) for seed in range(6)]
+    expected = [nx.single_source_shortest_path_length(graph, 0) for graph in graphs]
+    with ThreadPoolExecutor(6) as threads:
+        for _ in range(3):
+            run = functools.partial(nx.single_source_shortest_path_length, source=0, backend="laneway")
+            assert list(threads.map(run, graphs)) == expected

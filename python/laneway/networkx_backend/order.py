@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from laneway.networkx_backend.rows import Rows
 
-FEW = 256
+FEW = 32
 """Up to so many arcs Python's own sorting is quicker than calls of NumPy."""
 
 Places = NDArray[np.int64]
@@ -30,8 +30,6 @@ class Settled:
 
     order: Places
     """Their places, sources first."""
-    rank: Places
-    """One entry a vertex: when it was settled, which means nothing for those that were not."""
     tight: Places
     """Arcs that make the distance of their heads, by the order of their tails, then as they stand in a row. Those that
     weigh nothing may also lead to what was settled before: a source, or the node itself."""
@@ -55,7 +53,7 @@ def settle(rows: Rows, distance: NDArray[Any], sources: Sequence[int], weights: 
     arc = np.full(distance.size, -1, dtype=np.int64)
     last_first = tight[finds[tight]][::-1]
     arc[rows.heads[last_first]] = last_first  # what is written last stays
-    return Settled(order, rank, tight, arc)
+    return Settled(order, tight, arc)
 
 
 def summed(rows: Rows, exact: Places, sources: Sequence[int]) -> NDArray[np.float64]:
