@@ -269,6 +269,12 @@ def test_graphs_of_files_and_arrays(small: Path, calls: Calls) -> None:
     assert (len(roads), roads.number_of_edges(), 7 in roads, list(roads)) == (6, 8, False, [1, 2, 3, 4, 5, 6])
     assert calls == ["single_source_dijkstra_path_length", "dijkstra_path", "single_target_shortest_path_length"]
     assert repr(roads) == "<laneway DiGraph of NetworkX: 6 nodes, 8 edges>"
+    assert nx.shortest_path(roads, 1, 4) == [1, 4]
+    assert nx.shortest_path(roads, 1, 4, weight="weight") == [1, 2, 4]
+    with pytest.raises(nx.NetworkXNoPath, match=r"No path between 1 and 5\."):
+        nx.shortest_path(roads, 1, 5)
+    with pytest.raises(nx.NodeNotFound, match="Target 9 is not in G"):
+        nx.shortest_path(roads, 1, 9, weight="weight")
     with pytest.raises(NotImplementedError) as error:
         nx.dijkstra_path(roads, 1, 4, weight="toll", backend="laneway")
     assert str(error.value.__cause__) == "this graph has 'weight' of its edges, not 'toll'"

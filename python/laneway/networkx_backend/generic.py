@@ -8,7 +8,7 @@ import networkx as nx
 
 from laneway.networkx_backend import unweighted, weighted
 from laneway.networkx_backend.graph import Graph
-from laneway.networkx_backend.search import Search
+from laneway.networkx_backend.search import Path, Search
 from laneway.networkx_backend.versions import older_than
 from laneway.networkx_backend.weighted import Weight
 
@@ -20,7 +20,8 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
 def shortest_path(
     G: Graph, source: Any = None, target: Any = None, weight: Weight = None, method: str = "dijkstra"
 ) -> Any:
-    """From one node or to one, or between all: `table.one_pair` leaves a single pair to NetworkX."""
+    """Between one pair of nodes, which `table.one_pair` leaves to NetworkX where it has the graph, the path among all
+    from the source."""
     _require_method(method)
     if source is None and target is None:
         every = (
@@ -32,6 +33,8 @@ def shortest_path(
     if source is None:
         against = _against(G, target, weight, f"Source {target} not in G")
         return {node: path[::-1] for node, path in against.paths().items()}
+    if target is not None:
+        return _path_between(G, source, target, weight)
     if weight is None:
         return unweighted.single_source_shortest_path(G, source)
     return weighted.single_source_dijkstra_path(G, source, weight=weight)
@@ -55,18 +58,35 @@ def shortest_path_length(
         return weighted.dijkstra_path_length(G, source, target, weight)
     length = _edges_between(G, source, target)
     if length is None:
-        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+        raise _no_path(source, target)
     return length
 
 
 def _edges_between(graph: Graph, source: Any, target: Any) -> int | None:
     """Edges of a shortest path; None where there is no path."""
-    places = graph.find(source), graph.find(target)
-    if places[0] is None:
+    found, place = _search_between(graph, source, target, None)
+    return found.length_to(place)  # type: ignore[no-any-return]
+
+
+def _path_between(graph: Graph, source: Any, target: Any, weight: Weight) -> Path:
+    found, place = _search_between(graph, source, target, weight)
+    if found.length_to(place) is None:
+        raise _no_path(source, target)
+    return found.path_to(place)
+
+
+def _search_between(graph: Graph, source: Any, target: Any, weight: Weight) -> tuple[Search, int]:
+    """A search from the source, and the target's place."""
+    start, end = graph.find(source), graph.find(target)
+    if start is None:
         raise nx.NodeNotFound(f"Source {source} is not in G")
-    if places[1] is None:
+    if end is None:
         raise nx.NodeNotFound(f"Target {target} is not in G")
-    return Search(graph, [places[0]]).length_to(places[1])  # type: ignore[no-any-return]
+    return Search(graph, [start], unit=graph.unit(weight)), end
+
+
+def _no_path(source: Any, target: Any) -> nx.NetworkXNoPath:
+    return nx.NetworkXNoPath(f"No path between {source} and {target}.")
 
 
 def _against(graph: Graph, target: Any, weight: Weight, missing: str) -> Search:
