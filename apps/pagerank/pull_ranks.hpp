@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fixed_rank.hpp"
-#include "mirrored_graph.hpp"
+#include "graph/mirrored_graph.hpp"
 #include "parallel/dynamic_for.hpp"
 #include "sum_shares.hpp"
 

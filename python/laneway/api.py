@@ -20,11 +20,14 @@ from laneway.errors import (
 from laneway.graph import Graph
 from laneway.graphs import generate_grid, generate_kronecker, read_graph, write_graph
 from laneway.points import generate_blobs, read_points, write_points
+from laneway.programs.cc import ComponentsResult, connected_components
+from laneway.programs.cdlp import LabelsResult, label_propagation
 from laneway.programs.color import ColorResult, color
 from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmeans import KmeansResult, kmeans
 from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_reads
+from laneway.programs.lcc import ClusteringResult, local_clustering
 from laneway.programs.matching import ANY_SOURCE, ANY_TAG, MatchResult, match_messages
 from laneway.programs.md import MdResult, md
 from laneway.programs.pagerank import PageRankResult, pagerank
@@ -32,6 +35,7 @@ from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.styles import StyleRun, compare_styles
 from laneway.programs.sweep import SweepResult, sweep
 from laneway.programs.task_rates import TaskRates, measure_tasks
+from laneway.programs.triangles import TrianglesResult, triangles
 from laneway.session import Session
 from laneway.task_body import TaskBody
 from laneway.task_pool import TaskPool
@@ -54,7 +58,9 @@ __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
     "Atoms",
+    "ClusteringResult",
     "ColorResult",
+    "ComponentsResult",
     "CudaError",
     "Device",
     "DeviceFault",
@@ -64,6 +70,7 @@ __all__ = [
     "InDegreeResult",
     "KmeansResult",
     "KmerCounts",
+    "LabelsResult",
     "MatchResult",
     "MdResult",
     "PageRankResult",
@@ -89,6 +96,7 @@ __all__ = [
     "Trace",
     "TraceAnalysis",
     "TraceReplay",
+    "TrianglesResult",
     "UsageError",
     "VertexArray",
     "__version__",
@@ -96,6 +104,7 @@ __all__ = [
     "bfs",
     "color",
     "compare_styles",
+    "connected_components",
     "devices",
     "find_traces",
     "generate_blobs",
@@ -105,6 +114,8 @@ __all__ = [
     "indegree",
     "kmeans",
     "kmer",
+    "label_propagation",
+    "local_clustering",
     "match_messages",
     "md",
     "measure_tasks",
@@ -118,6 +129,7 @@ __all__ = [
     "simulate_reads",
     "sssp",
     "sweep",
+    "triangles",
     "write_atoms",
     "write_graph",
     "write_points",

@@ -6,6 +6,8 @@ import typer
 
 from laneway import _core
 from laneway.commands import (
+    cc,
+    cdlp,
     color,
     devices,
     generate,
@@ -13,6 +15,7 @@ from laneway.commands import (
     indegree,
     kmeans,
     kmer,
+    lcc,
     md,
     pagerank,
     paths,
@@ -20,6 +23,7 @@ from laneway.commands import (
     sweep,
     tasks,
     trace,
+    triangles,
 )
 
 app = typer.Typer(
@@ -33,6 +37,10 @@ app = typer.Typer(
 for command in (
     paths,
     pagerank,
+    cc,
+    triangles,
+    lcc,
+    cdlp,
     color,
     kmeans,
     kmer,

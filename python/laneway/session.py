@@ -11,6 +11,8 @@ from laneway.arguments import BUFFER_BYTES
 from laneway.errors import UsageError
 from laneway.graph import Graph, GraphLike
 from laneway.partition import Partition
+from laneway.programs.cc import ComponentsResult, find_components
+from laneway.programs.cdlp import LabelsResult, spread_labels
 from laneway.programs.color import ColorResult, find_colors
 from laneway.programs.gups import GupsResult, update_table
 from laneway.programs.indegree import InDegreeResult, count_arcs
@@ -19,6 +21,7 @@ from laneway.programs.kmeans import TOL as TOLERANCE
 from laneway.programs.kmeans import KmeansResult, find_clusters
 from laneway.programs.kmeans_init import RandomState
 from laneway.programs.kmer import GREATEST, MEMORY_GIB, KmerCounts, KmerSource, count_kmers
+from laneway.programs.lcc import ClusteringResult, find_clustering
 from laneway.programs.md import (
     CUTOFF,
     DT,
@@ -33,6 +36,7 @@ from laneway.programs.md import (
 from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult, find_ranks
 from laneway.programs.paths import Result, find_paths
 from laneway.programs.proportions import VertexNumbers
+from laneway.programs.triangles import TrianglesResult, count_triangles
 from laneway.workspace import KEPT_BYTES, Workspace
 
 
@@ -172,6 +176,26 @@ class Session:
     ) -> ColorResult:
         """As `laneway.color`."""
         return find_colors(self._workspace, graph, weight, order, partition)
+
+    def connected_components(
+        self, graph: GraphLike, *, weight: str | None = "weight", partition: Partition = None
+    ) -> ComponentsResult:
+        """As `laneway.connected_components`."""
+        return find_components(self._workspace, graph, weight, partition)
+
+    def label_propagation(
+        self, graph: GraphLike, *, rounds: int = 10, weight: str | None = "weight", partition: Partition = None
+    ) -> LabelsResult:
+        """As `laneway.label_propagation`."""
+        return spread_labels(self._workspace, graph, weight, rounds, partition)
+
+    def triangles(self, graph: GraphLike, *, weight: str | None = "weight") -> TrianglesResult:
+        """As `laneway.triangles`."""
+        return count_triangles(self._workspace, graph, weight)
+
+    def local_clustering(self, graph: GraphLike, *, weight: str | None = "weight") -> ClusteringResult:
+        """As `laneway.local_clustering`."""
+        return find_clustering(self._workspace, graph, weight)
 
     def indegree(self, graph: GraphLike, *, weight: str | None = "weight", walk: str = "lists") -> InDegreeResult:
         """As `laneway.indegree`."""

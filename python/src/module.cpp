@@ -18,6 +18,9 @@ NB_MODULE(_core, module) {
     register_md(module);
     register_shortest_paths(module);
     register_indegree(module);
+    register_cc(module);
+    register_cdlp(module);
+    register_triangles(module);
     register_pagerank(module);
     register_color(module);
     register_gups(module);

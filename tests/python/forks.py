@@ -42,10 +42,12 @@ class Forks:
         with ThreadPoolExecutor(len(pipes)) as readers:
             texts = [readers.submit(_read, ours) for ours, _ in pipes]
             try:
-                self._ours.settimeout(self._deadline_s)
-                socket.send_fds(self._ours, [LENGTH.pack(len(request))], [theirs for _, theirs in pipes])
-                for _, theirs in pipes:
-                    os.close(theirs)
+                try:
+                    self._ours.settimeout(self._deadline_s)
+                    socket.send_fds(self._ours, [LENGTH.pack(len(request))], [theirs for _, theirs in pipes])
+                finally:
+                    for _, theirs in pipes:  # else nobody ends what is read here
+                        os.close(theirs)
                 self._ours.sendall(request)
                 (code,) = LENGTH.unpack(_receive(self._ours, LENGTH.size))
             except BaseException:

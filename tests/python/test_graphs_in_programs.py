@@ -25,6 +25,10 @@ def programs() -> list[Callable[[Any], Any]]:
         lambda graph: lw.pagerank(graph, devices=DEVICES),
         lambda graph: lw.color(graph, devices=DEVICES),
         lambda graph: lw.indegree(graph, devices=DEVICES),
+        lambda graph: lw.connected_components(graph, devices=DEVICES),
+        lambda graph: lw.triangles(graph, devices=DEVICES),
+        lambda graph: lw.local_clustering(graph, devices=DEVICES),
+        lambda graph: lw.label_propagation(graph, devices=DEVICES),
     ]
 
 
@@ -63,6 +67,10 @@ ARCS_ALONE: list[Callable[..., Any]] = [
     lambda graph, **options: lw.bfs(graph, 0, devices=DEVICES, **options),
     lambda graph, **options: lw.color(graph, devices=DEVICES, **options),
     lambda graph, **options: lw.indegree(graph, devices=DEVICES, **options),
+    lambda graph, **options: lw.connected_components(graph, devices=DEVICES, **options),
+    lambda graph, **options: lw.triangles(graph, devices=DEVICES, **options),
+    lambda graph, **options: lw.local_clustering(graph, devices=DEVICES, **options),
+    lambda graph, **options: lw.label_propagation(graph, devices=DEVICES, **options),
     lambda graph, **options: lw.pagerank(graph, devices=DEVICES, **{"weight": None, **options}),
 ]
 

@@ -26,6 +26,12 @@ PROGRAMS: list[Callable[[str, int], Any]] = [
     lambda devices, other: lw.pagerank(graph(), rounds=4 + other, devices=devices),
     lambda devices, other: lw.color(graph(), order=1 + other, devices=devices),
     lambda devices, other: lw.indegree(graph() if other == 0 else lw.generate_grid(9, 7, seed=4), devices=devices),
+    lambda devices, other: lw.connected_components(
+        graph() if other == 0 else lw.Graph.from_csr([0, 0], []), devices=devices
+    ),
+    lambda devices, other: lw.triangles(lw.generate_kronecker(5, 150, seed=3 + other), devices=devices),
+    lambda devices, other: lw.local_clustering(lw.generate_kronecker(5, 150, seed=3 + other), devices=devices),
+    lambda devices, other: lw.label_propagation(graph(), rounds=1 + other, devices=devices),
     lambda devices, other: lw.kmeans(POINTS, 2 + other, init="first", devices=devices),
     lambda devices, other: lw.kmer(lw.simulate_reads(500, seed=1 + other), 11, lookup=False, devices=devices),
     lambda devices, other: lw.md(ATOMS, 2 + other, devices=devices),

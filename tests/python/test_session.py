@@ -20,6 +20,7 @@ from conftest import GPUS, metis
 
 DEVICES = ["cpu:1", "cpu:3", "checked:2", *(["cuda:0"] if GPUS else []), *(["cuda:0-1"] if GPUS > 1 else [])]
 PROGRAMS = ["sssp", "bfs", "pagerank", "color", "indegree", "kmeans", "kmer", "md", "gups"]
+PROGRAMS += ["connected_components", "triangles", "local_clustering", "label_propagation"]
 RUN_OPTIONS = {"devices", "seed", "timeout", "buffer_bytes", "progress"}
 MIB = 2**20
 ATOMS = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
@@ -67,6 +68,10 @@ def test_results_are_those_of_single_calls(devices: str) -> None:
         lambda on, kind: on.pagerank(heavy, **kind),
         *(lambda on, kind, order=order: on.color(heavy, order=order, **kind) for order in (1, 1, 2)),
         *(lambda on, kind, walk=walk: on.indegree(heavy, walk=walk, **kind) for walk in ("lists", "arcs", "lists")),
+        *[lambda on, kind: on.connected_components(heavy, **kind)] * 2,
+        *[lambda on, kind: on.triangles(heavy, **kind)] * 2,
+        *[lambda on, kind: on.local_clustering(heavy, **kind)] * 2,
+        *(lambda on, kind, rounds=rounds: on.label_propagation(heavy, rounds=rounds, **kind) for rounds in (3, 0, 4)),
         *(lambda on, kind, k=k: on.kmeans(points, k, **kind) for k in (2, 5, 2)),
         *(lambda on, kind, k=k: on.kmer("ACGTTGCATTAG" * 9, k, **kind) for k in (3, 40)),
         *(lambda on, kind, steps=steps: on.md(ATOMS, steps, replicas=3, **kind) for steps in (5, 0, 5)),

@@ -1,5 +1,5 @@
 // Which vertices PEs mirror and where, against sets.
-#include "pagerank/mirrors.hpp"
+#include "graph/mirrors.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "graph/collect.hpp"
+#include "graph/mirrors.hpp"
 #include "graph/row_tiles.hpp"
 #include "laneway/graph/transpose.hpp"
 #include "laneway/runtime.hpp"
-#include "mirrors.hpp"
 
 namespace laneway::apps {
 
@@ -43,9 +43,10 @@ public:
 
     [[nodiscard]] symmetric_ref<mirrored_view> ref() const { return view_.ref(); }
     [[nodiscard]] const apps::division<Vertex>& division() const { return division_; }
-    /// The most rows, values (rows and mirrors) and tiles that a PE has: what symmetric arrays need.
+    /// The most rows, values (rows and mirrors), arcs and tiles that a PE has: what symmetric arrays need.
     [[nodiscard]] std::uint64_t max_rows() const { return max_rows_; }
     [[nodiscard]] std::uint64_t max_values() const { return max_values_; }
+    [[nodiscard]] std::uint64_t max_arcs() const { return max_arcs_; }
     [[nodiscard]] std::uint64_t max_tiles() const { return max_tiles_; }
     /// Time that dividing and copying took.
     [[nodiscard]] double seconds() const { return seconds_; }
@@ -73,6 +74,7 @@ private:
     void add(const std::shared_ptr<device>& owner, mirrored_rows<Vertex> heard, const graph::csr_slice<Vertex>& rows) {
         max_rows_ = std::max(max_rows_, rows.vertices());
         max_values_ = std::max(max_values_, rows.vertices() + heard.mirrors.size());
+        max_arcs_ = std::max(max_arcs_, rows.arcs());
         parts_.push_back({row_tiles(owner, rows.offsets),
                           copy_of<std::uint64_t>(owner, rows.offsets),
                           copy_of<std::uint32_t>(owner, heard.sources),
@@ -123,6 +125,7 @@ private:
     std::vector<std::vector<Vertex>> mirrors_;  ///< of each PE, until all know them
     std::uint64_t max_rows_ = 0;
     std::uint64_t max_values_ = 0;
+    std::uint64_t max_arcs_ = 0;
     std::uint64_t max_tiles_ = 0;
     double seconds_ = 0;
     symmetric_array<mirrored_view> view_;

@@ -1,0 +1,227 @@
+"""Components, triangles, clustering and label propagation: commands, functions, published and independent answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import laneway as lw
+import numpy as np
+import pytest
+from conftest import ROOT, Run, metis
+from laneway.references import cc, cdlp, triangles
+from scipy import sparse
+
+networkx = pytest.importorskip("networkx")
+
+SHARED = Path(os.environ.get("LANEWAY_SHARED_DATA", ROOT.parent / "shared" / "data"))
+GRAPHS = ["facebook_combined.txt.gz", "wiki-Vote.txt.gz", "bcsstk13.mtx.gz", "4elt.graph.gz", "copter2.graph.gz"]
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archives of expected results, unpacked."""
+    folder = tmp_path_factory.mktemp("references")
+    for name in ("ldbc_graphalytics", "p2p-31"):
+        if not (SHARED / "references" / f"{name}.tar.xz").exists():
+            pytest.skip(f"no {SHARED / 'references' / name}.tar.xz")
+        with tarfile.open(SHARED / "references" / f"{name}.tar.xz") as archive:
+            archive.extractall(folder)
+    return folder
+
+
+def shared_graph(name: str) -> lw.Graph:
+    if not (SHARED / "graphs" / name).exists():
+        pytest.skip(f"no {SHARED / 'graphs' / name}")
+    return lw.read_graph(SHARED / "graphs" / name, unweighted=True)
+
+
+def expected(path: Path, convert: Callable[[str], Any]) -> dict[int, Any]:
+    rows = (line.split() for line in path.read_text().splitlines())
+    return {int(vertex): convert(value) for vertex, value in rows}
+
+
+def settings(path: Path) -> dict[str, str]:
+    """The last parts of names in a file of properties."""
+    pairs = (line.split("=") for line in path.read_text().splitlines() if "=" in line)
+    return {name.strip().split(".", 2)[-1]: value.strip() for name, value in pairs}
+
+
+def same_parts(one: dict[int, Any], other: dict[int, Any]) -> bool:
+    """Whether both divide the same vertices into the same sets."""
+    pairs = {(one[v], other[v]) for v in other}
+    return one.keys() == other.keys() and len(pairs) == len(set(one.values())) == len(set(other.values()))
+
+
+@pytest.mark.parametrize("kind", ["directed", "undirected"])
+@pytest.mark.parametrize("program", ["WCC", "CDLP", "LCC"])
+@pytest.mark.parametrize("name", ["example", "test"])
+def test_ldbc(all_devices: list[str], references: Path, name: str, program: str, kind: str) -> None:
+    stem = f"example-{kind}" if name == "example" else f"test-{program.lower()}-{kind}"
+    folder = references / "ldbc_graphalytics" / "example-data-sets"
+    graph = lw.read_graph(folder / f"{stem}.e")
+    rounds = int(settings(folder / f"{stem}.properties").get("cdlp.max-iterations", 0))
+    for devices in all_devices:
+        if program == "WCC":
+            components = lw.connected_components(graph, devices=devices)
+            assert same_parts(components.to_dict(), expected(folder / f"{stem}-WCC", int))
+        elif program == "CDLP":
+            assert rounds > 0
+            labels = lw.label_propagation(graph, rounds=rounds, devices=devices)
+            assert labels.to_dict() == expected(folder / f"{stem}-CDLP", int)
+        else:
+            wanted = expected(folder / f"{stem}-LCC", float)
+            assert lw.local_clustering(graph, devices=devices).to_dict() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_p2p_components(all_devices: list[str], references: Path) -> None:
+    graph = lw.read_graph(references / "p2p" / "p2p-31.e")
+    wanted = expected(references / "p2p" / "p2p-31-WCC", int)
+    assert len(wanted) == 62586
+    for devices in all_devices:
+        assert same_parts(lw.connected_components(graph, devices=devices).to_dict(), wanted)
+
+
+@pytest.mark.parametrize("name", [*GRAPHS, "soc-Slashdot0902.txt.gz", "pace16-NW.gr.xz"])
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
+def test_components_are_those_of_scipy(name: str, devices: str) -> None:
+    graph = shared_graph(name)
+    matrix = sparse.csr_array(
+        (np.ones(graph.arcs, dtype=np.int8), graph.heads, graph.offsets), shape=(graph.vertices,) * 2
+    )
+    number, labels = sparse.csgraph.connected_components(matrix, directed=True, connection="weak")
+    result = lw.connected_components(graph, devices=devices)
+    assert result.components == number
+    _, first = np.unique(labels, return_index=True)
+    assert np.array_equal(np.argsort(np.argsort(first))[labels], result.component.values), "numbered by first vertices"
+    assert np.array_equal(np.sort(result.sizes), np.sort(np.bincount(labels)))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_triangles_are_those_of_scipy(name: str) -> None:
+    graph = shared_graph(name)
+    ones = np.ones(graph.arcs, dtype=np.int64)
+    given = sparse.csr_array((ones, graph.heads, graph.offsets), shape=(graph.vertices,) * 2)
+    given.setdiag(0)
+    given.eliminate_zeros()
+    given.data[:] = 1
+    both = given + given.T
+    both.data[:] = 1
+    counts = (both @ both).multiply(both).sum(axis=1) // 2
+    result = lw.triangles(graph, devices="cpu:3")
+    assert np.array_equal(result.triangles.values, counts)
+    assert result.total == counts.sum() // 3
+    # Of v: arcs u -> w with both u and w near v.
+    among = (both @ given).multiply(both).sum(axis=1)
+    degree = both.sum(axis=1)
+    wanted = np.divide(among, degree * (degree - 1), out=np.zeros(graph.vertices), where=degree > 1)
+    assert np.allclose(lw.local_clustering(graph, devices="cpu:3").coefficient.values, wanted, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_networkx_counts_the_same(seed: int) -> None:
+    graph = networkx.gnp_random_graph(60, 0.1, seed=seed)
+    assert lw.triangles(graph, devices="cpu:2").to_dict() == networkx.triangles(graph)
+    clustering = lw.local_clustering(graph, devices="cpu:2")
+    assert clustering.to_dict() == pytest.approx(networkx.clustering(graph))
+    assert clustering.average == pytest.approx(networkx.average_clustering(graph))
+    directed = networkx.gnp_random_graph(60, 0.02, seed=seed, directed=True)
+    result = lw.connected_components(directed, devices="cpu:2")
+    parts = [{v for v in directed if result[v] == number} for number in range(result.components)]
+    assert parts == list(networkx.weakly_connected_components(directed))
+
+
+def test_same_on_any_devices(all_devices: list[str]) -> None:
+    graph = lw.generate_kronecker(9, 4_000, seed=3)
+    programs: list[Callable[..., Any]] = [lw.connected_components, lw.triangles, lw.local_clustering]
+    programs.append(lw.label_propagation)
+    for program in programs:
+        alone = program(graph, devices="cpu:1")
+        for devices in all_devices:
+            assert program(graph, devices=devices) == alone, program
+
+
+@pytest.mark.parametrize("program", [lw.connected_components, lw.label_propagation])
+@pytest.mark.parametrize("partition", [[v * 7 % 3 for v in range(256)], metis()])
+def test_partitions(program: Callable[..., Any], partition: Any) -> None:
+    graph = lw.generate_kronecker(8, 1_000, seed=5)
+    alone = program(graph, devices="cpu:1")
+    assert program(graph, devices="cpu:3", partition=partition) == alone
+
+
+def test_labels_are_names_of_vertices() -> None:
+    graph = networkx.Graph([("b", "a"), ("a", "c"), ("c", "b"), ("d", "e"), ("e", "f"), ("f", "d")])
+    result = lw.label_propagation(graph, devices="cpu:2", rounds=30)
+    assert result.to_dict() == {**dict.fromkeys("abc", "b"), **dict.fromkeys("def", "d")}
+    assert (result.labels, result.converged) == (2, True)
+    assert lw.label_propagation(graph, rounds=0, devices="cpu:1").to_dict() == {v: v for v in graph}
+
+
+COMMANDS = ["cc", "triangles", "lcc", "cdlp"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+def test_commands(laneway: Run, small: Path, tmp_path: Path, command: str, devices: str) -> None:
+    done = laneway(command, small, "--devices", devices, "--verify", "--output", "o.npz", "--json", "r.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "yes, against Laneway's one-core" in done.stdout
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    assert report["program"] == command
+    name = {"cc": "component", "triangles": "triangles", "lcc": "coefficient", "cdlp": "label"}[command]
+    with np.load(tmp_path / "work" / "o.npz") as file:
+        values = file[name].tolist()
+        assert file["ids"].tolist() == [1, 2, 3, 4, 5, 6]
+    wanted = {"cc": [0, 0, 0, 0, 1, 1], "triangles": [2, 2, 1, 1, 0, 0]}
+    assert values == wanted.get(command, values)
+    results = {
+        "cc": {"components": 2, "largest": 4, "of_one_vertex": 0},
+        "triangles": {"triangles": 2, "max": 2, "corners": 4},
+    }
+    assert report["result"] == results.get(command, report["result"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cdlp", "GRAPH", "--rounds", "-1"], "rounds must be a whole number"),
+        (["cdlp", "GRAPH", "--rounds", "x"], "should be a valid integer"),
+        (["cc", "GRAPH", "--partition", "halves"], "--partition must be metis, not halves"),
+        (["triangles", "GRAPH", "--partition", "metis"], "--partition"),
+        (["lcc", "missing.gr"], "missing.gr"),
+        (["lcc", "GRAPH", "--devices", "gpu"], "gpu"),
+    ],
+)
+def test_bad_options(laneway: Run, small: Path, words: list[str], message: str) -> None:
+    done = laneway(*[small if word == "GRAPH" else word for word in words])
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr
+
+
+def test_wrong_answers_are_named(small: Path) -> None:
+    graph = lw.read_graph(small)
+
+    def wrong(result: Any, value: Any) -> Any:
+        name = result.values_name
+        values = getattr(result, name)
+        return dataclasses.replace(result, **{name: lw.VertexArray([*values.tolist()[:5], value], values.numbering)})
+
+    components = lw.connected_components(graph, devices="cpu:1")
+    checked = cc.verify(graph, wrong(components, 0))
+    assert (checked.mismatches, checked.first_mismatch) == (1, "vertex 6 is in component 0, not 1")
+    counts = lw.triangles(graph, devices="cpu:1")
+    checked = triangles.verify_triangles(graph, wrong(counts, 7))
+    assert (checked.mismatches, checked.first_mismatch) == (1, "vertex 6 has 7 triangles, not 0")
+    clustering = lw.local_clustering(graph, devices="cpu:1")
+    checked = triangles.verify_clustering(graph, wrong(clustering, 0.25))
+    assert (checked.mismatches, checked.first_mismatch) == (1, "vertex 6 has coefficient 0.25, not 0.0")
+    labels = lw.label_propagation(graph, devices="cpu:1", rounds=3)
+    assert cdlp.verify(graph, labels, 3).mismatches == 0
+    checked = cdlp.verify(graph, wrong(labels, 3), 3)
+    assert (checked.mismatches, checked.first_mismatch) == (1, f"vertex 6 has label 3, not {labels[6]}")

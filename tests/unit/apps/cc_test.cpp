@@ -1,0 +1,1 @@
+#include "cc_suite.hpp"  // on CPU devices

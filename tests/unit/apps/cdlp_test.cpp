@@ -1,0 +1,1 @@
+#include "cdlp_suite.hpp"  // on CPU devices

@@ -1,0 +1,1 @@
+#include "triangles_suite.hpp"  // on CPU devices
