@@ -39,6 +39,8 @@ def test_values_of_vertices(town: lw.Graph) -> None:
     assert ranks.to_pandas()["rank"].to_dict() == ranks.to_dict()
     colors = lw.color(town, devices="cpu:1")
     assert colors.to_pandas().color.to_dict() == colors.to_dict()
+    components = lw.connected_components(town, devices="cpu:1")
+    assert components.to_pandas().component.to_dict() == dict.fromkeys(town.ids, 0)
 
 
 def test_other_programs() -> None:

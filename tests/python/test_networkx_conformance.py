@@ -22,6 +22,9 @@ SUITES = (
     "link_analysis.tests.test_pagerank",
     "centrality.tests.test_degree_centrality",
     "traversal.tests.test_bfs",
+    "components.tests.test_connected",
+    "components.tests.test_weakly_connected",
+    "tests.test_cluster",
     "tests.test_dag",
 )
 if any(find_spec(f"networkx.algorithms.{suite}") is None for suite in SUITES):

@@ -147,3 +147,30 @@ def test_sums_of_decimals_are_rounded_as_networkx_rounds_them() -> None:
     lengths = nx.single_source_dijkstra_path_length(graph, "a", backend="laneway")
     assert lengths == nx.single_source_dijkstra_path_length(graph, "a")
     assert lengths["d"] == min(0.1 + 0.1 + 0.1, 0.1 + 0.15 + 0.05) != 0.1 + 0.1 + 0.1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_structure_is_that_of_networkx(seed: int) -> None:
+    chance = random.Random(f"structure {seed}")
+    graph = graph_of(chance, "one")
+    nodes = list(graph)
+    weakly = "weakly_" if graph.is_directed() else ""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        (f"{weakly}connected_components", {}),
+        (f"number_{weakly}connected_components", {}),
+        (f"is_{weakly}connected", {}),
+    ]
+    if not graph.is_directed():
+        calls += [("node_connected_component", {"n": nodes[-1]}), ("triangles", {}), ("transitivity", {})]
+        for chosen in (None, nodes[0], chance.sample(nodes, len(nodes) // 2), [*nodes[:1], "nowhere"], [[]], 10**6):
+            calls += [("triangles", {"nodes": chosen}), ("clustering", {"nodes": chosen})]
+        calls += [("average_clustering", {}), ("average_clustering", {"count_zeros": False})]
+    for name, kwargs in calls:
+        function = getattr(nx, name)
+        try:
+            expected = outcome(function, graph, **kwargs)
+        except ZeroDivisionError:
+            with pytest.raises(ZeroDivisionError):
+                function(graph, backend="laneway", **kwargs)
+            continue
+        assert outcome(function, graph, backend="laneway", **kwargs) == expected, (name, kwargs)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import networkx as nx
-
 from laneway.networkx_backend.devices import session
 from laneway.networkx_backend.graph import Graph
 
 
 def in_degree_centrality(G: Graph) -> dict[Any, float]:
-    if not G.is_directed():
-        raise nx.NetworkXNotImplemented("not implemented for undirected type")
     if len(G) <= 1:
         return dict.fromkeys(G, 1)
     share = 1.0 / (len(G) - 1.0)

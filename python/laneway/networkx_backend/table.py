@@ -48,6 +48,14 @@ def sorted_neighbors(arguments: Arguments) -> str | None:
     return "sort_neighbors is a function" if arguments.get("sort_neighbors") is not None else None
 
 
+def directed(arguments: Arguments) -> str | None:
+    return "of directed graphs NetworkX counts triangles by directions" if arguments["G"].is_directed() else None
+
+
+def weights_of_triangles(arguments: Arguments) -> str | None:
+    return "triangles are counted without weights" if arguments["weight"] is not None else None
+
+
 def odd_rules(arguments: Arguments) -> str | None:
     """Of ranks that are no shares of a whole."""
     alpha, tol = arguments["alpha"], arguments["tol"]
@@ -69,6 +77,19 @@ OFFERED: dict[str, Offer] = {
     "pagerank": Offer("ranks", (odd_rules,), RANKS),
     # centrality
     "in_degree_centrality": Offer("degrees"),
+    # components
+    "connected_components": Offer("components"),
+    "number_connected_components": Offer("components"),
+    "is_connected": Offer("components"),
+    "node_connected_component": Offer("components"),
+    "weakly_connected_components": Offer("components"),
+    "number_weakly_connected_components": Offer("components"),
+    "is_weakly_connected": Offer("components"),
+    # clustering
+    "triangles": Offer("cluster"),
+    "clustering": Offer("cluster", (directed, weights_of_triangles)),
+    "average_clustering": Offer("cluster", (directed, weights_of_triangles)),
+    "transitivity": Offer("cluster", (directed,)),
     # shortest paths in arcs
     "single_source_shortest_path_length": Offer("unweighted"),
     "single_target_shortest_path_length": Offer("unweighted"),
