@@ -14,6 +14,7 @@ import pytest
 
 networkx = pytest.importorskip("networkx", minversion="3.2")
 from laneway.networkx_backend.table import OFFERED  # noqa: E402
+from laneway.networkx_backend.versions import older_than  # noqa: E402
 
 SUITES = (
     "shortest_paths.tests.test_generic",
@@ -45,6 +46,8 @@ def test_the_tests_of_networkx(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(tmp_path), "-p", "networkx_conformance"]
     words += ["-p", "no:cacheprovider", "-p", "no:xdist", "-q", "--tb=short", "--pyargs"]
     words += [f"networkx.algorithms.{suite}" for suite in SUITES]
+    if older_than("3.4"):  # whose tests do not convert graphs of another backend
+        words += ["-k", "not test_connected_components"]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     passed = re.search(r"^(\d+) passed", done.stdout, re.MULTILINE)
