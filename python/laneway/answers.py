@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laneway.frames import frame_of
 from laneway.vertex_array import VertexArray
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Answer:
@@ -35,6 +39,8 @@ class VertexAnswer(Answer):
 
     values_name: ClassVar[str]
     """Name of the field that holds them."""
+    columns: ClassVar[tuple[str, ...]] = ()
+    """Names of all that has a value for each vertex; `values_name` alone where there is nothing else."""
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -60,6 +66,12 @@ class VertexAnswer(Answer):
     def to_dict(self) -> dict[Any, Any]:
         """The value of each vertex, by its id."""
         return dict(zip(self._values.numbering.ids_of(), self._values.tolist()))
+
+    def to_pandas(self) -> DataFrame:
+        """A pandas data frame with a row for each vertex, by its id, and a column for each value. ImportError where
+        there is no pandas."""
+        names = self.columns or (self.values_name,)
+        return frame_of({name: getattr(self, name).values for name in names}, self.ids, "vertex")
 
     @property
     def _values(self) -> VertexArray[Any]:

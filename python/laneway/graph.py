@@ -60,7 +60,7 @@ class Graph(_core.Graph):
         numbering = Numbering(max(offsets.size - 1, 0)) if names is None else Numbering.of(names)
         if numbering.count != max(offsets.size - 1, 0):
             raise UsageError(f"{numbering.count} names for {offsets.size - 1} vertices")
-        return cls._of_rows(offsets, heads, found, numbering)
+        return cls.of_rows(offsets, heads, found, numbering)
 
     @classmethod
     def from_edges(
@@ -114,7 +114,7 @@ class Graph(_core.Graph):
         if numbering.count != rows.shape[0]:
             raise UsageError(f"{numbering.count} names for {rows.shape[0]} vertices")
         offsets, heads = whole_indices("indptr", rows.indptr), whole_indices("indices", rows.indices)
-        return cls._of_rows(offsets, heads, found, numbering)
+        return cls.of_rows(offsets, heads, found, numbering)
 
     @classmethod
     def from_networkx(cls, graph: Any, *, weight: str | None = "weight") -> Graph:
@@ -151,9 +151,10 @@ class Graph(_core.Graph):
         return cls._of_edges(edges_of_frame(frame, source, target, edge_attr), directed)
 
     @classmethod
-    def _of_rows(
+    def of_rows(
         cls, offsets: NDArray[np.int64], heads: NDArray[np.int64], weights: _core.Weights | None, numbering: Numbering
     ) -> Graph:
+        """The graph of rows and weights that have the compiled part's form."""
         data = _core.graph_from_csr(offsets, heads, weights, numbering.first, numbering.labels, False)
         return cls(data, numbering)
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable
 
+import entry_points
 import laneway as lw
 import pytest
 from forks import Forks
@@ -23,6 +24,8 @@ from forks import Forks
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(sys.executable).parent / "laneway"
 GPUS = sum(device.usable and device.name.startswith("cuda:") for device in lw.devices())
+
+entry_points.declare()  # before a test imports NetworkX, which reads them once
 
 # A shell's background jobs ignore interrupts, and so would every program that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

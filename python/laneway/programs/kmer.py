@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,11 @@ from laneway.arguments import BUFFER_BYTES, require_real, require_whole
 from laneway.arrays import refuse_masked
 from laneway.errors import UsageError
 from laneway.file_names import PathLike, as_path
+from laneway.frames import frame_of
 from laneway.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Text = Union[str, bytes]
 Item = Union[Text, "os.PathLike[str]", "os.PathLike[bytes]"]
@@ -75,6 +79,10 @@ class KmerCounts(Answer):
         if self._counted is None:
             raise UsageError("the counts are not kept: neither with lookup=False nor in a pickle")
         return self._counted.counts_of([_text_of(kmer) for kmer in kmers])
+
+    def to_pandas(self) -> DataFrame:
+        """How many distinct k-mers occur how often, as a pandas data frame. ImportError where there is no pandas."""
+        return frame_of({"multiplicity": self.multiplicity, "kmers": self.kmers})
 
     @property
     def lookup(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,11 @@ from laneway.arguments import BUFFER_BYTES, require_real, require_whole
 from laneway.arrays import as_array
 from laneway.atoms import Atoms, checked_atoms
 from laneway.errors import UsageError
+from laneway.frames import frame_of
 from laneway.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 DT = 0.005
 CUTOFF = 2.5
@@ -69,6 +73,19 @@ class MdResult(Answer):
     def total(self) -> NDArray[np.float64]:
         """Sum of both energies an atom, shape (universes, len(steps))."""
         return self.potential + self.kinetic
+
+    def to_pandas(self) -> DataFrame:
+        """The samples as a pandas data frame, one row for each universe and step. ImportError where there is no
+        pandas."""
+        universes = len(self.potential)
+        names = ("potential", "kinetic", "temperature", "pressure")
+        return frame_of(
+            {
+                "universe": np.repeat(np.arange(universes), len(self.steps)),
+                "step": np.tile(self.steps, universes),
+                **{name: getattr(self, name).reshape(-1) for name in names},
+            }
+        )
 
     def atoms(self, universe: int = 0) -> Atoms:
         """A universe at the end, from 0, as `write_atoms` and a next call of `md` take it."""

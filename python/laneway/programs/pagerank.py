@@ -180,19 +180,27 @@ def find_ranks(
     )
 
 
-def _warn_of_rounding(rules: RankRules, residual: float, vertices: int) -> None:
-    """Say so where more rounds need not help, as the ranks change by no more than their shares are rounded.
+def _reach(alpha: float) -> float:
+    """What rounding may keep changing the ranks by, for ever.
 
     A round hands on `alpha` of all change and adds that of the rounding errors, each of at most SHARE_ERROR: the change
-    falls to twice their sum over all rounds.
+    falls to twice their sum over all rounds. Nothing says that ranks come to rest where `alpha` is 1.
     """
-    if rules.alpha == 1:
-        return  # nothing says that ranks come to rest
-    reach = 2 * SHARE_ERROR * rules.alpha / (1 - rules.alpha)
-    if residual <= reach:
+    return 2 * SHARE_ERROR * alpha / (1 - alpha)
+
+
+def within_rounding(alpha: float, residual: float) -> bool:
+    """Whether rounding alone may have changed the ranks by as much as the last round has."""
+    return alpha < 1 and residual <= _reach(alpha)
+
+
+def _warn_of_rounding(rules: RankRules, residual: float, vertices: int) -> None:
+    """Say so where more rounds need not help, as the ranks change by no more than their shares are rounded."""
+    if within_rounding(rules.alpha, residual):
+        met = _reach(rules.alpha) / vertices
         warnings.warn(
             f"the last round changed the ranks by {residual:.2g}, and rounding to the 24 bits of a share may keep them "
-            f"from changing by less: tol {rules.tol:g} may never be met, {reach / vertices:.2g} always is",
+            f"from changing by less: tol {rules.tol:g} may never be met, {met:.2g} always is",
             RuntimeWarning,
             stacklevel=4,
         )

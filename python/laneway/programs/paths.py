@@ -30,6 +30,7 @@ class Result(VertexAnswer):
     """
 
     values_name = "distance"
+    columns = ("distance", "length", "predecessor")
 
     distance: VertexArray[np.int64]
     """One entry a vertex, in the order of `ids`; -1 where unreachable. Of `sssp` in units of 1 / weight_scale of the

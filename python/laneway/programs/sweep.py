@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import keyword
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laneway.errors import UsageError
+from laneway.frames import frame_of
 from laneway.task_body import TaskBody
 from laneway.task_pool import TaskPool
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 CHUNK = 1 << 20
 """Points of one batch."""
@@ -28,6 +33,15 @@ class SweepResult:
     formula: str
     axes: dict[str, NDArray[np.float64]]
     values: NDArray[np.float64]
+
+    def to_pandas(self) -> DataFrame:
+        """A pandas data frame with a row for each point: its parameters, and what the formula gives there in the column
+        `value`. UsageError where a parameter is called so, ImportError where there is no pandas."""
+        if "value" in self.axes:
+            raise UsageError("a parameter is called 'value', as the column of the formula's values is")
+        points = np.meshgrid(*self.axes.values(), indexing="ij")
+        columns = {name: point.reshape(-1) for name, point in zip(self.axes, points)}
+        return frame_of({**columns, "value": self.values.reshape(-1)})
 
 
 def sweep(formula: str, *, devices: str = "", timeout: float = 60.0, **parameters: ArrayLike) -> SweepResult:
