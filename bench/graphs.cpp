@@ -1,0 +1,147 @@
+// The graph programs over growing lists of devices, on one graph: time of a run with the graph on the devices, speed-up
+// over the first list, and messages. All lists must give the same answer.
+//
+//   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 21 --arcs 180000000
+//   bench_graphs --devices "cuda:0;cuda:0-3" --file ../shared/data/graphs/USA-road-d.NY.gr.gz --programs "bfs;cc;sssp"
+#include <exception>
+#include <functional>
+#include <map>
+
+#include "bench_support.hpp"
+#include "bfs/bfs.hpp"
+#include "cc/cc.hpp"
+#include "cdlp/cdlp.hpp"
+#include "laneway/graph/generate.hpp"
+#include "laneway/graph/read.hpp"
+#include "sssp/shortest_paths.hpp"
+#include "triangles/triangles.hpp"
+#include "workspace/workspace.hpp"
+
+namespace {
+
+using namespace laneway;
+
+/// What one run gave: a digest of its answer, and its account.
+struct outcome {
+    std::uint64_t digest = 0;
+    run_report report;
+};
+
+using program = std::function<outcome(apps::resident_graph&, const options&, std::uint64_t source)>;
+
+template <class Values>
+outcome outcome_of(const Values& values, const run_report& report) {
+    outcome result{0, report};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        result.digest += (i + 1) * std::hash<typename Values::value_type>{}(values[i]) * 0x9e3779b97f4a7c15u;
+    }
+    return result;
+}
+
+outcome paths(apps::resident_graph& graph, const options& job, std::uint64_t source, bool unit_weights) {
+    apps::shortest_paths_options o;
+    o.job = job;
+    o.unit_weights = unit_weights;
+    const auto r = apps::shortest_paths(graph, std::span(&source, 1), o);
+    return outcome_of(r.distance, r.report);
+}
+
+const std::map<std::string, program> programs{
+    {"sssp", [](auto& graph, const auto& job, auto source) { return paths(graph, job, source, false); }},
+    {"bfs", [](auto& graph, const auto& job, auto source) { return paths(graph, job, source, true); }},
+    {"bfs-levels",
+     [](auto& graph, const auto& job, auto source) {
+         const auto r = apps::bfs_by_levels(graph, std::span(&source, 1), {job, {}, true});
+         return outcome_of(r.distance, r.report);
+     }},
+    {"bfs-push",
+     [](auto& graph, const auto& job, auto source) {
+         const auto r = apps::bfs_by_levels(graph, std::span(&source, 1), {job, {}, false});
+         return outcome_of(r.distance, r.report);
+     }},
+    {"cc",
+     [](auto& graph, const auto& job, auto) {
+         const auto r = apps::connected_components(graph, {job, {}});
+         return outcome_of(r.component, r.report);
+     }},
+    {"triangles",
+     [](auto& graph, const auto&, auto) {
+         const auto r = apps::triangles(graph);
+         return outcome_of(r.triangles, r.report);
+     }},
+    {"lcc",
+     [](auto& graph, const auto&, auto) {
+         const auto r = apps::local_clustering(graph);
+         return outcome_of(r.coefficient, r.report);
+     }},
+    {"cdlp", [](auto& graph, const auto& job, auto) {
+         const auto r = apps::label_propagation(graph, {job, 10, {}});
+         return outcome_of(r.label, r.report);
+     }}};
+
+graph::graph input_of(const bench::arguments& args) {
+    if (!args.text("file").empty()) return graph::read_graph(args.text("file"));
+    return graph::generate_kronecker(
+        {.scale = static_cast<unsigned>(args.number("scale")), .arcs = args.number("arcs"), .symmetric = true});
+}
+
+void measure(const bench::arguments& args, const graph::graph& graph, const std::string& name,
+             bench::json_lines& json) {
+    const auto known = programs.find(name);
+    if (known == programs.end()) throw usage_error("there is no program " + name);
+    double first_time = 0;
+    std::uint64_t digest = 0;
+    for (const auto& devices : args.list("devices")) {
+        options job;
+        job.devices = devices;
+        job.timeout_seconds = args.real("timeout");
+        apps::workspace workspace(job, ~std::uint64_t{0});
+        apps::resident_graph resident(workspace, graph);
+        std::vector<double> seconds;
+        outcome last;
+        for (std::uint64_t i = 0; i < args.number("runs") + 1; ++i) {
+            last = known->second(resident, job, args.number("source"));
+            if (i > 0) seconds.push_back(last.report.run_seconds);  // the first one puts the graph there
+        }
+        if (first_time > 0 && last.digest != digest) throw device_fault(name + ": another answer on " + devices);
+        digest = last.digest;
+        const bench::spread time = bench::spread_of(seconds);
+        if (first_time == 0) first_time = time.median;
+        const double speed_up = first_time / time.median;
+        const double per_second = static_cast<double>(graph.arc_count()) / time.median;
+        std::printf("%-11s %-10s %10.3f ms   speed-up %5.2f   arcs/s %.3g   posted %.3g\n", name.c_str(),
+                    devices.c_str(), time.median * 1e3, speed_up, per_second, static_cast<double>(last.report.posted));
+        std::fflush(stdout);
+        json.write({{"bench", "graphs"}, {"program", name}, {"devices", devices}},
+                   {{"vertices", static_cast<double>(graph.vertices())},
+                    {"arcs", static_cast<double>(graph.arc_count())},
+                    {"median_s", time.median},
+                    {"min_s", time.least},
+                    {"max_s", time.most},
+                    {"speed_up", speed_up},
+                    {"posted", static_cast<double>(last.report.posted)}});
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const bench::arguments args(argc, argv,
+                                    {{"devices", "cpu:1;cpu:2"},
+                                     {"programs", "sssp;bfs;bfs-levels;bfs-push;cc;triangles;lcc;cdlp"},
+                                     {"file", ""},
+                                     {"scale", "12"},
+                                     {"arcs", "65536"},
+                                     {"source", "0"},
+                                     {"runs", "3"},
+                                     {"timeout", "60"},
+                                     {"json", ""}});
+        bench::json_lines json(args.text("json"));
+        const graph::graph graph = input_of(args);
+        for (const auto& name : args.list("programs")) measure(args, graph, name, json);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "bench_graphs: %s\n", e.what());
+        return 1;
+    }
+}
