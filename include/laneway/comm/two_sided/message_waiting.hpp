@@ -1,0 +1,76 @@
+// What lanes do while they wait for messages: they turn the shards of their PE and fetch payloads, so that two-sided
+// messages make progress wherever somebody waits for one.
+#pragma once
+
+#include "laneway/comm/two_sided/message_turn.hpp"
+#include "laneway/simt/lone_lane.hpp"
+#include "laneway/simt/wait.hpp"
+
+namespace laneway {
+
+template <class Ctx, class Out>
+class message_waiting {
+public:
+    LANEWAY_FN message_waiting(const two_sided_ref& view, Out& out) : view_(view), out_(out) {}
+
+    /// The lanes of the mask, together: a turn of the next shard, and a piece of a payload. Whether there was either.
+    LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
+        const fetch_queue<Ctx> fetches(view_);
+        bool worked = fetches.turn(ctx, mask);
+        const std::uint32_t number = ctx.shuffle(mask, next_, Ctx::first_lane(mask));
+        next_ = (number + 1) % view_.n_shards;
+        const message_shard_ref& shard = view_.shards[number];
+        if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx) || worked;
+        // Its mates are elsewhere, so one lane does it alone.
+        const auto alone = once(ctx, mask, [&] {
+            return std::uint32_t{as_lone_lane(ctx, [&]<class Alone>(Alone& one) {
+                return message_turn<Alone>(view_, shard)(one);
+            })};
+        });
+        ctx.sync(mask);
+        return alone != 0 || worked;
+    }
+    /// What else waiting lanes do for the program. The lanes of the mask, together.
+    LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
+    /// Whether something seems to be due. One lane.
+    [[nodiscard]] LANEWAY_FN bool seems_due(Ctx& ctx) const {
+        if (fetch_queue<Ctx>(view_).any(ctx)) return true;
+        for (std::uint32_t s = 0; s < view_.n_shards; ++s) {
+            if (message_turn<Ctx>(view_, view_.shards[s]).seems_due(ctx)) return true;
+        }
+        return false;
+    }
+
+    /// Waits until `done()` holds, for lanes that each wait for something of their own.
+    template <class Done>
+    LANEWAY_SLOW status wait(Ctx& ctx, const wait_site& site, Done&& done) {
+        bounded_spin spin(2);
+        unsigned looks = 0, turns = 0;
+        // Each lane leaves when its own has come: that of another may depend on what this one does next.
+        while (!done()) {
+            // On a GPU other warps turn the shards as well, and how soon a word is seen is what a step costs.
+            if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
+            const lane_mask together = ctx.converged();
+            const bool worked = turn(ctx, together);
+            status going = out_.help(ctx, together);
+            if (going == status::ok && (!worked || ++turns % 16 == 0)) going = spin.next(ctx, site);
+            if (going != status::ok) return going;
+        }
+        return status::ok;
+    }
+    /// The same for a warp, together; lane 0 looks. What it acquires is visible to all.
+    template <class Done>
+    LANEWAY_SLOW status wait_as_warp(Ctx& ctx, const wait_site& site, Done&& done) {
+        return wait_together(ctx, full_warp<Ctx>, site, static_cast<Done&&>(done), [&] {
+            (void)turn(ctx, full_warp<Ctx>);
+            (void)out_.help(ctx, full_warp<Ctx>);  // the wait sees the end itself
+        });
+    }
+
+private:
+    const two_sided_ref& view_;
+    Out& out_;
+    std::uint32_t next_ = 0;
+};
+
+}  // namespace laneway
