@@ -44,14 +44,11 @@ bool is_two_sided(const fault_record& record) {
     return record.what == operation::send || record.what == operation::receive || record.what == operation::probe;
 }
 
-/// Of a wait for a message, or one that cannot be.
-std::string tag_of(const fault_record& record) {
-    return record.number == ~std::uint64_t{0} ? "any tag"
-                                              : "tag " + std::to_string(static_cast<std::int64_t>(record.number));
-}
+/// What a message that is waited for is known by; `number` is its tag, or that of MPI's any tag.
 std::string message_of(const fault_record& record) {
     const std::string source = record.peer < 0 && record.what != operation::send ? "from any PE, " : "";
-    return source + tag_of(record) + " of communicator " + std::to_string(record.limit);
+    const std::string tag = record.number == 0xffff'ffff ? "any tag" : number_of(record);
+    return source + tag + " of communicator " + std::to_string(record.limit);
 }
 
 /// What the record's numbers say.
@@ -86,7 +83,7 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
         case status::bad_request: return number_of(record) + " of communicator " + std::to_string(record.limit);
         case status::bad_tag:
             if (is_two_sided(record)) {
-                return tag_of(record) + ", where there are 0 to " + std::to_string(record.limit);
+                return "tag " + std::to_string(static_cast<std::int64_t>(record.number)) + ", where there are 0 to " + std::to_string(record.limit);
             }
             return number_of(record) + ", where there are 0 to " + std::to_string(record.limit - 1);
         case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);

@@ -95,7 +95,7 @@ struct fault_record {
     /// What it is about: with bad_address the first element that is missing, with too_long bytes of elements, with
     /// no_room places that were tried, with uneven_barrier, uneven_post and collective_incomplete warps that came, with
     /// collective_too_long bytes of the array, with truncated and wrong_length bytes of the message; with others see
-    /// words_of. Of a wait for a message with any tag: 2^64 - 1.
+    /// words_of. Of a wait for a message with any tag: 2^32 - 1.
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
     /// places where more are there than were tried, with uneven_barrier, uneven_post and collective_incomplete working

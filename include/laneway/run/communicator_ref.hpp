@@ -159,7 +159,7 @@ public:
             const match_key& key = view_.requests[i].key;
             const bool sends = view_.requests[i].kind == request_kind::send;
             (void)fail(ctx, status::request_left, sends ? operation::send : operation::receive, peer_of(key.source),
-                       view_.told(key), view_.number);
+                       key.tag, view_.number);
         }
     }
 

@@ -1,8 +1,9 @@
 // What suites of two-sided messages share.
 #pragma once
 
-#include "../test_devices.hpp"
 #include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 

@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "../sequential_matcher.hpp"
 #include "communicator_job.hpp"
+#include "unit/sequential_matcher.hpp"
 
 namespace laneway::test {
 namespace {

@@ -27,7 +27,7 @@ public:
             return refuse_address(ctx, operation::receive, peer_of(key.source), buffer.place);
         }
         if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
-            return fail(ctx, status::bad_range, operation::receive, peer_of(key.source), view_.told(key));
+            return fail(ctx, status::bad_range, operation::receive, peer_of(key.source), key.tag);
         }
         return ask(ctx, operation::receive, {request_kind::receive, key, &buffer}, begun);
     }
@@ -94,7 +94,7 @@ public:
         message_request asked;
         const status begun = ask(ctx, operation::probe, {request_kind::probe, key}, asked);
         if (begun != status::ok) return begun;
-        const status waited = waiting_.wait(ctx, {operation::probe, peer_of(key.source), view_.told(key), view_.number},
+        const status waited = waiting_.wait(ctx, {operation::probe, peer_of(key.source), key.tag, view_.number},
                                             [&] { return pool_.look(ctx, asked).is_over(); });
         if (waited != status::ok) return waited;
         found = pool_.look(ctx, asked).state() == request_word::done;
@@ -106,7 +106,7 @@ public:
     /// Waits for one.
     LANEWAY_SLOW status probe(Ctx& ctx, const match_key& key, message_status& what) {
         const message_shard_ref& shard = view_.shard_of(key);
-        const wait_site site{operation::probe, peer_of(key.source), view_.told(key), view_.number};
+        const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
         for (;;) {
             const std::uint64_t arrived = ctx.load(&shard.state->arrived, order::relaxed, scope::device);
             bool found = false;
@@ -144,7 +144,7 @@ public:
         }
         key = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(tag)};
         if ((from_any && view_.rules.no_any_source) || (with_any && view_.rules.no_any_tag)) {
-            return fail(ctx, status::broken_promise, what, peer, view_.told(key), view_.number);
+            return fail(ctx, status::broken_promise, what, peer, key.tag, view_.number);
         }
         return status::ok;
     }
@@ -217,7 +217,7 @@ private:
         if (request.is_null() || request.is_finished()) return {operation::receive, -1, 0, view_.number};
         const request_slot& slot = view_.requests[request.number()];
         return {slot.kind == request_kind::send ? operation::send : operation::receive, peer_of(slot.key.source),
-                view_.told(slot.key), view_.number};
+                slot.key.tag, view_.number};
     }
 
     const two_sided_ref& view_;

@@ -21,7 +21,7 @@ struct communicator_options {
     std::uint32_t engines = 1;
     std::uint32_t ring_slots = 64;     ///< messages on their way from one PE to another, a power of two
     std::uint32_t eager_bytes = 1024;  ///< longer messages stay with the sender until a receive is there
-    match_rules rules;                 ///< what the program promises
+    match_rules rules{};               ///< what the program promises
     bool exact_length = false;         ///< and that each receive is as long as its message
 };
 

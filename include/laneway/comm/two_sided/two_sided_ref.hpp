@@ -125,10 +125,6 @@ struct two_sided_ref {
     [[nodiscard]] LANEWAY_FN std::uint32_t shard_number(const match_key& key) const {
         return rules.engine_of(key, n_shards);
     }
-    /// As fault records tell a wait for a message.
-    [[nodiscard]] LANEWAY_FN std::uint64_t told(const match_key& key) const {
-        return key.tag == any_tag ? ~std::uint64_t{0} : key.tag;
-    }
 };
 
 }  // namespace laneway
