@@ -32,12 +32,16 @@ public:
 
     LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, std::byte* shared)
         : view_(view), shared_(*reinterpret_cast<communicator_shared*>(shared)), calls_(view, out, first_place(ctx)),
-          together_(out, shared_.calls) {}
+          out_(out), together_(out, shared_.calls) {}
 
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(const Ctx& ctx) const { return static_cast<std::uint32_t>(ctx.pe()); }
     [[nodiscard]] LANEWAY_FN std::uint32_t size(const Ctx& ctx) const {
         return static_cast<std::uint32_t>(ctx.n_pes());
     }
+
+    /// The part of a buffer that this lane fills or reads, where its warp or block shares one: elements first,
+    /// first + step, ...
+    [[nodiscard]] LANEWAY_FN copy_share share(const Ctx& ctx, width lanes) const { return share_of(ctx, out_, lanes); }
 
     /// Sends `count` elements to a rank under a tag, from 0 to max_message_tag; returns when they may be changed again:
     /// what fits a slot is on its way then, what is longer has been received.
@@ -85,7 +89,7 @@ public:
     /// received into variables of its own waits itself.
     LANEWAY_FN status wait(Ctx& ctx, const message_request& request, message_status* got = nullptr,
                            width lanes = width::lane) {
-        const message_result r = share(ctx, lanes, [&](width by) { return wait_for(ctx, by, request); });
+        const message_result r = call(ctx, lanes, [&](width by) { return wait_for(ctx, by, request); });
         if (got != nullptr) *got = r.got;
         return r.code;
     }
@@ -170,8 +174,8 @@ private:
     }
 
     template <class Call>
-    LANEWAY_FN message_result share(Ctx& ctx, width lanes, Call&& call) {
-        return together_(ctx, lanes, {operation::use_request, -1, 0, view_.number}, call,
+    LANEWAY_FN message_result call(Ctx& ctx, width lanes, Call&& what) {
+        return together_(ctx, lanes, {operation::use_request, -1, 0, view_.number}, what,
                          [&] { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); });
     }
     LANEWAY_FN message_result wait_for(Ctx& ctx, width by, const message_request& request) {
@@ -181,7 +185,7 @@ private:
     }
     LANEWAY_FN status send_with(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t destination,
                                 std::int64_t tag, bool waits, message_request& sent) {
-        const message_result r = share(ctx, lanes, [&](width by) {
+        const message_result r = call(ctx, lanes, [&](width by) {
             message_result begun;
             begun.code = calls_.sender().start(ctx, by, buffer, destination, tag, begun.request);
             return waits ? completed(ctx, by, begun) : begun;
@@ -191,7 +195,7 @@ private:
     }
     LANEWAY_FN status receive_with(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t source,
                                    std::int64_t tag, bool waits, message_request& received, message_status* got) {
-        const message_result r = share(ctx, lanes, [&](width by) {
+        const message_result r = call(ctx, lanes, [&](width by) {
             message_result begun;
             if (by == width::lane || ctx.lane() == 0) {
                 begun.code = calls_.receive(ctx, buffer, source, tag, begun.request);
@@ -216,6 +220,7 @@ private:
     const two_sided_ref& view_;
     communicator_shared& shared_;
     message_calls<Ctx, Out> calls_;
+    Out& out_;
     shared_calls<Ctx, Out> together_;
 };
 

@@ -43,13 +43,16 @@ private:
     LANEWAY_FN message_result as_block(Ctx& ctx, const wait_site& site, Call&& call, Meanwhile&& meanwhile) {
         const auto warps = static_cast<std::uint32_t>(out_.team().warps);
         const std::uint32_t number = ++calls_;
+        go_before(ctx, &state_.come);
         // Partner: itself, in other warps: the last one sees what all have stored.
         const std::uint32_t come = once(
             ctx, full_warp<Ctx>, [&] { return ctx.fetch_add(&state_.come, 1u, order::acq_rel, scope::block) + 1; });
         ctx.sync(full_warp<Ctx>);
         message_result result;
         if (come == number * warps) {
+            come_behind(ctx, &state_.come);
             result = of_lane_0(ctx, call(width::warp));
+            go_before(ctx, &state_.released);
             ctx.sync(full_warp<Ctx>);
             if (ctx.lane() == 0) {
                 state_.result = result;
@@ -65,6 +68,7 @@ private:
             result.code = waited;
             return result;
         }
+        come_behind(ctx, &state_.released);
         return state_.result;
     }
 
