@@ -6,6 +6,23 @@
 namespace laneway::test {
 namespace {
 
+/// What goes wrong goes wrong on one lane of each PE.
+template <class Wrong>
+struct first_lane {
+    Wrong wrong;
+    symmetric_ref<std::uint64_t> room;
+
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other& other) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        wrong(ctx, world, other, room);
+    }
+};
+struct nothing_at_all {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx&, World&, Other&) const {}
+};
+
 class communicator_misuse : public testing::TestWithParam<std::string> {
 protected:
     [[nodiscard]] options job() const {
@@ -33,22 +50,6 @@ protected:
         EXPECT_NE(what.find(part), std::string::npos) << "\"" << what << "\" does not say \"" << part << "\"";
         EXPECT_EQ(what.rfind("PE ", 0), 0u) << what;
     }
-
-    template <class Wrong>
-    struct first_lane {
-        Wrong wrong;
-        symmetric_ref<std::uint64_t> room;
-
-        template <class Ctx, class World, class Other>
-        LANEWAY_FN void operator()(Ctx& ctx, World& world, Other& other) const {
-            if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
-            wrong(ctx, world, other, room);
-        }
-    };
-    struct nothing_at_all {
-        template <class Ctx, class World, class Other>
-        LANEWAY_FN void operator()(Ctx&, World&, Other&) const {}
-    };
 };
 
 /// One call that is refused.
