@@ -101,6 +101,39 @@ TEST_P(communicator_widths, AllLanesSendToAllPes) {
     });
 }
 
+/// Every lane exchanges with its mate on each PE, under a tag of its own; engines share the tags.
+struct lanes_with_tags {
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        for (int i = 0; i < 2 * ctx.n_pes(); ++i) {
+            const int to = (ctx.pe() + i) % ctx.n_pes(), from = (ctx.pe() + 2 * ctx.n_pes() - i) % ctx.n_pes();
+            const std::uint64_t sent = ctx.rank() * 100 + static_cast<unsigned>(i);
+            std::uint64_t got = 0;
+            const auto tag = static_cast<std::int64_t>(mine);
+            if (world.sendrecv(ctx, &sent, 1, to, tag, &got, 1, from, tag) != status::ok) return;
+            const std::uint64_t mate = ctx.size() / static_cast<unsigned>(ctx.n_pes()) * static_cast<unsigned>(from) + mine;
+            if (got != mate * 100 + static_cast<unsigned>(i)) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(communicator_widths, EnginesShareTheTags) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.rules = {.no_any_source = true, .no_any_tag = o.seed % 2 == 0, .no_unexpected = false};
+        how.engines = 2u << o.seed % 3;
+        how.unexpected = 64;
+        auto world = rt.communicator(how);
+        rt.run(lanes_with_tags{wrong.ref()}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+    });
+}
+
 /// More messages than may wait: their senders wait, and nothing is lost.
 struct more_than_may_wait {
     symmetric_ref<std::uint64_t> wrong;

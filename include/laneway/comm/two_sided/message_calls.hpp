@@ -42,6 +42,7 @@ public:
         if (lanes != width::lane) wrong = ctx.ballot(full_warp<Ctx>, wrong) != 0;
         if (wrong) return status::bad_request;
         const wait_site site = leads ? site_of(request) : wait_site{};
+        if (leads && waits) waiting_.wait_for_shard(shard_of(request));
         const status result = lanes == width::lane ? waiting_.wait(ctx, site, is_over)
                                                    : waiting_.wait_as_warp(ctx, site, is_over);
         if (result != status::ok || !leads || !waits) return result;
@@ -92,6 +93,7 @@ public:
     /// Looks for a message among those that have come. One lane; does not wait for any.
     LANEWAY_SLOW status look_for(Ctx& ctx, const match_key& key, bool& found, message_status& what) {
         message_request asked;
+        waiting_.wait_for_shard(view_.shard_number(key));
         const status begun = ask(ctx, operation::probe, {request_kind::probe, key}, asked);
         if (begun != status::ok) return begun;
         const status waited = waiting_.wait(ctx, {operation::probe, peer_of(key.source), key.tag, view_.number},
@@ -209,6 +211,11 @@ private:
         const lane_mask here = ctx.converged();
         (void)waiting_.turn(ctx, here);
         return waiting_.help(ctx, here);
+    }
+    /// That of a request that goes on.
+    [[nodiscard]] LANEWAY_FN std::uint32_t shard_of(const message_request& request) const {
+        const request_slot& slot = view_.requests[request.number()];
+        return slot.kind == request_kind::send ? slot.shard : view_.shard_number(slot.key);
     }
     LANEWAY_FN status refuse(Ctx& ctx, const message_request& request) {
         return fail(ctx, status::bad_request, operation::use_request, -1, request.number(), view_.number);

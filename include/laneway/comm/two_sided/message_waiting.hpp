@@ -13,12 +13,16 @@ class message_waiting {
 public:
     LANEWAY_FN message_waiting(const two_sided_ref& view, Out& out) : view_(view), out_(out) {}
 
-    /// The lanes of the mask, together: a turn of the next shard, and a piece of a payload. Whether there was either.
+    /// What the lane waits for next is a matter of this shard: every second turn is for it.
+    LANEWAY_FN void wait_for_shard(std::uint32_t number) { home_ = number; }
+
+    /// The lanes of the mask, together: a turn of a shard, and a piece of a payload. Whether there was either.
     LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
         const fetch_queue<Ctx> fetches(view_);
-        bool worked = fetches.turn(ctx, mask);
-        const std::uint32_t number = ctx.shuffle(mask, next_, Ctx::first_lane(mask));
-        next_ = (number + 1) % view_.n_shards;
+        const bool worked = fetches.turn(ctx, mask);
+        ++turns_;
+        const std::uint32_t mine = turns_ % 2 != 0 ? home_ : turns_ / 2 % view_.n_shards;
+        const std::uint32_t number = ctx.shuffle(mask, mine, Ctx::first_lane(mask));
         const message_shard_ref& shard = view_.shards[number];
         if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx) || worked;
         // Its mates are elsewhere, so one lane does it alone.
@@ -70,7 +74,8 @@ public:
 private:
     const two_sided_ref& view_;
     Out& out_;
-    std::uint32_t next_ = 0;
+    std::uint32_t home_ = 0;
+    std::uint32_t turns_ = 0;
 };
 
 }  // namespace laneway
