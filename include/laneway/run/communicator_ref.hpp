@@ -243,9 +243,14 @@ struct communicator_ref {
         // Partner: the release add of message_turn.
         if (ctx.lane() == 0) sum.completed += ctx.load(&two_sided.counters->taken, order::acquire, scope::device);
     }
+    /// A message is created when its ticket is drawn, before anybody can see it: the rings' own words count it.
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
-        if (ctx.lane() == 0) sum.created += ctx.load(&two_sided.counters->sent, order::acquire, scope::device);
+        const int rings = static_cast<int>(two_sided.n_shards) * ctx.n_pes();
+        for (int ring = ctx.lane(); ring < rings; ring += Ctx::warp_lanes) {
+            const chunk_sender& out = two_sided.shards[ring / ctx.n_pes()].to[ring % ctx.n_pes()];
+            sum.created += ctx.load(out.tail, order::acquire, scope::device);
+        }
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}

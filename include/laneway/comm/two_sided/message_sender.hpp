@@ -90,7 +90,6 @@ private:
         std::uint32_t shard = 0;
         std::uint32_t request = no_request;
         std::uint64_t ticket = 0;
-        std::uint64_t counted = 0;
         bool free = false;  ///< its slot
     };
 
@@ -130,15 +129,9 @@ private:
             const status claimed = claim(ctx, operation::send, static_cast<int>(destination), m.request);
             if (claimed != status::ok) return claimed;
         }
-        const lane_mask mask = ctx.converged();
-        const lane_mask same = ctx.match(mask, reinterpret_cast<std::uint64_t>(m.out));
-        // Partner: the acquire load of communicator_ref.
-        m.counted = once(ctx, mask, [&] {
-            return ctx.fetch_add(&view_.counters->sent, static_cast<std::uint64_t>(Ctx::count_lanes(mask)),
-                                 order::relaxed, scope::device);
-        });
-        ctx.sync(mask);  // counted before any of them can be seen
+        const lane_mask same = ctx.match(ctx.converged(), reinterpret_cast<std::uint64_t>(m.out));
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
+        // The message counts as created work from now on, see communicator_ref::add_created.
         m.ticket = once(ctx, same, [&] { return m.out->draw(ctx, lanes); }) +
                    static_cast<std::uint64_t>(rank_in(ctx, same));
         m.free = m.out->is_free(ctx, m.ticket);
@@ -168,7 +161,7 @@ private:
         if (number != no_request) fill(view_.requests[number], buffer, m, pieces);
         if (m.free) {
             m.out->publish_in_words(ctx, lane_mask{1} << ctx.lane(), m.ticket, pieces.words, pieces.count,
-                                    static_cast<std::uint32_t>(m.form), m.counted);
+                                    static_cast<std::uint32_t>(m.form), 0);
         } else {
             const number_queue_ref& asked = view_.shards[m.shard].asked;
             asked.put(ctx, asked.draw(ctx), number);

@@ -95,11 +95,9 @@ struct message_shard_ref {
     }
 };
 
-/// Counters of a PE. A message is counted when it is sent, before anybody sees it, and when it has been taken from its
-/// ring.
+/// Counters of a PE.
 struct two_sided_counters {
-    alignas(destructive_bytes) std::uint64_t sent;
-    alignas(destructive_bytes) std::uint64_t taken;
+    alignas(destructive_bytes) std::uint64_t taken;            ///< messages, from the rings that lead to the PE
     alignas(destructive_bytes) std::uint64_t fetches_drawn;    ///< of the queue `fetches`
     alignas(destructive_bytes) std::uint64_t fetches_taken;
 };
