@@ -65,8 +65,7 @@ void show(lw::runtime& runtime) {
     const auto row = runtime.allocate<std::uint64_t>(2 * width), ghost = runtime.allocate<std::uint64_t>(2 * width);
     auto world = runtime.communicator();
     runtime.run(pass_token{result.ref()}, world);
-    std::cout << "the token took " << result.copy_out(0)[0] / static_cast<unsigned>(runtime.n_pes())
-              << " laps\n";
+    std::cout << "the token took " << result.copy_out(0)[0] / static_cast<unsigned>(runtime.n_pes()) << " laps\n";
     runtime.run(exchange_borders{row.ref(), ghost.ref(), wrong.ref()}, world);
     std::uint64_t differ = 0;
     for (int pe = 0; pe < runtime.n_pes(); ++pe) differ += wrong.copy_out(pe)[0];

@@ -86,7 +86,8 @@ public:
     /// see run/triggers.hpp. Throws usage_error where PEs cannot store into each other's memory.
     [[nodiscard]] laneway::triggers triggers(const trigger_options& options = {}) { return {machine_, options}; }
 
-    /// Two-sided messages between PEs, matched by source and tag: see run/communicator.hpp. Each has messages of its own.
+    /// Two-sided messages between PEs, matched by source and tag: see run/communicator.hpp. Each has messages of its
+    /// own.
     [[nodiscard]] laneway::communicator communicator(const communicator_options& options = {}) {
         return {machine_, options, n_communicators_++};
     }

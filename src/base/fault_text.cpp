@@ -83,7 +83,8 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
         case status::bad_request: return number_of(record) + " of communicator " + std::to_string(record.limit);
         case status::bad_tag:
             if (is_two_sided(record)) {
-                return "tag " + std::to_string(static_cast<std::int64_t>(record.number)) + ", where there are 0 to " + std::to_string(record.limit);
+                return "tag " + std::to_string(static_cast<std::int64_t>(record.number)) + ", where there are 0 to " +
+                       std::to_string(record.limit);
             }
             return number_of(record) + ", where there are 0 to " + std::to_string(record.limit - 1);
         case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);

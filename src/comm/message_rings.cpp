@@ -39,8 +39,8 @@ void message_rings::connect(int reader, std::uint32_t slots, std::uint32_t slot_
         in.tail = tails_[o].data() + static_cast<std::size_t>(reader) * tail_stride;
         in.n_slots = slots;
         in.slot_bytes = slot_bytes;
-        ring(reader, other).credits = reinterpret_cast<std::uint64_t*>(
-            self ? own + payload + (chunk_words + 1) * flag_bytes : credits[o]);
+        ring(reader, other).credits =
+            reinterpret_cast<std::uint64_t*>(self ? own + payload + (chunk_words + 1) * flag_bytes : credits[o]);
     }
 }
 

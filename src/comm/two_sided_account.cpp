@@ -34,7 +34,8 @@ bool find_circle(const std::vector<std::vector<const pending_message*>>& waits, 
     seen[static_cast<std::size_t>(at)] = 1;
     for (const pending_message* one : waits[static_cast<std::size_t>(at)]) {
         for (int next = 0; next < static_cast<int>(waits.size()); ++next) {
-            const bool is_meant = one->key.source == any_source ? next != at : static_cast<int>(one->key.source) == next;
+            const bool is_meant =
+                one->key.source == any_source ? next != at : static_cast<int>(one->key.source) == next;
             if (!is_meant) continue;
             path.push_back(one);
             const auto start = std::find_if(path.begin(), path.end(), [&](const auto* p) { return p->pe == next; });
@@ -84,7 +85,8 @@ void two_sided_memory::add_requests(int pe, std::vector<pending_message>& all) c
         const request_word word{slot.word};
         if (word.state() != request_word::open || slot.kind == request_kind::cancel) continue;
         const bool is_send = slot.kind == request_kind::send;
-        if (is_send && slot.form == message_form::in_place && answers[i] == std::uint64_t{word.generation()} + 1) continue;
+        if (is_send && slot.form == message_form::in_place && answers[i] == std::uint64_t{word.generation()} + 1)
+            continue;
         all.push_back({pe, is_send ? kind::send : kind::receive, slot.key, slot.bytes, slot.waited != 0});
     }
 }
@@ -114,8 +116,8 @@ std::string two_sided_memory::account() const {
     if (all.empty()) return {};
     std::string text = "; communicator " + std::to_string(number_) + ":";
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const std::string here = listed(all, pe, kind::receive) + listed(all, pe, kind::send) +
-                                 listed(all, pe, kind::unexpected);
+        const std::string here =
+            listed(all, pe, kind::receive) + listed(all, pe, kind::send) + listed(all, pe, kind::unexpected);
         if (!here.empty()) text += " PE " + std::to_string(pe) + " has" + here.substr(1) + ";";
     }
     text.pop_back();

@@ -123,8 +123,8 @@ std::uint64_t two_sided_memory::held_bytes() const {
     const std::uint64_t engine = entries * (sizeof(match_entry) + 4) + 2 * match_kinds * chains * sizeof(match_chain);
     const std::uint64_t kept =
         (std::uint64_t{options_.unexpected} + spare) * (sizeof(unexpected_message) + options_.eager_bytes + 4);
-    const std::uint64_t rings = message_rings::bytes(machine_.n_pes(), options_.ring_slots,
-                                                     slot_header::bytes_used + options_.eager_bytes);
+    const std::uint64_t rings =
+        message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
     const std::uint64_t a_shard = engine + kept + rings + options_.requests * 12u + sizeof(shard_state);
     return options_.engines * a_shard + options_.requests * (sizeof(request_slot) + 16u) + sizeof(two_sided_counters);
 }

@@ -4,8 +4,8 @@
 //   bench_communicator --devices "cuda:0-1" --rounds 2000 --bytes "8;1024;65536" --engines "1;64" --json FILE
 // Times are a lane's own clock around a ping and its pong, in ns; on GPUs the clock's step is 32 ns. `direct`: the lane
 // stores the words, a fence and a flag into the other's memory, which polls it. `message`: send and recv. `rate`: every
-// lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under its own
-// tag; on GPUs with `--requests 524288`, one for each lane and some to spare. All data is checked.
+// lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under its
+// own tag; on GPUs with `--requests 524288`, one for each lane and some to spare. All data is checked.
 #include <exception>
 #include <vector>
 
@@ -58,9 +58,8 @@ private:
     LANEWAY_FN bool receive(Ctx& ctx, World& world, int from, std::uint64_t round) const {
         if (by_messages) return world.recv(ctx, data[words], words, from, 1) == status::ok;
         const std::uint64_t* const word = address(ctx, flag[0], ctx.pe());
-        return wait_until(ctx, {operation::signal, from, round}, [&] {
-                   return ctx.load(word, order::acquire, scope::system) >= round;
-               }) == status::ok;
+        return wait_until(ctx, {operation::signal, from, round},
+                          [&] { return ctx.load(word, order::acquire, scope::system) >= round; }) == status::ok;
     }
 };
 

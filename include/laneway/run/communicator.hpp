@@ -2,7 +2,8 @@
 // component.
 //
 //   auto world = runtime.communicator();
-//   runtime.run(body, world);     // body: world.send(ctx, &x, 1, other, tag), world.recv(ctx, &y, 1, lw::any_source, tag)
+//   runtime.run(body, world);     // body: world.send(ctx, &x, 1, other, tag), world.recv(ctx, &y, 1, lw::any_source,
+//   tag)
 #pragma once
 
 #include "laneway/comm/two_sided/two_sided_memory.hpp"
@@ -11,8 +12,8 @@
 
 namespace laneway {
 
-/// Made by runtime::communicator. A handle: copies are the same. Messages that nobody has received stay from run to run;
-/// a run that fails clears them. Each communicator has messages of its own.
+/// Made by runtime::communicator. A handle: copies are the same. Messages that nobody has received stay from run to
+/// run; a run that fails clears them. Each communicator has messages of its own.
 class communicator {
 public:
     using ref_type = communicator_ref;

@@ -14,13 +14,14 @@ struct communicator_shared {
     alignas(16) std::uint32_t any;  ///< somebody has seen that something is due
 };
 
-/// A lane's access to the communicator: its PE is the rank. Calls are made by a lane, also in divergent code; by a warp,
-/// whose lanes call together with the same arguments and all get the result; or by all working warps of a block, the
-/// same. One call carries one buffer.
+/// A lane's access to the communicator: its PE is the rank. Calls are made by a lane, also in divergent code; by a
+/// warp, whose lanes call together with the same arguments and all get the result; or by all working warps of a block,
+/// the same. One call carries one buffer.
 ///
-/// Buffers are a symmetric_ptr or a pointer. What is longer than communicator_options::eager_bytes is sent from symmetric
-/// memory; what is longer than 56 bytes is sent from, and received in, memory that all lanes of the PE reach, on GPUs not
-/// a lane's own variables. A message of 56 bytes or less brings what its lane has fenced, any other all that came before.
+/// Buffers are a symmetric_ptr or a pointer. What is longer than communicator_options::eager_bytes is sent from
+/// symmetric memory; what is longer than 56 bytes is sent from, and received in, memory that all lanes of the PE reach,
+/// on GPUs not a lane's own variables. A message of 56 bytes or less brings what its lane has fenced, any other all
+/// that came before.
 ///
 /// Errors end the run, and so does a wait past the deadline, which tells what stands in the queues.
 template <class Ctx, class Out>
@@ -131,8 +132,8 @@ public:
         const status wrong = calls_.check(ctx, operation::probe, source, tag, key);
         return wrong != status::ok ? wrong : calls_.probe(ctx, key, what);
     }
-    /// Takes a receive back if it has not got a message yet. It still has to be waited for, and its status says which it
-    /// was. Any lane.
+    /// Takes a receive back if it has not got a message yet. It still has to be waited for, and its status says which
+    /// it was. Any lane.
     LANEWAY_FN status cancel(Ctx& ctx, const message_request& request) { return calls_.cancel(ctx, request); }
 
     // As a component.

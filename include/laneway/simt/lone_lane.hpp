@@ -5,8 +5,8 @@
 
 namespace laneway {
 
-/// A context of one lane whose warp is that lane alone. Code for whole warps runs on it in divergent code as well, where
-/// the lane's mates are somewhere else.
+/// A context of one lane whose warp is that lane alone. Code for whole warps runs on it in divergent code as well,
+/// where the lane's mates are somewhere else.
 template <class Ctx>
 class alone_in_warp : public Ctx {
 public:

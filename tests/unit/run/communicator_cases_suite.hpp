@@ -132,7 +132,8 @@ struct all_lengths {
             if (bytes > short_bytes) break;
             LANEWAY_OK(world.sendrecv(ctx, mine + 1, bytes, next, tag, theirs + 3, bytes, before, tag));
             bool right = theirs[2] == std::byte{0xee} && theirs[bytes + 3] == std::byte{0xee};
-            for (std::uint64_t i = 0; i < bytes; ++i) right = right && theirs[3 + i] == static_cast<std::byte>(bytes + 1 + i);
+            for (std::uint64_t i = 0; i < bytes; ++i)
+                right = right && theirs[3 + i] == static_cast<std::byte>(bytes + 1 + i);
             v.expect(ctx, right);
         }
     }
@@ -305,7 +306,8 @@ struct one_of_each {
         message_request receives[most];
         std::uint64_t got[most] = {};
         const auto n = static_cast<std::uint32_t>(ctx.n_pes());
-        for (std::uint32_t i = 0; i < n; ++i) LANEWAY_OK(world.irecv(ctx, got + i, 1, any_source, any_tag, receives[i]));
+        for (std::uint32_t i = 0; i < n; ++i)
+            LANEWAY_OK(world.irecv(ctx, got + i, 1, any_source, any_tag, receives[i]));
         const std::uint64_t mine = 100 + static_cast<unsigned>(ctx.pe());
         for (std::uint32_t i = 0; i < n; ++i) LANEWAY_OK(world.send(ctx, &mine, 1, i, 40 + ctx.pe()));
         std::uint32_t seen = 0;

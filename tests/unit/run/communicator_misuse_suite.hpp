@@ -37,8 +37,7 @@ protected:
         how.requests = 32;
         const auto room = rt.allocate<std::uint64_t>(1024);
         auto world = rt.communicator(how), other = rt.communicator();
-        const std::string what =
-            thrown<Error>([&] { rt.run(first_lane<Wrong>{wrong, room.ref()}, world, other); });
+        const std::string what = thrown<Error>([&] { rt.run(first_lane<Wrong>{wrong, room.ref()}, world, other); });
         EXPECT_EQ(what.find('\n'), std::string::npos) << what;
         EXPECT_NO_THROW(rt.run(nothing_at_all{}, world, other)) << "after " << what;
         EXPECT_TRUE(world.pending().empty());
@@ -79,9 +78,12 @@ TEST_P(communicator_misuse, RanksAndTagsThatCannotBe) {
                          "no such PE while sending a message to PE " + std::to_string(pes) + ": " + there);
     expect<device_fault>(one_call{kind::receive, -1, 1}, "no such PE while receiving a message from PE -1: " + there);
     expect<device_fault>(one_call{kind::probe, 99, 1}, "no such PE while probing for a message from PE 99: " + there);
-    expect<device_fault>(one_call{kind::send, 0, any_source}, "no such tag while sending a message to PE 0: tag 4294967295, where there are 0 to 2147483647");
+    expect<device_fault>(
+        one_call{kind::send, 0, any_source},
+        "no such tag while sending a message to PE 0: tag 4294967295, where there are 0 to 2147483647");
     expect<device_fault>(one_call{kind::send, 0, -3}, "tag -3, where there are 0 to 2147483647");
-    expect<device_fault>(one_call{kind::receive, any_source, -1}, "no such tag while receiving a message: tag -1, where there are 0 to 2147483647");
+    expect<device_fault>(one_call{kind::receive, any_source, -1},
+                         "no such tag while receiving a message: tag -1, where there are 0 to 2147483647");
     expect<device_fault>(one_call{kind::receive, 0, std::int64_t{1} << 31}, "tag 2147483648, where there are");
     expect<device_fault>(one_call{kind::send, any_source, 0}, "no such PE while sending a message to PE -1");
     expect<device_fault>(one_call{kind::send, 0, 0, 5, 1020}, "element 8192, where there are 0 to 8191");
@@ -93,10 +95,16 @@ TEST_P(communicator_misuse, PromisesAreKeptOrTheRunEnds) {
     communicator_options how;
     how.rules = {.no_any_source = true, .no_any_tag = true};
     expect<device_fault>(one_call{kind::receive, any_source, 3},
-                         "a wildcard that the communicator promises not to use while receiving a message: from any PE, tag 3 of communicator 0", how);
-    expect<device_fault>(one_call{kind::probe, 0, any_tag}, "probing for a message from PE 0: any tag of communicator 0", how);
+                         "a wildcard that the communicator promises not to use while receiving a message: from any PE, "
+                         "tag 3 of communicator 0",
+                         how);
+    expect<device_fault>(one_call{kind::probe, 0, any_tag},
+                         "probing for a message from PE 0: any tag of communicator 0", how);
     how.rules = {.no_unexpected = true};
-    expect<device_fault>(one_call{kind::send, 0, 4}, "a message found no receive, as the communicator promises while receiving a message from PE 0: tag 4 of communicator 0", how);
+    expect<device_fault>(one_call{kind::send, 0, 4},
+                         "a message found no receive, as the communicator promises while receiving a message from PE "
+                         "0: tag 4 of communicator 0",
+                         how);
 }
 
 /// A message to oneself of 3 words, and a receive of 2.
@@ -124,7 +132,8 @@ TEST_P(communicator_misuse, AReceiveThatIsTooShortNamesBothLengths) {
     }
     communicator_options exact;
     exact.exact_length = true;
-    expect<device_fault>(too_short{3, 4, true}, "not as long as its receive, as the communicator promises while", exact);
+    expect<device_fault>(too_short{3, 4, true}, "not as long as its receive, as the communicator promises while",
+                         exact);
     expect<device_fault>(too_short{3, 4, true}, "the message has 24 bytes, the receive takes 32", exact);
 }
 
@@ -167,12 +176,16 @@ struct too_many {
 };
 
 TEST_P(communicator_misuse, RequestsAreWaitedForOnce) {
-    const std::string used = "the request has been waited for already, or belongs to another communicator while using a request: request #";
+    const std::string used =
+        "the request has been waited for already, or belongs to another communicator while using a request: request #";
     expect<device_fault>(waits_twice{false}, used.substr(0, used.size() - 1));
     expect<device_fault>(waits_twice{true}, " of communicator 0");
     expect<device_fault>(waits_elsewhere{}, " of communicator 1");
-    expect<device_fault>(never_waits{}, "nobody has waited for the request of the operation while receiving a message: from any PE, tag 6 of communicator 0");
-    expect<device_fault>(too_many{}, "of 32 places none is free for another request, see communicator_options.requests");
+    expect<device_fault>(never_waits{},
+                         "nobody has waited for the request of the operation while receiving a message: from any PE, "
+                         "tag 6 of communicator 0");
+    expect<device_fault>(too_many{},
+                         "of 32 places none is free for another request, see communicator_options.requests");
 }
 
 /// The last rank sends two messages that PE 0 does not ask for; it waits for another.
@@ -180,7 +193,8 @@ struct waits_in_vain {
     template <class Ctx, class World, class Other>
     LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
         if (ctx.pe() == ctx.n_pes() - 1) {
-            if (world.send(ctx, room[0], 2, 0, 8) != status::ok || world.send(ctx, room[0], 0, 0, 9) != status::ok) return;
+            if (world.send(ctx, room[0], 2, 0, 8) != status::ok || world.send(ctx, room[0], 0, 0, 9) != status::ok)
+                return;
         }
         if (ctx.pe() == 0) (void)world.recv(ctx, room[0], 1, 0, 7);
     }
@@ -241,8 +255,9 @@ TEST_P(communicator_misuse, TheHostRefusesWhatCannotBe) {
     };
     EXPECT_EQ(refused({.requests = 100}), "communicator_options::requests: a power of two from 32 to 1048576, not 100");
     EXPECT_EQ(refused({.unexpected = 0}), "communicator_options::unexpected: from 1 to 1048576, not 0");
-    EXPECT_EQ(refused({.engines = 4}),
-              "communicator_options::engines: 4 share messages by their source, so rules.no_any_source must be promised");
+    EXPECT_EQ(
+        refused({.engines = 4}),
+        "communicator_options::engines: 4 share messages by their source, so rules.no_any_source must be promised");
     EXPECT_EQ(refused({.ring_slots = 3}), "communicator_options::ring_slots: a power of two from 1 to 65536, not 3");
     EXPECT_EQ(refused({.eager_bytes = 100}),
               "communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not 100");

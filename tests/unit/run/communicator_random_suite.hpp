@@ -69,7 +69,8 @@ struct run_script {
 
 private:
     template <class Ctx, class World>
-    LANEWAY_FN bool step(Ctx& ctx, World& world, std::uint32_t i, message_request* requests, std::uint32_t& open) const {
+    LANEWAY_FN bool step(Ctx& ctx, World& world, std::uint32_t i, message_request* requests,
+                         std::uint32_t& open) const {
         const script_step now = steps.local(ctx)[i];
         const std::int64_t peer = now.peer, tag = now.tag;
         switch (now.what) {
@@ -159,7 +160,8 @@ outcome_of_script run_on(const options& o, const script& program, const communic
     runtime rt(o);
     auto steps = rt.allocate<script_step>(most_steps);
     const auto results = rt.allocate<script_result>(most_steps * 8);
-    const auto from = rt.allocate<std::uint64_t>(most_steps * longest), to = rt.allocate<std::uint64_t>(most_steps * longest);
+    const auto from = rt.allocate<std::uint64_t>(most_steps * longest),
+               to = rt.allocate<std::uint64_t>(most_steps * longest);
     auto rest = rt.allocate<std::uint64_t>(1);
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         steps.copy_in(pe, program.steps[static_cast<std::size_t>(pe)]);
@@ -173,8 +175,10 @@ outcome_of_script run_on(const options& o, const script& program, const communic
     return all;
 }
 
-/// Which receive of a PE got each message, by sender and its step; -1: none. Checks contents and that nothing came twice.
-std::vector<std::vector<int>> taken_by(const script& program, const std::vector<script_result>& results, std::uint32_t pe) {
+/// Which receive of a PE got each message, by sender and its step; -1: none. Checks contents and that nothing came
+/// twice.
+std::vector<std::vector<int>> taken_by(const script& program, const std::vector<script_result>& results,
+                                       std::uint32_t pe) {
     std::vector<std::vector<int>> by(program.steps.size(), std::vector<int>(most_steps, -1));
     const auto receives = most_steps + static_cast<std::uint32_t>(program.messages[pe]);
     for (std::uint32_t i = 0; i < receives; ++i) {
@@ -260,7 +264,8 @@ TEST_P(communicator_random, ProgramsWithoutAnySourceGiveTheOneOutcome) {
                 }
             }
             for (std::uint32_t i = 0; i < most_steps; ++i) {
-                if (program.steps[pe][i].what == action::receive && wanted[pe][i] < 0) fed.steps[pe][i].what = action::end;
+                if (program.steps[pe][i].what == action::receive && wanted[pe][i] < 0)
+                    fed.steps[pe][i].what = action::end;
             }
         }
         const auto found = run_on(o, fed, how, false);

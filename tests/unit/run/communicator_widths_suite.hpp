@@ -114,7 +114,8 @@ struct lanes_with_tags {
             std::uint64_t got = 0;
             const auto tag = static_cast<std::int64_t>(mine);
             if (world.sendrecv(ctx, &sent, 1, to, tag, &got, 1, from, tag) != status::ok) return;
-            const std::uint64_t mate = ctx.size() / static_cast<unsigned>(ctx.n_pes()) * static_cast<unsigned>(from) + mine;
+            const std::uint64_t mate =
+                ctx.size() / static_cast<unsigned>(ctx.n_pes()) * static_cast<unsigned>(from) + mine;
             if (got != mate * 100 + static_cast<unsigned>(i)) atomic_add(ctx, wrong[0], 1);
         }
     }

@@ -1,10 +1,10 @@
 // Fetching payloads that stay with their senders until a receive is there: straight from the sender's symmetric memory
 // into the receiver's buffer, in pieces, by any lanes that have time.
 //
-// The queue names receives. A piece is taken by a compare-and-swap of the receive's word, which has how many pieces there
-// are, how many have been taken, and the receive's place in the queue: so a lane that comes late, when the receive has
-// become another one, takes nothing. Who takes the last piece moves the queue on, before it is copied: so no receive has
-// two places.
+// The queue names receives. A piece is taken by a compare-and-swap of the receive's word, which has how many pieces
+// there are, how many have been taken, and the receive's place in the queue: so a lane that comes late, when the
+// receive has become another one, takes nothing. Who takes the last piece moves the queue on, before it is copied: so
+// no receive has two places.
 #pragma once
 
 #include "laneway/comm/triggers/move_range.hpp"
@@ -37,8 +37,9 @@ public:
         ctx.sync(mask);  // what one lane has acquired is visible to all
         const auto number = static_cast<std::uint32_t>(taken >> 32);
         request_slot& slot = view_.requests[number];
-        copy_piece(ctx, slot, static_cast<std::uint32_t>(taken) - 1,
-                   {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
+        copy_piece(
+            ctx, slot, static_cast<std::uint32_t>(taken) - 1,
+            {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
         ctx.sync(mask);
         if (elected(ctx, mask)) finish_piece(ctx, number, slot);
         ctx.sync(mask);

@@ -6,8 +6,8 @@
 
 namespace laneway {
 
-/// Members end the run where they fail. Where they take a width it is lane or warp; in a warp lane 0 does it, the others
-/// help, and only lane 0 gets the result.
+/// Members end the run where they fail. Where they take a width it is lane or warp; in a warp lane 0 does it, the
+/// others help, and only lane 0 gets the result.
 template <class Ctx, class Out>
 class message_calls {
 public:
@@ -43,8 +43,8 @@ public:
         if (wrong) return status::bad_request;
         const wait_site site = leads ? site_of(request) : wait_site{};
         if (leads && waits) waiting_.wait_for_shard(shard_of(request));
-        const status result = lanes == width::lane ? waiting_.wait(ctx, site, is_over)
-                                                   : waiting_.wait_as_warp(ctx, site, is_over);
+        const status result =
+            lanes == width::lane ? waiting_.wait(ctx, site, is_over) : waiting_.wait_as_warp(ctx, site, is_over);
         if (result != status::ok || !leads || !waits) return result;
         return take(ctx, request, got);
     }
@@ -114,9 +114,8 @@ public:
             bool found = false;
             status result = look_for(ctx, key, found, what);
             if (result != status::ok || found) return result;
-            result = waiting_.wait(ctx, site, [&] {
-                return ctx.load(&shard.state->arrived, order::relaxed, scope::device) != arrived;
-            });
+            result = waiting_.wait(
+                ctx, site, [&] { return ctx.load(&shard.state->arrived, order::relaxed, scope::device) != arrived; });
             if (result != status::ok) return result;
         }
     }
@@ -126,7 +125,8 @@ public:
         request_slot* const slot = pool_.find(ctx, request);
         if (slot == nullptr || slot->kind != request_kind::receive) return refuse(ctx, request);
         message_request asked;
-        const status begun = ask(ctx, operation::use_request, {request_kind::cancel, slot->key, nullptr, &request}, asked);
+        const status begun =
+            ask(ctx, operation::use_request, {request_kind::cancel, slot->key, nullptr, &request}, asked);
         if (begun != status::ok) return begun;
         const status waited = waiting_.wait(ctx, site_of(request), [&] { return pool_.look(ctx, asked).is_over(); });
         if (waited != status::ok) return waited;

@@ -32,8 +32,8 @@ public:
         message.bytes = words[0] & 0xffff'ffff;
         if (message.form == message_form::in_place) {
             message.bytes = words[1];
-            message.place = {words[3], static_cast<std::uint32_t>(words[2] >> 32),
-                             static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[2])};
+            message.place = {words[3], static_cast<std::uint32_t>(words[2] >> 32), static_cast<std::uint32_t>(words[0]),
+                             static_cast<std::uint32_t>(words[2])};
         } else {
             for (std::uint32_t i = 0; i < short_pieces; ++i) message.words[i] = words[1 + i];
         }

@@ -19,14 +19,14 @@ inline constexpr std::uint32_t short_bytes = short_pieces * 8;
 
 /// How a message's payload comes; the kind of its chunk.
 enum class message_form : std::uint32_t {
-    in_words,     ///< with the header, `short_bytes` at most
-    in_slot,      ///< behind the header, in the slot
-    in_place,     ///< stays where the sender has it, until the receiver fetches it
+    in_words,  ///< with the header, `short_bytes` at most
+    in_slot,   ///< behind the header, in the slot
+    in_place,  ///< stays where the sender has it, until the receiver fetches it
 };
 
 /// Where a payload lies that the receiver fetches, and whom it tells.
 struct payload_place {
-    std::uint64_t index = 0;       ///< of the first byte, in its segment
+    std::uint64_t index = 0;  ///< of the first byte, in its segment
     std::uint32_t segment = 0;
     std::uint32_t request = 0;     ///< of the sender
     std::uint32_t generation = 0;  ///< of that

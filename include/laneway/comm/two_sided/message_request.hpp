@@ -62,26 +62,28 @@ struct request_word {
 struct alignas(64) request_slot {
     std::uint64_t word;  ///< a request_word
     request_kind kind;
-    std::uint32_t waited;      ///< 1 once a lane waits for it
-    match_key key;             ///< asked for; of a send: its destination and tag
-    std::uint64_t bytes;       ///< room of a receive, length of a send
-    std::byte* data;           ///< of the payload: where it shall go, or is
-    std::uint32_t source;      ///< what came
+    std::uint32_t waited;  ///< 1 once a lane waits for it
+    match_key key;         ///< asked for; of a send: its destination and tag
+    std::uint64_t bytes;   ///< room of a receive, length of a send
+    std::byte* data;       ///< of the payload: where it shall go, or is
+    std::uint32_t source;  ///< what came
     std::uint32_t tag;
     std::uint64_t length;
-    message_form form;         ///< of a send, or of what came
-    std::uint32_t shard;       ///< of a send
-    std::uint64_t ticket;      ///< the same
-    payload_place place;       ///< of a payload that is fetched
-    std::uint64_t fetched;     ///< see fetch_queue
+    message_form form;      ///< of a send, or of what came
+    std::uint32_t shard;    ///< of a send
+    std::uint64_t ticket;   ///< the same
+    payload_place place;    ///< of a payload that is fetched
+    std::uint64_t fetched;  ///< see fetch_queue
     std::uint32_t pieces_done;
-    std::uint32_t other;             ///< cancel: which one
-    std::uint32_t other_generation;  ///< of that
-    std::uint32_t n_pieces;    ///< of a send
+    std::uint32_t other;               ///< cancel: which one
+    std::uint32_t other_generation;    ///< of that
+    std::uint32_t n_pieces;            ///< of a send
     std::uint64_t pieces[max_pieces];  ///< of a send; of a receive: its payload, where that is short
 };
 
 /// Whom fault records name: of a tag what it is, in their words.
-[[nodiscard]] LANEWAY_FN int peer_of(std::uint32_t source) { return source == any_source ? -1 : static_cast<int>(source); }
+[[nodiscard]] LANEWAY_FN int peer_of(std::uint32_t source) {
+    return source == any_source ? -1 : static_cast<int>(source);
+}
 
 }  // namespace laneway

@@ -37,8 +37,8 @@ private:
     machine& machine_;
     std::vector<chunk_ring_layout> rings_;  ///< [source][destination]
     std::vector<reader_memory> slots_;
-    std::vector<reader_memory> words_;  ///< words, flags and credits
-    std::vector<buffer<std::byte>> own_;    ///< of the rings from each PE to itself
+    std::vector<reader_memory> words_;    ///< words, flags and credits
+    std::vector<buffer<std::byte>> own_;  ///< of the rings from each PE to itself
     std::vector<buffer<std::uint64_t>> tails_;
     std::vector<buffer<chunk_sender>> to_;
     std::vector<buffer<chunk_receiver>> from_;

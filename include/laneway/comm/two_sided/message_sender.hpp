@@ -15,7 +15,8 @@ struct message_buffer {
 
 template <class Ctx, class T>
 LANEWAY_FN message_buffer buffer_of(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count) {
-    return {reinterpret_cast<std::byte*>(address(ctx, first, ctx.pe())), count * sizeof(T),
+    return {reinterpret_cast<std::byte*>(address(ctx, first, ctx.pe())),
+            count * sizeof(T),
             {first.segment, first.index * sizeof(T)}};
 }
 template <class Ctx, class T>
@@ -57,8 +58,7 @@ public:
         }
         copy_share share{};
         if (lanes != width::lane) {
-            slot = reinterpret_cast<std::byte*>(
-                ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(slot), 0));
+            slot = reinterpret_cast<std::byte*>(ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(slot), 0));
             share = {static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
         }
         if (slot != nullptr) copy_bytes(slot, buffer.data, buffer.bytes, share);
@@ -132,8 +132,8 @@ private:
         const lane_mask same = ctx.match(ctx.converged(), reinterpret_cast<std::uint64_t>(m.out));
         const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
         // The message counts as created work from now on, see communicator_ref::add_created.
-        m.ticket = once(ctx, same, [&] { return m.out->draw(ctx, lanes); }) +
-                   static_cast<std::uint64_t>(rank_in(ctx, same));
+        m.ticket =
+            once(ctx, same, [&] { return m.out->draw(ctx, lanes); }) + static_cast<std::uint64_t>(rank_in(ctx, same));
         m.free = m.out->is_free(ctx, m.ticket);
         return status::ok;
     }
@@ -146,7 +146,8 @@ private:
             return message_request::finished();
         }
         std::uint32_t number = m.request;
-        if (number == no_request && !m.free && claim(ctx, operation::send, static_cast<int>(m.key.source), number) != status::ok) {
+        if (number == no_request && !m.free &&
+            claim(ctx, operation::send, static_cast<int>(m.key.source), number) != status::ok) {
             return {};  // the run is ending
         }
         message_request handle = message_request::finished();
@@ -155,8 +156,8 @@ private:
         if (m.form == message_form::in_words) {
             pieces = message_pieces::of_short(m.key.tag, buffer.data, static_cast<std::uint32_t>(buffer.bytes));
         } else if (m.form == message_form::in_place) {
-            pieces = message_pieces::of_place(
-                m.key.tag, buffer.bytes, {buffer.place.index, buffer.place.segment, number, handle.generation()});
+            pieces = message_pieces::of_place(m.key.tag, buffer.bytes,
+                                              {buffer.place.index, buffer.place.segment, number, handle.generation()});
         }
         if (number != no_request) fill(view_.requests[number], buffer, m, pieces);
         if (m.free) {

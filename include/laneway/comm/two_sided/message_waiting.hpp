@@ -27,9 +27,8 @@ public:
         if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx) || worked;
         // Its mates are elsewhere, so one lane does it alone.
         const auto alone = once(ctx, mask, [&] {
-            return std::uint32_t{as_lone_lane(ctx, [&]<class Alone>(Alone& one) {
-                return message_turn<Alone>(view_, shard)(one);
-            })};
+            return std::uint32_t{
+                as_lone_lane(ctx, [&]<class Alone>(Alone& one) { return message_turn<Alone>(view_, shard)(one); })};
         });
         ctx.sync(mask);
         return alone != 0 || worked;

@@ -52,8 +52,8 @@ public:
         const std::uint64_t* const answer = address(ctx, view_.answers[handle.number()], ctx.pe());
         // Partner: the release store of fetch_queue, by the receiver. It has read the payload.
         const std::uint64_t fetched = ctx.load(answer, order::acquire, scope::system);
-        return {request_word::of(now.generation(), fetched == answer_of(now.generation()) ? request_word::done
-                                                                                         : request_word::open)};
+        return {request_word::of(now.generation(),
+                                 fetched == answer_of(now.generation()) ? request_word::done : request_word::open)};
     }
     /// What the receiver stores when it has fetched a payload.
     static LANEWAY_FN std::uint64_t answer_of(std::uint32_t generation) { return std::uint64_t{generation} + 1; }

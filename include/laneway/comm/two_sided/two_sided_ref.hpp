@@ -52,9 +52,7 @@ struct number_queue_ref {
     }
 
 private:
-    [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const {
-        return place / capacity % 0xffff'ffff + 1;
-    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const { return place / capacity % 0xffff'ffff + 1; }
 };
 
 /// An unexpected message; what it brought in a slot follows.
@@ -74,8 +72,8 @@ struct shard_state {
     alignas(destructive_bytes) std::uint64_t answered;
     std::uint64_t first_waiting;  ///< sends that wait for room; others look at both
     std::uint64_t end_waiting;
-    std::uint64_t arrived;   ///< messages so far; others look at it
-    std::uint32_t n_free;    ///< places for unexpected messages
+    std::uint64_t arrived;  ///< messages so far; others look at it
+    std::uint32_t n_free;   ///< places for unexpected messages
     std::uint32_t next_source;
 };
 
@@ -97,8 +95,8 @@ struct message_shard_ref {
 
 /// Counters of a PE.
 struct two_sided_counters {
-    alignas(destructive_bytes) std::uint64_t taken;            ///< messages, from the rings that lead to the PE
-    alignas(destructive_bytes) std::uint64_t fetches_drawn;    ///< of the queue `fetches`
+    alignas(destructive_bytes) std::uint64_t taken;          ///< messages, from the rings that lead to the PE
+    alignas(destructive_bytes) std::uint64_t fetches_drawn;  ///< of the queue `fetches`
     alignas(destructive_bytes) std::uint64_t fetches_taken;
 };
 
@@ -107,14 +105,14 @@ struct two_sided_ref {
     const message_shard_ref* shards = nullptr;
     request_slot* requests = nullptr;
     two_sided_counters* counters = nullptr;
-    number_queue_ref fetches;               ///< receives whose payload is being fetched
-    symmetric_ref<std::uint64_t> answers;   ///< a word a request: that its payload has been fetched, see fetch_queue
-    std::uint32_t n_shards = 1;             ///< a power of two
-    std::uint32_t n_requests = 0;           ///< a power of two
-    std::uint32_t unexpected = 0;           ///< messages of each shard that may wait at once
-    std::uint32_t slot_payload = 0;         ///< bytes of the longest message that is sent at once
-    std::uint32_t number = 0;               ///< of the communicator
-    bool exact_length = false;              ///< every receive is as long as its message
+    number_queue_ref fetches;              ///< receives whose payload is being fetched
+    symmetric_ref<std::uint64_t> answers;  ///< a word a request: that its payload has been fetched, see fetch_queue
+    std::uint32_t n_shards = 1;            ///< a power of two
+    std::uint32_t n_requests = 0;          ///< a power of two
+    std::uint32_t unexpected = 0;          ///< messages of each shard that may wait at once
+    std::uint32_t slot_payload = 0;        ///< bytes of the longest message that is sent at once
+    std::uint32_t number = 0;              ///< of the communicator
+    bool exact_length = false;             ///< every receive is as long as its message
     match_rules rules;
 
     [[nodiscard]] LANEWAY_FN std::uint64_t stride() const { return sizeof(unexpected_message) + slot_payload; }
