@@ -29,6 +29,13 @@ const communicator_options& valid(const communicator_options& o) {
         throw usage_error("communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not " +
                           std::to_string(o.eager_bytes));
     }
+    if (o.host_operations == 0 || o.host_operations > 4096) {
+        throw usage_error("communicator_options::host_operations: from 1 to 4096, not " +
+                          std::to_string(o.host_operations));
+    }
+    if (o.host_bytes == 0 || o.host_bytes > 1u << 30 || o.host_bytes % 64 != 0) {
+        throw usage_error("communicator_options::host_bytes: a multiple of 64, not " + std::to_string(o.host_bytes));
+    }
     if (o.engines > 1 && !o.rules.no_any_source) {
         throw usage_error("communicator_options::engines: " + std::to_string(o.engines) +
                           " share messages by their source, so rules.no_any_source must be promised");
@@ -150,6 +157,21 @@ matching_statistics two_sided_memory::statistics(int pe) const {
         all.max_unexpected = std::max(all.max_unexpected, one.max_unexpected);
     }
     return all;
+}
+
+bool two_sided_memory::at_rest() const {
+    std::uint64_t sent = 0, taken = 0;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const part& mine = parts_[static_cast<std::size_t>(pe)];
+        for (const auto& rings : rings_) {
+            for (const std::uint64_t tickets : rings->drawn(pe)) sent += tickets;
+        }
+        taken += mine.counters.copy_out()[0].taken;
+        for (const request_slot& slot : mine.requests.copy_out()) {
+            if (request_word{slot.word}.state() != request_word::free) return false;
+        }
+    }
+    return sent == taken;
 }
 
 }  // namespace laneway

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "laneway/comm/termination.hpp"
-#include "laneway/comm/two_sided/message_calls.hpp"
+#include "laneway/comm/two_sided/host_messages_ref.hpp"
 #include "laneway/comm/two_sided/shared_call.hpp"
 #include "laneway/run/component.hpp"
 
@@ -31,8 +31,9 @@ public:
     static constexpr bool assists = true;
     static constexpr bool attends = true;
 
-    LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, std::byte* shared)
-        : view_(view), shared_(*reinterpret_cast<communicator_shared*>(shared)), calls_(view, out, first_place(ctx)),
+    LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, const host_messages_ref& host,
+                                  std::byte* shared)
+        : view_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)), calls_(view, out, first_place(ctx)),
           out_(out), together_(out, shared_.calls) {}
 
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(const Ctx& ctx) const { return static_cast<std::uint32_t>(ctx.pe()); }
@@ -153,7 +154,13 @@ public:
         if (calls_.waiting().seems_due(ctx)) ctx.store(&shared_.any, 1u, order::relaxed, scope::block);
     }
     LANEWAY_FN void assist(Ctx& ctx) { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); }
-    LANEWAY_FN void attend(Ctx& ctx) { assist(ctx); }
+    LANEWAY_FN void attend(Ctx& ctx) {
+        if (host_.n_slots != 0) {
+            if (ctx.lane() == 0) host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_)(ctx);
+            ctx.sync(full_warp<Ctx>);
+        }
+        assist(ctx);
+    }
     /// When all is done: a request that nobody has waited for is an error of the program.
     LANEWAY_FN void close(Ctx& ctx) {
         if (ctx.block() != 0 || ctx.warp() != 0) return;
@@ -161,6 +168,7 @@ public:
         for (std::uint32_t i = first; i < view_.n_requests; i += static_cast<std::uint32_t>(Ctx::warp_lanes)) {
             const request_word now{ctx.load(&view_.requests[i].word, order::relaxed, scope::device)};
             if (now.state() == request_word::free || stopped(ctx)) continue;
+            if (ctx.load(&view_.requests[i].waited, order::relaxed, scope::device) == request_slot::by_host) continue;
             const match_key& key = view_.requests[i].key;
             const bool sends = view_.requests[i].kind == request_kind::send;
             (void)fail(ctx, status::request_left, sends ? operation::send : operation::receive, peer_of(key.source),
@@ -219,6 +227,7 @@ private:
     }
 
     const two_sided_ref& view_;
+    const host_messages_ref& host_;
     communicator_shared& shared_;
     message_calls<Ctx, Out> calls_;
     Out& out_;
@@ -232,12 +241,13 @@ struct communicator_ref {
     static constexpr bool counts_work = true;
 
     two_sided_ref two_sided;
+    host_messages_ref host;
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
     LANEWAY_FN communicator_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
-        return {ctx, out, two_sided, shared};
+        return {ctx, out, two_sided, host, shared};
     }
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {

@@ -85,24 +85,33 @@ private:
         const std::uint64_t size = piece_bytes(slot.length), first = piece * size;
         const std::uint64_t left = slot.length - first, bytes = left < size ? left : size;
         const symmetric_ptr<std::byte> from{slot.place.segment, slot.place.index + first};
-        const int source = static_cast<int>(slot.source);
-        if constexpr (checks_accesses<Ctx>) {
-            // Seen by checked devices: a sender that changes its buffer too early is told.
-            come_behind(ctx, &slot);
-            const auto bytes_there = ctx.template element<std::uint8_t>(from.segment, source, ~std::uint64_t{0},
-                                                                        from.index, call_site_of<Ctx>::current());
-            for (std::uint64_t i = mine.first; i < bytes; i += mine.step) {
-                slot.data[first + i] = static_cast<std::byte>(static_cast<std::uint8_t>(bytes_there[i]));
-            }
-            go_before(ctx, &slot.pieces_done);
-            return;
-        }
-        const std::byte* const there = address(ctx, from, source);
+        const bool of_host = from.segment == host_visible_segment;
+        if (checks_accesses<Ctx> && !of_host) return copy_watched(ctx, slot, from, {first, bytes}, mine);
+        const std::byte* const there = of_host ? reinterpret_cast<const std::byte*>(from.index)
+                                               : address(ctx, from, static_cast<int>(slot.source));
         std::byte* const here = slot.data + first;
         const auto alignment = reinterpret_cast<std::uintptr_t>(there) | reinterpret_cast<std::uintptr_t>(here);
         const std::uint64_t whole = alignment % 4 == 0 ? bytes / 4 * 4 : 0;
         store_range(here, there, whole, mine);
         copy_bytes(here + whole, there + whole, bytes - whole, mine);
+    }
+
+    struct piece_range {
+        std::uint64_t first, bytes;
+    };
+    /// On checked devices, which see each read: a sender that changes its buffer too early is told.
+    LANEWAY_FN void copy_watched([[maybe_unused]] Ctx& ctx, request_slot& slot, symmetric_ptr<std::byte> from,
+                                 const piece_range& piece, copy_share mine) const {
+        if constexpr (checks_accesses<Ctx>) {
+            come_behind(ctx, &slot);
+            const auto there =
+                ctx.template element<std::uint8_t>(from.segment, static_cast<int>(slot.source), ~std::uint64_t{0},
+                                                   from.index, call_site_of<Ctx>::current());
+            for (std::uint64_t i = mine.first; i < piece.bytes; i += mine.step) {
+                slot.data[piece.first + i] = static_cast<std::byte>(static_cast<std::uint8_t>(there[i]));
+            }
+            go_before(ctx, &slot.pieces_done);
+        }
     }
 
     /// Behind the last piece the receive is done, and its sender is told. One lane.

@@ -22,7 +22,8 @@ public:
                                 message_request& begun) {
         match_key key;
         if (const status wrong = check(ctx, operation::receive, source, tag, key); wrong != status::ok) return wrong;
-        const bool is_symmetric = buffer.place.segment != unnamed_segment;
+        const std::uint32_t segment = buffer.place.segment;
+        const bool is_symmetric = segment != unnamed_segment && segment != host_visible_segment;
         if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
             return refuse_address(ctx, operation::receive, peer_of(key.source), buffer.place);
         }
@@ -94,7 +95,7 @@ public:
     LANEWAY_SLOW status look_for(Ctx& ctx, const match_key& key, bool& found, message_status& what) {
         message_request asked;
         waiting_.wait_for_shard(view_.shard_number(key));
-        const status begun = ask(ctx, operation::probe, {request_kind::probe, key}, asked);
+        const status begun = begin_probe(ctx, key, asked);
         if (begun != status::ok) return begun;
         const status waited = waiting_.wait(ctx, {operation::probe, peer_of(key.source), key.tag, view_.number},
                                             [&] { return pool_.look(ctx, asked).is_over(); });
@@ -122,16 +123,38 @@ public:
 
     /// Takes a receive back. One lane.
     LANEWAY_SLOW status cancel(Ctx& ctx, const message_request& request) {
-        request_slot* const slot = pool_.find(ctx, request);
-        if (slot == nullptr || slot->kind != request_kind::receive) return refuse(ctx, request);
         message_request asked;
-        const status begun =
-            ask(ctx, operation::use_request, {request_kind::cancel, slot->key, nullptr, &request}, asked);
+        const status begun = begin_cancel(ctx, request, asked);
         if (begun != status::ok) return begun;
         const status waited = waiting_.wait(ctx, site_of(request), [&] { return pool_.look(ctx, asked).is_over(); });
         if (waited != status::ok) return waited;
         message_status nothing;
         return take(ctx, asked, nothing);
+    }
+
+    /// Puts a probe, or a cancel, into its shard's queue. One lane; does not wait.
+    LANEWAY_FN status begin_probe(Ctx& ctx, const match_key& key, message_request& asked) {
+        return ask(ctx, operation::probe, {request_kind::probe, key}, asked);
+    }
+    LANEWAY_FN status begin_cancel(Ctx& ctx, const message_request& request, message_request& asked) {
+        request_slot* const slot = pool_.find(ctx, request);
+        if (slot == nullptr || slot->kind != request_kind::receive) return refuse(ctx, request);
+        return ask(ctx, operation::use_request, {request_kind::cancel, slot->key, nullptr, &request}, asked);
+    }
+
+    /// For requests of host threads: looks once, and takes what one that is over has brought. One lane.
+    LANEWAY_FN status poll(Ctx& ctx, const message_request& request, bool& over, bool& found, message_status& got) {
+        over = request.is_null() || request.is_finished();
+        if (over) return status::ok;
+        const request_word now = pool_.look(ctx, request);
+        over = now.is_over();
+        found = now.state() == request_word::done;
+        return over ? take(ctx, request, got) : status::ok;
+    }
+    /// A host thread waits for it, as long as it likes.
+    LANEWAY_FN void belongs_to_host(Ctx& ctx, const message_request& request) {
+        if (request.is_null() || request.is_finished()) return;
+        ctx.store(&view_.requests[request.number()].waited, request_slot::by_host, order::relaxed, scope::device);
     }
 
     /// What a receive or a probe asks for, where it can be. Any lane.
@@ -204,7 +227,7 @@ private:
     LANEWAY_FN bool mark(Ctx& ctx, const message_request& request) {
         request_slot* const slot = pool_.find(ctx, request);
         if (slot == nullptr) return false;
-        ctx.store(&slot->waited, 1u, order::relaxed, scope::device);
+        ctx.store(&slot->waited, request_slot::by_lane, order::relaxed, scope::device);
         return true;
     }
     LANEWAY_FN status progress(Ctx& ctx) {

@@ -24,6 +24,9 @@ enum class message_form : std::uint32_t {
     in_place,  ///< stays where the sender has it, until the receiver fetches it
 };
 
+/// In place of a symmetric segment: memory of the host that all PEs reach; the index is its address.
+inline constexpr std::uint32_t host_visible_segment = 0xfffffffd;
+
 /// Where a payload lies that the receiver fetches, and whom it tells.
 struct payload_place {
     std::uint64_t index = 0;  ///< of the first byte, in its segment

@@ -60,9 +60,11 @@ struct request_word {
 
 /// A place of the pool, in PE memory. Who has claimed it fills it in; who turns the queues says what came of it.
 struct alignas(64) request_slot {
+    static constexpr std::uint32_t by_lane = 1, by_host = 2;
+
     std::uint64_t word;  ///< a request_word
     request_kind kind;
-    std::uint32_t waited;  ///< 1 once a lane waits for it
+    std::uint32_t waited;  ///< by_lane once a lane waits for it; by_host where a host thread does
     match_key key;         ///< asked for; of a send: its destination and tag
     std::uint64_t bytes;   ///< room of a receive, length of a send
     std::byte* data;       ///< of the payload: where it shall go, or is

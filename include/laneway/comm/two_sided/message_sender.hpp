@@ -99,6 +99,7 @@ private:
         }
         const int to = static_cast<int>(destination);
         if (const status wrong = check_tag(ctx, operation::send, to, tag); wrong != status::ok) return wrong;
+        if (buffer.place.segment == host_visible_segment) return status::ok;
         const bool is_symmetric = buffer.place.segment != unnamed_segment;
         if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
             return refuse_address(ctx, operation::send, to, buffer.place);

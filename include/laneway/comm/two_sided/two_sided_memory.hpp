@@ -23,6 +23,8 @@ struct communicator_options {
     std::uint32_t eager_bytes = 1024;  ///< longer messages stay with the sender until a receive is there
     match_rules rules{};               ///< what the program promises
     bool exact_length = false;         ///< and that each receive is as long as its message
+    std::uint32_t host_operations = 16;  ///< of host threads for each rank at once, in a session
+    std::uint32_t host_bytes = 65536;    ///< of the longest message that host threads send or receive
 };
 
 /// A message that nobody has received, or a request that nobody has waited for.
@@ -52,6 +54,8 @@ public:
     /// The same for people, PE by PE, and whether ranks wait for each other in a circle. Empty where nothing stands.
     [[nodiscard]] std::string account() const;
     [[nodiscard]] matching_statistics statistics(int pe) const;
+    /// Whether all rings are empty and no request is open, as behind a run that has ended well.
+    [[nodiscard]] bool at_rest() const;
 
 private:
     /// Of one engine of a PE.
