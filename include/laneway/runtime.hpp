@@ -127,9 +127,11 @@ public:
     /// as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
-        static_assert((component<Components> && ...), "start(components...): mailboxes, triggers, a pool of tasks");
-        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
-                      "a session has mailboxes, triggers and a pool of tasks; other components are for run()");
+        static_assert((component<Components> && ...),
+                      "start(components...): mailboxes, triggers, communicators, a pool of tasks");
+        static_assert(
+            ((!prepares<Components> || has_feed<Components>)&&...),
+            "a session has mailboxes, triggers, communicators and a pool of tasks; other components are for run()");
         using routes_type = routes_of<ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, ref_of<Components>..., inbox>;

@@ -1,5 +1,6 @@
 #include "laneway/run/host_messages.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "laneway/base/error.hpp"
@@ -59,10 +60,12 @@ std::atomic_ref<std::uint64_t> host_messages::word(const part& p, std::size_t nu
 
 std::string host_messages::text_of(const question& asked) const {
     const std::string peer = asked.peer == std::int64_t{any_source} ? "any PE" : "PE " + std::to_string(asked.peer);
-    const std::string what = asked.kind == request_kind::send      ? "send of " + tag_text(asked.tag) + " to " + peer
-                             : asked.kind == request_kind::receive ? "receive of " + tag_text(asked.tag) + " from " + peer
-                                                                   : "look for " + tag_text(asked.tag) + " from " + peer;
-    return what + " by a host thread for PE " + std::to_string(asked.rank) + ", communicator " + std::to_string(number_);
+    const std::string what = asked.kind == request_kind::send ? "send of " + tag_text(asked.tag) + " to " + peer
+                             : asked.kind == request_kind::receive
+                                 ? "receive of " + tag_text(asked.tag) + " from " + peer
+                                 : "look for " + tag_text(asked.tag) + " from " + peer;
+    return what + " by a host thread for PE " + std::to_string(asked.rank) + ", communicator " +
+           std::to_string(number_);
 }
 
 /// What lanes would end the session for.
@@ -73,7 +76,8 @@ void host_messages::check(const question& asked) const {
     const bool with_any = !sends && asked.tag == std::int64_t{any_tag};
     const int pes = machine_.n_pes();
     const auto must_exist = [&](std::int64_t pe) {
-        if (pe < 0 || pe >= pes) refuse("no PE " + std::to_string(pe) + ", where there are 0 to " + std::to_string(pes - 1));
+        if (pe < 0 || pe >= pes)
+            refuse("no PE " + std::to_string(pe) + ", where there are 0 to " + std::to_string(pes - 1));
     };
     must_exist(asked.rank);
     if (!from_any) must_exist(asked.peer);
@@ -130,18 +134,22 @@ bool host_messages::is_over(int rank, std::uint32_t number) const {
     return std::atomic_ref(slot.answered).load(std::memory_order_acquire) == slot.asked;
 }
 
-void host_messages::wait(const question& asked, std::uint32_t slot) {
-    if (is_over(asked.rank, slot)) return;
+void host_messages::wait_until(const std::string& what, const std::function<bool()>& done) {
+    if (done()) return;
     resident_program& running = program();
     const auto waiting = running.waiting();
     try {
-        while (!is_over(asked.rank, slot)) {
+        while (!done()) {
             running.wake();  // it may have left the devices, with nothing else to do
             waiting();
         }
     } catch (const timeout_error& late) {
-        throw timeout_error(text_of(asked) + ": " + late.what());
+        throw timeout_error(what + ": " + late.what());
     }
+}
+
+void host_messages::wait(const question& asked, std::uint32_t slot) {
+    wait_until(text_of(asked), [&] { return is_over(asked.rank, slot); });
 }
 
 host_messages::answer host_messages::take(int rank, std::uint32_t number, void* to) {
@@ -181,12 +189,41 @@ void host_messages::hand_over() {
 }
 
 void host_message::refuse_taken() const {
-    if (state_ == nullptr || state_->taken) throw usage_error("the host thread's operation has been waited for already");
+    if (state_ == nullptr || state_->taken)
+        throw usage_error("the host thread's operation has been waited for already");
 }
 
 host_messages::answer host_message::take() {
     if (state_->taken.exchange(true)) refuse_taken();
     return state_->all->take(state_->asked.rank, state_->slot, state_->to);
+}
+
+std::size_t host_message::wait_any(std::vector<host_message>& all, message_status& got) {
+    std::size_t which = 0;
+    const auto is_open = [](const host_message& one) { return one.state_ != nullptr && !one.state_->taken; };
+    const auto first = std::find_if(all.begin(), all.end(), is_open);
+    if (first == all.end()) return all.size();
+    first->state_->all->wait_until("one of " + std::to_string(all.size()) + " operations of a host thread", [&] {
+        for (which = 0; which < all.size(); ++which) {
+            if (is_open(all[which]) && all[which].is_over()) return true;
+        }
+        return false;
+    });
+    got = all[which].wait();
+    return which;
+}
+
+std::optional<message_status> host_message::look(const std::shared_ptr<host_messages>& all,
+                                                 const host_messages::question& asked, bool waits) {
+    host_messages::answer seen;
+    const auto ask = [&] {
+        host_message question(all, asked, nullptr);
+        all->wait(asked, question.state_->slot);
+        seen = question.take();
+        return seen.found || !waits;
+    };
+    all->wait_until("a look for a message by a host thread", ask);
+    return seen.found ? std::optional(seen.got) : std::nullopt;
 }
 
 void host_message::cancel() {

@@ -2,7 +2,8 @@
 // component.
 //
 //   auto world = runtime.communicator();
-//   runtime.run(body, world);     // body: world.send(ctx, &x, 1, other, tag), world.recv(ctx, &y, 1, lw::any_source, tag)
+//   runtime.run(body, world);     // body: world.send(ctx, &x, 1, other, tag), world.recv(ctx, &y, 1, lw::any_source,
+//   tag)
 //
 //   auto session = runtime.start(world);         // host threads, each for any rank:
 //   world.send(0, &x, 1, 1, tag);                // as rank 0, to rank 1
@@ -58,8 +59,8 @@ private:
     bool in_session_ = false;  ///< that was one
 };
 
-/// Made by runtime::communicator. A handle: copies are the same. Messages that nobody has received stay from run to run;
-/// a run that fails clears them. Each communicator has messages of its own.
+/// Made by runtime::communicator. A handle: copies are the same. Messages that nobody has received stay from run to
+/// run; a run that fails clears them. Each communicator has messages of its own.
 class communicator {
 public:
     using ref_type = communicator_ref;
@@ -109,8 +110,19 @@ public:
     }
     /// The message that a receive of this source and tag would get, if there is one.
     [[nodiscard]] std::optional<message_status> iprobe(int rank, std::int64_t source, std::int64_t tag) {
-        const auto seen = host_message(memory_->host(), {rank, request_kind::probe, source, tag}, nullptr).take_answer();
-        return seen.found ? std::optional(seen.got) : std::nullopt;
+        return host_message::look(memory_->host(), {rank, request_kind::probe, source, tag}, false);
+    }
+    /// Waits for one.
+    message_status probe(int rank, std::int64_t source, std::int64_t tag) {
+        return *host_message::look(memory_->host(), {rank, request_kind::probe, source, tag}, true);
+    }
+    /// Waits for one of several operations that nobody has waited for yet, and says which; their number where there is
+    /// none.
+    static std::size_t wait_any(std::vector<host_message>& all, message_status& got) {
+        return host_message::wait_any(all, got);
+    }
+    static void wait_all(std::vector<host_message>& all) {
+        for (host_message& one : all) (void)one.wait();
     }
 
     // As a component, see run/component.hpp.

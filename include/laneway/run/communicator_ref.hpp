@@ -33,8 +33,8 @@ public:
 
     LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, const host_messages_ref& host,
                                   std::byte* shared)
-        : view_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)), calls_(view, out, first_place(ctx)),
-          out_(out), together_(out, shared_.calls) {}
+        : view_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)),
+          calls_(view, out, first_place(ctx)), out_(out), together_(out, shared_.calls) {}
 
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(const Ctx& ctx) const { return static_cast<std::uint32_t>(ctx.pe()); }
     [[nodiscard]] LANEWAY_FN std::uint32_t size(const Ctx& ctx) const {

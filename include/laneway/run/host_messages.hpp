@@ -1,10 +1,12 @@
-// Two-sided messages of host threads while a session goes on: a thread sends and receives for a rank, as lanes of that PE
-// would, and the devices match.
+// Two-sided messages of host threads while a session goes on: a thread sends and receives for a rank, as lanes of that
+// PE would, and the devices match.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,12 +43,14 @@ public:
     void disconnect() noexcept;
     [[nodiscard]] host_messages_ref ref(int pe) const;
 
-    /// Leaves a question; the number of its slot. Throws usage_error for what cannot be, without a session, and where too
-    /// many go on at the rank; what ended the session.
+    /// Leaves a question; the number of its slot. Throws usage_error for what cannot be, without a session, and where
+    /// too many go on at the rank; what ended the session.
     std::uint32_t ask(const question& asked);
     [[nodiscard]] bool is_over(int rank, std::uint32_t slot) const;
     /// Waits until it is over. Throws timeout_error past the deadline, and what ended the session.
     void wait(const question& asked, std::uint32_t slot);
+    /// Waits until `done()` holds; the same. `what` names it.
+    void wait_until(const std::string& what, const std::function<bool()>& done);
     /// What has become of a question that is over, and its slot back. `to`: for a received payload; or null.
     answer take(int rank, std::uint32_t slot, void* to);
 
@@ -85,8 +89,8 @@ public:
     host_message(std::shared_ptr<host_messages> all, const host_messages::question& asked, void* to)
         : state_(std::make_shared<state>(std::move(all), asked, to)) {}
 
-    /// Waits until it is over; what a receive got is in its buffer then. Throws usage_error where it has been waited for
-    /// already, timeout_error past the deadline, and what ended the session.
+    /// Waits until it is over; what a receive got is in its buffer then. Throws usage_error where it has been waited
+    /// for already, timeout_error past the deadline, and what ended the session.
     message_status wait() {
         refuse_taken();
         state_->all->wait(state_->asked, state_->slot);
@@ -99,11 +103,12 @@ public:
     }
     /// Takes a receive back, if it has not got a message yet; it still has to be waited for.
     void cancel();
-    /// Of a probe: what it has found.
-    host_messages::answer take_answer() {
-        state_->all->wait(state_->asked, state_->slot);
-        return take();
-    }
+
+    /// Waits for one of several that have not been waited for yet, and says which; their number where there is none.
+    static std::size_t wait_any(std::vector<host_message>& all, message_status& got);
+    /// The message that a receive would get: looks for it, until there is one where `waits`.
+    static std::optional<message_status> look(const std::shared_ptr<host_messages>& all,
+                                              const host_messages::question& asked, bool waits);
 
 private:
     struct state {

@@ -75,6 +75,40 @@ TEST_P(communicator_session, ThreadsProbeAndTakeBack) {
     EXPECT_EQ(world.recv(last, &b, 1, 0, 1).tag, 1u);
 }
 
+TEST_P(communicator_session, ThreadsWaitForOneOfSeveral) {
+    runtime rt(options_of(GetParam(), 5));
+    auto world = rt.communicator();
+    auto session = rt.start(world);
+    const int last = rt.n_pes() - 1;
+    std::uint64_t got[3] = {};
+    std::vector<host_message> receives;
+    for (int i = 0; i < 3; ++i) receives.push_back(world.irecv(0, got + i, 1, last, i));
+    std::thread other([&] {
+        for (const std::uint64_t tag : {2, 0, 1}) {
+            const std::uint64_t value = tag + 10;
+            world.send(last, &value, 1, 0, static_cast<std::int64_t>(tag));
+        }
+        EXPECT_EQ(world.probe(last, 0, 8).bytes, 16u);
+    });
+    std::uint32_t seen = 0;
+    for (int i = 0; i < 3; ++i) {
+        message_status what;
+        const std::size_t which = communicator::wait_any(receives, what);
+        ASSERT_LT(which, 3u);
+        EXPECT_EQ(what.tag, which);
+        EXPECT_EQ(got[which], which + 10);
+        seen |= 1u << which;
+    }
+    EXPECT_EQ(seen, 7u);
+    message_status nothing;
+    EXPECT_EQ(communicator::wait_any(receives, nothing), 3u);
+    std::vector<host_message> sends;
+    sends.push_back(world.isend(0, got, 2, last, 8));
+    communicator::wait_all(sends);
+    other.join();
+    EXPECT_EQ(world.recv(last, got, 3, any_source, any_tag).bytes, 16u);
+}
+
 struct receive_there {
     symmetric_ref<std::uint64_t> got;
     template <class Ctx, class World>
@@ -118,13 +152,15 @@ TEST_P(communicator_session, WhatThreadsMayNotDoIsRefused) {
                   "receive of any tag from PE 9 by a host thread for PE 0, communicator 0: no PE 9, " + pes);
         EXPECT_EQ(refused([&] { world.send(0, words, 1, 0, -1); }),
                   "send of tag -1 to PE 0 by a host thread for PE 0, communicator 0: tags are 0 to 2147483647");
-        EXPECT_EQ(refused([&] { world.send(0, words, 17, 0, 1); }),
-                  "send of tag 1 to PE 0 by a host thread for PE 0, communicator 0: 136 bytes, and host threads have room "
-                  "for 128, see communicator_options::host_bytes");
+        EXPECT_EQ(
+            refused([&] { world.send(0, words, 17, 0, 1); }),
+            "send of tag 1 to PE 0 by a host thread for PE 0, communicator 0: 136 bytes, and host threads have room "
+            "for 128, see communicator_options::host_bytes");
         host_message first = world.irecv(0, words, 1, 0, 1), second = world.irecv(0, words + 1, 1, 0, 2);
-        EXPECT_EQ(refused([&] { (void)world.irecv(0, words, 1, 0, 3); }),
-                  "receive of tag 3 from PE 0 by a host thread for PE 0, communicator 0: 2 operations go on there already, "
-                  "see communicator_options::host_operations");
+        EXPECT_EQ(
+            refused([&] { (void)world.irecv(0, words, 1, 0, 3); }),
+            "receive of tag 3 from PE 0 by a host thread for PE 0, communicator 0: 2 operations go on there already, "
+            "see communicator_options::host_operations");
     }
     runtime later(o);
     auto other = later.communicator({.host_operations = 4});

@@ -1,5 +1,5 @@
-// Two-sided messages of host threads, as the lanes of a PE see them: what threads ask for a rank lies in slots that both
-// sides reach, and the control warp does it as a lane of the PE would.
+// Two-sided messages of host threads, as the lanes of a PE see them: what threads ask for a rank lies in slots that
+// both sides reach, and the control warp does it as a lane of the PE would.
 #pragma once
 
 #include "laneway/comm/two_sided/message_calls.hpp"
@@ -13,9 +13,9 @@ struct alignas(64) host_message_slot {
     std::uint32_t asked;     ///< how often the slot has been used; by the host
     std::uint32_t answered;  ///< the same, when the last use is over; by the PE
     request_kind kind;
-    std::uint32_t other;     ///< cancel: the slot of the receive
+    std::uint32_t other;  ///< cancel: the slot of the receive
     match_key key;
-    std::uint64_t bytes;     ///< of the payload, or the room for it
+    std::uint64_t bytes;  ///< of the payload, or the room for it
     std::uint32_t source, tag;
     std::uint64_t length;
     std::uint32_t found;  ///< of a probe: whether there is one; of a receive: whether it was taken back

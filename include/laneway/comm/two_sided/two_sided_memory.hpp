@@ -19,10 +19,10 @@ struct communicator_options {
     std::uint32_t unexpected = 1024;
     /// Matching engines of a PE, a power of two; more than one where no receive asks for any source.
     std::uint32_t engines = 1;
-    std::uint32_t ring_slots = 64;     ///< messages on their way from one PE to another, a power of two
-    std::uint32_t eager_bytes = 1024;  ///< longer messages stay with the sender until a receive is there
-    match_rules rules{};               ///< what the program promises
-    bool exact_length = false;         ///< and that each receive is as long as its message
+    std::uint32_t ring_slots = 64;       ///< messages on their way from one PE to another, a power of two
+    std::uint32_t eager_bytes = 1024;    ///< longer messages stay with the sender until a receive is there
+    match_rules rules{};                 ///< what the program promises
+    bool exact_length = false;           ///< and that each receive is as long as its message
     std::uint32_t host_operations = 16;  ///< of host threads for each rank at once, in a session
     std::uint32_t host_bytes = 65536;    ///< of the longest message that host threads send or receive
 };
