@@ -145,7 +145,7 @@ public:
         const auto any =
             once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_.any, order::relaxed, scope::block); });
         if (any == 0) return false;
-        if (calls_.waiting().turn(ctx, full_warp<Ctx>)) return true;
+        if (calls_.waiting().turn_some(ctx)) return true;
         if (ctx.lane() == 0) ctx.store(&shared_.any, 0u, order::relaxed, scope::block);
         return false;
     }

@@ -11,7 +11,9 @@ namespace laneway {
 template <class Ctx, class Out>
 class message_waiting {
 public:
-    LANEWAY_FN message_waiting(const two_sided_ref& view, Out& out) : view_(view), out_(out) {}
+    /// `first`: another number for each warp, so that they begin with different shards.
+    LANEWAY_FN message_waiting(const two_sided_ref& view, Out& out, std::uint32_t first)
+        : view_(view), out_(out), home_(first % view.n_shards), turns_(2 * first) {}
 
     /// What the lane waits for next is a matter of this shard: every second turn is for it.
     LANEWAY_FN void wait_for_shard(std::uint32_t number) { home_ = number; }
@@ -35,11 +37,19 @@ public:
     }
     /// What else waiting lanes do for the program. The lanes of the mask, together.
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
-    /// Whether something seems to be due. One lane.
-    [[nodiscard]] LANEWAY_FN bool seems_due(Ctx& ctx) const {
+    /// Turns of some shards, until there was something to do. The whole warp, together.
+    LANEWAY_FN bool turn_some(Ctx& ctx) {
+        for (std::uint32_t i = 0; i < view_.n_shards && i < some; ++i) {
+            if (turn(ctx, full_warp<Ctx>)) return true;
+        }
+        return false;
+    }
+    /// Whether something seems to be due, in some shards, others each time. One lane.
+    [[nodiscard]] LANEWAY_FN bool seems_due(Ctx& ctx) {
         if (fetch_queue<Ctx>(view_).any(ctx)) return true;
-        for (std::uint32_t s = 0; s < view_.n_shards; ++s) {
-            if (message_turn<Ctx>(view_, view_.shards[s]).seems_due(ctx)) return true;
+        for (std::uint32_t i = 0; i < view_.n_shards && i < some; ++i) {
+            const message_shard_ref& shard = view_.shards[seen_++ % view_.n_shards];
+            if (message_turn<Ctx>(view_, shard).seems_due(ctx)) return true;
         }
         return false;
     }
@@ -71,10 +81,13 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t some = 16;
+
     const two_sided_ref& view_;
     Out& out_;
-    std::uint32_t home_ = 0;
-    std::uint32_t turns_ = 0;
+    std::uint32_t home_;
+    std::uint32_t turns_;
+    std::uint32_t seen_ = 0;  ///< shards, by seems_due
 };
 
 }  // namespace laneway
