@@ -138,7 +138,7 @@ script random_script(std::mt19937& random, int pes, bool any) {
             s.tag = static_cast<std::uint32_t>(random() % 3);
             if (kind < 3 && i < most_steps / 2 + 8) {
                 s.what = action::send;
-                s.words = 1 + static_cast<std::uint32_t>(random() % longest) / (1 + random() % 8);
+                s.words = 1 + static_cast<std::uint32_t>(random() % longest / (1 + random() % 8));
                 ++made.messages[s.peer];
             } else if (kind < 5) {
                 s.what = action::receive;

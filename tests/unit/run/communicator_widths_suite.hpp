@@ -180,6 +180,40 @@ TEST_P(communicator_widths, WhatMayNotWaitWaitsWithItsSender) {
     });
 }
 
+/// As many messages as may wait, and behind them the one that is received first.
+struct receive_the_last_first {
+    symmetric_ref<std::uint64_t> wrong;
+    std::uint32_t waiting;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        for (std::uint64_t i = 0; i <= waiting; ++i) {
+            if (world.send(ctx, &i, 1, next, i == waiting ? 2 : 1) != status::ok) return;
+        }
+        std::uint64_t got = 0;
+        if (world.recv(ctx, &got, 1, any_source, 2) != status::ok) return;
+        if (got != waiting) atomic_add(ctx, wrong[0], 1);
+        for (std::uint64_t i = 0; i < waiting; ++i) {
+            if (world.recv(ctx, &got, 1, any_source, any_tag) != status::ok) return;
+            if (got != i) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(communicator_widths, WhatAReceiveAwaitsComesInBeyondTheBound) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.unexpected = 1 + static_cast<std::uint32_t>(o.seed % 7);
+        auto world = rt.communicator(how);
+        rt.run(receive_the_last_first{wrong.ref(), how.unexpected}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+    });
+}
+
 /// PE 0 sends in one run, the last rank receives in the next; the other communicator has its own messages.
 struct over_two_runs {
     symmetric_ref<std::uint64_t> got;
