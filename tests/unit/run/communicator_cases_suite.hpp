@@ -335,7 +335,7 @@ LANEWAY_CASE(ReceivesAreTakenBack, taken_back)
 LANEWAY_CASE(AnySourceTakesOneOfEach, one_of_each)
 #undef LANEWAY_CASE
 
-LANEWAY_ON_DEVICES(communicator_cases, device_lists());
+LANEWAY_ON_DEVICES(communicator_cases, communicator_devices());
 
 }  // namespace
 }  // namespace laneway::test

@@ -7,6 +7,13 @@
 
 namespace laneway::test {
 
+/// Lists of PEs that reach each other's memory, as long messages need.
+inline std::vector<std::string> communicator_devices() {
+    std::vector<std::string> lists = device_lists();
+    std::erase(lists, "cuda:0,cpu:1");
+    return lists;
+}
+
 /// Small rings and queues, so that what is scarce runs out now and then; room for a request of every lane.
 inline communicator_options small_options(const options& round) {
     communicator_options o;

@@ -267,7 +267,7 @@ TEST_P(communicator_misuse, TheHostRefusesWhatCannotBe) {
               "a communicator belongs to the runtime that has made it");
 }
 
-LANEWAY_ON_DEVICES(communicator_misuse, device_lists());
+LANEWAY_ON_DEVICES(communicator_misuse, communicator_devices());
 
 }  // namespace
 }  // namespace laneway::test

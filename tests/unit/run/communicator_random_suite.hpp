@@ -280,7 +280,7 @@ TEST_P(communicator_random, ProgramsWithoutAnySourceGiveTheOneOutcome) {
     });
 }
 
-LANEWAY_ON_DEVICES(communicator_random, device_lists());
+LANEWAY_ON_DEVICES(communicator_random, communicator_devices());
 
 }  // namespace
 }  // namespace laneway::test

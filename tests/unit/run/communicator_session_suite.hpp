@@ -173,7 +173,7 @@ TEST_P(communicator_session, WhatThreadsMayNotDoIsRefused) {
     EXPECT_EQ(late.rfind("receive of tag 7 from PE 0 by a host thread for PE 0, communicator 0: ", 0), 0u) << late;
 }
 
-LANEWAY_ON_DEVICES(communicator_session, device_lists());
+LANEWAY_ON_DEVICES(communicator_session, communicator_devices());
 
 }  // namespace
 }  // namespace laneway::test

@@ -255,7 +255,7 @@ TEST_P(communicator_widths, MessagesWaitFromRunToRun) {
     });
 }
 
-LANEWAY_ON_DEVICES(communicator_widths, device_lists());
+LANEWAY_ON_DEVICES(communicator_widths, communicator_devices());
 
 }  // namespace
 }  // namespace laneway::test

@@ -67,7 +67,7 @@ public:
         return result;
     }
 
-    /// What is wrong with a tag or a place in the pool; operation as for fault records. Any lane.
+    /// Ends the run for a tag that no message has. Any lane.
     static LANEWAY_FN status check_tag(Ctx& ctx, operation what, int peer, std::int64_t tag) {
         if (tag >= 0 && tag <= std::int64_t{max_message_tag}) return status::ok;
         return fail(ctx, status::bad_tag, what, peer, static_cast<std::uint64_t>(tag), max_message_tag);
@@ -99,22 +99,23 @@ private:
         }
         const int to = static_cast<int>(destination);
         if (const status wrong = check_tag(ctx, operation::send, to, tag); wrong != status::ok) return wrong;
-        if (buffer.place.segment == host_visible_segment) return status::ok;
-        const bool is_symmetric = buffer.place.segment != unnamed_segment;
+        const auto out_of_reach = [&] {
+            return fail(ctx, status::bad_range, operation::send, to, static_cast<std::uint64_t>(tag));
+        };
+        const bool of_host = buffer.place.segment == host_visible_segment;
+        const bool is_symmetric = !of_host && buffer.place.segment != unnamed_segment;
         if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
             return refuse_address(ctx, operation::send, to, buffer.place);
         }
-        if (buffer.bytes > view_.slot_payload) {
-            if (!is_symmetric) {
-                return fail(ctx, status::too_long, operation::send, to, buffer.bytes, view_.slot_payload);
-            }
-            if (address(ctx, buffer.place, to) == nullptr) {
-                return fail(ctx, status::bad_range, operation::send, to, static_cast<std::uint64_t>(tag));
-            }
-        } else if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
-            return fail(ctx, status::bad_range, operation::send, to, static_cast<std::uint64_t>(tag));
+        if (buffer.bytes <= view_.slot_payload) {
+            if (of_host || buffer.bytes <= short_bytes || all_lanes_reach(ctx, buffer.data)) return status::ok;
+            return out_of_reach();
         }
-        return status::ok;
+        if (!is_symmetric && !of_host) {
+            return fail(ctx, status::too_long, operation::send, to, buffer.bytes, view_.slot_payload);
+        }
+        // The receiver fetches it and stores an answer: PEs reach each other's symmetric memory, or do not.
+        return address(ctx, view_.answers[0], to) == nullptr ? out_of_reach() : status::ok;
     }
 
     /// Draws the message's ticket. Lanes that come together with messages for one ring draw theirs with one add.
