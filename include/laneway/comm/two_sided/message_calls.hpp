@@ -12,7 +12,8 @@ template <class Ctx, class Out>
 class message_calls {
 public:
     LANEWAY_FN message_calls(const two_sided_ref& view, Out& out, std::uint32_t first_place)
-        : view_(view), pool_(view, first_place), sender_(view, pool_), waiting_(view, out, first_place / Ctx::warp_lanes) {}
+        : view_(view), pool_(view, first_place), sender_(view, pool_),
+          waiting_(view, out, first_place / Ctx::warp_lanes) {}
 
     [[nodiscard]] LANEWAY_FN message_sender<Ctx>& sender() { return sender_; }
     [[nodiscard]] LANEWAY_FN message_waiting<Ctx, Out>& waiting() { return waiting_; }
