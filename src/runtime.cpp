@@ -19,10 +19,12 @@ comm_resources& runtime::resources_for(const comm_plan& plan, const run_deadline
 }
 
 run_report runtime::run_programs(comm_resources& resources, const comm_plan& plan,
-                                 const std::vector<pe_program>& programs, const run_deadline& until) {
+                                 const std::vector<pe_program>& programs, const run_deadline& until,
+                                 const std::function<std::string()>& account) {
     resources.reset();
     if (gets_ != nullptr) gets_->clear();
-    return resources.report(machine_.run(programs, plan.shapes(), until, [&] { return resources.ring_fills(); }));
+    return resources.report(
+        machine_.run(programs, plan.shapes(), until, [&] { return resources.ring_fills() + account(); }));
 }
 
 }  // namespace laneway

@@ -11,6 +11,7 @@
 #include "laneway/flow/index_space.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/collectives_component.hpp"
+#include "laneway/run/communicator.hpp"
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/program.hpp"
 #include "laneway/run/session.hpp"
@@ -85,6 +86,12 @@ public:
     /// see run/triggers.hpp. Throws usage_error where PEs cannot store into each other's memory.
     [[nodiscard]] laneway::triggers triggers(const trigger_options& options = {}) { return {machine_, options}; }
 
+    /// Two-sided messages between PEs, matched by source and tag: see run/communicator.hpp. Each has messages of its
+    /// own.
+    [[nodiscard]] laneway::communicator communicator(const communicator_options& options = {}) {
+        return {machine_, options, n_communicators_++};
+    }
+
     /// Runs `body(ctx, agents...)` on every working lane of every PE, with an agent of each component in their order
     /// (`run(body, box)` calls body(ctx, box)), and returns when nothing is left anywhere: all bodies have returned,
     /// all messages and host calls have been served, and the components have no work. Without a body, `run(list)` runs
@@ -120,9 +127,11 @@ public:
     /// as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
-        static_assert((component<Components> && ...), "start(components...): mailboxes, triggers, a pool of tasks");
-        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
-                      "a session has mailboxes, triggers and a pool of tasks; other components are for run()");
+        static_assert((component<Components> && ...),
+                      "start(components...): mailboxes, triggers, communicators, a pool of tasks");
+        static_assert(
+            ((!prepares<Components> || has_feed<Components>)&&...),
+            "a session has mailboxes, triggers, communicators and a pool of tasks; other components are for run()");
         using routes_type = routes_of<ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, ref_of<Components>..., inbox>;
@@ -168,7 +177,8 @@ private:
         (begin_component(components, machine_, plan, until), ...);
         const auto views_on = [&]([[maybe_unused]] int pe) { return views_of(components.ref(pe)...); };
         const auto programs = programs_for<program>(plan, resources, body, views_on, policy_of(components...), {});
-        const run_report report = run_programs(resources, plan, programs, until);
+        const auto account = [&] { return (std::string{} + ... + account_of(components)); };
+        const run_report report = run_programs(resources, plan, programs, until, account);
         (end_component(components, report), ...);
         return report;
     }
@@ -236,12 +246,14 @@ private:
     [[nodiscard]] std::uint64_t held_bytes() const;
     /// The resources for communication of the last run, where it suits this one as well.
     comm_resources& resources_for(const comm_plan& plan, const run_deadline& until);
+    /// `account`: what components add to the message of a run that fails.
     run_report run_programs(comm_resources& resources, const comm_plan& plan, const std::vector<pe_program>& programs,
-                            const run_deadline& until);
+                            const run_deadline& until, const std::function<std::string()>& account);
 
     options options_;
     laneway::machine machine_;
     std::unique_ptr<comm_resources> resources_;
+    std::uint32_t n_communicators_ = 0;
     std::unique_ptr<symmetric_array<lane_gets>> gets_;  ///< see serve_memory
 };
 

@@ -40,6 +40,17 @@ std::string triggers_of(const fault_record& record) {
     return count + " of " + counted(record.limit >> 32, "trigger");
 }
 
+bool is_two_sided(const fault_record& record) {
+    return record.what == operation::send || record.what == operation::receive || record.what == operation::probe;
+}
+
+/// What a message that is waited for is known by; `number` is its tag, or that of MPI's any tag.
+std::string message_of(const fault_record& record) {
+    const std::string source = record.peer < 0 && record.what != operation::send ? "from any PE, " : "";
+    const std::string tag = record.number == 0xffff'ffff ? "any tag" : number_of(record);
+    return source + tag + " of communicator " + std::to_string(record.limit);
+}
+
 /// What the record's numbers say.
 std::string numbers_of(const fault_record& record, const fault_scene& scene) {
     switch (record.code) {
@@ -53,14 +64,29 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
                        std::to_string(record.limit);
             }
             return "of " + counted(record.number, "place") + " none is free" +
-                   (record.what == operation::forward ? ", see options.forward_slots" : "");
+                   (record.what == operation::forward ? ", see options.forward_slots"
+                    : is_two_sided(record)            ? " for another request, see communicator_options.requests"
+                                                      : "");
         case status::uneven_barrier:
             return came(record) + (record.number == 0 ? ", and other PEs wait there" : ", and the rest returned");
         case status::uneven_post:
         case status::collective_incomplete: return came(record);
         case status::collective_too_long:
             return counted(record.number, "byte") + ", and the limit is " + std::to_string(record.limit);
-        case status::bad_tag: return number_of(record) + ", where there are 0 to " + std::to_string(record.limit - 1);
+        case status::truncated:
+        case status::wrong_length:
+            return "the message has " + counted(record.number, "byte") + ", the receive takes " +
+                   std::to_string(record.limit);
+        case status::unexpected_message:
+        case status::broken_promise:
+        case status::request_left: return message_of(record);
+        case status::bad_request: return number_of(record) + " of communicator " + std::to_string(record.limit);
+        case status::bad_tag:
+            if (is_two_sided(record)) {
+                return "tag " + std::to_string(static_cast<std::int64_t>(record.number)) + ", where there are 0 to " +
+                       std::to_string(record.limit);
+            }
+            return number_of(record) + ", where there are 0 to " + std::to_string(record.limit - 1);
         case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);
         case status::too_many_triggers: return number_of(record) + ", " + triggers_of(record);
         case status::too_deep: return number_of(record) + " has " + counted(record.limit, "level");
@@ -69,6 +95,7 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             if (record.what == operation::trigger) {
                 return number_of(record) + ", " + triggers_of(record) + "; " + deadline(scene);
             }
+            if (is_two_sided(record)) return message_of(record) + "; " + deadline(scene);
             // How much work is open is known where all PEs' counters come together, and not at every moment.
             if (record.what == operation::run_to_end && (record.pe != 0 || record.number == 0)) {
                 return deadline(scene);

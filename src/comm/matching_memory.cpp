@@ -69,4 +69,18 @@ matching_statistics matching_engine::statistics() const {
     return all;
 }
 
+std::vector<match_entry> matching_engine::waiting() const {
+    const match_queue_state state = unexpected_.state.copy_out()[0];
+    const auto free = unexpected_.free_entries.copy_out();
+    auto entries = unexpected_.entries.copy_out();
+    std::vector<bool> is_free(entries.size());
+    for (std::uint32_t i = 0; i < state.n_free; ++i) is_free[free[i]] = true;
+    std::vector<match_entry> found;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (!is_free[i]) found.push_back(entries[i]);
+    }
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.order < b.order; });
+    return found;
+}
+
 }  // namespace laneway

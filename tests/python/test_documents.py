@@ -166,6 +166,14 @@ def test_guide_to_triggers_shows_a_program() -> None:
         assert squeezed(line.split("//")[0]) in example, line
 
 
+def test_guide_from_mpi_shows_a_program() -> None:
+    example = squeezed((ROOT / "examples" / "ring.cpp").read_text())
+    blocks = code_blocks(DOCS / "guides" / "from_mpi.md", "cpp")
+    assert len(blocks) == 4
+    for line in "\n".join(blocks).splitlines():
+        assert squeezed(line) in example, line
+
+
 def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> None:
     guide = DOCS / "guides" / "tasks.md"
     sources = ("examples/tasks.cpp", "examples/fork_join.cpp", "tests/c_tasks/kernels.cpp")

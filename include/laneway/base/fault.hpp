@@ -33,6 +33,10 @@ enum class operation : std::uint32_t {
     trigger,       ///< adding to a tag's count, or carrying out its operation
     produce,       ///< producing into a channel
     consume,       ///< freeing an element of a channel
+    send,          ///< sending a message that a receive takes
+    receive,       ///< receiving one
+    probe,         ///< looking for one
+    use_request,   ///< waiting for a request, testing or cancelling it
 };
 
 /// How a fault tells of an operation.
@@ -68,6 +72,10 @@ constexpr operation_words words_of(operation op) {
         case operation::prepare: return {"preparing a triggered operation", " to PE ", "tag #"};
         case operation::trigger: return {"triggering an operation", " to PE ", "tag #"};
         case operation::produce: return {"producing into a channel", " of PE ", "channel #"};
+        case operation::send: return {"sending a message", " to PE ", "tag #"};
+        case operation::receive: return {"receiving a message", " from PE ", "tag #"};
+        case operation::probe: return {"probing for a message", " from PE ", "tag #"};
+        case operation::use_request: return {"using a request", " of PE ", "request #"};
         case operation::consume: return {"freeing an element of a channel", " of PE ", "channel #"};
     }
     return {"unknown operation", " with PE ", "number #"};
@@ -86,13 +94,15 @@ struct fault_record {
     std::int32_t peer = -1;  ///< the other PE, where there is one; with bad_pe whatever was named
     /// What it is about: with bad_address the first element that is missing, with too_long bytes of elements, with
     /// no_room places that were tried, with uneven_barrier, uneven_post and collective_incomplete warps that came, with
-    /// collective_too_long bytes of the array; with others see words_of.
+    /// collective_too_long bytes of the array, with truncated and wrong_length bytes of the message; with others see
+    /// words_of. Of a wait for a message with any tag: 2^32 - 1.
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
     /// places where more are there than were tried, with uneven_barrier, uneven_post and collective_incomplete working
     /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_threshold
     /// that one, with a trigger that is too many or too late its tag's count, and 2^32 times its threshold, with
-    /// too_deep levels of the channel, with too_many_at_once elements that may be asked for.
+    /// too_deep levels of the channel, with too_many_at_once elements that may be asked for, with waits for messages
+    /// the communicator, with truncated and wrong_length the bytes that the receive takes.
     std::uint64_t limit = 0;
 };
 

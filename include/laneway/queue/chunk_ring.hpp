@@ -74,10 +74,11 @@ public:
             static_cast<Idle&&>(idle));
     }
 
-    /// The two halves of reserve, for one lane: draws a ticket, and tells whether its slot is free. Neither waits.
+    /// The two halves of reserve, for one lane: draws a ticket, or the first of several, and tells whether the slot of
+    /// one is free. Neither waits.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx) const {
-        return ctx.fetch_add(tail, 1, order::relaxed, scope::device);
+    [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx, std::uint64_t tickets = 1) const {
+        return ctx.fetch_add(tail, tickets, order::relaxed, scope::device);
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket) const {

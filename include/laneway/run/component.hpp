@@ -8,6 +8,7 @@
 //   std::uint64_t held_bytes(int pe) const;                memory that it holds on a PE, so that plans count it
 //   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
 //   void end(const run_report&);                           after a run without a fault
+//   std::string account() const;                           after a run that failed: what its message shall say
 //   threshold_policy policy() const;                       where its work has a threshold
 //   std::shared_ptr<session_feed> feed() const;            where host threads feed it in a session (host_feed.hpp)
 //

@@ -1,6 +1,7 @@
 // The host half of components, as runs see it; component.hpp says what it has.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "laneway/base/report.hpp"
@@ -47,6 +48,13 @@ void begin_component([[maybe_unused]] Component& c, [[maybe_unused]] machine& ma
 template <component Component>
 void end_component([[maybe_unused]] Component& c, [[maybe_unused]] const run_report& report) {
     if constexpr (requires { c.end(report); }) c.end(report);
+}
+
+/// What a component adds to the message of a run that has failed.
+template <component Component>
+std::string account_of([[maybe_unused]] const Component& c) {
+    if constexpr (requires { c.account(); }) return c.account();
+    return {};
 }
 
 /// Throws usage_error where two of the components are one.

@@ -7,6 +7,7 @@
 
 #include "laneway/runtime.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 
@@ -56,18 +57,5 @@ struct do_nothing {
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx&, Triggers&) const {}
 };
-
-/// What a call throws.
-template <class Error, class Call>
-std::string thrown(Call&& call) {
-    try {
-        call();
-        ADD_FAILURE() << "nothing was thrown";
-    } catch (const Error& e) {
-        EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
-        return e.what();
-    }
-    return {};
-}
 
 }  // namespace laneway::test

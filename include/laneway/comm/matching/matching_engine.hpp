@@ -51,6 +51,8 @@ struct matching_engine_ref {
     /// The first message that waits and that the lane's receive would take; it goes on waiting.
     template <class Ctx>
     LANEWAY_FN match_result probe(Ctx& ctx, bool active, const match_key& receive) const;
+    /// Whether a receive waits that takes this message. Any lane.
+    [[nodiscard]] LANEWAY_FN bool is_awaited(const match_key& message) const;
     /// Takes back a receive that waits, by what it was posted with. `none`: it does not wait any more.
     template <class Ctx>
     LANEWAY_FN match_result cancel(Ctx& ctx, bool active, const match_key& receive, std::uint32_t handle) const;
@@ -149,6 +151,10 @@ private:
     std::uint32_t found_ = 0;  ///< 1 more than an entry's number; 0: none is left
     std::uint64_t looks_ = 0;
 };
+
+LANEWAY_FN bool matching_engine_ref::is_awaited(const match_key& message) const {
+    return receive_search(posted, true, message, 0).found() != 0;
+}
 
 /// Lanes that want the same entry go on to their next one, but for the lowest, until none has to. What this lane gets:
 /// 1 more than the number of an entry, or 0.

@@ -30,6 +30,8 @@ public:
     [[nodiscard]] matching_engine_ref ref() const;
     /// Host, between runs.
     [[nodiscard]] matching_statistics statistics() const;
+    /// Messages that wait for receives, in their order. Host, between runs.
+    [[nodiscard]] std::vector<match_entry> waiting() const;
 
 private:
     struct queue_memory {

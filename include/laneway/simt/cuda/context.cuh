@@ -149,6 +149,9 @@ public:
         }
     }
 
+    /// Whether lanes of other blocks reach it: not a lane's own variables, nor memory of the block.
+    __device__ static bool is_global(const void* memory) { return __isGlobal(memory) != 0; }
+
     __device__ std::uint64_t now_ns() { return global_timer_ns(); }
     __device__ std::uint64_t deadline_ns() const { return deadline_ns_; }
     __device__ void pause(unsigned patience = 0) { __nanosleep(20u << patience); }

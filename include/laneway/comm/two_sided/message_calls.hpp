@@ -1,0 +1,260 @@
+// Calls of lanes and warps on requests: starting receives, waiting, testing, probing, taking back.
+#pragma once
+
+#include "laneway/comm/two_sided/message_sender.hpp"
+#include "laneway/comm/two_sided/message_waiting.hpp"
+
+namespace laneway {
+
+/// Members end the run where they fail. Where they take a width it is lane or warp; in a warp lane 0 does it, the
+/// others help, and only lane 0 gets the result.
+template <class Ctx, class Out>
+class message_calls {
+public:
+    LANEWAY_FN message_calls(const two_sided_ref& view, Out& out, std::uint32_t first_place)
+        : view_(view), pool_(view, first_place), sender_(view, pool_),
+          waiting_(view, out, first_place / Ctx::warp_lanes) {}
+
+    [[nodiscard]] LANEWAY_FN message_sender<Ctx>& sender() { return sender_; }
+    [[nodiscard]] LANEWAY_FN message_waiting<Ctx, Out>& waiting() { return waiting_; }
+
+    /// Puts a receive into its shard's queue. One lane; does not wait.
+    LANEWAY_SLOW status receive(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
+                                message_request& begun) {
+        match_key key;
+        if (const status wrong = check(ctx, operation::receive, source, tag, key); wrong != status::ok) return wrong;
+        const std::uint32_t segment = buffer.place.segment;
+        const bool is_symmetric = segment != unnamed_segment && segment != host_visible_segment;
+        if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
+            return refuse_address(ctx, operation::receive, peer_of(key.source), buffer.place);
+        }
+        if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
+            return fail(ctx, status::bad_range, operation::receive, peer_of(key.source), key.tag);
+        }
+        return ask(ctx, operation::receive, {request_kind::receive, key, &buffer}, begun);
+    }
+
+    /// Waits until a request is over, takes what it brought and gives its place back.
+    LANEWAY_FN status wait(Ctx& ctx, width lanes, const message_request& request, message_status& got) {
+        const bool leads = lanes == width::lane || ctx.lane() == 0;
+        const bool waits = !request.is_null() && !request.is_finished();
+        const auto is_over = [&] { return !waits || pool_.look(ctx, request).is_over(); };
+        bool wrong = leads && waits && !mark(ctx, request);
+        if (wrong) (void)refuse(ctx, request);
+        if (lanes != width::lane) wrong = ctx.ballot(full_warp<Ctx>, wrong) != 0;
+        if (wrong) return status::bad_request;
+        const wait_site site = leads ? site_of(request) : wait_site{};
+        if (leads && waits) waiting_.wait_for_shard(shard_of(request));
+        const status result =
+            lanes == width::lane ? waiting_.wait(ctx, site, is_over) : waiting_.wait_as_warp(ctx, site, is_over);
+        if (result != status::ok || !leads || !waits) return result;
+        return take(ctx, request, got);
+    }
+
+    /// Looks once; one that is over becomes null. One lane.
+    LANEWAY_SLOW status test(Ctx& ctx, message_request& request, bool& over, message_status& got) {
+        over = true;
+        if (!request.is_null() && !request.is_finished()) {
+            if (pool_.find(ctx, request) == nullptr) return refuse(ctx, request);
+            over = pool_.look(ctx, request).is_over();
+            if (!over) {
+                const status going = progress(ctx);
+                if (going != status::ok) return going;
+                over = pool_.look(ctx, request).is_over();
+            }
+            if (!over) return status::ok;
+            if (const status taken = take(ctx, request, got); taken != status::ok) return taken;
+        }
+        request = {};
+        return status::ok;
+    }
+
+    /// Waits for one of several, which becomes null. One lane.
+    LANEWAY_SLOW status wait_any(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& which,
+                                 message_status& got) {
+        which = n;
+        std::uint32_t first = n;
+        for (std::uint32_t i = n; i-- > 0;) {
+            if (requests[i].is_null()) continue;
+            first = i;
+            if (!requests[i].is_finished() && !mark(ctx, requests[i])) return refuse(ctx, requests[i]);
+        }
+        if (first == n) return status::ok;
+        const status waited = waiting_.wait(ctx, site_of(requests[first]), [&] {
+            for (which = 0; which < n; ++which) {
+                const message_request& one = requests[which];
+                if (one.is_finished() || (!one.is_null() && pool_.look(ctx, one).is_over())) return true;
+            }
+            return false;
+        });
+        if (waited != status::ok) return waited;
+        bool over = true;
+        return test(ctx, requests[which], over, got);
+    }
+
+    /// Looks for a message among those that have come. One lane; does not wait for any.
+    LANEWAY_SLOW status look_for(Ctx& ctx, const match_key& key, bool& found, message_status& what) {
+        message_request asked;
+        waiting_.wait_for_shard(view_.shard_number(key));
+        const status begun = begin_probe(ctx, key, asked);
+        if (begun != status::ok) return begun;
+        const status waited = waiting_.wait(ctx, {operation::probe, peer_of(key.source), key.tag, view_.number},
+                                            [&] { return pool_.look(ctx, asked).is_over(); });
+        if (waited != status::ok) return waited;
+        found = pool_.look(ctx, asked).state() == request_word::done;
+        message_status answer;
+        const status taken = take(ctx, asked, answer);
+        if (found) what = answer;
+        return taken;
+    }
+    /// Waits for one.
+    LANEWAY_SLOW status probe(Ctx& ctx, const match_key& key, message_status& what) {
+        const message_shard_ref& shard = view_.shard_of(key);
+        const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
+        for (;;) {
+            const std::uint64_t arrived = ctx.load(&shard.state->arrived, order::relaxed, scope::device);
+            bool found = false;
+            status result = look_for(ctx, key, found, what);
+            if (result != status::ok || found) return result;
+            result = waiting_.wait(
+                ctx, site, [&] { return ctx.load(&shard.state->arrived, order::relaxed, scope::device) != arrived; });
+            if (result != status::ok) return result;
+        }
+    }
+
+    /// Takes a receive back. One lane.
+    LANEWAY_SLOW status cancel(Ctx& ctx, const message_request& request) {
+        message_request asked;
+        const status begun = begin_cancel(ctx, request, asked);
+        if (begun != status::ok) return begun;
+        const status waited = waiting_.wait(ctx, site_of(request), [&] { return pool_.look(ctx, asked).is_over(); });
+        if (waited != status::ok) return waited;
+        message_status nothing;
+        return take(ctx, asked, nothing);
+    }
+
+    /// Puts a probe, or a cancel, into its shard's queue. One lane; does not wait.
+    LANEWAY_FN status begin_probe(Ctx& ctx, const match_key& key, message_request& asked) {
+        return ask(ctx, operation::probe, {request_kind::probe, key}, asked);
+    }
+    LANEWAY_FN status begin_cancel(Ctx& ctx, const message_request& request, message_request& asked) {
+        request_slot* const slot = pool_.find(ctx, request);
+        if (slot == nullptr || slot->kind != request_kind::receive) return refuse(ctx, request);
+        return ask(ctx, operation::use_request, {request_kind::cancel, slot->key, nullptr, &request}, asked);
+    }
+
+    /// For requests of host threads: looks once, and takes what one that is over has brought. One lane.
+    LANEWAY_FN status poll(Ctx& ctx, const message_request& request, bool& over, bool& found, message_status& got) {
+        over = request.is_null() || request.is_finished();
+        if (over) return status::ok;
+        const request_word now = pool_.look(ctx, request);
+        over = now.is_over();
+        found = now.state() == request_word::done;
+        return over ? take(ctx, request, got) : status::ok;
+    }
+    /// A host thread waits for it, as long as it likes.
+    LANEWAY_FN void belongs_to_host(Ctx& ctx, const message_request& request) {
+        if (request.is_null() || request.is_finished()) return;
+        ctx.store(&view_.requests[request.number()].waited, request_slot::by_host, order::relaxed, scope::device);
+    }
+
+    /// What a receive or a probe asks for, where it can be. Any lane.
+    LANEWAY_FN status check(Ctx& ctx, operation what, std::int64_t source, std::int64_t tag, match_key& key) const {
+        const bool from_any = source == std::int64_t{any_source}, with_any = tag == std::int64_t{any_tag};
+        if (!from_any && (source < 0 || source >= ctx.n_pes())) {
+            return fail(ctx, status::bad_pe, what, static_cast<int>(source));
+        }
+        const int peer = from_any ? -1 : static_cast<int>(source);
+        if (!with_any) {
+            if (const status bad = message_sender<Ctx>::check_tag(ctx, what, peer, tag); bad != status::ok) return bad;
+        }
+        key = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(tag)};
+        if ((from_any && view_.rules.no_any_source) || (with_any && view_.rules.no_any_tag)) {
+            return fail(ctx, status::broken_promise, what, peer, key.tag, view_.number);
+        }
+        return status::ok;
+    }
+
+private:
+    /// What a lane asks of a shard.
+    struct question {
+        request_kind kind;
+        match_key key;
+        const message_buffer* buffer = nullptr;
+        const message_request* other = nullptr;
+    };
+
+    LANEWAY_FN status ask(Ctx& ctx, operation what, const question& asked, message_request& begun) {
+        std::uint32_t number = 0;
+        const status claimed = sender_.claim(ctx, what, peer_of(asked.key.source), number);
+        if (claimed != status::ok) return claimed;
+        request_slot& slot = view_.requests[number];
+        slot.kind = asked.kind;
+        slot.waited = 0;
+        slot.key = asked.key;
+        slot.data = asked.buffer == nullptr ? nullptr : asked.buffer->data;
+        slot.bytes = asked.buffer == nullptr ? 0 : asked.buffer->bytes;
+        slot.length = 0;
+        slot.source = asked.key.source;
+        slot.tag = asked.key.tag;
+        if (asked.other != nullptr) {
+            slot.other = asked.other->number();
+            slot.other_generation = asked.other->generation();
+        }
+        begun = pool_.handle(ctx, number);
+        const number_queue_ref& queue = view_.shard_of(asked.key).asked;
+        go_before(ctx, &slot.data);
+        queue.put(ctx, queue.draw(ctx), number);
+        return status::ok;
+    }
+
+    /// What a request that is over has brought, and its place back. One lane.
+    LANEWAY_FN status take(Ctx& ctx, const message_request& request, message_status& got) {
+        request_slot* const slot = pool_.find(ctx, request);
+        if (slot == nullptr) return refuse(ctx, request);
+        const request_word now = pool_.look(ctx, request);
+        come_behind(ctx, slot);
+        got = {slot->source, slot->tag, slot->length, now.state() == request_word::cancelled};
+        if (slot->kind == request_kind::send) got = {slot->key.source, slot->key.tag, slot->bytes, false};
+        if (slot->kind == request_kind::receive && !got.cancelled && slot->form == message_form::in_words) {
+            for (std::uint32_t i = 0; i < slot->length; ++i) {
+                slot->data[i] = static_cast<std::byte>(slot->pieces[i / 8] >> i % 8 * 8);
+            }
+        }
+        return pool_.give_back(ctx, request) ? status::ok : refuse(ctx, request);
+    }
+
+    /// Notes that a lane waits, for who reads the queues when a run has failed. False for a request that is none.
+    LANEWAY_FN bool mark(Ctx& ctx, const message_request& request) {
+        request_slot* const slot = pool_.find(ctx, request);
+        if (slot == nullptr) return false;
+        ctx.store(&slot->waited, request_slot::by_lane, order::relaxed, scope::device);
+        return true;
+    }
+    LANEWAY_FN status progress(Ctx& ctx) {
+        const lane_mask here = ctx.converged();
+        (void)waiting_.turn(ctx, here);
+        return waiting_.help(ctx, here);
+    }
+    /// That of a request that goes on.
+    [[nodiscard]] LANEWAY_FN std::uint32_t shard_of(const message_request& request) const {
+        const request_slot& slot = view_.requests[request.number()];
+        return slot.kind == request_kind::send ? slot.shard : view_.shard_number(slot.key);
+    }
+    LANEWAY_FN status refuse(Ctx& ctx, const message_request& request) {
+        return fail(ctx, status::bad_request, operation::use_request, -1, request.number(), view_.number);
+    }
+    [[nodiscard]] LANEWAY_FN wait_site site_of(const message_request& request) const {
+        if (request.is_null() || request.is_finished()) return {operation::receive, -1, 0, view_.number};
+        const request_slot& slot = view_.requests[request.number()];
+        return {slot.kind == request_kind::send ? operation::send : operation::receive, peer_of(slot.key.source),
+                slot.key.tag, view_.number};
+    }
+
+    const two_sided_ref& view_;
+    request_pool<Ctx> pool_;
+    message_sender<Ctx> sender_;
+    message_waiting<Ctx, Out> waiting_;
+};
+
+}  // namespace laneway

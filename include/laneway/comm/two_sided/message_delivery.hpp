@@ -1,0 +1,167 @@
+// Moving payloads between rings, places for unexpected messages and requests, by the warp that turns a shard.
+#pragma once
+
+#include "laneway/comm/two_sided/fetch_queue.hpp"
+
+namespace laneway {
+
+/// Members are for the whole warp, together, where they do not say something else.
+template <class Ctx>
+class message_delivery {
+public:
+    LANEWAY_FN explicit message_delivery(const two_sided_ref& view) : view_(view), fetches_(view) {}
+
+    /// What a ring has brought. Each lane another; false when the run is ending.
+    LANEWAY_FN bool read(Ctx& ctx, const chunk_receiver& in, std::uint64_t ticket, chunk_label label, int source,
+                         incoming_message& message) const {
+        come_behind(ctx, in.flags + in.slot_of(ticket));
+        message.form = static_cast<message_form>(label.kind());
+        message.key.source = static_cast<std::uint32_t>(source);
+        if (message.form == message_form::in_slot) {
+            const auto& header = *reinterpret_cast<const slot_header*>(in.slot(ticket));
+            message.key.tag = header.tag;
+            message.bytes = header.bytes;
+            message.payload = in.slot(ticket) + slot_header::bytes_used;
+            return true;
+        }
+        std::uint64_t words[max_pieces] = {};
+        for (std::uint32_t i = 0; i < max_pieces; ++i) {
+            if (i < label.messages() && !in.load_words(ctx, ticket, i, words[i])) return false;
+        }
+        message.key.tag = static_cast<std::uint32_t>(words[0] >> 32);
+        message.bytes = words[0] & 0xffff'ffff;
+        if (message.form == message_form::in_place) {
+            message.bytes = words[1];
+            message.place = {words[3], static_cast<std::uint32_t>(words[2] >> 32), static_cast<std::uint32_t>(words[0]),
+                             static_cast<std::uint32_t>(words[2])};
+        } else {
+            for (std::uint32_t i = 0; i < short_pieces; ++i) message.words[i] = words[1 + i];
+        }
+        return true;
+    }
+
+    /// Keeps a message for which there is no receive yet.
+    LANEWAY_FN void keep(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place,
+                         const incoming_message& message) const {
+        std::byte* to = nullptr;
+        if (mine) {
+            unexpected_message& kept = shard.message(place, view_.stride());
+            kept.key = message.key;
+            kept.form = message.form;
+            kept.bytes = message.bytes;
+            kept.place = message.place;
+            for (std::uint32_t i = 0; i < short_pieces; ++i) kept.words[i] = message.words[i];
+            to = reinterpret_cast<std::byte*>(&kept + 1);
+            go_before(ctx, &kept);
+        }
+        copy_together(ctx, mine && message.form == message_form::in_slot, to, message.payload, message.bytes);
+    }
+    /// That message. Each lane another.
+    LANEWAY_FN incoming_message kept(Ctx& ctx, const message_shard_ref& shard, std::uint32_t place) const {
+        const unexpected_message& kept = shard.message(place, view_.stride());
+        come_behind(ctx, &kept);
+        incoming_message message;
+        message.key = kept.key;
+        message.form = kept.form;
+        message.bytes = kept.bytes;
+        message.place = kept.place;
+        for (std::uint32_t i = 0; i < short_pieces; ++i) message.words[i] = kept.words[i];
+        message.payload = reinterpret_cast<const std::byte*>(&kept + 1);
+        return message;
+    }
+
+    /// Gives a message to the receive that it was matched with. One that is too long for it ends the run.
+    LANEWAY_FN void give(Ctx& ctx, bool mine, std::uint32_t number, const incoming_message& message) const {
+        bool fits = mine;
+        request_slot* const slot = mine ? view_.requests + number : nullptr;
+        if (mine) {
+            fits = check_length(ctx, message, slot->bytes);
+            slot->source = message.key.source;
+            slot->tag = message.key.tag;
+            slot->length = message.bytes;
+            slot->form = message.form;
+            slot->place = message.place;
+            if (message.form == message_form::in_words) {
+                for (std::uint32_t i = 0; i < short_pieces; ++i) slot->pieces[i] = message.words[i];
+            }
+        }
+        copy_together(ctx, fits && message.form == message_form::in_slot, fits ? slot->data : nullptr, message.payload,
+                      message.bytes);
+        if (fits && message.form == message_form::in_place) {
+            go_before(ctx, slot);
+            fetches_.begin(ctx, number);
+        } else if (fits) {
+            complete(ctx, number, request_word::done);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    /// Says what came of a request. One lane, behind a barrier of the warp.
+    LANEWAY_FN void complete(Ctx& ctx, std::uint32_t number, std::uint32_t state) const {
+        std::uint64_t* const word = &view_.requests[number].word;
+        go_before(ctx, view_.requests + number);
+        const request_word now{ctx.load(word, order::relaxed, scope::device)};
+        // Partner: the acquire load in request_pool::look.
+        ctx.store(word, request_word::of(now.generation(), state), order::release, scope::device);
+    }
+
+    /// Sends a message whose slot has become free, from what its request says of it.
+    LANEWAY_FN void send(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t number) const {
+        const request_slot* const slot = view_.requests + number;
+        const bool in_slot = mine && slot->form == message_form::in_slot;
+        std::byte* to = nullptr;
+        if (in_slot) to = shard.to[slot->key.source].slot(slot->ticket) + slot_header::bytes_used;
+        copy_together(ctx, in_slot, to, in_slot ? slot->data : nullptr, in_slot ? slot->bytes : 0);
+        if (mine) {
+            const chunk_sender& out = shard.to[slot->key.source];
+            if (in_slot) {
+                publish_slot(ctx, out, slot->ticket, slot->key.tag, slot->bytes);
+            } else {
+                out.publish_in_words(ctx, lane_mask{1} << ctx.lane(), slot->ticket, slot->pieces, slot->n_pieces,
+                                     static_cast<std::uint32_t>(slot->form), 0);
+            }
+            if (slot->form != message_form::in_place) complete(ctx, number, request_word::done);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    /// Publishes a slot whose payload has been stored. One lane.
+    static LANEWAY_FN void publish_slot(Ctx& ctx, const chunk_sender& out, std::uint64_t ticket, std::uint32_t tag,
+                                        std::uint64_t bytes) {
+        *reinterpret_cast<slot_header*>(out.slot(ticket)) = {tag, static_cast<std::uint32_t>(bytes), 0};
+        out.publish(ctx, lane_mask{1} << ctx.lane(), ticket, 1, static_cast<std::uint32_t>(message_form::in_slot));
+    }
+
+private:
+    /// Copies what each lane names, one after the other, by all lanes; on return the lanes see it.
+    LANEWAY_FN void copy_together(Ctx& ctx, bool mine, std::byte* to, const std::byte* from,
+                                  std::uint64_t bytes) const {
+        const copy_share share{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
+        for (lane_mask rest = ctx.ballot(full_warp<Ctx>, mine); rest != 0; rest &= rest - 1) {
+            const int whose = Ctx::first_lane(rest);
+            const auto target = ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(to), whose);
+            const auto source = ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(from), whose);
+            copy_bytes(reinterpret_cast<std::byte*>(target), reinterpret_cast<const std::byte*>(source),
+                       ctx.shuffle(full_warp<Ctx>, bytes, whose), share);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    LANEWAY_FN bool check_length(Ctx& ctx, const incoming_message& message, std::uint64_t room) const {
+        const int source = static_cast<int>(message.key.source);
+        if (message.bytes > room) {
+            (void)fail(ctx, status::truncated, operation::receive, source, message.bytes, room);
+            return false;
+        }
+        if (view_.exact_length && message.bytes != room) {
+            (void)fail(ctx, status::wrong_length, operation::receive, source, message.bytes, room);
+            return false;
+        }
+        return true;
+    }
+
+    const two_sided_ref& view_;
+    fetch_queue<Ctx> fetches_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,84 @@
+// How two-sided messages travel: as chunks of rings that carry nothing else, one message a chunk.
+//
+// A short message travels in tagged words (queue/chunk_ring.hpp), in pieces of 8 bytes: a header, then the payload. So
+// does the description of one that is too long for a slot. What lies between takes the slot.
+#pragma once
+
+#include "laneway/comm/matching/match_key.hpp"
+#include "laneway/queue/chunk_ring.hpp"
+
+namespace laneway {
+
+/// The highest tag of a message.
+inline constexpr std::uint32_t max_message_tag = 0x7fff'ffff;
+
+/// Pieces of 8 bytes that fit a chunk's words, and what they leave for a payload.
+inline constexpr std::uint32_t max_pieces = chunk_words / tagged_words<std::uint64_t>;
+inline constexpr std::uint32_t short_pieces = max_pieces - 1;
+inline constexpr std::uint32_t short_bytes = short_pieces * 8;
+
+/// How a message's payload comes; the kind of its chunk.
+enum class message_form : std::uint32_t {
+    in_words,  ///< with the header, `short_bytes` at most
+    in_slot,   ///< behind the header, in the slot
+    in_place,  ///< stays where the sender has it, until the receiver fetches it
+};
+
+/// In place of a symmetric segment: memory of the host that all PEs reach; the index is its address.
+inline constexpr std::uint32_t host_visible_segment = 0xfffffffd;
+
+/// Where a payload lies that the receiver fetches, and whom it tells.
+struct payload_place {
+    std::uint64_t index = 0;  ///< of the first byte, in its segment
+    std::uint32_t segment = 0;
+    std::uint32_t request = 0;     ///< of the sender
+    std::uint32_t generation = 0;  ///< of that
+};
+
+/// The words of a message that is not in a slot.
+struct message_pieces {
+    std::uint64_t words[max_pieces] = {};
+    std::uint32_t count = 0;
+
+    /// `payload` may lie in any memory of the lane.
+    static LANEWAY_FN message_pieces of_short(std::uint32_t tag, const std::byte* payload, std::uint32_t bytes) {
+        message_pieces made;
+        made.words[0] = std::uint64_t{tag} << 32 | bytes;
+        for (std::uint32_t i = 0; i < short_bytes; ++i) {  // unrolled, so that the words stay in registers
+            if (i < bytes) made.words[1 + i / 8] |= std::uint64_t{static_cast<std::uint8_t>(payload[i])} << i % 8 * 8;
+        }
+        made.count = 1 + (bytes + 7) / 8;
+        return made;
+    }
+    static LANEWAY_FN message_pieces of_place(std::uint32_t tag, std::uint64_t bytes, const payload_place& at) {
+        message_pieces made;
+        made.words[0] = std::uint64_t{tag} << 32 | at.request;
+        made.words[1] = bytes;
+        made.words[2] = std::uint64_t{at.segment} << 32 | at.generation;
+        made.words[3] = at.index;
+        made.count = 4;
+        return made;
+    }
+};
+
+/// At the start of a slot; the payload follows.
+struct slot_header {
+    static constexpr std::uint32_t bytes_used = 16;
+
+    std::uint32_t tag;
+    std::uint32_t bytes;
+    std::uint64_t pad;
+};
+static_assert(sizeof(slot_header) == slot_header::bytes_used);
+
+/// A message that has come, as the lane sees it that deals with it.
+struct incoming_message {
+    match_key key;
+    message_form form = message_form::in_words;
+    std::uint64_t bytes = 0;
+    std::uint64_t words[short_pieces] = {};  ///< in_words: its payload
+    const std::byte* payload = nullptr;      ///< in_slot: that
+    payload_place place;                     ///< in_place: that
+};
+
+}  // namespace laneway

@@ -1,0 +1,47 @@
+// Host owner of the rings of a communicator: for each shard one from each PE to each, the own one as well.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "laneway/comm/reader_memory.hpp"
+#include "laneway/queue/chunk_ring.hpp"
+#include "laneway/simt/machine.hpp"
+
+namespace laneway {
+
+class message_rings {
+public:
+    /// `slots`: of each ring, a power of two; `slot_bytes`: a multiple of 16.
+    message_rings(machine& machine, std::uint32_t slots, std::uint32_t slot_bytes);
+
+    /// A PE's n_pes ends.
+    [[nodiscard]] const chunk_sender* to(int pe) const { return to_[static_cast<std::size_t>(pe)].data(); }
+    [[nodiscard]] const chunk_receiver* from(int pe) const { return from_[static_cast<std::size_t>(pe)].data(); }
+    /// Empties all rings. Host, between runs.
+    void reset();
+    /// Tickets that lanes of a PE have drawn, by destination. Host, between runs.
+    [[nodiscard]] std::vector<std::uint64_t> drawn(int pe) const;
+    /// What one PE's rings take.
+    [[nodiscard]] static std::uint64_t bytes(int n_pes, std::uint32_t slots, std::uint32_t slot_bytes);
+
+private:
+    static constexpr std::size_t tail_stride = destructive_bytes / sizeof(std::uint64_t);
+
+    void connect(int reader, std::uint32_t slots, std::uint32_t slot_bytes);
+    [[nodiscard]] chunk_ring_layout& ring(int source, int destination) {
+        return rings_[static_cast<std::size_t>(source * machine_.n_pes() + destination)];
+    }
+
+    machine& machine_;
+    std::vector<chunk_ring_layout> rings_;  ///< [source][destination]
+    std::vector<reader_memory> slots_;
+    std::vector<reader_memory> words_;    ///< words, flags and credits
+    std::vector<buffer<std::byte>> own_;  ///< of the rings from each PE to itself
+    std::vector<buffer<std::uint64_t>> tails_;
+    std::vector<buffer<chunk_sender>> to_;
+    std::vector<buffer<chunk_receiver>> from_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,200 @@
+// How lanes send: a ticket, and if its slot is free the message at once; else a request that waits for room.
+#pragma once
+
+#include "laneway/comm/two_sided/message_delivery.hpp"
+#include "laneway/comm/width.hpp"
+
+namespace laneway {
+
+/// A payload, or room for one.
+struct message_buffer {
+    std::byte* data = nullptr;
+    std::uint64_t bytes = 0;
+    symmetric_ptr<std::byte> place{};  ///< the same, where that is known to be symmetric memory
+};
+
+template <class Ctx, class T>
+LANEWAY_FN message_buffer buffer_of(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count) {
+    return {reinterpret_cast<std::byte*>(address(ctx, first, ctx.pe())),
+            count * sizeof(T),
+            {first.segment, first.index * sizeof(T)}};
+}
+template <class Ctx, class T>
+LANEWAY_FN message_buffer buffer_of(Ctx&, T* first, std::uint64_t count) {
+    static_assert(trivially_copyable<std::remove_const_t<T>>);
+    return {reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<T>*>(first)), count * sizeof(T)};
+}
+/// What symmetric_ref::local gives on checked devices.
+template <class Ctx, class Pointer>
+requires requires(const Pointer& pointer) { pointer.element(); }
+LANEWAY_FN message_buffer buffer_of(Ctx& ctx, const Pointer& first, std::uint64_t count) {
+    return buffer_of(ctx, first.element(), count);
+}
+
+/// Whether other lanes of the PE reach memory as this one does.
+template <class Ctx>
+LANEWAY_FN bool all_lanes_reach([[maybe_unused]] const Ctx& ctx, [[maybe_unused]] const void* memory) {
+    if constexpr (requires { Ctx::is_global(memory); }) return Ctx::is_global(memory);
+    return true;
+}
+
+template <class Ctx>
+class message_sender {
+public:
+    LANEWAY_FN message_sender(const two_sided_ref& view, request_pool<Ctx>& pool) : view_(view), pool_(pool) {}
+
+    /// Sends a message of this lane, or of the whole warp, together. Does not wait. `sent` of the lane, or of lane 0: a
+    /// request, which is over at once where the payload may be used again. Errors end the run.
+    LANEWAY_SLOW status start(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t destination,
+                              std::int64_t tag, message_request& sent) {
+        const bool leads = lanes == width::lane || ctx.lane() == 0;
+        message m;
+        status result = status::ok;
+        std::byte* slot = nullptr;
+        if (leads) {
+            result = check(ctx, buffer, destination, tag);
+            if (result == status::ok) result = begin(ctx, buffer, destination, tag, m);
+            if (m.free && m.form == message_form::in_slot) slot = m.out->slot(m.ticket) + slot_header::bytes_used;
+        }
+        copy_share share{};
+        if (lanes != width::lane) {
+            slot = reinterpret_cast<std::byte*>(ctx.shuffle(full_warp<Ctx>, reinterpret_cast<std::uint64_t>(slot), 0));
+            share = {static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
+        }
+        if (slot != nullptr) copy_bytes(slot, buffer.data, buffer.bytes, share);
+        if (lanes != width::lane) ctx.sync(full_warp<Ctx>);
+        if (leads && result == status::ok) sent = finish(ctx, buffer, m);
+        return result;
+    }
+
+    /// Ends the run for a tag that no message has. Any lane.
+    static LANEWAY_FN status check_tag(Ctx& ctx, operation what, int peer, std::int64_t tag) {
+        if (tag >= 0 && tag <= std::int64_t{max_message_tag}) return status::ok;
+        return fail(ctx, status::bad_tag, what, peer, static_cast<std::uint64_t>(tag), max_message_tag);
+    }
+    /// A place of the pool, or the end of the run. Any lane.
+    LANEWAY_FN status claim(Ctx& ctx, operation what, int peer, std::uint32_t& number) {
+        number = pool_.claim(ctx);
+        if (number != request_pool<Ctx>::none) return status::ok;
+        return fail(ctx, status::no_room, what, peer, view_.n_requests, view_.n_requests);
+    }
+
+private:
+    static constexpr std::uint32_t no_request = ~std::uint32_t{0};
+
+    /// A message that has its place among those to its destination.
+    struct message {
+        message_form form = message_form::in_words;
+        match_key key;  ///< destination and tag
+        const chunk_sender* out = nullptr;
+        std::uint32_t shard = 0;
+        std::uint32_t request = no_request;
+        std::uint64_t ticket = 0;
+        bool free = false;  ///< its slot
+    };
+
+    LANEWAY_FN status check(Ctx& ctx, const message_buffer& buffer, std::int64_t destination, std::int64_t tag) const {
+        if (destination < 0 || destination >= ctx.n_pes()) {
+            return fail(ctx, status::bad_pe, operation::send, static_cast<int>(destination));
+        }
+        const int to = static_cast<int>(destination);
+        if (const status wrong = check_tag(ctx, operation::send, to, tag); wrong != status::ok) return wrong;
+        const auto out_of_reach = [&] {
+            return fail(ctx, status::bad_range, operation::send, to, static_cast<std::uint64_t>(tag));
+        };
+        const bool of_host = buffer.place.segment == host_visible_segment;
+        const bool is_symmetric = !of_host && buffer.place.segment != unnamed_segment;
+        if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
+            return refuse_address(ctx, operation::send, to, buffer.place);
+        }
+        if (buffer.bytes <= view_.slot_payload) {
+            if (of_host || buffer.bytes <= short_bytes || all_lanes_reach(ctx, buffer.data)) return status::ok;
+            return out_of_reach();
+        }
+        if (!is_symmetric && !of_host) {
+            return fail(ctx, status::too_long, operation::send, to, buffer.bytes, view_.slot_payload);
+        }
+        // The receiver fetches it and stores an answer: PEs reach each other's symmetric memory, or do not.
+        return address(ctx, view_.answers[0], to) == nullptr ? out_of_reach() : status::ok;
+    }
+
+    /// Draws the message's ticket. Lanes that come together with messages for one ring draw theirs with one add.
+    LANEWAY_FN status begin(Ctx& ctx, const message_buffer& buffer, std::int64_t destination, std::int64_t tag,
+                            message& m) {
+        m.key = {static_cast<std::uint32_t>(destination), static_cast<std::uint32_t>(tag)};
+        m.form = buffer.bytes <= short_bytes          ? message_form::in_words
+                 : buffer.bytes <= view_.slot_payload ? message_form::in_slot
+                                                      : message_form::in_place;
+        m.shard = view_.shard_number({static_cast<std::uint32_t>(ctx.pe()), m.key.tag});
+        m.out = view_.shards[m.shard].to + destination;
+        if (m.form == message_form::in_place) {
+            const status claimed = claim(ctx, operation::send, static_cast<int>(destination), m.request);
+            if (claimed != status::ok) return claimed;
+        }
+        const lane_mask same = ctx.match(ctx.converged(), reinterpret_cast<std::uint64_t>(m.out));
+        const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(same));
+        // The message counts as created work from now on, see communicator_ref::add_created.
+        m.ticket =
+            once(ctx, same, [&] { return m.out->draw(ctx, lanes); }) + static_cast<std::uint64_t>(rank_in(ctx, same));
+        m.free = m.out->is_free(ctx, m.ticket);
+        return status::ok;
+    }
+
+    LANEWAY_FN message_request finish(Ctx& ctx, const message_buffer& buffer, const message& m) {
+        tell_order(ctx, m);
+        if (m.form == message_form::in_place) ctx.fence(scope::system);  // words are stored without an order
+        if (m.free && m.form == message_form::in_slot) {
+            message_delivery<Ctx>::publish_slot(ctx, *m.out, m.ticket, m.key.tag, buffer.bytes);
+            return message_request::finished();
+        }
+        std::uint32_t number = m.request;
+        if (number == no_request && !m.free &&
+            claim(ctx, operation::send, static_cast<int>(m.key.source), number) != status::ok) {
+            return {};  // the run is ending
+        }
+        message_request handle = message_request::finished();
+        if (number != no_request) handle = pool_.handle(ctx, number);
+        message_pieces pieces;
+        if (m.form == message_form::in_words) {
+            pieces = message_pieces::of_short(m.key.tag, buffer.data, static_cast<std::uint32_t>(buffer.bytes));
+        } else if (m.form == message_form::in_place) {
+            pieces = message_pieces::of_place(m.key.tag, buffer.bytes,
+                                              {buffer.place.index, buffer.place.segment, number, handle.generation()});
+        }
+        if (number != no_request) fill(view_.requests[number], buffer, m, pieces);
+        if (m.free) {
+            m.out->publish_in_words(ctx, lane_mask{1} << ctx.lane(), m.ticket, pieces.words, pieces.count,
+                                    static_cast<std::uint32_t>(m.form), 0);
+        } else {
+            const number_queue_ref& asked = view_.shards[m.shard].asked;
+            asked.put(ctx, asked.draw(ctx), number);
+        }
+        return handle;
+    }
+
+    LANEWAY_FN void fill(request_slot& slot, const message_buffer& buffer, const message& m,
+                         const message_pieces& pieces) const {
+        slot.kind = request_kind::send;
+        slot.waited = 0;
+        slot.key = m.key;
+        slot.bytes = buffer.bytes;
+        slot.data = buffer.data;
+        slot.form = m.form;
+        slot.shard = m.shard;
+        slot.ticket = m.ticket;
+        slot.n_pieces = pieces.count;
+        for (std::uint32_t i = 0; i < max_pieces; ++i) slot.pieces[i] = pieces.words[i];
+    }
+
+    /// A message in words brings what its lane has fenced, others all that the lane has done.
+    LANEWAY_FN void tell_order(Ctx& ctx, const message& m) const {
+        const void* const place = m.out->flags + m.out->slot_of(m.ticket);
+        if (m.form != message_form::in_words) tell_history(ctx, [](auto& history) { history.fence(); });
+        tell_history(ctx, [place](auto& history) { history.carry(place); });
+    }
+
+    const two_sided_ref& view_;
+    request_pool<Ctx>& pool_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,257 @@
+// Turning a shard: taking what lanes ask and what has come, in their orders, and matching it. One warp, or a lone lane,
+// at a time; who finds the shard in use goes on with something else.
+#pragma once
+
+#include "laneway/comm/two_sided/fetch_queue.hpp"
+#include "laneway/comm/two_sided/message_delivery.hpp"
+
+namespace laneway {
+
+/// A warp's access to a shard; all members are for the whole warp, together. A lone lane is a warp of its own
+/// (simt/lone_lane.hpp). None waits for other lanes.
+template <class Ctx>
+class message_turn {
+public:
+    LANEWAY_FN message_turn(const two_sided_ref& view, const message_shard_ref& shard)
+        : view_(view), shard_(shard), delivery_(view) {}
+
+    /// Whether there was anything to do, and nobody else at it.
+    LANEWAY_SLOW bool operator()(Ctx& ctx) const {
+        if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{seems_due(ctx) && lock(ctx)}; }) == 0) return false;
+        ctx.sync(full_warp<Ctx>);  // what lane 0 has acquired is visible to all
+        bool worked = false;
+        for (int batch = 0; batch < max_batches && take_asked(ctx); ++batch) worked = true;
+        worked = send_waiting(ctx) || worked;
+        worked = take_arrived(ctx) || worked;
+        ctx.sync(full_warp<Ctx>);
+        // Partner: the exchange in lock.
+        if (ctx.lane() == 0) ctx.store(&shard_.state->lock, 0u, order::release, scope::device);
+        return worked;
+    }
+
+    /// Whether something seems to be due. One lane.
+    [[nodiscard]] LANEWAY_FN bool seems_due(Ctx& ctx) const {
+        if (shard_.asked.any(ctx) || n_waiting(ctx) != 0) return true;
+        for (int source = 0; source < ctx.n_pes(); ++source) {
+            if (shard_.from[source].arrived(ctx, next(ctx, source)).bits != 0) return true;
+        }
+        return false;
+    }
+
+private:
+    static constexpr int max_batches = Ctx::warp_lanes == 1 ? 8 : 4;
+
+    LANEWAY_FN bool lock(Ctx& ctx) const {
+        std::uint32_t* const word = &shard_.state->lock;
+        // Partner: the release store at the end of a turn.
+        return ctx.load(word, order::relaxed, scope::device) == 0 &&
+               ctx.exchange(word, 1u, order::acquire, scope::device) == 0;
+    }
+    /// Words that others look at while a turn goes on.
+    [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx, int source) const {
+        return ctx.load(shard_.next + source, order::relaxed, scope::device);
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t n_waiting(Ctx& ctx) const {
+        return ctx.load(&shard_.state->end_waiting, order::relaxed, scope::device) -
+               ctx.load(&shard_.state->first_waiting, order::relaxed, scope::device);
+    }
+    /// Lanes at the start of the warp for which this holds, without a gap.
+    [[nodiscard]] LANEWAY_FN int leading(Ctx& ctx, bool holds) const {
+        const lane_mask rest = full_warp<Ctx> & ~ctx.ballot(full_warp<Ctx>, holds);
+        return rest == 0 ? Ctx::warp_lanes : Ctx::first_lane(rest);
+    }
+
+    /// Takes requests of one kind that stand next to each other. Whether there were any.
+    LANEWAY_FN bool take_asked(Ctx& ctx) const {
+        std::uint64_t* const answered = shard_.asked.taken;
+        const std::uint64_t first = ctx.load(answered, order::relaxed, scope::device);
+        const std::uint32_t number = shard_.asked.at(ctx, first + static_cast<std::uint64_t>(ctx.lane()));
+        const bool here = number != number_queue_ref::none;
+        const request_kind kind = here ? view_.requests[number].kind : request_kind::receive;
+        const request_kind all = ctx.shuffle(full_warp<Ctx>, kind, 0);
+        const int n = leading(ctx, here && kind == all);
+        if (n == 0) return false;
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) {
+            ctx.store(answered, first + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
+        }
+        const bool active = ctx.lane() < n;
+        if (all == request_kind::receive) post(ctx, active, number);
+        if (all == request_kind::probe) probe(ctx, active, number);
+        if (all == request_kind::cancel) cancel(ctx, active, number);
+        if (all == request_kind::send) wait_for_room(ctx, active, number);
+        return true;
+    }
+
+    LANEWAY_FN void post(Ctx& ctx, bool active, std::uint32_t number) const {
+        const match_key key = active ? view_.requests[number].key : match_key{};
+        const match_result found = shard_.engine.post(ctx, active, key, number);
+        const bool matched = found.outcome == match_outcome::matched;
+        incoming_message message;
+        if (matched) message = delivery_.kept(ctx, shard_, found.handle);
+        delivery_.give(ctx, matched, number, message);
+        put_back(ctx, matched, found.handle);
+    }
+
+    LANEWAY_FN void probe(Ctx& ctx, bool active, std::uint32_t number) const {
+        const match_key key = active ? view_.requests[number].key : match_key{};
+        const match_result found = shard_.engine.probe(ctx, active, key);
+        if (active) {
+            request_slot& slot = view_.requests[number];
+            const bool matched = found.outcome == match_outcome::matched;
+            if (matched) {
+                slot.source = found.key.source;
+                slot.tag = found.key.tag;
+                slot.length = shard_.message(found.handle, view_.stride()).bytes;
+            }
+            delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    LANEWAY_FN void cancel(Ctx& ctx, bool active, std::uint32_t number) const {
+        match_key key{};
+        std::uint32_t other = 0;
+        bool open = false;
+        if (active) {
+            const request_slot& asks = view_.requests[number];
+            other = asks.other;
+            // Receives become something else by turns of this shard only: while it is open, it is the one meant.
+            const request_word now{ctx.load(&view_.requests[other].word, order::relaxed, scope::device)};
+            open = now.bits == request_word::of(asks.other_generation, request_word::open);
+            key = asks.key;
+        }
+        const match_result found = shard_.engine.cancel(ctx, open, key, other);
+        const bool cancelled = found.outcome == match_outcome::matched;
+        if (cancelled) delivery_.complete(ctx, other, request_word::cancelled);
+        if (active) delivery_.complete(ctx, number, cancelled ? request_word::done : request_word::nothing);
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    /// Sends whose slot was not free yet.
+    LANEWAY_FN void wait_for_room(Ctx& ctx, bool active, std::uint32_t number) const {
+        const lane_mask lanes = ctx.ballot(full_warp<Ctx>, active);
+        const std::uint64_t end = ctx.load(&shard_.state->end_waiting, order::relaxed, scope::device);
+        if (active) shard_.waiting[(end + static_cast<std::uint64_t>(rank_in(ctx, lanes))) % view_.n_requests] = number;
+        ctx.sync(full_warp<Ctx>);
+        move_on(ctx, &shard_.state->end_waiting, end, lanes);
+    }
+    LANEWAY_FN void move_on(Ctx& ctx, std::uint64_t* word, std::uint64_t from, lane_mask by) const {
+        if (ctx.lane() == 0) {
+            ctx.store(word, from + static_cast<std::uint64_t>(Ctx::count_lanes(by)), order::relaxed, scope::device);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    /// Sends those of the waiting messages whose slot is free by now; the others wait behind the rest. Tickets keep the
+    /// order of messages, whoever is sent first.
+    LANEWAY_FN bool send_waiting(Ctx& ctx) const {
+        const std::uint64_t first = ctx.load(&shard_.state->first_waiting, order::relaxed, scope::device);
+        const std::uint64_t end = ctx.load(&shard_.state->end_waiting, order::relaxed, scope::device);
+        const bool active = first + static_cast<std::uint64_t>(ctx.lane()) < end;
+        if (ctx.ballot(full_warp<Ctx>, active) == 0) return false;
+        std::uint32_t number = 0;
+        if (active) number = shard_.waiting[(first + static_cast<std::uint64_t>(ctx.lane())) % view_.n_requests];
+        bool free = false;
+        if (active) {
+            const request_slot& slot = view_.requests[number];
+            free = shard_.to[slot.key.source].is_free(ctx, slot.ticket);
+        }
+        const lane_mask sent = ctx.ballot(full_warp<Ctx>, free), rest = ctx.ballot(full_warp<Ctx>, active && !free);
+        move_on(ctx, &shard_.state->first_waiting, first, sent | rest);
+        wait_for_room(ctx, active && !free, number);
+        delivery_.send(ctx, shard_, free, number);
+        return sent != 0;
+    }
+
+    /// Takes what has come from each PE, a batch from each, the PEs by turns.
+    LANEWAY_FN bool take_arrived(Ctx& ctx) const {
+        bool worked = false;
+        const auto pes = static_cast<std::uint32_t>(ctx.n_pes());
+        const std::uint32_t first = shard_.state->next_source;
+        ctx.sync(full_warp<Ctx>);
+        for (std::uint32_t i = 0; i < pes; ++i) {
+            const auto source = static_cast<int>((first + i) % pes);
+            for (int batch = 0; batch < max_batches && take_from(ctx, source); ++batch) worked = true;
+        }
+        if (ctx.lane() == 0) shard_.state->next_source = (first + 1) % pes;
+        return worked;
+    }
+
+    LANEWAY_FN bool take_from(Ctx& ctx, int source) const {
+        const chunk_receiver& in = shard_.from[source];
+        const std::uint64_t first = next(ctx, source), ticket = first + static_cast<std::uint64_t>(ctx.lane());
+        const chunk_label label = in.arrived(ctx, ticket);
+        int n = leading(ctx, label.bits != 0);
+        if (n == 0) return false;
+        incoming_message message;
+        bool whole = true;
+        if (ctx.lane() < n) whole = delivery_.read(ctx, in, ticket, label, source, message);
+        if (ctx.ballot(full_warp<Ctx>, !whole) != 0) return false;  // the run is ending
+        n = admit(ctx, n, message.key);
+        if (n == 0) return false;
+        const bool active = ctx.lane() < n;
+        const std::uint32_t place = take_place(ctx, active);
+        const match_result found = shard_.engine.arrive(ctx, active, message.key, place);
+        const bool waits = found.outcome == match_outcome::queued, matched = found.outcome == match_outcome::matched;
+        if (active && !waits && !matched) {
+            (void)fail(ctx, status::unexpected_message, operation::receive, source, message.key.tag, view_.number);
+        }
+        delivery_.keep(ctx, shard_, waits, place, message);
+        delivery_.give(ctx, matched, found.handle, message);
+        put_back(ctx, active && !waits, place);
+        if (active) in.give_back(ctx, lane_mask{1} << ctx.lane(), ticket);
+        ctx.sync(full_warp<Ctx>);
+        count(ctx, source, first, n);
+        return true;
+    }
+
+    LANEWAY_FN void count(Ctx& ctx, int source, std::uint64_t first, int n) const {
+        if (ctx.lane() == 0) {
+            const auto taken = static_cast<std::uint64_t>(n);
+            ctx.store(shard_.next + source, first + taken, order::relaxed, scope::device);
+            const std::uint64_t arrived = ctx.load(&shard_.state->arrived, order::relaxed, scope::device);
+            ctx.store(&shard_.state->arrived, arrived + taken, order::relaxed, scope::device);
+            // Partner: the acquire load of communicator_ref.
+            ctx.fetch_add(&view_.counters->taken, taken, order::release, scope::device);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    /// How many of the first n messages may come in: as many as may wait. Where no more may, the first if a receive
+    /// awaits it; the others stay in the ring, and their senders wait.
+    LANEWAY_FN int admit(Ctx& ctx, int n, const match_key& key) const {
+        const std::uint32_t waiting = shard_.engine.unexpected.length();
+        const std::uint32_t room = waiting < view_.unexpected ? view_.unexpected - waiting : 0;
+        const auto awaited = once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{shard_.engine.is_awaited(key)}; });
+        ctx.sync(full_warp<Ctx>);
+        if (static_cast<std::uint32_t>(n) <= room) return n;
+        return room > 0 ? static_cast<int>(room) : static_cast<int>(awaited);
+    }
+
+    /// A place for an unexpected message, for each active lane. There is one for each that is admitted.
+    LANEWAY_FN std::uint32_t take_place(Ctx& ctx, bool active) const {
+        const lane_mask lanes = ctx.ballot(full_warp<Ctx>, active);
+        const std::uint32_t free = shard_.state->n_free;
+        const auto rank = static_cast<std::uint32_t>(rank_in(ctx, lanes));
+        const std::uint32_t place = active ? shard_.free_places[free - 1 - rank] : 0;
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) shard_.state->n_free = free - static_cast<std::uint32_t>(Ctx::count_lanes(lanes));
+        ctx.sync(full_warp<Ctx>);
+        return place;
+    }
+    LANEWAY_FN void put_back(Ctx& ctx, bool mine, std::uint32_t place) const {
+        const lane_mask lanes = ctx.ballot(full_warp<Ctx>, mine);
+        const std::uint32_t free = shard_.state->n_free;
+        if (mine) shard_.free_places[free + static_cast<std::uint32_t>(rank_in(ctx, lanes))] = place;
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) shard_.state->n_free = free + static_cast<std::uint32_t>(Ctx::count_lanes(lanes));
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    const two_sided_ref& view_;
+    const message_shard_ref& shard_;
+    message_delivery<Ctx> delivery_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,93 @@
+// What lanes do while they wait for messages: they turn the shards of their PE and fetch payloads, so that two-sided
+// messages make progress wherever somebody waits for one.
+#pragma once
+
+#include "laneway/comm/two_sided/message_turn.hpp"
+#include "laneway/simt/lone_lane.hpp"
+#include "laneway/simt/wait.hpp"
+
+namespace laneway {
+
+template <class Ctx, class Out>
+class message_waiting {
+public:
+    /// `first`: another number for each warp, so that they begin with different shards.
+    LANEWAY_FN message_waiting(const two_sided_ref& view, Out& out, std::uint32_t first)
+        : view_(view), out_(out), home_(first % view.n_shards), turns_(2 * first) {}
+
+    /// What the lane waits for next is a matter of this shard: every second turn is for it.
+    LANEWAY_FN void wait_for_shard(std::uint32_t number) { home_ = number; }
+
+    /// The lanes of the mask, together: a turn of a shard, and a piece of a payload. Whether there was either.
+    LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
+        const fetch_queue<Ctx> fetches(view_);
+        const bool worked = fetches.turn(ctx, mask);
+        ++turns_;
+        const std::uint32_t mine = turns_ % 2 != 0 ? home_ : turns_ / 2 % view_.n_shards;
+        const std::uint32_t number = ctx.shuffle(mask, mine, Ctx::first_lane(mask));
+        const message_shard_ref& shard = view_.shards[number];
+        if (mask == full_warp<Ctx>) return message_turn<Ctx>(view_, shard)(ctx) || worked;
+        // Its mates are elsewhere, so one lane does it alone.
+        const auto alone = once(ctx, mask, [&] {
+            return std::uint32_t{
+                as_lone_lane(ctx, [&]<class Alone>(Alone& one) { return message_turn<Alone>(view_, shard)(one); })};
+        });
+        ctx.sync(mask);
+        return alone != 0 || worked;
+    }
+    /// What else waiting lanes do for the program. The lanes of the mask, together.
+    LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
+    /// Turns of some shards, until there was something to do. The whole warp, together.
+    LANEWAY_FN bool turn_some(Ctx& ctx) {
+        for (std::uint32_t i = 0; i < view_.n_shards && i < some; ++i) {
+            if (turn(ctx, full_warp<Ctx>)) return true;
+        }
+        return false;
+    }
+    /// Whether something seems to be due, in some shards, others each time. One lane.
+    [[nodiscard]] LANEWAY_FN bool seems_due(Ctx& ctx) {
+        if (fetch_queue<Ctx>(view_).any(ctx)) return true;
+        for (std::uint32_t i = 0; i < view_.n_shards && i < some; ++i) {
+            const message_shard_ref& shard = view_.shards[seen_++ % view_.n_shards];
+            if (message_turn<Ctx>(view_, shard).seems_due(ctx)) return true;
+        }
+        return false;
+    }
+
+    /// Waits until `done()` holds, for lanes that each wait for something of their own.
+    template <class Done>
+    LANEWAY_SLOW status wait(Ctx& ctx, const wait_site& site, Done&& done) {
+        bounded_spin spin(2);
+        unsigned looks = 0, turns = 0;
+        // Each lane leaves when its own has come: that of another may depend on what this one does next.
+        while (!done()) {
+            // On a GPU other warps turn the shards as well, and how soon a word is seen is what a step costs.
+            if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
+            const lane_mask together = ctx.converged();
+            const bool worked = turn(ctx, together);
+            status going = out_.help(ctx, together);
+            if (going == status::ok && (!worked || ++turns % 16 == 0)) going = spin.next(ctx, site);
+            if (going != status::ok) return going;
+        }
+        return status::ok;
+    }
+    /// The same for a warp, together; lane 0 looks. What it acquires is visible to all.
+    template <class Done>
+    LANEWAY_SLOW status wait_as_warp(Ctx& ctx, const wait_site& site, Done&& done) {
+        return wait_together(ctx, full_warp<Ctx>, site, static_cast<Done&&>(done), [&] {
+            (void)turn(ctx, full_warp<Ctx>);
+            (void)out_.help(ctx, full_warp<Ctx>);  // the wait sees the end itself
+        });
+    }
+
+private:
+    static constexpr std::uint32_t some = 16;
+
+    const two_sided_ref& view_;
+    Out& out_;
+    std::uint32_t home_;
+    std::uint32_t turns_;
+    std::uint32_t seen_ = 0;  ///< shards, by seems_due
+};
+
+}  // namespace laneway

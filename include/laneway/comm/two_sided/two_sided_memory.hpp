@@ -1,0 +1,95 @@
+// The host half of two-sided messages: their memory on all PEs, and what stands in it when a run has ended.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "laneway/comm/matching/matching_memory.hpp"
+#include "laneway/comm/two_sided/message_rings.hpp"
+#include "laneway/comm/two_sided/two_sided_ref.hpp"
+#include "laneway/memory/symmetric_array.hpp"
+
+namespace laneway {
+
+struct communicator_options {
+    /// Operations of a PE that may go on at once, a power of two; sends that are done at once take no place.
+    std::uint32_t requests = 4096;
+    /// Messages that may wait for a receive on a PE, in each engine. Further ones wait with their senders.
+    std::uint32_t unexpected = 1024;
+    /// Matching engines of a PE, a power of two; more than one where no receive asks for any source.
+    std::uint32_t engines = 1;
+    std::uint32_t ring_slots = 64;       ///< messages on their way from one PE to another, a power of two
+    std::uint32_t eager_bytes = 1024;    ///< longer messages stay with the sender until a receive is there
+    match_rules rules{};                 ///< what the program promises
+    bool exact_length = false;           ///< and that each receive is as long as its message
+    std::uint32_t host_operations = 16;  ///< of host threads for each rank at once, in a session
+    std::uint32_t host_bytes = 65536;    ///< of the longest message that host threads send or receive
+};
+
+/// A message that nobody has received, or a request that nobody has waited for.
+struct pending_message {
+    int pe = 0;
+    enum class kind { unexpected, receive, send } what = kind::unexpected;
+    match_key key;            ///< of a send: its destination and tag
+    std::uint64_t bytes = 0;  ///< of the message, or the room of a receive
+    bool waited = false;      ///< a lane waits for it
+
+    /// "receive of any tag from PE 2"; "unexpected message of 8 bytes, tag 3 from PE 0".
+    [[nodiscard]] std::string text() const;
+};
+
+/// For one communicator; on the host, between runs.
+class two_sided_memory {
+public:
+    /// Throws usage_error for options that cannot be.
+    two_sided_memory(machine& machine, const communicator_options& options, std::uint32_t number);
+
+    [[nodiscard]] two_sided_ref ref(int pe) const;
+    [[nodiscard]] std::uint64_t held_bytes() const;
+    void clear();
+
+    /// What stands in the queues: requests, then unexpected messages in their order.
+    [[nodiscard]] std::vector<pending_message> pending() const;
+    /// The same for people, PE by PE, and whether ranks wait for each other in a circle. Empty where nothing stands.
+    [[nodiscard]] std::string account() const;
+    [[nodiscard]] matching_statistics statistics(int pe) const;
+    /// Whether all rings are empty and no request is open, as behind a run that has ended well.
+    [[nodiscard]] bool at_rest() const;
+
+private:
+    /// Of one engine of a PE.
+    struct shard_memory {
+        shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options, int n_pes);
+
+        matching_engine engine;
+        buffer<std::uint64_t> next;
+        buffer<std::uint64_t> asked;
+        buffer<std::uint32_t> waiting;
+        buffer<std::byte> unexpected;
+        buffer<std::uint32_t> free_places;
+        buffer<shard_state> state;
+    };
+    /// Of a PE.
+    struct part {
+        std::vector<std::unique_ptr<shard_memory>> shards;
+        buffer<message_shard_ref> refs;
+        buffer<request_slot> requests;
+        buffer<std::uint64_t> fetches;
+        buffer<two_sided_counters> counters;
+    };
+
+    void make_parts();
+    [[nodiscard]] message_shard_ref ref_of(const shard_memory& shard, const message_rings& rings, int pe) const;
+    void add_requests(int pe, std::vector<pending_message>& all) const;
+    void add_unexpected(int pe, const shard_memory& shard, std::vector<pending_message>& all) const;
+
+    machine& machine_;
+    communicator_options options_;
+    std::uint32_t number_;
+    std::vector<std::unique_ptr<message_rings>> rings_;  ///< by engine
+    std::vector<part> parts_;                            ///< by PE
+    symmetric_array<std::uint64_t> answers_;
+};
+
+}  // namespace laneway

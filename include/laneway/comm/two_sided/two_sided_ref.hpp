@@ -1,0 +1,127 @@
+// What a PE keeps of a communicator, in its memory: a pool of requests, and shards, each with a matching engine, rings
+// from and to all PEs, and a queue of what lanes ask of the engine.
+//
+// Messages of one PE to another are numbered by the tickets of the ring between them, and the shard reads the ring in
+// this order: so they are matched in the order in which they were sent, whoever sends and whoever reads. The same holds
+// of receives: lanes put them into the shard's queue, which one warp at a time takes from.
+#pragma once
+
+#include "laneway/comm/matching/matching_engine.hpp"
+#include "laneway/comm/two_sided/message_request.hpp"
+#include "laneway/memory/symmetric.hpp"
+
+namespace laneway {
+
+/// A queue of numbers that many lanes put in and take out, of a capacity that they never exceed. Words say in which lap
+/// of the queue they were put there.
+struct number_queue_ref {
+    std::uint64_t* words = nullptr;  ///< zeroed before use
+    std::uint64_t* drawn = nullptr;
+    std::uint64_t* taken = nullptr;
+    std::uint32_t capacity = 1;  ///< a power of two
+
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+    /// A place for each lane; those that come together to one queue draw theirs with one add.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t draw(Ctx& ctx) const {
+        const lane_mask here = ctx.converged();
+        const lane_mask mask = ctx.match(here, reinterpret_cast<std::uint64_t>(drawn));
+        const auto lanes = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
+        const std::uint64_t first =
+            once(ctx, mask, [&] { return ctx.fetch_add(drawn, lanes, order::relaxed, scope::device); });
+        return first + static_cast<std::uint64_t>(rank_in(ctx, mask));
+    }
+    /// Puts a number into a place that the lane has drawn.
+    template <class Ctx>
+    LANEWAY_FN void put(Ctx& ctx, std::uint64_t place, std::uint32_t number) const {
+        // Partner: the acquire load in at.
+        ctx.store(words + place % capacity, lap(place) << 32 | number, order::release, scope::device);
+    }
+    /// The number at a place, `none` where it has not been put there. What its lane wrote before is visible.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t at(Ctx& ctx, std::uint64_t place) const {
+        // Partner: the release store in put.
+        const std::uint64_t word = ctx.load(words + place % capacity, order::acquire, scope::device);
+        return word >> 32 == lap(place) ? static_cast<std::uint32_t>(word) : none;
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool any(Ctx& ctx) const {
+        const std::uint64_t place = ctx.load(taken, order::relaxed, scope::device);
+        return ctx.load(words + place % capacity, order::relaxed, scope::device) >> 32 == lap(place);
+    }
+
+private:
+    [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const { return place / capacity % 0xffff'ffff + 1; }
+};
+
+/// An unexpected message; what it brought in a slot follows.
+struct alignas(16) unexpected_message {
+    match_key key;
+    message_form form;
+    std::uint32_t pad;
+    std::uint64_t bytes;
+    payload_place place;
+    std::uint64_t words[short_pieces];
+};
+
+/// What changes of a shard. But for `lock` and counters that others look at, whoever holds the lock uses it.
+struct shard_state {
+    alignas(destructive_bytes) std::uint32_t lock;
+    alignas(destructive_bytes) std::uint64_t asked;  ///< of the queue `asked`
+    alignas(destructive_bytes) std::uint64_t answered;
+    std::uint64_t first_waiting;  ///< sends that wait for room; others look at both
+    std::uint64_t end_waiting;
+    std::uint64_t arrived;  ///< messages so far; others look at it
+    std::uint32_t n_free;   ///< places for unexpected messages
+    std::uint32_t next_source;
+};
+
+struct message_shard_ref {
+    matching_engine_ref engine;
+    const chunk_sender* to = nullptr;      ///< n_pes
+    const chunk_receiver* from = nullptr;  ///< n_pes
+    std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next
+    number_queue_ref asked;                ///< requests that want something of the engine, or wait for room
+    std::uint32_t* waiting = nullptr;      ///< as many places as requests: sends that wait for room
+    std::byte* unexpected = nullptr;
+    std::uint32_t* free_places = nullptr;  ///< a stack
+    shard_state* state = nullptr;
+
+    [[nodiscard]] LANEWAY_FN unexpected_message& message(std::uint32_t number, std::uint64_t stride) const {
+        return *reinterpret_cast<unexpected_message*>(unexpected + number * stride);
+    }
+};
+
+/// Counters of a PE.
+struct two_sided_counters {
+    alignas(destructive_bytes) std::uint64_t taken;          ///< messages, from the rings that lead to the PE
+    alignas(destructive_bytes) std::uint64_t fetches_drawn;  ///< of the queue `fetches`
+    alignas(destructive_bytes) std::uint64_t fetches_taken;
+};
+
+/// Device view of a communicator on a PE.
+struct two_sided_ref {
+    const message_shard_ref* shards = nullptr;
+    request_slot* requests = nullptr;
+    two_sided_counters* counters = nullptr;
+    number_queue_ref fetches;              ///< receives whose payload is being fetched
+    symmetric_ref<std::uint64_t> answers;  ///< a word a request: that its payload has been fetched, see fetch_queue
+    std::uint32_t n_shards = 1;            ///< a power of two
+    std::uint32_t n_requests = 0;          ///< a power of two
+    std::uint32_t unexpected = 0;          ///< messages of each shard that may wait at once
+    std::uint32_t slot_payload = 0;        ///< bytes of the longest message that is sent at once
+    std::uint32_t number = 0;              ///< of the communicator
+    bool exact_length = false;             ///< every receive is as long as its message
+    match_rules rules;
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t stride() const { return sizeof(unexpected_message) + slot_payload; }
+    [[nodiscard]] LANEWAY_FN const message_shard_ref& shard_of(const match_key& key) const {
+        return shards[shard_number(key)];
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t shard_number(const match_key& key) const {
+        return rules.engine_of(key, n_shards);
+    }
+};
+
+}  // namespace laneway

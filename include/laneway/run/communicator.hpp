@@ -1,0 +1,140 @@
+// Two-sided messages: send and receive as MPI programs know them, matched on the devices. The host half of the
+// component.
+//
+//   auto world = runtime.communicator();
+//   runtime.run(body, world);     // body: world.send(ctx, &x, 1, other, tag), world.recv(ctx, &y, 1, lw::any_source,
+//   tag)
+//
+//   auto session = runtime.start(world);         // host threads, each for any rank:
+//   world.send(0, &x, 1, 1, tag);                // as rank 0, to rank 1
+//   world.recv(1, &y, 1, lw::any_source, tag);   // as rank 1
+#pragma once
+
+#include <optional>
+
+#include "laneway/run/communicator_ref.hpp"
+#include "laneway/run/component_host.hpp"
+#include "laneway/run/host_messages.hpp"
+
+namespace laneway {
+
+/// Memory of a communicator, and how sessions see it.
+class communicator_memory : public session_feed {
+public:
+    communicator_memory(machine& machine, const communicator_options& options, std::uint32_t number)
+        : owner_(machine), memory_(machine, options, number),
+          host_(std::make_shared<host_messages>(machine, options, number)) {}
+
+    [[nodiscard]] two_sided_memory& memory() { return memory_; }
+    [[nodiscard]] const std::shared_ptr<host_messages>& host() const { return host_; }
+    [[nodiscard]] communicator_ref ref(int pe) const {
+        return {memory_.ref(pe), in_session_ ? host_->ref(pe) : host_messages_ref{}};
+    }
+
+    void begin(machine& machine) {
+        if (&machine != &owner_) throw usage_error("a communicator belongs to the runtime that has made it");
+        // What a failed run has left is not known.
+        if (open_ && !(in_session_ && memory_.at_rest())) memory_.clear();
+        open_ = true;
+        in_session_ = false;
+    }
+    void end() { open_ = false; }
+
+    [[nodiscard]] std::uint64_t filled() const override { return host_->filled(); }
+    [[nodiscard]] bool any_wait() const override { return host_->any_wait(); }
+    void hand_over() override { host_->hand_over(); }
+    void attach(machine& machine, const comm_plan&) override {
+        begin(machine);
+        host_->attach();
+        in_session_ = true;
+    }
+    void connect(resident_program& program) override { host_->connect(program); }
+    void disconnect() noexcept override { host_->disconnect(); }
+
+private:
+    machine& owner_;
+    two_sided_memory memory_;
+    std::shared_ptr<host_messages> host_;
+    bool open_ = false;        ///< a run has begun and is not known to have ended well
+    bool in_session_ = false;  ///< that was one
+};
+
+/// Made by runtime::communicator. A handle: copies are the same. Messages that nobody has received stay from run to
+/// run; a run that fails clears them. Each communicator has messages of its own.
+class communicator {
+public:
+    using ref_type = communicator_ref;
+
+    communicator(machine& machine, const communicator_options& options, std::uint32_t number)
+        : memory_(std::make_shared<communicator_memory>(machine, options, number)) {}
+
+    /// Messages that nobody has received. Host, between runs.
+    [[nodiscard]] std::vector<pending_message> pending() const { return memory_->memory().pending(); }
+    /// What a PE's engines have done so far. Host, between runs.
+    [[nodiscard]] matching_statistics statistics(int pe) const { return memory_->memory().statistics(pe); }
+    /// Drops all messages. Host, between runs.
+    void clear() { memory_->memory().clear(); }
+
+    // By host threads, while a session goes on: a thread acts for the rank that it names first. Payloads have
+    // communicator_options::host_bytes at most. All throw usage_error for what cannot be, timeout_error past the
+    // deadline, and what ended the session.
+
+    /// Sends elements, which may be changed on return: they have been copied.
+    template <class T>
+    host_message isend(int rank, const T* data, std::uint64_t count, std::int64_t destination, std::int64_t tag) {
+        static_assert(trivially_copyable<T>);
+        return {memory_->host(), {rank, request_kind::send, destination, tag, count * sizeof(T), data}, nullptr};
+    }
+    /// Receives `count` elements at most, which are there when the operation has been waited for.
+    template <class T>
+    host_message irecv(int rank, T* data, std::uint64_t count, std::int64_t source, std::int64_t tag) {
+        static_assert(trivially_copyable<T>);
+        return {memory_->host(), {rank, request_kind::receive, source, tag, count * sizeof(T)}, data};
+    }
+    template <class T>
+    void send(int rank, const T* data, std::uint64_t count, std::int64_t destination, std::int64_t tag) {
+        (void)isend(rank, data, count, destination, tag).wait();
+    }
+    template <class T>
+    message_status recv(int rank, T* data, std::uint64_t count, std::int64_t source, std::int64_t tag) {
+        return irecv(rank, data, count, source, tag).wait();
+    }
+    template <class T>
+    message_status sendrecv(int rank, const T* from, std::uint64_t from_count, std::int64_t destination,
+                            std::int64_t send_tag, T* to, std::uint64_t to_count, std::int64_t source,
+                            std::int64_t receive_tag) {
+        host_message receive = irecv(rank, to, to_count, source, receive_tag);
+        host_message sent = isend(rank, from, from_count, destination, send_tag);
+        (void)sent.wait();
+        return receive.wait();
+    }
+    /// The message that a receive of this source and tag would get, if there is one.
+    [[nodiscard]] std::optional<message_status> iprobe(int rank, std::int64_t source, std::int64_t tag) {
+        return host_message::look(memory_->host(), {rank, request_kind::probe, source, tag}, false);
+    }
+    /// Waits for one.
+    message_status probe(int rank, std::int64_t source, std::int64_t tag) {
+        return *host_message::look(memory_->host(), {rank, request_kind::probe, source, tag}, true);
+    }
+    /// Waits for one of several operations that nobody has waited for yet, and says which; their number where there is
+    /// none.
+    static std::size_t wait_any(std::vector<host_message>& all, message_status& got) {
+        return host_message::wait_any(all, got);
+    }
+    static void wait_all(std::vector<host_message>& all) {
+        for (host_message& one : all) (void)one.wait();
+    }
+
+    // As a component, see run/component.hpp.
+    [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->memory().held_bytes(); }
+    void begin(machine& machine, const comm_plan&, const run_deadline&) { memory_->begin(machine); }
+    void end(const run_report&) { memory_->end(); }
+    [[nodiscard]] std::string account() const { return memory_->memory().account(); }
+    [[nodiscard]] ref_type ref(int pe) const { return memory_->ref(pe); }
+    [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
+
+private:
+    std::shared_ptr<communicator_memory> memory_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,270 @@
+// Two-sided messages as a component of a program: what lanes of the body hold.
+#pragma once
+
+#include "laneway/comm/termination.hpp"
+#include "laneway/comm/two_sided/host_messages_ref.hpp"
+#include "laneway/comm/two_sided/shared_call.hpp"
+#include "laneway/run/component.hpp"
+
+namespace laneway {
+
+/// In a block's shared memory.
+struct communicator_shared {
+    shared_call_state calls;
+    alignas(16) std::uint32_t any;  ///< somebody has seen that something is due
+};
+
+/// A lane's access to the communicator: its PE is the rank. Calls are made by a lane, also in divergent code; by a
+/// warp, whose lanes call together with the same arguments and all get the result; or by all working warps of a block,
+/// the same. One call carries one buffer.
+///
+/// Buffers are a symmetric_ptr or a pointer. What is longer than communicator_options::eager_bytes is sent from
+/// symmetric memory; what is longer than 56 bytes is sent from, and received in, memory that all lanes of the PE reach,
+/// on GPUs not a lane's own variables. A message of 56 bytes or less brings what its lane has fenced, any other all
+/// that came before.
+///
+/// Errors end the run, and so does a wait past the deadline, which tells what stands in the queues.
+template <class Ctx, class Out>
+class communicator_agent {
+public:
+    static constexpr bool polls = true;
+    static constexpr bool assists = true;
+    static constexpr bool attends = true;
+
+    LANEWAY_FN communicator_agent(Ctx& ctx, Out& out, const two_sided_ref& view, const host_messages_ref& host,
+                                  std::byte* shared)
+        : view_(view), host_(host), shared_(*reinterpret_cast<communicator_shared*>(shared)),
+          calls_(view, out, first_place(ctx)), out_(out), together_(out, shared_.calls) {}
+
+    [[nodiscard]] LANEWAY_FN std::uint32_t rank(const Ctx& ctx) const { return static_cast<std::uint32_t>(ctx.pe()); }
+    [[nodiscard]] LANEWAY_FN std::uint32_t size(const Ctx& ctx) const {
+        return static_cast<std::uint32_t>(ctx.n_pes());
+    }
+
+    /// The part of a buffer that this lane fills or reads, where its warp or block shares one: elements first,
+    /// first + step, ...
+    [[nodiscard]] LANEWAY_FN copy_share share(const Ctx& ctx, width lanes) const { return share_of(ctx, out_, lanes); }
+
+    /// Sends `count` elements to a rank under a tag, from 0 to max_message_tag; returns when they may be changed again:
+    /// what fits a slot is on its way then, what is longer has been received.
+    template <class Data>
+    LANEWAY_FN status send(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
+                           width lanes = width::lane) {
+        message_request sent;
+        return send_with(ctx, lanes, buffer_of(ctx, data, count), destination, tag, true, sent);
+    }
+    /// The same without waiting: the elements stay as they are until the request is over.
+    template <class Data>
+    LANEWAY_FN status isend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
+                            message_request& sent, width lanes = width::lane) {
+        return send_with(ctx, lanes, buffer_of(ctx, data, count), destination, tag, false, sent);
+    }
+
+    /// Receives a message of `count` elements at most from a rank, or any_source, under a tag, or any_tag. What is
+    /// longer ends the run with `truncated`.
+    template <class Data>
+    LANEWAY_FN status recv(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t source, std::int64_t tag,
+                           message_status* got = nullptr, width lanes = width::lane) {
+        message_request begun;
+        return receive_with(ctx, lanes, buffer_of(ctx, data, count), source, tag, true, begun, got);
+    }
+    /// The same without waiting: the memory is the receive's until the request is over.
+    template <class Data>
+    LANEWAY_FN status irecv(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t source, std::int64_t tag,
+                            message_request& begun, width lanes = width::lane) {
+        return receive_with(ctx, lanes, buffer_of(ctx, data, count), source, tag, false, begun, nullptr);
+    }
+
+    /// A receive and a send at once, so that ranks may exchange in a circle.
+    template <class From, class To>
+    LANEWAY_FN status sendrecv(Ctx& ctx, const From& from, std::uint64_t from_count, std::int64_t destination,
+                               std::int64_t send_tag, const To& to, std::uint64_t to_count, std::int64_t source,
+                               std::int64_t receive_tag, message_status* got = nullptr, width lanes = width::lane) {
+        message_request receive, sent;
+        status result = irecv(ctx, to, to_count, source, receive_tag, receive, lanes);
+        if (result == status::ok) result = isend(ctx, from, from_count, destination, send_tag, sent, lanes);
+        if (result == status::ok) result = wait(ctx, sent, nullptr, lanes);
+        return result == status::ok ? wait(ctx, receive, got, lanes) : result;
+    }
+
+    /// Waits until an operation is over and gives its place back: a second wait for it is an error. A lane that has
+    /// received into variables of its own waits itself.
+    LANEWAY_FN status wait(Ctx& ctx, const message_request& request, message_status* got = nullptr,
+                           width lanes = width::lane) {
+        const message_result r = call(ctx, lanes, [&](width by) { return wait_for(ctx, by, request); });
+        if (got != nullptr) *got = r.got;
+        return r.code;
+    }
+    /// Waits for all of `n`. `got`: null, or as many.
+    LANEWAY_FN status wait_all(Ctx& ctx, const message_request* requests, std::uint32_t n,
+                               message_status* got = nullptr, width lanes = width::lane) {
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const status result = wait(ctx, requests[i], got == nullptr ? nullptr : got + i, lanes);
+            if (result != status::ok) return result;
+        }
+        return status::ok;
+    }
+    /// Waits for one of `n`, says which, and makes it null; `which` is n where all are null. Any lane.
+    LANEWAY_FN status wait_any(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& which,
+                               message_status* got = nullptr) {
+        message_status what;
+        const status result = calls_.wait_any(ctx, requests, n, which, what);
+        if (got != nullptr) *got = what;
+        return result;
+    }
+    /// Whether an operation is over; if so it is as after a wait, and `request` null. Any lane; does not wait.
+    LANEWAY_FN status test(Ctx& ctx, message_request& request, bool& over, message_status* got = nullptr) {
+        message_status what;
+        const status result = calls_.test(ctx, request, over, what);
+        if (got != nullptr && over) *got = what;
+        return result;
+    }
+
+    /// Looks for the message that a receive of this source and tag would get, and leaves it where it is. Any lane.
+    LANEWAY_FN status iprobe(Ctx& ctx, std::int64_t source, std::int64_t tag, bool& found, message_status& what) {
+        match_key key;
+        found = false;
+        const status wrong = calls_.check(ctx, operation::probe, source, tag, key);
+        return wrong != status::ok ? wrong : calls_.look_for(ctx, key, found, what);
+    }
+    /// Waits for one.
+    LANEWAY_FN status probe(Ctx& ctx, std::int64_t source, std::int64_t tag, message_status& what) {
+        match_key key;
+        const status wrong = calls_.check(ctx, operation::probe, source, tag, key);
+        return wrong != status::ok ? wrong : calls_.probe(ctx, key, what);
+    }
+    /// Takes a receive back if it has not got a message yet. It still has to be waited for, and its status says which
+    /// it was. Any lane.
+    LANEWAY_FN status cancel(Ctx& ctx, const message_request& request) { return calls_.cancel(ctx, request); }
+
+    // As a component.
+    LANEWAY_FN void open(Ctx& ctx) {
+        if (ctx.warp() == 0 && ctx.lane() == 0) shared_ = {};
+    }
+    LANEWAY_FN bool poll(Ctx& ctx) {
+        const auto any =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_.any, order::relaxed, scope::block); });
+        if (any == 0) return false;
+        if (calls_.waiting().turn_some(ctx)) return true;
+        if (ctx.lane() == 0) ctx.store(&shared_.any, 0u, order::relaxed, scope::block);
+        return false;
+    }
+    /// One lane looks for the block's idle warps.
+    LANEWAY_FN void refresh(Ctx& ctx) {
+        if (calls_.waiting().seems_due(ctx)) ctx.store(&shared_.any, 1u, order::relaxed, scope::block);
+    }
+    LANEWAY_FN void assist(Ctx& ctx) { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); }
+    LANEWAY_FN void attend(Ctx& ctx) {
+        if (host_.n_slots != 0) {
+            if (ctx.lane() == 0) host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_)(ctx);
+            ctx.sync(full_warp<Ctx>);
+        }
+        assist(ctx);
+    }
+    /// When all is done: a request that nobody has waited for is an error of the program.
+    LANEWAY_FN void close(Ctx& ctx) {
+        if (ctx.block() != 0 || ctx.warp() != 0) return;
+        const auto first = static_cast<std::uint32_t>(ctx.lane());
+        for (std::uint32_t i = first; i < view_.n_requests; i += static_cast<std::uint32_t>(Ctx::warp_lanes)) {
+            const request_word now{ctx.load(&view_.requests[i].word, order::relaxed, scope::device)};
+            if (now.state() == request_word::free || stopped(ctx)) continue;
+            if (ctx.load(&view_.requests[i].waited, order::relaxed, scope::device) == request_slot::by_host) continue;
+            const match_key& key = view_.requests[i].key;
+            const bool sends = view_.requests[i].kind == request_kind::send;
+            (void)fail(ctx, status::request_left, sends ? operation::send : operation::receive, peer_of(key.source),
+                       key.tag, view_.number);
+        }
+    }
+
+private:
+    /// Lanes begin to look for free places at different ones.
+    [[nodiscard]] static LANEWAY_FN std::uint32_t first_place(const Ctx& ctx) {
+        return static_cast<std::uint32_t>((ctx.block() * ctx.n_warps() + ctx.warp()) * Ctx::warp_lanes + ctx.lane());
+    }
+
+    template <class Call>
+    LANEWAY_FN message_result call(Ctx& ctx, width lanes, Call&& what) {
+        return together_(ctx, lanes, {operation::use_request, -1, 0, view_.number}, what,
+                         [&] { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); });
+    }
+    LANEWAY_FN message_result wait_for(Ctx& ctx, width by, const message_request& request) {
+        message_result r;
+        r.code = calls_.wait(ctx, by, request, r.got);
+        return r;
+    }
+    LANEWAY_FN status send_with(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t destination,
+                                std::int64_t tag, bool waits, message_request& sent) {
+        const message_result r = call(ctx, lanes, [&](width by) {
+            message_result begun;
+            begun.code = calls_.sender().start(ctx, by, buffer, destination, tag, begun.request);
+            return waits ? completed(ctx, by, begun) : begun;
+        });
+        sent = r.request;
+        return r.code;
+    }
+    LANEWAY_FN status receive_with(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t source,
+                                   std::int64_t tag, bool waits, message_request& received, message_status* got) {
+        const message_result r = call(ctx, lanes, [&](width by) {
+            message_result begun;
+            if (by == width::lane || ctx.lane() == 0) {
+                begun.code = calls_.receive(ctx, buffer, source, tag, begun.request);
+            }
+            return waits ? completed(ctx, by, begun) : begun;
+        });
+        received = r.request;
+        if (got != nullptr) *got = r.got;
+        return r.code;
+    }
+    /// Waits for what has been started, unless that has failed.
+    LANEWAY_FN message_result completed(Ctx& ctx, width by, message_result begun) {
+        if (by == width::lane) {
+            if (begun.code == status::ok) begun.code = calls_.wait(ctx, by, begun.request, begun.got);
+            return begun;
+        }
+        if (ctx.ballot(full_warp<Ctx>, begun.code != status::ok) != 0) return begun;
+        begun.code = calls_.wait(ctx, by, begun.request, begun.got);
+        return begun;
+    }
+
+    const two_sided_ref& view_;
+    const host_messages_ref& host_;
+    communicator_shared& shared_;
+    message_calls<Ctx, Out> calls_;
+    Out& out_;
+    shared_calls<Ctx, Out> together_;
+};
+
+/// Device view of the component on a PE.
+struct communicator_ref {
+    using routes_type = routes<>;
+    static constexpr std::size_t shared_bytes = sizeof(communicator_shared);
+    static constexpr bool counts_work = true;
+
+    two_sided_ref two_sided;
+    host_messages_ref host;
+
+    [[nodiscard]] routes_type handlers() const { return {}; }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN communicator_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
+        return {ctx, out, two_sided, host, shared};
+    }
+    template <class Ctx>
+    LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
+        // Partner: the release add of message_turn.
+        if (ctx.lane() == 0) sum.completed += ctx.load(&two_sided.counters->taken, order::acquire, scope::device);
+    }
+    /// A message is created when its ticket is drawn, before anybody can see it: the rings' own words count it.
+    template <class Ctx>
+    LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
+        const int rings = static_cast<int>(two_sided.n_shards) * ctx.n_pes();
+        for (int ring = ctx.lane(); ring < rings; ring += Ctx::warp_lanes) {
+            const chunk_sender& out = two_sided.shards[ring / ctx.n_pes()].to[ring % ctx.n_pes()];
+            sum.created += ctx.load(out.tail, order::acquire, scope::device);
+        }
+    }
+    template <class Ctx>
+    LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+};
+
+}  // namespace laneway

@@ -1,0 +1,127 @@
+// What a communicator tells of its queues when a run has failed, or when somebody asks.
+#include <algorithm>
+#include <cstring>
+
+#include "laneway/comm/two_sided/two_sided_memory.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr std::size_t max_told = 4;  // of each kind, on each PE
+
+using kind = pending_message::kind;
+
+std::string tag_text(std::uint32_t tag) { return tag == any_tag ? "any tag" : "tag " + std::to_string(tag); }
+std::string source_text(std::uint32_t source) {
+    return source == any_source ? "any PE" : "PE " + std::to_string(source);
+}
+
+std::string listed(const std::vector<pending_message>& all, int pe, kind what) {
+    std::string text;
+    std::size_t count = 0;
+    for (const pending_message& one : all) {
+        if (one.pe != pe || one.what != what) continue;
+        if (count++ < max_told) text += (count == 1 ? " " : ", ") + one.text();
+    }
+    if (count > max_told) text += " and " + std::to_string(count - max_told) + " more";
+    return text.empty() ? text : (";" + text);
+}
+
+/// Looks for a circle among those that each PE waits for, from `at` on.
+bool find_circle(const std::vector<std::vector<const pending_message*>>& waits, int at, std::vector<char>& seen,
+                 std::vector<const pending_message*>& path) {
+    seen[static_cast<std::size_t>(at)] = 1;
+    for (const pending_message* one : waits[static_cast<std::size_t>(at)]) {
+        for (int next = 0; next < static_cast<int>(waits.size()); ++next) {
+            const bool is_meant =
+                one->key.source == any_source ? next != at : static_cast<int>(one->key.source) == next;
+            if (!is_meant) continue;
+            path.push_back(one);
+            const auto start = std::find_if(path.begin(), path.end(), [&](const auto* p) { return p->pe == next; });
+            if (start != path.end()) {
+                path.erase(path.begin(), start);
+                return true;
+            }
+            if (seen[static_cast<std::size_t>(next)] == 0 && find_circle(waits, next, seen, path)) return true;
+            path.pop_back();
+        }
+    }
+    return false;
+}
+
+std::string circle_text(const std::vector<pending_message>& all, int n_pes) {
+    std::vector<std::vector<const pending_message*>> waits(static_cast<std::size_t>(n_pes));
+    for (const pending_message& one : all) {
+        if (one.waited) waits[static_cast<std::size_t>(one.pe)].push_back(&one);
+    }
+    std::vector<char> seen(static_cast<std::size_t>(n_pes));
+    for (int pe = 0; pe < n_pes; ++pe) {
+        std::vector<const pending_message*> path;
+        if (seen[static_cast<std::size_t>(pe)] != 0 || !find_circle(waits, pe, seen, path)) continue;
+        std::string text = "; ranks wait in a circle:";
+        for (const pending_message* step : path) {
+            text += " PE " + std::to_string(step->pe) + " (" + step->text() + ") ->";
+        }
+        return text + " PE " + std::to_string(path.front()->pe);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string pending_message::text() const {
+    const std::string size = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+    if (what == kind::receive) return "receive of " + tag_text(key.tag) + " from " + source_text(key.source);
+    if (what == kind::send) return "send of " + size + ", " + tag_text(key.tag) + " to " + source_text(key.source);
+    return "unexpected message of " + size + ", " + tag_text(key.tag) + " from " + source_text(key.source);
+}
+
+void two_sided_memory::add_requests(int pe, std::vector<pending_message>& all) const {
+    const auto answers = answers_.copy_out(pe);
+    const auto slots = parts_[static_cast<std::size_t>(pe)].requests.copy_out();
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        const request_slot& slot = slots[i];
+        const request_word word{slot.word};
+        if (word.state() != request_word::open || slot.kind == request_kind::cancel) continue;
+        const bool is_send = slot.kind == request_kind::send;
+        if (is_send && slot.form == message_form::in_place && answers[i] == std::uint64_t{word.generation()} + 1)
+            continue;
+        all.push_back({pe, is_send ? kind::send : kind::receive, slot.key, slot.bytes, slot.waited != 0});
+    }
+}
+
+void two_sided_memory::add_unexpected(int pe, const shard_memory& shard, std::vector<pending_message>& all) const {
+    const auto entries = shard.engine.waiting();
+    const auto bytes = shard.unexpected.copy_out();
+    const std::size_t stride = sizeof(unexpected_message) + options_.eager_bytes;
+    for (const match_entry& entry : entries) {
+        unexpected_message message;
+        std::memcpy(&message, bytes.data() + entry.handle * stride, sizeof message);
+        all.push_back({pe, kind::unexpected, message.key, message.bytes, false});
+    }
+}
+
+std::vector<pending_message> two_sided_memory::pending() const {
+    std::vector<pending_message> all;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        add_requests(pe, all);
+        for (const auto& shard : parts_[static_cast<std::size_t>(pe)].shards) add_unexpected(pe, *shard, all);
+    }
+    return all;
+}
+
+std::string two_sided_memory::account() const {
+    const auto all = pending();
+    if (all.empty()) return {};
+    std::string text = "; communicator " + std::to_string(number_) + ":";
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const std::string here =
+            listed(all, pe, kind::receive) + listed(all, pe, kind::send) + listed(all, pe, kind::unexpected);
+        if (!here.empty()) text += " PE " + std::to_string(pe) + " has" + here.substr(1) + ";";
+    }
+    text.pop_back();
+    return text + circle_text(all, machine_.n_pes());
+}
+
+}  // namespace laneway

@@ -1,0 +1,177 @@
+#include "laneway/comm/two_sided/two_sided_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr std::uint32_t spare = 32;  // entries of an engine that a warp's batch may take beyond the bound
+
+void must_be_power(std::uint32_t value, std::uint32_t least, std::uint32_t most, const char* name) {
+    if (std::has_single_bit(value) && value >= least && value <= most) return;
+    throw usage_error(std::string("communicator_options::") + name + ": a power of two from " + std::to_string(least) +
+                      " to " + std::to_string(most) + ", not " + std::to_string(value));
+}
+
+const communicator_options& valid(const communicator_options& o) {
+    must_be_power(o.requests, 32, 1u << 20, "requests");
+    must_be_power(o.engines, 1, 1024, "engines");
+    must_be_power(o.ring_slots, 1, 1u << 16, "ring_slots");
+    if (o.unexpected == 0 || o.unexpected > 1u << 20) {
+        throw usage_error("communicator_options::unexpected: from 1 to 1048576, not " + std::to_string(o.unexpected));
+    }
+    if (o.eager_bytes < 64 || o.eager_bytes > 1u << 20 || o.eager_bytes % 16 != 0) {
+        throw usage_error("communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not " +
+                          std::to_string(o.eager_bytes));
+    }
+    if (o.host_operations == 0 || o.host_operations > 4096) {
+        throw usage_error("communicator_options::host_operations: from 1 to 4096, not " +
+                          std::to_string(o.host_operations));
+    }
+    if (o.host_bytes == 0 || o.host_bytes > 1u << 30 || o.host_bytes % 64 != 0) {
+        throw usage_error("communicator_options::host_bytes: a multiple of 64, not " + std::to_string(o.host_bytes));
+    }
+    if (o.engines > 1 && !o.rules.no_any_source) {
+        throw usage_error("communicator_options::engines: " + std::to_string(o.engines) +
+                          " share messages by their source, so rules.no_any_source must be promised");
+    }
+    return o;
+}
+
+matching_options engine_options(const communicator_options& o) {
+    return {.posted = o.requests + spare, .unexpected = o.unexpected + spare, .chains = 0, .rules = o.rules};
+}
+
+}  // namespace
+
+two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
+                                             int n_pes)
+    : engine(owner, engine_options(options)), next(owner, static_cast<std::size_t>(n_pes)),
+      asked(owner, options.requests), waiting(owner, options.requests),
+      unexpected(owner, (options.unexpected + spare) * (sizeof(unexpected_message) + options.eager_bytes)),
+      free_places(owner, options.unexpected + spare), state(owner, 1) {
+    std::vector<std::uint32_t> places(options.unexpected + spare);
+    std::iota(places.begin(), places.end(), 0);
+    free_places.copy_in(places);
+    shard_state empty{};
+    empty.n_free = options.unexpected + spare;
+    state.copy_in(&empty, 1);
+}
+
+two_sided_memory::two_sided_memory(machine& machine, const communicator_options& options, std::uint32_t number)
+    : machine_(machine), options_(valid(options)), number_(number), answers_(machine, options.requests) {
+    for (std::uint32_t s = 0; s < options.engines; ++s) {
+        rings_.push_back(std::make_unique<message_rings>(machine, options.ring_slots,
+                                                         slot_header::bytes_used + options.eager_bytes));
+    }
+    make_parts();
+}
+
+void two_sided_memory::make_parts() {
+    parts_.clear();
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const auto& owner = machine_.device(pe);
+        part made;
+        std::vector<message_shard_ref> refs;
+        for (std::uint32_t s = 0; s < options_.engines; ++s) {
+            made.shards.push_back(std::make_unique<shard_memory>(owner, options_, machine_.n_pes()));
+            refs.push_back(ref_of(*made.shards.back(), *rings_[s], pe));
+        }
+        made.refs = buffer<message_shard_ref>(owner, refs.size());
+        made.refs.copy_in(refs);
+        made.requests = buffer<request_slot>(owner, options_.requests);
+        made.fetches = buffer<std::uint64_t>(owner, options_.requests);
+        made.counters = buffer<two_sided_counters>(owner, 1);
+        parts_.push_back(std::move(made));
+    }
+}
+
+message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const message_rings& rings, int pe) const {
+    message_shard_ref made;
+    made.engine = shard.engine.ref();
+    made.to = rings.to(pe);
+    made.from = rings.from(pe);
+    made.next = shard.next.data();
+    made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered, options_.requests};
+    made.waiting = shard.waiting.data();
+    made.unexpected = shard.unexpected.data();
+    made.free_places = shard.free_places.data();
+    made.state = shard.state.data();
+    return made;
+}
+
+two_sided_ref two_sided_memory::ref(int pe) const {
+    const part& mine = parts_[static_cast<std::size_t>(pe)];
+    two_sided_ref made;
+    made.shards = mine.refs.data();
+    made.requests = mine.requests.data();
+    made.counters = mine.counters.data();
+    made.fetches = {mine.fetches.data(), &mine.counters.data()->fetches_drawn, &mine.counters.data()->fetches_taken,
+                    options_.requests};
+    made.answers = answers_.ref();
+    made.n_shards = options_.engines;
+    made.n_requests = options_.requests;
+    made.unexpected = options_.unexpected;
+    made.slot_payload = options_.eager_bytes;
+    made.number = number_;
+    made.exact_length = options_.exact_length;
+    made.rules = options_.rules;
+    return made;
+}
+
+std::uint64_t two_sided_memory::held_bytes() const {
+    const std::uint64_t entries = std::uint64_t{options_.requests} + options_.unexpected + 2 * spare;
+    const std::uint64_t chains = std::bit_ceil(2 * (std::max(options_.requests, options_.unexpected) + spare));
+    const std::uint64_t engine = entries * (sizeof(match_entry) + 4) + 2 * match_kinds * chains * sizeof(match_chain);
+    const std::uint64_t kept =
+        (std::uint64_t{options_.unexpected} + spare) * (sizeof(unexpected_message) + options_.eager_bytes + 4);
+    const std::uint64_t rings =
+        message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
+    const std::uint64_t a_shard = engine + kept + rings + options_.requests * 12u + sizeof(shard_state);
+    return options_.engines * a_shard + options_.requests * (sizeof(request_slot) + 16u) + sizeof(two_sided_counters);
+}
+
+void two_sided_memory::clear() {
+    for (const auto& rings : rings_) rings->reset();
+    answers_.clear();
+    make_parts();
+}
+
+matching_statistics two_sided_memory::statistics(int pe) const {
+    matching_statistics all;
+    for (const auto& shard : parts_[static_cast<std::size_t>(pe)].shards) {
+        const matching_statistics one = shard->engine.statistics();
+        all.counts.messages += one.counts.messages;
+        all.counts.receives += one.counts.receives;
+        all.counts.unexpected += one.counts.unexpected;
+        all.counts.matches += one.counts.matches;
+        all.counts.looks += one.counts.looks;
+        all.posted += one.posted;
+        all.unexpected += one.unexpected;
+        all.max_posted = std::max(all.max_posted, one.max_posted);
+        all.max_unexpected = std::max(all.max_unexpected, one.max_unexpected);
+    }
+    return all;
+}
+
+bool two_sided_memory::at_rest() const {
+    std::uint64_t sent = 0, taken = 0;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const part& mine = parts_[static_cast<std::size_t>(pe)];
+        for (const auto& rings : rings_) {
+            for (const std::uint64_t tickets : rings->drawn(pe)) sent += tickets;
+        }
+        taken += mine.counters.copy_out()[0].taken;
+        for (const request_slot& slot : mine.requests.copy_out()) {
+            if (request_word{slot.word}.state() != request_word::free) return false;
+        }
+    }
+    return sent == taken;
+}
+
+}  // namespace laneway

@@ -1,0 +1,341 @@
+// The point-to-point cases that tests of MPI libraries have, written anew: messages to oneself, of all lengths, floods,
+// messages that nobody expects yet, null requests, requests taken back, several completions.
+#pragma once
+
+#include "communicator_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+class communicator_cases : public testing::TestWithParam<std::string> {};
+
+constexpr std::uint64_t room = 2048;  // words of each buffer
+
+/// What a case on one lane of each PE works with.
+struct case_view {
+    symmetric_ref<std::uint64_t> from, to, wrong;
+    std::uint64_t part = 0;
+
+    /// A word that no other message has.
+    static LANEWAY_FN std::uint64_t word(std::uint64_t source, std::uint64_t number, std::uint64_t at) {
+        return source << 48 | number << 32 | at << 8 | 5;
+    }
+    template <class Ctx>
+    LANEWAY_FN void expect(Ctx& ctx, bool right) const {
+        if (!right) atomic_add(ctx, wrong[part], 1);
+    }
+    template <class Ctx>
+    LANEWAY_FN void write(Ctx& ctx, std::uint64_t at, std::uint64_t count, std::uint64_t number) const {
+        for (std::uint64_t i = 0; i < count; ++i) {
+            from.local(ctx)[at + i] = word(static_cast<std::uint64_t>(ctx.pe()), number, i);
+        }
+    }
+    template <class Ctx>
+    LANEWAY_FN void expect_words(Ctx& ctx, std::uint64_t at, std::uint64_t count, std::uint64_t source,
+                                 std::uint64_t number) const {
+        bool right = true;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t found = to.local(ctx)[at + i];
+            right = right && found == word(source, number, i);
+        }
+        expect(ctx, right);
+    }
+};
+
+/// Runs `Case` on the first lane of each PE.
+template <class Case>
+struct on_first {
+    case_view view;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        if (ctx.rank() % lanes == 0) Case{view}(ctx, world);
+    }
+};
+
+template <class Case>
+void run_case(const std::string& devices) {
+    every_round(devices, [](const options& o) {
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint64_t>(8 * room), to = rt.allocate<std::uint64_t>(8 * room);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options small = small_options(o);
+        small.unexpected = std::max(small.unexpected, 8u);  // a case may leave so many before it receives
+        auto world = rt.communicator(small);
+        rt.run(on_first<Case>{{from.ref(), to.ref(), wrong.ref()}}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) ASSERT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
+        EXPECT_TRUE(world.pending().empty()) << world.account();
+    });
+}
+
+#define LANEWAY_OK(call) \
+    if ((call) != status::ok) return
+
+/// As sendself: every way of sending meets every way of receiving, with probes.
+struct to_oneself {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int me = ctx.pe();
+        std::uint64_t a = 17, b = 0;
+        message_request r, s;
+        message_status got, seen;
+        LANEWAY_OK(world.irecv(ctx, &b, 1, me, 0, r));
+        LANEWAY_OK(world.send(ctx, &a, 1, me, 0));
+        LANEWAY_OK(world.wait(ctx, r, &got));
+        v.expect(ctx, b == 17 && got.bytes == 8);
+        LANEWAY_OK(world.isend(ctx, &++a, 1, me, 1, s));
+        LANEWAY_OK(world.probe(ctx, any_source, any_tag, seen));
+        v.expect(ctx, seen.source == static_cast<unsigned>(me) && seen.tag == 1 && seen.bytes == 8);
+        LANEWAY_OK(world.recv(ctx, &b, 1, seen.source, seen.tag, &got));
+        LANEWAY_OK(world.wait(ctx, s));
+        v.expect(ctx, b == 18 && got.tag == 1);
+        LANEWAY_OK(world.sendrecv(ctx, &++a, 1, me, 2, &b, 1, me, 2, &got));
+        v.expect(ctx, b == 19 && got.tag == 2);
+        bool found = true;
+        LANEWAY_OK(world.iprobe(ctx, me, any_tag, found, seen));
+        v.expect(ctx, !found);
+        v.write(ctx, 0, room, 3);  // a long one is not over before it has been received
+        bool over = true;
+        LANEWAY_OK(world.isend(ctx, v.from[0], room, me, 3, s));
+        LANEWAY_OK(world.test(ctx, s, over));
+        v.expect(ctx, !over);
+        LANEWAY_OK(world.recv(ctx, v.to[0], room, any_source, 3, &got));
+        LANEWAY_OK(world.wait(ctx, s));
+        v.expect(ctx, got.bytes == room * 8);
+        v.expect_words(ctx, 0, room, static_cast<unsigned>(me), 3);
+    }
+};
+
+/// As pingping, eagerdt, large_message: all lengths, those around the bounds between forms above all.
+struct all_lengths {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        std::int64_t tag = 0;
+        for (std::uint64_t count = 0; count <= room; count += count < 36 ? 1 : 1 + count / 2) {
+            v.write(ctx, 0, count, count);
+            message_status got;
+            LANEWAY_OK(world.sendrecv(ctx, v.from[0], count, next, tag, v.to[0], room, before, tag, &got));
+            v.expect(ctx, got.template count<std::uint64_t>() == count && got.source == static_cast<unsigned>(before));
+            v.expect_words(ctx, 0, count, static_cast<unsigned>(before), count);
+            ++tag;
+        }
+        for (std::uint64_t bytes = 0; bytes < 80; ++bytes) {  // of bytes, from places that are not aligned
+            std::byte mine[160], theirs[160];
+            for (std::uint64_t i = 0; i < 160; ++i) {
+                mine[i] = static_cast<std::byte>(bytes + i);
+                theirs[i] = std::byte{0xee};
+            }
+            if (bytes > short_bytes) break;
+            LANEWAY_OK(world.sendrecv(ctx, mine + 1, bytes, next, tag, theirs + 3, bytes, before, tag));
+            bool right = theirs[2] == std::byte{0xee} && theirs[bytes + 3] == std::byte{0xee};
+            for (std::uint64_t i = 0; i < bytes; ++i)
+                right = right && theirs[3 + i] == static_cast<std::byte>(bytes + 1 + i);
+            v.expect(ctx, right);
+        }
+    }
+};
+
+/// As sendrecv3 and sendflood: all send before anybody receives, as much as may be under way.
+struct head_to_head {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint32_t n = 24;
+        message_request sends[n], receives[n];
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        const std::uint64_t length = room / n;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            v.write(ctx, i * length, length, i);
+            const std::uint64_t count = i % 4 == 3 ? length : i % 4 * 4 + 1;
+            LANEWAY_OK(world.isend(ctx, v.from[i * length], count, next, i, sends[i]));
+        }
+        for (std::uint32_t i = n; i-- > 0;) {  // receives in the other order
+            LANEWAY_OK(world.irecv(ctx, v.to[i * length], length, before, i, receives[i]));
+        }
+        message_status got[n];
+        LANEWAY_OK(world.wait_all(ctx, receives, n, got));
+        LANEWAY_OK(world.wait_all(ctx, sends, n));
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const std::uint64_t count = i % 4 == 3 ? length : i % 4 * 4 + 1;
+            v.expect(ctx, got[i].bytes == count * 8 && got[i].tag == i);
+            v.expect_words(ctx, i * length, count, static_cast<unsigned>(before), i);
+        }
+    }
+};
+
+/// As probe-unexp: messages of all forms wait unexpected, are probed for, and received in the other order.
+struct probed_unexpected {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint32_t n = 5;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        message_request sends[n];
+        for (std::uint32_t i = 0; i < n; ++i) {
+            v.write(ctx, i * room / 8, length(i), i);
+            LANEWAY_OK(world.isend(ctx, v.from[i * room / 8], length(i), next, i, sends[i]));
+        }
+        for (std::uint32_t i = n; i-- > 0;) {
+            message_status seen, got;
+            LANEWAY_OK(world.probe(ctx, before, i, seen));
+            v.expect(ctx, seen.bytes == length(i) * 8 && seen.tag == i);
+            LANEWAY_OK(world.recv(ctx, v.to[0], seen.template count<std::uint64_t>(), seen.source, i, &got));
+            v.expect(ctx, got.bytes == seen.bytes);
+            v.expect_words(ctx, 0, length(i), static_cast<unsigned>(before), i);
+        }
+        LANEWAY_OK(world.wait_all(ctx, sends, n));
+    }
+    static LANEWAY_FN std::uint64_t length(std::uint32_t i) { return i == 0 ? 0 : std::uint64_t{4} << 2 * (i - 1); }
+};
+
+/// MPI's order: of messages under one tag the first sent is received first, whatever their forms.
+struct not_overtaking {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint32_t n = 20;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        message_request sends[n], receives[n];
+        const std::uint64_t part = room / n;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            v.write(ctx, i * part, part, i);
+            LANEWAY_OK(world.isend(ctx, v.from[i * part], 1 + (i * 37 + 1) % part, next, 7, sends[i]));
+        }
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const bool any = i % 3 == 1;
+            const std::int64_t source = any ? std::int64_t{any_source} : before, tag = i % 3 == 2 ? any_tag : 7;
+            LANEWAY_OK(world.irecv(ctx, v.to[i * part], part, source, tag, receives[i]));
+        }
+        for (std::uint32_t i = 0; i < n; ++i) {
+            message_status got;
+            LANEWAY_OK(world.wait(ctx, receives[i], &got));
+            v.expect(ctx, got.bytes == (1 + (i * 37 + 1) % part) * 8);
+            v.expect_words(ctx, i * part, got.bytes / 8, static_cast<unsigned>(before), i);
+        }
+        LANEWAY_OK(world.wait_all(ctx, sends, n));
+    }
+};
+
+/// As manylmt, many_isend: many long payloads at once, fetched in pieces, to and from all.
+struct many_long_ones {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint32_t most = 8;
+        message_request requests[2 * most];
+        const auto pes = static_cast<std::uint32_t>(ctx.n_pes());
+        std::uint32_t n = 0;
+        const std::uint64_t length = 4 * room - 3;  // 64 KiB: several pieces
+        v.write(ctx, 0, length, 1);
+        for (std::uint32_t pe = 0; pe < pes && pe < 2; ++pe) {
+            const std::uint32_t other = (static_cast<std::uint32_t>(ctx.pe()) + pe) % pes;
+            const std::uint32_t source = (static_cast<std::uint32_t>(ctx.pe()) + pes - pe) % pes;
+            LANEWAY_OK(world.irecv(ctx, v.to[pe * 4 * room], length, source, pe, requests[n++]));
+            LANEWAY_OK(world.isend(ctx, v.from[0], length, other, pe, requests[n++]));
+        }
+        LANEWAY_OK(world.wait_all(ctx, requests, n));
+        for (std::uint32_t pe = 0; pe < pes && pe < 2; ++pe) {
+            const std::uint32_t source = (static_cast<std::uint32_t>(ctx.pe()) + pes - pe) % pes;
+            v.expect_words(ctx, pe * 4 * room, length, source, 1);
+        }
+    }
+};
+
+/// As waitany-null, inactivereq, waittestnull: null requests are passed over, finished ones are over.
+struct null_requests {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        message_request none[3], mixed[3];
+        std::uint32_t which = 0;
+        bool over = false;
+        LANEWAY_OK(world.wait(ctx, none[0]));
+        LANEWAY_OK(world.wait_all(ctx, none, 3));
+        LANEWAY_OK(world.test(ctx, none[1], over));
+        v.expect(ctx, over);
+        LANEWAY_OK(world.wait_any(ctx, none, 3, which));
+        v.expect(ctx, which == 3);
+        std::uint64_t a = 4, b = 0;
+        LANEWAY_OK(world.irecv(ctx, &b, 1, ctx.pe(), 9, mixed[1]));
+        LANEWAY_OK(world.test(ctx, mixed[1], over));
+        v.expect(ctx, !over && !mixed[1].is_null());
+        LANEWAY_OK(world.send(ctx, &a, 1, ctx.pe(), 9));
+        LANEWAY_OK(world.wait_any(ctx, mixed, 3, which));
+        v.expect(ctx, which == 1 && b == 4 && mixed[1].is_null());
+        LANEWAY_OK(world.wait_any(ctx, mixed, 3, which));
+        v.expect(ctx, which == 3);
+    }
+};
+
+/// As rcancel, cancelanysrc: receives are taken back, and one that has its message is not.
+struct taken_back {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        std::uint64_t a = 1, b = 0, c = 0;
+        message_request first, second, third;
+        message_status got;
+        const int me = ctx.pe();
+        LANEWAY_OK(world.irecv(ctx, &b, 1, any_source, 5, first));
+        LANEWAY_OK(world.irecv(ctx, &c, 1, me, 5, second));
+        LANEWAY_OK(world.cancel(ctx, first));
+        LANEWAY_OK(world.wait(ctx, first, &got));
+        v.expect(ctx, got.cancelled && got.bytes == 0);
+        LANEWAY_OK(world.send(ctx, &a, 1, me, 5));
+        LANEWAY_OK(world.wait(ctx, second, &got));
+        v.expect(ctx, !got.cancelled && c == 1 && b == 0);
+        LANEWAY_OK(world.send(ctx, &++a, 1, me, 6));
+        LANEWAY_OK(world.probe(ctx, me, 6, got));  // it has come: the receive gets it at once
+        LANEWAY_OK(world.irecv(ctx, &b, 1, me, any_tag, third));
+        LANEWAY_OK(world.cancel(ctx, third));
+        LANEWAY_OK(world.wait(ctx, third, &got));
+        v.expect(ctx, !got.cancelled && b == 2);
+    }
+};
+
+/// As anyall and waitany: receives of any source take one message of each rank, in the order in which they come.
+struct one_of_each {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint32_t most = 8;
+        message_request receives[most];
+        std::uint64_t got[most] = {};
+        const auto n = static_cast<std::uint32_t>(ctx.n_pes());
+        for (std::uint32_t i = 0; i < n; ++i)
+            LANEWAY_OK(world.irecv(ctx, got + i, 1, any_source, any_tag, receives[i]));
+        const std::uint64_t mine = 100 + static_cast<unsigned>(ctx.pe());
+        for (std::uint32_t i = 0; i < n; ++i) LANEWAY_OK(world.send(ctx, &mine, 1, i, 40 + ctx.pe()));
+        std::uint32_t seen = 0;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            std::uint32_t which = 0;
+            message_status what;
+            LANEWAY_OK(world.wait_any(ctx, receives, n, which, &what));
+            v.expect(ctx, which < n && got[which] == 100 + what.source && what.tag == 40 + what.source);
+            seen |= 1u << what.source;
+        }
+        v.expect(ctx, seen == (1u << n) - 1);
+    }
+};
+
+#define LANEWAY_CASE(name, what) \
+    TEST_P(communicator_cases, name) { run_case<what>(GetParam()); }
+LANEWAY_CASE(MessagesToOneself, to_oneself)
+LANEWAY_CASE(AllLengthsArriveWhole, all_lengths)
+LANEWAY_CASE(AllSendBeforeAnybodyReceives, head_to_head)
+LANEWAY_CASE(UnexpectedMessagesAreProbedFor, probed_unexpected)
+LANEWAY_CASE(MessagesDoNotOvertake, not_overtaking)
+LANEWAY_CASE(LongPayloadsAreFetchedTogether, many_long_ones)
+LANEWAY_CASE(NullRequestsArePassedOver, null_requests)
+LANEWAY_CASE(ReceivesAreTakenBack, taken_back)
+LANEWAY_CASE(AnySourceTakesOneOfEach, one_of_each)
+#undef LANEWAY_CASE
+
+LANEWAY_ON_DEVICES(communicator_cases, communicator_devices());
+
+}  // namespace
+}  // namespace laneway::test

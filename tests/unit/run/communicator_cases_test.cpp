@@ -1,0 +1,1 @@
+#include "communicator_cases_suite.hpp"

@@ -1,0 +1,27 @@
+// What suites of two-sided messages share.
+#pragma once
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
+
+namespace laneway::test {
+
+/// Lists of PEs that reach each other's memory, as long messages need.
+inline std::vector<std::string> communicator_devices() {
+    std::vector<std::string> lists = device_lists();
+    std::erase(lists, "cuda:0,cpu:1");
+    return lists;
+}
+
+/// Small rings and queues, so that what is scarce runs out now and then; room for a request of every lane.
+inline communicator_options small_options(const options& round) {
+    communicator_options o;
+    o.requests = round.devices.starts_with("cuda") ? 4096 : 128;
+    o.ring_slots = 1u << round.seed % 4;
+    o.unexpected = 1 + static_cast<std::uint32_t>(round.seed % 40) * 8;
+    o.eager_bytes = 64u << round.seed % 3;
+    return o;
+}
+
+}  // namespace laneway::test

@@ -1,0 +1,273 @@
+// Two-sided messages that cannot be, or that nobody receives: errors name source, tag and communicator.
+#pragma once
+
+#include "communicator_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+/// What goes wrong goes wrong on one lane of each PE.
+template <class Wrong>
+struct first_lane {
+    Wrong wrong;
+    symmetric_ref<std::uint64_t> room;
+
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other& other) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        wrong(ctx, world, other, room);
+    }
+};
+struct nothing_at_all {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx&, World&, Other&) const {}
+};
+
+class communicator_misuse : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] options job() const {
+        options o = options_of(GetParam(), 1);
+        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
+        return o;
+    }
+    /// What the run throws in which the first lane of each PE does this. The runtime is of use afterwards.
+    template <class Error, class Wrong>
+    std::string failure(const Wrong& wrong, communicator_options how = {}) const {
+        runtime rt(job());
+        how.requests = 32;
+        const auto room = rt.allocate<std::uint64_t>(1024);
+        auto world = rt.communicator(how), other = rt.communicator();
+        const std::string what = thrown<Error>([&] { rt.run(first_lane<Wrong>{wrong, room.ref()}, world, other); });
+        EXPECT_EQ(what.find('\n'), std::string::npos) << what;
+        EXPECT_NO_THROW(rt.run(nothing_at_all{}, world, other)) << "after " << what;
+        EXPECT_TRUE(world.pending().empty());
+        return what;
+    }
+    template <class Error, class Wrong>
+    void expect(const Wrong& wrong, const std::string& part, const communicator_options& how = {}) const {
+        const std::string what = failure<Error>(wrong, how);
+        EXPECT_NE(what.find(part), std::string::npos) << "\"" << what << "\" does not say \"" << part << "\"";
+        EXPECT_EQ(what.rfind("PE ", 0), 0u) << what;
+    }
+};
+
+/// One call that is refused.
+struct one_call {
+    enum class kind { send, receive, probe } what;
+    std::int64_t peer;
+    std::int64_t tag;
+    std::uint64_t count = 1;
+    std::uint64_t at = 0;
+
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        if (ctx.pe() != 0) return;
+        message_status seen;
+        bool found = false;
+        if (what == kind::send) (void)world.send(ctx, room[at], count, peer, tag);
+        if (what == kind::receive) (void)world.recv(ctx, room[at], count, peer, tag);
+        if (what == kind::probe) (void)world.iprobe(ctx, peer, tag, found, seen);
+    }
+};
+
+TEST_P(communicator_misuse, RanksAndTagsThatCannotBe) {
+    using kind = one_call::kind;
+    const int pes = runtime(job()).n_pes();
+    const std::string there = "the job has " + std::to_string(pes) + (pes == 1 ? " PE" : " PEs");
+    expect<device_fault>(one_call{kind::send, pes, 1},
+                         "no such PE while sending a message to PE " + std::to_string(pes) + ": " + there);
+    expect<device_fault>(one_call{kind::receive, -1, 1}, "no such PE while receiving a message from PE -1: " + there);
+    expect<device_fault>(one_call{kind::probe, 99, 1}, "no such PE while probing for a message from PE 99: " + there);
+    expect<device_fault>(
+        one_call{kind::send, 0, any_source},
+        "no such tag while sending a message to PE 0: tag 4294967295, where there are 0 to 2147483647");
+    expect<device_fault>(one_call{kind::send, 0, -3}, "tag -3, where there are 0 to 2147483647");
+    expect<device_fault>(one_call{kind::receive, any_source, -1},
+                         "no such tag while receiving a message: tag -1, where there are 0 to 2147483647");
+    expect<device_fault>(one_call{kind::receive, 0, std::int64_t{1} << 31}, "tag 2147483648, where there are");
+    expect<device_fault>(one_call{kind::send, any_source, 0}, "no such PE while sending a message to PE -1");
+    expect<device_fault>(one_call{kind::send, 0, 0, 5, 1020}, "element 8192, where there are 0 to 8191");
+    expect<device_fault>(one_call{kind::receive, 0, 0, 1025}, "element 8192, where there are 0 to 8191");
+}
+
+TEST_P(communicator_misuse, PromisesAreKeptOrTheRunEnds) {
+    using kind = one_call::kind;
+    communicator_options how;
+    how.rules = {.no_any_source = true, .no_any_tag = true};
+    expect<device_fault>(one_call{kind::receive, any_source, 3},
+                         "a wildcard that the communicator promises not to use while receiving a message: from any PE, "
+                         "tag 3 of communicator 0",
+                         how);
+    expect<device_fault>(one_call{kind::probe, 0, any_tag},
+                         "probing for a message from PE 0: any tag of communicator 0", how);
+    how.rules = {.no_unexpected = true};
+    expect<device_fault>(one_call{kind::send, 0, 4},
+                         "a message found no receive, as the communicator promises while receiving a message from PE "
+                         "0: tag 4 of communicator 0",
+                         how);
+}
+
+/// A message to oneself of 3 words, and a receive of 2.
+struct too_short {
+    std::uint64_t words, taken;
+    bool posted_first;
+
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request receive, send;
+        if (posted_first && world.irecv(ctx, room[512], taken, ctx.pe(), 1, receive) != status::ok) return;
+        if (world.isend(ctx, room[0], words, ctx.pe(), 1, send) != status::ok) return;
+        if (!posted_first && world.irecv(ctx, room[512], taken, ctx.pe(), 1, receive) != status::ok) return;
+        (void)world.wait(ctx, receive);
+    }
+};
+
+TEST_P(communicator_misuse, AReceiveThatIsTooShortNamesBothLengths) {
+    const std::string doing = "a message is longer than its receive while receiving a message from PE ";
+    for (const bool first : {true, false}) {
+        expect<device_fault>(too_short{3, 2, first}, doing);
+        expect<device_fault>(too_short{3, 2, first}, "the message has 24 bytes, the receive takes 16");
+        expect<device_fault>(too_short{100, 99, first}, "the message has 800 bytes, the receive takes 792");
+        expect<device_fault>(too_short{500, 499, first}, "the message has 4000 bytes, the receive takes 3992");
+    }
+    communicator_options exact;
+    exact.exact_length = true;
+    expect<device_fault>(too_short{3, 4, true}, "not as long as its receive, as the communicator promises while",
+                         exact);
+    expect<device_fault>(too_short{3, 4, true}, "the message has 24 bytes, the receive takes 32", exact);
+}
+
+struct waits_twice {
+    bool tests;
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request receive;
+        if (world.irecv(ctx, room[0], 1, ctx.pe(), 1, receive) != status::ok) return;
+        if (world.send(ctx, room[1], 1, ctx.pe(), 1) != status::ok) return;
+        message_request again = receive;
+        if (world.wait(ctx, receive) != status::ok) return;
+        bool over = false;
+        (void)(tests ? world.test(ctx, again, over) : world.wait(ctx, again));
+    }
+};
+struct waits_elsewhere {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other& other, const symmetric_ref<std::uint64_t>& room) const {
+        message_request receive;
+        if (world.irecv(ctx, room[0], 1, ctx.pe(), 1, receive) != status::ok) return;
+        (void)other.wait(ctx, receive);
+    }
+};
+struct never_waits {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request receive;
+        (void)world.irecv(ctx, room[0], 1, any_source, 6, receive);
+    }
+};
+struct too_many {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request receive;
+        for (std::uint32_t i = 0; i < 33; ++i) {
+            if (world.irecv(ctx, room[i], 1, 0, i, receive) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(communicator_misuse, RequestsAreWaitedForOnce) {
+    const std::string used =
+        "the request has been waited for already, or belongs to another communicator while using a request: request #";
+    expect<device_fault>(waits_twice{false}, used.substr(0, used.size() - 1));
+    expect<device_fault>(waits_twice{true}, " of communicator 0");
+    expect<device_fault>(waits_elsewhere{}, " of communicator 1");
+    expect<device_fault>(never_waits{},
+                         "nobody has waited for the request of the operation while receiving a message: from any PE, "
+                         "tag 6 of communicator 0");
+    expect<device_fault>(too_many{},
+                         "of 32 places none is free for another request, see communicator_options.requests");
+}
+
+/// The last rank sends two messages that PE 0 does not ask for; it waits for another.
+struct waits_in_vain {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        if (ctx.pe() == ctx.n_pes() - 1) {
+            if (world.send(ctx, room[0], 2, 0, 8) != status::ok || world.send(ctx, room[0], 0, 0, 9) != status::ok)
+                return;
+        }
+        if (ctx.pe() == 0) (void)world.recv(ctx, room[0], 1, 0, 7);
+    }
+};
+
+TEST_P(communicator_misuse, WhoWaitsInVainIsToldWhatStandsInTheQueues) {
+    const std::string last = std::to_string(runtime(job()).n_pes() - 1);
+    const std::string what = failure<timeout_error>(waits_in_vain{});
+    for (const std::string& part :
+         {std::string("deadline passed while receiving a message from PE 0: tag 7 of communicator 0; the deadline is"),
+          "communicator 0: PE 0 has receive of tag 7 from PE 0; unexpected message of 16 bytes, tag 8 from PE " + last +
+              ", unexpected message of 0 bytes, tag 9 from PE " + last}) {
+        EXPECT_NE(what.find(part), std::string::npos) << what;
+    }
+}
+
+/// Each rank sends a long message to the next and waits before it receives: nobody ever does.
+struct send_in_a_circle {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        if (world.send(ctx, room[0], 500, next, 2) == status::ok) (void)world.recv(ctx, room[0], 500, any_source, 2);
+    }
+};
+/// The same with short messages, more than may wait unexpected.
+struct flood_in_a_circle {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        for (int i = 0; i < 40; ++i) {
+            if (world.send(ctx, room[0], 1, next, 2) != status::ok) return;
+        }
+        for (int i = 0; i < 40; ++i) {
+            if (world.recv(ctx, room[0], 1, any_source, 2) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(communicator_misuse, ADeadlockIsToldAsACircleOfRanks) {
+    const int pes = runtime(job()).n_pes();
+    const auto circle = [&](const std::string& size) {
+        std::string text = "ranks wait in a circle:";
+        for (int pe = 0; pe < pes; ++pe) {
+            text += " PE " + std::to_string(pe) + " (send of " + size + " bytes, tag 2 to PE " +
+                    std::to_string((pe + 1) % pes) + ") ->";
+        }
+        return text + " PE 0";
+    };
+    expect<timeout_error>(send_in_a_circle{}, circle("4000"));
+    expect<timeout_error>(flood_in_a_circle{}, circle("8"), {.unexpected = 8, .ring_slots = 4});
+    EXPECT_NO_THROW((void)failure<std::nullptr_t>(flood_in_a_circle{}, {.unexpected = 64, .ring_slots = 4}));
+}
+
+TEST_P(communicator_misuse, TheHostRefusesWhatCannotBe) {
+    runtime rt(job());
+    const auto refused = [&](const communicator_options& o) {
+        return thrown<usage_error>([&] { (void)rt.communicator(o); });
+    };
+    EXPECT_EQ(refused({.requests = 100}), "communicator_options::requests: a power of two from 32 to 1048576, not 100");
+    EXPECT_EQ(refused({.unexpected = 0}), "communicator_options::unexpected: from 1 to 1048576, not 0");
+    EXPECT_EQ(
+        refused({.engines = 4}),
+        "communicator_options::engines: 4 share messages by their source, so rules.no_any_source must be promised");
+    EXPECT_EQ(refused({.ring_slots = 3}), "communicator_options::ring_slots: a power of two from 1 to 65536, not 3");
+    EXPECT_EQ(refused({.eager_bytes = 100}),
+              "communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not 100");
+    runtime other(job());
+    auto world = rt.communicator(), second = rt.communicator();
+    EXPECT_EQ(thrown<usage_error>([&] { other.run(nothing_at_all{}, world, second); }),
+              "a communicator belongs to the runtime that has made it");
+}
+
+LANEWAY_ON_DEVICES(communicator_misuse, communicator_devices());
+
+}  // namespace
+}  // namespace laneway::test

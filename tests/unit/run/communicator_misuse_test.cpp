@@ -1,0 +1,1 @@
+#include "communicator_misuse_suite.hpp"

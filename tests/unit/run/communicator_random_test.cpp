@@ -1,0 +1,1 @@
+#include "communicator_random_suite.hpp"

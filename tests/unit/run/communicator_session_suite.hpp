@@ -1,0 +1,179 @@
+// Two-sided messages of host threads in a session, among each other and with lanes of later runs.
+#pragma once
+
+#include <thread>
+
+#include "communicator_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+class communicator_session : public testing::TestWithParam<std::string> {};
+
+std::vector<std::uint64_t> words_of(int rank, std::uint64_t count, std::uint64_t number) {
+    std::vector<std::uint64_t> words(count);
+    for (std::uint64_t i = 0; i < count; ++i) words[i] = static_cast<std::uint64_t>(rank) << 48 | number << 32 | i;
+    return words;
+}
+
+/// Each rank has a thread; messages of all forms go round.
+TEST_P(communicator_session, ThreadsPassMessagesRound) {
+    runtime rt(options_of(GetParam(), 1));
+    auto world = rt.communicator({.eager_bytes = 256});
+    auto session = rt.start(world);
+    const int n = rt.n_pes();
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0;
+    for (int rank = 0; rank < n; ++rank) {
+        threads.emplace_back([&, rank] {
+            std::uint64_t number = 0;
+            for (const std::uint64_t count : {0, 1, 7, 8, 32, 33, 4000, 8192}) {
+                ++number;
+                const int before = (rank + n - 1) % n;
+                const auto sent = words_of(rank, count, number);
+                std::vector<std::uint64_t> got(8192, 5);
+                const message_status what =
+                    world.sendrecv(rank, sent.data(), count, (rank + 1) % n, 3, got.data(), 8192, any_source, any_tag);
+                auto wanted = words_of(before, count, number);
+                wanted.resize(8192, 5);
+                const bool right = got == wanted && what.source == static_cast<unsigned>(before) && what.tag == 3 &&
+                                   what.bytes == count * 8;
+                if (!right) ++wrong;
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    session.stop();
+    EXPECT_TRUE(world.pending().empty()) << world.account();
+}
+
+TEST_P(communicator_session, ThreadsProbeAndTakeBack) {
+    runtime rt(options_of(GetParam(), 2));
+    auto world = rt.communicator();
+    auto session = rt.start(world);
+    const int last = rt.n_pes() - 1;
+    std::uint64_t a = 7, b = 0, c = 0;
+    EXPECT_FALSE(world.iprobe(0, any_source, any_tag).has_value());
+    host_message back = world.irecv(0, &b, 1, any_source, 4), stays = world.irecv(0, &c, 1, last, any_tag);
+    EXPECT_FALSE(back.is_over());
+    back.cancel();
+    EXPECT_TRUE(back.wait().cancelled);
+    world.send(last, &a, 1, 0, 4);
+    EXPECT_FALSE(stays.wait().cancelled);
+    EXPECT_EQ(c, 7u);
+    EXPECT_EQ(b, 0u);
+    world.send(last, &a, 1, 0, 9);
+    session.quiesce();  // it has come
+    const auto seen = world.iprobe(0, last, any_tag);
+    ASSERT_TRUE(seen.has_value());
+    EXPECT_EQ(seen->tag, 9u);
+    EXPECT_EQ(seen->bytes, 8u);
+    EXPECT_EQ(world.recv(0, &b, 1, last, 9).bytes, 8u);
+    session.release();
+    world.send(0, &a, 1, last, 1);  // the program comes back
+    EXPECT_EQ(world.recv(last, &b, 1, 0, 1).tag, 1u);
+}
+
+TEST_P(communicator_session, ThreadsWaitForOneOfSeveral) {
+    runtime rt(options_of(GetParam(), 5));
+    auto world = rt.communicator();
+    auto session = rt.start(world);
+    const int last = rt.n_pes() - 1;
+    std::uint64_t got[3] = {};
+    std::vector<host_message> receives;
+    for (int i = 0; i < 3; ++i) receives.push_back(world.irecv(0, got + i, 1, last, i));
+    std::thread other([&] {
+        for (const std::uint64_t tag : {2, 0, 1}) {
+            const std::uint64_t value = tag + 10;
+            world.send(last, &value, 1, 0, static_cast<std::int64_t>(tag));
+        }
+        EXPECT_EQ(world.probe(last, 0, 8).bytes, 16u);
+    });
+    std::uint32_t seen = 0;
+    for (int i = 0; i < 3; ++i) {
+        message_status what;
+        const std::size_t which = communicator::wait_any(receives, what);
+        ASSERT_LT(which, 3u);
+        EXPECT_EQ(what.tag, which);
+        EXPECT_EQ(got[which], which + 10);
+        seen |= 1u << which;
+    }
+    EXPECT_EQ(seen, 7u);
+    message_status nothing;
+    EXPECT_EQ(communicator::wait_any(receives, nothing), 3u);
+    std::vector<host_message> sends;
+    sends.push_back(world.isend(0, got, 2, last, 8));
+    communicator::wait_all(sends);
+    other.join();
+    EXPECT_EQ(world.recv(last, got, 3, any_source, any_tag).bytes, 16u);
+}
+
+struct receive_there {
+    symmetric_ref<std::uint64_t> got;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.pe() != ctx.n_pes() - 1 || ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        (void)world.recv(ctx, got[0], 1, 0, 2);
+    }
+};
+
+TEST_P(communicator_session, WhatThreadsHaveSentLanesReceiveLater) {
+    runtime rt(options_of(GetParam(), 3));
+    auto world = rt.communicator();
+    const auto got = rt.allocate<std::uint64_t>(1);
+    const int last = rt.n_pes() - 1;
+    for (std::uint64_t time = 1; time <= 3; ++time) {
+        {
+            auto session = rt.start(world);
+            world.send(0, &time, 1, last, 2);
+            session.stop();
+        }
+        rt.run(receive_there{got.ref()}, world);
+        EXPECT_EQ(got.copy_out(last)[0], time);
+    }
+}
+
+TEST_P(communicator_session, WhatThreadsMayNotDoIsRefused) {
+    options o = options_of(GetParam(), 4);
+    o.timeout_seconds = 2;
+    runtime rt(o);
+    auto world = rt.communicator({.host_operations = 2, .host_bytes = 128});
+    std::uint64_t words[17] = {};
+    const std::string pes = "where there are 0 to " + std::to_string(rt.n_pes() - 1);
+    const auto refused = [&](auto&& call) { return thrown<usage_error>(call); };
+    EXPECT_EQ(refused([&] { world.send(0, words, 1, 0, 1); }),
+              "host threads send and receive while a session of the communicator goes on");
+    {
+        auto session = rt.start(world);
+        EXPECT_EQ(refused([&] { world.send(9, words, 1, 0, 1); }),
+                  "send of tag 1 to PE 0 by a host thread for PE 9, communicator 0: no PE 9, " + pes);
+        EXPECT_EQ(refused([&] { world.recv(0, words, 1, 9, any_tag); }),
+                  "receive of any tag from PE 9 by a host thread for PE 0, communicator 0: no PE 9, " + pes);
+        EXPECT_EQ(refused([&] { world.send(0, words, 1, 0, -1); }),
+                  "send of tag -1 to PE 0 by a host thread for PE 0, communicator 0: tags are 0 to 2147483647");
+        EXPECT_EQ(
+            refused([&] { world.send(0, words, 17, 0, 1); }),
+            "send of tag 1 to PE 0 by a host thread for PE 0, communicator 0: 136 bytes, and host threads have room "
+            "for 128, see communicator_options::host_bytes");
+        host_message first = world.irecv(0, words, 1, 0, 1), second = world.irecv(0, words + 1, 1, 0, 2);
+        EXPECT_EQ(
+            refused([&] { (void)world.irecv(0, words, 1, 0, 3); }),
+            "receive of tag 3 from PE 0 by a host thread for PE 0, communicator 0: 2 operations go on there already, "
+            "see communicator_options::host_operations");
+    }
+    runtime later(o);
+    auto other = later.communicator({.host_operations = 4});
+    auto session = later.start(other);
+    other.send(0, words, 1, 0, 1);
+    host_message once = other.irecv(0, words, 1, 0, 1);
+    (void)once.wait();
+    EXPECT_EQ(refused([&] { (void)once.wait(); }), "the host thread's operation has been waited for already");
+    const std::string late = thrown<timeout_error>([&] { (void)other.recv(0, words, 1, 0, 7); });
+    EXPECT_EQ(late.rfind("receive of tag 7 from PE 0 by a host thread for PE 0, communicator 0: ", 0), 0u) << late;
+}
+
+LANEWAY_ON_DEVICES(communicator_session, communicator_devices());
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "communicator_session_suite.hpp"  // on GPUs

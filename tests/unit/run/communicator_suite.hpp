@@ -1,0 +1,52 @@
+// Two-sided messages: what is sent is received, once, in order, by whoever asks for it.
+#pragma once
+
+#include "communicator_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+class communicator_test : public testing::TestWithParam<std::string> {};
+
+/// Each lane sends a number to its mate on the next PE, under a tag of its own, and receives one from the PE before.
+struct pass_round {
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        const auto tag = static_cast<std::int64_t>(mine);
+        for (std::uint64_t round = 0; round < 5; ++round) {
+            std::uint64_t sent = value(ctx.pe(), mine, round), got = 0;
+            message_request receive, send;
+            message_status status_of;
+            if (world.irecv(ctx, &got, 1, before, tag, receive) != status::ok) return;
+            if (world.isend(ctx, &sent, 1, next, tag, send) != status::ok) return;
+            if (world.wait(ctx, send) != status::ok) return;
+            if (world.wait(ctx, receive, &status_of) != status::ok) return;
+            const bool right = got == value(before, mine, round) && status_of.source == static_cast<unsigned>(before) &&
+                               status_of.tag == mine && status_of.bytes == 8 && !status_of.cancelled;
+            if (!right) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+    static LANEWAY_FN std::uint64_t value(int pe, std::uint64_t lane, std::uint64_t round) {
+        return static_cast<std::uint64_t>(pe) << 40 | lane << 8 | round;
+    }
+};
+
+TEST_P(communicator_test, LanesPassNumbersRound) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        auto world = rt.communicator(small_options(o));
+        rt.run(pass_round{wrong.ref()}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+        EXPECT_TRUE(world.pending().empty());
+    });
+}
+
+LANEWAY_ON_DEVICES(communicator_test, device_lists());
+
+}  // namespace
+}  // namespace laneway::test

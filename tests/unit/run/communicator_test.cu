@@ -1,0 +1,1 @@
+#include "communicator_suite.hpp"  // on GPUs

@@ -1,0 +1,261 @@
+// Messages of whole warps and blocks, of all lanes at once, from run to run, and in several communicators.
+#pragma once
+
+#include "communicator_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+class communicator_widths : public testing::TestWithParam<std::string> {};
+
+/// Each warp, or block, writes a buffer together, sends it on and checks together what it has received.
+struct exchange_together {
+    symmetric_ref<std::uint64_t> from, to, wrong;
+    std::uint64_t room;  ///< words of each warp or block
+    width lanes;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int number = lanes == width::block ? ctx.block() : ctx.block() * ctx.n_warps() + ctx.warp();
+        const auto group = static_cast<std::uint64_t>(number);
+        const copy_share mine = world.share(ctx, lanes);
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        for (std::uint64_t round = 0; round < 4; ++round) {
+            const std::uint64_t words = round == 0 ? 3 : round == 1 ? 12 : room;
+            for (std::uint64_t i = mine.first; i < words; i += mine.step) {
+                from.local(ctx)[group * room + i] = value(ctx.pe(), group, round, i);
+            }
+            message_request receive, send;
+            message_status got;
+            if (world.irecv(ctx, to[group * room], room, before, number, receive, lanes) != status::ok) return;
+            if (world.isend(ctx, from[group * room], words, next, number, send, lanes) != status::ok) return;
+            if (world.wait(ctx, receive, &got, lanes) != status::ok) return;
+            bool right = got.bytes == words * 8 && got.tag == group && got.source == static_cast<unsigned>(before);
+            for (std::uint64_t i = 0; i < words; ++i) {  // all of them see all of it
+                const std::uint64_t found = to.local(ctx)[group * room + i];
+                right = right && found == value(before, group, round, i);
+            }
+            if (!right) atomic_add(ctx, wrong[0], 1);
+            if (world.wait(ctx, send, nullptr, lanes) != status::ok) return;
+        }
+    }
+    static LANEWAY_FN std::uint64_t value(int pe, std::uint64_t group, std::uint64_t round, std::uint64_t at) {
+        return static_cast<std::uint64_t>(pe) << 48 | group << 32 | round << 24 | at;
+    }
+};
+
+TEST_P(communicator_widths, WarpsAndBlocksShareABuffer) {
+    for (const width lanes : {width::warp, width::block}) {
+        every_round(GetParam(), [lanes](const options& o) {
+            runtime rt(o);
+            constexpr std::uint64_t room = 200, groups = 512;
+            const auto from = rt.allocate<std::uint64_t>(groups * room), to = rt.allocate<std::uint64_t>(groups * room);
+            const auto wrong = rt.allocate<std::uint64_t>(1);
+            auto world = rt.communicator(small_options(o));
+            rt.run(exchange_together{from.ref(), to.ref(), wrong.ref(), room, lanes}, world);
+            for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+            EXPECT_TRUE(world.pending().empty()) << world.account();
+        });
+    }
+}
+
+/// Every lane sends to every PE, and receives as many, from any source; half of the lanes in a branch.
+struct all_lanes_at_once {
+    symmetric_ref<std::uint64_t> sums;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.lane() % 2 == 0) {
+            talk(ctx, world, 1);
+        } else {
+            talk(ctx, world, 2);
+        }
+    }
+    template <class Ctx, class World>
+    LANEWAY_FN void talk(Ctx& ctx, World& world, std::int64_t tag) const {
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            const std::uint64_t value = ctx.rank() + 1;
+            if (world.send(ctx, &value, 1, pe, tag) != status::ok) return;
+        }
+        for (int i = 0; i < ctx.n_pes(); ++i) {
+            std::uint64_t got = 0;
+            if (world.recv(ctx, &got, 1, any_source, tag) != status::ok) return;
+            atomic_add(ctx, sums[0], got);
+        }
+        if (ctx.rank() == 0) atomic_add(ctx, sums[1], ctx.size());
+    }
+};
+
+TEST_P(communicator_widths, AllLanesSendToAllPes) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto sums = rt.allocate<std::uint64_t>(2);
+        communicator_options how = small_options(o);
+        how.unexpected = 1024;  // what all lanes may leave before one receives
+        auto world = rt.communicator(how);
+        rt.run(all_lanes_at_once{sums.ref()}, world);
+        const std::uint64_t lanes = sums.copy_out(0)[1];
+        std::uint64_t all = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) all += sums.copy_out(pe)[0];
+        EXPECT_EQ(all, lanes * (lanes + 1) / 2 * static_cast<unsigned>(rt.n_pes()));
+    });
+}
+
+/// Every lane exchanges with its mate on each PE, under a tag of its own; engines share the tags.
+struct lanes_with_tags {
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        for (int i = 0; i < 2 * ctx.n_pes(); ++i) {
+            const int to = (ctx.pe() + i) % ctx.n_pes(), from = (ctx.pe() + 2 * ctx.n_pes() - i) % ctx.n_pes();
+            const std::uint64_t sent = ctx.rank() * 100 + static_cast<unsigned>(i);
+            std::uint64_t got = 0;
+            const auto tag = static_cast<std::int64_t>(mine);
+            if (world.sendrecv(ctx, &sent, 1, to, tag, &got, 1, from, tag) != status::ok) return;
+            const std::uint64_t mate =
+                ctx.size() / static_cast<unsigned>(ctx.n_pes()) * static_cast<unsigned>(from) + mine;
+            if (got != mate * 100 + static_cast<unsigned>(i)) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(communicator_widths, EnginesShareTheTags) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.rules = {.no_any_source = true, .no_any_tag = o.seed % 2 == 0, .no_unexpected = false};
+        how.engines = 2u << o.seed % 3;
+        how.unexpected = 64;
+        auto world = rt.communicator(how);
+        rt.run(lanes_with_tags{wrong.ref()}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+    });
+}
+
+/// More messages than may wait: their senders wait, and nothing is lost.
+struct more_than_may_wait {
+    symmetric_ref<std::uint64_t> wrong;
+    std::uint32_t n;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int last = ctx.n_pes() - 1;
+        if (ctx.pe() == last) {
+            message_request sends[32];
+            for (std::uint64_t i = 0; i < n; ++i) {
+                if (world.isend(ctx, &i, 1, 0, 3, sends[i]) != status::ok) return;
+            }
+            if (last != 0) (void)world.wait_all(ctx, sends, n);
+            if (last == 0) receive(ctx, world, last);
+            if (last == 0) (void)world.wait_all(ctx, sends, n);
+        } else if (ctx.pe() == 0) {
+            receive(ctx, world, last);
+        }
+    }
+    template <class Ctx, class World>
+    LANEWAY_FN void receive(Ctx& ctx, World& world, int last) const {
+        for (std::uint64_t i = 0; i < n; ++i) {
+            std::uint64_t got = 0;
+            if (world.recv(ctx, &got, 1, last, 3) != status::ok) return;
+            if (got != i) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(communicator_widths, WhatMayNotWaitWaitsWithItsSender) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.unexpected = 1 + static_cast<std::uint32_t>(o.seed % 5);
+        how.ring_slots = 1u << o.seed % 2;
+        auto world = rt.communicator(how);
+        rt.run(more_than_may_wait{wrong.ref(), 30}, world);
+        EXPECT_EQ(wrong.copy_out(0)[0], 0u);
+        EXPECT_LE(world.statistics(0).max_unexpected, how.unexpected);
+    });
+}
+
+/// As many messages as may wait, and behind them the one that is received first.
+struct receive_the_last_first {
+    symmetric_ref<std::uint64_t> wrong;
+    std::uint32_t waiting;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        for (std::uint64_t i = 0; i <= waiting; ++i) {
+            if (world.send(ctx, &i, 1, next, i == waiting ? 2 : 1) != status::ok) return;
+        }
+        std::uint64_t got = 0;
+        if (world.recv(ctx, &got, 1, any_source, 2) != status::ok) return;
+        if (got != waiting) atomic_add(ctx, wrong[0], 1);
+        for (std::uint64_t i = 0; i < waiting; ++i) {
+            if (world.recv(ctx, &got, 1, any_source, any_tag) != status::ok) return;
+            if (got != i) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(communicator_widths, WhatAReceiveAwaitsComesInBeyondTheBound) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.unexpected = 1 + static_cast<std::uint32_t>(o.seed % 7);
+        auto world = rt.communicator(how);
+        rt.run(receive_the_last_first{wrong.ref(), how.unexpected}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+    });
+}
+
+/// PE 0 sends in one run, the last rank receives in the next; the other communicator has its own messages.
+struct over_two_runs {
+    symmetric_ref<std::uint64_t> got;
+    bool sends;
+
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other& other) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int last = ctx.n_pes() - 1;
+        if (sends && ctx.pe() == 0) {
+            const std::uint64_t a = 5, b = 6;
+            (void)world.send(ctx, &a, 1, last, 1);
+            (void)other.send(ctx, &b, 1, last, 1);
+        }
+        if (!sends && ctx.pe() == last) {
+            (void)other.recv(ctx, got[1], 1, any_source, any_tag);
+            (void)world.recv(ctx, got[0], 1, 0, 1);
+        }
+    }
+};
+
+TEST_P(communicator_widths, MessagesWaitFromRunToRun) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto got = rt.allocate<std::uint64_t>(2);
+        auto world = rt.communicator(small_options(o)), other = rt.communicator();
+        for (int time = 0; time < 3; ++time) {
+            rt.run(over_two_runs{got.ref(), true}, world, other);
+            ASSERT_EQ(world.pending().size(), 1u);
+            EXPECT_EQ(world.pending()[0].text(), "unexpected message of 8 bytes, tag 1 from PE 0");
+            rt.run(over_two_runs{got.ref(), false}, world, other);
+            EXPECT_EQ(got.copy_out(rt.n_pes() - 1), (std::vector<std::uint64_t>{5, 6}));
+            EXPECT_TRUE(world.pending().empty());
+        }
+        rt.run(over_two_runs{got.ref(), true}, world, other);
+        world.clear();
+        EXPECT_TRUE(world.pending().empty());
+        EXPECT_EQ(other.pending().size(), 1u);
+    });
+}
+
+LANEWAY_ON_DEVICES(communicator_widths, communicator_devices());
+
+}  // namespace
+}  // namespace laneway::test

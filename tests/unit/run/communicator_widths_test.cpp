@@ -1,0 +1,1 @@
+#include "communicator_widths_suite.hpp"
