@@ -28,6 +28,7 @@ enum class [[nodiscard]] status : std::uint32_t{
     freed_twice,            ///< an element of a channel was freed more than once
     too_deep,               ///< a channel has fewer levels than the recursion is deep
     too_many_at_once,       ///< more elements of a channel were asked for at once than it is made for
+    bad_index,              ///< a queue, kernel, buffer or signal of a remote queue that has not been registered
 };
 
 constexpr const char* to_string(status s) {
@@ -54,6 +55,7 @@ constexpr const char* to_string(status s) {
         case status::freed_twice: return "an element of a channel was freed twice";
         case status::too_deep: return "deeper than the channel has levels";
         case status::too_many_at_once: return "more elements at once than the channel is made for";
+        case status::bad_index: return "no such index";
     }
     return "unknown status";
 }

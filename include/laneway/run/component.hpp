@@ -10,6 +10,8 @@
 //   void end(const run_report&);                           after a run without a fault
 //   threshold_policy policy() const;                       where its work has a threshold
 //   std::shared_ptr<session_feed> feed() const;            where host threads feed it in a session (host_feed.hpp)
+//   using session_ref_type = ...;                          its view in a session, where that is another one
+//   session_ref_type session_ref(int pe) const;
 //
 // The device view is a trivially copyable type with
 //   using routes_type = routes<...>;                       the messages that it sends; routes<> for none
