@@ -114,14 +114,25 @@ public:
 private:
     static constexpr bool any_blocks = ((remote_width_of<Types> == width::block) || ...);
 
-    /// How a body's lanes wait for room.
+    /// How a body's lanes wait for room: they run commands of the own PE, and so make some.
     LANEWAY_FN auto waiting(Ctx& ctx) {
         return [this, &ctx](lane_mask mask, const wait_site& site, auto&& try_draw) {
-            return wait_together(ctx, mask, site, try_draw, [&] {
-                (void)turn(ctx, mask);
-                (void)out_.help(ctx, mask);
-            });
+            const auto draw = [&] { return once(ctx, mask, [&] { return std::uint32_t{try_draw()}; }) != 0; };
+            return draw() ? status::ok : await_room(ctx, mask, site, draw);
         };
+    }
+    template <class Draw>
+    LANEWAY_SLOW status await_room(Ctx& ctx, lane_mask mask, const wait_site& site, Draw&& draw) {
+        bounded_spin spin;
+        unsigned turns = 0;
+        do {
+            const bool worked = turn(ctx, mask);
+            (void)out_.help(ctx, mask);
+            if (worked && ++turns % 16 != 0) continue;
+            const auto going = once(ctx, mask, [&] { return static_cast<std::uint32_t>(spin.next(ctx, site)); });
+            if (going != static_cast<std::uint32_t>(status::ok)) return static_cast<status>(going);
+        } while (!draw());
+        return status::ok;
     }
 
     /// What an idle warp finds: one of the block looks, and where it finds something the others look as well.
