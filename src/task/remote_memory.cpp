@@ -16,7 +16,8 @@ constexpr std::uint32_t max_slots = 1u << 16;
 
 std::string queue_name(const char* what) { return std::string("remote queue: ") + what; }
 
-const remote_queue_options& checked_options(const machine& machine, const remote_queue_options& options) {
+/// Options as they are used: those that a machine has set, and sizes that are powers of two.
+remote_queue_options checked_options(const machine& machine, remote_queue_options options) {
     if (options.priorities.empty() || options.priorities.size() > max_remote_queues) {
         throw usage_error(queue_name("1 to ") + std::to_string(max_remote_queues) + " queues, not " +
                           std::to_string(options.priorities.size()));
@@ -26,7 +27,18 @@ const remote_queue_options& checked_options(const machine& machine, const remote
         if (slots >= 1 && slots <= max_slots) continue;
         throw usage_error(queue_name(name) + ": 1 to " + std::to_string(max_slots) + ", not " + std::to_string(slots));
     }
+    if (options.shards > 1024) {
+        throw usage_error(queue_name("shards: at most 1024, not ") + std::to_string(options.shards));
+    }
     refuse_apart(machine, "remote queue");
+    options.slots = std::bit_ceil(options.slots);
+    options.host_slots = std::bit_ceil(options.host_slots);
+    if (options.shards == 0) {
+        // A warp looks at all rings at once, a lane each.
+        const auto lanes = static_cast<std::size_t>(machine.has_gpus() ? 32 : 1);
+        const std::size_t others = options.priorities.size() * static_cast<std::size_t>(machine.n_pes());
+        options.shards = static_cast<std::uint32_t>(std::max<std::size_t>(lanes / others, 1));
+    }
     return options;
 }
 
@@ -40,22 +52,17 @@ std::uint32_t slot_bytes_for(const std::vector<remote_shape>& functions) {
 
 remote_memory::remote_memory(machine& machine, const remote_queue_options& options, std::vector<remote_shape> functions)
     : machine_(machine), options_(checked_options(machine, options)), functions_(std::move(functions)),
-      slot_bytes_(slot_bytes_for(functions_)),
-      slots_(machine, rings_of_a_pe() * std::bit_ceil(options.slots) * (slot_bytes_ / 16)),
-      flags_(machine, rings_of_a_pe() * std::bit_ceil(options.slots)),
-      words_(machine, rings_of_a_pe() * std::bit_ceil(options.slots) * chunk_words),
-      credits_(machine, rings_of_a_pe() * std::bit_ceil(options.slots)), tails_(machine, rings_of_a_pe()),
-      heads_(machine, rings_of_a_pe()), counts_(machine, 1),
-      ranges_(machine, 2 * std::uint64_t{remote_names_ref::most} + 1) {
-    options_.slots = std::bit_ceil(options.slots);
-    options_.host_slots = std::bit_ceil(options.host_slots);
+      slot_bytes_(slot_bytes_for(functions_)), slots_(machine, slots_of_a_pe() * (slot_bytes_ / 16)),
+      flags_(machine, slots_of_a_pe()), words_(machine, slots_of_a_pe() * chunk_words),
+      credits_(machine, slots_of_a_pe()), tails_(machine, rings_of_a_pe()), heads_(machine, rings_of_a_pe()),
+      counts_(machine, 1), ranges_(machine, 2 * std::uint64_t{remote_names_ref::most} + 1) {
     std::iota(std::begin(by_priority_), std::end(by_priority_), 0u);
     std::stable_sort(std::begin(by_priority_), std::begin(by_priority_) + options_.priorities.size(),
                      [&](std::uint32_t a, std::uint32_t b) { return options_.priorities[a] > options_.priorities[b]; });
 }
 
 std::uint64_t remote_memory::rings_of_a_pe() const {
-    return options_.priorities.size() * static_cast<std::uint64_t>(machine_.n_pes());
+    return options_.priorities.size() * options_.shards * static_cast<std::uint64_t>(machine_.n_pes());
 }
 
 void remote_memory::refuse_in_session() const {
@@ -96,17 +103,18 @@ std::uint32_t remote_memory::add_kernel(std::string name, remote_kernels::functi
 }
 
 remote_rings_ref remote_memory::rings() const {
-    remote_rings_ref made{slots_.ref(),
-                          flags_.ref(),
-                          words_.ref(),
-                          credits_.ref(),
-                          tails_.ref(),
-                          heads_.ref(),
-                          counts_.ref(),
-                          options_.slots,
-                          slot_bytes_,
-                          static_cast<std::uint32_t>(options_.priorities.size()),
-                          {}};
+    remote_rings_ref made;
+    made.slots = slots_.ref();
+    made.flags = flags_.ref();
+    made.words = words_.ref();
+    made.credits = credits_.ref();
+    made.tails = tails_.ref();
+    made.heads = heads_.ref();
+    made.counts = counts_.ref();
+    made.n_slots = options_.slots;
+    made.slot_bytes = slot_bytes_;
+    made.n_queues = static_cast<std::uint32_t>(options_.priorities.size());
+    made.n_shards = options_.shards;
     std::copy(std::begin(by_priority_), std::end(by_priority_), std::begin(made.by_priority));
     return made;
 }

@@ -16,7 +16,8 @@ namespace laneway {
 
 struct remote_queue_options {
     std::vector<int> priorities = {0};  ///< of the queues, at most 8; those of the highest are served first
-    std::uint32_t slots = 64;           ///< commands on their way in each queue, from each PE to each; rounded up
+    std::uint32_t slots = 64;           ///< of each ring: commands on their way, or groups of them; rounded up
+    std::uint32_t shards = 0;           ///< rings of a queue from a PE to another; 0: on GPUs up to 32 into each PE
     std::uint32_t host_slots = 256;     ///< the same from host threads
     std::uint32_t launches = 64;        ///< kernels that a PE's launch thread has been asked for
 };
@@ -72,6 +73,7 @@ private:
     void compare_processes();
     [[nodiscard]] std::vector<remote_range> table() const;
     [[nodiscard]] std::uint64_t rings_of_a_pe() const;
+    [[nodiscard]] std::uint64_t slots_of_a_pe() const { return rings_of_a_pe() * options_.slots; }
 
     machine& machine_;
     remote_queue_options options_;

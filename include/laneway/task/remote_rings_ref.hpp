@@ -1,5 +1,7 @@
-// The rings of a remote queue, as the lanes of a PE see them: for each queue one chunk ring from every PE to every PE,
-// itself included, in symmetric memory. A chunk is a command, or several of one function that lanes posted together.
+// The rings of a remote queue, as the lanes of a PE see them: for each queue some chunk rings from every PE to every
+// PE, itself included, in symmetric memory. A chunk is a command, or several of one function that lanes posted
+// together. Blocks of a PE share rings in groups, the shards, as one counter that all warps draw tickets from would be
+// too hot.
 #pragma once
 
 #include "laneway/comm/copy_bytes.hpp"
@@ -32,29 +34,33 @@ struct remote_rings_ref {
     std::uint32_t n_slots = 1;  ///< a power of two
     std::uint32_t slot_bytes = 16;
     std::uint32_t n_queues = 1;
+    std::uint32_t n_shards = 1;
     std::uint32_t by_priority[max_remote_queues] = {};  ///< queues, those of the highest priority first
 
-    /// The ring of this PE to another.
+    /// The ring of this block to another PE.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN chunk_sender sender(const Ctx& ctx, std::uint32_t queue, int to) const {
         chunk_sender made;
-        const std::uint64_t mine = ring(ctx, queue, to);
-        lay_out(ctx, made, ring(ctx, queue, ctx.pe()), to);
+        const std::uint32_t shard = static_cast<std::uint32_t>(ctx.block()) % n_shards;
+        const std::uint64_t mine = ring(ctx, queue, shard, to);
+        lay_out(ctx, made, ring(ctx, queue, shard, ctx.pe()), to);
         made.credits = address(ctx, credits[mine * n_slots], ctx.pe());
         made.tail = &address(ctx, tails[mine], ctx.pe())->value;
         return made;
     }
-    /// The ring from a PE to this one.
+    /// The ring of a shard of another PE to this one.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN chunk_receiver receiver(const Ctx& ctx, std::uint32_t queue, int from) const {
+    [[nodiscard]] LANEWAY_FN chunk_receiver receiver(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard,
+                                                     int from) const {
         chunk_receiver made;
-        lay_out(ctx, made, ring(ctx, queue, from), ctx.pe());
-        made.credits = address(ctx, credits[ring(ctx, queue, ctx.pe()) * n_slots], from);
+        lay_out(ctx, made, ring(ctx, queue, shard, from), ctx.pe());
+        made.credits = address(ctx, credits[ring(ctx, queue, shard, ctx.pe()) * n_slots], from);
         return made;
     }
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t* head(const Ctx& ctx, std::uint32_t queue, int from) const {
-        return &address(ctx, heads[ring(ctx, queue, from)], ctx.pe())->value;
+    [[nodiscard]] LANEWAY_FN std::uint64_t* head(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard,
+                                                 int from) const {
+        return &address(ctx, heads[ring(ctx, queue, shard, from)], ctx.pe())->value;
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN remote_counts& counts_of(const Ctx& ctx) const {
@@ -65,7 +71,7 @@ struct remote_rings_ref {
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t posted(Ctx& ctx) const {
         std::uint64_t sum = 0;
-        const auto all = static_cast<std::uint64_t>(n_queues) * static_cast<unsigned>(ctx.n_pes());
+        const auto all = static_cast<std::uint64_t>(n_queues) * n_shards * static_cast<unsigned>(ctx.n_pes());
         for (auto i = static_cast<std::uint64_t>(ctx.lane()); i < all; i += Ctx::warp_lanes) {
             // Relaxed: a ticket is drawn before its commands can be seen, and before what posted it counts as done.
             sum += ctx.load(&address(ctx, tails[i], ctx.pe())->value, order::relaxed, scope::device);
@@ -86,10 +92,11 @@ struct remote_rings_ref {
     }
 
 private:
-    /// Number of the ring with another PE, on either side.
+    /// Number of a ring with another PE, on either side.
     template <class Ctx>
-    static LANEWAY_FN std::uint64_t ring(const Ctx& ctx, std::uint32_t queue, int other) {
-        return std::uint64_t{queue} * static_cast<unsigned>(ctx.n_pes()) + static_cast<unsigned>(other);
+    LANEWAY_FN std::uint64_t ring(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard, int other) const {
+        return (std::uint64_t{queue} * n_shards + shard) * static_cast<unsigned>(ctx.n_pes()) +
+               static_cast<unsigned>(other);
     }
     /// The part that lies on the PE that serves.
     template <class Ctx>

@@ -14,6 +14,7 @@ struct remote_queue_ref;
 struct taken_commands {
     std::uint64_t ticket = 0;
     std::uint32_t queue = 0;
+    std::uint32_t shard = 0;
     std::int32_t source = -1;  ///< PE; -1: the host
     std::uint32_t label = 0;   ///< as chunk_label has it; 0: nothing
 
@@ -48,6 +49,7 @@ public:
             found.label = ctx.shuffle(mask, found.label, leader);
             found.ticket = ctx.shuffle(mask, found.ticket, leader);
             found.queue = ctx.shuffle(mask, found.queue, leader);
+            found.shard = ctx.shuffle(mask, found.shard, leader);
             found.source = ctx.shuffle(mask, found.source, leader);
             ctx.sync(mask);  // what the leader has acquired is visible to all
             return found;
@@ -85,19 +87,22 @@ public:
     }
 
 private:
-    /// Where commands come from: PEs, and the host.
-    static LANEWAY_FN std::uint32_t sources(const Ctx& ctx) {
-        return static_cast<std::uint32_t>(ctx.n_pes()) + (Fed ? 1 : 0);
+    /// Where commands of a queue come from: the shards of all PEs, and the host.
+    LANEWAY_FN std::uint32_t sources(const Ctx& ctx) const {
+        return all_.rings.n_shards * static_cast<std::uint32_t>(ctx.n_pes()) + (Fed ? 1 : 0);
     }
 
     /// What waits in a ring, by its place in the order in which they are served. One lane.
     [[nodiscard]] LANEWAY_FN taken_commands look(Ctx& ctx, std::uint32_t place, std::uint32_t first) const {
         taken_commands found;
         found.queue = all_.rings.by_priority[place / sources(ctx)];
-        found.source = static_cast<std::int32_t>((place + first) % sources(ctx));
-        if (found.source == ctx.n_pes()) return look_at_host(ctx, found);
-        found.ticket = ctx.load(all_.rings.head(ctx, found.queue, found.source), order::relaxed, scope::device);
-        const chunk_label seen = all_.rings.receiver(ctx, found.queue, found.source).arrived(ctx, found.ticket);
+        const std::uint32_t number = (place + first) % sources(ctx);
+        const auto pes = static_cast<std::uint32_t>(ctx.n_pes());
+        found.shard = number / pes;
+        found.source = static_cast<std::int32_t>(number % pes);
+        if (found.shard == all_.rings.n_shards) return look_at_host(ctx, found);
+        found.ticket = ctx.load(head(ctx, found), order::relaxed, scope::device);
+        const chunk_label seen = ring(ctx, found).arrived(ctx, found.ticket);
         // What the launch thread has no room for stays where it is, and holds its poster up.
         if (seen.bits == 0 || (seen.kind() == kernel_kind && !all_.launches.has_room(ctx))) return {};
         found.label = seen.bits;
@@ -126,8 +131,13 @@ private:
                 return true;
             }
         }
-        return ctx.compare_exchange(all_.rings.head(ctx, found.queue, found.source), next, next + 1, order::relaxed,
-                                    scope::device);
+        return ctx.compare_exchange(head(ctx, found), next, next + 1, order::relaxed, scope::device);
+    }
+    LANEWAY_FN chunk_receiver ring(const Ctx& ctx, const taken_commands& of) const {
+        return all_.rings.receiver(ctx, of.queue, of.shard, of.source);
+    }
+    LANEWAY_FN std::uint64_t* head(const Ctx& ctx, const taken_commands& of) const {
+        return all_.rings.head(ctx, of.queue, of.shard, of.source);
     }
     LANEWAY_FN inbox_slot& host_slot(const taken_commands& taken) const {
         const auto& inbox = all_.inboxes[taken.queue];
@@ -143,7 +153,7 @@ private:
                 return true;
             }
         }
-        const chunk_receiver from = all_.rings.receiver(ctx, taken.queue, taken.source);
+        const chunk_receiver from = ring(ctx, taken);
         if (taken.what().in_words()) return from.load_words(ctx, taken.ticket, i, record);
         record = reinterpret_cast<const Record*>(from.slot(taken.ticket))[i];
         return true;
@@ -161,7 +171,7 @@ private:
                 return;
             }
         }
-        all_.rings.receiver(ctx, taken.queue, taken.source).give_back(ctx, mask, taken.ticket);
+        ring(ctx, taken).give_back(ctx, mask, taken.ticket);
     }
 
     template <class Type>

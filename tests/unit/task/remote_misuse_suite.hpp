@@ -243,6 +243,7 @@ TEST_P(remote_misuse_test, TheHostRefusesWhatCannotBe) {
     EXPECT_EQ(refused({.priorities = {}}), "remote queue: 1 to 8 queues, not 0");
     EXPECT_EQ(refused({.priorities = std::vector<int>(9)}), "remote queue: 1 to 8 queues, not 9");
     EXPECT_EQ(refused({.slots = 0}), "remote queue: slots: 1 to 65536, not 0");
+    EXPECT_EQ(refused({.shards = 1025}), "remote queue: shards: at most 1024, not 1025");
     EXPECT_EQ(refused({.host_slots = 70'000}), "remote queue: host_slots: 1 to 65536, not 70000");
     EXPECT_EQ(refused({.launches = 0}), "remote queue: launches: 1 to 65536, not 0");
     const auto told = rt.allocate<std::uint64_t>(2);

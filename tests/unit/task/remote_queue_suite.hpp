@@ -38,9 +38,11 @@ TEST_P(remote_queue_test, EachCommandRunsOnceWhereItWasPostedTo) {
         runtime rt(o);
         const auto marks = rt.allocate<std::uint64_t>(most_commands), lanes = rt.allocate<std::uint64_t>(2);
         const auto told = rt.allocate<std::uint64_t>(3);
-        remote_queue remote(rt.machine(), {.priorities = {0, 1}, .slots = 1u << o.seed % 3},
-                            mark_lane{marks.ref(), lanes.ref()}, mark_warp{marks.ref(), lanes.ref()},
-                            mark_block{marks.ref(), lanes.ref()});
+        remote_queue remote(
+            rt.machine(),
+            {.priorities = {0, 1}, .slots = 1u << o.seed % 3, .shards = static_cast<std::uint32_t>(o.seed % 4)},
+            mark_lane{marks.ref(), lanes.ref()}, mark_warp{marks.ref(), lanes.ref()},
+            mark_block{marks.ref(), lanes.ref()});
         const auto done = remote.signal(told, 1);
         constexpr std::uint64_t each = 3;
         for (std::uint64_t run = 1; run <= 2; ++run) {
