@@ -34,10 +34,10 @@ remote_queue_options checked_options(const machine& machine, remote_queue_option
     options.slots = std::bit_ceil(options.slots);
     options.host_slots = std::bit_ceil(options.host_slots);
     if (options.shards == 0) {
-        // A warp looks at all rings at once, a lane each.
-        const auto lanes = static_cast<std::size_t>(machine.has_gpus() ? 32 : 1);
-        const std::size_t others = options.priorities.size() * static_cast<std::size_t>(machine.n_pes());
-        options.shards = static_cast<std::uint32_t>(std::max<std::size_t>(lanes / others, 1));
+        // A GPU's warp looks at all rings at once, a lane each, and at what host threads have left for each queue.
+        const std::size_t rings = machine.has_gpus() ? 32 / options.priorities.size() - 1 : 1;
+        const std::size_t shards = rings / static_cast<std::size_t>(machine.n_pes());
+        options.shards = static_cast<std::uint32_t>(std::max<std::size_t>(shards, 1));
     }
     return options;
 }

@@ -17,7 +17,7 @@ namespace laneway {
 struct remote_queue_options {
     std::vector<int> priorities = {0};  ///< of the queues, at most 8; those of the highest are served first
     std::uint32_t slots = 64;           ///< of each ring: commands on their way, or groups of them; rounded up
-    std::uint32_t shards = 0;           ///< rings of a queue from a PE to another; 0: on GPUs up to 32 into each PE
+    std::uint32_t shards = 0;           ///< rings of a queue from a PE to another; 0: on GPUs up to 31 into each PE
     std::uint32_t host_slots = 256;     ///< the same from host threads
     std::uint32_t launches = 64;        ///< kernels that a PE's launch thread has been asked for
 };

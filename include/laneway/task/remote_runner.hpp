@@ -199,7 +199,7 @@ private:
             if (base + lanes >= count) give_back(ctx, mask, taken);
             if (mine) call(ctx, lane_mask{1} << ctx.lane(), body, record, taken, nullptr);
             ctx.sync(mask);
-            if (!stopped(ctx) && mine) raise_together(ctx, record.header.told());
+            if (mine && !threw(ctx)) raise_together(ctx, record.header.told());
         }
         ctx.sync(mask);  // the signals come before the count
         if (elected(ctx, mask)) complete(ctx, count);
@@ -231,8 +231,8 @@ private:
         } else if (speaks) {
             give_back(ctx, mask, taken);
         }
-        if (!speaks || !elected(ctx, mask) || stopped(ctx)) return;
-        (void)all_.names.raise(ctx, record.header.told());  // a failure ends the run
+        if (!speaks || !elected(ctx, mask) || !all_have_it) return;
+        if (!threw(ctx)) (void)all_.names.raise(ctx, record.header.told());  // a failure ends the run
         complete(ctx, 1);
     }
 

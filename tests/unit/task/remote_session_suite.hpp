@@ -142,7 +142,7 @@ struct launch_many {
 };
 
 TEST_P(remote_session_test, KernelsAreLaunchedByTheHost) {
-    for (std::uint64_t round = 0; round < (is_checked(GetParam()) ? 40u : 6u); ++round) {
+    for (std::uint64_t round = 0; round < (is_checked(GetParam()) ? rounds_of(GetParam()) : 6u); ++round) {
         runtime rt(job(round));
         const auto pes = static_cast<std::uint64_t>(rt.n_pes());
         launch_log log;
