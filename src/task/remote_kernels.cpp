@@ -1,5 +1,8 @@
 #include "laneway/task/remote_kernels.hpp"
 
+#include <chrono>
+#include <sstream>
+
 #include "laneway/base/error.hpp"
 #include "laneway/base/one_line.hpp"
 
@@ -47,7 +50,8 @@ void remote_kernels::open() {
         p->pending.fill_bytes(0);
         p->told.fill_bytes(0);
         p->from = std::make_unique<work_group_receiver<remote_launch>>(p->queue.receiver(0));
-        p->running = nothing;
+        p->running = p->slowest = nothing;
+        p->slowest_seconds = 0;
     }
 }
 
@@ -68,6 +72,7 @@ void remote_kernels::call(part& mine, int pe, const remote_launch& launch) const
         return "kernel " + std::to_string(launch.kernel) + " '" + wanted.name + "' on PE " + std::to_string(pe) + ": ";
     };
     mine.running = launch.kernel;
+    const auto start = std::chrono::steady_clock::now();
     launch_request request{pe, launch.source, mine.id, &launch.arguments, launch.landed, launch.landed_bytes};
     try {
         wanted.called(request);
@@ -76,18 +81,28 @@ void remote_kernels::call(part& mine, int pe, const remote_launch& launch) const
     } catch (...) {
         std::throw_with_nested(host_call_error(whose() + "unknown exception"));
     }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (seconds > mine.slowest_seconds) {
+        mine.slowest_seconds = seconds;
+        mine.slowest = launch.kernel;
+    }
     mine.running = nothing;
     ++mine.returned;
 }
 
 std::string remote_kernels::account() const {
-    std::string text = "; kernels of a remote queue: " + std::to_string(launched()) + " returned";
+    std::ostringstream text;
+    text.precision(2);
+    text << "; kernels of a remote queue: " << launched() << " returned";
     for (std::size_t pe = 0; pe < parts_.size(); ++pe) {
-        const std::uint32_t running = parts_[pe]->running;
-        if (running == nothing) continue;
-        text += ", PE " + std::to_string(pe) + " runs kernel " + std::to_string(running) + " '" + name(running) + "'";
+        const part& p = *parts_[pe];
+        const std::uint32_t running = p.running, slowest = p.slowest;
+        if (running != nothing) text << ", PE " << pe << " runs kernel " << running << " '" << name(running) << "'";
+        if (slowest == nothing) continue;
+        text << ", PE " << pe << " ran kernel " << slowest << " '" << name(slowest) << "' for " << p.slowest_seconds
+             << " s at most";
     }
-    return text;
+    return text.str();
 }
 
 }  // namespace laneway

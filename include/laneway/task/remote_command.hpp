@@ -41,21 +41,22 @@ struct remote_landed {
 
 /// Data that goes with a command: `count` elements of the poster's part of an array, from `first` on, into a target
 /// buffer of the other PE, from element `at` on. Host or any lane; checked when it is posted.
-class remote_payload {
-public:
+struct remote_payload {
     template <remote_word T>
     static LANEWAY_FN remote_payload of(symmetric_ref<T> from, std::uint64_t first, std::uint64_t count,
                                         std::uint32_t buffer, std::uint64_t at = 0) {
         remote_payload made;
         made.source = {memory_op::get, from[first]};
         made.landed = {buffer, static_cast<std::uint32_t>(count), at};
+        made.any = true;
         made.fits = first <= from.size() && count <= from.size() - first && count <= ~std::uint32_t{0};
         return made;
     }
 
     memory_target source;
     remote_landed landed;
-    bool fits = false;
+    bool any = false;   ///< there is a payload
+    bool fits = false;  ///< the array has these elements
 };
 
 /// Before the arguments of each command.

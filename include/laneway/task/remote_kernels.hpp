@@ -74,6 +74,8 @@ private:
         std::unique_ptr<work_group_receiver<remote_launch>> from;
         std::atomic<std::uint64_t> returned = 0;
         std::atomic<std::uint32_t> running = nothing;  ///< number of the kernel that has been called
+        std::atomic<std::uint32_t> slowest = nothing;  ///< of the run, among those that have returned
+        std::atomic<double> slowest_seconds = 0;
     };
     static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 

@@ -79,9 +79,10 @@ struct remote_names_ref {
         return status::ok;
     }
 
-    /// Tells that a command is done: everything that the lane knows of comes before. One lane; does not wait.
+    /// Tells that a command is done, or several that add up to `value`: everything that the lane knows of comes before.
+    /// One lane; does not wait.
     template <class Ctx>
-    LANEWAY_FN status raise(Ctx& ctx, const completion_signal& told) const {
+    LANEWAY_FN status raise(Ctx& ctx, const completion_signal& told, std::uint64_t value) const {
         if (told.pe == completion_signal::nobody) return status::ok;
         if (told.pe == completion_signal::host) {
             auto& answer = *reinterpret_cast<inbox_answer*>(answers.places[told.value] + told.index * answers.bytes);
@@ -93,7 +94,7 @@ struct remote_names_ref {
         if (!exists(ctx, word)) return fail(ctx, status::bad_range, operation::raise, told.pe, told.index);
         // Partners: the acquire load of who waits, wait_signal for one.
         ctx.fence(scope::system);
-        ctx.fetch_add(address(ctx, word, told.pe), std::uint64_t{told.value}, Ctx::tagged_order, scope::system);
+        ctx.fetch_add(address(ctx, word, told.pe), value, Ctx::tagged_order, scope::system);
         return status::ok;
     }
 };

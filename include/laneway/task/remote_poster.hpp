@@ -34,7 +34,7 @@ public:
         return send_with(ctx, mask, pe, payload, request, number<Type>(), record, wait);
     }
 
-    /// Posts a command for a kernel of the host's; a payload without elements is none.
+    /// Posts a command for a kernel of the host's; with the payload, if there is any.
     template <class Wait>
     LANEWAY_FN status launch(Ctx& ctx, lane_mask mask, int pe, std::uint32_t kernel, const remote_bytes& arguments,
                              const remote_payload& payload, const remote_request& request, Wait&& wait) const {
@@ -42,7 +42,7 @@ public:
             return fail(ctx, status::bad_index, operation::launch, pe, kernel, names_.n_kernels);
         }
         const remote_record<remote_bytes> record{remote_header::of(request.signal, payload.landed, kernel), arguments};
-        if (payload.landed.buffer != remote_landed::no_buffer) {
+        if (payload.any) {
             return send_with(ctx, mask, pe, payload, request, kernel_kind, record, wait);
         }
         const status fine = names_.check(ctx, pe, request, rings_.n_queues);

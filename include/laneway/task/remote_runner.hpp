@@ -59,7 +59,7 @@ public:
     /// Tells of kernels that have returned. One lane.
     LANEWAY_FN bool finish_launches(Ctx& ctx) const {
         return all_.launches.finish(ctx, [&](const completion_signal& told) {
-            (void)all_.names.raise(ctx, told);  // a failure ends the run
+            (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
             complete(ctx, 1);
         });
     }
@@ -205,14 +205,15 @@ private:
         if (elected(ctx, mask)) complete(ctx, count);
     }
     /// Lanes that raise the same signal do so with one add.
-    LANEWAY_FN void raise_together(Ctx& ctx, completion_signal told) const {
+    LANEWAY_FN void raise_together(Ctx& ctx, const completion_signal& told) const {
         const lane_mask here = ctx.converged();
         const bool adds = told.pe >= 0;
         const std::uint64_t alone = std::uint64_t{1} << 63 | static_cast<unsigned>(ctx.lane());
         const lane_mask same = ctx.match(here, adds ? static_cast<std::uint64_t>(told.pe) << 32 | told.index : alone);
-        if (adds) told.value = reduce(ctx, same, told.value, [](std::uint32_t a, std::uint32_t b) { return a + b; });
+        const auto sum =
+            reduce(ctx, same, std::uint64_t{told.value}, [](std::uint64_t a, std::uint64_t b) { return a + b; });
         ctx.sync(same);
-        if (elected(ctx, same)) (void)all_.names.raise(ctx, told);  // a failure ends the run
+        if (elected(ctx, same)) (void)all_.names.raise(ctx, told, sum);  // a failure ends the run
     }
 
     /// A function that lanes run together. The slot of a team's command is kept until it has run, as the warps come to
@@ -232,7 +233,8 @@ private:
             give_back(ctx, mask, taken);
         }
         if (!speaks || !elected(ctx, mask) || !all_have_it) return;
-        if (!threw(ctx)) (void)all_.names.raise(ctx, record.header.told());  // a failure ends the run
+        const completion_signal told = record.header.told();
+        if (!threw(ctx)) (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
         complete(ctx, 1);
     }
 

@@ -40,11 +40,19 @@ public:
     /// What has landed for the command.
     [[nodiscard]] LANEWAY_FN const remote_landed& landed() const { return header_.landed; }
     /// Its elements, landed().count of them, in the own PE's part of the target buffer: as symmetric_ref::local. T is
-    /// the type of that array.
+    /// the type of that array. Where nothing has landed, or something else, the run ends with bad_index or bad_range.
     template <class T>
     [[nodiscard]] LANEWAY_FN auto payload(Ctx& ctx, call_site_of<Ctx> where = call_site_of<Ctx>::current()) const {
-        auto first = names_.buffer(ctx, header_.landed.buffer).first.template element<T>();
-        first.index += header_.landed.at;
+        const std::uint32_t index = header_.landed.buffer;
+        symmetric_ptr<T> first{names_.ranges[0].segment, 0};  // that exists, for the rest of a run that has failed
+        if (index >= names_.n_buffers) {
+            (void)fail(ctx, status::bad_index, operation::land, ctx.pe(), index, names_.n_buffers);
+        } else if (names_.buffer(ctx, index).first.type() != type_of<T>) {
+            (void)fail(ctx, status::bad_range, operation::land, ctx.pe(), index);
+        } else {
+            first = names_.buffer(ctx, index).first.template element<T>();
+            first.index += header_.landed.at;
+        }
         return local(ctx, first, where);
     }
 

@@ -1,6 +1,9 @@
 // Remote queues asked for what cannot be, or what never ends: errors name the index and the PE.
 #pragma once
 
+#include <chrono>
+#include <thread>
+
 #include "remote_job.hpp"
 
 namespace laneway::test {
@@ -205,7 +208,56 @@ TEST_P(remote_misuse_test, AKernelThatFailsIsNamed) {
               "kernel 1 'bad one' on PE " + last_of(rt) + ": its arguments were posted as 0 bytes, not 8");
 }
 
+/// Looks for a payload that is not there, or is of another type.
+struct look_at_payload {
+    using arguments = no_arguments;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments&, Worker& worker) const {
+        (void)worker.template payload<float>(ctx);
+    }
+};
+struct start_looking {
+    symmetric_ref<std::uint32_t> from;
+    bool with_payload;
+    template <class Ctx, class Remote>
+    LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
+        if (ctx.pe() != 0 || !is_first_lane(ctx)) return;
+        const int last = ctx.n_pes() - 1;
+        if (with_payload) {
+            (void)remote.post(ctx, last, task<look_at_payload>, {}, remote_payload::of(from, 0, 1, 0));
+        } else {
+            (void)remote.post(ctx, last, task<look_at_payload>, {});
+        }
+    }
+};
+
+TEST_P(remote_misuse_test, APayloadThatHasNotLandedIsNotRead) {
+    runtime rt(job());
+    const auto from = rt.allocate<std::uint32_t>(4), to = rt.allocate<std::uint32_t>(4);
+    remote_queue remote(rt.machine(), look_at_payload{});
+    (void)remote.buffer(to);
+    says(thrown<device_fault>([&] {
+             rt.run(start_looking{from.ref(), false}, remote);
+         }),
+         "no such index while storing the payload of a command on PE " + last_of(rt) +
+             ": target buffer 4294967295, where there are 0 to 0");
+    says(thrown<device_fault>([&] {
+             rt.run(start_looking{from.ref(), true}, remote);
+         }),
+         "while storing the payload of a command on PE " + last_of(rt) + ": target buffer 0");
+}
+
 #if !defined(__CUDACC__)
+TEST_P(remote_misuse_test, AKernelThatDoesNotReturnIsNamed) {
+    if (is_checked(GetParam())) return;  // its time is virtual
+    runtime rt(job());
+    remote_queue remote(rt.machine(), ignore{});
+    (void)remote.kernel("fine", [](const launch_request&) {});
+    (void)remote.kernel("slow", [](const launch_request&) { std::this_thread::sleep_for(std::chrono::seconds(1)); });
+    says(thrown<timeout_error>([&] { rt.run(start_kernel{}, remote); }),
+         "; kernels of a remote queue: 1 returned, PE " + last_of(rt) + " ran kernel 1 'slow' for 1 s at most");
+}
+
 struct thrower {
     using arguments = no_arguments;
     static constexpr lw::width width = lw::width::lane;

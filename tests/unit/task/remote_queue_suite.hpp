@@ -71,6 +71,30 @@ TEST_P(remote_queue_test, EachCommandRunsOnceWhereItWasPostedTo) {
     });
 }
 
+/// Every lane has a signal raised by the most that one command may.
+struct raise_much {
+    std::uint32_t done;
+    template <class Ctx, class Remote>
+    LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
+        const completion_signal most{0, done, ~std::uint32_t{0}};
+        (void)remote.post(ctx, ctx.pe(), task<mark_lane>, 0, {0, most});  // a failure ends the run
+    }
+};
+
+TEST_P(remote_queue_test, SignalsThatAreRaisedTogetherAddUp) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto marks = rt.allocate<std::uint64_t>(1), lanes = rt.allocate<std::uint64_t>(2);
+        const auto told = rt.allocate<std::uint64_t>(1);
+        remote_queue remote(rt.machine(), mark_lane{marks.ref(), lanes.ref()});
+        rt.run(raise_much{remote.signal(told, 0)}, remote);
+        std::uint64_t runs = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) runs += marks.copy_out(pe)[0];
+        EXPECT_EQ(told.copy_out(0)[0], runs * ~std::uint32_t{0});
+        EXPECT_EQ(remote.statistics().run, runs);
+    });
+}
+
 /// Adds up what has landed, if it is what the poster had.
 struct take_row {
     struct arguments {
