@@ -75,10 +75,12 @@ public:
             if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
             const lane_mask together = ctx.converged();
             const bool worked = turn(ctx, together);
-            status going = out_.help(ctx, together);
-            if (going == status::ok && (!worked || ++turns % 16 == 0)) {
-                going = spin.next(ctx, {operation::completion, ctx.pe(), index, value});
+            status going = status::ok;
+            if (!worked || ++turns % 16 == 0) {
+                going = pause(ctx, spin, {operation::completion, ctx.pe(), index, value});
             }
+            const status helped = out_.help(ctx, together);
+            if (going == status::ok) going = helped;
             if (going != status::ok) return going;
         }
         return status::ok;
@@ -127,12 +129,22 @@ private:
         unsigned turns = 0;
         do {
             const bool worked = turn(ctx, mask);
+            if (!worked || ++turns % 16 == 0) {
+                const auto going = once(ctx, mask, [&] { return static_cast<std::uint32_t>(pause(ctx, spin, site)); });
+                if (going != static_cast<std::uint32_t>(status::ok)) return static_cast<status>(going);
+            }
             (void)out_.help(ctx, mask);
-            if (worked && ++turns % 16 != 0) continue;
-            const auto going = once(ctx, mask, [&] { return static_cast<std::uint32_t>(spin.next(ctx, site)); });
-            if (going != static_cast<std::uint32_t>(status::ok)) return static_cast<status>(going);
         } while (!draw());
         return status::ok;
+    }
+
+    /// Between two looks at what lanes wait for. They look at the clock each time: turns in between may be long, and
+    /// who waits should tell what for before others find that nothing goes on.
+    static LANEWAY_FN status pause(Ctx& ctx, bounded_spin& spin, const wait_site& site) {
+        if (ctx.now_ns() > ctx.deadline_ns() && !stopped(ctx)) {
+            return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
+        }
+        return spin.next(ctx, site);
     }
 
     /// What an idle warp finds: one of the block looks, and where it finds something the others look as well.
