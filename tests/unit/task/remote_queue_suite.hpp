@@ -164,13 +164,14 @@ TEST_P(remote_queue_test, AFunctionFindsWhatHasLandedForIt) {
     });
 }
 
-/// Stores a number; whoever sees the signal sees it.
+/// The last of its lanes stores a number; whoever sees the signal sees it.
 struct store_number {
     using arguments = std::uint64_t;
     symmetric_ref<std::uint64_t> number;
     template <class Ctx, class Worker>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments& value, Worker& worker) const {
-        if (worker.lane() == 0) number.local(ctx)[0] = value + static_cast<std::uint64_t>(worker.source());
+        if (worker.lane() != worker.lanes() - 1) return;
+        number.local(ctx)[0] = value + static_cast<std::uint64_t>(worker.source());
     }
 };
 /// PE 0 posts to PE 1, whose end PE 2 hears.
