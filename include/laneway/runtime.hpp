@@ -120,21 +120,29 @@ public:
         return run(each_index<Body>{body}, indices, components...);
     }
 
-    /// Starts a session: a program of mailboxes and a pool of tasks that stays on the devices, for host threads to post
-    /// to, call and submit to (see run/session.hpp). It refers to this runtime and must end before it. The thread that
-    /// has started it may use the runtime as ever: each run, copy and allocation waits until the session's work is
-    /// done, and the session leaves the devices for that long. Other threads are refused. One session at a time. Throws
-    /// as run does.
+    /// Starts a session: a program of mailboxes, triggers, remote queues and a pool of tasks that stays on the devices,
+    /// for host threads to post to, call and submit to (see run/session.hpp). It refers to this runtime and must end
+    /// before it. The thread that has started it may use the runtime as ever: each run, copy and allocation waits until
+    /// the session's work is done, and the session leaves the devices for that long. Other threads are refused. One
+    /// session at a time. Throws as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
         static_assert((component<Components> && ...),
+<<<<<<< HEAD
                       "start(components...): mailboxes, triggers, communicators, a pool of tasks");
         static_assert(
             ((!prepares<Components> || has_feed<Components>)&&...),
             "a session has mailboxes, triggers, communicators and a pool of tasks; other components are for run()");
         using routes_type = routes_of<ref_of<Components>...>;
+=======
+                      "start(components...): mailboxes, triggers, remote queues, a pool of tasks");
+        static_assert(
+            ((!prepares<Components> || has_feed<Components>)&&...),
+            "a session has mailboxes, triggers, remote queues and a pool of tasks; other components are for run()");
+        using routes_type = routes_of<session_ref_of<Components>...>;
+>>>>>>> wt-remote
         using inbox = host_inbox_ref<route_list<routes_type>>;
-        using program = laneway::program<no_body, ref_of<Components>..., inbox>;
+        using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
         if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
@@ -186,7 +194,7 @@ private:
     /// Runs the program of a session until it ends by itself.
     template <class Program, class Session, class... Components>
     double launch_session(Session& started, const comm_plan& plan, const Components&... components) {
-        const auto views_on = [&](int pe) { return views_of(components.ref(pe)..., started.inbox(pe)); };
+        const auto views_on = [&](int pe) { return views_of(session_ref_in(components, pe)..., started.inbox(pe)); };
         const auto programs =
             programs_for<Program>(plan, started.resources(), no_body{}, views_on, {}, started.epochs());
         return machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),

@@ -17,11 +17,7 @@ const trigger_options& checked_options(const machine& machine, const trigger_opt
         throw usage_error("triggers: 1 to " + std::to_string(trigger_ref::max_tags) + " chains, not " +
                           std::to_string(options.chains));
     }
-    for (int pe = 1; pe < machine.n_pes(); ++pe) {
-        if (share_memory(*machine.device(0), *machine.device(pe))) continue;
-        throw usage_error("triggers: PE 0 (" + machine.device(0)->name() + ") and PE " + std::to_string(pe) + " (" +
-                          machine.device(pe)->name() + ") cannot store into each other's memory");
-    }
+    refuse_apart(machine, "triggers");
     return options;
 }
 

@@ -17,6 +17,8 @@ std::string name_of(const user_code& code) {
         case user_code::allocate: return "allocate of the handler of message type " + type + serving;
         case user_code::arcs: return "arcs of the worklist";
         case user_code::visit: return "visit of the worklist";
+        case user_code::remote:
+            return "function " + type + " of a remote queue" + (code.source < 0 ? " for the host" : serving);
         default: return "the functor";
     }
 }

@@ -33,10 +33,19 @@ enum class operation : std::uint32_t {
     trigger,       ///< adding to a tag's count, or carrying out its operation
     produce,       ///< producing into a channel
     consume,       ///< freeing an element of a channel
+<<<<<<< HEAD
     send,          ///< sending a message that a receive takes
     receive,       ///< receiving one
     probe,         ///< looking for one
     use_request,   ///< waiting for a request, testing or cancelling it
+=======
+    enqueue,       ///< posting to a remote queue: waiting for room
+    land,          ///< storing the payload of a command into its target buffer
+    command,       ///< running the function of a command
+    launch,        ///< having a kernel launched: waiting for the host
+    raise,         ///< telling the end of a command
+    completion,    ///< waiting for a completion signal
+>>>>>>> wt-remote
 };
 
 /// How a fault tells of an operation.
@@ -77,6 +86,12 @@ constexpr operation_words words_of(operation op) {
         case operation::probe: return {"probing for a message", " from PE ", "tag #"};
         case operation::use_request: return {"using a request", " of PE ", "request #"};
         case operation::consume: return {"freeing an element of a channel", " of PE ", "channel #"};
+        case operation::enqueue: return {"posting to a remote queue", " of PE ", "queue #"};
+        case operation::land: return {"storing the payload of a command", " on PE ", "target buffer #"};
+        case operation::command: return {"running a command", " of PE ", "function #"};
+        case operation::launch: return {"having a kernel launched", " on PE ", "kernel #"};
+        case operation::raise: return {"raising a completion signal", " of PE ", "signal #"};
+        case operation::completion: return {"waiting for a completion signal", " of PE ", "signal #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }
@@ -99,10 +114,16 @@ struct fault_record {
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
     /// places where more are there than were tried, with uneven_barrier, uneven_post and collective_incomplete working
+<<<<<<< HEAD
     /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_threshold
     /// that one, with a trigger that is too many or too late its tag's count, and 2^32 times its threshold, with
     /// too_deep levels of the channel, with too_many_at_once elements that may be asked for, with waits for messages
     /// the communicator, with truncated and wrong_length the bytes that the receive takes.
+=======
+    /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_index such
+    /// indices, with bad_threshold that one, with a trigger that is too many or too late its tag's count, and 2^32
+    /// times its threshold, with too_deep levels of the channel, with too_many_at_once elements that may be asked for.
+>>>>>>> wt-remote
     std::uint64_t limit = 0;
 };
 

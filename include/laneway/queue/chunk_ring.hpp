@@ -88,6 +88,14 @@ public:
         return ticket < n_slots || ctx.load(credit, order::acquire, scope::system) == free_at(ticket);
     }
 
+    /// The same by one load of an order that the caller chooses: acquire, or, for who sends words alone,
+    /// tagged_load_order.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket, order o) const {
+        // Partner: chunk_receiver::give_back.
+        return ctx.load(credits + slot_of(ticket), o, scope::system) == free_at(ticket);
+    }
+
     /// Both at once, for a lane in a hurry that sends words: looks at the slot of the `guess` while the ticket is on
     /// its way, and sets `words_free` where it was the right one and free. An acquire would take as long as the load:
     /// words are atomics whose laps their tags tell apart, and GPUs store nothing before the branch that it hangs on.

@@ -11,6 +11,8 @@
 //   std::string account() const;                           after a run that failed: what its message shall say
 //   threshold_policy policy() const;                       where its work has a threshold
 //   std::shared_ptr<session_feed> feed() const;            where host threads feed it in a session (host_feed.hpp)
+//   using session_ref_type = ...;                          its view in a session, where that is another one
+//   session_ref_type session_ref(int pe) const;
 //
 // The device view is a trivially copyable type with
 //   using routes_type = routes<...>;                       the messages that it sends; routes<> for none

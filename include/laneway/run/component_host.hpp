@@ -20,6 +20,33 @@ concept component = requires(const std::remove_cvref_t<T>& t, int pe) {
 template <component Component>
 using ref_of = typename std::remove_cvref_t<Component>::ref_type;
 
+/// Whether a component has a view of its own for sessions.
+template <class T>
+concept differs_in_sessions = requires {
+    typename std::remove_cvref_t<T>::session_ref_type;
+};
+template <component Component>
+struct session_ref_type_of {
+    using type = ref_of<Component>;
+};
+template <component Component>
+requires differs_in_sessions<Component>
+struct session_ref_type_of<Component> {
+    using type = typename std::remove_cvref_t<Component>::session_ref_type;
+};
+template <component Component>
+using session_ref_of = typename session_ref_type_of<Component>::type;
+
+/// The view of a component on a PE, in a session.
+template <component Component>
+session_ref_of<Component> session_ref_in(const Component& c, int pe) {
+    if constexpr (differs_in_sessions<Component>) {
+        return c.session_ref(pe);
+    } else {
+        return c.ref(pe);
+    }
+}
+
 template <class T>
 concept prepares = requires(std::remove_cvref_t<T>& t, machine& m, const comm_plan& plan, const run_deadline& until) {
     t.begin(m, plan, until);
@@ -59,6 +86,9 @@ std::string account_of([[maybe_unused]] const Component& c) {
 
 /// Throws usage_error where two of the components are one.
 void refuse_twice(std::vector<const void*> components);
+
+/// Throws usage_error, which begins with `whose`, where two PEs cannot store into each other's memory.
+void refuse_apart(const machine& machine, const std::string& whose);
 
 /// The threshold policy of the component that has one.
 template <component... Components>

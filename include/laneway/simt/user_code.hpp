@@ -7,11 +7,13 @@ namespace laneway {
 
 /// What of an application runs, for messages.
 struct user_code {
-    enum part_of : std::uint32_t { functor, handler, allocate, arcs, visit };
+    enum part_of : std::uint32_t { functor, handler, allocate, arcs, visit, remote };
 
     part_of part = functor;
-    std::uint32_t type = 0;  ///< of a handler and of allocate: number of the message's type in its mailbox
-    int source = -1;         ///< of these: the PE that posted the message
+    /// Of a handler and of allocate: number of the message's type in its mailbox; of a remote queue's function its
+    /// number.
+    std::uint32_t type = 0;
+    int source = -1;  ///< of these: the PE that posted the message or the command; -1: the host
 };
 
 /// A context that keeps what an application throws (cpu/catching.hpp), and ends the run with it. On GPUs nothing

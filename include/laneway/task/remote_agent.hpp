@@ -1,0 +1,227 @@
+// Remote queues as a component of a program: what lanes of the body hold, and what working warps do.
+#pragma once
+
+#include "laneway/comm/roles.hpp"
+#include "laneway/task/remote_runner.hpp"
+
+namespace laneway {
+
+/// In a block's shared memory.
+struct remote_shared {
+    alignas(16) std::uint32_t any;  ///< whether a warp has found commands, so that there may be more
+    std::uint32_t looking;          ///< 1 while a warp looks: the others would slow down who works
+    std::uint32_t free;             ///< working warps whose bodies have returned
+    task_team_shared team;
+    taken_commands called;  ///< what the team runs
+};
+
+/// A lane's access to the queues. What fails ends the run.
+template <class Ctx, class Out, bool Fed, class... Types>
+class remote_queue_agent {
+    using view = remote_queue_ref<Fed, Types...>;
+
+public:
+    static constexpr bool polls = true;
+    static constexpr bool assists = true;
+    static constexpr bool attends = Fed;
+
+    LANEWAY_FN remote_queue_agent(const view& all, Out& out, remote_shared* shared, const roles& mine)
+        : all_(all), out_(out), shared_(shared), team_(&shared->team, mine.team_index, mine.team_warps), runner_(all),
+          next_(static_cast<std::uint32_t>(mine.worker_index)) {}
+
+    /// Posts a command to a PE, also the own one, for a function of the queue: lw::task<F> names it. Any lane, also in
+    /// divergent code. Waits while the queue to that PE is full, and runs commands of the own PE meanwhile. bad_pe,
+    /// bad_index; stopped or timeout when the run ends.
+    template <class Type>
+    LANEWAY_FN status post(Ctx& ctx, int pe, task_name<Type>, const typename Type::arguments& arguments,
+                           const remote_request& request = {}) {
+        return runner_.poster().template post<Type>(ctx, pe, arguments, request, waiting(ctx));
+    }
+    /// The same with a payload, which is there when the function runs. bad_range, too.
+    template <class Type>
+    LANEWAY_FN status post(Ctx& ctx, int pe, task_name<Type>, const typename Type::arguments& arguments,
+                           const remote_payload& payload, const remote_request& request = {}) {
+        return runner_.poster().template post<Type>(ctx, lane_mask{1} << ctx.lane(), pe, arguments, payload, request,
+                                                    waiting(ctx));
+    }
+    /// The same, once for a whole warp, whose lanes share the stores: all of them, together, with the same arguments.
+    template <class Type>
+    LANEWAY_FN status post_warp(Ctx& ctx, int pe, task_name<Type>, const typename Type::arguments& arguments,
+                                const remote_payload& payload, const remote_request& request = {}) {
+        return runner_.poster().template post<Type>(ctx, full_warp<Ctx>, pe, arguments, payload, request, waiting(ctx));
+    }
+    /// Has a PE's launch thread launch a kernel of the host's, behind the payload if there is one. Any lane, as post.
+    LANEWAY_FN status launch(Ctx& ctx, int pe, std::uint32_t kernel, const remote_bytes& arguments,
+                             const remote_payload& payload = {}, const remote_request& request = {}) {
+        return runner_.poster().launch(ctx, lane_mask{1} << ctx.lane(), pe, kernel, arguments, payload, request,
+                                       waiting(ctx));
+    }
+
+    /// Waits until the own PE's word of a completion signal is `value` or more: what the functions did is visible. Any
+    /// lanes; they run commands of the own PE meanwhile.
+    LANEWAY_SLOW status wait_signal(Ctx& ctx, std::uint32_t index, std::uint64_t value) {
+        const remote_names_ref& names = all_.names;
+        if (index >= names.n_signals) {
+            return fail(ctx, status::bad_index, operation::completion, ctx.pe(), index, names.n_signals);
+        }
+        const auto word = names.signal(ctx, index).first.template element<std::uint64_t>();
+        if (!exists(ctx, word)) return fail(ctx, status::bad_range, operation::completion, ctx.pe(), index);
+        bounded_spin spin(2);
+        unsigned looks = 0, turns = 0;
+        // Each lane leaves when its own has come: that of another may depend on what this one does next.
+        // Partner: the fence of remote_names_ref::raise.
+        while (ctx.load(address(ctx, word, ctx.pe()), order::acquire, scope::system) < value) {
+            // On a GPU other warps run commands as well, and how soon a word is seen is what a step costs.
+            if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
+            const lane_mask together = ctx.converged();
+            const bool worked = turn(ctx, together);
+            status going = status::ok;
+            if (!worked || ++turns % 16 == 0) {
+                going = pause(ctx, spin, {operation::completion, ctx.pe(), index, value});
+            }
+            const status helped = out_.help(ctx, together);
+            if (going == status::ok) going = helped;
+            if (going != status::ok) return going;
+        }
+        return status::ok;
+    }
+
+    // As a component.
+    LANEWAY_FN void open(Ctx& ctx) {
+        if (ctx.warp() == 0 && ctx.lane() == 0) *shared_ = {};
+    }
+    LANEWAY_FN void close(Ctx&) {}
+    LANEWAY_FN void attend(Ctx& ctx) {
+        if (ctx.lane() == 0) all_.pass_on_if_open(ctx);
+    }
+    LANEWAY_FN void refresh(Ctx& ctx) { (void)runner_.finish_launches(ctx); }
+    LANEWAY_FN bool poll(Ctx& ctx) {
+        if (!is_free_) {
+            is_free_ = true;
+            if (ctx.lane() == 0) ctx.fetch_add(&shared_->free, 1u, order::relaxed, scope::block);
+        }
+        if (help_team(ctx)) return true;
+        const taken_commands taken = look(ctx);
+        if (taken.label == 0) return false;
+        if (any_blocks && runner_.is_for_block(taken) && block_is_free(ctx)) {
+            lead(ctx, taken);
+        } else {
+            runner_.run(ctx, full_warp<Ctx>, taken);
+        }
+        if (ctx.lane() == 0) watch(ctx, taken);
+        return true;
+    }
+    LANEWAY_FN void assist(Ctx& ctx) { (void)turn(ctx, full_warp<Ctx>); }
+
+private:
+    static constexpr bool any_blocks = ((remote_width_of<Types> == width::block) || ...);
+
+    /// How a body's lanes wait for room: they run commands of the own PE, and so make some.
+    LANEWAY_FN auto waiting(Ctx& ctx) {
+        return [this, &ctx](lane_mask mask, const wait_site& site, auto&& try_draw) {
+            const auto draw = [&] { return once(ctx, mask, [&] { return std::uint32_t{try_draw()}; }) != 0; };
+            return draw() ? status::ok : await_room(ctx, mask, site, draw);
+        };
+    }
+    template <class Draw>
+    LANEWAY_SLOW status await_room(Ctx& ctx, lane_mask mask, const wait_site& site, Draw&& draw) {
+        bounded_spin spin;
+        unsigned turns = 0;
+        do {
+            const bool worked = turn(ctx, mask);
+            if (!worked || ++turns % 16 == 0) {
+                const auto going = once(ctx, mask, [&] { return static_cast<std::uint32_t>(pause(ctx, spin, site)); });
+                if (going != static_cast<std::uint32_t>(status::ok)) return static_cast<status>(going);
+            }
+            (void)out_.help(ctx, mask);
+        } while (!draw());
+        return status::ok;
+    }
+
+    /// Between two looks at what lanes wait for. They look at the clock each time: turns in between may be long, and
+    /// who waits should tell what for before others find that nothing goes on.
+    static LANEWAY_FN status pause(Ctx& ctx, bounded_spin& spin, const wait_site& site) {
+        if (ctx.now_ns() > ctx.deadline_ns() && !stopped(ctx)) {
+            return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
+        }
+        return spin.next(ctx, site);
+    }
+
+    /// What an idle warp finds: one of the block looks, and where it finds something the others look as well.
+    LANEWAY_FN taken_commands look(Ctx& ctx) {
+        enum : std::uint32_t { not_now, follows, leads };
+        const auto how = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
+            if (ctx.load(&shared_->any, order::relaxed, scope::block) != 0) return follows;
+            if (ctx.load(&shared_->looking, order::relaxed, scope::block) != 0) return not_now;
+            return ctx.exchange(&shared_->looking, 1u, order::relaxed, scope::block) == 0 ? leads : not_now;
+        });
+        if (how == not_now) return {};
+        const taken_commands taken = runner_.take(ctx, full_warp<Ctx>, next_++);
+        if (ctx.lane() == 0) {
+            const std::uint32_t more = taken.label != 0 ? 1 : 0;
+            if (how == leads || more == 0) ctx.store(&shared_->any, more, order::relaxed, scope::block);
+            if (how == leads) ctx.store(&shared_->looking, 0u, order::relaxed, scope::block);
+        }
+        return taken;
+    }
+    /// The lanes of the mask run what waits, by themselves.
+    LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
+        const auto finished = once(ctx, mask, [&] { return std::uint32_t{runner_.finish_launches(ctx)}; });
+        const taken_commands taken = runner_.take(ctx, mask, next_++);
+        if (taken.label == 0) return finished != 0;
+        runner_.run(ctx, mask, taken);
+        if (elected(ctx, mask)) watch(ctx, taken);
+        return true;
+    }
+    /// After a piece of work: functions that post each other in a circle would go on for ever.
+    LANEWAY_FN void watch(Ctx& ctx, const taken_commands& taken) {
+        if (ctx.now_ns() <= ctx.deadline_ns() || stopped(ctx)) return;
+        (void)fail(ctx, status::timeout, operation::command, taken.source, taken.what().kind());
+    }
+
+    /// Whether all working warps of the block would come to a task of all: none runs a body any more.
+    LANEWAY_FN bool block_is_free(Ctx& ctx) const {
+        return once(ctx, full_warp<Ctx>, [&] {
+                   return std::uint32_t{ctx.load(&shared_->free, order::relaxed, scope::block) ==
+                                        static_cast<std::uint32_t>(team_.warps())};
+               }) != 0;
+    }
+    LANEWAY_FN void lead(Ctx& ctx, const taken_commands& taken) {
+        while (!team_.lead(ctx)) {
+            if (!help_team(ctx)) ctx.pause();
+            if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{stopped(ctx)}; }) != 0) return;
+        }
+        if (ctx.lane() == 0) shared_->called = taken;
+        team_.call(ctx, 0);
+        ctx.sync(full_warp<Ctx>);
+        take_part(ctx);
+    }
+    /// Takes part in the command that the block has begun, if it has.
+    LANEWAY_FN bool help_team(Ctx& ctx) {
+        if constexpr (any_blocks) {
+            if (!team_.is_called(ctx)) return false;
+            take_part(ctx);
+            return true;
+        }
+        return false;
+    }
+    LANEWAY_FN void take_part(Ctx& ctx) {
+        team_.come();
+        if (!team_.sync(ctx)) return;
+        const taken_commands taken = shared_->called;
+        const bool leads = team_.leads(ctx);
+        runner_.run(ctx, full_warp<Ctx>, taken, &team_, leads);
+        ctx.sync(full_warp<Ctx>);
+        if (leads) team_.dismiss(ctx);
+    }
+
+    const view& all_;
+    Out& out_;
+    remote_shared* shared_;
+    task_team<Ctx> team_;
+    remote_runner<Ctx, Fed, Types...> runner_;
+    std::uint32_t next_;
+    bool is_free_ = false;
+};
+
+}  // namespace laneway

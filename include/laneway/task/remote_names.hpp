@@ -1,0 +1,102 @@
+// The target buffers and completion signals of a remote queue by their numbers, and what lanes do with them.
+#pragma once
+
+#include "laneway/comm/triggers/move_range.hpp"
+#include "laneway/run/host_inbox_ref.hpp"
+#include "laneway/task/remote_rings_ref.hpp"
+
+namespace laneway {
+
+/// Elements of a symmetric array.
+struct remote_range {
+    memory_target first;
+    std::uint64_t count = 0;
+};
+
+/// Answers to host threads, one table a queue; null outside of sessions.
+struct remote_answers {
+    std::byte* places[max_remote_queues] = {};
+    std::uint64_t bytes = 0;  ///< of a place
+};
+
+/// The same on every PE.
+struct remote_names_ref {
+    symmetric_ref<remote_range> ranges;  ///< of signals, then of buffers
+    std::uint32_t n_signals = 0;
+    std::uint32_t n_buffers = 0;
+    std::uint32_t n_kernels = 0;
+    remote_answers answers;
+
+    /// Of signals, and of buffers.
+    static constexpr std::uint32_t most = 1024;
+
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN const remote_range& signal(const Ctx& ctx, std::uint32_t index) const {
+        return *address(ctx, ranges[index], ctx.pe());
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN const remote_range& buffer(const Ctx& ctx, std::uint32_t index) const {
+        return *address(ctx, ranges[most + index], ctx.pe());
+    }
+
+    /// What is known to be wrong with a command. Any lane.
+    template <class Ctx>
+    LANEWAY_FN status check(Ctx& ctx, int pe, const remote_request& request, std::uint32_t n_queues) const {
+        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::enqueue, pe);
+        if (request.queue >= n_queues) {
+            return fail(ctx, status::bad_index, operation::enqueue, pe, request.queue, n_queues);
+        }
+        const completion_signal& signal = request.signal;
+        if (signal.pe == completion_signal::nobody) return status::ok;
+        if (signal.pe < 0 || signal.pe >= ctx.n_pes()) {
+            return fail(ctx, status::bad_pe, operation::raise, signal.pe);
+        }
+        if (signal.index >= n_signals) {
+            return fail(ctx, status::bad_index, operation::raise, signal.pe, signal.index, n_signals);
+        }
+        return status::ok;
+    }
+
+    /// Stores this lane's share of a payload into its target buffer of a PE. Whoever posts the command that belongs to
+    /// it makes a fence at system scope before.
+    template <class Ctx>
+    LANEWAY_FN status store(Ctx& ctx, int pe, const remote_payload& payload, copy_share mine) const {
+        const std::uint32_t index = payload.landed.buffer;
+        if (index >= n_buffers) return fail(ctx, status::bad_index, operation::land, pe, index, n_buffers);
+        const remote_range& target = buffer(ctx, index);
+        const auto op = target.first.visit([&]<class T>() {
+            const auto to = target.first.template element<T>(), from = payload.source.template element<T>();
+            const std::uint64_t count = payload.landed.count;
+            return trigger_operation::put(symmetric_ref<T>(from.segment, from.index + count), from.index, count,
+                                          symmetric_ref<T>(to.segment, to.index + target.count),
+                                          to.index + payload.landed.at, pe);
+        });
+        const bool same_type = target.first.type() == payload.source.type();
+        if (!payload.fits || !same_type || payload.landed.at > target.count || !op.fits() || !reaches(ctx, op)) {
+            return fail(ctx, status::bad_range, operation::land, pe, index);
+        }
+        move_range(ctx, op, 0, ~std::uint64_t{0}, mine);
+        return status::ok;
+    }
+
+    /// Tells that a command is done, or several that add up to `value`: everything that the lane knows of comes before.
+    /// One lane; does not wait.
+    template <class Ctx>
+    LANEWAY_FN status raise(Ctx& ctx, const completion_signal& told, std::uint64_t value) const {
+        if (told.pe == completion_signal::nobody) return status::ok;
+        if (told.pe == completion_signal::host) {
+            auto& answer = *reinterpret_cast<inbox_answer*>(answers.places[told.value] + told.index * answers.bytes);
+            // Partner: the host's acquire load in host_inboxes::awaited::wait.
+            ctx.store(&answer.state, inbox_answer::given, order::release, scope::system);
+            return status::ok;
+        }
+        const auto word = signal(ctx, told.index).first.template element<std::uint64_t>();
+        if (!exists(ctx, word)) return fail(ctx, status::bad_range, operation::raise, told.pe, told.index);
+        // Partners: the acquire load of who waits, wait_signal for one.
+        ctx.fence(scope::system);
+        ctx.fetch_add(address(ctx, word, told.pe), value, Ctx::tagged_order, scope::system);
+        return status::ok;
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,123 @@
+// Posting commands to remote queues, by lanes of any kind.
+#pragma once
+
+#include "laneway/simt/wait.hpp"
+#include "laneway/task/remote_names.hpp"
+
+namespace laneway {
+
+/// A lane's way into the queues of all PEs.
+template <class Ctx, class... Types>
+class remote_poster {
+public:
+    LANEWAY_FN remote_poster(const remote_rings_ref& rings, const remote_names_ref& names)
+        : rings_(rings), names_(names) {}
+
+    /// Posts a command for a function. Lanes that arrive together share a slot where the function is for single lanes.
+    /// `wait(mask, site, try_draw)`, called by the lanes of a mask together, draws a ticket by one of them, or says why
+    /// there is none.
+    template <class Type, class Wait>
+    LANEWAY_FN status post(Ctx& ctx, int pe, const typename Type::arguments& arguments, const remote_request& request,
+                           Wait&& wait) const {
+        const status fine = names_.check(ctx, pe, request, rings_.n_queues);
+        if (fine != status::ok) return fine;
+        const remote_record<typename Type::arguments> record{remote_header::of(request.signal), arguments};
+        return send(ctx, group<(remote_batch_of<Type> > 1)>(ctx, pe, request.queue), pe, request.queue, number<Type>(),
+                    record, wait);
+    }
+    /// The same behind a payload, which the lanes of the mask store together; one command for all of them.
+    template <class Type, class Wait>
+    LANEWAY_FN status post(Ctx& ctx, lane_mask mask, int pe, const typename Type::arguments& arguments,
+                           const remote_payload& payload, const remote_request& request, Wait&& wait) const {
+        const remote_record<typename Type::arguments> record{remote_header::of(request.signal, payload.landed),
+                                                             arguments};
+        return send_with(ctx, mask, pe, payload, request, number<Type>(), record, wait);
+    }
+
+    /// Posts a command for a kernel of the host's; with the payload, if there is any.
+    template <class Wait>
+    LANEWAY_FN status launch(Ctx& ctx, lane_mask mask, int pe, std::uint32_t kernel, const remote_bytes& arguments,
+                             const remote_payload& payload, const remote_request& request, Wait&& wait) const {
+        if (kernel >= names_.n_kernels) {
+            return fail(ctx, status::bad_index, operation::launch, pe, kernel, names_.n_kernels);
+        }
+        const remote_record<remote_bytes> record{remote_header::of(request.signal, payload.landed, kernel), arguments};
+        if (payload.any) {
+            return send_with(ctx, mask, pe, payload, request, kernel_kind, record, wait);
+        }
+        const status fine = names_.check(ctx, pe, request, rings_.n_queues);
+        return fine == status::ok ? send(ctx, {mask, 1}, pe, request.queue, kernel_kind, record, wait) : fine;
+    }
+
+private:
+    /// Lanes that post together, and how many commands they have: the first lanes have one each.
+    struct posting {
+        lane_mask mask;
+        std::uint32_t commands;
+    };
+
+    template <class Type>
+    static constexpr std::uint32_t number() {
+        constexpr std::uint32_t found = number_of_type<Type, Types...>();
+        static_assert(found < sizeof...(Types),
+                      "the remote queue has no function of this name: give it to "
+                      "remote_queue()");
+        return found;
+    }
+
+    /// The lanes that are here and post to the same queue of the same PE, or this lane alone.
+    template <bool Share>
+    static LANEWAY_FN posting group(Ctx& ctx, int pe, std::uint32_t queue) {
+        if constexpr (!Share) return {lane_mask{1} << ctx.lane(), 1};
+        const lane_mask together = ctx.converged();
+        const lane_mask mask = ctx.match(together, static_cast<std::uint64_t>(pe) << 32 | queue);
+        return {mask, static_cast<std::uint32_t>(Ctx::count_lanes(mask))};
+    }
+
+    template <class Record, class Wait>
+    LANEWAY_FN status send_with(Ctx& ctx, lane_mask mask, int pe, const remote_payload& payload,
+                                const remote_request& request, std::uint32_t kind, const Record& record,
+                                Wait&& wait) const {
+        status result = names_.check(ctx, pe, request, rings_.n_queues);
+        if (result != status::ok) return result;
+        result = names_.store(
+            ctx, pe, payload,
+            {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
+        if (result != status::ok) return result;
+        ctx.sync(mask);
+        // Partner: the acquire load of the command's flag or words. Cumulative over the other lanes' stores.
+        if (elected(ctx, mask)) ctx.fence(scope::system);
+        return send(ctx, {mask, 1}, pe, request.queue, kind, record, wait);
+    }
+
+    /// Posts the commands of the first lanes of a group. Exactly its lanes, together.
+    template <class Record, class Wait>
+    LANEWAY_FN status send(Ctx& ctx, const posting& group, int pe, std::uint32_t queue, std::uint32_t kind,
+                           const Record& record, Wait&& wait) const {
+        const lane_mask mask = group.mask;
+        const chunk_sender to = rings_.sender(ctx, queue, pe);
+        const bool in_words = fits_words<Record>(group.commands);
+        std::uint64_t ticket = 0;
+        // The ticket counts as created work, and nothing of the chunk is stored before it is known.
+        const status drawn = wait(mask, wait_site{operation::enqueue, pe, queue},
+                                  [&] { return remote_rings_ref::try_draw(ctx, to, in_words, ticket); });
+        if (drawn != status::ok) return drawn;
+        ctx.sync(mask);  // the elected lane has seen that the slot is free
+        ticket = ctx.shuffle(mask, ticket, Ctx::first_lane(mask));
+        const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
+        if (in_words) {
+            if (mine < group.commands) to.store_words(ctx, ticket, mine, record);
+            ctx.sync(mask);
+            if (elected(ctx, mask)) to.raise_flag(ctx, ticket, chunk_label::of(group.commands, kind, true), 0);
+        } else {
+            if (mine < group.commands) reinterpret_cast<Record*>(to.slot(ticket))[mine] = record;
+            to.publish(ctx, mask, ticket, group.commands, kind);
+        }
+        return status::ok;
+    }
+
+    const remote_rings_ref& rings_;
+    const remote_names_ref& names_;
+};
+
+}  // namespace laneway

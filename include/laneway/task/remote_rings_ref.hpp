@@ -1,0 +1,112 @@
+// The rings of a remote queue, as the lanes of a PE see them: for each queue some chunk rings from every PE to every
+// PE, itself included, in symmetric memory. A chunk is a command, or several of one function that lanes posted
+// together. Blocks of a PE share rings in groups, the shards, as one counter that all warps draw tickets from would be
+// too hot.
+#pragma once
+
+#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/symmetric.hpp"
+#include "laneway/task/remote_command.hpp"
+
+namespace laneway {
+
+/// A counter with a line of memory to itself.
+struct alignas(destructive_bytes) remote_counter {
+    std::uint64_t value = 0;
+};
+
+/// What a PE has done.
+struct alignas(destructive_bytes) remote_counts {
+    std::uint64_t completed = 0;  ///< slots whose commands have run, and their ends been told
+    std::uint64_t run = 0;        ///< commands in them
+};
+
+/// The same bits on every PE. Slots, flags and words lie on the PE that serves, tickets and credits on the one that
+/// posts, so each word has one writing PE.
+struct remote_rings_ref {
+    symmetric_ref<byte_word<16>> slots;
+    symmetric_ref<std::uint64_t> flags;
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> credits;
+    symmetric_ref<remote_counter> tails;
+    symmetric_ref<remote_counter> heads;  ///< the next ticket to be served
+    symmetric_ref<remote_counts> counts;
+    std::uint32_t n_slots = 1;  ///< a power of two
+    std::uint32_t slot_bytes = 16;
+    std::uint32_t n_queues = 1;
+    std::uint32_t n_shards = 1;
+    std::uint32_t by_priority[max_remote_queues] = {};  ///< queues, those of the highest priority first
+
+    /// The ring of this block to another PE.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN chunk_sender sender(const Ctx& ctx, std::uint32_t queue, int to) const {
+        chunk_sender made;
+        const std::uint32_t shard = static_cast<std::uint32_t>(ctx.block()) % n_shards;
+        const std::uint64_t mine = ring(ctx, queue, shard, to);
+        lay_out(ctx, made, ring(ctx, queue, shard, ctx.pe()), to);
+        made.credits = address(ctx, credits[mine * n_slots], ctx.pe());
+        made.tail = &address(ctx, tails[mine], ctx.pe())->value;
+        return made;
+    }
+    /// The ring of a shard of another PE to this one.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN chunk_receiver receiver(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard,
+                                                     int from) const {
+        chunk_receiver made;
+        lay_out(ctx, made, ring(ctx, queue, shard, from), ctx.pe());
+        made.credits = address(ctx, credits[ring(ctx, queue, shard, ctx.pe()) * n_slots], from);
+        return made;
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t* head(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard,
+                                                 int from) const {
+        return &address(ctx, heads[ring(ctx, queue, shard, from)], ctx.pe())->value;
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN remote_counts& counts_of(const Ctx& ctx) const {
+        return *address(ctx, counts[0], ctx.pe());
+    }
+
+    /// Slots that this lane's share of the PE's rings has been posted in: all lanes of a warp have all of them.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t posted(Ctx& ctx) const {
+        std::uint64_t sum = 0;
+        const auto all = static_cast<std::uint64_t>(n_queues) * n_shards * static_cast<unsigned>(ctx.n_pes());
+        for (auto i = static_cast<std::uint64_t>(ctx.lane()); i < all; i += Ctx::warp_lanes) {
+            // Relaxed: a ticket is drawn before its commands can be seen, and before what posted it counts as done.
+            sum += ctx.load(&address(ctx, tails[i], ctx.pe())->value, order::relaxed, scope::device);
+        }
+        return sum;
+    }
+
+    /// Takes the ring's next ticket if its slot is free, for a chunk in words or not. One lane; does not wait, and so
+    /// nobody holds a ticket that is not published at once.
+    template <class Ctx>
+    [[nodiscard]] static LANEWAY_FN bool try_draw(Ctx& ctx, const chunk_sender& to, bool in_words,
+                                                  std::uint64_t& ticket) {
+        ticket = ctx.load(to.tail, order::relaxed, scope::device);
+        do {
+            if (!to.is_free(ctx, ticket, in_words ? tagged_load_order<Ctx> : order::acquire)) return false;
+        } while (!ctx.compare_exchange(to.tail, ticket, ticket + 1, order::relaxed, scope::device));
+        return true;
+    }
+
+private:
+    /// Number of a ring with another PE, on either side.
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t ring(const Ctx& ctx, std::uint32_t queue, std::uint32_t shard, int other) const {
+        return (std::uint64_t{queue} * n_shards + shard) * static_cast<unsigned>(ctx.n_pes()) +
+               static_cast<unsigned>(other);
+    }
+    /// The part that lies on the PE that serves.
+    template <class Ctx>
+    LANEWAY_FN void lay_out(const Ctx& ctx, chunk_ring_layout& made, std::uint64_t number, int pe) const {
+        made.slots = address(ctx, slots[number * n_slots * (slot_bytes / 16)], pe)->bytes;
+        made.flags = address(ctx, flags[number * n_slots], pe);
+        made.words = address(ctx, words[number * n_slots * chunk_words], pe);
+        made.n_slots = n_slots;
+        made.slot_bytes = slot_bytes;
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,276 @@
+// What lanes do with commands that have arrived: take the one whose queue comes first, run it, and tell its end.
+#pragma once
+
+#include "laneway/simt/user_code.hpp"
+#include "laneway/task/remote_launches_ref.hpp"
+#include "laneway/task/remote_worker.hpp"
+
+namespace laneway {
+
+template <bool Fed, class... Types>
+struct remote_queue_ref;
+
+/// A chunk of commands that lanes have taken.
+struct taken_commands {
+    std::uint64_t ticket = 0;
+    std::uint32_t queue = 0;
+    std::uint32_t shard = 0;
+    std::int32_t source = -1;  ///< PE; -1: the host
+    std::uint32_t label = 0;   ///< as chunk_label has it; 0: nothing
+
+    [[nodiscard]] LANEWAY_FN chunk_label what() const { return {label}; }
+};
+
+/// Members are called by the lanes of a mask together, any subset of a warp, unless they say more. None waits for what
+/// other lanes of the program do.
+template <class Ctx, bool Fed, class... Types>
+class remote_runner {
+    using view = remote_queue_ref<Fed, Types...>;
+
+public:
+    LANEWAY_FN explicit remote_runner(const view& all) : all_(all), poster_(all.rings, all.names) {}
+
+    [[nodiscard]] LANEWAY_FN const remote_poster<Ctx, Types...>& poster() const { return poster_; }
+
+    /// Takes commands of the queue with the highest priority that has some; label 0: there are none. `first`: the
+    /// source to begin with, so that all have their turn.
+    LANEWAY_FN taken_commands take(Ctx& ctx, lane_mask mask, std::uint32_t first) const {
+        const std::uint32_t rings = all_.rings.n_queues * sources(ctx);
+        const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
+        first = ctx.shuffle(mask, first, Ctx::first_lane(mask));  // what each lane has come to may differ
+        taken_commands found;
+        for (std::uint32_t base = 0; base < rings; base += lanes) {
+            if (base + mine < rings) found = look(ctx, base + mine, first);
+            const lane_mask seen = ctx.ballot(mask, found.label != 0);
+            if (seen == 0) continue;
+            const int leader = Ctx::first_lane(seen);
+            if (ctx.lane() != leader || !claim(ctx, found)) found.label = 0;
+            found.label = ctx.shuffle(mask, found.label, leader);
+            found.ticket = ctx.shuffle(mask, found.ticket, leader);
+            found.queue = ctx.shuffle(mask, found.queue, leader);
+            found.shard = ctx.shuffle(mask, found.shard, leader);
+            found.source = ctx.shuffle(mask, found.source, leader);
+            ctx.sync(mask);  // what the leader has acquired is visible to all
+            return found;
+        }
+        return {};
+    }
+    /// Tells of kernels that have returned. One lane.
+    LANEWAY_FN bool finish_launches(Ctx& ctx) const {
+        return all_.launches.finish(ctx, [&](const completion_signal& told) {
+            (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
+            complete(ctx, 1);
+        });
+    }
+
+    /// Whether a chunk's function takes a block.
+    [[nodiscard]] LANEWAY_FN bool is_for_block(const taken_commands& taken) const {
+        bool found = false;
+        if (taken.what().kind() == kernel_kind) return false;
+        all_.types.visit(taken.what().kind(),
+                         [&]<class Type>(const Type&) { found = remote_width_of<Type> == width::block; });
+        return found;
+    }
+
+    /// Runs what has been taken. With a team, all lanes of the block's working warps, of which `speaks` is one.
+    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken, task_team<Ctx>* team = nullptr,
+                        bool speaks = true) const {
+        if (taken.what().kind() == kernel_kind) return launch(ctx, mask, taken);
+        all_.types.visit(taken.what().kind(), [&]<class Type>(const Type& body) {
+            if constexpr (remote_width_of<Type> == width::lane) {
+                run_on_lanes(ctx, mask, body, taken);
+            } else {
+                run_together(ctx, mask, body, taken, team, speaks);
+            }
+        });
+    }
+
+private:
+    /// Where commands of a queue come from: the shards of all PEs, and the host.
+    LANEWAY_FN std::uint32_t sources(const Ctx& ctx) const {
+        return all_.rings.n_shards * static_cast<std::uint32_t>(ctx.n_pes()) + (Fed ? 1 : 0);
+    }
+
+    /// What waits in a ring, by its place in the order in which they are served. One lane.
+    [[nodiscard]] LANEWAY_FN taken_commands look(Ctx& ctx, std::uint32_t place, std::uint32_t first) const {
+        taken_commands found;
+        found.queue = all_.rings.by_priority[place / sources(ctx)];
+        const std::uint32_t number = (place + first) % sources(ctx);
+        const auto pes = static_cast<std::uint32_t>(ctx.n_pes());
+        found.shard = number / pes;
+        found.source = static_cast<std::int32_t>(number % pes);
+        if (found.shard == all_.rings.n_shards) return look_at_host(ctx, found);
+        found.ticket = ctx.load(head(ctx, found), order::relaxed, scope::device);
+        const chunk_label seen = ring(ctx, found).arrived(ctx, found.ticket);
+        // What the launch thread has no room for stays where it is, and holds its poster up.
+        if (seen.bits == 0 || (seen.kind() == kernel_kind && !all_.launches.has_room(ctx))) return {};
+        found.label = seen.bits;
+        return found;
+    }
+    [[nodiscard]] LANEWAY_FN taken_commands look_at_host(Ctx& ctx, taken_commands found) const {
+        if constexpr (Fed) {
+            const auto& inbox = all_.inboxes[found.queue];
+            found.source = -1;
+            found.ticket = ctx.load(inbox.taken, order::relaxed, scope::device);
+            // Partner: the release store in host_inbox_ref::pass_on.
+            if (found.ticket >= ctx.load(inbox.known, order::acquire, scope::device)) return {};
+            found.label = chunk_label::of(1, 0).bits;  // of which kind is known when it has been claimed
+            return found;
+        }
+        return {};
+    }
+    /// One lane, which has seen them.
+    LANEWAY_FN bool claim(Ctx& ctx, taken_commands& found) const {
+        std::uint64_t next = found.ticket;
+        if constexpr (Fed) {
+            if (found.source < 0) {
+                auto& inbox = all_.inboxes[found.queue];
+                if (!ctx.compare_exchange(inbox.taken, next, next + 1, order::relaxed, scope::device)) return false;
+                found.label = chunk_label::of(1, host_slot(found).kind).bits;
+                return true;
+            }
+        }
+        return ctx.compare_exchange(head(ctx, found), next, next + 1, order::relaxed, scope::device);
+    }
+    LANEWAY_FN chunk_receiver ring(const Ctx& ctx, const taken_commands& of) const {
+        return all_.rings.receiver(ctx, of.queue, of.shard, of.source);
+    }
+    LANEWAY_FN std::uint64_t* head(const Ctx& ctx, const taken_commands& of) const {
+        return all_.rings.head(ctx, of.queue, of.shard, of.source);
+    }
+    LANEWAY_FN inbox_slot& host_slot(const taken_commands& taken) const {
+        const auto& inbox = all_.inboxes[taken.queue];
+        return *reinterpret_cast<inbox_slot*>(inbox.slots + taken.ticket % inbox.capacity * inbox.slot_bytes);
+    }
+
+    /// Command i of a chunk. Any lane; false when the run ends.
+    template <class Record>
+    [[nodiscard]] LANEWAY_FN bool read(Ctx& ctx, const taken_commands& taken, std::uint32_t i, Record& record) const {
+        if constexpr (Fed) {
+            if (taken.source < 0) {
+                record = *host_slot(taken).template message<Record>();
+                return true;
+            }
+        }
+        const chunk_receiver from = ring(ctx, taken);
+        if (taken.what().in_words()) return from.load_words(ctx, taken.ticket, i, record);
+        record = reinterpret_cast<const Record*>(from.slot(taken.ticket))[i];
+        return true;
+    }
+    /// All lanes have read what they need: the slot may hold other commands.
+    LANEWAY_FN void give_back(Ctx& ctx, lane_mask mask, const taken_commands& taken) const {
+        if constexpr (Fed) {
+            if (taken.source < 0) {
+                ctx.sync(mask);
+                // Partner: the host's acquire load in host_inboxes::place.
+                if (elected(ctx, mask)) {
+                    ctx.store(&host_slot(taken).free_for, taken.ticket + all_.inboxes[taken.queue].capacity,
+                              order::release, scope::system);
+                }
+                return;
+            }
+        }
+        ring(ctx, taken).give_back(ctx, mask, taken.ticket);
+    }
+
+    template <class Type>
+    LANEWAY_FN void call(Ctx& ctx, lane_mask mask, const Type& body,
+                         const remote_record<typename Type::arguments>& record, const taken_commands& taken,
+                         task_team<Ctx>* team) const {
+        remote_worker<Ctx, Types...> worker(ctx, poster_, all_.names, record.header, taken.source, mask, team);
+        const user_code what{user_code::remote, taken.what().kind(), taken.source};
+        if constexpr (requires { body(ctx, record.arguments, worker); }) {
+            run_user_code(ctx, what, body, ctx, record.arguments, worker);
+        } else {
+            run_user_code(ctx, what, body, ctx, record.arguments);
+        }
+    }
+
+    /// A function for single lanes: a command each.
+    template <class Type>
+    LANEWAY_FN void run_on_lanes(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken) const {
+        const std::uint32_t count = taken.what().messages();
+        const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        for (std::uint32_t base = 0; base < count; base += lanes) {
+            const std::uint32_t i = base + static_cast<std::uint32_t>(rank_in(ctx, mask));
+            remote_record<typename Type::arguments> record{};
+            const bool mine = i < count && read(ctx, taken, i, record);
+            if (base + lanes >= count) give_back(ctx, mask, taken);
+            if (mine) call(ctx, lane_mask{1} << ctx.lane(), body, record, taken, nullptr);
+            ctx.sync(mask);
+            if (mine && !threw(ctx)) raise_together(ctx, record.header.told());
+        }
+        ctx.sync(mask);  // the signals come before the count
+        if (elected(ctx, mask)) complete(ctx, count);
+    }
+    /// Lanes that raise the same signal do so with one add.
+    LANEWAY_FN void raise_together(Ctx& ctx, const completion_signal& told) const {
+        const lane_mask here = ctx.converged();
+        const bool adds = told.pe >= 0;
+        const std::uint64_t alone = std::uint64_t{1} << 63 | static_cast<unsigned>(ctx.lane());
+        const lane_mask same = ctx.match(here, adds ? static_cast<std::uint64_t>(told.pe) << 32 | told.index : alone);
+        const auto sum =
+            reduce(ctx, same, std::uint64_t{told.value}, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+        ctx.sync(same);
+        if (elected(ctx, same)) (void)all_.names.raise(ctx, told, sum);  // a failure ends the run
+    }
+
+    /// A function that lanes run together. The slot of a team's command is kept until it has run, as the warps come to
+    /// it one by one.
+    template <class Type>
+    LANEWAY_FN void run_together(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken,
+                                 task_team<Ctx>* team, bool speaks) const {
+        remote_record<typename Type::arguments> record{};
+        const bool all_have_it = ctx.ballot(mask, !read(ctx, taken, 0, record)) == 0;
+        if (team == nullptr) give_back(ctx, mask, taken);
+        if (all_have_it) call(ctx, mask, body, record, taken, team);
+        if (team == nullptr) {
+            ctx.sync(mask);
+        } else if (!team->sync(ctx)) {
+            return;
+        } else if (speaks) {
+            give_back(ctx, mask, taken);
+        }
+        if (!speaks || !elected(ctx, mask) || !all_have_it) return;
+        const completion_signal told = record.header.told();
+        if (!threw(ctx)) (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
+        complete(ctx, 1);
+    }
+
+    /// A kernel of the host's. It is done when finish_launches finds that it has returned.
+    LANEWAY_FN void launch(Ctx& ctx, lane_mask mask, const taken_commands& taken) const {
+        remote_record<remote_bytes> record{};
+        const bool have_it = elected(ctx, mask) && read(ctx, taken, 0, record);
+        give_back(ctx, mask, taken);
+        if (have_it) {
+            remote_launch request{record.header.kernel, taken.source, nullptr, 0, record.arguments};
+            const remote_landed& landed = record.header.landed;
+            if (landed.buffer != remote_landed::no_buffer) {
+                const memory_target& first = all_.names.buffer(ctx, landed.buffer).first;
+                request.landed = first.visit([&]<class T>() {
+                    auto at = first.template element<T>();
+                    at.index += landed.at;
+                    request.landed_bytes = std::uint64_t{landed.count} * sizeof(T);
+                    return reinterpret_cast<std::byte*>(address(ctx, at, ctx.pe()));
+                });
+            }
+            // A failure ends the run.
+            (void)all_.launches.push(ctx, request, record.header.told(), [&] { (void)finish_launches(ctx); });
+        }
+        ctx.sync(mask);
+    }
+
+    /// The commands of a slot are done. One lane, which knows of all that they did.
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t commands) const {
+        remote_counts& counts = all_.rings.counts_of(ctx);
+        ctx.fetch_add(&counts.run, commands, order::relaxed, scope::device);
+        // Partner: the acquire load of the termination detector. What the commands created has been counted before.
+        ctx.fetch_add(&counts.completed, std::uint64_t{1}, order::release, scope::device);
+    }
+
+    const view& all_;
+    remote_poster<Ctx, Types...> poster_;
+};
+
+}  // namespace laneway

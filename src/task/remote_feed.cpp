@@ -1,0 +1,124 @@
+// What host threads do with a remote queue while a session runs.
+#include <algorithm>
+#include <cstring>
+
+#include "laneway/base/error.hpp"
+#include "laneway/run/session.hpp"
+#include "laneway/task/remote_memory.hpp"
+
+namespace laneway {
+
+/// While it lives, the session is not let go.
+class remote_memory::posting {
+public:
+    explicit posting(remote_memory& memory) : memory_(memory) {
+        const std::lock_guard lock(memory_.mutex_);
+        if (memory_.program_ == nullptr) {
+            throw usage_error("remote queue: host threads post while a session runs, from runtime::start to stop");
+        }
+        ++memory_.posting_;
+        program_ = memory_.program_;
+    }
+    ~posting() {
+        const std::lock_guard lock(memory_.mutex_);
+        --memory_.posting_;
+        memory_.changed_.notify_all();
+    }
+    posting(const posting&) = delete;
+    posting& operator=(const posting&) = delete;
+
+    [[nodiscard]] resident_program& program() const { return *program_; }
+
+private:
+    remote_memory& memory_;
+    resident_program* program_;
+};
+
+void remote_memory::refuse(int pe, const remote_request& request) const {
+    const auto must_exist = [&](int named, const char* what) {
+        if (named >= 0 && named < machine_.n_pes()) return;
+        throw usage_error(std::string("remote queue: ") + what + std::to_string(named) + " does not exist; there are " +
+                          std::to_string(machine_.n_pes()));
+    };
+    must_exist(pe, "PE ");
+    if (request.queue >= options_.priorities.size()) {
+        throw usage_error("remote queue: queue " + std::to_string(request.queue) + " of PE " + std::to_string(pe) +
+                          ", where there are 0 to " + std::to_string(options_.priorities.size() - 1));
+    }
+    const completion_signal& signal = request.signal;
+    if (signal.pe == completion_signal::nobody) return;
+    must_exist(signal.pe, "for a signal: PE ");
+    if (signal.index < signals_.size()) return;
+    throw usage_error("remote queue: signal " + std::to_string(signal.index) + " of PE " + std::to_string(signal.pe) +
+                      ", where there are " +
+                      (signals_.empty() ? "none" : "0 to " + std::to_string(signals_.size() - 1)));
+}
+
+void remote_memory::refuse_kernel(std::uint32_t kernel) const {
+    const std::uint32_t all = kernels_ == nullptr ? 0 : kernels_->size();
+    if (kernel < all) return;
+    throw usage_error("remote queue: kernel " + std::to_string(kernel) + ", where there are " +
+                      (all == 0 ? "none" : "0 to " + std::to_string(all - 1)));
+}
+
+void remote_memory::post(int pe, std::uint32_t kind, remote_header& record, std::size_t bytes,
+                         const remote_request& request, bool ends) {
+    refuse(pe, request);
+    const posting mine(*this);
+    resident_program& program = mine.program();
+    program.refuse_after_stop();
+    host_inboxes& inbox = *inboxes_[request.queue];
+    const auto waiting = program.waiting();
+    std::optional<host_inboxes::awaited> answer;
+    if (ends) {
+        answer.emplace(inbox, waiting);
+        record.signal_pe = completion_signal::host;
+        record.signal = answer->reply() - 1;
+        record.value = request.queue;
+    }
+    {
+        host_inboxes::place place(inbox, pe, waiting);
+        place.slot().kind = kind;
+        place.slot().reply = 0;
+        std::memcpy(place.slot().message<std::byte>(), static_cast<const void*>(&record), bytes);
+        place.publish();
+    }
+    program.wake();
+    if (answer) {
+        while (!answer->wait(waiting)) waiting();
+    }
+}
+
+std::uint64_t remote_memory::filled() const {
+    std::uint64_t sum = 0;
+    for (const auto& inbox : inboxes_) sum += inbox->filled();
+    return sum;
+}
+
+bool remote_memory::any_wait() const {
+    return std::any_of(inboxes_.begin(), inboxes_.end(), [](const auto& inbox) { return inbox->any_wait(); });
+}
+
+void remote_memory::attach(machine& machine, const comm_plan&) {
+    refuse_in_session();
+    begin(machine);
+    std::size_t bytes = sizeof(remote_record<remote_bytes>);
+    for (const remote_shape& f : functions_) bytes = std::max(bytes, f.record_bytes);
+    inboxes_.clear();
+    for (std::size_t q = 0; q < options_.priorities.size(); ++q) {
+        inboxes_.push_back(std::make_unique<host_inboxes>(machine, bytes, 0, options_.host_slots));
+    }
+}
+
+void remote_memory::connect(resident_program& program) {
+    const std::lock_guard lock(mutex_);
+    program_ = &program;
+}
+
+void remote_memory::disconnect() noexcept {
+    std::unique_lock lock(mutex_);
+    program_ = nullptr;
+    changed_.wait(lock, [&] { return posting_ == 0; });
+}
+
+}  // namespace laneway

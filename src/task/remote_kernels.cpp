@@ -1,0 +1,108 @@
+#include "laneway/task/remote_kernels.hpp"
+
+#include <chrono>
+#include <sstream>
+
+#include "laneway/base/error.hpp"
+#include "laneway/base/one_line.hpp"
+
+namespace laneway {
+
+void launch_request::refuse_size(std::size_t wanted) const {
+    if (wanted == arguments->size) return;
+    throw usage_error("its arguments were posted as " + std::to_string(arguments->size) + " bytes, not " +
+                      std::to_string(wanted));
+}
+
+remote_kernels::part::part(const std::shared_ptr<device>& device, const work_group_queue_shape& shape)
+    : id(device->id()), queue(device, shape), pending(device, queue.layout().all_slots()), told(device, 1) {}
+
+remote_kernels::remote_kernels(machine& machine, std::uint32_t slots) {
+    const work_group_queue_shape shape{1, slots, 1};
+    const work_group_layout layout = work_group_queue<remote_launch>::measure(shape);
+    bytes_ = work_group_queue<remote_launch>::bytes(layout) + layout.all_slots() * sizeof(pending_launch) +
+             sizeof(std::uint64_t);
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        parts_.push_back(std::make_unique<part>(machine.device(pe), shape));
+        own_.push_back(machine.is_own(pe));
+    }
+}
+
+std::uint32_t remote_kernels::add(std::string name, function called) {
+    kernels_.push_back({one_line(std::move(name), ' '), std::move(called)});
+    return size() - 1;
+}
+
+remote_launches_ref remote_kernels::ref(int pe) const {
+    const part& p = *parts_[static_cast<std::size_t>(pe)];
+    return {p.queue.sender(), p.pending.data(), p.told.data()};
+}
+
+std::uint64_t remote_kernels::launched() const {
+    std::uint64_t sum = 0;
+    for (const auto& p : parts_) sum += p->returned;
+    return sum;
+}
+
+void remote_kernels::open() {
+    for (const auto& p : parts_) {
+        p->queue.reset();
+        p->pending.fill_bytes(0);
+        p->told.fill_bytes(0);
+        p->from = std::make_unique<work_group_receiver<remote_launch>>(p->queue.receiver(0));
+        p->running = p->slowest = nothing;
+        p->slowest_seconds = 0;
+    }
+}
+
+bool remote_kernels::turn(host_context& ctx, int thread) {
+    const auto pe = static_cast<std::size_t>(thread);
+    if (!own_[pe]) return false;
+    part& mine = *parts_[pe];
+    const auto batch = mine.from->peek(ctx);
+    if (batch.empty()) return false;
+    call(mine, thread, batch[0]);
+    mine.from->release(ctx);
+    return true;
+}
+
+void remote_kernels::call(part& mine, int pe, const remote_launch& launch) const {
+    const kernel& wanted = kernels_[launch.kernel];
+    const auto whose = [&] {
+        return "kernel " + std::to_string(launch.kernel) + " '" + wanted.name + "' on PE " + std::to_string(pe) + ": ";
+    };
+    mine.running = launch.kernel;
+    const auto start = std::chrono::steady_clock::now();
+    launch_request request{pe, launch.source, mine.id, &launch.arguments, launch.landed, launch.landed_bytes};
+    try {
+        wanted.called(request);
+    } catch (const std::exception& thrown) {
+        std::throw_with_nested(host_call_error(whose() + one_line(thrown.what(), ' ')));
+    } catch (...) {
+        std::throw_with_nested(host_call_error(whose() + "unknown exception"));
+    }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (seconds > mine.slowest_seconds) {
+        mine.slowest_seconds = seconds;
+        mine.slowest = launch.kernel;
+    }
+    mine.running = nothing;
+    ++mine.returned;
+}
+
+std::string remote_kernels::account() const {
+    std::ostringstream text;
+    text.precision(2);
+    text << "; kernels of a remote queue: " << launched() << " returned";
+    for (std::size_t pe = 0; pe < parts_.size(); ++pe) {
+        const part& p = *parts_[pe];
+        const std::uint32_t running = p.running, slowest = p.slowest;
+        if (running != nothing) text << ", PE " << pe << " runs kernel " << running << " '" << name(running) << "'";
+        if (slowest == nothing) continue;
+        text << ", PE " << pe << " ran kernel " << slowest << " '" << name(slowest) << "' for " << p.slowest_seconds
+             << " s at most";
+    }
+    return text.str();
+}
+
+}  // namespace laneway

@@ -1,0 +1,1 @@
+#include "remote_queue_suite.hpp"  // on GPUs

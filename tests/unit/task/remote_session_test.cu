@@ -1,0 +1,1 @@
+#include "remote_session_suite.hpp"  // on GPUs
