@@ -63,8 +63,8 @@ struct level_outcome {
 /// sum over all PEs comes in between.
 template <class Vertex>
 struct expand_levels {
-    /// Pulling begins when the arcs of a level are more than this part of those of vertices not reached, and ends when
-    /// they are less than that part of all arcs: Beamer's alpha, and about his beta, which counts vertices.
+    /// Pulling begins when the arcs of a level are more than this part of those of vertices not reached, and as long as
+    /// they are more than that part of all arcs: Beamer's alpha, and about his beta, which counts vertices.
     static constexpr std::uint64_t pull_part = 14, push_part = 24;
 
     level_state<Vertex> state;
@@ -94,7 +94,8 @@ struct expand_levels {
             if (!leaving) return;
             if (leaving.value == 0) break;
             explored += leaving.value;
-            pulled = pulls && leaving.value > (pulled ? arcs / push_part : (arcs - explored) / pull_part);
+            const std::uint64_t least = pulled ? 0 : (arcs - explored) / pull_part;
+            pulled = pulls && leaving.value > arcs / push_part && leaving.value > least;
             ++end.levels;
             if (pulled) {
                 if (!share_frontier(ctx, remote, place, level)) return;
@@ -197,7 +198,7 @@ private:
     LANEWAY_FN void pull(Ctx& ctx, std::uint32_t level, symmetric_ptr<std::uint64_t> counter) const {
         const graph_view<Vertex>& mine = *inward.local(ctx);
         for (;;) {
-            const std::uint64_t tile = claim(ctx, counter);
+            const std::uint64_t tile = claim_piece(ctx, counter);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& entering, bool) {
                 if (entering.count == 0) return;

@@ -34,6 +34,7 @@ struct majority {
 /// join with all neighbours. The graph is symmetric, so what leads into the tree is found from its other end.
 template <class Vertex>
 struct join_components {
+    static constexpr double server_share = 0.01;  ///< nothing to serve where PEs reach each other's memory
     static constexpr int sampled = 2;
     static constexpr std::size_t n_claims = 2 * sampled + 2;
 
@@ -106,7 +107,7 @@ private:
         dynamic_for(ctx, claims[static_cast<std::uint64_t>(pass)], rows.count, 1, [&](std::uint64_t row) {
             const std::uint64_t arc = rows.offsets[row] + static_cast<unsigned>(pass);
             if (arc >= rows.offsets[row + 1]) return;
-            (void)join(ctx, remote, rows, static_cast<Vertex>(rows.first + row), rows.heads[arc]);
+            (void)join_head(ctx, remote, rows, load_own(ctx, row), rows.heads[arc]);
         });
     }
 
@@ -114,7 +115,7 @@ private:
     template <class Ctx, class Remote>
     LANEWAY_FN void join_rest(Ctx& ctx, Remote& remote, const graph_view<Vertex>& mine, Vertex skipped) const {
         for (;;) {
-            const std::uint64_t tile = claim(ctx, claims[n_claims - 2]);
+            const std::uint64_t tile = claim_piece(ctx, claims[n_claims - 2]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 Vertex root = skipped;

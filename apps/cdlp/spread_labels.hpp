@@ -52,6 +52,7 @@ struct label_counts {
 /// mirror them, if it is news. Labels have two copies, so what a round reads is not what it writes: a copy holds what
 /// was told two rounds ago, and `unknown` before, so equal to it is what its readers have.
 struct spread_labels {
+    static constexpr double server_share = 0.1;  ///< a message a vertex and PE, beside all arcs that are counted
     static constexpr std::uint32_t unknown = 0xffffffff;
     /// Most values of a PE for which an index fits a message.
     static constexpr std::uint64_t max_values = 0xffffffff / 2;
@@ -99,7 +100,7 @@ private:
     LANEWAY_FN void count_labels(Ctx& ctx, const mirrored_view& mine, std::uint64_t round) const {
         const std::uint64_t first = first_label(round);
         for (;;) {
-            const std::uint64_t tile = claim(ctx, next_tile[round % 2]);
+            const std::uint64_t tile = claim_piece(ctx, next_tile[round % 2]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {

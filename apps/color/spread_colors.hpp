@@ -80,7 +80,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void count_earlier(Ctx& ctx, const graph_view<Vertex>& mine) const {
         for (;;) {
-            const std::uint64_t tile = claim(ctx, state.next_tile[0]);
+            const std::uint64_t tile = claim_piece(ctx, state.next_tile[0]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {
@@ -97,7 +97,7 @@ private:
     template <class Ctx>
     LANEWAY_FN void start(Ctx& ctx, const graph_view<Vertex>& mine) const {
         for (;;) {
-            const std::uint64_t tile = claim(ctx, state.next_tile[1]);
+            const std::uint64_t tile = claim_piece(ctx, state.next_tile[1]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range&, bool begins) {
                 if (!begins) return;

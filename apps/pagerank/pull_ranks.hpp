@@ -159,7 +159,7 @@ private:
         own_sums sums;
         std::uint64_t tiles = 0;
         for (;; ++tiles) {
-            const std::uint64_t tile = claim(ctx, next_tile[round % 2]);
+            const std::uint64_t tile = claim_piece(ctx, next_tile[round % 2]);
             if (tile == 0 && ctx.lane() == 0) prepare(ctx, round);
             if (tile >= mine.tiles.n_tiles) break;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& in_tile, bool begins) {

@@ -32,6 +32,7 @@ struct row_counts {
 /// counts the weight of the arc on the other side instead of 1.
 template <class Vertex, bool Weighted>
 struct count_triangles {
+    static constexpr double server_share = 0.02;  ///< a message an arc, at the end
     /// An arc is a lane's where the lesser row has at most so many arcs, else a warp's.
     static constexpr std::uint64_t max_lane_arcs = 16;
 
@@ -112,7 +113,7 @@ private:
         constexpr lane_mask everyone = full_warp<Ctx>;
         const std::uint64_t arcs = counts.local(ctx)->arcs[ctx.pe()];
         for (;;) {
-            const std::uint64_t first = claim(ctx, counter) * Ctx::warp_lanes;
+            const std::uint64_t first = claim_piece(ctx, counter) * Ctx::warp_lanes;
             if (first >= arcs) return;
             const std::uint64_t arc = first + static_cast<std::uint64_t>(ctx.lane());
             const row_pair mine = arc < arcs ? pair_of(ctx, rows, pe, arc) : row_pair{};

@@ -128,19 +128,11 @@ public:
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
         static_assert((component<Components> && ...),
-<<<<<<< HEAD
-                      "start(components...): mailboxes, triggers, communicators, a pool of tasks");
+                      "start(components...): mailboxes, triggers, communicators, remote queues, a pool of tasks");
         static_assert(
             ((!prepares<Components> || has_feed<Components>)&&...),
-            "a session has mailboxes, triggers, communicators and a pool of tasks; other components are for run()");
-        using routes_type = routes_of<ref_of<Components>...>;
-=======
-                      "start(components...): mailboxes, triggers, remote queues, a pool of tasks");
-        static_assert(
-            ((!prepares<Components> || has_feed<Components>)&&...),
-            "a session has mailboxes, triggers, remote queues and a pool of tasks; other components are for run()");
+            "a session has mailboxes, triggers, communicators, remote queues and a pool of tasks; other components are for run()");
         using routes_type = routes_of<session_ref_of<Components>...>;
->>>>>>> wt-remote
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
         if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");

@@ -288,14 +288,29 @@ class IsolatedCore:
                 process = self._process
                 if process is None:
                     return
-                messages = [message for order in orders for message in self._messages_of(order, process)]
-            try:
-                process.channel.send(messages)
-            except ConnectionError:
-                process.process.kill()  # the other thread sees to the rest
-            except Exception as error:  # too little memory, for instance
-                self._on_over(SystemError(f"tasks cannot be sent to the pool's worker process: {error!r}"))
-                process.process.kill()
+                # All under one hold of the lock: a record that says which process has it is that process's to sort out.
+                messages = self._messages(orders, process)
+            self._send(process, messages)
+
+    def _messages(self, orders: list[Record | tuple[Any, ...]], process: WorkerProcess) -> list[tuple[Any, ...]]:
+        try:
+            return [message for order in orders for message in self._messages_of(order, process)]
+        except Exception as error:
+            self._stop_sending(process, error)
+            return []
+
+    def _send(self, process: WorkerProcess, messages: list[tuple[Any, ...]]) -> None:
+        try:
+            process.channel.send(messages)
+        except ConnectionError:
+            process.process.kill()  # the other thread sees to the rest
+        except Exception as error:
+            self._stop_sending(process, error)
+
+    def _stop_sending(self, process: WorkerProcess, error: Exception) -> None:
+        """Too little memory, for instance."""
+        self._on_over(SystemError(f"tasks cannot be sent to the pool's worker process: {error!r}"))
+        process.process.kill()
 
     def _messages_of(self, order: Record | tuple[Any, ...], process: WorkerProcess) -> list[tuple[Any, ...]]:
         if not isinstance(order, Record):
@@ -323,14 +338,18 @@ class IsolatedCore:
 
     def _read(self) -> None:
         process = self._process
-        while process is not None:
-            try:
-                self._hear(process)
-            except ConnectionError:
-                process = self._replaced(process)
-            except Exception as error:
-                self._on_over(SystemError(f"the pool's worker process cannot be heard: {error!r}"))
-                process.process.kill()  # which the next look finds
+        try:
+            while process is not None:
+                try:
+                    self._hear(process)
+                except ConnectionError:
+                    process = self._replaced(process)
+                except Exception as error:
+                    self._on_over(SystemError(f"the pool's worker process cannot be heard: {error!r}"))
+                    process.process.kill()  # which the next look finds
+        except BaseException as error:  # nobody else tells of the tasks that are open
+            self._on_over(SystemError(f"the pool's worker process cannot be replaced: {error!r}"))
+            self._end_all(f"the pool has ended: {self._failure}")
         with self._lock:
             self._over.set()
             self._process = None
@@ -436,8 +455,9 @@ class IsolatedCore:
         self._end([], [(record.order.number, error) for record in records], [])
 
     def _make_room(self) -> None:
-        while self._want_room:
-            self._want_room.pop().put(None)
+        with suppress(IndexError):  # when all are told; two threads may be at it
+            while True:
+                self._want_room.pop().put(None)
 
     def _replaced(self, process: WorkerProcess) -> WorkerProcess | None:
         """Another process in the place of one that has ended, or must; None where there is to be none."""
@@ -449,6 +469,8 @@ class IsolatedCore:
             self._past_entries = [past + now for past, now in zip(self._past_entries, self._entries)]
             self._past_bundles += self._bundles
             self._entries, self._bundles = [0] * len(self._devices), 0
+            if self._is_closed and not self._records and self._failure is None:
+                return None  # it was about to end
             if not self._is_ending:
                 self._sort_out(process, how)
         if self._is_ending:

@@ -73,7 +73,6 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
         case status::collective_incomplete: return came(record);
         case status::collective_too_long:
             return counted(record.number, "byte") + ", and the limit is " + std::to_string(record.limit);
-<<<<<<< HEAD
         case status::truncated:
         case status::wrong_length:
             return "the message has " + counted(record.number, "byte") + ", the receive takes " +
@@ -88,12 +87,9 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
                        std::to_string(record.limit);
             }
             return number_of(record) + ", where there are 0 to " + std::to_string(record.limit - 1);
-=======
-        case status::bad_tag: return number_of(record) + ", where there are 0 to " + std::to_string(record.limit - 1);
         case status::bad_index:
             return number_of(record) + ", where there are " +
                    (record.limit == 0 ? "none" : "0 to " + std::to_string(record.limit - 1));
->>>>>>> wt-remote
         case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);
         case status::too_many_triggers: return number_of(record) + ", " + triggers_of(record);
         case status::too_deep: return number_of(record) + " has " + counted(record.limit, "level");
@@ -102,13 +98,10 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             if (record.what == operation::trigger) {
                 return number_of(record) + ", " + triggers_of(record) + "; " + deadline(scene);
             }
-<<<<<<< HEAD
             if (is_two_sided(record)) return message_of(record) + "; " + deadline(scene);
-=======
             if (record.what == operation::completion) {
                 return number_of(record) + " is less than " + std::to_string(record.limit) + "; " + deadline(scene);
             }
->>>>>>> wt-remote
             // How much work is open is known where all PEs' counters come together, and not at every moment.
             if (record.what == operation::run_to_end && (record.pe != 0 || record.number == 0)) {
                 return deadline(scene);

@@ -19,6 +19,7 @@ import laneway as lw
 import numpy as np
 import pytest
 from gates import COUNT, WORD, Gate, Word
+from laneway import isolated_core
 
 HELD = f"""{WORD}
 std::uint32_t held(std::uint64_t started, std::uint64_t gate) {{
@@ -239,6 +240,37 @@ def test_what_cannot_be_sent_ends_the_pool(square: lw.TaskBody, monkeypatch: pyt
     with pytest.raises(lw.TaskError, match=r"the pool has ended: tasks cannot be sent .* MemoryError"):
         future.result(60)
     pool.shutdown()
+
+
+@pytest.mark.parametrize("lost", ["WorkerProcess", "_messages_of"])
+def test_what_nobody_expects_ends_the_pool(square: lw.TaskBody, monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
+    """Too little memory for another process, or for what is sent to it."""
+    pool = lw.TaskPool("cpu:1", isolate=True)
+    core: Any = pool._keeper.core
+
+    def fail(*_: object) -> None:
+        raise MemoryError("no room")
+
+    with Gate() as gate:
+        (held,) = gate.hold(pool)
+        wait_for(held.running)
+        monkeypatch.setattr(*((isolated_core, lost, fail) if lost == "WorkerProcess" else (core, lost, fail)))
+        kill(pool)
+        with pytest.raises(lw.TaskError, match=r"the pool has ended: .* MemoryError"):
+            held.result(60)
+    pool.shutdown()
+
+
+def test_a_process_that_dies_as_it_closes_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = lw.TaskPool("cpu:1", isolate=True)
+    core: Any = pool._keeper.core
+    worker = core._process
+    monkeypatch.setattr(worker.channel, "send", lambda messages: worker.process.kill())
+    monkeypatch.setattr(isolated_core, "WorkerProcess", None)
+    since = time.monotonic()
+    pool.shutdown()
+    assert time.monotonic() - since < isolated_core.CLOSE_SECONDS / 2
+    assert not core._failure
 
 
 ORPHANED = """

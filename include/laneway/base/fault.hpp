@@ -33,19 +33,16 @@ enum class operation : std::uint32_t {
     trigger,       ///< adding to a tag's count, or carrying out its operation
     produce,       ///< producing into a channel
     consume,       ///< freeing an element of a channel
-<<<<<<< HEAD
     send,          ///< sending a message that a receive takes
     receive,       ///< receiving one
     probe,         ///< looking for one
     use_request,   ///< waiting for a request, testing or cancelling it
-=======
     enqueue,       ///< posting to a remote queue: waiting for room
     land,          ///< storing the payload of a command into its target buffer
     command,       ///< running the function of a command
     launch,        ///< having a kernel launched: waiting for the host
     raise,         ///< telling the end of a command
     completion,    ///< waiting for a completion signal
->>>>>>> wt-remote
 };
 
 /// How a fault tells of an operation.
@@ -114,16 +111,10 @@ struct fault_record {
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
     /// places where more are there than were tried, with uneven_barrier, uneven_post and collective_incomplete working
-<<<<<<< HEAD
-    /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_threshold
-    /// that one, with a trigger that is too many or too late its tag's count, and 2^32 times its threshold, with
-    /// too_deep levels of the channel, with too_many_at_once elements that may be asked for, with waits for messages
-    /// the communicator, with truncated and wrong_length the bytes that the receive takes.
-=======
     /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_index such
     /// indices, with bad_threshold that one, with a trigger that is too many or too late its tag's count, and 2^32
-    /// times its threshold, with too_deep levels of the channel, with too_many_at_once elements that may be asked for.
->>>>>>> wt-remote
+    /// times its threshold, with too_deep levels of the channel, with too_many_at_once elements that may be asked for,
+    /// with waits for messages the communicator, with truncated and wrong_length the bytes that the receive takes.
     std::uint64_t limit = 0;
 };
 

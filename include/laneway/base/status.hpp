@@ -28,16 +28,13 @@ enum class [[nodiscard]] status : std::uint32_t{
     freed_twice,            ///< an element of a channel was freed more than once
     too_deep,               ///< a channel has fewer levels than the recursion is deep
     too_many_at_once,       ///< more elements of a channel were asked for at once than it is made for
-<<<<<<< HEAD
     truncated,              ///< a message is longer than the receive that it was matched with
     wrong_length,           ///< a message and its receive differ in length where the program promised that none does
     unexpected_message,     ///< a message found no receive where the program promised that each does
     broken_promise,         ///< a receive asks for any source or any tag where the program promised that none does
     request_left,           ///< a request that nobody has waited for when all bodies have returned
     bad_request,            ///< a request that has been waited for already, or is of another communicator
-=======
     bad_index,              ///< a queue, kernel, buffer or signal of a remote queue that has not been registered
->>>>>>> wt-remote
 };
 
 constexpr const char* to_string(status s) {
@@ -64,16 +61,13 @@ constexpr const char* to_string(status s) {
         case status::freed_twice: return "an element of a channel was freed twice";
         case status::too_deep: return "deeper than the channel has levels";
         case status::too_many_at_once: return "more elements at once than the channel is made for";
-<<<<<<< HEAD
         case status::truncated: return "a message is longer than its receive";
         case status::wrong_length: return "a message is not as long as its receive, as the communicator promises";
         case status::unexpected_message: return "a message found no receive, as the communicator promises";
         case status::broken_promise: return "a wildcard that the communicator promises not to use";
         case status::request_left: return "nobody has waited for the request of the operation";
         case status::bad_request: return "the request has been waited for already, or belongs to another communicator";
-=======
         case status::bad_index: return "no such index";
->>>>>>> wt-remote
     }
     return "unknown status";
 }
