@@ -186,7 +186,7 @@ try:
 finally:
     print("left")
 """
-    done = run_script(text, 40)
+    done = run_script(text, 90)
     assert done.stdout == "left\n", (done.returncode, done.stderr)
     assert done.stderr.rstrip().endswith("KeyboardInterrupt"), done.stderr
     assert done.returncode in (1, 130, -2)
@@ -235,7 +235,7 @@ with lw.TaskPool("cpu:1") as again:
 @pytest.mark.parametrize("call", ["pool.shutdown()", "with pool: held.result()"])
 def test_interrupts_of_bodies_that_never_return(call: str, isolate: bool) -> None:
     """The workers are lost, but neither the interpreter nor another pool."""
-    done = run_script(NEVER.replace("{call}", call).replace("ISOLATE", str(isolate)), 40)
+    done = run_script(NEVER.replace("{call}", call).replace("ISOLATE", str(isolate)), 90)
     assert (done.returncode, done.stdout, done.stderr) == (0, "left True True\n9.0 8\n", "")
 
 

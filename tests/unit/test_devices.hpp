@@ -116,6 +116,12 @@ template <class Body>
 void every_round(const std::string& devices, Body&& body, std::uint64_t times = 1) {
     repeat_rounds(devices, rounds_of(devices) * (is_checked(devices) ? times : 1), body);
 }
+/// A quarter of these, of whatever devices, for suites of many pieces: seeds differ in what they order, not in the
+/// piece.
+template <class Body>
+void every_fourth_round(const std::string& devices, Body&& body) {
+    repeat_rounds(devices, (rounds_of(devices) + 3) / 4, body);
+}
 /// The same for every round of a piece within a PE.
 template <class Body>
 void every_round_within(const std::string& devices, Body&& body) {

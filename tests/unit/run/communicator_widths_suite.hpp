@@ -46,7 +46,7 @@ struct exchange_together {
 
 TEST_P(communicator_widths, WarpsAndBlocksShareABuffer) {
     for (const width lanes : {width::warp, width::block}) {
-        every_round(GetParam(), [lanes](const options& o) {
+        every_fourth_round(GetParam(), [lanes](const options& o) {
             runtime rt(o);
             constexpr std::uint64_t room = 200, groups = 512;
             const auto from = rt.allocate<std::uint64_t>(groups * room), to = rt.allocate<std::uint64_t>(groups * room);
@@ -87,7 +87,7 @@ struct all_lanes_at_once {
 };
 
 TEST_P(communicator_widths, AllLanesSendToAllPes) {
-    every_round(GetParam(), [](const options& o) {
+    every_fourth_round(GetParam(), [](const options& o) {
         runtime rt(o);
         const auto sums = rt.allocate<std::uint64_t>(2);
         communicator_options how = small_options(o);
@@ -122,7 +122,7 @@ struct lanes_with_tags {
 };
 
 TEST_P(communicator_widths, EnginesShareTheTags) {
-    every_round(GetParam(), [](const options& o) {
+    every_fourth_round(GetParam(), [](const options& o) {
         runtime rt(o);
         const auto wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
@@ -167,7 +167,7 @@ struct more_than_may_wait {
 };
 
 TEST_P(communicator_widths, WhatMayNotWaitWaitsWithItsSender) {
-    every_round(GetParam(), [](const options& o) {
+    every_fourth_round(GetParam(), [](const options& o) {
         runtime rt(o);
         const auto wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
@@ -203,7 +203,7 @@ struct receive_the_last_first {
 };
 
 TEST_P(communicator_widths, WhatAReceiveAwaitsComesInBeyondTheBound) {
-    every_round(GetParam(), [](const options& o) {
+    every_fourth_round(GetParam(), [](const options& o) {
         runtime rt(o);
         const auto wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
@@ -236,7 +236,7 @@ struct over_two_runs {
 };
 
 TEST_P(communicator_widths, MessagesWaitFromRunToRun) {
-    every_round(GetParam(), [](const options& o) {
+    every_fourth_round(GetParam(), [](const options& o) {
         runtime rt(o);
         const auto got = rt.allocate<std::uint64_t>(2);
         auto world = rt.communicator(small_options(o)), other = rt.communicator();
