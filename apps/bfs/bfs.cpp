@@ -26,6 +26,19 @@ void require_sources(source_list sources, std::uint64_t vertices) {
     }
 }
 
+/// Arcs of a row are dealt out by numbers of 32 bits.
+template <class Vertex>
+void require_short_rows(const graph::basic_csr<Vertex>& graph) {
+    constexpr std::uint64_t most = 0xffffffff - 128;
+    for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
+        const std::uint64_t arcs = graph.offsets[v + 1] - graph.offsets[v];
+        if (arcs > most) {
+            throw usage_error("levels take at most " + std::to_string(most) + " arcs from a vertex, and vertex " +
+                              std::to_string(v) + " has " + std::to_string(arcs));
+        }
+    }
+}
+
 class searching {
 public:
     virtual ~searching() = default;
@@ -133,6 +146,7 @@ private:
 std::shared_ptr<searching> make_searching(runtime& runtime, const graph::graph& graph, const bfs_options& options) {
     return std::visit(
         [&]<class Vertex>(const graph::basic_csr<Vertex>& g) -> std::shared_ptr<searching> {
+            require_short_rows(g);
             return std::make_shared<searched_graph<Vertex>>(runtime, g, options.parts);
         },
         graph.arcs);

@@ -100,7 +100,7 @@ struct expand_levels {
             if (pulled) {
                 if (!share_frontier(ctx, remote, place, level)) return;
                 if (place.lane(ctx) == 0) next_tile.local(ctx)[(end.pulled + 1) % 2] = 0;
-                pull(ctx, level, next_tile[end.pulled++ % 2]);
+                pull(ctx, box, level, next_tile[end.pulled++ % 2]);
             } else {
                 push(ctx, box, place, part, level);
             }
@@ -194,11 +194,11 @@ private:
     }
 
     /// Rows that are not reached look for an arc from a row of the level. Every working warp.
-    template <class Ctx>
-    LANEWAY_FN void pull(Ctx& ctx, std::uint32_t level, symmetric_ptr<std::uint64_t> counter) const {
+    template <class Ctx, class Box>
+    LANEWAY_FN void pull(Ctx& ctx, Box& box, std::uint32_t level, symmetric_ptr<std::uint64_t> counter) const {
         const graph_view<Vertex>& mine = *inward.local(ctx);
         for (;;) {
-            const std::uint64_t tile = claim_piece(ctx, counter);
+            const std::uint64_t tile = claim_piece(ctx, box, counter);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& entering, bool) {
                 if (entering.count == 0) return;

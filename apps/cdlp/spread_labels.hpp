@@ -73,7 +73,7 @@ struct spread_labels {
         label_outcome end{0, 1};
         while (end.rounds < rounds && end.changed != 0) {
             if (box.barrier(ctx) != status::ok) return;
-            count_labels(ctx, mine, end.rounds);
+            count_labels(ctx, box, mine, end.rounds);
             if (box.barrier(ctx) != status::ok) return;
             const std::uint64_t changed = take_labels(ctx, box, mine, place, end.rounds++);
             const auto all = sums.all_reduce(ctx, changed, reduction::max{});
@@ -96,11 +96,11 @@ private:
         }
     }
 
-    template <class Ctx>
-    LANEWAY_FN void count_labels(Ctx& ctx, const mirrored_view& mine, std::uint64_t round) const {
+    template <class Ctx, class Box>
+    LANEWAY_FN void count_labels(Ctx& ctx, Box& box, const mirrored_view& mine, std::uint64_t round) const {
         const std::uint64_t first = first_label(round);
         for (;;) {
-            const std::uint64_t tile = claim_piece(ctx, next_tile[round % 2]);
+            const std::uint64_t tile = claim_piece(ctx, box, next_tile[round % 2]);
             if (tile >= mine.tiles.n_tiles) return;
             mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& arcs, bool) {
                 for_each_arc(ctx, arcs, row, [&](const arc_batch& batch, std::uint64_t its) {

@@ -25,6 +25,14 @@ LANEWAY_FN std::uint64_t claim_piece(Ctx& ctx, symmetric_ptr<std::uint64_t> coun
     });
 }
 
+/// The same for loops that neither post nor use one-sided operations: on CPU devices nobody else may look at the
+/// deadline or at what the host says.
+template <class Ctx, class Box>
+LANEWAY_FN std::uint64_t claim_piece(Ctx& ctx, Box& box, symmetric_ptr<std::uint64_t> counter) {
+    (void)box.progress(ctx);
+    return claim_piece(ctx, counter);
+}
+
 /// Calls `body(i)` for every i below `total`, once on this PE, by lanes of neighbouring i: warps claim `rows` rows of a
 /// warp at a time. Every working warp of the PE, together; `counter` starts at 0.
 template <class Ctx, class Body>

@@ -54,7 +54,7 @@ struct count_triangles {
                 fetch(ctx, remote, place, pe);
                 if (remote.barrier() != status::ok) return;
             }
-            walk_arcs(ctx, step == 0 ? own : others, pe, claims[static_cast<std::uint64_t>(step)]);
+            walk_arcs(ctx, box, step == 0 ? own : others, pe, claims[static_cast<std::uint64_t>(step)]);
             if (remote.barrier() != status::ok) return;
         }
         hand_out(ctx, remote);
@@ -107,13 +107,13 @@ private:
     }
 
     /// All own arcs with a head in `rows`, which are those of `pe`. Every working warp, together.
-    template <class Ctx>
-    LANEWAY_FN void walk_arcs(Ctx& ctx, const row_arrays<Vertex>& rows, int pe,
+    template <class Ctx, class Box>
+    LANEWAY_FN void walk_arcs(Ctx& ctx, Box& box, const row_arrays<Vertex>& rows, int pe,
                               symmetric_ptr<std::uint64_t> counter) const {
         constexpr lane_mask everyone = full_warp<Ctx>;
         const std::uint64_t arcs = counts.local(ctx)->arcs[ctx.pe()];
         for (;;) {
-            const std::uint64_t first = claim_piece(ctx, counter) * Ctx::warp_lanes;
+            const std::uint64_t first = claim_piece(ctx, box, counter) * Ctx::warp_lanes;
             if (first >= arcs) return;
             const std::uint64_t arc = first + static_cast<std::uint64_t>(ctx.lane());
             const row_pair mine = arc < arcs ? pair_of(ctx, rows, pe, arc) : row_pair{};

@@ -7,6 +7,7 @@
 #include "unit/apps/sample_graphs.hpp"
 #include "unit/test_devices.hpp"
 #include "unit/test_files.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 
@@ -61,7 +62,7 @@ TEST_P(triangles_test, OddGraphs) {
 
 // In a complete graph every two others are joined; with one direction only, half of the arcs that could are there.
 TEST_P(triangles_test, CompleteGraphs) {
-    const std::uint64_t n = is_checked(GetParam()) ? 8 : 120;
+    const std::uint64_t n = is_checked(GetParam()) ? 36 : 120;  // rows of more arcs than a lane takes
     const auto g = make_graph(n, complete(n, true));
     counts_triangles(g, job());
     const auto result = apps::triangles(g, job());
@@ -104,6 +105,16 @@ TEST_P(triangles_graphs_test, WideStar) {
     EXPECT_EQ(result.total, 1u);
     EXPECT_EQ(result.triangles[2], 1u);
     EXPECT_EQ(result.triangles[3], 0u);
+}
+
+// Warps look whether the run is ending when they take the next piece.
+TEST_P(triangles_graphs_test, LeavesAtTheDeadline) {
+    if (GetParam().find("cuda") != std::string::npos) GTEST_SKIP() << "a GPU is through before";
+    const auto g = make_graph(2500, complete(2500, false));
+    options o = job();
+    o.timeout_seconds = 0.1;
+    const std::string said = thrown<timeout_error>([&] { (void)apps::triangles(g, o); });
+    EXPECT_EQ(said.find("told to stop"), std::string::npos) << said;
 }
 
 // Counts that SNAP publishes.
