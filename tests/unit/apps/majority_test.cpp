@@ -20,7 +20,8 @@ TEST(majority_test, FindsWhatMoreThanHalfHave) {
     for (int round = 0; round < 200; ++round) {
         std::vector<std::uint32_t> values(1 + random() % 40);
         const std::size_t most = values.size() / 2 + 1;
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = i < most ? 7 : random() % 5;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = i < most ? 7 : static_cast<std::uint32_t>(random() % 5);
         std::shuffle(values.begin(), values.end(), random);
         EXPECT_EQ(vote_of(values).value, 7u);
         // However the samples are divided among lanes, whose votes are merged.
