@@ -129,9 +129,9 @@ public:
     [[nodiscard]] auto start(Components&&... components) {
         static_assert((component<Components> && ...),
                       "start(components...): mailboxes, triggers, communicators, remote queues, a pool of tasks");
-        static_assert(
-            ((!prepares<Components> || has_feed<Components>)&&...),
-            "a session has mailboxes, triggers, communicators, remote queues and a pool of tasks; other components are for run()");
+        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
+                      "a session has mailboxes, triggers, communicators, remote queues and a pool of tasks; other "
+                      "components are for run()");
         using routes_type = routes_of<session_ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
