@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 from conftest import COMMAND, SMALL_DISTANCES, names
 from laneway.arguments import BUFFER_BYTES
+from laneway.commands import paths
 from laneway.commands.graph_input import with_graph
-from laneway.commands.paths import body_of
 from laneway.job import run_job
 from laneway.outputs import Outputs
 from laneway.references import paths as references
 
+RIGHT = lw.sssp
+
 
 def sssp(*arguments: object, **options: object) -> lw.Result:
     """A program that gets the last distance wrong."""
-    result = lw.sssp(*arguments, **options)
+    result = RIGHT(*arguments, **options)
     wrong = result.distance.values.copy()
     wrong[-1] += 1
     return dataclasses.replace(result, distance=lw.VertexArray(wrong, result.distance.numbering))
@@ -42,8 +44,9 @@ def test_mismatches_are_named(small: Path, scipy_can: bool, monkeypatch: pytest.
     assert ("SciPy" in check.reference) == scipy_can
 
 
-def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path) -> None:
-    body = with_graph(body_of(sssp), weights_used=True)
+def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lw, "sssp", sssp)
+    body = with_graph(paths.sssp, weights_used=True)
     flags = dict.fromkeys(("directed", "undirected", "unweighted"), False)
     reading = {"graph": str(small), "cache": None, "format": None, "ids": None, **flags}
     outputs = Outputs(tmp_path / "d.npz", tmp_path / "r.json", tmp_path / "r.svg")
