@@ -103,15 +103,14 @@ def _account(
         arrays["predecessor"] = result.predecessor.values
     return Account(
         subject=f"{given.name} from {told(sources)}",
-        headline=f"{result.reached:,} of {graph.vertices:,} vertices reached with "
-        f"{result.items / max(result.min_items, 1):.2f} times the least work",
+        headline=f"{result.reached:,} of {graph.vertices:,} vertices reached {_effort(result)}",
         report=result.report,
         seconds={"partition": result.partition_seconds},
         rows=[*given.rows, *_rows(result, graph, unit)],
         fields={
             "graph": given.fields,
             "sources": sources,
-            "work": {"items": result.items, "min_items": result.min_items, "delta": result.delta},
+            "work": _work(result),
             "result": _result(result, unit),
         },
         arrays={"ids": graph.ids, **arrays},
@@ -144,15 +143,33 @@ def _distance_unit(program: str, graph: laneway.Graph) -> str:
 
 
 def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
-    over = result.items / result.min_items if result.min_items else 0.0
     rows = [("reached", f"{result.reached:,}, farthest {int(result.distance.max()):,}")]
     if unit not in ("arc", "weight"):
         rows.append(("distance unit", f"1/{graph.weight_scale} of the file's unit of weight"))
     return [
         *rows,
         ("checksum", str(result.checksum)),
-        ("work items", f"{result.items:,} done, {over:.2f} times the least possible, {result.min_items:,}"),
+        _work_row(result),
     ]
+
+
+def _effort(result: Result) -> str:
+    if result.levels is not None:
+        return f"in {result.levels:,} levels"
+    return f"with {result.items / max(result.min_items, 1):.2f} times the least work"
+
+
+def _work(result: Result) -> dict[str, Any]:
+    if result.levels is not None:
+        return {"levels": result.levels, "pulled": result.pulled}
+    return {"items": result.items, "min_items": result.min_items, "delta": result.delta}
+
+
+def _work_row(result: Result) -> Row:
+    if result.levels is not None:
+        return ("levels", f"{result.levels:,}, {result.pulled:,} of them found from vertices not yet reached")
+    over = result.items / result.min_items if result.min_items else 0.0
+    return ("work items", f"{result.items:,} done, {over:.2f} times the least possible, {result.min_items:,}")
 
 
 def _result(result: Result, unit: str) -> dict[str, Any]:

@@ -54,6 +54,10 @@ class Result(VertexAnswer):
     report: Report
     trees: Trees = field(repr=False, compare=False)
     """Where paths come from."""
+    levels: int | None = field(default=None, compare=False)
+    """Of `bfs` by levels: how many were looked for, with the last, which may have found nothing."""
+    pulled: int | None = field(default=None, compare=False)
+    """Of these, found from the vertices not yet reached."""
 
     @property
     def reached(self) -> int:
@@ -205,6 +209,8 @@ def find_levels(
         raw.partition_seconds,
         raw.report,
         Trees(graph, distance, places, True),
+        raw.levels,
+        raw.pulled,
     )
 
 
