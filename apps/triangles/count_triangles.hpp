@@ -165,43 +165,33 @@ private:
     template <class Ctx>
     LANEWAY_FN counted join(Ctx& ctx, const row_arrays<Vertex>& rows, const row_pair& pair, int first, int step) const {
         counted sum;
-        const auto from = static_cast<std::uint64_t>(first), by = static_cast<std::uint64_t>(step);
+        const auto skipped = static_cast<std::uint64_t>(first), by = static_cast<std::uint64_t>(step);
+        auto mine = own.heads.local(ctx);
+        auto theirs = rows.heads.local(ctx);
         if (pair.tail_arcs() <= pair.head_arcs()) {
-            search_heads(ctx, rows, pair, pair.tail.begin + from, by, sum);
+            search(mine, {pair.tail.begin + skipped, pair.tail.end}, by, theirs, pair.head,
+                   [&](std::uint64_t in_tail, std::uint64_t in_head) {
+                       meet(ctx, rows, pair.arc, in_tail, in_head, sum);
+                   });
         } else {
-            search_tails(ctx, rows, pair, pair.head.begin + from, by, sum);
+            search(theirs, {pair.head.begin + skipped, pair.head.end}, by, mine, pair.tail,
+                   [&](std::uint64_t in_head, std::uint64_t in_tail) {
+                       meet(ctx, rows, pair.arc, in_tail, in_head, sum);
+                   });
         }
         return sum;
     }
 
-    /// Heads of the tail's row, in the head's row.
-    template <class Ctx>
-    LANEWAY_FN void search_heads(Ctx& ctx, const row_arrays<Vertex>& rows, const row_pair& pair, std::uint64_t from,
-                                 std::uint64_t step, counted& sum) const {
-        auto mine = own.heads.local(ctx);
-        auto theirs = rows.heads.local(ctx);
-        arc_span left = pair.head;
-        for (std::uint64_t i = from; i < pair.tail.end; i += step) {
-            const Vertex wanted = mine[i];
-            left.begin = lower_bound(theirs, left, wanted);
+    /// Calls `found(i, j)` for every `step`th entry of `few` that `many` has as well, where they stand. Both ascend.
+    template <class Few, class Many, class Found>
+    LANEWAY_FN static void search(Few few, const arc_span& wanted, std::uint64_t step, Many many, arc_span left,
+                                  Found&& found) {
+        for (std::uint64_t i = wanted.begin; i < wanted.end; i += step) {
+            const Vertex head = few[i];
+            left.begin = lower_bound(many, left, head);
             if (left.begin == left.end) return;
-            const Vertex there = theirs[left.begin];
-            if (there == wanted) meet(ctx, rows, pair.arc, i, left.begin, sum);
-        }
-    }
-    /// The other way round.
-    template <class Ctx>
-    LANEWAY_FN void search_tails(Ctx& ctx, const row_arrays<Vertex>& rows, const row_pair& pair, std::uint64_t from,
-                                 std::uint64_t step, counted& sum) const {
-        auto mine = own.heads.local(ctx);
-        auto theirs = rows.heads.local(ctx);
-        arc_span left = pair.tail;
-        for (std::uint64_t i = from; i < pair.head.end; i += step) {
-            const Vertex wanted = theirs[i];
-            left.begin = lower_bound(mine, left, wanted);
-            if (left.begin == left.end) return;
-            const Vertex there = mine[left.begin];
-            if (there == wanted) meet(ctx, rows, pair.arc, left.begin, i, sum);
+            const Vertex there = many[left.begin];
+            if (there == head) found(i, left.begin);
         }
     }
 

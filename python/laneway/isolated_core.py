@@ -348,6 +348,8 @@ class IsolatedCore:
                     self._on_over(SystemError(f"the pool's worker process cannot be heard: {error!r}"))
                     process.process.kill()  # which the next look finds
         except BaseException as error:  # nobody else tells of the tasks that are open
+            if process is not None:
+                process.process.kill()
             self._on_over(SystemError(f"the pool's worker process cannot be replaced: {error!r}"))
             self._end_all(f"the pool has ended: {self._failure}")
         with self._lock:

@@ -59,15 +59,20 @@ def same_parts(one: dict[int, Any], other: dict[int, Any]) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["directed", "undirected"])
-@pytest.mark.parametrize("program", ["WCC", "CDLP", "LCC"])
+@pytest.mark.parametrize("program", ["BFS", "WCC", "CDLP", "LCC"])
 @pytest.mark.parametrize("name", ["example", "test"])
 def test_ldbc(all_devices: list[str], references: Path, name: str, program: str, kind: str) -> None:
     stem = f"example-{kind}" if name == "example" else f"test-{program.lower()}-{kind}"
     folder = references / "ldbc_graphalytics" / "example-data-sets"
     graph = lw.read_graph(folder / f"{stem}.e")
-    rounds = int(settings(folder / f"{stem}.properties").get("cdlp.max-iterations", 0))
+    given = settings(folder / f"{stem}.properties")
+    rounds = int(given.get("cdlp.max-iterations", 0))
     for devices in all_devices:
-        if program == "WCC":
+        if program == "BFS":
+            levels = lw.bfs(graph, int(given["bfs.source-vertex"]), method="levels", devices=devices)
+            far = {v: d for v, d in expected(folder / f"{stem}-BFS", int).items() if d != 2**63 - 1}
+            assert levels.to_dict() == far
+        elif program == "WCC":
             components = lw.connected_components(graph, devices=devices)
             assert same_parts(components.to_dict(), expected(folder / f"{stem}-WCC", int))
         elif program == "CDLP":

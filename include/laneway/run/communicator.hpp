@@ -2,8 +2,8 @@
 // component.
 //
 //   auto world = runtime.communicator();
-//   runtime.run(body, world);     // body: world.send(ctx, &x, 1, other, tag), world.recv(ctx, &y, 1, lw::any_source,
-//   tag)
+//   runtime.run(body, world);
+//   // in the body: world.send(ctx, &x, 1, other, tag), world.recv(ctx, &y, 1, lw::any_source, tag)
 //
 //   auto session = runtime.start(world);         // host threads, each for any rank:
 //   world.send(0, &x, 1, 1, tag);                // as rank 0, to rank 1
