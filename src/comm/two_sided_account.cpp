@@ -111,13 +111,28 @@ std::vector<pending_message> two_sided_memory::pending() const {
     return all;
 }
 
+/// Messages that have a ticket and have not come in: in rings, or waiting for room in one.
+std::uint64_t two_sided_memory::on_their_way(int pe) const {
+    std::uint64_t n = 0;
+    for (std::size_t s = 0; s < rings_.size(); ++s) {
+        for (const std::uint64_t next : parts_[static_cast<std::size_t>(pe)].shards[s]->next.copy_out()) n -= next;
+        for (int source = 0; source < machine_.n_pes(); ++source) {
+            n += rings_[s]->drawn(source)[static_cast<std::size_t>(pe)];
+        }
+    }
+    return n;
+}
+
 std::string two_sided_memory::account() const {
     const auto all = pending();
     if (all.empty()) return {};
     std::string text = "; communicator " + std::to_string(number_) + ":";
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const std::string here =
+        std::string here =
             listed(all, pe, kind::receive) + listed(all, pe, kind::send) + listed(all, pe, kind::unexpected);
+        if (const std::uint64_t n = on_their_way(pe); n > 0) {
+            here += "; " + std::to_string(n) + (n == 1 ? " message on its way" : " messages on their way") + " to it";
+        }
         if (!here.empty()) text += " PE " + std::to_string(pe) + " has" + here.substr(1) + ";";
     }
     text.pop_back();

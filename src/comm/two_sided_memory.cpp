@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::uint32_t spare = 32;  // entries of an engine that a warp's batch may take beyond the bound
 
+/// Places of probes and cancels: those of host threads never wait for one.
+std::uint32_t looks(const communicator_options& o) { return 32 + o.host_operations; }
+/// Of a queue that has room for all requests.
+std::uint32_t asked_places(const communicator_options& o) { return std::bit_ceil(o.requests + looks(o)); }
+
 void must_be_power(std::uint32_t value, std::uint32_t least, std::uint32_t most, const char* name) {
     if (std::has_single_bit(value) && value >= least && value <= most) return;
     throw usage_error(std::string("communicator_options::") + name + ": a power of two from " + std::to_string(least) +
@@ -29,9 +34,10 @@ const communicator_options& valid(const communicator_options& o) {
         throw usage_error("communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not " +
                           std::to_string(o.eager_bytes));
     }
-    if (o.host_operations == 0 || o.host_operations > 4096) {
-        throw usage_error("communicator_options::host_operations: from 1 to 4096, not " +
-                          std::to_string(o.host_operations));
+    const std::uint32_t most = std::min(4096u, o.requests);
+    if (o.host_operations == 0 || o.host_operations > most) {
+        throw usage_error("communicator_options::host_operations: from 1 to " + std::to_string(most) +
+                          ", and no more than `requests`, not " + std::to_string(o.host_operations));
     }
     if (o.host_bytes == 0 || o.host_bytes > 1u << 30 || o.host_bytes % 64 != 0) {
         throw usage_error("communicator_options::host_bytes: a multiple of 64, not " + std::to_string(o.host_bytes));
@@ -52,7 +58,7 @@ matching_options engine_options(const communicator_options& o) {
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
     : engine(owner, engine_options(options)), next(owner, static_cast<std::size_t>(n_pes)),
-      asked(owner, options.requests), waiting(owner, options.requests),
+      asked(owner, asked_places(options)), waiting(owner, options.requests),
       unexpected(owner, (options.unexpected + spare) * (sizeof(unexpected_message) + options.eager_bytes)),
       free_places(owner, options.unexpected + spare), state(owner, 1) {
     std::vector<std::uint32_t> places(options.unexpected + spare);
@@ -84,7 +90,7 @@ void two_sided_memory::make_parts() {
         }
         made.refs = buffer<message_shard_ref>(owner, refs.size());
         made.refs.copy_in(refs);
-        made.requests = buffer<request_slot>(owner, options_.requests);
+        made.requests = buffer<request_slot>(owner, options_.requests + looks(options_));
         made.fetches = buffer<std::uint64_t>(owner, options_.requests);
         made.counters = buffer<two_sided_counters>(owner, 1);
         parts_.push_back(std::move(made));
@@ -97,7 +103,8 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     made.to = rings.to(pe);
     made.from = rings.from(pe);
     made.next = shard.next.data();
-    made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered, options_.requests};
+    made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered,
+                  asked_places(options_)};
     made.waiting = shard.waiting.data();
     made.unexpected = shard.unexpected.data();
     made.free_places = shard.free_places.data();
@@ -116,6 +123,7 @@ two_sided_ref two_sided_memory::ref(int pe) const {
     made.answers = answers_.ref();
     made.n_shards = options_.engines;
     made.n_requests = options_.requests;
+    made.n_looks = looks(options_);
     made.unexpected = options_.unexpected;
     made.slot_payload = options_.eager_bytes;
     made.number = number_;
@@ -132,8 +140,11 @@ std::uint64_t two_sided_memory::held_bytes() const {
         (std::uint64_t{options_.unexpected} + spare) * (sizeof(unexpected_message) + options_.eager_bytes + 4);
     const std::uint64_t rings =
         message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
-    const std::uint64_t a_shard = engine + kept + rings + options_.requests * 12u + sizeof(shard_state);
-    return options_.engines * a_shard + options_.requests * (sizeof(request_slot) + 16u) + sizeof(two_sided_counters);
+    const std::uint64_t a_shard =
+        engine + kept + rings + options_.requests * 4u + asked_places(options_) * 8u + sizeof(shard_state);
+    const std::uint64_t requests =
+        options_.requests * (sizeof(request_slot) + 16u) + looks(options_) * sizeof(request_slot);
+    return options_.engines * a_shard + requests + sizeof(two_sided_counters);
 }
 
 void two_sided_memory::clear() {
@@ -160,18 +171,21 @@ matching_statistics two_sided_memory::statistics(int pe) const {
 }
 
 bool two_sided_memory::at_rest() const {
-    std::uint64_t sent = 0, taken = 0;
+    std::uint64_t created = 0, completed = 0;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         const part& mine = parts_[static_cast<std::size_t>(pe)];
         for (const auto& rings : rings_) {
-            for (const std::uint64_t tickets : rings->drawn(pe)) sent += tickets;
+            for (const std::uint64_t tickets : rings->drawn(pe)) created += tickets;
         }
-        taken += mine.counters.copy_out()[0].taken;
+        for (const auto& shard : mine.shards) created += shard->state.copy_out()[0].asked;
+        const two_sided_counters counters = mine.counters.copy_out()[0];
+        created += counters.fetches_drawn;
+        completed += counters.completed;
         for (const request_slot& slot : mine.requests.copy_out()) {
             if (request_word{slot.word}.state() != request_word::free) return false;
         }
     }
-    return sent == taken;
+    return created == completed;
 }
 
 }  // namespace laneway

@@ -1,71 +1,27 @@
 #include "laneway/run/host_messages.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "laneway/base/error.hpp"
 #include "laneway/run/session.hpp"
 
 namespace laneway {
 
-namespace {
-
-constexpr std::size_t filled_word = 0, accepted_word = 1;
-constexpr std::size_t order_at = 2 * destructive_bytes;
-
-std::string tag_text(std::int64_t tag) {
-    return tag == std::int64_t{any_tag} ? "any tag" : "tag " + std::to_string(tag);
-}
-
-}  // namespace
-
 host_messages::host_messages(machine& machine, const communicator_options& options, std::uint32_t communicator)
     : machine_(machine), options_(options), number_(communicator) {}
 
-void host_messages::attach() {
-    parts_.clear();
-    const std::uint32_t n = options_.host_operations;
-    const std::size_t slot_bytes = host_message_slot::payload_at + options_.host_bytes;
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        part made;
-        made.slots = allocate_host_visible(n * slot_bytes, machine_.has_gpus());
-        made.words = allocate_host_visible(order_at + n * sizeof(std::uint32_t), machine_.has_gpus());
-        made.progress = buffer<host_message_progress>(machine_.device(pe), n);
-        for (std::uint32_t i = n; i-- > 0;) made.free.push_back(i);
-        parts_.push_back(std::move(made));
-    }
-}
+void host_messages::attach() { slots_ = std::make_shared<host_message_slots>(machine_, options_); }
 
-void host_messages::connect(resident_program& program) { program_ = &program; }
-
-void host_messages::disconnect() noexcept { program_ = nullptr; }
-
-host_messages_ref host_messages::ref(int pe) const {
-    host_messages_ref made;
-    if (parts_.empty()) return made;
-    const part& p = part_of(pe);
-    made.slots = p.slots.get();
-    made.order = reinterpret_cast<const std::uint32_t*>(p.words.get() + order_at);
-    made.filled = reinterpret_cast<const std::uint64_t*>(p.words.get());
-    made.accepted = reinterpret_cast<std::uint64_t*>(p.words.get() + destructive_bytes);
-    made.progress = p.progress.data();
-    made.slot_bytes = host_message_slot::payload_at + options_.host_bytes;
-    made.n_slots = options_.host_operations;
-    return made;
-}
-
-std::atomic_ref<std::uint64_t> host_messages::word(const part& p, std::size_t number) const {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p.words.get() + number * destructive_bytes));
-}
+host_messages_ref host_messages::ref(int pe) const { return slots_ ? slots_->ref(pe) : host_messages_ref{}; }
 
 std::string host_messages::text_of(const question& asked) const {
+    const std::string tag = asked.tag == std::int64_t{any_tag} ? "any tag" : "tag " + std::to_string(asked.tag);
     const std::string peer = asked.peer == std::int64_t{any_source} ? "any PE" : "PE " + std::to_string(asked.peer);
-    const std::string what = asked.kind == request_kind::send ? "send of " + tag_text(asked.tag) + " to " + peer
-                             : asked.kind == request_kind::receive
-                                 ? "receive of " + tag_text(asked.tag) + " from " + peer
-                                 : "look for " + tag_text(asked.tag) + " from " + peer;
-    return what + " by a host thread for PE " + std::to_string(asked.rank) + ", communicator " +
-           std::to_string(number_);
+    const char* const what = asked.kind == request_kind::send      ? "send of "
+                             : asked.kind == request_kind::receive ? "receive of "
+                                                                   : "look for ";
+    return what + tag + (asked.kind == request_kind::send ? " to " : " from ") + peer + " by a host thread for PE " +
+           std::to_string(asked.rank) + ", communicator " + std::to_string(number_);
 }
 
 /// What lanes would end the session for.
@@ -91,101 +47,111 @@ void host_messages::check(const question& asked) const {
         refuse(std::to_string(asked.bytes) + " bytes, and host threads have room for " +
                std::to_string(options_.host_bytes) + ", see communicator_options::host_bytes");
     }
+    if (sends && asked.bytes > options_.eager_bytes &&
+        !share_memory(*machine_.device(asked.rank), *machine_.device(static_cast<int>(asked.peer)))) {
+        refuse(std::to_string(asked.bytes) + " bytes between devices that do not reach each other's memory, where " +
+               std::to_string(options_.eager_bytes) + " can be sent, see communicator_options::eager_bytes");
+    }
 }
 
-resident_program& host_messages::program() const {
-    resident_program* const now = program_;
-    if (now == nullptr) throw usage_error("host threads send and receive while a session of the communicator goes on");
-    return *now;
+program_access::use host_messages::session() {
+    return access_.hold("host threads send and receive while a session of the communicator goes on");
 }
 
-std::uint32_t host_messages::ask(const question& asked) {
-    resident_program& running = program();
+host_messages::place host_messages::ask(const question& asked) {
+    const program_access::use mine = session();
     check(asked);
-    running.refuse_after_stop();
-    part& p = part_of(asked.rank);
-    const host_messages_ref view = ref(asked.rank);
-    const std::lock_guard lock(*p.mutex);
-    if (p.free.empty()) {
+    mine.program().refuse_after_stop();
+    place at{slots_, asked.rank, {}};
+    const match_key key{static_cast<std::uint32_t>(asked.peer), static_cast<std::uint32_t>(asked.tag)};
+    bool given = false;
+    wait_for(mine.program(), [&] {
+        given = at.slots->ask(asked.rank, {asked.kind, key, asked.bytes, asked.payload}, at.slot);
+        return given || !at.slots->is_any_coming_back(asked.rank);
+    });
+    if (!given) {
         throw usage_error(text_of(asked) + ": " + std::to_string(options_.host_operations) +
                           " operations go on there already, see communicator_options::host_operations");
     }
-    const std::uint32_t number = p.free.back();
-    p.free.pop_back();
-    host_message_slot& slot = view.slot(number);
-    slot.kind = asked.kind;
-    slot.other = asked.other;
-    slot.key = {static_cast<std::uint32_t>(asked.peer), static_cast<std::uint32_t>(asked.tag)};
-    slot.bytes = asked.bytes;
-    ++slot.asked;
-    if (asked.payload != nullptr) std::memcpy(slot.payload(), asked.payload, asked.bytes);
-    const std::uint64_t filled = word(p, filled_word).load(std::memory_order_relaxed);
-    reinterpret_cast<std::uint32_t*>(p.words.get() + order_at)[filled % options_.host_operations] = number;
-    // Partner: the acquire load of host_message_turn; and, in one order with it, resident_program::wake, which looks
-    // whether the program is there, as any_wait looks for questions when it has gone.
-    word(p, filled_word).store(filled + 1);
-    running.wake();
-    return number;
+    mine.program().wake();
+    return at;
 }
 
-bool host_messages::is_over(int rank, std::uint32_t number) const {
-    host_message_slot& slot = ref(rank).slot(number);
-    // Partner: the release store of host_message_turn.
-    return std::atomic_ref(slot.answered).load(std::memory_order_acquire) == slot.asked;
+void host_messages::wait_for(resident_program& program, const std::function<bool()>& done) {
+    const auto waiting = program.waiting();
+    while (!done()) {
+        program.wake();  // it may have left the devices, with nothing else to do
+        waiting();
+    }
 }
 
 void host_messages::wait_until(const std::string& what, const std::function<bool()>& done) {
     if (done()) return;
-    resident_program& running = program();
-    const auto waiting = running.waiting();
+    const program_access::use mine = session();
     try {
-        while (!done()) {
-            running.wake();  // it may have left the devices, with nothing else to do
-            waiting();
-        }
+        wait_for(mine.program(), done);
     } catch (const timeout_error& late) {
         throw timeout_error(what + ": " + late.what());
+    } catch (const usage_error&) {
+        if (!done()) throw;  // it was over before the session was stopped
     }
 }
 
-void host_messages::wait(const question& asked, std::uint32_t slot) {
-    wait_until(text_of(asked), [&] { return is_over(asked.rank, slot); });
+void host_messages::wait(const question& asked, const place& at) {
+    if (at.slots->is_over(at.rank, at.slot)) return;
+    wait_until(text_of(asked), [&] { return at.slots->is_over(at.rank, at.slot); });
 }
 
-host_messages::answer host_messages::take(int rank, std::uint32_t number, void* to) {
-    host_message_slot& slot = ref(rank).slot(number);
-    answer what;
-    what.got = {slot.source, slot.tag, slot.length, slot.kind == request_kind::receive && slot.found != 0};
-    what.found = slot.found != 0;
-    if (to != nullptr && !what.got.cancelled) std::memcpy(to, slot.payload(), slot.length);
-    part& p = part_of(rank);
-    const std::lock_guard lock(*p.mutex);
-    p.free.push_back(number);
-    return what;
+void host_messages::cancel(const place& at) {
+    const program_access::use mine = session();
+    at.slots->cancel(at.rank, at.slot);
+    mine.program().wake();
 }
 
 std::uint64_t host_messages::filled() const {
     std::uint64_t sum = 0;
-    for (const part& p : parts_) sum += word(p, filled_word).load();
+    for (int rank = 0; slots_ && rank < slots_->n_ranks(); ++rank) sum += slots_->filled(rank);
     return sum;
 }
 
 bool host_messages::any_wait() const {
-    for (const part& p : parts_) {
-        // Partner: the release store of host_message_turn.
-        if (word(p, accepted_word).load(std::memory_order_acquire) < word(p, filled_word).load()) return true;
+    for (int rank = 0; slots_ && rank < slots_->n_ranks(); ++rank) {
+        if (slots_->accepted(rank) < slots_->filled(rank)) return true;
     }
     return false;
 }
 
 void host_messages::hand_over() {
     if (!any_wait()) return;
-    resident_program& running = program();
-    const auto waiting = running.waiting();
-    while (any_wait()) {
-        running.wake();
-        waiting();
+    std::vector<std::uint64_t> filled;
+    for (int rank = 0; rank < slots_->n_ranks(); ++rank) filled.push_back(slots_->filled(rank));
+    const program_access::use mine = session();
+    wait_for(mine.program(), [&] {
+        for (int rank = 0; rank < slots_->n_ranks(); ++rank) {
+            if (slots_->accepted(rank) < filled[static_cast<std::size_t>(rank)]) return false;
+        }
+        return true;
+    });
+}
+
+void host_messages::finish() {
+    const program_access::use mine = session();
+    slots_->close();
+    wait_for(mine.program(), [&] { return !slots_->is_any_receive_open(); });
+    slots_->look_at_sends();
+    wait_for(mine.program(), [&] { return slots_->are_sends_looked_at(); });
+    for (int rank = 0; rank < slots_->n_ranks(); ++rank) {
+        const std::uint64_t left = slots_->sends_left(rank);
+        if (left == 0) continue;
+        throw usage_error("communicator " + std::to_string(number_) + ": the session is stopped with " +
+                          std::to_string(left) + (left == 1 ? " long send" : " long sends") +
+                          " of host threads for PE " + std::to_string(rank) +
+                          " that nobody has received; the communicator's messages are dropped");
     }
+}
+
+host_message::state::~state() {
+    if (!taken.exchange(true)) at.slots->drop(at.rank, at.slot);
 }
 
 void host_message::refuse_taken() const {
@@ -193,9 +159,15 @@ void host_message::refuse_taken() const {
         throw usage_error("the host thread's operation has been waited for already");
 }
 
-host_messages::answer host_message::take() {
-    if (state_->taken.exchange(true)) refuse_taken();
-    return state_->all->take(state_->asked.rank, state_->slot, state_->to);
+host_message_slots::answer host_message::finish() {
+    refuse_taken();
+    state_->all->wait(state_->asked, state_->at);
+    if (state_->taken.exchange(true)) throw usage_error("the host thread's operation has been waited for already");
+    const host_message_slots::answer what = state_->at.slots->take(state_->at.rank, state_->at.slot, state_->to);
+    if (what.stopped) {
+        throw usage_error(state_->all->text_of(state_->asked) + ": the session was stopped before a message came");
+    }
+    return what;
 }
 
 std::size_t host_message::wait_any(std::vector<host_message>& all, message_status& got) {
@@ -205,7 +177,7 @@ std::size_t host_message::wait_any(std::vector<host_message>& all, message_statu
     if (first == all.end()) return all.size();
     first->state_->all->wait_until("one of " + std::to_string(all.size()) + " operations of a host thread", [&] {
         for (which = 0; which < all.size(); ++which) {
-            if (is_open(all[which]) && all[which].is_over()) return true;
+            if (is_open(all[which]) && all[which].state_->is_over()) return true;
         }
         return false;
     });
@@ -215,25 +187,18 @@ std::size_t host_message::wait_any(std::vector<host_message>& all, message_statu
 
 std::optional<message_status> host_message::look(const std::shared_ptr<host_messages>& all,
                                                  const host_messages::question& asked, bool waits) {
-    host_messages::answer seen;
-    const auto ask = [&] {
-        host_message question(all, asked, nullptr);
-        all->wait(asked, question.state_->slot);
-        seen = question.take();
+    host_message_slots::answer seen;
+    all->wait_until("a look for a message by a host thread", [&] {
+        seen = host_message(all, asked, nullptr).finish();
         return seen.found || !waits;
-    };
-    all->wait_until("a look for a message by a host thread", ask);
+    });
     return seen.found ? std::optional(seen.got) : std::nullopt;
 }
 
 void host_message::cancel() {
     refuse_taken();
-    host_messages::question asked = state_->asked;
-    if (asked.kind != request_kind::receive) throw usage_error("receives can be taken back, sends cannot");
-    asked.kind = request_kind::cancel;
-    asked.bytes = 0;
-    asked.other = state_->slot;
-    (void)host_message(state_->all, asked, nullptr).wait();
+    if (state_->asked.kind != request_kind::receive) throw usage_error("receives can be taken back, sends cannot");
+    if (!state_->is_over()) state_->all->cancel(state_->at);
 }
 
 }  // namespace laneway

@@ -31,14 +31,20 @@ public:
         return {memory_.ref(pe), in_session_ ? host_->ref(pe) : host_messages_ref{}};
     }
 
+    /// Throws usage_error for the machine of another runtime, and while a session has the communicator.
     void begin(machine& machine) {
         if (&machine != &owner_) throw usage_error("a communicator belongs to the runtime that has made it");
+        refuse_in_session();
         // What a failed run has left is not known.
-        if (open_ && !(in_session_ && memory_.at_rest())) memory_.clear();
+        if (open_ && !(ended_well_ && memory_.at_rest())) memory_.clear();
         open_ = true;
-        in_session_ = false;
+        ended_well_ = in_session_ = false;
     }
     void end() { open_ = false; }
+    void clear() {
+        refuse_in_session();
+        memory_.clear();
+    }
 
     [[nodiscard]] std::uint64_t filled() const override { return host_->filled(); }
     [[nodiscard]] bool any_wait() const override { return host_->any_wait(); }
@@ -49,14 +55,24 @@ public:
         in_session_ = true;
     }
     void connect(resident_program& program) override { host_->connect(program); }
-    void disconnect(bool) noexcept override { host_->disconnect(); }
+    void finish() override { host_->finish(); }
+    void disconnect(bool ended_well) noexcept override {
+        if (host_->is_connected()) ended_well_ = ended_well;
+        in_session_ = false;
+        host_->disconnect();
+    }
 
 private:
+    void refuse_in_session() const {
+        if (host_->is_connected()) throw usage_error("the communicator belongs to a session that has not been stopped");
+    }
+
     machine& owner_;
     two_sided_memory memory_;
     std::shared_ptr<host_messages> host_;
-    bool open_ = false;        ///< a run has begun and is not known to have ended well
-    bool in_session_ = false;  ///< that was one
+    bool open_ = false;        ///< a run or session has begun and, if a run, is not known to have ended well
+    bool ended_well_ = false;  ///< that was a session, and it has
+    bool in_session_ = false;  ///< one goes on
 };
 
 /// Made by runtime::communicator. A handle: copies are the same. Messages that nobody has received stay from run to
@@ -73,7 +89,7 @@ public:
     /// What a PE's engines have done so far. Host, between runs.
     [[nodiscard]] matching_statistics statistics(int pe) const { return memory_->memory().statistics(pe); }
     /// Drops all messages. Host, between runs.
-    void clear() { memory_->memory().clear(); }
+    void clear() { memory_->clear(); }
 
     // By host threads, while a session goes on: a thread acts for the rank that it names first. Payloads have
     // communicator_options::host_bytes at most. All throw usage_error for what cannot be, timeout_error past the

@@ -161,11 +161,17 @@ public:
         }
         assist(ctx);
     }
-    /// When all is done: a request that nobody has waited for is an error of the program.
+    /// When all is done: a request that nobody has waited for is an error of the program, and host threads hear what
+    /// became of theirs.
     LANEWAY_FN void close(Ctx& ctx) {
         if (ctx.block() != 0 || ctx.warp() != 0) return;
+        if (host_.n_slots != 0 && ctx.lane() == 0) {
+            host_message_turn<Ctx, message_calls<Ctx, Out>>(host_, calls_).answer_all(ctx);
+        }
+        ctx.sync(full_warp<Ctx>);
         const auto first = static_cast<std::uint32_t>(ctx.lane());
-        for (std::uint32_t i = first; i < view_.n_requests; i += static_cast<std::uint32_t>(Ctx::warp_lanes)) {
+        for (std::uint32_t i = first; i < view_.n_requests + view_.n_looks;
+             i += static_cast<std::uint32_t>(Ctx::warp_lanes)) {
             const request_word now{ctx.load(&view_.requests[i].word, order::relaxed, scope::device)};
             if (now.state() == request_word::free || stopped(ctx)) continue;
             if (ctx.load(&view_.requests[i].waited, order::relaxed, scope::device) == request_slot::by_host) continue;
@@ -196,7 +202,7 @@ private:
                                 std::int64_t tag, bool waits, message_request& sent) {
         const message_result r = call(ctx, lanes, [&](width by) {
             message_result begun;
-            begun.code = calls_.sender().start(ctx, by, buffer, destination, tag, begun.request);
+            begun.code = calls_.sender().start(ctx, by, buffer, destination, tag, waits, begun.request);
             return waits ? completed(ctx, by, begun) : begun;
         });
         sent = r.request;
@@ -207,7 +213,7 @@ private:
         const message_result r = call(ctx, lanes, [&](width by) {
             message_result begun;
             if (by == width::lane || ctx.lane() == 0) {
-                begun.code = calls_.receive(ctx, buffer, source, tag, begun.request);
+                begun.code = calls_.receive(ctx, buffer, source, tag, waits, begun.request);
             }
             return waits ? completed(ctx, by, begun) : begun;
         });
@@ -251,10 +257,11 @@ struct communicator_ref {
     }
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
-        // Partner: the release add of message_turn.
-        if (ctx.lane() == 0) sum.completed += ctx.load(&two_sided.counters->taken, order::acquire, scope::device);
+        // Partners: the release adds of message_turn and fetch_queue.
+        if (ctx.lane() == 0) sum.completed += ctx.load(&two_sided.counters->completed, order::acquire, scope::device);
     }
-    /// A message is created when its ticket is drawn, before anybody can see it: the rings' own words count it.
+    /// A message is created when its ticket is drawn, before anybody can see it: the rings' own words count it. So do
+    /// those of the queues for what lanes ask of a shard, and for payloads that are fetched.
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
         const int rings = static_cast<int>(two_sided.n_shards) * ctx.n_pes();
@@ -262,6 +269,10 @@ struct communicator_ref {
             const chunk_sender& out = two_sided.shards[ring / ctx.n_pes()].to[ring % ctx.n_pes()];
             sum.created += ctx.load(out.tail, order::acquire, scope::device);
         }
+        for (std::uint32_t s = static_cast<std::uint32_t>(ctx.lane()); s < two_sided.n_shards; s += Ctx::warp_lanes) {
+            sum.created += ctx.load(two_sided.shards[s].asked.drawn, order::acquire, scope::device);
+        }
+        if (ctx.lane() == 0) sum.created += ctx.load(two_sided.fetches.drawn, order::acquire, scope::device);
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}

@@ -5,18 +5,17 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "laneway/comm/two_sided/host_messages_ref.hpp"
-#include "laneway/comm/two_sided/two_sided_memory.hpp"
 #include "laneway/run/host_feed.hpp"
+#include "laneway/run/host_message_slots.hpp"
+#include "laneway/run/program_access.hpp"
 
 namespace laneway {
 
-/// Slots through which host threads ask the ranks' control warps. Any thread may use it.
+/// What host threads ask the ranks' control warps, in slots. Any thread may use it.
 class host_messages {
 public:
     /// What a thread asks for a rank.
@@ -27,62 +26,55 @@ public:
         std::int64_t tag = 0;
         std::uint64_t bytes = 0;
         const void* payload = nullptr;  ///< of a send
-        std::uint32_t other = 0;        ///< cancel: the slot of the receive
     };
-    /// What became of it.
-    struct answer {
-        message_status got;
-        bool found = false;
+    /// The slot that it has been given, in the slots of its session.
+    struct place {
+        std::shared_ptr<host_message_slots> slots;
+        int rank = 0;
+        host_message_slots::use slot;
     };
 
     host_messages(machine& machine, const communicator_options& options, std::uint32_t communicator);
 
-    /// Takes memory for a session; and gives back what it held on a PE.
+    /// Takes slots for a session; those of an earlier one stay as long as somebody has an operation in them.
     void attach();
-    void connect(resident_program& program);
-    void disconnect() noexcept;
+    void connect(resident_program& program) { access_.connect(program); }
+    void disconnect() noexcept { access_.disconnect(); }
+    [[nodiscard]] bool is_connected() const { return access_.is_connected(); }
     [[nodiscard]] host_messages_ref ref(int pe) const;
 
-    /// Leaves a question; the number of its slot. Throws usage_error for what cannot be, without a session, and where
-    /// too many go on at the rank; what ended the session.
-    std::uint32_t ask(const question& asked);
-    [[nodiscard]] bool is_over(int rank, std::uint32_t slot) const;
+    /// Leaves a question. Throws usage_error for what cannot be, without a session, and where too many go on at the
+    /// rank; what ended the session.
+    [[nodiscard]] place ask(const question& asked);
     /// Waits until it is over. Throws timeout_error past the deadline, and what ended the session.
-    void wait(const question& asked, std::uint32_t slot);
+    void wait(const question& asked, const place& at);
     /// Waits until `done()` holds; the same. `what` names it.
     void wait_until(const std::string& what, const std::function<bool()>& done);
-    /// What has become of a question that is over, and its slot back. `to`: for a received payload; or null.
-    answer take(int rank, std::uint32_t slot, void* to);
+    /// Takes a receive back, if it has not got a message yet; does not wait for that.
+    void cancel(const place& at);
+    [[nodiscard]] std::string text_of(const question& asked) const;
 
     // As a feed.
     [[nodiscard]] std::uint64_t filled() const;
     [[nodiscard]] bool any_wait() const;
     void hand_over();
+    /// Takes all receives back. Throws usage_error for sends that nobody has received.
+    void finish();
 
 private:
-    /// Of a rank.
-    struct part {
-        std::shared_ptr<std::byte> slots, words;
-        buffer<host_message_progress> progress;
-        std::vector<std::uint32_t> free;
-        std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
-    };
-
     void check(const question& asked) const;
-    [[nodiscard]] std::string text_of(const question& asked) const;
-    [[nodiscard]] resident_program& program() const;
-    [[nodiscard]] std::atomic_ref<std::uint64_t> word(const part& p, std::size_t number) const;
-    [[nodiscard]] part& part_of(int rank) { return parts_[static_cast<std::size_t>(rank)]; }
-    [[nodiscard]] const part& part_of(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
+    [[nodiscard]] program_access::use session();
+    void wait_for(resident_program& program, const std::function<bool()>& done);
 
     machine& machine_;
     communicator_options options_;
     std::uint32_t number_;
-    std::vector<part> parts_;
-    std::atomic<resident_program*> program_ = nullptr;
+    std::shared_ptr<host_message_slots> slots_;  ///< of the session, or the last one
+    program_access access_;
 };
 
-/// An operation of a host thread. A handle: copies are the same; it refers to the buffer that a receive fills.
+/// An operation of a host thread. A handle: copies are the same; it refers to the buffer that a receive fills. When the
+/// last copy goes before it has been waited for, a send goes on, and a receive is taken back.
 class host_message {
 public:
     host_message() = default;
@@ -90,18 +82,15 @@ public:
         : state_(std::make_shared<state>(std::move(all), asked, to)) {}
 
     /// Waits until it is over; what a receive got is in its buffer then. Throws usage_error where it has been waited
-    /// for already, timeout_error past the deadline, and what ended the session.
-    message_status wait() {
-        refuse_taken();
-        state_->all->wait(state_->asked, state_->slot);
-        return take().got;
-    }
+    /// for already and where the session was stopped before, timeout_error past the deadline, and what ended the
+    /// session.
+    message_status wait() { return finish().got; }
     /// Whether it is over; wait() does not wait then.
     [[nodiscard]] bool is_over() const {
         refuse_taken();
-        return state_->all->is_over(state_->asked.rank, state_->slot);
+        return state_->is_over();
     }
-    /// Takes a receive back, if it has not got a message yet; it still has to be waited for.
+    /// Takes a receive back, if it has not got a message yet; it still has to be waited for, and says which it was.
     void cancel();
 
     /// Waits for one of several that have not been waited for yet, and says which; their number where there is none.
@@ -113,17 +102,22 @@ public:
 private:
     struct state {
         state(std::shared_ptr<host_messages> messages, const host_messages::question& question, void* target)
-            : all(std::move(messages)), asked(question), to(target), slot(all->ask(question)) {}
+            : all(std::move(messages)), asked(question), to(target), at(all->ask(question)) {}
+        ~state();
+        state(const state&) = delete;
+        state& operator=(const state&) = delete;
+
+        [[nodiscard]] bool is_over() const { return at.slots->is_over(at.rank, at.slot); }
 
         std::shared_ptr<host_messages> all;
         host_messages::question asked;
         void* to;
-        std::uint32_t slot;
+        host_messages::place at;
         std::atomic<bool> taken = false;
     };
 
     void refuse_taken() const;
-    host_messages::answer take();
+    host_message_slots::answer finish();
 
     std::shared_ptr<state> state_;
 };

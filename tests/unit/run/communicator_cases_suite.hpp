@@ -54,14 +54,18 @@ struct on_first {
     }
 };
 
+/// `how` differs from the options of the round where it says something.
 template <class Case>
-void run_case(const std::string& devices) {
-    every_fourth_round(devices, [](const options& o) {
+void run_case(const std::string& devices, const communicator_options& how = {}) {
+    every_fourth_round(devices, [&](const options& o) {
         runtime rt(o);
         const auto from = rt.allocate<std::uint64_t>(8 * room), to = rt.allocate<std::uint64_t>(8 * room);
         const auto wrong = rt.allocate<std::uint64_t>(1);
         communicator_options small = small_options(o);
         small.unexpected = std::max(small.unexpected, 8u);  // a case may leave so many before it receives
+        const communicator_options unsaid;
+        if (how.unexpected != unsaid.unexpected) small.unexpected = how.unexpected;
+        if (how.requests != unsaid.requests) small.requests = how.requests;
         auto world = rt.communicator(small);
         rt.run(on_first<Case>{{from.ref(), to.ref(), wrong.ref()}}, world);
         for (int pe = 0; pe < rt.n_pes(); ++pe) ASSERT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
@@ -334,6 +338,102 @@ LANEWAY_CASE(NullRequestsArePassedOver, null_requests)
 LANEWAY_CASE(ReceivesAreTakenBack, taken_back)
 LANEWAY_CASE(AnySourceTakesOneOfEach, one_of_each)
 #undef LANEWAY_CASE
+
+/// A probe finds a message that may not come in, as no more may wait.
+struct probed_beyond_the_bound {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        std::uint64_t first = 1, second = 2, got = 0;
+        message_request sent[2];
+        message_status seen;
+        LANEWAY_OK(world.isend(ctx, &first, 1, next, 1, sent[0]));
+        LANEWAY_OK(world.isend(ctx, &second, 1, next, 2, sent[1]));
+        LANEWAY_OK(world.probe(ctx, any_source, 2, seen));
+        v.expect(ctx, seen.tag == 2 && seen.bytes == 8);
+        LANEWAY_OK(world.recv(ctx, &got, 1, static_cast<int>(seen.source), 2));
+        v.expect(ctx, got == 2);
+        LANEWAY_OK(world.recv(ctx, &got, 1, any_source, 1));
+        v.expect(ctx, got == 1);
+        LANEWAY_OK(world.wait_all(ctx, sent, 2));
+    }
+};
+
+TEST_P(communicator_cases, AProbeFindsWhatMayNotComeIn) {
+    run_case<probed_beyond_the_bound>(GetParam(), {.unexpected = 1});
+}
+
+/// With as many receives as there are requests, each can be taken back.
+struct all_taken_back {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        message_request all[32];
+        std::uint64_t words[32];
+        for (int i = 0; i < 32; ++i) LANEWAY_OK(world.irecv(ctx, words + i, 1, ctx.pe(), i, all[i]));
+        bool found = true;
+        message_status got;
+        LANEWAY_OK(world.iprobe(ctx, any_source, any_tag, found, got));
+        v.expect(ctx, !found);
+        for (int i = 0; i < 32; ++i) LANEWAY_OK(world.cancel(ctx, all[i]));
+        for (int i = 0; i < 32; ++i) {
+            LANEWAY_OK(world.wait(ctx, all[i], &got));
+            v.expect(ctx, got.cancelled);
+        }
+    }
+};
+
+TEST_P(communicator_cases, ReceivesAreTakenBackWithoutARequest) {
+    run_case<all_taken_back>(GetParam(), {.requests = 32});
+}
+
+/// Lanes of each PE send long and short messages to the next one, each under tags of its own, through rings of one slot
+/// and with too few requests for all of them at once: they wait for each other's.
+struct many_lanes_few_requests {
+    static constexpr std::uint64_t lanes = 7, words = 40;
+    case_view v;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t me = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        if (me >= lanes) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        const auto tag = static_cast<std::int64_t>(me);
+        for (std::uint64_t round = 0; round < 2; ++round) {
+            message_request receive, send, shorts[3];
+            v.write(ctx, me * words, words, round);
+            LANEWAY_OK(world.irecv(ctx, v.to[me * words], words, before, tag, receive));
+            LANEWAY_OK(world.isend(ctx, v.from[me * words], words, next, tag, send));
+            LANEWAY_OK(world.wait(ctx, send));
+            std::uint64_t sent[3], got = 0;
+            for (std::uint64_t i = 0; i < 3; ++i) {
+                sent[i] = round << 8 | i;
+                LANEWAY_OK(world.isend(ctx, sent + i, 1, next, 100 + tag, shorts[i]));
+            }
+            LANEWAY_OK(world.wait(ctx, receive));
+            v.expect_words(ctx, me * words, words, static_cast<unsigned>(before), round);
+            LANEWAY_OK(world.wait_all(ctx, shorts, 3));
+            for (std::uint64_t i = 0; i < 3; ++i) {
+                LANEWAY_OK(world.recv(ctx, &got, 1, before, 100 + tag));
+                v.expect(ctx, got == sent[i]);
+            }
+        }
+    }
+};
+
+TEST_P(communicator_cases, LanesWaitForRequests) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint64_t>(512), to = rt.allocate<std::uint64_t>(512);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        auto world = rt.communicator(
+            {.requests = 32, .unexpected = 64, .ring_slots = 1, .eager_bytes = 64, .host_operations = 1});
+        rt.run(many_lanes_few_requests{{from.ref(), to.ref(), wrong.ref()}}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) ASSERT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
+        EXPECT_TRUE(world.pending().empty()) << world.account();
+    });
+}
 
 LANEWAY_ON_DEVICES(communicator_cases, communicator_devices());
 

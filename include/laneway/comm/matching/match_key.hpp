@@ -51,8 +51,8 @@ struct match_rules {
     /// far as its promises allow, and each still matches in MPI's order. Without promises one engine has all.
     [[nodiscard]] LANEWAY_FN std::uint32_t engine_of(const match_key& key, std::uint32_t n) const {
         if (!no_any_source) return 0;
-        const match_key part = no_any_tag ? key : match_key{key.source, 0};
-        return static_cast<std::uint32_t>(part.hash() >> 32) & (n - 1);  // bins take the lower half
+        if (!no_any_tag) return key.source & (n - 1);
+        return static_cast<std::uint32_t>(key.hash() >> 32) & (n - 1);  // bins take the lower half
     }
 };
 

@@ -129,6 +129,8 @@ private:
         const request_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
         // Partner: the acquire load in request_pool::look.
         ctx.store(&slot.word, request_word::of(now.generation(), request_word::done), order::release, scope::device);
+        // Partner: the acquire load of communicator_ref.
+        ctx.fetch_add(&view_.counters->completed, std::uint64_t{1}, order::release, scope::device);
     }
 
     const two_sided_ref& view_;

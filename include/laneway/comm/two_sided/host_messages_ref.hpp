@@ -13,7 +13,7 @@ struct alignas(64) host_message_slot {
     std::uint32_t asked;     ///< how often the slot has been used; by the host
     std::uint32_t answered;  ///< the same, when the last use is over; by the PE
     request_kind kind;
-    std::uint32_t other;  ///< cancel: the slot of the receive
+    std::uint32_t left;  ///< by the PE: as `asked`, where it has had its last look and is not over
     match_key key;
     std::uint64_t bytes;  ///< of the payload, or the room for it
     std::uint32_t source, tag;
@@ -27,14 +27,20 @@ static_assert(sizeof(host_message_slot) == host_message_slot::payload_at);
 /// What the control warp keeps of a slot in use.
 struct host_message_progress {
     message_request request;
+    message_request cancel;  ///< of the receive, while it goes on
     std::uint32_t open;
+    std::uint32_t last_look;  ///< asked for, and not begun with
 };
 
 struct host_messages_ref {
-    std::byte* slots = nullptr;             ///< host-visible
-    const std::uint32_t* order = nullptr;   ///< host-visible: numbers of slots, in the order in which they were filled
-    const std::uint64_t* filled = nullptr;  ///< host-visible: how many have been
-    std::uint64_t* accepted = nullptr;      ///< host-visible: of these, how many have been begun with
+    /// Beside a slot's number in an entry: the operation goes no further than it is. A receive is taken back.
+    static constexpr std::uint32_t last_look = 1u << 31;
+    [[nodiscard]] static LANEWAY_FN std::uint64_t entries(std::uint32_t slots) { return std::uint64_t{4} * slots; }
+
+    std::byte* slots = nullptr;                 ///< host-visible
+    const std::uint32_t* order = nullptr;       ///< host-visible: entries, in the order in which they were left
+    const std::uint64_t* filled = nullptr;      ///< host-visible: how many have been
+    std::uint64_t* accepted = nullptr;          ///< host-visible: of these, how many have been begun with
     host_message_progress* progress = nullptr;  ///< PE memory, a slot each
     std::uint64_t slot_bytes = 0;
     std::uint32_t n_slots = 0;  ///< 0: no host thread can send
@@ -55,11 +61,26 @@ public:
         const std::uint64_t filled = ctx.load(host_.filled, order::acquire, scope::system);
         // Only this lane stores it.
         for (std::uint64_t next = ctx.load(host_.accepted, order::relaxed, scope::system); next < filled; ++next) {
-            begin(ctx, host_.order[next % host_.n_slots]);
+            const std::uint32_t entry = host_.order[next % host_messages_ref::entries(host_.n_slots)];
+            const std::uint32_t number = entry & ~host_messages_ref::last_look;
+            if (entry == number) {
+                begin(ctx, number);
+            } else {
+                host_.progress[number].last_look = host_.progress[number].open;
+            }
             // Partner: the host's acquire load. The messages have their tickets.
             ctx.store(host_.accepted, next + 1, order::release, scope::system);
         }
-        for (std::uint32_t number = 0; number < host_.n_slots; ++number) look(ctx, number);
+        for (std::uint32_t number = 0; number < host_.n_slots; ++number) {
+            if (host_.progress[number].open != 0 && !is_being_taken_back(ctx, number)) answer(ctx, number);
+        }
+    }
+    /// The last thing in a program that is about to leave: tells what is over.
+    LANEWAY_FN void answer_all(Ctx& ctx) {
+        for (std::uint32_t number = 0; number < host_.n_slots; ++number) {
+            const host_message_progress& mine = host_.progress[number];
+            if (mine.open != 0 && mine.cancel.is_null()) answer(ctx, number);
+        }
     }
 
 private:
@@ -69,39 +90,57 @@ private:
         const std::int64_t peer = slot.key.source, tag = slot.key.tag;
         const auto address = reinterpret_cast<std::uint64_t>(slot.payload());
         const message_buffer buffer{slot.payload(), slot.bytes, {host_visible_segment, address}};
-        status begun = status::ok;
-        mine.request = {};
+        mine = {};
         switch (slot.kind) {
             case request_kind::send:
-                begun = calls_.sender().start(ctx, width::lane, buffer, peer, tag, mine.request);
+                if (calls_.sender().start(ctx, width::lane, buffer, peer, tag, false, mine.request) != status::ok)
+                    return;
                 break;
-            case request_kind::receive: begun = calls_.receive(ctx, buffer, peer, tag, mine.request); break;
-            case request_kind::probe: begun = calls_.begin_probe(ctx, slot.key, mine.request); break;
-            case request_kind::cancel: {
-                const host_message_progress& other = host_.progress[slot.other];
-                if (other.open != 0) begun = calls_.begin_cancel(ctx, other.request, mine.request);
+            case request_kind::receive:
+                if (calls_.receive(ctx, buffer, peer, tag, false, mine.request) != status::ok) return;
                 break;
-            }
+            default:  // there are places for all that host threads ask
+                if (!calls_.begin_probe(ctx, slot.key, mine.request)) return;
         }
-        if (begun != status::ok) return;  // the run is ending
         calls_.belongs_to_host(ctx, mine.request);
         mine.open = 1;
     }
 
-    LANEWAY_FN void look(Ctx& ctx, std::uint32_t number) {
+    /// Takes a receive back if that is asked for. Its request is its own until that is done with.
+    LANEWAY_FN bool is_being_taken_back(Ctx& ctx, std::uint32_t number) {
         host_message_progress& mine = host_.progress[number];
-        if (mine.open == 0) return;
+        if (mine.last_look != 0 && host_.slot(number).kind == request_kind::receive) {
+            if (!calls_.begin_cancel(ctx, mine.request, mine.cancel)) return true;
+            calls_.belongs_to_host(ctx, mine.cancel);
+            mine.last_look = 0;
+        }
+        if (mine.cancel.is_null()) return false;
+        message_status nothing;
+        bool over = false, found = false;
+        if (calls_.poll(ctx, mine.cancel, over, found, nothing) != status::ok || !over) return true;
+        mine.cancel = {};
+        return false;
+    }
+
+    LANEWAY_FN void answer(Ctx& ctx, std::uint32_t number) {
+        host_message_progress& mine = host_.progress[number];
+        host_message_slot& slot = host_.slot(number);
         message_status got;
         bool over = false, found = true;
-        if (calls_.poll(ctx, mine.request, over, found, got) != status::ok || !over) return;
-        mine.open = 0;
-        host_message_slot& slot = host_.slot(number);
-        slot.source = got.source;
-        slot.tag = got.tag;
-        slot.length = got.bytes;
-        slot.found = slot.kind == request_kind::receive ? got.cancelled : found;
-        // Partner: the host's acquire load.
-        ctx.store(&slot.answered, slot.asked, order::release, scope::system);
+        if (calls_.poll(ctx, mine.request, over, found, got) != status::ok) return;
+        if (over) {
+            mine.open = 0;
+            slot.source = got.source;
+            slot.tag = got.tag;
+            slot.length = got.bytes;
+            slot.found = slot.kind == request_kind::receive ? got.cancelled : found;
+            // Partner: the host's acquire load.
+            ctx.store(&slot.answered, slot.asked, order::release, scope::system);
+        } else if (mine.last_look != 0) {
+            mine.last_look = 0;
+            // Partner: the host's acquire load.
+            ctx.store(&slot.left, slot.asked, order::release, scope::system);
+        }
     }
 
     const host_messages_ref& host_;

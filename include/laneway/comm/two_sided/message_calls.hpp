@@ -2,7 +2,6 @@
 #pragma once
 
 #include "laneway/comm/two_sided/message_sender.hpp"
-#include "laneway/comm/two_sided/message_waiting.hpp"
 
 namespace laneway {
 
@@ -12,15 +11,15 @@ template <class Ctx, class Out>
 class message_calls {
 public:
     LANEWAY_FN message_calls(const two_sided_ref& view, Out& out, std::uint32_t first_place)
-        : view_(view), pool_(view, first_place), sender_(view, pool_),
-          waiting_(view, out, first_place / Ctx::warp_lanes) {}
+        : view_(view), pool_(view, first_place), waiting_(view, out, first_place / Ctx::warp_lanes),
+          sender_(view, pool_, waiting_) {}
 
-    [[nodiscard]] LANEWAY_FN message_sender<Ctx>& sender() { return sender_; }
+    [[nodiscard]] LANEWAY_FN message_sender<Ctx, Out>& sender() { return sender_; }
     [[nodiscard]] LANEWAY_FN message_waiting<Ctx, Out>& waiting() { return waiting_; }
 
-    /// Puts a receive into its shard's queue. One lane; does not wait.
+    /// Puts a receive into its shard's queue. `waits` for a request as message_sender::claim. One lane.
     LANEWAY_SLOW status receive(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
-                                message_request& begun) {
+                                bool waits, message_request& begun) {
         match_key key;
         if (const status wrong = check(ctx, operation::receive, source, tag, key); wrong != status::ok) return wrong;
         const std::uint32_t segment = buffer.place.segment;
@@ -31,7 +30,11 @@ public:
         if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
             return fail(ctx, status::bad_range, operation::receive, peer_of(key.source), key.tag);
         }
-        return ask(ctx, operation::receive, {request_kind::receive, key, &buffer}, begun);
+        std::uint32_t number = 0;
+        const wait_site site{operation::receive, peer_of(key.source), key.tag, view_.number};
+        const status claimed = sender_.claim(ctx, site, waits, number);
+        if (claimed == status::ok) begun = ask(ctx, number, {request_kind::receive, key, &buffer});
+        return claimed;
     }
 
     /// Waits until a request is over, takes what it brought and gives its place back.
@@ -96,10 +99,10 @@ public:
     LANEWAY_SLOW status look_for(Ctx& ctx, const match_key& key, bool& found, message_status& what) {
         message_request asked;
         waiting_.wait_for_shard(view_.shard_number(key));
-        const status begun = begin_probe(ctx, key, asked);
-        if (begun != status::ok) return begun;
-        const status waited = waiting_.wait(ctx, {operation::probe, peer_of(key.source), key.tag, view_.number},
-                                            [&] { return pool_.look(ctx, asked).is_over(); });
+        const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
+        status waited = wait_for_look(ctx, site, [&] { return begin_probe(ctx, key, asked); });
+        if (waited != status::ok) return waited;
+        waited = waiting_.wait(ctx, site, [&] { return pool_.look(ctx, asked).is_over(); });
         if (waited != status::ok) return waited;
         found = pool_.look(ctx, asked).state() == request_word::done;
         message_status answer;
@@ -116,31 +119,41 @@ public:
             bool found = false;
             status result = look_for(ctx, key, found, what);
             if (result != status::ok || found) return result;
-            result = waiting_.wait(
-                ctx, site, [&] { return ctx.load(&shard.state->arrived, order::relaxed, scope::device) != arrived; });
+            unsigned looks = 0;  // where messages wait in rings, as no more may come in, they do not count as arrived
+            result = waiting_.wait(ctx, site, [&] {
+                return ctx.load(&shard.state->arrived, order::relaxed, scope::device) != arrived || ++looks > 64;
+            });
             if (result != status::ok) return result;
         }
     }
 
     /// Takes a receive back. One lane.
     LANEWAY_SLOW status cancel(Ctx& ctx, const message_request& request) {
+        request_slot* const slot = pool_.find(ctx, request);
+        if (slot == nullptr || slot->kind != request_kind::receive) return refuse(ctx, request);
         message_request asked;
-        const status begun = begin_cancel(ctx, request, asked);
-        if (begun != status::ok) return begun;
-        const status waited = waiting_.wait(ctx, site_of(request), [&] { return pool_.look(ctx, asked).is_over(); });
+        const wait_site site = site_of(request);
+        status waited = wait_for_look(ctx, site, [&] { return begin_cancel(ctx, request, asked); });
+        if (waited != status::ok) return waited;
+        waited = waiting_.wait(ctx, site, [&] { return pool_.look(ctx, asked).is_over(); });
         if (waited != status::ok) return waited;
         message_status nothing;
         return take(ctx, asked, nothing);
     }
 
-    /// Puts a probe, or a cancel, into its shard's queue. One lane; does not wait.
-    LANEWAY_FN status begin_probe(Ctx& ctx, const match_key& key, message_request& asked) {
-        return ask(ctx, operation::probe, {request_kind::probe, key}, asked);
+    /// Puts a probe, or a cancel of a receive, into its shard's queue, if there is a place for it. One lane; does not
+    /// wait.
+    LANEWAY_FN bool begin_probe(Ctx& ctx, const match_key& key, message_request& asked) {
+        const std::uint32_t number = pool_.claim_for_look(ctx);
+        if (number != request_pool<Ctx>::none) asked = ask(ctx, number, {request_kind::probe, key});
+        return number != request_pool<Ctx>::none;
     }
-    LANEWAY_FN status begin_cancel(Ctx& ctx, const message_request& request, message_request& asked) {
-        request_slot* const slot = pool_.find(ctx, request);
-        if (slot == nullptr || slot->kind != request_kind::receive) return refuse(ctx, request);
-        return ask(ctx, operation::use_request, {request_kind::cancel, slot->key, nullptr, &request}, asked);
+    LANEWAY_FN bool begin_cancel(Ctx& ctx, const message_request& request, message_request& asked) {
+        const std::uint32_t number = pool_.claim_for_look(ctx);
+        if (number == request_pool<Ctx>::none) return false;
+        const match_key key = view_.requests[request.number()].key;
+        asked = ask(ctx, number, {request_kind::cancel, key, nullptr, &request});
+        return true;
     }
 
     /// For requests of host threads: looks once, and takes what one that is over has brought. One lane.
@@ -166,7 +179,8 @@ public:
         }
         const int peer = from_any ? -1 : static_cast<int>(source);
         if (!with_any) {
-            if (const status bad = message_sender<Ctx>::check_tag(ctx, what, peer, tag); bad != status::ok) return bad;
+            if (const status bad = message_sender<Ctx, Out>::check_tag(ctx, what, peer, tag); bad != status::ok)
+                return bad;
         }
         key = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(tag)};
         if ((from_any && view_.rules.no_any_source) || (with_any && view_.rules.no_any_tag)) {
@@ -184,10 +198,13 @@ private:
         const message_request* other = nullptr;
     };
 
-    LANEWAY_FN status ask(Ctx& ctx, operation what, const question& asked, message_request& begun) {
-        std::uint32_t number = 0;
-        const status claimed = sender_.claim(ctx, what, peer_of(asked.key.source), number);
-        if (claimed != status::ok) return claimed;
+    template <class Begin>
+    LANEWAY_FN status wait_for_look(Ctx& ctx, const wait_site& site, const Begin& begin) {
+        return begin() ? status::ok : waiting_.wait(ctx, site, begin);
+    }
+
+    /// Fills in a place that the lane has claimed, and puts it into its shard's queue.
+    LANEWAY_FN message_request ask(Ctx& ctx, std::uint32_t number, const question& asked) {
         request_slot& slot = view_.requests[number];
         slot.kind = asked.kind;
         slot.waited = 0;
@@ -201,11 +218,11 @@ private:
             slot.other = asked.other->number();
             slot.other_generation = asked.other->generation();
         }
-        begun = pool_.handle(ctx, number);
+        const message_request handle = pool_.handle(ctx, number);
         const number_queue_ref& queue = view_.shard_of(asked.key).asked;
         go_before(ctx, &slot.data);
         queue.put(ctx, queue.draw(ctx), number);
-        return status::ok;
+        return handle;
     }
 
     /// What a request that is over has brought, and its place back. One lane.
@@ -253,8 +270,8 @@ private:
 
     const two_sided_ref& view_;
     request_pool<Ctx> pool_;
-    message_sender<Ctx> sender_;
     message_waiting<Ctx, Out> waiting_;
+    message_sender<Ctx, Out> sender_;
 };
 
 }  // namespace laneway

@@ -112,15 +112,19 @@ public:
         std::byte* to = nullptr;
         if (in_slot) to = shard.to[slot->key.source].slot(slot->ticket) + slot_header::bytes_used;
         copy_together(ctx, in_slot, to, in_slot ? slot->data : nullptr, in_slot ? slot->bytes : 0);
+        // Once a long message can be seen, its request may be answered, waited for and used again.
+        const bool is_over = mine && slot->form != message_form::in_place;
         if (mine) {
             const chunk_sender& out = shard.to[slot->key.source];
+            // What the sending lane has fenced comes before words that this one stores, without an order of their own.
+            ctx.fence(scope::system);
             if (in_slot) {
                 publish_slot(ctx, out, slot->ticket, slot->key.tag, slot->bytes);
             } else {
                 out.publish_in_words(ctx, lane_mask{1} << ctx.lane(), slot->ticket, slot->pieces, slot->n_pieces,
                                      static_cast<std::uint32_t>(slot->form), 0);
             }
-            if (slot->form != message_form::in_place) complete(ctx, number, request_word::done);
+            if (is_over) complete(ctx, number, request_word::done);
         }
         ctx.sync(full_warp<Ctx>);
     }

@@ -1,7 +1,7 @@
 // How lanes send: a ticket, and if its slot is free the message at once; else a request that waits for room.
 #pragma once
 
-#include "laneway/comm/two_sided/message_delivery.hpp"
+#include "laneway/comm/two_sided/message_waiting.hpp"
 #include "laneway/comm/width.hpp"
 
 namespace laneway {
@@ -38,22 +38,24 @@ LANEWAY_FN bool all_lanes_reach([[maybe_unused]] const Ctx& ctx, [[maybe_unused]
     return true;
 }
 
-template <class Ctx>
+template <class Ctx, class Out>
 class message_sender {
 public:
-    LANEWAY_FN message_sender(const two_sided_ref& view, request_pool<Ctx>& pool) : view_(view), pool_(pool) {}
+    LANEWAY_FN message_sender(const two_sided_ref& view, request_pool<Ctx>& pool, message_waiting<Ctx, Out>& waiting)
+        : view_(view), pool_(pool), waiting_(waiting) {}
 
-    /// Sends a message of this lane, or of the whole warp, together. Does not wait. `sent` of the lane, or of lane 0: a
-    /// request, which is over at once where the payload may be used again. Errors end the run.
+    /// Sends a message of this lane, or of the whole warp, together. Waits only where neither the message's slot nor a
+    /// request is free; `waits`: as long as it takes, as the lane is to wait anyway. `sent` of the lane, or of lane 0:
+    /// a request, which is over at once where the payload may be used again. Errors end the run.
     LANEWAY_SLOW status start(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t destination,
-                              std::int64_t tag, message_request& sent) {
+                              std::int64_t tag, bool waits, message_request& sent) {
         const bool leads = lanes == width::lane || ctx.lane() == 0;
         message m;
         status result = status::ok;
         std::byte* slot = nullptr;
         if (leads) {
             result = check(ctx, buffer, destination, tag);
-            if (result == status::ok) result = begin(ctx, buffer, destination, tag, m);
+            if (result == status::ok) result = begin(ctx, buffer, destination, tag, waits, m);
             if (m.free && m.form == message_form::in_slot) slot = m.out->slot(m.ticket) + slot_header::bytes_used;
         }
         copy_share share{};
@@ -72,15 +74,31 @@ public:
         if (tag >= 0 && tag <= std::int64_t{max_message_tag}) return status::ok;
         return fail(ctx, status::bad_tag, what, peer, static_cast<std::uint64_t>(tag), max_message_tag);
     }
-    /// A place of the pool, or the end of the run. Any lane.
-    LANEWAY_FN status claim(Ctx& ctx, operation what, int peer, std::uint32_t& number) {
-        number = pool_.claim(ctx);
-        if (number != request_pool<Ctx>::none) return status::ok;
-        return fail(ctx, status::no_room, what, peer, view_.n_requests, view_.n_requests);
+    /// A place of the pool for a message. Others become free as lanes wait for theirs: `waits` for that as long as it
+    /// takes, else some time, and then ends the run. Any lane.
+    LANEWAY_FN status claim(Ctx& ctx, const wait_site& site, bool waits, std::uint32_t& number) {
+        return claim_or(ctx, site, waits, number, [] { return false; });
     }
 
 private:
-    static constexpr std::uint32_t no_request = ~std::uint32_t{0};
+    static constexpr int max_tries = 64;
+
+    /// The same, unless something else makes it needless.
+    template <class Needless>
+    LANEWAY_FN status claim_or(Ctx& ctx, const wait_site& site, bool waits, std::uint32_t& number,
+                               const Needless& needless) {
+        bool over = false;
+        int tries = 0;
+        const status waited = waiting_.wait(ctx, site, [&] {
+            over = needless();
+            if (!over) number = pool_.claim(ctx);
+            return over || number != no_request || (!waits && ++tries > max_tries);
+        });
+        if (waited != status::ok || over || number != no_request) return waited;
+        return fail(ctx, status::no_room, site.what, site.peer, view_.n_requests, view_.n_requests);
+    }
+
+    static constexpr std::uint32_t no_request = request_pool<Ctx>::none;
 
     /// A message that has its place among those to its destination.
     struct message {
@@ -120,15 +138,16 @@ private:
 
     /// Draws the message's ticket. Lanes that come together with messages for one ring draw theirs with one add.
     LANEWAY_FN status begin(Ctx& ctx, const message_buffer& buffer, std::int64_t destination, std::int64_t tag,
-                            message& m) {
+                            bool waits, message& m) {
         m.key = {static_cast<std::uint32_t>(destination), static_cast<std::uint32_t>(tag)};
         m.form = buffer.bytes <= short_bytes          ? message_form::in_words
                  : buffer.bytes <= view_.slot_payload ? message_form::in_slot
                                                       : message_form::in_place;
         m.shard = view_.shard_number({static_cast<std::uint32_t>(ctx.pe()), m.key.tag});
         m.out = view_.shards[m.shard].to + destination;
+        const wait_site site{operation::send, static_cast<int>(destination), m.key.tag, view_.number};
         if (m.form == message_form::in_place) {
-            const status claimed = claim(ctx, operation::send, static_cast<int>(destination), m.request);
+            const status claimed = claim(ctx, site, waits, m.request);
             if (claimed != status::ok) return claimed;
         }
         const lane_mask same = ctx.match(ctx.converged(), reinterpret_cast<std::uint64_t>(m.out));
@@ -137,7 +156,11 @@ private:
         m.ticket =
             once(ctx, same, [&] { return m.out->draw(ctx, lanes); }) + static_cast<std::uint64_t>(rank_in(ctx, same));
         m.free = m.out->is_free(ctx, m.ticket);
-        return status::ok;
+        if (m.free || m.request != no_request) return status::ok;
+        return claim_or(ctx, site, waits, m.request, [&] {
+            m.free = m.out->is_free(ctx, m.ticket);
+            return m.free;
+        });
     }
 
     LANEWAY_FN message_request finish(Ctx& ctx, const message_buffer& buffer, const message& m) {
@@ -147,11 +170,7 @@ private:
             message_delivery<Ctx>::publish_slot(ctx, *m.out, m.ticket, m.key.tag, buffer.bytes);
             return message_request::finished();
         }
-        std::uint32_t number = m.request;
-        if (number == no_request && !m.free &&
-            claim(ctx, operation::send, static_cast<int>(m.key.source), number) != status::ok) {
-            return {};  // the run is ending
-        }
+        const std::uint32_t number = m.request;
         message_request handle = message_request::finished();
         if (number != no_request) handle = pool_.handle(ctx, number);
         message_pieces pieces;
@@ -195,6 +214,7 @@ private:
 
     const two_sided_ref& view_;
     request_pool<Ctx>& pool_;
+    message_waiting<Ctx, Out>& waiting_;
 };
 
 }  // namespace laneway

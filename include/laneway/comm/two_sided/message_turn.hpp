@@ -8,7 +8,8 @@
 namespace laneway {
 
 /// A warp's access to a shard; all members are for the whole warp, together. A lone lane is a warp of its own
-/// (simt/lone_lane.hpp). None waits for other lanes.
+/// (simt/lone_lane.hpp). None waits for what lanes may still have to do; words of a message that has begun to arrive
+/// are about to come.
 template <class Ctx>
 class message_turn {
 public:
@@ -80,6 +81,7 @@ private:
         if (all == request_kind::probe) probe(ctx, active, number);
         if (all == request_kind::cancel) cancel(ctx, active, number);
         if (all == request_kind::send) wait_for_room(ctx, active, number);
+        complete(ctx, n);
         return true;
     }
 
@@ -98,15 +100,33 @@ private:
         const match_result found = shard_.engine.probe(ctx, active, key);
         if (active) {
             request_slot& slot = view_.requests[number];
-            const bool matched = found.outcome == match_outcome::matched;
+            bool matched = found.outcome == match_outcome::matched;
             if (matched) {
                 slot.source = found.key.source;
                 slot.tag = found.key.tag;
                 slot.length = shard_.message(found.handle, view_.stride()).bytes;
+            } else if (shard_.engine.unexpected.length() >= view_.unexpected) {
+                matched = probe_rings(ctx, key, slot);
             }
             delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
         }
         ctx.sync(full_warp<Ctx>);
+    }
+    /// Where no more messages may wait, the first of a ring counts as well: a receive for it lets it in. One lane.
+    LANEWAY_FN bool probe_rings(Ctx& ctx, const match_key& key, request_slot& slot) const {
+        for (int source = 0; source < ctx.n_pes(); ++source) {
+            const chunk_receiver& in = shard_.from[source];
+            const std::uint64_t ticket = next(ctx, source);
+            const chunk_label label = in.arrived(ctx, ticket);
+            incoming_message message;
+            if (label.bits == 0 || !delivery_.read(ctx, in, ticket, label, source, message)) continue;
+            if (!key.accepts(message.key)) continue;
+            slot.source = message.key.source;
+            slot.tag = message.key.tag;
+            slot.length = message.bytes;
+            return true;
+        }
+        return false;
     }
 
     LANEWAY_FN void cancel(Ctx& ctx, bool active, std::uint32_t number) const {
@@ -212,8 +232,14 @@ private:
             ctx.store(shard_.next + source, first + taken, order::relaxed, scope::device);
             const std::uint64_t arrived = ctx.load(&shard_.state->arrived, order::relaxed, scope::device);
             ctx.store(&shard_.state->arrived, arrived + taken, order::relaxed, scope::device);
-            // Partner: the acquire load of communicator_ref.
-            ctx.fetch_add(&view_.counters->taken, taken, order::release, scope::device);
+        }
+        complete(ctx, n);
+    }
+    /// So many are done with; what follows from them counts as work already.
+    LANEWAY_FN void complete(Ctx& ctx, int n) const {
+        // Partner: the acquire load of communicator_ref.
+        if (ctx.lane() == 0) {
+            ctx.fetch_add(&view_.counters->completed, static_cast<std::uint64_t>(n), order::release, scope::device);
         }
         ctx.sync(full_warp<Ctx>);
     }

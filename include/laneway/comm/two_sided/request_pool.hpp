@@ -14,21 +14,12 @@ public:
 
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-    /// Claims a free place; `none` where all are in use. Any lane; does not wait. The place is open.
-    LANEWAY_FN std::uint32_t claim(Ctx& ctx) {
-        for (std::uint32_t i = 0; i < view_.n_requests; ++i) {
-            const std::uint32_t number = (next_ + i) % view_.n_requests;
-            request_word seen{ctx.load(&view_.requests[number].word, order::relaxed, scope::device)};
-            if (seen.state() != request_word::free) continue;
-            const std::uint64_t mine = request_word::of(seen.generation(), request_word::open);
-            // Partner: the release in give_back.
-            if (ctx.compare_exchange(&view_.requests[number].word, seen.bits, mine, order::acquire, scope::device)) {
-                next_ = number + 1;
-                return number;
-            }
-        }
-        return none;
-    }
+    /// Claims a free place for a message; `none` where each was in use when the lane came by. Any lane; does not wait.
+    /// The place is open.
+    LANEWAY_FN std::uint32_t claim(Ctx& ctx) { return claim(ctx, 0, view_.n_requests); }
+    /// The same for a look at the queues, which is soon over: there are places that only these take, so that receives
+    /// can be taken back where all others are in use.
+    LANEWAY_FN std::uint32_t claim_for_look(Ctx& ctx) { return claim(ctx, view_.n_requests, view_.n_looks); }
     [[nodiscard]] LANEWAY_FN message_request handle(Ctx& ctx, std::uint32_t number) const {
         const request_word now{ctx.load(&view_.requests[number].word, order::relaxed, scope::device)};
         return {number, now.generation(), view_.number};
@@ -36,7 +27,8 @@ public:
 
     /// The slot that a handle names; null where it names none any more, or one of another communicator.
     [[nodiscard]] LANEWAY_FN request_slot* find(Ctx& ctx, const message_request& handle) const {
-        if (handle.number() >= view_.n_requests || handle.communicator() != view_.number) return nullptr;
+        if (handle.number() >= view_.n_requests + view_.n_looks || handle.communicator() != view_.number)
+            return nullptr;
         request_slot* const slot = view_.requests + handle.number();
         const request_word now{ctx.load(&slot->word, order::relaxed, scope::device)};
         return now.generation() == handle.generation() && now.state() != request_word::free ? slot : nullptr;
@@ -45,7 +37,7 @@ public:
     /// Where the operation stands; what it brought is visible when it is over. Any lane.
     [[nodiscard]] LANEWAY_FN request_word look(Ctx& ctx, const message_request& handle) const {
         request_slot& slot = view_.requests[handle.number()];
-        // Partner: the release store in message_turn::complete.
+        // Partner: the release store in message_delivery::complete.
         const request_word now{ctx.load(&slot.word, order::acquire, scope::device)};
         if (now.state() != request_word::open || slot.kind != request_kind::send) return now;
         if (slot.form != message_form::in_place) return now;
@@ -69,6 +61,21 @@ public:
     }
 
 private:
+    LANEWAY_FN std::uint32_t claim(Ctx& ctx, std::uint32_t from, std::uint32_t places) {
+        for (std::uint32_t i = 0; i < places; ++i) {
+            const std::uint32_t number = from + (next_ + i) % places;
+            request_word seen{ctx.load(&view_.requests[number].word, order::relaxed, scope::device)};
+            if (seen.state() != request_word::free) continue;
+            const std::uint64_t mine = request_word::of(seen.generation(), request_word::open);
+            // Partner: the release in give_back.
+            if (ctx.compare_exchange(&view_.requests[number].word, seen.bits, mine, order::acquire, scope::device)) {
+                next_ = number - from + 1;
+                return number;
+            }
+        }
+        return none;
+    }
+
     const two_sided_ref& view_;
     std::uint32_t next_;
 };

@@ -82,6 +82,7 @@ private:
     void make_parts();
     [[nodiscard]] message_shard_ref ref_of(const shard_memory& shard, const message_rings& rings, int pe) const;
     void add_requests(int pe, std::vector<pending_message>& all) const;
+    [[nodiscard]] std::uint64_t on_their_way(int pe) const;
     void add_unexpected(int pe, const shard_memory& shard, std::vector<pending_message>& all) const;
 
     machine& machine_;

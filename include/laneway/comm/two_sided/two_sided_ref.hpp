@@ -65,7 +65,8 @@ struct alignas(16) unexpected_message {
     std::uint64_t words[short_pieces];
 };
 
-/// What changes of a shard. But for `lock` and counters that others look at, whoever holds the lock uses it.
+/// What changes of a shard. But for `lock`, the ends of `asked` and counters that others look at, whoever holds the
+/// lock uses it.
 struct shard_state {
     alignas(destructive_bytes) std::uint32_t lock;
     alignas(destructive_bytes) std::uint64_t asked;  ///< of the queue `asked`
@@ -95,7 +96,7 @@ struct message_shard_ref {
 
 /// Counters of a PE.
 struct two_sided_counters {
-    alignas(destructive_bytes) std::uint64_t taken;          ///< messages, from the rings that lead to the PE
+    alignas(destructive_bytes) std::uint64_t completed;      ///< see communicator_ref::add_created
     alignas(destructive_bytes) std::uint64_t fetches_drawn;  ///< of the queue `fetches`
     alignas(destructive_bytes) std::uint64_t fetches_taken;
 };
@@ -108,7 +109,8 @@ struct two_sided_ref {
     number_queue_ref fetches;              ///< receives whose payload is being fetched
     symmetric_ref<std::uint64_t> answers;  ///< a word a request: that its payload has been fetched, see fetch_queue
     std::uint32_t n_shards = 1;            ///< a power of two
-    std::uint32_t n_requests = 0;          ///< a power of two
+    std::uint32_t n_requests = 0;          ///< places of messages, a power of two
+    std::uint32_t n_looks = 0;             ///< and behind them, places of probes and cancels
     std::uint32_t unexpected = 0;          ///< messages of each shard that may wait at once
     std::uint32_t slot_payload = 0;        ///< bytes of the longest message that is sent at once
     std::uint32_t number = 0;              ///< of the communicator
