@@ -199,7 +199,10 @@ void resident_program::leave() {
 void resident_program::stop() {
     std::exception_ptr thrown;
     try {
-        if (!closing_) hand_over();
+        if (!closing_) {
+            hand_over();
+            for (host_feed* const feed : feeds_) feed->finish();
+        }
     } catch (...) {
         thrown = std::current_exception();
     }

@@ -122,7 +122,7 @@ void remote_memory::connect(resident_program& program) {
     program_ = &program;
 }
 
-void remote_memory::disconnect() noexcept {
+void remote_memory::disconnect(bool) noexcept {
     std::unique_lock lock(mutex_);
     program_ = nullptr;
     changed_.wait(lock, [&] { return posting_ == 0; });

@@ -37,7 +37,7 @@ task_queue::task_queue(std::vector<task_shape> shapes, bool spawns, const task_p
     outcome_bytes_ = task_slot::outcome_bytes(result_bytes);
 }
 
-task_queue::~task_queue() { disconnect(); }
+task_queue::~task_queue() { disconnect(true); }
 
 void task_queue::attach(machine& machine, const comm_plan& plan) {
     const std::lock_guard lock(mutex_);
@@ -83,7 +83,7 @@ void task_queue::connect(resident_program& program) {
     }
 }
 
-void task_queue::disconnect() noexcept {
+void task_queue::disconnect(bool) noexcept {
     {
         std::unique_lock lock(mutex_);
         if (program_ == nullptr) return;

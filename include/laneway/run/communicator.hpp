@@ -49,7 +49,7 @@ public:
         in_session_ = true;
     }
     void connect(resident_program& program) override { host_->connect(program); }
-    void disconnect() noexcept override { host_->disconnect(); }
+    void disconnect(bool) noexcept override { host_->disconnect(); }
 
 private:
     machine& owner_;

@@ -25,6 +25,9 @@ public:
     /// Waits until all that the host had submitted before is left for the PEs, so that an epoch that is closed now
     /// contains it. Nothing to do where what is submitted is left at once. Throws what ended the program.
     virtual void hand_over() {}
+    /// When a session is stopped, once all has been handed over and before the program ends: takes back what nobody
+    /// could end any more. Throws what the host has left undone, which stop() then throws.
+    virtual void finish() {}
 };
 
 /// That of a component that a session has beside its inboxes.
@@ -34,8 +37,8 @@ public:
     virtual void attach(machine& machine, const comm_plan& plan) = 0;
     /// The program may be woken from now on,
     virtual void connect(resident_program& program) = 0;
-    /// and not any more.
-    virtual void disconnect() noexcept = 0;
+    /// and not any more. Whether the program has ended well. Also called again, when that is known already.
+    virtual void disconnect(bool ended_well) noexcept = 0;
 };
 
 }  // namespace laneway

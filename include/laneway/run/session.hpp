@@ -47,6 +47,7 @@ public:
     void refuse_after_stop() const;
     /// Throws what ended the program, if it has failed.
     void refuse_after_failure();
+    [[nodiscard]] bool has_failed() const { return has_failed_; }
     /// For a thread that waits for the program: throws once it has failed, and what interrupts the thread. Past the
     /// deadline, from now, it ends the program and throws timeout_error.
     [[nodiscard]] while_waiting waiting();
@@ -114,7 +115,7 @@ public:
         try {
             for (const auto& feed : feeds_) feed->connect(program_);
         } catch (...) {
-            disconnect();
+            disconnect(false);
             throw;
         }
     }
@@ -160,10 +161,10 @@ public:
         try {
             program_.stop();
         } catch (...) {
-            disconnect();
+            disconnect(!program_.has_failed());
             throw;
         }
-        disconnect();
+        disconnect(true);
         return resources_->report(seconds_);
     }
 
@@ -181,8 +182,8 @@ private:
     }
 
     /// The program has ended: lets the feeds go.
-    void disconnect() noexcept {
-        for (const auto& feed : feeds_) feed->disconnect();
+    void disconnect(bool ended_well) noexcept {
+        for (const auto& feed : feeds_) feed->disconnect(ended_well);
     }
 
     template <class Message>

@@ -63,7 +63,7 @@ public:
         in_session_ = true;
     }
     void connect(resident_program&) override {}
-    void disconnect() noexcept override {}
+    void disconnect(bool) noexcept override {}
 
 private:
     struct preparation {

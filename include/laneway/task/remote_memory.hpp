@@ -63,7 +63,7 @@ public:
     [[nodiscard]] bool any_wait() const override;
     void attach(machine& machine, const comm_plan& plan) override;
     void connect(resident_program& program) override;
-    void disconnect() noexcept override;
+    void disconnect(bool) noexcept override;
 
 private:
     class posting;

@@ -61,7 +61,7 @@ public:
     [[nodiscard]] task_failures& failures() { return failures_; }
     void connect(resident_program& program) override;
     /// Tasks that have not been done end without a result.
-    void disconnect() noexcept override;
+    void disconnect(bool) noexcept override;
 
     /// Submits a task of a type, or a batch of `count`, whose arguments lie one after the other. Throws usage_error
     /// for what cannot be, task_queue_full, and what the session throws.
