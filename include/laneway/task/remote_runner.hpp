@@ -76,7 +76,7 @@ public:
     }
 
     /// Runs what has been taken. With a team, all lanes of the block's working warps, of which `speaks` is one.
-    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken, task_team<Ctx>* team = nullptr,
+    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken, block_team<Ctx>* team = nullptr,
                         bool speaks = true) const {
         if (taken.what().kind() == kernel_kind) return launch(ctx, mask, taken);
         all_.types.visit(taken.what().kind(), [&]<class Type>(const Type& body) {
@@ -182,7 +182,7 @@ private:
     template <class Type>
     LANEWAY_FN void call(Ctx& ctx, lane_mask mask, const Type& body,
                          const remote_record<typename Type::arguments>& record, const taken_commands& taken,
-                         task_team<Ctx>* team) const {
+                         block_team<Ctx>* team) const {
         remote_worker<Ctx, Types...> worker(ctx, poster_, all_.names, record.header, taken.source, mask, team);
         const user_code what{user_code::remote, taken.what().kind(), taken.source};
         if constexpr (requires { body(ctx, record.arguments, worker); }) {
@@ -225,7 +225,7 @@ private:
     /// it one by one.
     template <class Type>
     LANEWAY_FN void run_together(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken,
-                                 task_team<Ctx>* team, bool speaks) const {
+                                 block_team<Ctx>* team, bool speaks) const {
         remote_record<typename Type::arguments> record{};
         const bool all_have_it = ctx.ballot(mask, !read(ctx, taken, 0, record)) == 0;
         if (team == nullptr) give_back(ctx, mask, taken);
