@@ -31,9 +31,11 @@
 //   void refresh(ctx);                                     now and then, one lane of the block at a time
 //   void attend(ctx);                                      the control warp, at each of its turns, where the agent says
 //                                                          `static constexpr bool attends = true;`
-//   void assist(ctx);                                      warps that flush (comm/roles.hpp), whole, at each turn, also
+//   void assist(ctx);                                      a turn at what lanes of other components may wait for, also
 //                                                          while bodies run, where the agent says
-//                                                          `static constexpr bool assists = true;`
+//                                                          `static constexpr bool assists = true;`: by warps that flush
+//                                                          (comm/roles.hpp), the control warp where none does, and where
+//                                                          a warp is one lane by lanes that wait. It does not wait
 //   void close(ctx);                                       each lane, when all work everywhere is done
 // and a view that says `static constexpr bool counts_work = true;` and has
 //   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out

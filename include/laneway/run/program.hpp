@@ -102,9 +102,11 @@ struct program {
             if (list::replies && !active) responder.flush_ready(ctx);
             return active;
         };
+        assist_call assist;
         const auto turn = [&] {
             serve();
             if (mine.control) steer();
+            assist();
         };
         const auto waiting = [&] {
             if constexpr (one_lane) {
@@ -129,12 +131,18 @@ struct program {
             ctx.sync_block();
             ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()),
                          ranks);
+            const auto assist_all = [&] { (if_assisting(agents, [&](auto& agent) { agent.assist(ctx); }), ...); };
+            if constexpr (one_lane) assist = assist_call::of(assist_all);
+            // Where no warp flushes, as on a lone GPU, somebody must look after what lanes of a body wait for.
+            const bool control_assists = has_body && !one_lane && server_blocks == 0;
+            unsigned controls = 0;
             bool has_run = !has_body;
             progress_loop(
                 ctx, mine, state, termination.finished,
                 [&] {
                     steer();
                     (if_attending(agents, [&](auto& agent) { agent.attend(ctx); }), ...);
+                    if (control_assists && ++controls % 8 == 0) assist_all();
                 },
                 serve,
                 [&] {
@@ -151,7 +159,7 @@ struct program {
                 [&] {
                     if constexpr (list::forwards) (void)out.send_forwards(ctx, full_warp<Ctx>);
                     (void)out.flush_old(ctx);
-                    (if_assisting(agents, [&](auto& agent) { agent.assist(ctx); }), ...);
+                    assist_all();
                 });
             (if_polling(agents, [&](auto& agent) { agent.close(ctx); }), ...);
         });
