@@ -126,18 +126,10 @@ void trigger_memory::apply(mirror& all, const preparation& p) const {
     }
 }
 
-bool trigger_memory::at_rest() const {
-    std::uint64_t open = 0;  // what a PE has created another may have completed
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const trigger_counters found = counters_.copy_out(pe)[0];
-        open += found.created - found.completed;
-    }
-    return open == 0;
-}
-
 void trigger_memory::begin(machine& machine) {
     if (&machine != &machine_) throw usage_error("triggers belong to the runtime that has made them");
-    if (open_ && !(in_session_ && at_rest())) {  // what a failed run has left is not known
+    // What a failed run has left is not known. A session that goes on has failed nowhere, and its devices are free.
+    if (open_ && !in_session_) {
         auto again = std::move(prepared_);
         clear();
         prepared_ = std::move(again);
@@ -163,6 +155,15 @@ void trigger_memory::begin(machine& machine) {
         applied_ = prepared_.size();
     }
     open_ = true;
+}
+
+void trigger_memory::disconnect(bool ended_well) noexcept {
+    if (!ended_well) {
+        open_ = true;
+    } else if (in_session_) {  // or it is over since long, and a run has come between
+        open_ = false;
+    }
+    in_session_ = false;
 }
 
 std::vector<waiting_tag> trigger_memory::waiting() const {

@@ -1,5 +1,6 @@
 // What host threads do with a remote queue while a session runs.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "laneway/base/error.hpp"
@@ -63,6 +64,11 @@ void remote_memory::refuse_kernel(std::uint32_t kernel) const {
 
 void remote_memory::post(int pe, std::uint32_t kind, remote_header& record, std::size_t bytes,
                          const remote_request& request, bool ends) {
+    if (remote_kernels::runs_here()) {
+        throw usage_error(
+            "remote queue: the function of a kernel posts nothing, as an epoch waits for its return; its "
+            "completion signal tells lanes, and they go on");
+    }
     refuse(pe, request);
     const posting mine(*this);
     resident_program& program = mine.program();
@@ -78,7 +84,8 @@ void remote_memory::post(int pe, std::uint32_t kind, remote_header& record, std:
     }
     {
         host_inboxes::place place(inbox, pe, waiting);
-        place.slot().kind = kind;
+        // Atomic: a lane may look before it knows whether it is the one that takes it.
+        std::atomic_ref(place.slot().kind).store(kind, std::memory_order_relaxed);
         place.slot().reply = 0;
         std::memcpy(place.slot().message<std::byte>(), static_cast<const void*>(&record), bytes);
         place.publish();

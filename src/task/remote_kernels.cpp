@@ -8,6 +8,21 @@
 
 namespace laneway {
 
+namespace {
+
+thread_local bool in_kernel = false;
+
+struct kernel_mark {
+    kernel_mark() { in_kernel = true; }
+    ~kernel_mark() { in_kernel = false; }
+    kernel_mark(const kernel_mark&) = delete;
+    kernel_mark& operator=(const kernel_mark&) = delete;
+};
+
+}  // namespace
+
+bool remote_kernels::runs_here() { return in_kernel; }
+
 void launch_request::refuse_size(std::size_t wanted) const {
     if (wanted == arguments->size) return;
     throw usage_error("its arguments were posted as " + std::to_string(arguments->size) + " bytes, not " +
@@ -15,13 +30,14 @@ void launch_request::refuse_size(std::size_t wanted) const {
 }
 
 remote_kernels::part::part(const std::shared_ptr<device>& device, const work_group_queue_shape& shape)
-    : id(device->id()), queue(device, shape), pending(device, queue.layout().all_slots()), told(device, 1) {}
+    : id(device->id()), queue(device, shape), pending(device, queue.layout().all_slots()), told(device, 1),
+      taking(device, 1) {}
 
 remote_kernels::remote_kernels(machine& machine, std::uint32_t slots) {
     const work_group_queue_shape shape{1, slots, 1};
     const work_group_layout layout = work_group_queue<remote_launch>::measure(shape);
     bytes_ = work_group_queue<remote_launch>::bytes(layout) + layout.all_slots() * sizeof(pending_launch) +
-             sizeof(std::uint64_t);
+             sizeof(std::uint64_t) + sizeof(std::uint32_t);
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         parts_.push_back(std::make_unique<part>(machine.device(pe), shape));
         own_.push_back(machine.is_own(pe));
@@ -35,7 +51,7 @@ std::uint32_t remote_kernels::add(std::string name, function called) {
 
 remote_launches_ref remote_kernels::ref(int pe) const {
     const part& p = *parts_[static_cast<std::size_t>(pe)];
-    return {p.queue.sender(), p.pending.data(), p.told.data()};
+    return {p.queue.sender(), p.pending.data(), p.told.data(), p.taking.data()};
 }
 
 std::uint64_t remote_kernels::launched() const {
@@ -49,6 +65,7 @@ void remote_kernels::open() {
         p->queue.reset();
         p->pending.fill_bytes(0);
         p->told.fill_bytes(0);
+        p->taking.fill_bytes(0);
         p->from = std::make_unique<work_group_receiver<remote_launch>>(p->queue.receiver(0));
         p->running = p->slowest = nothing;
         p->slowest_seconds = 0;
@@ -75,6 +92,7 @@ void remote_kernels::call(part& mine, int pe, const remote_launch& launch) const
     const auto start = std::chrono::steady_clock::now();
     launch_request request{pe, launch.source, mine.id, &launch.arguments, launch.landed, launch.landed_bytes};
     try {
+        const kernel_mark mark;
         wanted.called(request);
     } catch (const std::exception& thrown) {
         std::throw_with_nested(host_call_error(whose() + one_line(thrown.what(), ' ')));

@@ -8,8 +8,8 @@ namespace laneway {
 /// Shares a PE's warps out. Where a warp is one lane (threads mode), every warp has all roles, block 0 control as well:
 /// a CPU device needs no more threads than it has blocks. Elsewhere the first `server_blocks` blocks serve and the
 /// others work; warp 0 of block 0 is the control warp. With `flushers`, and where there are servers, the last warp of
-/// each working block does nothing but send messages that have waited long enough: a functor that computes for long
-/// would not.
+/// each working block sends messages that have waited long enough, as a functor that computes for long would not, and
+/// takes turns at the work of components that lanes may wait for, which may be functions of a user's own.
 struct roles {
     bool control = false;
     bool serves = false;

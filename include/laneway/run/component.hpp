@@ -20,7 +20,9 @@
 //   static constexpr std::size_t shared_bytes = ...;       of each block, a multiple of 16; left out for none
 //   agent(ctx, out, mine, shared) const                    what a lane of the body holds; any type, or `out` itself,
 //                                                          the endpoint through which all components send
-// An agent in which the body's warps meet says `static constexpr bool meets = true;` and has
+// A view whose agents have tasks run by the warps of a block together says `static constexpr bool uses_team = true;`.
+// Its agent() gets two things more, behind `shared`: the block_team of the program, and the number by which it calls
+// it. An agent in which the body's warps meet says `static constexpr bool meets = true;` and has
 //   void open(ctx);                                        each working warp, whole; a block barrier follows
 //   void leave(ctx);                                       the same, when its body has returned
 // A component with work of its own has an agent that says `static constexpr bool polls = true;` and has
@@ -29,9 +31,11 @@
 //   void refresh(ctx);                                     now and then, one lane of the block at a time
 //   void attend(ctx);                                      the control warp, at each of its turns, where the agent says
 //                                                          `static constexpr bool attends = true;`
-//   void assist(ctx);                                      warps that flush (comm/roles.hpp), whole, at each turn, also
+//   void assist(ctx);                                      a turn at what lanes of other components may wait for, also
 //                                                          while bodies run, where the agent says
-//                                                          `static constexpr bool assists = true;`
+//                                                          `static constexpr bool assists = true;`: by warps that flush
+//                                                          (comm/roles.hpp), the control warp where none does, and where
+//                                                          a warp is one lane by lanes that wait. It does not wait
 //   void close(ctx);                                       each lane, when all work everywhere is done
 // and a view that says `static constexpr bool counts_work = true;` and has
 //   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out
@@ -42,6 +46,7 @@
 // One component of a program may have counters of its own for finished work. Messages are counted by the program.
 #pragma once
 
+#include "laneway/comm/block_team.hpp"
 #include "laneway/comm/roles.hpp"
 #include "laneway/comm/routes.hpp"
 
@@ -63,6 +68,12 @@ template <class View>
 inline constexpr bool counts_blocks = requires(const View& view) {
     view.completed(0);
 };
+
+template <class View>
+inline constexpr bool uses_team = false;
+template <class View>
+requires requires { View::uses_team; }
+inline constexpr bool uses_team<View> = View::uses_team;
 
 /// Whether the host feeds the component while a program runs: then epochs end the program, and the view has
 /// `void take_from_host(ctx, orders) const`, as the `Counters` of termination.hpp.
@@ -106,7 +117,8 @@ struct view_list {
 
     /// Makes a lane's agents and calls `use(agents...)`. `shared`: the components' part of the block's memory.
     template <class Ctx, class Out, class Use, class... Agents>
-    LANEWAY_FN void with_agents(Ctx&, Out&, const roles&, std::byte*, Use&& use, Agents&... agents) const {
+    LANEWAY_FN void with_agents(Ctx&, Out&, const roles&, block_team<Ctx>&, std::byte*, Use&& use,
+                                Agents&... agents) const {
         use(agents...);
     }
 };
@@ -123,10 +135,21 @@ struct view_list<First, Rest...> {
     }
 
     template <class Ctx, class Out, class Use, class... Agents>
-    LANEWAY_FN void with_agents(Ctx& ctx, Out& out, const roles& mine, std::byte* shared, Use&& use,
-                                Agents&... agents) const {
-        decltype(auto) agent = first.agent(ctx, out, mine, shared);
-        rest.with_agents(ctx, out, mine, shared + shared_bytes_of<First>, use, agents..., agent);
+    LANEWAY_FN void with_agents(Ctx& ctx, Out& out, const roles& mine, block_team<Ctx>& team, std::byte* shared,
+                                Use&& use, Agents&... agents) const {
+        decltype(auto) agent = first_agent(ctx, out, mine, team, shared);
+        rest.with_agents(ctx, out, mine, team, shared + shared_bytes_of<First>, use, agents..., agent);
+    }
+
+private:
+    template <class Ctx, class Out>
+    LANEWAY_FN decltype(auto) first_agent(Ctx& ctx, Out& out, const roles& mine, [[maybe_unused]] block_team<Ctx>& team,
+                                          std::byte* shared) const {
+        if constexpr (uses_team<First>) {
+            return first.agent(ctx, out, mine, shared, team, static_cast<std::uint32_t>(sizeof...(Rest)));
+        } else {
+            return first.agent(ctx, out, mine, shared);
+        }
     }
 };
 

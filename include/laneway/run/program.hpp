@@ -42,11 +42,14 @@ struct program {
     static constexpr double server_share = sends ? server_share_of<Body> : 1e-9;
     static_assert((0 + ... + (counts_blocks<Views> ? 1 : 0)) <= 1,
                   "a run has one worklist at most: its working blocks have one counter each");
+    static_assert(sizeof...(Views) <= 255, "a run has 255 components at most");
     static_assert(((shared_bytes_of<Views> % 16 == 0) && ...), "what lies behind it in shared memory is aligned by 16");
 
+    static constexpr std::size_t before_components =
+        sizeof(loop_state) + sizeof(block_barrier) + ((uses_team<Views> || ...) ? sizeof(block_team_shared) : 0);
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
-        return sizeof(loop_state) + sizeof(block_barrier) + (0 + ... + shared_bytes_of<Views>)+team_bytes<routes_type> +
+        return before_components + (0 + ... + shared_bytes_of<Views>)+team_bytes<routes_type> +
                sender_bytes<routes_type>(chunk_bytes, n_pes) + list::reply_bytes(chunk_bytes, n_pes);
     }
 
@@ -81,7 +84,10 @@ struct program {
 
         auto* state = reinterpret_cast<loop_state*>(ctx.shared());
         auto* block = reinterpret_cast<block_barrier*>(ctx.shared() + sizeof(loop_state));
-        std::byte* const of_components = ctx.shared() + sizeof(loop_state) + sizeof(block_barrier);
+        auto* const in_team =
+            reinterpret_cast<block_team_shared*>(ctx.shared() + sizeof(loop_state) + sizeof(block_barrier));
+        block_team<Ctx> team(in_team, mine.team_index, mine.team_warps);
+        std::byte* const of_components = ctx.shared() + before_components;
         std::byte* const shared = of_components + (0 + ... + shared_bytes_of<Views>);
         // Objects of their own: one that held another's address in itself would lie in memory.
         server replies_in(ctx, endpoint.replies, mine.server_index,
@@ -96,9 +102,11 @@ struct program {
             if (list::replies && !active) responder.flush_ready(ctx);
             return active;
         };
+        assist_call assist;
         const auto turn = [&] {
             serve();
             if (mine.control) steer();
+            assist();
         };
         const auto waiting = [&] {
             if constexpr (one_lane) {
@@ -111,21 +119,30 @@ struct program {
         laneway::endpoint<Ctx, routes_type, waiting_turn<Ctx>> out(
             ctx, endpoint, waiting, shared + list::reply_bytes(endpoint.chunk_bytes, ctx.n_pes()), *block, mine,
             completed_word(mine));
-        views.with_agents(ctx, out, mine, of_components, [&](auto&... agents) {
+        views.with_agents(ctx, out, mine, team, of_components, [&](auto&... agents) {
             out.open(ctx);
             responder.open(ctx);
-            if (ctx.warp() == 0 && ctx.lane() == 0) state->open();
+            if (ctx.warp() == 0 && ctx.lane() == 0) {
+                state->open();
+                if constexpr ((uses_team<Views> || ...)) in_team->open();
+            }
             (if_polling(agents, [&](auto& agent) { agent.open(ctx); }), ...);
             if (mine.works) (if_meeting(agents, [&](auto& agent) { agent.open(ctx); }), ...);
             ctx.sync_block();
             ctx.set_rank(first_rank + static_cast<std::uint64_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane()),
                          ranks);
+            const auto assist_all = [&] { (if_assisting(agents, [&](auto& agent) { agent.assist(ctx); }), ...); };
+            if constexpr (one_lane) assist = assist_call::of(assist_all);
+            // Where no warp flushes, as on a lone GPU, somebody must look after what lanes of a body wait for.
+            const bool control_assists = has_body && !one_lane && server_blocks == 0;
+            unsigned controls = 0;
             bool has_run = !has_body;
             progress_loop(
                 ctx, mine, state, termination.finished,
                 [&] {
                     steer();
                     (if_attending(agents, [&](auto& agent) { agent.attend(ctx); }), ...);
+                    if (control_assists && ++controls % 8 == 0) assist_all();
                 },
                 serve,
                 [&] {
@@ -142,7 +159,7 @@ struct program {
                 [&] {
                     if constexpr (list::forwards) (void)out.send_forwards(ctx, full_warp<Ctx>);
                     (void)out.flush_old(ctx);
-                    (if_assisting(agents, [&](auto& agent) { agent.assist(ctx); }), ...);
+                    assist_all();
                 });
             (if_polling(agents, [&](auto& agent) { agent.close(ctx); }), ...);
         });

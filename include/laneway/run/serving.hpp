@@ -25,6 +25,22 @@ requires(Ctx::warp_lanes == 1) struct waiting_turn<Ctx> {
     LANEWAY_FN void operator()() const { call(program); }
 };
 
+/// A turn of the components' assistance, by a lane that waits and has all roles: what it waits for may be another
+/// component's to do. No component waits there, so that one turn is never inside another.
+struct assist_call {
+    void (*call)(void*) = nullptr;  ///< none yet
+    void* turn = nullptr;
+
+    template <class Turn>
+    [[nodiscard]] static assist_call of(const Turn& turn) {
+        return {[](void* self) { (*static_cast<const Turn*>(self))(); },
+                const_cast<void*>(static_cast<const void*>(&turn))};
+    }
+    LANEWAY_FN void operator()() const {
+        if (call != nullptr) call(turn);
+    }
+};
+
 /// Runs the handlers of a chunk of replies.
 template <class Ctx, class Routes>
 struct serve_reply {

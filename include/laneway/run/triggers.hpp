@@ -63,7 +63,7 @@ public:
         in_session_ = true;
     }
     void connect(resident_program&) override {}
-    void disconnect(bool) noexcept override {}
+    void disconnect(bool ended_well) noexcept override;
 
 private:
     struct preparation {
@@ -75,7 +75,6 @@ private:
     };
     struct mirror;
 
-    [[nodiscard]] bool at_rest() const;
     void refuse(const preparation& p, const std::string& why) const;
     void apply(mirror& all, const preparation& p) const;
 

@@ -11,8 +11,7 @@ struct remote_shared {
     alignas(16) std::uint32_t any;  ///< whether a warp has found commands, so that there may be more
     std::uint32_t looking;          ///< 1 while a warp looks: the others would slow down who works
     std::uint32_t free;             ///< working warps whose bodies have returned
-    task_team_shared team;
-    taken_commands called;  ///< what the team runs
+    taken_commands called;          ///< what the team runs
 };
 
 /// A lane's access to the queues. What fails ends the run.
@@ -25,8 +24,9 @@ public:
     static constexpr bool assists = true;
     static constexpr bool attends = Fed;
 
-    LANEWAY_FN remote_queue_agent(const view& all, Out& out, remote_shared* shared, const roles& mine)
-        : all_(all), out_(out), shared_(shared), team_(&shared->team, mine.team_index, mine.team_warps), runner_(all),
+    LANEWAY_FN remote_queue_agent(const view& all, Out& out, remote_shared* shared, const roles& mine,
+                                  block_team<Ctx>& team, std::uint32_t number)
+        : all_(all), out_(out), shared_(shared), team_(team), number_(number), runner_(all),
           next_(static_cast<std::uint32_t>(mine.worker_index)) {}
 
     /// Posts a command to a PE, also the own one, for a function of the queue: lw::task<F> names it. Any lane, also in
@@ -100,11 +100,21 @@ public:
             is_free_ = true;
             if (ctx.lane() == 0) ctx.fetch_add(&shared_->free, 1u, order::relaxed, scope::block);
         }
-        if (help_team(ctx)) return true;
-        const taken_commands taken = look(ctx);
+        if constexpr (any_blocks) {
+            const std::uint32_t caller = team_.called_by(ctx);
+            if (caller != team_.nobody) return caller == number_ && take_part(ctx);
+        }
+        const taken_commands taken = kept_.label != 0 ? kept_ : look(ctx);
         if (taken.label == 0) return false;
         if (any_blocks && runner_.is_for_block(taken) && block_is_free(ctx)) {
-            lead(ctx, taken);
+            if (!team_.lead(ctx)) {
+                kept_ = taken;  // until the team has run what it runs, of which this warp has a part
+                return false;
+            }
+            kept_ = {};
+            if (ctx.lane() == 0) shared_->called = taken;
+            team_.call(ctx, number_);
+            (void)take_part(ctx);
         } else {
             runner_.run(ctx, full_warp<Ctx>, taken);
         }
@@ -186,42 +196,24 @@ private:
                                         static_cast<std::uint32_t>(team_.warps())};
                }) != 0;
     }
-    LANEWAY_FN void lead(Ctx& ctx, const taken_commands& taken) {
-        while (!team_.lead(ctx)) {
-            if (!help_team(ctx)) ctx.pause();
-            if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{stopped(ctx)}; }) != 0) return;
-        }
-        if (ctx.lane() == 0) shared_->called = taken;
-        team_.call(ctx, 0);
-        ctx.sync(full_warp<Ctx>);
-        take_part(ctx);
-    }
-    /// Takes part in the command that the block has begun, if it has.
-    LANEWAY_FN bool help_team(Ctx& ctx) {
-        if constexpr (any_blocks) {
-            if (!team_.is_called(ctx)) return false;
-            take_part(ctx);
-            return true;
-        }
-        return false;
-    }
-    LANEWAY_FN void take_part(Ctx& ctx) {
-        team_.come();
-        if (!team_.sync(ctx)) return;
-        const taken_commands taken = shared_->called;
-        const bool leads = team_.leads(ctx);
-        runner_.run(ctx, full_warp<Ctx>, taken, &team_, leads);
-        ctx.sync(full_warp<Ctx>);
-        if (leads) team_.dismiss(ctx);
+    /// In the command that the block has begun.
+    LANEWAY_FN bool take_part(Ctx& ctx) {
+        team_.take_part(ctx, [&](bool leads) {
+            const taken_commands taken = shared_->called;
+            runner_.run(ctx, full_warp<Ctx>, taken, &team_, leads);
+        });
+        return true;
     }
 
     const view& all_;
     Out& out_;
     remote_shared* shared_;
-    task_team<Ctx> team_;
+    block_team<Ctx>& team_;
+    std::uint32_t number_;
     remote_runner<Ctx, Fed, Types...> runner_;
     std::uint32_t next_;
     bool is_free_ = false;
+    taken_commands kept_;  ///< for the block, whose team runs another
 };
 
 }  // namespace laneway

@@ -51,6 +51,8 @@ public:
     [[nodiscard]] const std::string& name(std::uint32_t number) const { return kernels_[number].name; }
     [[nodiscard]] remote_launches_ref ref(int pe) const;
     [[nodiscard]] std::uint64_t launched() const;
+    /// Whether this thread is in the function of a kernel: open work, which must not wait for the session's.
+    [[nodiscard]] static bool runs_here();
 
     [[nodiscard]] int threads() const override { return static_cast<int>(parts_.size()); }
     [[nodiscard]] std::uint64_t buffer_bytes(int) const override { return bytes_; }
@@ -71,6 +73,7 @@ private:
         work_group_queue<remote_launch> queue;
         buffer<pending_launch> pending;
         buffer<std::uint64_t> told;
+        buffer<std::uint32_t> taking;
         std::unique_ptr<work_group_receiver<remote_launch>> from;
         std::atomic<std::uint64_t> returned = 0;
         std::atomic<std::uint32_t> running = nothing;  ///< number of the kernel that has been called

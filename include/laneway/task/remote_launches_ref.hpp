@@ -27,13 +27,12 @@ struct remote_launches_ref {
     work_group_sender<remote_launch> queue;
     pending_launch* pending = nullptr;  ///< one a slot of the queue
     std::uint64_t* told = nullptr;      ///< launches of whose end lanes have begun to tell
+    std::uint32_t* taking = nullptr;    ///< 1 while a lane takes a command that needs a slot
 
     /// Whether one more would find room, as far as this lane knows.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool has_room(Ctx& ctx) const {
-        if (pending == nullptr) return false;
-        const std::uint64_t done = ctx.load(told, order::relaxed, scope::device);
-        return ctx.load(queue.tail, order::relaxed, scope::device) - done < queue.all_slots();
+        return pending != nullptr && is_free(ctx, ctx.load(queue.tail, order::relaxed, scope::device));
     }
     /// Whether some have been requested of whose end nobody has told.
     template <class Ctx>
@@ -43,26 +42,28 @@ struct remote_launches_ref {
         return ctx.load(queue.tail, order::relaxed, scope::device) > done;
     }
 
-    /// Hands a request to the host. One lane; waits for a slot, which depends on the host alone; `idle()` meanwhile,
-    /// which finishes launches.
-    template <class Ctx, class Idle>
-    LANEWAY_FN status push(Ctx& ctx, const remote_launch& launch, const completion_signal& signal, Idle&& idle) const {
-        column_position position;
-        const status reserved = queue.reserve(ctx, position, idle);
-        if (reserved != status::ok) return reserved;
-        pending_launch& mine = pending[position.slot];
-        if (position.ticket >= queue.all_slots()) {
-            const std::uint64_t before = position.ticket - queue.all_slots() + 1;
-            // Partner: the release store in finish.
-            const status free = wait_until(
-                ctx, {operation::launch, ctx.pe(), launch.kernel},
-                [&] { return ctx.load(&mine.released, order::acquire, scope::device) == before; }, idle);
-            if (free != status::ok) return free;
-        }
-        mine.told = signal;
+    /// Takes a command by `claim()` where there is a slot for its launch, which is `ticket` from then on and must be
+    /// pushed; whether it has come to that. One lane; does not wait: where another lane takes one there is nothing for
+    /// this one now.
+    template <class Ctx, class Claim>
+    [[nodiscard]] LANEWAY_FN bool take(Ctx& ctx, std::uint64_t& ticket, Claim&& claim) const {
+        if (pending == nullptr || ctx.load(taking, order::relaxed, scope::device) != 0) return false;
+        // Partner: the release store below.
+        if (ctx.exchange(taking, 1u, order::acquire, scope::device) != 0) return false;
+        ticket = ctx.load(queue.tail, order::relaxed, scope::device);
+        const bool taken = is_free(ctx, ticket) && claim();
+        if (taken) ctx.store(queue.tail, ticket + 1, order::relaxed, scope::device);
+        ctx.store(taking, 0u, order::release, scope::device);
+        return taken;
+    }
+    /// Hands a request to the host, in the slot that was found for it. One lane.
+    template <class Ctx>
+    LANEWAY_FN void push(Ctx& ctx, std::uint64_t ticket, const remote_launch& launch,
+                         const completion_signal& signal) const {
+        const column_position position = at(ticket);
+        pending[position.slot].told = signal;
         queue.write(position.slot, 0, launch);
         queue.publish(ctx, lane_mask{1} << ctx.lane(), position, 1);
-        return status::ok;
     }
 
     /// Calls `tell(signal)` for each launch that has returned and that no other lane tells of. One lane; does not wait.
@@ -71,20 +72,32 @@ struct remote_launches_ref {
         bool any = false;
         while (any_pending(ctx)) {
             std::uint64_t next = ctx.load(told, order::relaxed, scope::device);
-            column_position position;
-            position.ticket = position.turn = next;
-            position.slot = queue.slot_of(0, next);
+            const column_position position = at(next);
             // What the launch thread did comes before; and that, what the lane that has pushed it wrote.
             if (!queue.is_served(ctx, position)) return any;
             if (!ctx.compare_exchange(told, next, next + 1, order::relaxed, scope::device)) continue;
             pending_launch& launch = pending[position.slot];
             const completion_signal signal = launch.told;
-            // Partner: the acquire load in push.
+            // Partner: the acquire load in is_free.
             ctx.store(&launch.released, next + 1, order::release, scope::device);
             tell(signal);
             any = true;
         }
         return any;
+    }
+
+private:
+    /// The queue has one line.
+    [[nodiscard]] LANEWAY_FN column_position at(std::uint64_t ticket) const {
+        return {ticket, ticket, 0, queue.slot_of(0, ticket)};
+    }
+    /// Whether the launch that had the slot of this ticket has been told of.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, std::uint64_t ticket) const {
+        if (ticket < queue.all_slots()) return true;
+        // Partner: the release store in finish.
+        return ctx.load(&pending[at(ticket).slot].released, order::acquire, scope::device) ==
+               ticket - queue.all_slots() + 1;
     }
 };
 

@@ -25,6 +25,7 @@ struct remote_queue_ref {
     using routes_type = routes<>;
     static constexpr bool counts_work = true;
     static constexpr bool takes_from_host = Fed;
+    static constexpr bool uses_team = true;
     static constexpr std::size_t shared_bytes = (sizeof(remote_shared) + 15) / 16 * 16;
 
     remote_rings_ref rings;
@@ -36,9 +37,9 @@ struct remote_queue_ref {
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
-    LANEWAY_FN remote_queue_agent<Ctx, Out, Fed, Types...> agent(Ctx&, Out& out, const roles& mine,
-                                                                 std::byte* shared) const {
-        return {*this, out, reinterpret_cast<remote_shared*>(shared), mine};
+    LANEWAY_FN remote_queue_agent<Ctx, Out, Fed, Types...> agent(Ctx&, Out& out, const roles& mine, std::byte* shared,
+                                                                 block_team<Ctx>& team, std::uint32_t number) const {
+        return {*this, out, reinterpret_cast<remote_shared*>(shared), mine, team, number};
     }
 
     template <class Ctx>

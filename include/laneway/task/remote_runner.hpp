@@ -17,6 +17,7 @@ struct taken_commands {
     std::uint32_t shard = 0;
     std::int32_t source = -1;  ///< PE; -1: the host
     std::uint32_t label = 0;   ///< as chunk_label has it; 0: nothing
+    std::uint64_t launch = 0;  ///< where it is a kernel: ticket of its launch
 
     [[nodiscard]] LANEWAY_FN chunk_label what() const { return {label}; }
 };
@@ -51,6 +52,7 @@ public:
             found.queue = ctx.shuffle(mask, found.queue, leader);
             found.shard = ctx.shuffle(mask, found.shard, leader);
             found.source = ctx.shuffle(mask, found.source, leader);
+            if (found.what().kind() == kernel_kind) found.launch = ctx.shuffle(mask, found.launch, leader);
             ctx.sync(mask);  // what the leader has acquired is visible to all
             return found;
         }
@@ -74,7 +76,7 @@ public:
     }
 
     /// Runs what has been taken. With a team, all lanes of the block's working warps, of which `speaks` is one.
-    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken, task_team<Ctx>* team = nullptr,
+    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken, block_team<Ctx>* team = nullptr,
                         bool speaks = true) const {
         if (taken.what().kind() == kernel_kind) return launch(ctx, mask, taken);
         all_.types.visit(taken.what().kind(), [&]<class Type>(const Type& body) {
@@ -115,23 +117,26 @@ private:
             found.ticket = ctx.load(inbox.taken, order::relaxed, scope::device);
             // Partner: the release store in host_inbox_ref::pass_on.
             if (found.ticket >= ctx.load(inbox.known, order::acquire, scope::device)) return {};
-            found.label = chunk_label::of(1, 0).bits;  // of which kind is known when it has been claimed
+            // Atomic: who claims it before this lane may have given the slot back. Then this one's claim fails.
+            const std::uint32_t kind = ctx.load(&host_slot(found).kind, order::relaxed, scope::system);
+            if (kind == kernel_kind && !all_.launches.has_room(ctx)) return {};
+            found.label = chunk_label::of(1, kind).bits;
             return found;
         }
         return {};
     }
     /// One lane, which has seen them.
     LANEWAY_FN bool claim(Ctx& ctx, taken_commands& found) const {
-        std::uint64_t next = found.ticket;
+        std::uint64_t* next_one = nullptr;
         if constexpr (Fed) {
-            if (found.source < 0) {
-                auto& inbox = all_.inboxes[found.queue];
-                if (!ctx.compare_exchange(inbox.taken, next, next + 1, order::relaxed, scope::device)) return false;
-                found.label = chunk_label::of(1, host_slot(found).kind).bits;
-                return true;
-            }
+            if (found.source < 0) next_one = all_.inboxes[found.queue].taken;
         }
-        return ctx.compare_exchange(head(ctx, found), next, next + 1, order::relaxed, scope::device);
+        if (next_one == nullptr) next_one = head(ctx, found);
+        const auto take = [&] {
+            std::uint64_t next = found.ticket;
+            return ctx.compare_exchange(next_one, next, next + 1, order::relaxed, scope::device);
+        };
+        return found.what().kind() == kernel_kind ? all_.launches.take(ctx, found.launch, take) : take();
     }
     LANEWAY_FN chunk_receiver ring(const Ctx& ctx, const taken_commands& of) const {
         return all_.rings.receiver(ctx, of.queue, of.shard, of.source);
@@ -177,7 +182,7 @@ private:
     template <class Type>
     LANEWAY_FN void call(Ctx& ctx, lane_mask mask, const Type& body,
                          const remote_record<typename Type::arguments>& record, const taken_commands& taken,
-                         task_team<Ctx>* team) const {
+                         block_team<Ctx>* team) const {
         remote_worker<Ctx, Types...> worker(ctx, poster_, all_.names, record.header, taken.source, mask, team);
         const user_code what{user_code::remote, taken.what().kind(), taken.source};
         if constexpr (requires { body(ctx, record.arguments, worker); }) {
@@ -220,7 +225,7 @@ private:
     /// it one by one.
     template <class Type>
     LANEWAY_FN void run_together(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken,
-                                 task_team<Ctx>* team, bool speaks) const {
+                                 block_team<Ctx>* team, bool speaks) const {
         remote_record<typename Type::arguments> record{};
         const bool all_have_it = ctx.ballot(mask, !read(ctx, taken, 0, record)) == 0;
         if (team == nullptr) give_back(ctx, mask, taken);
@@ -255,8 +260,7 @@ private:
                     return reinterpret_cast<std::byte*>(address(ctx, at, ctx.pe()));
                 });
             }
-            // A failure ends the run.
-            (void)all_.launches.push(ctx, request, record.header.told(), [&] { (void)finish_launches(ctx); });
+            all_.launches.push(ctx, taken.launch, request, record.header.told());
         }
         ctx.sync(mask);
     }

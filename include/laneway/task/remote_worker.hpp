@@ -1,9 +1,9 @@
 // What a function of a remote queue has of the lanes that run it.
 #pragma once
 
+#include "laneway/comm/block_team.hpp"
 #include "laneway/simt/group.hpp"
 #include "laneway/task/remote_poster.hpp"
-#include "laneway/task/task_team.hpp"
 
 namespace laneway {
 
@@ -15,7 +15,7 @@ class remote_worker {
 public:
     /// `mask`: the lanes of this warp. `team`: null but for a block.
     LANEWAY_FN remote_worker(const Ctx& ctx, const remote_poster<Ctx, Types...>& poster, const remote_names_ref& names,
-                             const remote_header& header, int source, lane_mask mask, task_team<Ctx>* team)
+                             const remote_header& header, int source, lane_mask mask, block_team<Ctx>* team)
         : poster_(poster), names_(names), header_(header), source_(source), mask_(mask), team_(team),
           lane_(rank_in(ctx, mask)) {
         if (team != nullptr) lane_ += team->index() * Ctx::warp_lanes;
@@ -82,7 +82,7 @@ private:
     const remote_header& header_;
     int source_;
     lane_mask mask_;
-    task_team<Ctx>* team_;
+    block_team<Ctx>* team_;
     int lane_;
 };
 

@@ -13,10 +13,11 @@ public:
     static constexpr bool polls = true;
     static constexpr bool attends = true;
 
-    LANEWAY_FN task_agent(const task_pool_ref<Types...>& pool, Out& out, task_shared* shared, const roles& mine)
+    LANEWAY_FN task_agent(const task_pool_ref<Types...>& pool, Out& out, task_shared* shared, const roles& mine,
+                          block_team<Ctx>& team, std::uint32_t number)
         : pool_(pool), out_(out), shared_(shared),
-          own_(static_cast<std::uint32_t>(mine.team_number) % pool.rings.n_shards),
-          team_(&shared->team, mine.team_index, mine.team_warps), runner_(pool, shared, own_) {}
+          own_(static_cast<std::uint32_t>(mine.team_number) % pool.rings.n_shards), team_(team), number_(number),
+          runner_(pool, shared, own_) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() == 0 && ctx.lane() == 0) shared_->open();
@@ -46,37 +47,64 @@ public:
     }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
-        if (help_team(ctx)) return true;
-        if constexpr (any_spawns) {
-            const std::uint32_t found = once(ctx, full_warp<Ctx>, [&] { return find_spawned(ctx); });
-            if (found != 0) {
-                ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the node
-                start(ctx, {found - 1, true});
-                return true;
+        if (is_called_away(ctx)) return false;
+        if (kept_.count == 0) kept_ = find(ctx);
+        if (kept_.count == 0) return false;
+        bool worked = false;
+        while (start(ctx, kept_.first())) {
+            worked = true;
+            kept_.pass();
+            if (kept_.count == 0 || is_called_away(ctx)) break;
+            if (ends(ctx)) {
+                kept_.count = 0;
+                break;
             }
         }
-        claimed_tasks mine;
-        mine.count = once(ctx, full_warp<Ctx>, [&] {
-            mine = find(ctx);
-            return mine.count;
-        });
-        if (mine.count == 0) return false;
-        mine.shard = ctx.shuffle(full_warp<Ctx>, mine.shard, 0);
-        mine.first = ctx.shuffle(full_warp<Ctx>, mine.first, 0);
-        ctx.sync(full_warp<Ctx>);  // as above
-        for (std::uint32_t i = 0; i < mine.count && (i == 0 || !ends(ctx)); ++i) {
-            start(ctx, {(mine.first + i) * max_task_shards + mine.shard, false});
-            help_team(ctx);
-        }
-        return true;
+        return worked;
     }
 
 private:
     static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
     static constexpr bool any_blocks = ((width_of<Types> == task_width::block) || ...);
 
+    /// Tasks that this warp has taken and not begun.
+    struct kept_tasks {
+        std::uint64_t number = 0;
+        std::uint32_t shard = 0;
+        std::uint32_t count = 0;
+        bool are_spawned = false;
+
+        [[nodiscard]] LANEWAY_FN task_source first() const {
+            return {are_spawned ? number : number * max_task_shards + shard, are_spawned};
+        }
+        LANEWAY_FN void pass() {
+            ++number;
+            --count;
+        }
+    };
+
+    /// Takes tasks: a spawned one, or entries of a shard. The whole warp.
+    LANEWAY_FN kept_tasks find(Ctx& ctx) {
+        if constexpr (any_spawns) {
+            const std::uint32_t found = once(ctx, full_warp<Ctx>, [&] { return find_spawned(ctx); });
+            if (found != 0) {
+                ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the node
+                return {found - 1, 0, 1, true};
+            }
+        }
+        claimed_tasks mine;
+        mine.count = once(ctx, full_warp<Ctx>, [&] {
+            mine = claim(ctx);
+            return mine.count;
+        });
+        if (mine.count == 0) return {};
+        mine.shard = ctx.shuffle(full_warp<Ctx>, mine.shard, 0);
+        mine.first = ctx.shuffle(full_warp<Ctx>, mine.first, 0);
+        ctx.sync(full_warp<Ctx>);  // as above
+        return {mine.first, mine.shard, mine.count, false};
+    }
     /// Claims entries of the first shard that has some, from the own one on. One lane.
-    LANEWAY_FN claimed_tasks find(Ctx& ctx) {
+    LANEWAY_FN claimed_tasks claim(Ctx& ctx) {
         for (std::uint32_t i = 0; i < pool_.rings.n_shards; ++i) {
             const std::uint32_t s = (own_ + i) % pool_.rings.n_shards;
             if (ctx.load(&shared_->filled[s], order::relaxed, scope::block) <=
@@ -101,13 +129,33 @@ private:
         return 0;
     }
 
-    /// Runs a task of this warp's, with its block where that is its type's width.
-    LANEWAY_FN void start(Ctx& ctx, const task_source& source) {
+    /// Takes part in what the team of the block has begun; whether that is a task of another component, for whose turn
+    /// this one makes way.
+    LANEWAY_FN bool is_called_away(Ctx& ctx) {
         if constexpr (any_blocks) {
-            if (is_for_block(source)) return lead(ctx, source);
+            for (;;) {
+                const std::uint32_t caller = team_.called_by(ctx);
+                if (caller == team_.nobody) return false;
+                if (caller != number_) return true;
+                take_part(ctx);
+            }
+        }
+        return false;
+    }
+    /// Runs a task of this warp's, with its block where that is its type's width; false where another warp leads that.
+    LANEWAY_FN bool start(Ctx& ctx, const task_source& source) {
+        if constexpr (any_blocks) {
+            if (is_for_block(source)) {
+                if (!team_.lead(ctx)) return false;
+                if (ctx.lane() == 0) shared_->called = source.number * 2 + (source.is_spawned ? 1 : 0);
+                team_.call(ctx, number_);
+                take_part(ctx);
+                return true;
+            }
         }
         runner_.run(ctx, source, nullptr);
         if (ctx.lane() == 0) out_.complete(ctx, 1);
+        return true;
     }
     LANEWAY_FN bool is_for_block(const task_source& source) const {
         const std::uint32_t type = source.is_spawned ? pool_.nodes.at(static_cast<std::uint32_t>(source.number)).type
@@ -116,48 +164,25 @@ private:
         pool_.types.visit(type, [&]<class Type>(const Type&) { found = width_of<Type> == task_width::block; });
         return found;
     }
-    LANEWAY_FN void lead(Ctx& ctx, const task_source& source) {
-        while (!team_.lead(ctx)) {
-            if (!help_team(ctx)) ctx.pause();
-            if (ends(ctx)) return;
-        }
-        team_.call(ctx, source.number * 2 + (source.is_spawned ? 1 : 0));
-        ctx.sync(full_warp<Ctx>);
-        take_part(ctx);
-    }
-    /// Takes part in the task that the block has begun, if it has.
-    LANEWAY_FN bool help_team(Ctx& ctx) {
-        if constexpr (any_blocks) {
-            if (!team_.is_called(ctx)) return false;
-            take_part(ctx);
-            return true;
-        }
-        return false;
-    }
+    /// In the task that the block has begun. Its leader lets its slot or node go, and counts it.
     LANEWAY_FN void take_part(Ctx& ctx) {
-        team_.come();
-        if (!team_.sync(ctx)) return;
-        const std::uint64_t called = team_.shared().source;
-        const task_source source{called / 2, called % 2 != 0};
-        runner_.run(ctx, source, &team_);
-        end_team(ctx, source);
-    }
-
-    /// The end of a task of the team: its leader lets its slot or node go, and counts it.
-    LANEWAY_FN void end_team(Ctx& ctx, const task_source& source) {
-        if (!team_.sync(ctx) || !team_.leads(ctx)) return;
-        runner_.let_go(ctx, source);
-        if (ctx.lane() == 0) out_.complete(ctx, 1);
-        ctx.sync(full_warp<Ctx>);
-        team_.dismiss(ctx);
+        team_.take_part(ctx, [&](bool leads) {
+            const task_source source{shared_->called / 2, shared_->called % 2 != 0};
+            runner_.run(ctx, source, &team_);
+            if (!team_.sync(ctx) || !leads) return;
+            runner_.let_go(ctx, source);
+            if (ctx.lane() == 0) out_.complete(ctx, 1);
+        });
     }
 
     const task_pool_ref<Types...>& pool_;
     Out& out_;
     task_shared* shared_;
     std::uint32_t own_;  ///< the shard of this block
-    task_team<Ctx> team_;
+    block_team<Ctx>& team_;
+    std::uint32_t number_;
     task_runner<Ctx, Types...> runner_;
+    kept_tasks kept_;
 };
 
 }  // namespace laneway

@@ -18,6 +18,7 @@ struct task_pool_ref {
     using routes_type = routes<>;
     static constexpr bool counts_work = true;
     static constexpr bool takes_from_host = true;
+    static constexpr bool uses_team = true;
     static constexpr std::size_t shared_bytes = (sizeof(task_shared) + 15) / 16 * 16;
 
     task_rings_ref rings;
@@ -28,8 +29,9 @@ struct task_pool_ref {
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
-    LANEWAY_FN task_agent<Ctx, Out, Types...> agent(Ctx&, Out& out, const roles& mine, std::byte* shared) const {
-        return {*this, out, reinterpret_cast<task_shared*>(shared), mine};
+    LANEWAY_FN task_agent<Ctx, Out, Types...> agent(Ctx&, Out& out, const roles& mine, std::byte* shared,
+                                                    block_team<Ctx>& team, std::uint32_t number) const {
+        return {*this, out, reinterpret_cast<task_shared*>(shared), mine, team, number};
     }
 
     template <class Ctx>

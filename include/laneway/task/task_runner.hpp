@@ -18,14 +18,16 @@ struct task_shared {
     std::uint64_t claimed[max_task_shards];  ///< as far as the block knows
     std::uint32_t ready[max_task_shards];    ///< whether spawned tasks seem to wait
     std::uint32_t joins[max_warps];          ///< of the tasks that warps run by themselves
-    task_team_shared team;
+    std::uint64_t called;                    ///< task that the team runs: twice its number, and 1 if it was spawned
+    std::uint32_t team_join;                 ///< of that task, as task_origin has it
+    std::uint32_t team_piece_join;           ///< of the piece of a batch whose tasks the team runs
     task_stage stages[max_warps];
 
     /// What is staged needs no beginning.
     LANEWAY_FN void open() {
         for (std::uint32_t s = 0; s < max_task_shards; ++s) filled[s] = claimed[s] = ready[s] = 0;
         for (std::uint32_t& join : joins) join = 0;
-        team = {};
+        team_join = 0;
     }
 };
 
@@ -59,7 +61,7 @@ public:
 
     /// Runs what a slot or a node holds. The whole warp; with a team, all of its warps, and the slot or node is let go
     /// when they have met.
-    LANEWAY_FN void run(Ctx& ctx, const task_source& source, task_team<Ctx>* team) {
+    LANEWAY_FN void run(Ctx& ctx, const task_source& source, block_team<Ctx>* team) {
         if (source.is_spawned) {
             run_spawned(ctx, static_cast<std::uint32_t>(source.number), team);
         } else {
@@ -80,7 +82,7 @@ public:
 private:
     static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
 
-    LANEWAY_FN void run_entry(Ctx& ctx, const task_source& source, task_team<Ctx>* team) {
+    LANEWAY_FN void run_entry(Ctx& ctx, const task_source& source, block_team<Ctx>* team) {
         task_slot& slot = pool_.rings.slot(source.shard(), source.slot());
         come_behind(ctx, pool_.failures);  // of all tasks that were done before: it may follow them
         task_origin origin;
@@ -105,7 +107,7 @@ private:
     /// Runs the tasks of a piece of a batch.
     template <class Type>
     LANEWAY_FN void run_piece(Ctx& ctx, const Type& body, task_slot& slot, const task_source& source,
-                              task_team<Ctx>* team) {
+                              block_team<Ctx>* team) {
         const std::uint32_t count = slot.count;
         const task_piece piece =
             *reinterpret_cast<const task_piece*>(reinterpret_cast<const std::byte*>(&slot) + task_slot::header_bytes);
@@ -123,7 +125,7 @@ private:
     /// One after the other; `origin` is that of the first.
     template <class Type>
     LANEWAY_FN void run_tasks(Ctx& ctx, const Type& body, const task_piece& piece, std::uint32_t count,
-                              task_origin origin, task_team<Ctx>* team) {
+                              task_origin origin, block_team<Ctx>* team) {
         using arguments = typename Type::arguments;
         constexpr std::size_t result_bytes = result_bytes_of<typename Type::result>;
         constexpr std::uint32_t staged = task_stage::tasks<Ctx, Type>();
@@ -170,18 +172,18 @@ private:
 
     /// What the tasks of a piece tell when they are done: a join of the piece, as some of them may spawn others. All
     /// lanes get the same; 0: there is no room for one.
-    LANEWAY_FN std::uint32_t join_of_piece(Ctx& ctx, const task_origin& origin, task_team<Ctx>* team) {
+    LANEWAY_FN std::uint32_t join_of_piece(Ctx& ctx, const task_origin& origin, block_team<Ctx>* team) {
         std::uint32_t join = 0;
         if (is_first(ctx, team)) {
             join = pool_.nodes.make_join(ctx, own_, origin);
-            if (team != nullptr) team->shared().piece_join = join;
+            if (team != nullptr) shared_->team_piece_join = join;
         }
         if (team == nullptr) return ctx.shuffle(full_warp<Ctx>, join, 0);
         team->sync(ctx);
-        return team->shared().piece_join;
+        return shared_->team_piece_join;
     }
 
-    LANEWAY_FN void run_spawned(Ctx& ctx, std::uint32_t number, task_team<Ctx>* team) {
+    LANEWAY_FN void run_spawned(Ctx& ctx, std::uint32_t number, block_team<Ctx>* team) {
         task_node& node = pool_.nodes.at(number);
         const task_origin origin = node.origin;
         come_behind(ctx, &node);
@@ -194,12 +196,12 @@ private:
     }
 
     /// Whether this lane speaks for the worker.
-    static LANEWAY_FN bool is_first(const Ctx& ctx, const task_team<Ctx>* team) {
+    static LANEWAY_FN bool is_first(const Ctx& ctx, const block_team<Ctx>* team) {
         return ctx.lane() == 0 && (team == nullptr || team->index() == 0);
     }
 
     /// Barrier of the worker's lanes.
-    static LANEWAY_FN void sync(Ctx& ctx, task_team<Ctx>* team) {
+    static LANEWAY_FN void sync(Ctx& ctx, block_team<Ctx>* team) {
         if (team == nullptr) {
             ctx.sync(full_warp<Ctx>);
         } else {
@@ -208,14 +210,14 @@ private:
     }
 
     /// The word in shared memory where the join of the task that runs is found.
-    LANEWAY_FN std::uint32_t* join_word(const Ctx& ctx, const task_team<Ctx>* team) const {
-        return team != nullptr ? &team->shared().join : &shared_->joins[ctx.warp()];
+    LANEWAY_FN std::uint32_t* join_word(const Ctx& ctx, const block_team<Ctx>* team) const {
+        return team != nullptr ? &shared_->team_join : &shared_->joins[ctx.warp()];
     }
 
     /// Runs a body. Behind it, the first lane knows all that the worker's lanes have stored.
     template <class Type>
     LANEWAY_FN void call(Ctx& ctx, const Type& body, const typename Type::arguments& given, const task_origin& origin,
-                         task_team<Ctx>* team) {
+                         block_team<Ctx>* team) {
         task_worker<Ctx, Type, Types...> worker(ctx, pool_.nodes, own_, origin, team, join_word(ctx, team));
         std::uint32_t status = task_status::done;
         if constexpr (catching<Ctx>) {
@@ -249,7 +251,7 @@ private:
     }
 
     /// The body of a task has returned: its first lane tells whoever waits for it.
-    LANEWAY_FN void finish(Ctx& ctx, const task_origin& origin, const task_team<Ctx>* team) {
+    LANEWAY_FN void finish(Ctx& ctx, const task_origin& origin, const block_team<Ctx>* team) {
         if (!is_first(ctx, team)) return;
         std::uint32_t join = 0;
         // Partner: the exchange in task_worker::own_join.

@@ -1,10 +1,10 @@
 // What the body of a task has of its worker.
 #pragma once
 
+#include "laneway/comm/block_team.hpp"
 #include "laneway/simt/group.hpp"
 #include "laneway/task/task_node.hpp"
 #include "laneway/task/task_slot.hpp"
-#include "laneway/task/task_team.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -17,7 +17,7 @@ public:
     /// `team`: null for a warp by itself. `join`: a word of the worker in shared memory, 0; unused where no type
     /// spawns.
     LANEWAY_FN task_worker(const Ctx& ctx, const task_nodes_ref& nodes, std::uint32_t shard, const task_origin& origin,
-                           task_team<Ctx>* team, std::uint32_t* join)
+                           block_team<Ctx>* team, std::uint32_t* join)
         : nodes_(nodes), shard_(shard), origin_(origin), team_(team), join_(join), lane_(ctx.lane()) {
         if (team != nullptr) lane_ += team->index() * Ctx::warp_lanes;
     }
@@ -110,7 +110,7 @@ private:
     const task_nodes_ref& nodes_;
     std::uint32_t shard_;
     const task_origin& origin_;
-    task_team<Ctx>* team_;
+    block_team<Ctx>* team_;
     std::uint32_t* join_;
     int lane_;
     std::uint32_t status_ = task_status::done;

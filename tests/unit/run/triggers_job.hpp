@@ -53,6 +53,18 @@ struct trigger_once {
     }
 };
 
+/// A message that triggers a tag.
+struct go {
+    std::uint32_t tag;
+};
+struct trigger_handler {
+    trigger_ref tags;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const go& m) const {
+        (void)trigger(ctx, tags, m.tag);  // a failure ends the run
+    }
+};
+
 struct do_nothing {
     template <class Ctx, class Triggers>
     LANEWAY_FN void operator()(Ctx&, Triggers&) const {}

@@ -80,6 +80,25 @@ TEST_P(triggers_misuse_test, TooManyTriggersEndTheRun) {
          "no such tag while triggering an operation: tag 8, where there are 0 to 7");
 }
 
+TEST_P(triggers_misuse_test, WhatAFailedSessionHasCountedIsGone) {
+    runtime rt(options_of(GetParam(), 1));
+    auto tags = rt.triggers({.tags = 8});
+    tags.prepare(0, 5, 3, trigger_operation::nothing(0));
+    const auto box = rt.mailbox<go>(trigger_handler{tags.tags()});
+    {
+        auto session = rt.start(box, tags);
+        for (int i = 0; i < 4; ++i) session.post(0, go{5});
+        EXPECT_THROW(session.quiesce(), device_fault);
+        EXPECT_THROW(session.stop(), device_fault);
+    }
+    auto session = rt.start(box, tags);
+    for (int i = 0; i < 2; ++i) session.post(0, go{5});
+    session.stop();
+    // That session has ended well, so that its triggers count.
+    EXPECT_NO_THROW(rt.run(trigger_once{5, 1, 0}, tags));
+    EXPECT_TRUE(tags.waiting().empty());
+}
+
 /// One lane prepares what cannot be.
 struct prepare_badly {
     trigger_operation op;

@@ -217,17 +217,6 @@ TEST_P(triggers_test, CompletionTriggersTheNextTagAlsoOnOtherPes) {
     });
 }
 
-struct go {
-    std::uint32_t tag;
-};
-struct trigger_handler {
-    trigger_ref tags;
-    template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx, const go& m) const {
-        (void)trigger(ctx, tags, m.tag);  // a failure ends the run
-    }
-};
-
 TEST_P(triggers_test, HandlersTriggerInSessionsAndEpochsKnow) {
     runtime rt(options_of(GetParam(), 1));
     constexpr std::uint64_t size = 3000;

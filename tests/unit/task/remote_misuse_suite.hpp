@@ -362,6 +362,25 @@ TEST_P(remote_misuse_test, AFailedSessionTellsItsPosters) {
     EXPECT_EQ(remote.statistics().run, 1u);
 }
 
+TEST_P(remote_misuse_test, FunctionsOfKernelsPostNothing) {
+    runtime rt(session_job());
+    remote_queue remote(rt.machine(), ignore{}), other(rt.machine(), ignore{});
+    std::function<void(std::uint32_t)> act;
+    const auto kernel = remote.kernel("posts", [&](const launch_request& r) { act(r.as<std::uint32_t>()); });
+    act = [&](std::uint32_t how) {
+        if (how == 0) remote.post<ignore>(0, {});
+        if (how == 1) other.call<ignore>(0, {});
+        if (how == 2) remote.launch(0, kernel, bytes_of_arguments(std::uint32_t{9}));
+    };
+    for (const std::uint32_t how : {0, 1, 2}) {
+        auto session = rt.start(remote, other);
+        remote.launch(0, kernel, bytes_of_arguments(how));
+        says(thrown<host_call_error>([&] { session.quiesce(); }),
+             "kernel 0 'posts' on PE 0: remote queue: the function of a kernel posts nothing");
+        EXPECT_THROW(session.stop(), host_call_error);
+    }
+}
+
 LANEWAY_ON_DEVICES(remote_misuse_test, remote_devices());
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -225,6 +226,31 @@ TEST_P(remote_session_test, HostThreadsHaveKernelsLaunched) {
     for (const auto& list : ids) sum += list.size();
     EXPECT_EQ(sum, 60u);
     session.stop();
+}
+
+TEST_P(remote_session_test, LaunchesWithoutRoomHoldNoWarpUp) {
+    if (is_checked(GetParam())) return;  // there the launch thread takes its turns with the lanes
+    runtime rt(job());
+    const auto marks = rt.allocate<std::uint64_t>(1), lanes = rt.allocate<std::uint64_t>(2);
+    remote_queue remote(rt.machine(), {.priorities = {0, 9}, .launches = 1}, mark_lane{marks.ref(), lanes.ref()});
+    std::atomic<bool> go = false;
+    std::atomic<int> returned = 0;
+    const auto kernel = remote.kernel("waits", [&](const launch_request&) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (!go && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ++returned;
+    });
+    auto session = rt.start(remote);
+    constexpr int launches = 60;  // more than a device device has warps
+    for (int i = 0; i < launches; ++i) remote.launch(0, kernel, {});
+    for (int i = 0; i < 20; ++i) remote.call<mark_lane>(0, 0, 1);
+    EXPECT_EQ(returned, 0) << "commands waited for kernels";
+    go = true;
+    session.quiesce();
+    EXPECT_EQ(returned, launches);
+    EXPECT_EQ(marks.copy_out(0)[0], 20u);
+    session.stop();
+    EXPECT_EQ(remote.statistics().launched, static_cast<unsigned>(launches));
 }
 
 LANEWAY_ON_DEVICES(remote_session_test, remote_devices());

@@ -1,8 +1,9 @@
-// Warps of a block that run one task together.
+// Warps of a block that run one task of a component together: of a pool of tasks, or of a remote queue.
 //
-// The warp that has a task for a block becomes the leader of the block's team, says which task it is and opens a phase.
-// The others see the phase at their next turn and come. A warp that wants to lead while another does helps that one
-// first, so all come in the end.
+// A block has one team, whatever components its program has. The warp that has a task for the block becomes the leader,
+// says what it is and opens a phase, whose word names the component. The others see the phase when one of their
+// components looks, and come by the turn of the one that is named. While another warp leads, who has a task for the
+// block keeps it and goes on with its turns, which help that one: so all come in the end.
 #pragma once
 
 #include "laneway/simt/message_order.hpp"
@@ -11,34 +12,35 @@
 namespace laneway {
 
 /// In shared memory.
-struct task_team_shared {
+struct block_team_shared {
     alignas(16) std::uint32_t leader;  ///< 1 more than its place in the team; 0: none
-    std::uint32_t phase;               ///< tasks that the team has begun
+    std::uint32_t phase;               ///< tasks that the team has begun, and in the last byte whose the last one is
     std::uint32_t arrived;             ///< warps that have come to barriers, of all barriers so far
     std::uint32_t passed;              ///< barriers that all have come to
-    std::uint32_t join;                ///< of the task that runs, as task_origin has it
-    std::uint32_t piece_join;          ///< of the piece of a batch whose tasks run
-    std::uint64_t source;              ///< of the task, as the leader says it
 
+    /// One lane of the block, before use; a block barrier must follow.
     LANEWAY_FN void open() { *this = {}; }
 };
 
 /// A warp's place in the team of its block. All members are called by whole warps.
 template <class Ctx>
-class task_team {
+class block_team {
 public:
-    LANEWAY_FN task_team(task_team_shared* shared, int index, int warps)
+    static constexpr std::uint32_t max_components = 255;
+    static constexpr std::uint32_t nobody = max_components;
+
+    LANEWAY_FN block_team(block_team_shared* shared, int index, int warps)
         : shared_(shared), index_(index), warps_(warps) {}
 
     [[nodiscard]] LANEWAY_FN int index() const { return index_; }
     [[nodiscard]] LANEWAY_FN int warps() const { return warps_; }
-    [[nodiscard]] LANEWAY_FN task_team_shared& shared() const { return *shared_; }
 
-    /// Whether a task has begun that this warp has no part in yet.
-    [[nodiscard]] LANEWAY_FN bool is_called(Ctx& ctx) const {
+    /// The component whose task has begun without this warp, which takes part in it next; or nobody.
+    [[nodiscard]] LANEWAY_FN std::uint32_t called_by(Ctx& ctx) const {
         return once(ctx, full_warp<Ctx>, [&] {
-                   return std::uint32_t{ctx.load(&shared_->phase, order::relaxed, scope::block) != phase_};
-               }) != 0;
+            const std::uint32_t now = ctx.load(&shared_->phase, order::relaxed, scope::block);
+            return now / 256 != phase_ ? now % 256 : nobody;
+        });
     }
     /// Tries to lead; false while another warp does.
     [[nodiscard]] LANEWAY_FN bool lead(Ctx& ctx) const {
@@ -49,24 +51,27 @@ public:
                        ctx.compare_exchange(&shared_->leader, none, lead_as(), order::acquire, scope::block)};
                }) != 0;
     }
-    /// The leader calls the others to a task.
-    LANEWAY_FN void call(Ctx& ctx, std::uint64_t source) const {
-        if (ctx.lane() != 0) return;
-        shared_->source = source;
-        // Relaxed: who comes sees the source behind the barrier at the beginning.
-        ctx.store(&shared_->phase, phase_ + 1, order::relaxed, scope::block);
+    /// The leader calls the others to a task of its component, of which lane 0 has said before what it is.
+    LANEWAY_FN void call(Ctx& ctx, std::uint32_t component) const {
+        // Relaxed: who comes sees what was said behind the barrier at the beginning.
+        if (ctx.lane() == 0) {
+            ctx.store(&shared_->phase, next_phase() * 256 + component, order::relaxed, scope::block);
+        }
+        ctx.sync(full_warp<Ctx>);
     }
-    /// This warp takes part in the task that has begun.
-    LANEWAY_FN void come() { ++phase_; }
-    [[nodiscard]] LANEWAY_FN bool leads(Ctx& ctx) const {
-        return once(ctx, full_warp<Ctx>, [&] {
-                   return std::uint32_t{ctx.load(&shared_->leader, order::relaxed, scope::block) == lead_as()};
-               }) != 0;
-    }
-    /// The task is done; another warp may lead.
-    LANEWAY_FN void dismiss(Ctx& ctx) const {
+    /// Takes part in the task that has begun: `run(leads)` sees what the leader has said.
+    template <class Run>
+    LANEWAY_FN void take_part(Ctx& ctx, Run&& run) {
+        phase_ = next_phase();
+        if (!sync(ctx)) return;
+        const bool leads =
+            once(ctx, full_warp<Ctx>, [&] {
+                return std::uint32_t{ctx.load(&shared_->leader, order::relaxed, scope::block) == lead_as()};
+            }) != 0;
+        run(leads);
+        ctx.sync(full_warp<Ctx>);
         // Partner: the acquire exchange in lead.
-        if (ctx.lane() == 0) ctx.store(&shared_->leader, 0u, order::release, scope::block);
+        if (leads && ctx.lane() == 0) ctx.store(&shared_->leader, 0u, order::release, scope::block);
     }
 
     /// Barrier of the team's warps, with what their lanes have stored in memory of the PE. False where the program is
@@ -100,11 +105,12 @@ public:
 
 private:
     [[nodiscard]] LANEWAY_FN std::uint32_t lead_as() const { return static_cast<std::uint32_t>(index_) + 1; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t next_phase() const { return (phase_ + 1) % (std::uint32_t{1} << 24); }
 
-    task_team_shared* shared_;
+    block_team_shared* shared_;
     int index_;
     int warps_;
-    std::uint32_t phase_ = 0;     ///< tasks of the team that this warp had a part in
+    std::uint32_t phase_ = 0;     ///< tasks of the team that this warp had a part in, but for what does not fit
     std::uint32_t barriers_ = 0;  ///< of the team so far
 };
 

@@ -1,0 +1,1 @@
+#include "shared_programs_suite.hpp"  // on GPUs
