@@ -103,6 +103,11 @@ void channel_memory::clear() {
     moving_.fill_bytes(0);
 }
 
+void channel_memory::set_outbox(const channel_outbox_ref& outbox) {
+    set_.outbox = outbox;
+    set_copy_.copy_in(&set_, 1);
+}
+
 void channel_memory::init(std::uint32_t number, const std::byte* elements, std::uint64_t count) {
     const channel_layout& layout = set_.channels[number];
     const std::uint64_t room = std::uint64_t{layout.width} * set_.n_shards;
@@ -139,6 +144,7 @@ void channel_memory::add_to(channel_statistics& sum) const {
     sum.yields += totals.yields;
     sum.stalls += totals.stalls;
     sum.moved += totals.moved;
+    sum.peak = std::max(sum.peak, totals.peak);
 }
 
 std::uint64_t channel_memory::open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
@@ -197,6 +203,12 @@ void channel_store::prepare(machine& machine, const comm_plan& plan, const std::
 
 symmetric_ref<std::uint32_t> channel_store::requests() const {
     return requests_ == nullptr ? symmetric_ref<std::uint32_t>{} : requests_->ref();
+}
+
+channel_statistics statistics_of(const std::vector<channel_memory>& memories) {
+    channel_statistics sum;
+    for (const auto& memory : memories) memory.add_to(sum);
+    return sum;
 }
 
 std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace laneway {
 
@@ -25,6 +26,11 @@ public:
     /// Waits until all that the host had submitted before is left for the PEs, so that an epoch that is closed now
     /// contains it. Nothing to do where what is submitted is left at once. Throws what ended the program.
     virtual void hand_over() {}
+    /// Takes what devices have left for the host, so that they have room for more. Called now and then by threads that
+    /// wait for the program.
+    virtual void hear() {}
+    /// What the message of a session that was too late says of it. The program has left the devices.
+    [[nodiscard]] virtual std::string account() const { return {}; }
 };
 
 /// That of a component that a session has beside its inboxes.
@@ -36,6 +42,8 @@ public:
     virtual void connect(resident_program& program) = 0;
     /// and not any more.
     virtual void disconnect() noexcept = 0;
+    /// After a program that has ended for good, without a fault. Throws where something was lost.
+    virtual void end() {}
 };
 
 }  // namespace laneway

@@ -70,6 +70,7 @@ private:
     void throw_failure();
     [[noreturn]] void pass_deadline();
     [[nodiscard]] std::exception_ptr late() const;
+    [[nodiscard]] std::exception_ptr with_accounts(const std::exception_ptr& failure) const;
 
     machine& machine_;
     double timeout_seconds_;
@@ -159,6 +160,7 @@ public:
     run_report stop() {
         try {
             program_.stop();
+            for (const auto& feed : feeds_) feed->end();
         } catch (...) {
             disconnect();
             throw;

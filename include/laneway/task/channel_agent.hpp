@@ -30,6 +30,10 @@ public:
         of_body_.enq(ctx, elements);
     }
 
+    LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
+        of_body_.enq_place(ctx, queue, place);
+    }
+
     LANEWAY_FN void open(Ctx&) const {}
     LANEWAY_FN void refresh(Ctx&) const {}
     LANEWAY_FN bool poll(Ctx& ctx) {
@@ -49,6 +53,7 @@ public:
     LANEWAY_FN void close(Ctx& ctx) {
         std::uint64_t sums[] = {stalls_ + of_body_.stalls(), yields_, items_, moved_};
         warp_sums(ctx, sums);
+        const std::uint64_t least = warp_min(ctx, ~peak_);
         out_.count_items(ctx, ctx.lane() == 0 ? sums[2] : 0);
         if (ctx.lane() != 0) return;
         channel_totals& totals = *view_.set.totals;
@@ -57,6 +62,7 @@ public:
         ctx.fetch_add(&totals.stalls, sums[0], order::relaxed, scope::device);
         ctx.fetch_add(&totals.yields, sums[1], order::relaxed, scope::device);
         ctx.fetch_add(&totals.moved, sums[3], order::relaxed, scope::device);
+        ctx.fetch_max(&totals.peak, ~least, order::relaxed, scope::device);
     }
 
 private:
@@ -118,7 +124,7 @@ private:
         return bits;
     }
     /// What speaks for a queue, above its number; 0: nothing.
-    LANEWAY_FN std::uint64_t rank(Ctx& ctx, std::uint32_t shard, std::uint32_t q) const {
+    LANEWAY_FN std::uint64_t rank(Ctx& ctx, std::uint32_t shard, std::uint32_t q) {
         const channel_set_ref& set = view_.set;
         const channel_words& words = set.words[shard * set.queues_a_shard + q];
         const std::uint64_t dispatched = ctx.load(&words.dispatched, order::relaxed, scope::device);
@@ -129,6 +135,7 @@ private:
         const std::uint32_t level = q - layout.first_queue;
         std::uint64_t waiting = ready - dispatched;
         if (waiting > layout.width) waiting = layout.width;
+        if (waiting > peak_) peak_ = waiting;
         const std::uint32_t depth = set.depth(c, level);
         if (stuck_ != 0) return rank_when_stuck(q, depth);
         const channel_load load{
@@ -155,7 +162,9 @@ private:
             if (queue == none) continue;
             const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
                                         const auto all = static_cast<std::uint32_t>(Ctx::warp_lanes);
-                                        return std::uint32_t{view_.set.queue(queue).fill(ctx) >= all};
+                                        const std::uint32_t ready = view_.set.queue(queue).fill(ctx);
+                                        if (ready > peak_) peak_ = ready;
+                                        return std::uint32_t{ready >= all};
                                     }) != 0;
             if (fills_warp && dispatch(ctx, queue)) return true;
         }
@@ -317,6 +326,7 @@ private:
     std::uint32_t served_ = none;
     unsigned idle_turns_ = 0;
     std::uint64_t stalls_ = 0, yields_ = 0, items_ = 0, moved_ = 0;  ///< of this lane
+    std::uint64_t peak_ = 0;                                         ///< most ready elements that it has seen
     std::uint64_t dispatches_ = 0, full_ = 0;                        ///< of the warp
 };
 

@@ -49,6 +49,7 @@ struct channel_statistics {
     std::uint64_t yields = 0;           ///< elements that were put back for want of space
     std::uint64_t stalls = 0;           ///< requests for space that found none
     std::uint64_t moved = 0;            ///< elements that were sent to PEs without work
+    std::uint64_t peak = 0;             ///< most elements that a warp has seen ready in one queue when it chose
 };
 
 /// Channels of one PE. Host only; not thread-safe; between runs.
@@ -62,6 +63,9 @@ public:
     void clear();
     /// Puts elements into an empty channel, `count` at `elements`. Throws usage_error where they have no room.
     void init(std::uint32_t number, const std::byte* elements, std::uint64_t count);
+
+    /// Where the elements go that host threads consume, in a session.
+    void set_outbox(const channel_outbox_ref& outbox);
 
     [[nodiscard]] const channel_set_ref& ref() const { return set_; }
     /// The same in PE memory, and what lets elements move between PEs.
@@ -119,6 +123,9 @@ private:
     std::vector<channel_memory> memories_;
     std::unique_ptr<symmetric_array<std::uint32_t>> requests_;
 };
+
+/// What they have done since they were emptied.
+channel_statistics statistics_of(const std::vector<channel_memory>& memories);
 
 /// "channel 0: 64 elements, 60 at level 0, 4 at level 1": what lies in the channels of all PEs, for a graph that did
 /// not come to its end.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "laneway/queue/channel_queue.hpp"
+#include "laneway/task/channel_outbox_ref.hpp"
 
 namespace laneway {
 
@@ -36,6 +37,7 @@ struct channel_totals {
     std::uint64_t yields;           ///< elements that were put back
     std::uint64_t stalls;           ///< requests for space that found none
     std::uint64_t moved;            ///< elements that were sent to PEs without work
+    std::uint64_t peak;             ///< most elements that a warp has seen ready in one queue
 };
 
 struct channel_set_ref {
@@ -55,6 +57,7 @@ struct channel_set_ref {
     std::uint32_t* flags = nullptr;
     std::uint64_t* created = nullptr;  ///< words_a_shard a shard: entries of all its queues
     channel_totals* totals = nullptr;
+    channel_outbox_ref outbox;  ///< in a session: where elements for host threads go
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 
