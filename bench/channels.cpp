@@ -2,8 +2,10 @@
 //
 //   bench_channels --devices "cuda:0;cuda:0-3" --elements 100000000 --fib 40 --queens 15 --json FILE
 // through: each element is consumed and replaced by another, so it goes through all four; beside it, baseline, as many
-// elements taken by lanes from one counter, without a queue. fib, queens, uts: programs of apps/recursion, checked; of
-// fib also the same tree walked by one thread of the host. widths: fib over channels of several widths.
+// elements taken by lanes from one counter, without a queue; and the same with one warp of each PE, or a thread of the
+// host, that decides what all warps serve, where fewer elements are enough (--ordered). fib, queens, uts: programs of
+// apps/recursion, checked; of fib also the same tree walked by one thread of the host. widths: fib over channels of
+// several widths.
 #include <chrono>
 #include <exception>
 
@@ -50,7 +52,11 @@ public:
         : args_(args), devices_(std::move(devices)), json_(json) {}
 
     void run() {
-        through();
+        const std::uint64_t elements = args_.number("elements"), ordered = args_.number("ordered");
+        through("through", elements, deepest_or_fullest_first{});
+        through("by one warp", ordered, warp_scheduler<>{});
+        through("by the host", ordered, host_scheduler<>{});
+        baseline();
         for (const std::uint64_t grain : {std::uint64_t{1}, args_.number("grain")}) fib(grain);
         queens();
         uts();
@@ -71,27 +77,32 @@ private:
         return made;
     }
 
-    void through() {
+    /// Elements through a channel whose queues are served as the policy says.
+    template <class Policy>
+    void through(const std::string& name, std::uint64_t elements, const Policy& policy) {
         runtime rt(job());
         const auto pes = static_cast<std::uint64_t>(rt.n_pes());
-        const std::uint64_t chains = args_.number("chains"), length = args_.number("elements") / chains / pes;
+        const std::uint64_t chains = args_.number("chains"), length = elements / chains / pes;
         channel_graph graph(rt);
         const auto numbers = graph.channel<std::uint64_t>({.width = static_cast<std::uint32_t>(4 * chains)});
         const auto kernel = graph.kernel(relay{numbers});
         graph.connect(numbers, kernel);
         channel_statistics last;
-        rate("through", chains * (length + 1) * pes, [&] {
+        rate(name, chains * (length + 1) * pes, [&] {
             for (int pe = 0; pe < rt.n_pes(); ++pe) {
                 graph.init(numbers, std::vector<std::uint64_t>(chains, length), pe);
             }
-            const double seconds = graph.run(kernel).run_seconds;
+            const double seconds = graph.run_with(policy, kernel).run_seconds;
             last = graph.statistics();
             if (last.produced != chains * (length + 1) * pes) throw device_fault("elements were lost");
             return seconds;
         });
-        tell_channels("through", last);
-        rate("baseline", chains * (length + 1) * pes,
-             [&] { return rt.for_each(chains * (length + 1) * pes, touch{}).run_seconds; });
+        tell_channels(name, last);
+    }
+    void baseline() {
+        runtime rt(job());
+        const std::uint64_t elements = args_.number("elements");
+        rate("baseline", elements, [&] { return rt.for_each(elements, touch{}).run_seconds; });
     }
 
     void fib(std::uint64_t grain) {
@@ -206,6 +217,7 @@ int main(int argc, char** argv) {
         const bench::arguments args(argc, argv,
                                     {{"devices", "cpu:2"},
                                      {"elements", "2000000"},
+                                     {"ordered", "200000"},
                                      {"chains", "1024"},
                                      {"fib", "25"},
                                      {"grain", "12"},

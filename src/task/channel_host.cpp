@@ -52,11 +52,11 @@ private:
 };
 
 channel_host::channel_host(machine& machine, channel_table table, std::vector<channel_plan> plans,
-                           const channel_service_options& options)
+                           const channel_service_options& options, channel_scheduler by)
     : machine_(machine), table_(std::move(table)),
       plans_(std::move(plans)), options_{slots_of("inbox_slots", options.inbox_slots),
                                          slots_of("outbox_slots", options.outbox_slots)},
-      taken_(table_.plans().size()) {
+      by_(by), taken_(table_.plans().size()) {
     for (const auto& plan : table_.plans()) element_bytes_ = std::max(element_bytes_, plan.element_bytes);
 }
 
@@ -140,6 +140,7 @@ void channel_host::attach(machine& machine, const comm_plan& plan) {
     }
     if (&machine != &machine_) throw usage_error("the graph belongs to another runtime");
     store_.prepare(machine_, plan, plans_, run_deadline(endless_seconds));
+    store_.set_boards(plan, by_);
     table_.fill(store_.memories());
     inboxes_ = std::make_unique<host_inboxes>(machine_, element_bytes_, 0, options_.inbox_slots);
     const std::lock_guard lock(hearing_);

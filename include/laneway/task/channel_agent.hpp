@@ -4,6 +4,7 @@
 
 #include "laneway/comm/roles.hpp"
 #include "laneway/simt/user_code.hpp"
+#include "laneway/task/channel_board.hpp"
 #include "laneway/task/channel_moving.hpp"
 #include "laneway/task/task_type.hpp"
 
@@ -14,6 +15,12 @@ template <class Ctx, class Out, class View>
 class channel_agent {
 public:
     static constexpr bool polls = true;
+
+    struct choice {
+        bool exists;
+        bool fills_warp;
+        std::uint32_t queue;
+    };
 
     LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine)
         : view_(view), out_(out), own_(static_cast<std::uint32_t>(mine.team_number) % view.set.n_shards), victim_(own_),
@@ -65,17 +72,66 @@ public:
         ctx.fetch_max(&totals.peak, ~least, order::relaxed, scope::device);
     }
 
+    // For one that decides for others, or follows orders: see channel_ordered_agent.hpp.
+
+    /// The queue of a shard that should be served next, of those whose flag is raised, or of all. The whole warp.
+    [[nodiscard]] LANEWAY_FN choice choose_next(Ctx& ctx, std::uint32_t shard, bool all) {
+        ++turn_;
+        return choose(ctx, shard, all);
+    }
+    [[nodiscard]] LANEWAY_FN dispatch_history& history() { return history_; }
+    /// Runs the elements of one queue, one for each lane. The whole warp; false where others were faster.
+    LANEWAY_FN bool dispatch(Ctx& ctx, std::uint32_t number) {
+        const channel_queue_ref queue = view_.set.queue(number);
+        std::uint32_t place = 0;
+        const int count = queue.claim(ctx, static_cast<std::uint32_t>(Ctx::warp_lanes), place);
+        if (count == 0) return false;
+        const std::uint32_t inside = number % view_.set.queues_a_shard;
+        const channel_layout& layout = view_.set.channels[view_.set.channel_of(inside)];
+        const bool mine = ctx.lane() < count;
+        std::byte* element = queue.element(place);
+        std::uint32_t level = inside - layout.first_queue;
+        moved_header moved{};
+        if (View::moves && layout.is_arrivals != 0) {
+            if (mine) moved = *reinterpret_cast<const moved_header*>(element);
+            level = moved.level;
+            element += sizeof(moved_header);
+        }
+        // What is first in its queue keeps all behind it from being freed: in a cycle of channels it might wait for
+        // them.
+        const bool is_first = history_.stuck != 0 && mine && queue.is_first(ctx, place);
+        channel_node node(view_.set, own_, level, is_first ? number : none);
+        outcome out = outcome::done;
+        if (mine) {
+            come_behind(ctx, queue.element(place));
+            out = consume(ctx, layout.consumer, element, node);
+        }
+        ctx.sync(full_warp<Ctx>);
+        const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
+        const lane_mask done = ctx.ballot(full_warp<Ctx>, mine && out == outcome::done);
+        if (mine && out == outcome::done) {
+            (void)queue.release(ctx, done, place);
+            if constexpr (View::moves) {
+                if (moved.count != 0) view_.moving.note_freed(ctx, moved.source, moved.count);
+            }
+        }
+        if (mine && out == outcome::yield) {
+            go_before(ctx, queue.element(place));
+            queue.publish_place(ctx, yielded, place);
+            if (elected(ctx, yielded)) view_.set.raise_flag(ctx, number);
+        }
+        note(ctx, number, node, count, done, yielded);
+        ctx.sync(full_warp<Ctx>);
+        // An element that was put back has been counted once more by then.
+        if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(count));
+        if (++sends_ % 16 == 0) (void)out_.flush_old(ctx);
+        return true;
+    }
+
 private:
-    static constexpr unsigned max_age = 64;      ///< turns of a warp that part of a warp's elements may wait for
-    static constexpr unsigned short_turns = 16;  ///< for which a warp takes it that space is short
+    static constexpr unsigned max_age = 64;  ///< turns of a warp that part of a warp's elements may wait for
     static constexpr unsigned turns_to_give = 8, turns_to_ask = 16;
     static constexpr std::uint32_t none = channel_node::no_queue;
-
-    struct choice {
-        bool exists;
-        bool fills_warp;
-        std::uint32_t queue;
-    };
 
     /// Runs what is to run next; false where nothing was found.
     LANEWAY_FN bool serve(Ctx& ctx) {
@@ -131,33 +187,16 @@ private:
         const std::uint64_t ready = ctx.load(&words.ready, order::relaxed, scope::device);
         if (ready == dispatched) return 0;
         const std::uint32_t c = set.channel_of(q);
-        const channel_layout& layout = set.channels[c];
-        const std::uint32_t level = q - layout.first_queue;
-        std::uint64_t waiting = ready - dispatched;
-        if (waiting > layout.width) waiting = layout.width;
-        if (waiting > peak_) peak_ = waiting;
-        const std::uint32_t depth = set.depth(c, level);
-        if (stuck_ != 0) return rank_when_stuck(q, depth);
-        const channel_load load{
-            c, level, layout.levels, depth, static_cast<std::uint32_t>(waiting), layout.width, short_ != 0};
-        const std::uint64_t priority = view_.policy(load);
-        if (priority == 0) return 0;  // its flag goes, and the next look at all queues asks again
-        return (waiting >= layout.at_least ? fills : 0) + priority * queues + q;
-    }
-
-    /// Where dispatches bring nothing: what is deepest, as only that is certain to find space; and every other time the
-    /// next queue in turn, as in a cycle of channels the space of one may wait for any other.
-    LANEWAY_FN std::uint64_t rank_when_stuck(std::uint32_t q, std::uint32_t depth) const {
-        const std::uint32_t all = view_.set.queues_a_shard;
-        if (stuck_ % 2 != 0) return (std::uint64_t{depth} + 1) * queues + q;
-        const std::uint32_t turn = (q + all - (stuck_ / 2 + turn_) % all) % all;
-        return std::uint64_t{all - turn} * queues + q;
+        const channel_load load = set.load(c, q, ready - dispatched);
+        if (load.ready > peak_) peak_ = load.ready;
+        // Where a policy says "not now" its flag goes, and the next look at all queues asks again.
+        return channel_rank(view_.policy, load, set.channels[c].at_least, q, set.queues_a_shard, history_, turn_);
     }
 
     /// Goes on with what the last dispatch has produced, or with the rest of its own queue.
     LANEWAY_FN bool follow(Ctx& ctx) {
         if constexpr (!follows<decltype(view_.policy)>) return false;
-        if (stuck_ != 0 || turn_ % max_age == 0) return false;
+        if (history_.stuck != 0 || turn_ % max_age == 0) return false;
         for (const std::uint32_t queue : {filled_, served_}) {
             if (queue == none) continue;
             const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
@@ -177,54 +216,6 @@ private:
         return victim_;
     }
 
-    /// Runs the elements of one queue, one for each lane. The whole warp; false where others were faster.
-    LANEWAY_FN bool dispatch(Ctx& ctx, std::uint32_t number) {
-        const channel_queue_ref queue = view_.set.queue(number);
-        std::uint32_t place = 0;
-        const int count = queue.claim(ctx, static_cast<std::uint32_t>(Ctx::warp_lanes), place);
-        if (count == 0) return false;
-        const std::uint32_t inside = number % view_.set.queues_a_shard;
-        const channel_layout& layout = view_.set.channels[view_.set.channel_of(inside)];
-        const bool mine = ctx.lane() < count;
-        std::byte* element = queue.element(place);
-        std::uint32_t level = inside - layout.first_queue;
-        moved_header moved{};
-        if (View::moves && layout.is_arrivals != 0) {
-            if (mine) moved = *reinterpret_cast<const moved_header*>(element);
-            level = moved.level;
-            element += sizeof(moved_header);
-        }
-        // What is first in its queue keeps all behind it from being freed: in a cycle of channels it might wait for
-        // them.
-        const bool is_first = stuck_ != 0 && mine && queue.is_first(ctx, place);
-        channel_node node(view_.set, own_, level, is_first ? number : none);
-        outcome out = outcome::done;
-        if (mine) {
-            come_behind(ctx, queue.element(place));
-            out = consume(ctx, layout.consumer, element, node);
-        }
-        ctx.sync(full_warp<Ctx>);
-        const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
-        const lane_mask done = ctx.ballot(full_warp<Ctx>, mine && out == outcome::done);
-        if (mine && out == outcome::done) {
-            (void)queue.release(ctx, done, place);
-            if constexpr (View::moves) {
-                if (moved.count != 0) view_.moving.note_freed(ctx, moved.source, moved.count);
-            }
-        }
-        if (mine && out == outcome::yield) {
-            go_before(ctx, queue.element(place));
-            queue.publish_place(ctx, yielded, place);
-            if (elected(ctx, yielded)) view_.set.raise_flag(ctx, number);
-        }
-        note(ctx, number, node, count, done, yielded);
-        ctx.sync(full_warp<Ctx>);
-        // An element that was put back has been counted once more by then.
-        if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(count));
-        if (++sends_ % 16 == 0) (void)out_.flush_old(ctx);
-        return true;
-    }
-
     /// Keeps what the next choice and the report need.
     LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, const channel_node& node, int count, lane_mask done,
                          lane_mask yielded) {
@@ -233,8 +224,7 @@ private:
         filled_ = ctx.shuffle(full_warp<Ctx>, node.filled(), any);
         served_ = number;
         stalls_ += node.stalls();
-        stuck_ = done == 0 ? stuck_ + 1 : 0;
-        short_ = yielded != 0 ? short_turns : short_ != 0 ? short_ - 1 : 0;
+        history_.note(done == 0, yielded != 0);
         ++dispatches_;
         full_ += count == Ctx::warp_lanes ? 1 : 0;
         if ((yielded >> ctx.lane() & 1) != 0) ++yields_;
@@ -310,8 +300,7 @@ private:
         return best == ~std::uint64_t{0} ? none : static_cast<std::uint32_t>(best % queues);
     }
 
-    static constexpr std::uint64_t queues = std::uint64_t{1} << 24;  ///< of a shard, at most
-    static constexpr std::uint64_t fills = std::uint64_t{1} << 60;
+    static constexpr std::uint64_t queues = channel_rank_queues, fills = channel_rank_fills;
 
     const View& view_;
     Out& out_;
@@ -320,8 +309,7 @@ private:
     channel_node of_body_;
     unsigned turn_ = 0;
     unsigned sends_ = 0;
-    unsigned short_ = 0;  ///< turns for which space is taken to be short
-    unsigned stuck_ = 0;  ///< dispatches, one after the other, that found no space for any of their elements
+    dispatch_history history_;
     std::uint32_t filled_ = none;
     std::uint32_t served_ = none;
     unsigned idle_turns_ = 0;

@@ -5,6 +5,7 @@
 
 #include "laneway/run/component_host.hpp"
 #include "laneway/task/channel_graph_ref.hpp"
+#include "laneway/task/channel_scheduling.hpp"
 #include "laneway/task/channel_table.hpp"
 
 namespace laneway {
@@ -57,10 +58,19 @@ public:
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         first_arrivals_ = add_arrivals<Kernels...>(plans_, machine.n_pes());
         store_.prepare(machine, plan, plans_, until);
+        store_.set_boards(plan, scheduler_of<Policy>);
         table_.fill(store_.memories());
+        if constexpr (scheduler_of<Policy> == channel_scheduler::host_thread) {
+            using by = channel_scheduling::rank_function;
+            scheduler_ = std::make_unique<channel_scheduling>(
+                store_.memories(), by([policy = policy_](const auto&... of) { return channel_rank(policy, of...); }));
+        }
     }
     [[nodiscard]] ref_type ref(int pe) const { return graph_ref_of(store_, pe, policy_, kernels_, first_arrivals_); }
-    void end(const run_report&) { audit_channels(plans_, store_.memories()); }
+    void end(const run_report&) {
+        scheduler_.reset();
+        audit_channels(plans_, store_.memories());
+    }
 
 private:
     channel_table& table_;
@@ -69,6 +79,7 @@ private:
     Policy policy_;
     task_types<Kernels...> kernels_;
     std::uint32_t first_arrivals_ = 0;
+    std::unique_ptr<channel_scheduling> scheduler_;  ///< while a run goes on
 };
 
 }  // namespace laneway

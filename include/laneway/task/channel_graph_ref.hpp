@@ -3,8 +3,8 @@
 
 #include "laneway/comm/termination.hpp"
 #include "laneway/run/component.hpp"
-#include "laneway/task/channel_agent.hpp"
 #include "laneway/task/channel_moving.hpp"
+#include "laneway/task/channel_ordered_agent.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -26,8 +26,14 @@ struct channel_graph_ref {
 
     [[nodiscard]] routes_type handlers() const { return moving.template handlers<Kernels...>(); }
 
+    static constexpr channel_scheduler by = scheduler_of<Policy>;
     template <class Ctx, class Out>
-    LANEWAY_FN channel_agent<Ctx, Out, channel_graph_ref> agent(Ctx&, Out& out, const roles& mine, std::byte*) const {
+    using agent_type =
+        std::conditional_t<by == channel_scheduler::every_warp, channel_agent<Ctx, Out, channel_graph_ref>,
+                           channel_ordered_agent<Ctx, Out, channel_graph_ref>>;
+
+    template <class Ctx, class Out>
+    LANEWAY_FN agent_type<Ctx, Out> agent(Ctx&, Out& out, const roles& mine, std::byte*) const {
         return {*this, out, mine};
     }
 

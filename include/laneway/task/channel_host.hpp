@@ -20,7 +20,7 @@ class channel_host : public session_feed {
 public:
     /// `plans`: with the channels of arrivals. Throws usage_error for options that cannot be.
     channel_host(machine& machine, channel_table table, std::vector<channel_plan> plans,
-                 const channel_service_options& options);
+                 const channel_service_options& options, channel_scheduler by);
 
     /// Leaves an element of a channel for a PE. Waits while its inbox is full.
     void enqueue(std::uint32_t channel, const void* element, std::size_t bytes, int pe);
@@ -62,6 +62,7 @@ private:
     channel_table table_;
     std::vector<channel_plan> plans_;
     channel_service_options options_;
+    channel_scheduler by_;
     std::size_t element_bytes_ = 0;  ///< of the largest
     channel_store store_;
     std::unique_ptr<host_inboxes> inboxes_;

@@ -64,6 +64,8 @@ public:
     /// Puts elements into an empty channel, `count` at `elements`. Throws usage_error where they have no room.
     void init(std::uint32_t number, const std::byte* elements, std::uint64_t count);
 
+    /// Makes orders and reports for the warps of such a grid, unless every warp decides for itself.
+    void set_board(const pe_grid& grid, channel_scheduler by);
     /// Where the elements go that host threads consume, in a session.
     void set_outbox(const channel_outbox_ref& outbox);
 
@@ -73,6 +75,7 @@ public:
     [[nodiscard]] moving_words* moving() const { return moving_.data(); }
     [[nodiscard]] std::uint64_t* finished() const { return finished_.data(); }
     [[nodiscard]] std::uint32_t worker_blocks() const { return worker_blocks_; }
+    [[nodiscard]] std::uint32_t warp_lanes() const { return warp_lanes_; }
 
     void add_to(channel_statistics& sum) const;
     /// Elements of a channel that were reserved and never freed.
@@ -92,6 +95,7 @@ private:
     std::shared_ptr<device> owner_;
     std::vector<channel_plan> plans_;
     std::uint32_t worker_blocks_;
+    std::uint32_t warp_lanes_;
     channel_set_ref set_;
     buffer<channel_words> words_;
     buffer<std::byte> data_;
@@ -103,6 +107,8 @@ private:
     buffer<channel_totals> totals_;
     buffer<channel_set_ref> set_copy_;
     buffer<moving_words> moving_;
+    buffer<std::uint64_t> board_words_;      ///< orders and reports, where a warp gives orders
+    std::shared_ptr<std::byte> host_board_;  ///< the same where a thread of the host does, with fills
 };
 
 /// The channels of all PEs of a job, kept from run to run. Host only; not thread-safe; between runs.
@@ -111,6 +117,9 @@ public:
     /// Takes memory for channels of these plans, and empties them.
     void prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
                  const run_deadline& until);
+
+    /// Has warps get their orders from this scheduler in the next run.
+    void set_boards(const comm_plan& plan, channel_scheduler by);
 
     [[nodiscard]] std::vector<channel_memory>& memories() { return memories_; }
     [[nodiscard]] const std::vector<channel_memory>& memories() const { return memories_; }

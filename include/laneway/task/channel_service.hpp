@@ -20,14 +20,18 @@ namespace laneway {
 /// has made it is not touched by it and may be run, or gone.
 template <class Policy, class... Kernels>
 class channel_service {
+    static_assert(scheduler_of<Policy> != channel_scheduler::host_thread,
+                  "in a session every warp, or one, decides what warps serve: a thread of the host does in runs");
+
 public:
     using ref_type = channel_service_ref<Policy, Kernels...>;
 
     channel_service(machine& machine, channel_table table, std::vector<channel_plan> plans,
                     const channel_service_options& options, const Policy& policy, const task_types<Kernels...>& kernels)
         : first_arrivals_(add_arrivals<Kernels...>(plans, machine.n_pes())),
-          host_(std::make_shared<channel_host>(machine, std::move(table), std::move(plans), options)), policy_(policy),
-          kernels_(kernels) {}
+          host_(std::make_shared<channel_host>(machine, std::move(table), std::move(plans), options,
+                                               scheduler_of<Policy>)),
+          policy_(policy), kernels_(kernels) {}
 
     /// Puts an element into the first level of a channel of a PE. Waits while elements of host threads fill the PE's
     /// inbox. Throws usage_error for a PE that does not exist and without a session, timeout_error past the deadline,

@@ -139,7 +139,7 @@ private:
     const View& view_;
     Out& out_;
     inbox_shared* shared_;
-    channel_agent<Ctx, Out, typename View::graph> channels_;
+    typename View::graph::template agent_type<Ctx, Out> channels_;
     unsigned turns_ = 0;
     std::uint64_t slot_ = none;      ///< of the inbox, that this lane has claimed
     std::uint64_t empty_up_to_ = 0;  ///< of lane 0: slots that have all been claimed
