@@ -1,11 +1,12 @@
 // What a warp does for the channels of a graph: it looks which queue to serve, claims elements, one for each lane, and
-// runs the kernel that consumes them. Each warp is its own aggregator, so no dispatch goes through another one.
+// runs the kernel that consumes them. Each warp decides for itself, so no dispatch goes through another one.
 #pragma once
 
 #include "laneway/comm/roles.hpp"
 #include "laneway/simt/user_code.hpp"
-#include "laneway/task/channel_board.hpp"
+#include "laneway/task/channel_chooser.hpp"
 #include "laneway/task/channel_moving.hpp"
+#include "laneway/task/channel_team.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -16,15 +17,13 @@ class channel_agent {
 public:
     static constexpr bool polls = true;
 
-    struct choice {
-        bool exists;
-        bool fills_warp;
-        std::uint32_t queue;
-    };
+    using choice = typename channel_chooser<Ctx, View>::choice;
 
-    LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine)
-        : view_(view), out_(out), own_(static_cast<std::uint32_t>(mine.team_number) % view.set.n_shards), victim_(own_),
-          of_body_(view.set, own_, ~std::uint32_t{0}) {}
+    /// `shared`: of the block, where the view has kernels that take one.
+    LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine, std::byte* shared)
+        : view_(view), out_(out), chooser_(view),
+          own_(static_cast<std::uint32_t>(mine.team_number) % view.set.n_shards), victim_(own_),
+          of_body_(view.set, own_, ~std::uint32_t{0}), team_(reinterpret_cast<channel_team_shared*>(shared), mine) {}
 
     /// As channel_node's, for the first level of a channel. Does not wait: a body that finds no space does something
     /// else, or returns.
@@ -41,9 +40,10 @@ public:
         of_body_.enq_place(ctx, queue, place);
     }
 
-    LANEWAY_FN void open(Ctx&) const {}
+    LANEWAY_FN void open(Ctx& ctx) { team_.open(ctx); }
     LANEWAY_FN void refresh(Ctx&) const {}
     LANEWAY_FN bool poll(Ctx& ctx) {
+        if (help_block(ctx)) return true;
         ++turn_;
         if constexpr (View::moves) {
             if (turn_ % turns_to_give == 0 && ctx.n_pes() > 1) give(ctx);
@@ -60,7 +60,7 @@ public:
     LANEWAY_FN void close(Ctx& ctx) {
         std::uint64_t sums[] = {stalls_ + of_body_.stalls(), yields_, items_, moved_};
         warp_sums(ctx, sums);
-        const std::uint64_t least = warp_min(ctx, ~peak_);
+        const std::uint64_t least = warp_min(ctx, ~chooser_.peak());
         out_.count_items(ctx, ctx.lane() == 0 ? sums[2] : 0);
         if (ctx.lane() != 0) return;
         channel_totals& totals = *view_.set.totals;
@@ -74,14 +74,21 @@ public:
 
     // For one that decides for others, or follows orders: see channel_ordered_agent.hpp.
 
-    /// The queue of a shard that should be served next, of those whose flag is raised, or of all. The whole warp.
-    [[nodiscard]] LANEWAY_FN choice choose_next(Ctx& ctx, std::uint32_t shard, bool all) {
-        ++turn_;
-        return choose(ctx, shard, all);
+    [[nodiscard]] LANEWAY_FN channel_chooser<Ctx, View>& chooser() { return chooser_; }
+    /// Takes part in what the block has begun, if it has. The whole warp.
+    LANEWAY_FN bool help_block(Ctx& ctx) {
+        if constexpr (View::has_blocks) {
+            if (!team_.is_called(ctx)) return false;
+            work_with_block(ctx);
+            return true;
+        }
+        return false;
     }
-    [[nodiscard]] LANEWAY_FN dispatch_history& history() { return history_; }
     /// Runs the elements of one queue, one for each lane. The whole warp; false where others were faster.
     LANEWAY_FN bool dispatch(Ctx& ctx, std::uint32_t number) {
+        if constexpr (View::has_blocks) {
+            if (takes_block(number)) return dispatch_to_block(ctx, number);
+        }
         const channel_queue_ref queue = view_.set.queue(number);
         std::uint32_t place = 0;
         const int count = queue.claim(ctx, static_cast<std::uint32_t>(Ctx::warp_lanes), place);
@@ -99,31 +106,24 @@ public:
         }
         // What is first in its queue keeps all behind it from being freed: in a cycle of channels it might wait for
         // them.
-        const bool is_first = history_.stuck != 0 && mine && queue.is_first(ctx, place);
+        const bool is_first = chooser_.history().stuck != 0 && mine && queue.is_first(ctx, place);
         channel_node node(view_.set, own_, level, is_first ? number : none);
         outcome out = outcome::done;
         if (mine) {
             come_behind(ctx, queue.element(place));
-            out = consume(ctx, layout.consumer, element, node);
+            out = consume<task_width::warp>(layout.consumer, element, [&](const auto& code, auto& given) {
+                return run_kernel(ctx, code, given, node);
+            });
         }
         ctx.sync(full_warp<Ctx>);
-        const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
-        const lane_mask done = ctx.ballot(full_warp<Ctx>, mine && out == outcome::done);
-        if (mine && out == outcome::done) {
-            (void)queue.release(ctx, done, place);
-            if constexpr (View::moves) {
-                if (moved.count != 0) view_.moving.note_freed(ctx, moved.source, moved.count);
-            }
+        stalls_ += node.stalls();
+        end(ctx, number, place, node.filled(), count, mine, out);
+        if constexpr (View::moves) {
+            // Behind the release: the place must be free.
+            if (mine && out == outcome::done && moved.count != 0)
+                view_.moving.note_freed(ctx, moved.source, moved.count);
+            ctx.sync(full_warp<Ctx>);
         }
-        if (mine && out == outcome::yield) {
-            go_before(ctx, queue.element(place));
-            queue.publish_place(ctx, yielded, place);
-            if (elected(ctx, yielded)) view_.set.raise_flag(ctx, number);
-        }
-        note(ctx, number, node, count, done, yielded);
-        ctx.sync(full_warp<Ctx>);
-        // An element that was put back has been counted once more by then.
-        if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(count));
         if (++sends_ % 16 == 0) (void)out_.flush_old(ctx);
         return true;
     }
@@ -137,72 +137,27 @@ private:
     LANEWAY_FN bool serve(Ctx& ctx) {
         if (follow(ctx)) return true;
         const bool looks_at_all = turn_ % max_age == 0;
-        const choice mine = choose(ctx, own_, looks_at_all);
+        const choice mine = chooser_.choose(ctx, own_, looks_at_all, turn_);
         // A part of a warp runs when nothing else can, and now and then, so that it need not wait for that.
         if (mine.exists && (mine.fills_warp || looks_at_all)) return dispatch(ctx, mine.queue);
-        const choice other = choose(ctx, next_victim(), false);
+        const choice other = chooser_.choose(ctx, next_victim(), false, turn_);
         if (other.exists && other.fills_warp) return dispatch(ctx, other.queue);
         if (mine.exists) return dispatch(ctx, mine.queue);
         if (other.exists) return dispatch(ctx, other.queue);
-        const choice any = choose(ctx, victim_, true);
+        const choice any = chooser_.choose(ctx, victim_, true, turn_);
         return any.exists && dispatch(ctx, any.queue);
-    }
-
-    /// The queue of a shard that is to be served next, of those whose flag is raised, or of all. The whole warp; each
-    /// lane looks at other queues.
-    LANEWAY_FN choice choose(Ctx& ctx, std::uint32_t shard, bool all) {
-        const channel_set_ref& set = view_.set;
-        std::uint64_t best = 0;
-        for (std::uint32_t first = 0; first < set.queues_a_shard; first += 32) {
-            std::uint32_t open = lane_bits(ctx);
-            if (set.queues_a_shard - first < 32) open &= (std::uint32_t{1} << (set.queues_a_shard - first)) - 1;
-            if (!all) {
-                open &= ctx.load(set.flags + shard * set.flags_a_shard() + first / 32, order::relaxed, scope::device);
-            }
-            for (; open != 0; open &= open - 1) {
-                const std::uint32_t q = first + static_cast<std::uint32_t>(Ctx::first_lane(open));
-                const std::uint64_t mine = rank(ctx, shard, q);
-                if (all && mine != 0) set.raise_flag(ctx, shard * set.queues_a_shard + q);
-                if (!all && mine == 0) set.lower_flag(ctx, shard, q);
-                if (mine > best) best = mine;
-            }
-        }
-        for (int distance = Ctx::warp_lanes / 2; distance > 0; distance /= 2) {
-            const std::uint64_t other = ctx.shuffle(full_warp<Ctx>, best, ctx.lane() ^ distance);
-            if (other > best) best = other;
-        }
-        return {best != 0, (best & fills) != 0, shard * set.queues_a_shard + static_cast<std::uint32_t>(best % queues)};
-    }
-    /// Which of 32 queues the lane looks at.
-    static LANEWAY_FN std::uint32_t lane_bits(const Ctx& ctx) {
-        std::uint32_t bits = 0;
-        for (int b = ctx.lane(); b < 32; b += Ctx::warp_lanes) bits |= std::uint32_t{1} << b;
-        return bits;
-    }
-    /// What speaks for a queue, above its number; 0: nothing.
-    LANEWAY_FN std::uint64_t rank(Ctx& ctx, std::uint32_t shard, std::uint32_t q) {
-        const channel_set_ref& set = view_.set;
-        const channel_words& words = set.words[shard * set.queues_a_shard + q];
-        const std::uint64_t dispatched = ctx.load(&words.dispatched, order::relaxed, scope::device);
-        const std::uint64_t ready = ctx.load(&words.ready, order::relaxed, scope::device);
-        if (ready == dispatched) return 0;
-        const std::uint32_t c = set.channel_of(q);
-        const channel_load load = set.load(c, q, ready - dispatched);
-        if (load.ready > peak_) peak_ = load.ready;
-        // Where a policy says "not now" its flag goes, and the next look at all queues asks again.
-        return channel_rank(view_.policy, load, set.channels[c].at_least, q, set.queues_a_shard, history_, turn_);
     }
 
     /// Goes on with what the last dispatch has produced, or with the rest of its own queue.
     LANEWAY_FN bool follow(Ctx& ctx) {
         if constexpr (!follows<decltype(view_.policy)>) return false;
-        if (history_.stuck != 0 || turn_ % max_age == 0) return false;
+        if (chooser_.history().stuck != 0 || turn_ % max_age == 0) return false;
         for (const std::uint32_t queue : {filled_, served_}) {
             if (queue == none) continue;
             const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
                                         const auto all = static_cast<std::uint32_t>(Ctx::warp_lanes);
                                         const std::uint32_t ready = view_.set.queue(queue).fill(ctx);
-                                        if (ready > peak_) peak_ = ready;
+                                        chooser_.note_ready(ready);
                                         return std::uint32_t{ready >= all};
                                     }) != 0;
             if (fills_warp && dispatch(ctx, queue)) return true;
@@ -216,32 +171,107 @@ private:
         return victim_;
     }
 
+    LANEWAY_FN bool takes_block(std::uint32_t number) const {
+        const std::uint32_t channel = view_.set.channel_of(number % view_.set.queues_a_shard);
+        bool found = false;
+        view_.kernels.visit(view_.set.channels[channel].consumer,
+                            [&]<class Kernel>(const Kernel&) { found = width_of<Kernel> == task_width::block; });
+        return found;
+    }
+    /// Claims elements for the whole block and calls its warps. The whole warp.
+    LANEWAY_FN bool dispatch_to_block(Ctx& ctx, std::uint32_t number) {
+        if (!team_.lead(ctx)) return help_block(ctx);
+        const channel_queue_ref queue = view_.set.queue(number);
+        // Its share, so that other blocks find some.
+        const std::uint32_t limit = once(ctx, full_warp<Ctx>, [&] { return queue.fill(ctx) / (2 * view_.blocks) + 1; });
+        std::uint32_t place = 0;
+        const int count = queue.claim(ctx, limit, place);
+        if (count == 0) {
+            team_.dismiss(ctx);
+            return false;
+        }
+        team_.call(ctx, number, static_cast<std::uint32_t>(count), place);
+        work_with_block(ctx);
+        return true;
+    }
+    LANEWAY_FN void work_with_block(Ctx& ctx) {
+        const channel_set_ref& set = view_.set;
+        std::uint32_t filled = none;
+        team_.take_part(
+            ctx,
+            [&](std::uint32_t number, std::uint32_t place, channel_worker<Ctx>& worker) {
+                const channel_queue_ref queue = set.queue(number);
+                const std::uint32_t inside = number % set.queues_a_shard;
+                const channel_layout& layout = set.channels[set.channel_of(inside)];
+                const bool is_first = chooser_.history().stuck != 0 && queue.is_first(ctx, place);
+                channel_node node(set, own_, inside - layout.first_queue, is_first ? number : none);
+                come_behind(ctx, queue.element(place));
+                const outcome out = consume<task_width::block>(
+                    layout.consumer, queue.element(place),
+                    [&](const auto& code, auto& element) { return run_kernel(ctx, code, element, node, worker); });
+                stalls_ += node.stalls();
+                if (node.filled() != none) filled = node.filled();
+                return out;
+            },
+            [&](std::uint32_t number, std::uint32_t count, std::uint32_t yields) {
+                const auto lane = static_cast<std::uint32_t>(ctx.lane());
+                const bool mine = lane < count;
+                const outcome out = (yields >> lane & 1) != 0 ? outcome::yield : outcome::done;
+                end(ctx, number, team_.place(lane), filled, static_cast<int>(count), mine, out);
+            });
+    }
+
+    /// The end of elements that this warp has claimed, one of each lane that is `mine`: those that are done are freed,
+    /// others put back.
+    LANEWAY_FN void end(Ctx& ctx, std::uint32_t number, std::uint32_t place, std::uint32_t filled, int count, bool mine,
+                        outcome out) {
+        const channel_queue_ref queue = view_.set.queue(number);
+        const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
+        const lane_mask done = ctx.ballot(full_warp<Ctx>, mine && out == outcome::done);
+        if (mine && out == outcome::done) (void)queue.release(ctx, done, place);
+        if (mine && out == outcome::yield) {
+            go_before(ctx, queue.element(place));
+            queue.publish_place(ctx, yielded, place);
+            if (elected(ctx, yielded)) view_.set.raise_flag(ctx, number);
+        }
+        note(ctx, number, filled, count, done, yielded);
+        ctx.sync(full_warp<Ctx>);
+        // An element that was put back has been counted once more by then.
+        if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(count));
+    }
+
     /// Keeps what the next choice and the report need.
-    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, const channel_node& node, int count, lane_mask done,
+    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, std::uint32_t filled, int count, lane_mask done,
                          lane_mask yielded) {
-        const lane_mask producers = ctx.ballot(full_warp<Ctx>, node.filled() != none);
+        const lane_mask producers = ctx.ballot(full_warp<Ctx>, filled != none);
         const int any = producers != 0 ? Ctx::first_lane(producers) : 0;
-        filled_ = ctx.shuffle(full_warp<Ctx>, node.filled(), any);
+        filled_ = ctx.shuffle(full_warp<Ctx>, filled, any);
         served_ = number;
-        stalls_ += node.stalls();
-        history_.note(done == 0, yielded != 0);
+        chooser_.history().note(done == 0, yielded != 0);
         ++dispatches_;
         full_ += count == Ctx::warp_lanes ? 1 : 0;
         if ((yielded >> ctx.lane() & 1) != 0) ++yields_;
         if ((done >> ctx.lane() & 1) != 0) ++items_;
     }
 
-    LANEWAY_FN outcome consume(Ctx& ctx, std::uint32_t kernel, std::byte* at, channel_node& node) {
+    /// Calls `run(kernel, element)` with the kernel of this number, which is of this width.
+    template <task_width Width, class Run>
+    LANEWAY_FN outcome consume(std::uint32_t kernel, std::byte* at, Run&& run) const {
         outcome out = outcome::done;
         view_.kernels.visit(kernel, [&]<class Kernel>(const Kernel& code) {
-            auto& element = *reinterpret_cast<typename Kernel::element*>(at);
-            if constexpr (std::is_void_v<decltype(code(ctx, element, node))>) {
-                run_user_code(ctx, {user_code::functor}, code, ctx, element, node);
-            } else {
-                out = run_user_code(ctx, {user_code::functor}, code, ctx, element, node);
-            }
+            if constexpr (width_of<Kernel> == Width) out = run(code, *reinterpret_cast<typename Kernel::element*>(at));
         });
         return out;
+    }
+    /// `more`: the node, and of a block the worker.
+    template <class Kernel, class Element, class... More>
+    static LANEWAY_FN outcome run_kernel(Ctx& ctx, const Kernel& code, Element& element, More&... more) {
+        if constexpr (std::is_void_v<decltype(code(ctx, element, more...))>) {
+            run_user_code(ctx, {user_code::functor}, code, ctx, element, more...);
+            return outcome::done;
+        } else {
+            return run_user_code(ctx, {user_code::functor}, code, ctx, element, more...);
+        }
     }
 
     /// Sends part of the least deep elements of this block's shard to a PE that has asked for work.
@@ -300,21 +330,21 @@ private:
         return best == ~std::uint64_t{0} ? none : static_cast<std::uint32_t>(best % queues);
     }
 
-    static constexpr std::uint64_t queues = channel_rank_queues, fills = channel_rank_fills;
+    static constexpr std::uint64_t queues = channel_rank_queues;
 
     const View& view_;
     Out& out_;
+    channel_chooser<Ctx, View> chooser_;
     std::uint32_t own_;     ///< the shard of this block
     std::uint32_t victim_;  ///< the other shard that was looked at last
     channel_node of_body_;
+    std::conditional_t<View::has_blocks, channel_team<Ctx>, no_channel_team<Ctx>> team_;
     unsigned turn_ = 0;
     unsigned sends_ = 0;
-    dispatch_history history_;
     std::uint32_t filled_ = none;
     std::uint32_t served_ = none;
     unsigned idle_turns_ = 0;
     std::uint64_t stalls_ = 0, yields_ = 0, items_ = 0, moved_ = 0;  ///< of this lane
-    std::uint64_t peak_ = 0;                                         ///< most ready elements that it has seen
     std::uint64_t dispatches_ = 0, full_ = 0;                        ///< of the warp
 };
 

@@ -13,8 +13,8 @@ public:
     static constexpr bool polls = true;
     static constexpr bool attends = View::by == channel_scheduler::host_thread;
 
-    LANEWAY_FN channel_ordered_agent(const View& view, Out& out, const roles& mine)
-        : view_(view), channels_(view, out, mine),
+    LANEWAY_FN channel_ordered_agent(const View& view, Out& out, const roles& mine, std::byte* shared)
+        : view_(view), channels_(view, out, mine, shared),
           slot_(static_cast<std::uint32_t>(mine.team_number) * view.set.board.slots_a_block +
                 static_cast<std::uint32_t>(mine.team_index)),
           works_(mine.works), gives_(View::by == channel_scheduler::one_warp && mine.works && mine.worker_index == 0) {}
@@ -48,6 +48,7 @@ public:
         }
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
+        if (channels_.help_block(ctx)) return true;
         const bool gave = gives_ && give_orders(ctx);
         return (takes_orders() && follow_order(ctx)) || gave;
     }
@@ -77,8 +78,8 @@ private:
         done_ = number;
         std::uint64_t what = dispatch_report::present;
         if (served) {
-            what |= dispatch_report::served | (channels_.history().stuck != 0 ? dispatch_report::stuck : 0) |
-                    (channels_.history().is_short() ? dispatch_report::short_of : 0);
+            what |= dispatch_report::served | (channels_.chooser().history().stuck != 0 ? dispatch_report::stuck : 0) |
+                    (channels_.chooser().history().is_short() ? dispatch_report::short_of : 0);
         }
         if (ctx.lane() == 0) report(ctx, what);
         return served;
@@ -91,7 +92,7 @@ private:
         bool gave = false;
         for (std::uint32_t i = 0; i < set.n_shards; ++i) {
             shard_ = shard_ + 1 < set.n_shards ? shard_ + 1 : 0;
-            const auto found = channels_.choose_next(ctx, shard_, looks_at_all);
+            const auto found = channels_.chooser().choose(ctx, shard_, looks_at_all, ++turn_);
             if (!found.exists) continue;
             const std::uint32_t warps = once(ctx, full_warp<Ctx>, [&] {
                 return (set.queue(found.queue).fill(ctx) + Ctx::warp_lanes - 1) / Ctx::warp_lanes;
@@ -137,7 +138,7 @@ private:
         const bool stuck = (report & dispatch_report::stuck) != 0;
         const bool all_stuck = (ctx.ballot(full_warp<Ctx>, served && !stuck) & lanes) == 0;
         const bool is_short = (ctx.ballot(full_warp<Ctx>, (report & dispatch_report::short_of) != 0) & lanes) != 0;
-        channels_.history().note(all_stuck, is_short);
+        channels_.chooser().history().note(all_stuck, is_short);
     }
 
     const View& view_;
@@ -147,6 +148,7 @@ private:
     bool gives_;
     std::uint64_t done_ = 0;  ///< number of the last order that has been followed
     unsigned rounds_ = 0;
+    unsigned turn_ = 0;
     std::uint32_t shard_ = 0;
     std::uint32_t next_slot_ = 0;
 };

@@ -33,14 +33,14 @@ template <class Policy, class... Kernels>
 struct channel_service_ref : channel_graph_ref<Policy, Kernels...> {
     using graph = channel_graph_ref<Policy, Kernels...>;
     static constexpr bool takes_from_host = true;
-    static constexpr std::size_t shared_bytes = sizeof(inbox_shared);
+    static constexpr std::size_t shared_bytes = graph::shared_bytes + sizeof(inbox_shared);
 
     host_inbox_ref<channel_elements> inbox;
 
     template <class Ctx, class Out>
     LANEWAY_FN channel_service_agent<Ctx, Out, channel_service_ref> agent(Ctx&, Out& out, const roles& mine,
                                                                           std::byte* shared) const {
-        return {*this, out, mine, reinterpret_cast<inbox_shared*>(shared)};
+        return {*this, out, mine, shared};
     }
     /// What has been passed on from the host is work as well, until it lies in its channel.
     template <class Ctx>
@@ -61,8 +61,9 @@ public:
     static constexpr bool polls = true;
     static constexpr bool attends = true;
 
-    LANEWAY_FN channel_service_agent(const View& view, Out& out, const roles& mine, inbox_shared* shared)
-        : view_(view), out_(out), shared_(shared), channels_(view, out, mine) {}
+    LANEWAY_FN channel_service_agent(const View& view, Out& out, const roles& mine, std::byte* shared)
+        : view_(view), out_(out), shared_(reinterpret_cast<inbox_shared*>(shared + View::graph::shared_bytes)),
+          channels_(view, out, mine, shared) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() == 0 && ctx.lane() == 0) *shared_ = {0};

@@ -32,7 +32,7 @@ struct split_token {
         return outcome::done;
     }
 };
-/// Goes to and fro between two channels.
+/// Goes back and forth between two channels.
 struct pass_token {
     using element = token;
     channel<token> to;
