@@ -2,8 +2,10 @@
 //
 //   bench_channels --devices "cuda:0;cuda:0-3" --elements 100000000 --fib 40 --queens 15 --json FILE
 // through: each element is consumed and replaced by another, so it goes through all four; beside it, baseline, as many
-// elements taken by lanes from one counter, without a queue. fib, queens, uts: programs of apps/recursion, checked; of
-// fib also the same tree walked by one thread of the host. widths: fib over channels of several widths.
+// elements taken by lanes from one counter, without a queue; and the same with one warp of each PE, or a thread of the
+// host, that decides what all warps serve, where fewer elements are enough (--ordered); and with a block an element.
+// fib, queens, uts: programs of apps/recursion, checked; of fib also the same tree walked by one thread of the host.
+// widths: fib over channels of several widths.
 #include <chrono>
 #include <exception>
 
@@ -38,6 +40,23 @@ struct relay {
     }
 };
 
+/// The same with a whole block for each element, whose first lane replaces it.
+struct relay_by_block {
+    using element = std::uint64_t;
+    static constexpr task_width width = task_width::block;
+    channel<std::uint64_t> to;
+
+    template <class Ctx, class Worker>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint64_t& left, channel_node& node, Worker& worker) const {
+        if (worker.lane() != 0 || left == 0) return outcome::done;
+        const auto next = node.talloc(ctx, to);
+        if (!next) return outcome::yield;
+        next[0] = left - 1;
+        node.enq(ctx, next);
+        return outcome::done;
+    }
+};
+
 /// Does nothing for its index: what is left is the counter that hands indices out.
 struct touch {
     template <class Ctx>
@@ -50,7 +69,12 @@ public:
         : args_(args), devices_(std::move(devices)), json_(json) {}
 
     void run() {
-        through();
+        const std::uint64_t elements = args_.number("elements"), ordered = args_.number("ordered");
+        through<relay>("through", elements, deepest_or_fullest_first{});
+        through<relay>("by one warp", ordered, warp_scheduler<>{});
+        through<relay>("by the host", ordered, host_scheduler<>{});
+        through<relay_by_block>("blocks", elements, deepest_or_fullest_first{});
+        baseline();
         for (const std::uint64_t grain : {std::uint64_t{1}, args_.number("grain")}) fib(grain);
         queens();
         uts();
@@ -71,27 +95,32 @@ private:
         return made;
     }
 
-    void through() {
+    /// Elements through a channel whose queues are served as the policy says.
+    template <class Kernel, class Policy>
+    void through(const std::string& name, std::uint64_t elements, const Policy& policy) {
         runtime rt(job());
         const auto pes = static_cast<std::uint64_t>(rt.n_pes());
-        const std::uint64_t chains = args_.number("chains"), length = args_.number("elements") / chains / pes;
+        const std::uint64_t chains = args_.number("chains"), length = elements / chains / pes;
         channel_graph graph(rt);
         const auto numbers = graph.channel<std::uint64_t>({.width = static_cast<std::uint32_t>(4 * chains)});
-        const auto kernel = graph.kernel(relay{numbers});
+        const auto kernel = graph.kernel(Kernel{numbers});
         graph.connect(numbers, kernel);
         channel_statistics last;
-        rate("through", chains * (length + 1) * pes, [&] {
+        rate(name, chains * (length + 1) * pes, [&] {
             for (int pe = 0; pe < rt.n_pes(); ++pe) {
                 graph.init(numbers, std::vector<std::uint64_t>(chains, length), pe);
             }
-            const double seconds = graph.run(kernel).run_seconds;
+            const double seconds = graph.run_with(policy, kernel).run_seconds;
             last = graph.statistics();
             if (last.produced != chains * (length + 1) * pes) throw device_fault("elements were lost");
             return seconds;
         });
-        tell_channels("through", last);
-        rate("baseline", chains * (length + 1) * pes,
-             [&] { return rt.for_each(chains * (length + 1) * pes, touch{}).run_seconds; });
+        tell_channels(name, last);
+    }
+    void baseline() {
+        runtime rt(job());
+        const std::uint64_t elements = args_.number("elements");
+        rate("baseline", elements, [&] { return rt.for_each(elements, touch{}).run_seconds; });
     }
 
     void fib(std::uint64_t grain) {
@@ -206,6 +235,7 @@ int main(int argc, char** argv) {
         const bench::arguments args(argc, argv,
                                     {{"devices", "cpu:2"},
                                      {"elements", "2000000"},
+                                     {"ordered", "200000"},
                                      {"chains", "1024"},
                                      {"fib", "25"},
                                      {"grain", "12"},

@@ -34,9 +34,13 @@ std::uint64_t calls_of(std::uint32_t n) {
 }  // namespace
 
 fibonacci_result fibonacci(std::uint32_t n, const recursion_options& options) {
+    runtime rt(options.job);
+    return fibonacci(rt, n, options);
+}
+
+fibonacci_result fibonacci(runtime& rt, std::uint32_t n, const recursion_options& options) {
     if (n > 90) throw usage_error("fibonacci(" + std::to_string(n) + ") is beyond 64 bits: n is at most 90");
     const std::uint32_t grain = std::max(options.grain, 1u);
-    runtime rt(options.job);
     fork_join program(rt, fork_join_options_of(options, n > grain ? n - grain + 1 : 1), fibonacci_call{grain},
                       add_both<std::uint64_t>{});
     fibonacci_result made;

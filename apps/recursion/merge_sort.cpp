@@ -165,9 +165,13 @@ std::uint32_t levels_of(std::uint64_t keys, std::uint32_t grain) {
 }  // namespace
 
 merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recursion_options& options) {
+    runtime rt(options.job);
+    return merge_sort(rt, keys, options);
+}
+
+merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys, const recursion_options& options) {
     if (keys.size() >= std::uint64_t{1} << 31) throw usage_error("less than 2^31 keys can be sorted");
     const std::uint32_t grain = options.grain != 0 ? options.grain : 64;
-    runtime rt(options.job);
     merge_sort_result made;
     if (keys.empty()) return made;
     auto first = rt.allocate<std::uint32_t>(keys.size());

@@ -16,5 +16,7 @@ struct merge_sort_result {
 /// The keys in ascending order, below 2^31 of them, sorted on the first PE. `grain`: so many keys one lane sorts, or
 /// merges, by itself; 64 by default, as in the thesis. Throws as fork_join.
 merge_sort_result merge_sort(const std::vector<std::uint32_t>& keys, const recursion_options& options = {});
+/// The same on devices that are open.
+merge_sort_result merge_sort(runtime& rt, const std::vector<std::uint32_t>& keys, const recursion_options& options);
 
 }  // namespace laneway::apps

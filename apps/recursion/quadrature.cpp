@@ -25,8 +25,12 @@ struct integrate {
 }  // namespace
 
 quadrature_result quadrature(double from, double to, double tolerance, const recursion_options& options) {
-    if (!(tolerance > 0)) throw usage_error("the tolerance of a quadrature is above 0");
     runtime rt(options.job);
+    return quadrature(rt, from, to, tolerance, options);
+}
+
+quadrature_result quadrature(runtime& rt, double from, double to, double tolerance, const recursion_options& options) {
+    if (!(tolerance > 0)) throw usage_error("the tolerance of a quadrature is above 0");
     fork_join program(rt, fork_join_options_of(options, max_quadrature_depth + 1), integrate{}, add_both<double>{});
     quadrature_result made;
     made.area = program.template run<integrate>({first_interval(from, to, tolerance)})[0];

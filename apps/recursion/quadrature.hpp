@@ -38,6 +38,8 @@ struct quadrature_result {
 /// times at most. The result does not depend on the devices. Throws as fork_join.
 inline constexpr std::uint32_t max_quadrature_depth = 48;
 quadrature_result quadrature(double from, double to, double tolerance, const recursion_options& options = {});
+/// The same on devices that are open.
+quadrature_result quadrature(runtime& rt, double from, double to, double tolerance, const recursion_options& options);
 
 LANEWAY_FN double simpson(double width, double first, double middle, double last) {
     return width / 6 * (first + 4 * middle + last);

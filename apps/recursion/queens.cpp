@@ -48,12 +48,16 @@ struct place_queen {
 }  // namespace
 
 queens_result queens(std::uint32_t n, const recursion_options& options) {
+    runtime rt(options.job);
+    return queens(rt, n, options);
+}
+
+queens_result queens(runtime& rt, std::uint32_t n, const recursion_options& options) {
     if (n == 0 || n > max_queens) {
         throw usage_error(std::to_string(n) + " queens: there are 1 to " + std::to_string(max_queens));
     }
     const std::uint32_t all = (std::uint32_t{1} << n) - 1;
     const std::uint32_t grain = options.grain != 0 ? options.grain : 4;
-    runtime rt(options.job);
     fork_join program(rt, fork_join_options_of(options, n + 1), place_queen{all, grain}, sum_of_children{});
     queens_result made;
     made.solutions = program.template run<place_queen>({{0, 0, 0}})[0];

@@ -15,6 +15,8 @@ inline constexpr std::uint32_t max_queens = 24;
 /// n is 1 to max_queens. `grain`: so many last rows are searched by a lane by itself; 4 by default, as in the thesis.
 /// Throws as fork_join.
 queens_result queens(std::uint32_t n, const recursion_options& options = {});
+/// The same on devices that are open.
+queens_result queens(runtime& rt, std::uint32_t n, const recursion_options& options);
 
 /// A board whose first rows have queens: what these attack in the next row, one bit a column.
 struct queens_board {

@@ -119,6 +119,12 @@ private:
 
 strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32_t n,
                          const recursion_options& options) {
+    runtime rt(options.job);
+    return strassen(rt, a, b, n, options);
+}
+
+strassen_result strassen(runtime& rt, const word_matrix& a, const word_matrix& b, std::uint32_t n,
+                         const recursion_options& options) {
     const std::uint32_t block = options.grain != 0 ? options.grain : strassen_block;
     const std::uint64_t words = std::uint64_t{n} * n;
     if (block > strassen_block || !std::has_single_bit(block)) {
@@ -131,7 +137,6 @@ strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32
     }
     if (a.size() != words || b.size() != words) throw usage_error("a matrix has n rows of n elements");
     const auto depth = static_cast<std::uint32_t>(std::countr_zero(n / block));
-    runtime rt(options.job);
     auto left = rt.allocate<std::uint32_t>(words), right = rt.allocate<std::uint32_t>(words);
     const auto product = rt.allocate<std::uint32_t>(words);
     for (int pe = 0; pe < rt.n_pes(); ++pe) {

@@ -25,6 +25,9 @@ struct strassen_result {
 inline constexpr std::uint32_t strassen_block = 16;
 strassen_result strassen(const word_matrix& a, const word_matrix& b, std::uint32_t n,
                          const recursion_options& options = {});
+/// The same on devices that are open.
+strassen_result strassen(runtime& rt, const word_matrix& a, const word_matrix& b, std::uint32_t n,
+                         const recursion_options& options);
 
 /// The product by its definition. Reference.
 word_matrix product_by_definition(const word_matrix& a, const word_matrix& b, std::uint32_t n);

@@ -128,8 +128,12 @@ uts_count uts_by_stack(const uts_tree& tree) {
 }
 
 uts_result uts(const uts_tree& tree, const recursion_options& options, std::uint32_t levels) {
-    constexpr std::uint64_t blocks = 1024;
     runtime rt(options.job);
+    return uts(rt, tree, options, levels);
+}
+
+uts_result uts(runtime& rt, const uts_tree& tree, const recursion_options& options, std::uint32_t levels) {
+    constexpr std::uint64_t blocks = 1024;
     const auto nodes = rt.allocate<std::uint64_t>(blocks), leaves = rt.allocate<std::uint64_t>(blocks),
                depth = rt.allocate<std::uint64_t>(blocks);
     const std::uint32_t deep = levels != 0 ? levels : levels_of(tree);

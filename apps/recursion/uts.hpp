@@ -38,6 +38,8 @@ struct uts_result {
 /// Counts a tree. A node of more than `levels` levels below the root ends the run with too_deep; 0: what is enough for
 /// trees of the benchmark. Work moves between PEs. Throws as channel_graph::run does.
 uts_result uts(const uts_tree& tree, const recursion_options& options = {}, std::uint32_t levels = 0);
+/// The same on devices that are open.
+uts_result uts(runtime& rt, const uts_tree& tree, const recursion_options& options, std::uint32_t levels);
 
 /// The same by one thread of the host with a stack. Reference.
 uts_count uts_by_stack(const uts_tree& tree);

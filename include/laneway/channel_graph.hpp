@@ -13,7 +13,7 @@
 #pragma once
 
 #include "laneway/runtime.hpp"
-#include "laneway/task/channel_component.hpp"
+#include "laneway/task/channel_service.hpp"
 
 namespace laneway {
 
@@ -79,30 +79,47 @@ public:
     /// The same with a policy of the user's, see channel.hpp.
     template <class Policy, class... Kernels>
     run_report run_with(const Policy& policy, const kernel_node<Kernels>&... kernels) {
-        auto whole = make(policy, false, kernels...);
+        auto whole = make(policy, graph_use::run, kernels...);
         return telling([&] { return runtime_.run(whole); });
     }
     /// The same with a body that every working lane runs first, as runtime::run calls it, with the graph's agent, which
     /// has talloc and enq.
     template <class Body, class... Kernels>
     run_report run_body(const Body& body, const kernel_node<Kernels>&... kernels) {
-        auto whole = make(deepest_or_fullest_first{}, true, kernels...);
+        auto whole = make(deepest_or_fullest_first{}, graph_use::run_with_body, kernels...);
         return telling([&] { return runtime_.run(body, whole); });
     }
 
-    /// Of the last run.
-    [[nodiscard]] channel_statistics statistics() const {
-        channel_statistics sum;
-        for (const auto& memory : store_.memories()) memory.add_to(sum);
-        return sum;
+    /// Makes host threads the consumer of a channel: the kernel is given to service() with the others.
+    template <class T>
+    kernel_node<give_to_host<T>> host_kernel(laneway::channel<T> from) {
+        return {table_.connect_host(from.number), {from.number}};
     }
+    /// The graph as a component of a session, for runtime::start: see channel_service.hpp. It begins with what init has
+    /// given so far. Throws usage_error for a graph that cannot run.
+    template <class... Kernels>
+    auto service(const kernel_node<Kernels>&... kernels) {
+        return service_with(channel_service_options{}, deepest_or_fullest_first{}, kernels...);
+    }
+    /// The same with options, and a policy of the user's.
+    template <class Policy, class... Kernels>
+    auto service_with(const channel_service_options& options, const Policy& policy,
+                      const kernel_node<Kernels>&... kernels) {
+        static_assert(trivially_copyable<Policy>);
+        auto plans = table_.plans_for({kernels.number...}, graph_use::session);
+        return channel_service<Policy, Kernels...>(runtime_.machine(), table_.take(), std::move(plans), options, policy,
+                                                   task_types_of(kernels.code...));
+    }
+
+    /// Of the last run.
+    [[nodiscard]] channel_statistics statistics() const { return statistics_of(store_.memories()); }
 
 private:
     template <class Policy, class... Kernels>
-    auto make(const Policy& policy, bool has_body, const kernel_node<Kernels>&... kernels) {
+    auto make(const Policy& policy, graph_use use, const kernel_node<Kernels>&... kernels) {
         static_assert(trivially_copyable<Policy>);
-        return channel_component<Policy, Kernels...>(table_, store_, table_.plans_for({kernels.number...}, has_body),
-                                                     policy, task_types_of(kernels.code...));
+        return channel_component<Policy, Kernels...>(table_, store_, table_.plans_for({kernels.number...}, use), policy,
+                                                     task_types_of(kernels.code...));
     }
 
     /// Adds what the channels hold to the message of a deadline.

@@ -120,18 +120,20 @@ public:
         return run(each_index<Body>{body}, indices, components...);
     }
 
-    /// Starts a session: a program of mailboxes, triggers, remote queues and a pool of tasks that stays on the devices,
-    /// for host threads to post to, call and submit to (see run/session.hpp). It refers to this runtime and must end
-    /// before it. The thread that has started it may use the runtime as ever: each run, copy and allocation waits until
-    /// the session's work is done, and the session leaves the devices for that long. Other threads are refused. One
-    /// session at a time. Throws as run does.
+    /// Starts a session: a program of mailboxes, triggers, remote queues, a pool of tasks and a graph of channels that
+    /// stays on the devices, for host threads to post to, call and submit to (see run/session.hpp). It refers to this
+    /// runtime and must end before it. The thread that has started it may use the runtime as ever: each run, copy and
+    /// allocation waits until the session's work is done, and the session leaves the devices for that long. Other
+    /// threads are refused. One session at a time. Throws as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
-        static_assert((component<Components> && ...),
-                      "start(components...): mailboxes, triggers, communicators, remote queues, a pool of tasks");
+        static_assert(
+            (component<Components> && ...),
+            "start(components...): mailboxes, triggers, communicators, remote queues, a pool of tasks, a graph of "
+            "channels");
         static_assert(((!prepares<Components> || has_feed<Components>)&&...),
-                      "a session has mailboxes, triggers, communicators, remote queues and a pool of tasks; other "
-                      "components are for run()");
+                      "a session has mailboxes, triggers, communicators, remote queues, a pool of tasks and a graph of "
+                      "channels; other components are for run()");
         using routes_type = routes_of<session_ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;

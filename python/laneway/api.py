@@ -23,6 +23,7 @@ from laneway.points import generate_blobs, read_points, write_points
 from laneway.programs.cc import ComponentsResult, connected_components
 from laneway.programs.cdlp import LabelsResult, label_propagation
 from laneway.programs.color import ColorResult, color
+from laneway.programs.forkjoin_study import ForkJoinRun, study_forkjoin
 from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmeans import KmeansResult, kmeans
@@ -32,6 +33,21 @@ from laneway.programs.matching import ANY_SOURCE, ANY_TAG, MatchResult, match_me
 from laneway.programs.md import MdResult, md
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
+from laneway.programs.recursion import (
+    ChannelWork,
+    FibonacciResult,
+    ProductResult,
+    QuadratureResult,
+    QueensResult,
+    SortResult,
+    TreeResult,
+    fibonacci,
+    merge_sort,
+    quadrature,
+    queens,
+    strassen,
+    uts,
+)
 from laneway.programs.styles import StyleRun, compare_styles
 from laneway.programs.sweep import SweepResult, sweep
 from laneway.programs.task_rates import TaskRates, measure_tasks
@@ -58,6 +74,7 @@ __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
     "Atoms",
+    "ChannelWork",
     "ClusteringResult",
     "ColorResult",
     "ComponentsResult",
@@ -65,6 +82,8 @@ __all__ = [
     "Device",
     "DeviceFault",
     "Error",
+    "FibonacciResult",
+    "ForkJoinRun",
     "Graph",
     "GupsResult",
     "InDegreeResult",
@@ -77,11 +96,15 @@ __all__ = [
     "PoolClosedError",
     "PoolFullError",
     "ProcessError",
+    "ProductResult",
+    "QuadratureResult",
+    "QueensResult",
     "Report",
     "Result",
     "Sequences",
     "Session",
     "SimulatedReads",
+    "SortResult",
     "StyleRun",
     "SweepResult",
     "SystemError",
@@ -96,6 +119,7 @@ __all__ = [
     "Trace",
     "TraceAnalysis",
     "TraceReplay",
+    "TreeResult",
     "TrianglesResult",
     "UsageError",
     "VertexArray",
@@ -106,6 +130,7 @@ __all__ = [
     "compare_styles",
     "connected_components",
     "devices",
+    "fibonacci",
     "find_traces",
     "generate_blobs",
     "generate_grid",
@@ -119,7 +144,10 @@ __all__ = [
     "match_messages",
     "md",
     "measure_tasks",
+    "merge_sort",
     "pagerank",
+    "quadrature",
+    "queens",
     "read_atoms",
     "read_graph",
     "read_points",
@@ -128,8 +156,11 @@ __all__ = [
     "replay_trace",
     "simulate_reads",
     "sssp",
+    "strassen",
+    "study_forkjoin",
     "sweep",
     "triangles",
+    "uts",
     "write_atoms",
     "write_graph",
     "write_points",

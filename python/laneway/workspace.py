@@ -59,9 +59,14 @@ class Workspace:
         progress: bool,
         buffer_bytes: int,
         kept_bytes: int = KEPT_BYTES,
+        *,
+        blocks: int | None = None,
     ) -> None:
+        """`blocks`: of each device, where they are not what the library takes."""
         require_whole("kept_bytes", kept_bytes)
         self.options = job_options(devices, seed, timeout, progress, buffer_bytes)
+        if blocks is not None:
+            self.options = self.options.with_blocks(blocks)
         self.core = _core.Session(self.options, kept_bytes)
         self._devices = devices
         self._resident: PerGraph[_core.ResidentGraph] = PerGraph()

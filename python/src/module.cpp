@@ -25,6 +25,7 @@ NB_MODULE(_core, module) {
     register_pagerank(module);
     register_color(module);
     register_gups(module);
+    register_recursion(module);
     register_task_pool(module);
 #if LANEWAY_HAS_STYLES
     register_styles(module);

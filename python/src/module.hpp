@@ -26,6 +26,7 @@ void register_pagerank(nanobind::module_& module);
 void register_color(nanobind::module_& module);
 void register_gups(nanobind::module_& module);
 void register_task_pool(nanobind::module_& module);
+void register_recursion(nanobind::module_& module);
 void register_styles(nanobind::module_& module);
 
 }  // namespace laneway::python

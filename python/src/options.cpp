@@ -28,6 +28,11 @@ void make_options(options* made, std::string devices, std::uint64_t seed, double
     made->meter = std::move(meter);
 }
 
+options with_blocks(options job, int blocks) {
+    job.cpu_threads = job.checked_blocks = job.gpu_blocks = blocks;
+    return job;
+}
+
 }  // namespace
 
 void register_options(nb::module_& module) {
@@ -41,7 +46,9 @@ void register_options(nb::module_& module) {
     nb::class_<options>(module, "Options",
                         "Devices, seed, deadline and memory of a run, and whether its report has samples.")
         .def("__init__", &make_options, "devices"_a, "seed"_a, "timeout_seconds"_a, "progress"_a, "buffer_bytes"_a,
-             "meter"_a.none());
+             "meter"_a.none())
+        .def("with_blocks", &with_blocks, "blocks"_a,
+             "The same for so many blocks on each device: threads of a CPU device, blocks of a GPU.");
     module.attr("default_buffer_bytes") = options{}.buffer_bytes;
 }
 

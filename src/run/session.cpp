@@ -79,11 +79,11 @@ void resident_program::keep() {
             thrown = std::current_exception();
         }
         lock.lock();
+        // Where some lane waited, what the run threw names it. Nobody else uses the devices until it has left.
+        failure_ = with_accounts(thrown == nullptr && past_deadline_ ? late() : thrown);
         // From here on a thread that leaves a message wakes the program; those of before are seen below.
         resident_ = false;
         left_after_ = done();
-        // Where some lane waited, what the run threw names it.
-        failure_ = thrown == nullptr && past_deadline_ ? late() : thrown;
         has_failed_ = failure_ != nullptr;
         wanted_ = !failure_ && !given_up_ && (any_wait() || done() < epoch_);
         changed_.notify_all();
@@ -132,6 +132,7 @@ while_waiting resident_program::waiting() {
             std::this_thread::yield();
             return;
         }
+        for (host_feed* const feed : feeds_) feed->hear();
         if (has_failed_) {
             const std::lock_guard lock(mutex_);
             throw_failure();
@@ -276,6 +277,24 @@ std::exception_ptr resident_program::late() const {
     text << "the session did not do in time what a host thread waited for: the deadline is " << timeout_seconds_
          << " s, " << epoch_ - done() << " epochs are open, and no lane waited for anything";
     return std::make_exception_ptr(timeout_error(text.str()));
+}
+
+/// The same, with what feeds say of themselves where it is a deadline.
+std::exception_ptr resident_program::with_accounts(const std::exception_ptr& failure) const {
+    if (!failure) return failure;
+    try {
+        std::rethrow_exception(failure);
+    } catch (const timeout_error& late) {
+        std::string text = late.what();
+        try {
+            for (const host_feed* const feed : feeds_) text += feed->account();
+        } catch (const error&) {
+            return failure;  // the devices cannot be read
+        }
+        return std::make_exception_ptr(timeout_error(text, late.where()));
+    } catch (...) {
+        return failure;
+    }
 }
 
 }  // namespace laneway

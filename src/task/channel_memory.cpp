@@ -74,7 +74,8 @@ std::uint64_t channel_memory::bytes_of(const std::vector<channel_plan>& plans, s
 
 channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
                                std::uint32_t worker_blocks, int warp_lanes)
-    : owner_(owner), plans_(plans), worker_blocks_(worker_blocks), set_(lay_out(plans, worker_blocks, warp_lanes)),
+    : owner_(owner), plans_(plans), worker_blocks_(worker_blocks), warp_lanes_(static_cast<std::uint32_t>(warp_lanes)),
+      set_(lay_out(plans, worker_blocks, warp_lanes)),
       words_(owner, std::uint64_t{set_.n_shards} * set_.queues_a_shard),
       data_(owner, set_.n_shards * set_.data_a_shard), control_(owner, set_.n_shards * set_.entries_a_shard),
       done_(owner, set_.n_shards * set_.done_a_shard),
@@ -101,6 +102,36 @@ void channel_memory::clear() {
     finished_.fill_bytes(0);
     totals_.fill_bytes(0);
     moving_.fill_bytes(0);
+}
+
+void channel_memory::set_board(const pe_grid& grid, channel_scheduler by) {
+    if (by == channel_scheduler::every_warp) return;
+    channel_board_ref board;
+    board.slots_a_block = grid.one_lane() ? 1u : static_cast<std::uint32_t>(grid.shape.warps_per_block);
+    board.slots = static_cast<std::uint32_t>(grid.one_lane() ? grid.worker_warps() : static_cast<int>(worker_blocks_)) *
+                  board.slots_a_block;
+    board.workers = static_cast<std::uint32_t>(grid.worker_warps());
+    const std::uint64_t queues = std::uint64_t{set_.n_shards} * set_.queues_a_shard;
+    if (by == channel_scheduler::one_warp) {
+        board_words_ = buffer<std::uint64_t>(owner_, 2 * std::uint64_t{board.slots});
+        board_words_.fill_bytes(0);
+        board.orders = board_words_.data();
+        board.reports = board.orders + board.slots;
+    } else if (by == channel_scheduler::host_thread) {
+        const std::size_t bytes = 2 * board.slots * sizeof(std::uint64_t) + queues * sizeof(std::uint32_t);
+        host_board_ = allocate_host_visible(owner_, bytes);
+        std::memset(host_board_.get(), 0, bytes);
+        board.orders = reinterpret_cast<std::uint64_t*>(host_board_.get());
+        board.reports = board.orders + board.slots;
+        board.fills = reinterpret_cast<std::uint32_t*>(board.reports + board.slots);
+    }
+    set_.board = board;
+    set_copy_.copy_in(&set_, 1);
+}
+
+void channel_memory::set_outbox(const channel_outbox_ref& outbox) {
+    set_.outbox = outbox;
+    set_copy_.copy_in(&set_, 1);
 }
 
 void channel_memory::init(std::uint32_t number, const std::byte* elements, std::uint64_t count) {
@@ -139,6 +170,7 @@ void channel_memory::add_to(channel_statistics& sum) const {
     sum.yields += totals.yields;
     sum.stalls += totals.stalls;
     sum.moved += totals.moved;
+    sum.peak = std::max(sum.peak, totals.peak);
 }
 
 std::uint64_t channel_memory::open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
@@ -195,8 +227,18 @@ void channel_store::prepare(machine& machine, const comm_plan& plan, const std::
     for (auto& memory : memories_) memory.clear();
 }
 
+void channel_store::set_boards(const comm_plan& plan, channel_scheduler by) {
+    for (std::size_t pe = 0; pe < memories_.size(); ++pe) memories_[pe].set_board(plan.grids[pe], by);
+}
+
 symmetric_ref<std::uint32_t> channel_store::requests() const {
     return requests_ == nullptr ? symmetric_ref<std::uint32_t>{} : requests_->ref();
+}
+
+channel_statistics statistics_of(const std::vector<channel_memory>& memories) {
+    channel_statistics sum;
+    for (const auto& memory : memories) memory.add_to(sum);
+    return sum;
 }
 
 std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories) {

@@ -54,6 +54,19 @@ void channel_table::connect(std::uint32_t channel, std::uint32_t kernel) {
     consumers_[channel] = kernel;
 }
 
+std::uint32_t channel_table::connect_host(std::uint32_t channel) {
+    const std::uint32_t kernel = add_kernel();
+    connect(channel, kernel);
+    of_host_.push_back(kernel);
+    return kernel;
+}
+
+channel_table channel_table::take() {
+    channel_table taken = *this;
+    beginnings_.clear();
+    return taken;
+}
+
 void channel_table::init(std::uint32_t channel, int pe, std::span<const std::byte> elements) {
     refuse_unknown(channel);
     for (auto& other : beginnings_) {
@@ -64,7 +77,7 @@ void channel_table::init(std::uint32_t channel, int pe, std::span<const std::byt
     beginnings_.push_back({channel, pe, {elements.begin(), elements.end()}});
 }
 
-std::vector<channel_plan> channel_table::plans_for(const std::vector<std::uint32_t>& kernels, bool has_body) const {
+std::vector<channel_plan> channel_table::plans_for(const std::vector<std::uint32_t>& kernels, graph_use use) const {
     std::vector<channel_plan> plans = plans_;
     if (plans.empty()) throw usage_error("the graph has no channel");
     for (std::uint32_t c = 0; c < plans.size(); ++c) {
@@ -73,11 +86,16 @@ std::vector<channel_plan> channel_table::plans_for(const std::vector<std::uint32
         if (found == kernels.end()) {
             throw usage_error(channel_name(c, plans[c]) + ": its consumer is not among the kernels given to run()");
         }
+        if (use != graph_use::session && std::find(of_host_.begin(), of_host_.end(), *found) != of_host_.end()) {
+            throw usage_error(channel_name(c, plans[c]) +
+                              " is consumed by host threads: start the graph in a session, see service()");
+        }
         plans[c].consumer = static_cast<std::uint32_t>(found - kernels.begin());
     }
     const bool has_source =
         std::any_of(beginnings_.begin(), beginnings_.end(), [](const beginning& one) { return !one.elements.empty(); });
-    if (!has_source && !has_body) throw usage_error("the graph has no source: give a channel elements by init()");
+    if (!has_source && use == graph_use::run)
+        throw usage_error("the graph has no source: give a channel elements by init()");
     return plans;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace laneway {
 
@@ -28,6 +29,11 @@ public:
     /// When a session is stopped, once all has been handed over and before the program ends: takes back what nobody
     /// could end any more. Throws what the host has left undone, which stop() then throws.
     virtual void finish() {}
+    /// Takes what devices have left for the host, so that they have room for more. Called now and then by threads that
+    /// wait for the program.
+    virtual void hear() {}
+    /// What the message of a session that was too late says of it. The program has left the devices.
+    [[nodiscard]] virtual std::string account() const { return {}; }
 };
 
 /// That of a component that a session has beside its inboxes.
@@ -39,6 +45,8 @@ public:
     virtual void connect(resident_program& program) = 0;
     /// and not any more. Whether the program has ended well. Also called again, when that is known already.
     virtual void disconnect(bool ended_well) noexcept = 0;
+    /// After a program that has ended for good, without a fault. Throws where something was lost.
+    virtual void end() {}
 };
 
 }  // namespace laneway

@@ -90,6 +90,31 @@ struct host_inbox_ref {
         // Partner: the acquire load in host_inbox_agent::claim.
         if (now != ctx.load(known, order::relaxed, scope::device)) ctx.store(known, now, order::release, scope::device);
     }
+    /// The first of the slots that a warp claims, one for each lane at most, times 64, and how many. `now`: slots that
+    /// there are so far. One lane.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t claim(Ctx& ctx, std::uint64_t& now) const {
+        std::uint64_t first = ctx.load(taken, order::relaxed, scope::device);
+        for (;;) {
+            // Partner: the release store in pass_on. What the host has stored in the slots is seen behind it.
+            now = ctx.load(known, order::acquire, scope::device);
+            if (first >= now) return 0;
+            const std::uint64_t left = now - first;
+            const std::uint64_t count = left < Ctx::warp_lanes ? left : Ctx::warp_lanes;
+            if (ctx.compare_exchange(taken, first, first + count, order::relaxed, scope::device)) {
+                return first * 64 + count;
+            }
+        }
+    }
+    [[nodiscard]] LANEWAY_FN inbox_slot& slot(std::uint64_t number) const {
+        return *reinterpret_cast<inbox_slot*>(slots + number % capacity * slot_bytes);
+    }
+    /// What lay in a slot has been read: the host may fill it again. One lane.
+    template <class Ctx>
+    LANEWAY_FN void give_back(Ctx& ctx, std::uint64_t number) const {
+        // Partner: the host's acquire load.
+        ctx.store(&slot(number).free_for, number + capacity, order::release, scope::system);
+    }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
 };
@@ -127,7 +152,7 @@ public:
             }) != 0;
         if (!any) return false;
         std::uint64_t known = 0;
-        const std::uint64_t claimed = once(ctx, full_warp<Ctx>, [&] { return claim(ctx, known); });
+        const std::uint64_t claimed = once(ctx, full_warp<Ctx>, [&] { return inbox_.claim(ctx, known); });
         const auto count = static_cast<std::uint32_t>(claimed % 64);
         if (count == 0) {
             empty_up_to_ = known;  // lane 0 asks
@@ -142,41 +167,20 @@ public:
     }
 
 private:
-    /// The first of the slots that this warp has claimed, times 64, and how many. `known`: those that there are. One
-    /// lane.
-    LANEWAY_FN std::uint64_t claim(Ctx& ctx, std::uint64_t& known) {
-        std::uint64_t first = ctx.load(inbox_.taken, order::relaxed, scope::device);
-        for (;;) {
-            // Partner: the release store in pass_on. What the host has stored in the slots is seen behind it.
-            known = ctx.load(inbox_.known, order::acquire, scope::device);
-            if (first >= known) return 0;
-            const std::uint64_t left = known - first;
-            const std::uint64_t count = left < Ctx::warp_lanes ? left : Ctx::warp_lanes;
-            if (ctx.compare_exchange(inbox_.taken, first, first + count, order::relaxed, scope::device)) {
-                return first * 64 + count;
-            }
-        }
-    }
-
     /// Serves the message in a slot. Any lane.
     LANEWAY_FN void serve(Ctx& ctx, std::uint64_t number) {
-        auto& slot = *reinterpret_cast<inbox_slot*>(inbox_.slots + number % inbox_.capacity * inbox_.slot_bytes);
+        inbox_slot& slot = inbox_.slot(number);
         const std::uint32_t reply = slot.reply;
         List::visit(slot.kind, [&]<class Message, class Handler>() {
             if constexpr (!taking_payload<Handler>) {  // the host posts no others
                 const Message message = *slot.template message<Message>();
-                give_back(ctx, slot, number);
+                inbox_.give_back(ctx, number);
                 if constexpr (answering<Handler>) {
                     if (reply != 0) return answer(ctx, reply - 1, out_.call(ctx, ctx.pe(), message));
                 }
                 (void)out_.post(ctx, ctx.pe(), message);  // a failure ends the run
             }
         });
-    }
-
-    LANEWAY_FN void give_back(Ctx& ctx, inbox_slot& slot, std::uint64_t number) const {
-        // Partner: the host's acquire load. The message has been read.
-        ctx.store(&slot.free_for, number + inbox_.capacity, order::release, scope::system);
     }
 
     template <class Value>

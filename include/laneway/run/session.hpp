@@ -71,6 +71,7 @@ private:
     void throw_failure();
     [[noreturn]] void pass_deadline();
     [[nodiscard]] std::exception_ptr late() const;
+    [[nodiscard]] std::exception_ptr with_accounts(const std::exception_ptr& failure) const;
 
     machine& machine_;
     double timeout_seconds_;
@@ -160,6 +161,7 @@ public:
     run_report stop() {
         try {
             program_.stop();
+            for (const auto& feed : feeds_) feed->end();
         } catch (...) {
             disconnect(!program_.has_failed());
             throw;

@@ -1,10 +1,12 @@
 // What a warp does for the channels of a graph: it looks which queue to serve, claims elements, one for each lane, and
-// runs the kernel that consumes them. Each warp is its own aggregator, so no dispatch goes through another one.
+// runs the kernel that consumes them. Each warp decides for itself, so no dispatch goes through another one.
 #pragma once
 
 #include "laneway/comm/roles.hpp"
 #include "laneway/simt/user_code.hpp"
+#include "laneway/task/channel_chooser.hpp"
 #include "laneway/task/channel_moving.hpp"
+#include "laneway/task/channel_team.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -15,9 +17,13 @@ class channel_agent {
 public:
     static constexpr bool polls = true;
 
-    LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine)
-        : view_(view), out_(out), own_(static_cast<std::uint32_t>(mine.team_number) % view.set.n_shards), victim_(own_),
-          of_body_(view.set, own_, ~std::uint32_t{0}) {}
+    using choice = typename channel_chooser<Ctx, View>::choice;
+
+    /// `shared`: of the block, where the view has kernels that take one.
+    LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine, std::byte* shared)
+        : view_(view), out_(out), chooser_(view),
+          own_(static_cast<std::uint32_t>(mine.team_number) % view.set.n_shards), victim_(own_),
+          of_body_(view.set, own_, ~std::uint32_t{0}), team_(reinterpret_cast<channel_team_shared*>(shared), mine) {}
 
     /// As channel_node's, for the first level of a channel. Does not wait: a body that finds no space does something
     /// else, or returns.
@@ -30,9 +36,14 @@ public:
         of_body_.enq(ctx, elements);
     }
 
-    LANEWAY_FN void open(Ctx&) const {}
+    LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
+        of_body_.enq_place(ctx, queue, place);
+    }
+
+    LANEWAY_FN void open(Ctx& ctx) { team_.open(ctx); }
     LANEWAY_FN void refresh(Ctx&) const {}
     LANEWAY_FN bool poll(Ctx& ctx) {
+        if (help_block(ctx)) return true;
         ++turn_;
         if constexpr (View::moves) {
             if (turn_ % turns_to_give == 0 && ctx.n_pes() > 1) give(ctx);
@@ -49,6 +60,7 @@ public:
     LANEWAY_FN void close(Ctx& ctx) {
         std::uint64_t sums[] = {stalls_ + of_body_.stalls(), yields_, items_, moved_};
         warp_sums(ctx, sums);
+        const std::uint64_t least = warp_min(ctx, ~chooser_.peak());
         out_.count_items(ctx, ctx.lane() == 0 ? sums[2] : 0);
         if (ctx.lane() != 0) return;
         channel_totals& totals = *view_.set.totals;
@@ -57,119 +69,26 @@ public:
         ctx.fetch_add(&totals.stalls, sums[0], order::relaxed, scope::device);
         ctx.fetch_add(&totals.yields, sums[1], order::relaxed, scope::device);
         ctx.fetch_add(&totals.moved, sums[3], order::relaxed, scope::device);
+        ctx.fetch_max(&totals.peak, ~least, order::relaxed, scope::device);
     }
 
-private:
-    static constexpr unsigned max_age = 64;      ///< turns of a warp that part of a warp's elements may wait for
-    static constexpr unsigned short_turns = 16;  ///< for which a warp takes it that space is short
-    static constexpr unsigned turns_to_give = 8, turns_to_ask = 16;
-    static constexpr std::uint32_t none = channel_node::no_queue;
+    // For one that decides for others, or follows orders: see channel_ordered_agent.hpp.
 
-    struct choice {
-        bool exists;
-        bool fills_warp;
-        std::uint32_t queue;
-    };
-
-    /// Runs what is to run next; false where nothing was found.
-    LANEWAY_FN bool serve(Ctx& ctx) {
-        if (follow(ctx)) return true;
-        const bool looks_at_all = turn_ % max_age == 0;
-        const choice mine = choose(ctx, own_, looks_at_all);
-        // A part of a warp runs when nothing else can, and now and then, so that it need not wait for that.
-        if (mine.exists && (mine.fills_warp || looks_at_all)) return dispatch(ctx, mine.queue);
-        const choice other = choose(ctx, next_victim(), false);
-        if (other.exists && other.fills_warp) return dispatch(ctx, other.queue);
-        if (mine.exists) return dispatch(ctx, mine.queue);
-        if (other.exists) return dispatch(ctx, other.queue);
-        const choice any = choose(ctx, victim_, true);
-        return any.exists && dispatch(ctx, any.queue);
-    }
-
-    /// The queue of a shard that is to be served next, of those whose flag is raised, or of all. The whole warp; each
-    /// lane looks at other queues.
-    LANEWAY_FN choice choose(Ctx& ctx, std::uint32_t shard, bool all) {
-        const channel_set_ref& set = view_.set;
-        std::uint64_t best = 0;
-        for (std::uint32_t first = 0; first < set.queues_a_shard; first += 32) {
-            std::uint32_t open = lane_bits(ctx);
-            if (set.queues_a_shard - first < 32) open &= (std::uint32_t{1} << (set.queues_a_shard - first)) - 1;
-            if (!all) {
-                open &= ctx.load(set.flags + shard * set.flags_a_shard() + first / 32, order::relaxed, scope::device);
-            }
-            for (; open != 0; open &= open - 1) {
-                const std::uint32_t q = first + static_cast<std::uint32_t>(Ctx::first_lane(open));
-                const std::uint64_t mine = rank(ctx, shard, q);
-                if (all && mine != 0) set.raise_flag(ctx, shard * set.queues_a_shard + q);
-                if (!all && mine == 0) set.lower_flag(ctx, shard, q);
-                if (mine > best) best = mine;
-            }
+    [[nodiscard]] LANEWAY_FN channel_chooser<Ctx, View>& chooser() { return chooser_; }
+    /// Takes part in what the block has begun, if it has. The whole warp.
+    LANEWAY_FN bool help_block(Ctx& ctx) {
+        if constexpr (View::has_blocks) {
+            if (!team_.is_called(ctx)) return false;
+            work_with_block(ctx);
+            return true;
         }
-        for (int distance = Ctx::warp_lanes / 2; distance > 0; distance /= 2) {
-            const std::uint64_t other = ctx.shuffle(full_warp<Ctx>, best, ctx.lane() ^ distance);
-            if (other > best) best = other;
-        }
-        return {best != 0, (best & fills) != 0, shard * set.queues_a_shard + static_cast<std::uint32_t>(best % queues)};
-    }
-    /// Which of 32 queues the lane looks at.
-    static LANEWAY_FN std::uint32_t lane_bits(const Ctx& ctx) {
-        std::uint32_t bits = 0;
-        for (int b = ctx.lane(); b < 32; b += Ctx::warp_lanes) bits |= std::uint32_t{1} << b;
-        return bits;
-    }
-    /// What speaks for a queue, above its number; 0: nothing.
-    LANEWAY_FN std::uint64_t rank(Ctx& ctx, std::uint32_t shard, std::uint32_t q) const {
-        const channel_set_ref& set = view_.set;
-        const channel_words& words = set.words[shard * set.queues_a_shard + q];
-        const std::uint64_t dispatched = ctx.load(&words.dispatched, order::relaxed, scope::device);
-        const std::uint64_t ready = ctx.load(&words.ready, order::relaxed, scope::device);
-        if (ready == dispatched) return 0;
-        const std::uint32_t c = set.channel_of(q);
-        const channel_layout& layout = set.channels[c];
-        const std::uint32_t level = q - layout.first_queue;
-        std::uint64_t waiting = ready - dispatched;
-        if (waiting > layout.width) waiting = layout.width;
-        const std::uint32_t depth = set.depth(c, level);
-        if (stuck_ != 0) return rank_when_stuck(q, depth);
-        const channel_load load{
-            c, level, layout.levels, depth, static_cast<std::uint32_t>(waiting), layout.width, short_ != 0};
-        const std::uint64_t priority = view_.policy(load);
-        if (priority == 0) return 0;  // its flag goes, and the next look at all queues asks again
-        return (waiting >= layout.at_least ? fills : 0) + priority * queues + q;
-    }
-
-    /// Where dispatches bring nothing: what is deepest, as only that is certain to find space; and every other time the
-    /// next queue in turn, as in a cycle of channels the space of one may wait for any other.
-    LANEWAY_FN std::uint64_t rank_when_stuck(std::uint32_t q, std::uint32_t depth) const {
-        const std::uint32_t all = view_.set.queues_a_shard;
-        if (stuck_ % 2 != 0) return (std::uint64_t{depth} + 1) * queues + q;
-        const std::uint32_t turn = (q + all - (stuck_ / 2 + turn_) % all) % all;
-        return std::uint64_t{all - turn} * queues + q;
-    }
-
-    /// Goes on with what the last dispatch has produced, or with the rest of its own queue.
-    LANEWAY_FN bool follow(Ctx& ctx) {
-        if constexpr (!follows<decltype(view_.policy)>) return false;
-        if (stuck_ != 0 || turn_ % max_age == 0) return false;
-        for (const std::uint32_t queue : {filled_, served_}) {
-            if (queue == none) continue;
-            const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
-                                        const auto all = static_cast<std::uint32_t>(Ctx::warp_lanes);
-                                        return std::uint32_t{view_.set.queue(queue).fill(ctx) >= all};
-                                    }) != 0;
-            if (fills_warp && dispatch(ctx, queue)) return true;
-        }
-        filled_ = served_ = none;
         return false;
     }
-
-    LANEWAY_FN std::uint32_t next_victim() {
-        victim_ = victim_ + 1 < view_.set.n_shards ? victim_ + 1 : 0;
-        return victim_;
-    }
-
     /// Runs the elements of one queue, one for each lane. The whole warp; false where others were faster.
     LANEWAY_FN bool dispatch(Ctx& ctx, std::uint32_t number) {
+        if constexpr (View::has_blocks) {
+            if (takes_block(number)) return dispatch_to_block(ctx, number);
+        }
         const channel_queue_ref queue = view_.set.queue(number);
         std::uint32_t place = 0;
         const int count = queue.claim(ctx, static_cast<std::uint32_t>(Ctx::warp_lanes), place);
@@ -187,62 +106,172 @@ private:
         }
         // What is first in its queue keeps all behind it from being freed: in a cycle of channels it might wait for
         // them.
-        const bool is_first = stuck_ != 0 && mine && queue.is_first(ctx, place);
+        const bool is_first = chooser_.history().stuck != 0 && mine && queue.is_first(ctx, place);
         channel_node node(view_.set, own_, level, is_first ? number : none);
         outcome out = outcome::done;
         if (mine) {
             come_behind(ctx, queue.element(place));
-            out = consume(ctx, layout.consumer, element, node);
+            out = consume<task_width::warp>(layout.consumer, element, [&](const auto& code, auto& given) {
+                return run_kernel(ctx, code, given, node);
+            });
         }
         ctx.sync(full_warp<Ctx>);
+        stalls_ += node.stalls();
+        end(ctx, number, place, node.filled(), count, mine, out);
+        if constexpr (View::moves) {
+            // Behind the release: the place must be free.
+            if (mine && out == outcome::done && moved.count != 0)
+                view_.moving.note_freed(ctx, moved.source, moved.count);
+            ctx.sync(full_warp<Ctx>);
+        }
+        if (++sends_ % 16 == 0) (void)out_.flush_old(ctx);
+        return true;
+    }
+
+private:
+    static constexpr unsigned max_age = 64;  ///< turns of a warp that part of a warp's elements may wait for
+    static constexpr unsigned turns_to_give = 8, turns_to_ask = 16;
+    static constexpr std::uint32_t none = channel_node::no_queue;
+
+    /// Runs what is to run next; false where nothing was found.
+    LANEWAY_FN bool serve(Ctx& ctx) {
+        if (follow(ctx)) return true;
+        const bool looks_at_all = turn_ % max_age == 0;
+        const choice mine = chooser_.choose(ctx, own_, looks_at_all, turn_);
+        // A part of a warp runs when nothing else can, and now and then, so that it need not wait for that.
+        if (mine.exists && (mine.fills_warp || looks_at_all)) return dispatch(ctx, mine.queue);
+        const choice other = chooser_.choose(ctx, next_victim(), false, turn_);
+        if (other.exists && other.fills_warp) return dispatch(ctx, other.queue);
+        if (mine.exists) return dispatch(ctx, mine.queue);
+        if (other.exists) return dispatch(ctx, other.queue);
+        const choice any = chooser_.choose(ctx, victim_, true, turn_);
+        return any.exists && dispatch(ctx, any.queue);
+    }
+
+    /// Goes on with what the last dispatch has produced, or with the rest of its own queue.
+    LANEWAY_FN bool follow(Ctx& ctx) {
+        if constexpr (!follows<decltype(view_.policy)>) return false;
+        if (chooser_.history().stuck != 0 || turn_ % max_age == 0) return false;
+        for (const std::uint32_t queue : {filled_, served_}) {
+            if (queue == none) continue;
+            const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
+                                        const auto all = static_cast<std::uint32_t>(Ctx::warp_lanes);
+                                        const std::uint32_t ready = view_.set.queue(queue).fill(ctx);
+                                        chooser_.note_ready(ready);
+                                        return std::uint32_t{ready >= all};
+                                    }) != 0;
+            if (fills_warp && dispatch(ctx, queue)) return true;
+        }
+        filled_ = served_ = none;
+        return false;
+    }
+
+    LANEWAY_FN std::uint32_t next_victim() {
+        victim_ = victim_ + 1 < view_.set.n_shards ? victim_ + 1 : 0;
+        return victim_;
+    }
+
+    LANEWAY_FN bool takes_block(std::uint32_t number) const {
+        const std::uint32_t channel = view_.set.channel_of(number % view_.set.queues_a_shard);
+        bool found = false;
+        view_.kernels.visit(view_.set.channels[channel].consumer,
+                            [&]<class Kernel>(const Kernel&) { found = width_of<Kernel> == task_width::block; });
+        return found;
+    }
+    /// Claims elements for the whole block and calls its warps. The whole warp.
+    LANEWAY_FN bool dispatch_to_block(Ctx& ctx, std::uint32_t number) {
+        if (!team_.lead(ctx)) return help_block(ctx);
+        const channel_queue_ref queue = view_.set.queue(number);
+        // Its share, so that other blocks find some.
+        const std::uint32_t limit = once(ctx, full_warp<Ctx>, [&] { return queue.fill(ctx) / (2 * view_.blocks) + 1; });
+        std::uint32_t place = 0;
+        const int count = queue.claim(ctx, limit, place);
+        if (count == 0) {
+            team_.dismiss(ctx);
+            return false;
+        }
+        team_.call(ctx, number, static_cast<std::uint32_t>(count), place);
+        work_with_block(ctx);
+        return true;
+    }
+    LANEWAY_FN void work_with_block(Ctx& ctx) {
+        const channel_set_ref& set = view_.set;
+        std::uint32_t filled = none;
+        team_.take_part(
+            ctx,
+            [&](std::uint32_t number, std::uint32_t place, channel_worker<Ctx>& worker) {
+                const channel_queue_ref queue = set.queue(number);
+                const std::uint32_t inside = number % set.queues_a_shard;
+                const channel_layout& layout = set.channels[set.channel_of(inside)];
+                const bool is_first = chooser_.history().stuck != 0 && queue.is_first(ctx, place);
+                channel_node node(set, own_, inside - layout.first_queue, is_first ? number : none);
+                come_behind(ctx, queue.element(place));
+                const outcome out = consume<task_width::block>(
+                    layout.consumer, queue.element(place),
+                    [&](const auto& code, auto& element) { return run_kernel(ctx, code, element, node, worker); });
+                stalls_ += node.stalls();
+                if (node.filled() != none) filled = node.filled();
+                return out;
+            },
+            [&](std::uint32_t number, std::uint32_t count, std::uint32_t yields) {
+                const auto lane = static_cast<std::uint32_t>(ctx.lane());
+                const bool mine = lane < count;
+                const outcome out = (yields >> lane & 1) != 0 ? outcome::yield : outcome::done;
+                end(ctx, number, team_.place(lane), filled, static_cast<int>(count), mine, out);
+            });
+    }
+
+    /// The end of elements that this warp has claimed, one of each lane that is `mine`: those that are done are freed,
+    /// others put back.
+    LANEWAY_FN void end(Ctx& ctx, std::uint32_t number, std::uint32_t place, std::uint32_t filled, int count, bool mine,
+                        outcome out) {
+        const channel_queue_ref queue = view_.set.queue(number);
         const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
         const lane_mask done = ctx.ballot(full_warp<Ctx>, mine && out == outcome::done);
-        if (mine && out == outcome::done) {
-            (void)queue.release(ctx, done, place);
-            if constexpr (View::moves) {
-                if (moved.count != 0) view_.moving.note_freed(ctx, moved.source, moved.count);
-            }
-        }
+        if (mine && out == outcome::done) (void)queue.release(ctx, done, place);
         if (mine && out == outcome::yield) {
             go_before(ctx, queue.element(place));
             queue.publish_place(ctx, yielded, place);
             if (elected(ctx, yielded)) view_.set.raise_flag(ctx, number);
         }
-        note(ctx, number, node, count, done, yielded);
+        note(ctx, number, filled, count, done, yielded);
         ctx.sync(full_warp<Ctx>);
         // An element that was put back has been counted once more by then.
         if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(count));
-        if (++sends_ % 16 == 0) (void)out_.flush_old(ctx);
-        return true;
     }
 
     /// Keeps what the next choice and the report need.
-    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, const channel_node& node, int count, lane_mask done,
+    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, std::uint32_t filled, int count, lane_mask done,
                          lane_mask yielded) {
-        const lane_mask producers = ctx.ballot(full_warp<Ctx>, node.filled() != none);
+        const lane_mask producers = ctx.ballot(full_warp<Ctx>, filled != none);
         const int any = producers != 0 ? Ctx::first_lane(producers) : 0;
-        filled_ = ctx.shuffle(full_warp<Ctx>, node.filled(), any);
+        filled_ = ctx.shuffle(full_warp<Ctx>, filled, any);
         served_ = number;
-        stalls_ += node.stalls();
-        stuck_ = done == 0 ? stuck_ + 1 : 0;
-        short_ = yielded != 0 ? short_turns : short_ != 0 ? short_ - 1 : 0;
+        chooser_.history().note(done == 0, yielded != 0);
         ++dispatches_;
         full_ += count == Ctx::warp_lanes ? 1 : 0;
         if ((yielded >> ctx.lane() & 1) != 0) ++yields_;
         if ((done >> ctx.lane() & 1) != 0) ++items_;
     }
 
-    LANEWAY_FN outcome consume(Ctx& ctx, std::uint32_t kernel, std::byte* at, channel_node& node) {
+    /// Calls `run(kernel, element)` with the kernel of this number, which is of this width.
+    template <task_width Width, class Run>
+    LANEWAY_FN outcome consume(std::uint32_t kernel, std::byte* at, Run&& run) const {
         outcome out = outcome::done;
         view_.kernels.visit(kernel, [&]<class Kernel>(const Kernel& code) {
-            auto& element = *reinterpret_cast<typename Kernel::element*>(at);
-            if constexpr (std::is_void_v<decltype(code(ctx, element, node))>) {
-                run_user_code(ctx, {user_code::functor}, code, ctx, element, node);
-            } else {
-                out = run_user_code(ctx, {user_code::functor}, code, ctx, element, node);
-            }
+            if constexpr (width_of<Kernel> == Width) out = run(code, *reinterpret_cast<typename Kernel::element*>(at));
         });
         return out;
+    }
+    /// `more`: the node, and of a block the worker.
+    template <class Kernel, class Element, class... More>
+    static LANEWAY_FN outcome run_kernel(Ctx& ctx, const Kernel& code, Element& element, More&... more) {
+        if constexpr (std::is_void_v<decltype(code(ctx, element, more...))>) {
+            run_user_code(ctx, {user_code::functor}, code, ctx, element, more...);
+            return outcome::done;
+        } else {
+            return run_user_code(ctx, {user_code::functor}, code, ctx, element, more...);
+        }
     }
 
     /// Sends part of the least deep elements of this block's shard to a PE that has asked for work.
@@ -301,18 +330,17 @@ private:
         return best == ~std::uint64_t{0} ? none : static_cast<std::uint32_t>(best % queues);
     }
 
-    static constexpr std::uint64_t queues = std::uint64_t{1} << 24;  ///< of a shard, at most
-    static constexpr std::uint64_t fills = std::uint64_t{1} << 60;
+    static constexpr std::uint64_t queues = channel_rank_queues;
 
     const View& view_;
     Out& out_;
+    channel_chooser<Ctx, View> chooser_;
     std::uint32_t own_;     ///< the shard of this block
     std::uint32_t victim_;  ///< the other shard that was looked at last
     channel_node of_body_;
+    std::conditional_t<View::has_blocks, channel_team<Ctx>, no_channel_team<Ctx>> team_;
     unsigned turn_ = 0;
     unsigned sends_ = 0;
-    unsigned short_ = 0;  ///< turns for which space is taken to be short
-    unsigned stuck_ = 0;  ///< dispatches, one after the other, that found no space for any of their elements
     std::uint32_t filled_ = none;
     std::uint32_t served_ = none;
     unsigned idle_turns_ = 0;

@@ -5,9 +5,45 @@
 
 #include "laneway/run/component_host.hpp"
 #include "laneway/task/channel_graph_ref.hpp"
+#include "laneway/task/channel_scheduling.hpp"
 #include "laneway/task/channel_table.hpp"
 
 namespace laneway {
+
+/// Adds a channel for what arrives for each kernel whose elements may move: a dispatch's worth from each of `pes` PEs.
+/// Returns the number of the first. Throws usage_error where these are too many channels.
+template <class... Kernels>
+std::uint32_t add_arrivals(std::vector<channel_plan>& plans, int pes) {
+    const auto first = static_cast<std::uint32_t>(plans.size());
+    if (pes == 1) return first;
+    constexpr std::uint32_t max_lanes = 32;
+    const channel_options options{.width = max_lanes, .levels = static_cast<std::uint32_t>(pes), .name = "arrivals"};
+    std::uint32_t number = 0;
+    const auto add = [&]<class Kernel>() {
+        if (moves_elements<Kernel>) plans.push_back({options, sizeof(moved_element<Kernel>), false, true, number});
+        ++number;
+    };
+    (add.template operator()<Kernels>(), ...);
+    if (plans.size() > max_channels) {
+        throw usage_error("a graph has at most " + std::to_string(max_channels) +
+                          " channels, one for what arrives for each kernel whose elements move among them");
+    }
+    return first;
+}
+
+/// The view of a PE whose channels have this memory.
+template <class Policy, class... Kernels>
+channel_graph_ref<Policy, Kernels...> graph_ref_of(const channel_store& store, int pe, const Policy& policy,
+                                                   const task_types<Kernels...>& kernels,
+                                                   std::uint32_t first_arrivals) {
+    const channel_memory& memory = store.memories()[static_cast<std::size_t>(pe)];
+    return {memory.ref(),
+            policy,
+            kernels,
+            memory.finished(),
+            memory.worker_blocks(),
+            {memory.moving(), memory.ref_on_device(), store.requests(), first_arrivals}};
+}
 
 /// A graph as a component of a run, as component.hpp says. For one run.
 template <class Policy, class... Kernels>
@@ -20,48 +56,30 @@ public:
         : table_(table), store_(store), plans_(std::move(plans)), policy_(policy), kernels_(kernels) {}
 
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
-        first_arrivals_ = static_cast<std::uint32_t>(plans_.size());
-        if (machine.n_pes() > 1) add_arrivals(machine.n_pes());
+        first_arrivals_ = add_arrivals<Kernels...>(plans_, machine.n_pes());
         store_.prepare(machine, plan, plans_, until);
+        store_.set_boards(plan, scheduler_of<Policy>);
         table_.fill(store_.memories());
-    }
-    [[nodiscard]] ref_type ref(int pe) const {
-        const channel_memory& memory = store_.memories()[static_cast<std::size_t>(pe)];
-        return {memory.ref(),
-                policy_,
-                kernels_,
-                memory.finished(),
-                memory.worker_blocks(),
-                {memory.moving(), memory.ref_on_device(), store_.requests(), first_arrivals_}};
-    }
-    void end(const run_report&) { audit_channels(plans_, store_.memories()); }
-
-private:
-    /// A channel for what arrives for each kernel whose elements may move: a dispatch's worth from each PE.
-    void add_arrivals(int pes) {
-        constexpr std::uint32_t max_lanes = 32;
-        const channel_options options{
-            .width = max_lanes, .levels = static_cast<std::uint32_t>(pes), .name = "arrivals"};
-        std::uint32_t number = 0;
-        const auto add = [&]<class Kernel>() {
-            if (moves_elements<Kernel>) {
-                plans_.push_back({options, sizeof(moved_element<Kernel>), false, true, number});
-            }
-            ++number;
-        };
-        (add.template operator()<Kernels>(), ...);
-        if (plans_.size() > max_channels) {
-            throw usage_error("a graph has at most " + std::to_string(max_channels) +
-                              " channels, one for what arrives for each kernel whose elements move among them");
+        if constexpr (scheduler_of<Policy> == channel_scheduler::host_thread) {
+            using by = channel_scheduling::rank_function;
+            scheduler_ = std::make_unique<channel_scheduling>(
+                store_.memories(), by([policy = policy_](const auto&... of) { return channel_rank(policy, of...); }));
         }
     }
+    [[nodiscard]] ref_type ref(int pe) const { return graph_ref_of(store_, pe, policy_, kernels_, first_arrivals_); }
+    void end(const run_report&) {
+        scheduler_.reset();
+        audit_channels(plans_, store_.memories());
+    }
 
+private:
     channel_table& table_;
     channel_store& store_;
     std::vector<channel_plan> plans_;
     Policy policy_;
     task_types<Kernels...> kernels_;
     std::uint32_t first_arrivals_ = 0;
+    std::unique_ptr<channel_scheduling> scheduler_;  ///< while a run goes on
 };
 
 }  // namespace laneway

@@ -3,8 +3,8 @@
 
 #include "laneway/comm/termination.hpp"
 #include "laneway/run/component.hpp"
-#include "laneway/task/channel_agent.hpp"
 #include "laneway/task/channel_moving.hpp"
+#include "laneway/task/channel_ordered_agent.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -15,6 +15,10 @@ struct channel_graph_ref {
     static constexpr bool moves = (moves_elements<Kernels> || ...);
     using routes_type = typename moving_routes<Kernels...>::type;
     static constexpr bool counts_work = true;
+    static constexpr bool has_blocks = ((width_of<Kernels> == task_width::block) || ...);
+    static_assert(((width_of<Kernels> != task_width::block || !moves_elements<Kernels>)&&...),
+                  "elements that a whole block works on stay on their PE");
+    static constexpr std::size_t shared_bytes = has_blocks ? (sizeof(channel_team_shared) + 15) / 16 * 16 : 0;
     static constexpr std::uint32_t words_a_block = destructive_bytes / sizeof(std::uint64_t);
 
     channel_set_ref set;
@@ -26,9 +30,15 @@ struct channel_graph_ref {
 
     [[nodiscard]] routes_type handlers() const { return moving.template handlers<Kernels...>(); }
 
+    static constexpr channel_scheduler by = scheduler_of<Policy>;
     template <class Ctx, class Out>
-    LANEWAY_FN channel_agent<Ctx, Out, channel_graph_ref> agent(Ctx&, Out& out, const roles& mine, std::byte*) const {
-        return {*this, out, mine};
+    using agent_type =
+        std::conditional_t<by == channel_scheduler::every_warp, channel_agent<Ctx, Out, channel_graph_ref>,
+                           channel_ordered_agent<Ctx, Out, channel_graph_ref>>;
+
+    template <class Ctx, class Out>
+    LANEWAY_FN agent_type<Ctx, Out> agent(Ctx&, Out& out, const roles& mine, std::byte* shared) const {
+        return {*this, out, mine, shared};
     }
 
     [[nodiscard]] LANEWAY_FN std::uint64_t* completed(int block) const {

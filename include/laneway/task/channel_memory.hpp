@@ -49,6 +49,7 @@ struct channel_statistics {
     std::uint64_t yields = 0;           ///< elements that were put back for want of space
     std::uint64_t stalls = 0;           ///< requests for space that found none
     std::uint64_t moved = 0;            ///< elements that were sent to PEs without work
+    std::uint64_t peak = 0;             ///< most elements that a warp has seen ready in one queue when it chose
 };
 
 /// Channels of one PE. Host only; not thread-safe; between runs.
@@ -63,12 +64,18 @@ public:
     /// Puts elements into an empty channel, `count` at `elements`. Throws usage_error where they have no room.
     void init(std::uint32_t number, const std::byte* elements, std::uint64_t count);
 
+    /// Makes orders and reports for the warps of such a grid, unless every warp decides for itself.
+    void set_board(const pe_grid& grid, channel_scheduler by);
+    /// Where the elements go that host threads consume, in a session.
+    void set_outbox(const channel_outbox_ref& outbox);
+
     [[nodiscard]] const channel_set_ref& ref() const { return set_; }
     /// The same in PE memory, and what lets elements move between PEs.
     [[nodiscard]] const channel_set_ref* ref_on_device() const { return set_copy_.data(); }
     [[nodiscard]] moving_words* moving() const { return moving_.data(); }
     [[nodiscard]] std::uint64_t* finished() const { return finished_.data(); }
     [[nodiscard]] std::uint32_t worker_blocks() const { return worker_blocks_; }
+    [[nodiscard]] std::uint32_t warp_lanes() const { return warp_lanes_; }
 
     void add_to(channel_statistics& sum) const;
     /// Elements of a channel that were reserved and never freed.
@@ -88,6 +95,7 @@ private:
     std::shared_ptr<device> owner_;
     std::vector<channel_plan> plans_;
     std::uint32_t worker_blocks_;
+    std::uint32_t warp_lanes_;
     channel_set_ref set_;
     buffer<channel_words> words_;
     buffer<std::byte> data_;
@@ -99,6 +107,8 @@ private:
     buffer<channel_totals> totals_;
     buffer<channel_set_ref> set_copy_;
     buffer<moving_words> moving_;
+    buffer<std::uint64_t> board_words_;      ///< orders and reports, where a warp gives orders
+    std::shared_ptr<std::byte> host_board_;  ///< the same where a thread of the host does, with fills
 };
 
 /// The channels of all PEs of a job, kept from run to run. Host only; not thread-safe; between runs.
@@ -107,6 +117,9 @@ public:
     /// Takes memory for channels of these plans, and empties them.
     void prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
                  const run_deadline& until);
+
+    /// Has warps get their orders from this scheduler in the next run.
+    void set_boards(const comm_plan& plan, channel_scheduler by);
 
     [[nodiscard]] std::vector<channel_memory>& memories() { return memories_; }
     [[nodiscard]] const std::vector<channel_memory>& memories() const { return memories_; }
@@ -119,6 +132,9 @@ private:
     std::vector<channel_memory> memories_;
     std::unique_ptr<symmetric_array<std::uint32_t>> requests_;
 };
+
+/// What they have done since they were emptied.
+channel_statistics statistics_of(const std::vector<channel_memory>& memories);
 
 /// "channel 0: 64 elements, 60 at level 0, 4 at level 1": what lies in the channels of all PEs, for a graph that did
 /// not come to its end.

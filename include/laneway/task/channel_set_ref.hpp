@@ -6,6 +6,8 @@
 #pragma once
 
 #include "laneway/queue/channel_queue.hpp"
+#include "laneway/task/channel_board.hpp"
+#include "laneway/task/channel_outbox_ref.hpp"
 
 namespace laneway {
 
@@ -36,6 +38,7 @@ struct channel_totals {
     std::uint64_t yields;           ///< elements that were put back
     std::uint64_t stalls;           ///< requests for space that found none
     std::uint64_t moved;            ///< elements that were sent to PEs without work
+    std::uint64_t peak;             ///< most elements that a warp has seen ready in one queue
 };
 
 struct channel_set_ref {
@@ -55,6 +58,8 @@ struct channel_set_ref {
     std::uint32_t* flags = nullptr;
     std::uint64_t* created = nullptr;  ///< words_a_shard a shard: entries of all its queues
     channel_totals* totals = nullptr;
+    channel_board_ref board;    ///< where warps get orders what to serve
+    channel_outbox_ref outbox;  ///< in a session: where elements for host threads go
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 
@@ -101,6 +106,13 @@ struct channel_set_ref {
     LANEWAY_FN void lower_flag(Ctx& ctx, std::uint32_t shard, std::uint32_t inside) const {
         const std::uint32_t bit = std::uint32_t{1} << inside % 32;
         ctx.fetch_and(flags + shard * flags_a_shard() + inside / 32, ~bit, order::relaxed, scope::device);
+    }
+    /// What a policy is told of a queue of a shard that holds so many ready elements.
+    [[nodiscard]] LANEWAY_FN channel_load load(std::uint32_t number, std::uint32_t queue, std::uint64_t ready) const {
+        const channel_layout& layout = channels[number];
+        const std::uint32_t level = queue - layout.first_queue;
+        const auto waiting = static_cast<std::uint32_t>(ready < layout.width ? ready : layout.width);
+        return {number, level, layout.levels, depth(number, level), waiting, layout.width, false};
     }
     /// Deeper queues depend on nothing that is less deep.
     [[nodiscard]] LANEWAY_FN std::uint32_t depth(std::uint32_t number, std::uint32_t level) const {

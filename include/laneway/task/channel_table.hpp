@@ -8,6 +8,9 @@
 
 namespace laneway {
 
+/// What a graph is about to do: a run begins with what init gave, or with a body; in a session host threads take part.
+enum class graph_use { run, run_with_body, session };
+
 /// What a graph knows before its kernels' types: channels, who consumes them, what they begin with.
 class channel_table {
 public:
@@ -15,14 +18,18 @@ public:
 
     std::uint32_t add_channel(const channel_plan& plan, std::size_t alignment);
     std::uint32_t add_kernel() { return n_kernels_++; }
+    /// Makes host threads the consumer of a channel, by a kernel whose number it returns.
+    std::uint32_t connect_host(std::uint32_t channel);
     void connect(std::uint32_t channel, std::uint32_t kernel);
     void init(std::uint32_t channel, int pe, std::span<const std::byte> elements);
 
     /// Throws usage_error for a graph that cannot run with kernels of these numbers, in this order; the channels' plans
     /// name their consumers by it.
-    [[nodiscard]] std::vector<channel_plan> plans_for(const std::vector<std::uint32_t>& kernels, bool has_body) const;
+    [[nodiscard]] std::vector<channel_plan> plans_for(const std::vector<std::uint32_t>& kernels, graph_use use) const;
     /// Puts what the next run begins with into empty channels, and forgets it.
     void fill(std::vector<channel_memory>& memories);
+    /// A copy with what the next run begins with, which this one forgets.
+    [[nodiscard]] channel_table take();
     [[nodiscard]] const std::vector<channel_plan>& plans() const { return plans_; }
 
 private:
@@ -36,6 +43,7 @@ private:
     std::vector<channel_plan> plans_;
     std::vector<std::uint32_t> consumers_;  ///< numbers of kernels, as add_kernel gave them
     std::vector<beginning> beginnings_;
+    std::vector<std::uint32_t> of_host_;  ///< kernels that give elements to host threads
     std::uint32_t n_kernels_ = 0;
 };
 

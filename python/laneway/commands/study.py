@@ -1,4 +1,4 @@
-"""The command `study styles`."""
+"""The commands `study styles` and `study forkjoin`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from laneway.commands.program import BUFFERS
 from laneway.commands.side_files import side_files
 from laneway.phases import Phases
 from laneway.plot import check_format, short_number
+from laneway.programs.forkjoin_study import SIZES, WIDTHS, ForkJoinRun
 from laneway.programs.styles import PROGRAMS, StyleRun
 from laneway.summary import device_ranges, seconds
 from laneway.terminal import show
@@ -98,3 +99,101 @@ def _as_json(names: list[str], found: list[StyleRun]) -> dict[str, object]:
         for run in found
     ]
     return {"study": "styles", "version": _core.version, "devices": names, "runs": rows}
+
+
+@study.command(epilog="[bold]Example[/bold]  laneway study forkjoin --devices cuda:0 --plot forkjoin.png")
+def forkjoin(
+    program: list[str] = typer.Option(
+        list(SIZES), help="fibonacci, queens, sort or strassen; may be given several times.", show_default="all"
+    ),
+    sizes: str = typer.Option(
+        "", help="Of the programs: thesis, as Orr had them, or small.", show_default="thesis on GPUs, else small"
+    ),
+    workers: list[int] = typer.Option(
+        [],
+        help="Blocks of each device, 0 for all that a GPU holds; may be given several times.",
+        show_default="1 to all on GPUs, else 1, 2 and 4",
+    ),
+    width: list[int] = typer.Option(
+        list(WIDTHS), help="Elements of a level of a channel; may be given several times.", show_default="64 to 32,768"
+    ),
+    runs: int = typer.Option(3, help="Measured runs of each."),
+    devices: str = typer.Option(
+        "", help="cuda:0, cpu:1 or others; each tree stays on a device.", show_default="every GPU, else every core"
+    ),
+    json: Optional[Path] = typer.Option(None, help="Write all numbers as JSON."),
+    plot: Optional[Path] = typer.Option(None, help="Draw speedups, widths and full warps: .png, .svg or .pdf."),
+    seed: int = typer.Option(1, help="Of checked devices: which interleaving of their lanes runs."),
+    timeout: float = typer.Option(60.0, help="Deadline of each run in seconds."),
+    buffer_bytes: int = BUFFERS,
+) -> None:
+    """Recursive programs on channels: time, dispatches and full warps by workers and by the width of channels."""
+    names = _core.parse_devices(devices)
+    if plot is not None:
+        check_format(plot)
+    with side_files(json, plot) as (json_file, plot_file):
+        with Phases() as phases:
+            found = laneway.study_forkjoin(
+                program,
+                sizes=sizes,
+                workers=workers,
+                widths=width,
+                runs=runs,
+                devices=devices,
+                seed=seed,
+                timeout=timeout,
+                buffer_bytes=buffer_bytes,
+                progress=phases.enter,
+            )
+        if json_file is not None:
+            text = json_format.dumps(_forkjoin_as_json(names, found), indent=2) + "\n"
+            json_file.fill(lambda file: file.write_text(text))
+        if plot_file is not None:
+            from laneway.forkjoin_plot import draw_forkjoin
+
+            kind = plot_file.path.suffix.lower().lstrip(".")
+            plot_file.fill(lambda file: draw_forkjoin(found, device_ranges(names), file, kind))
+    show(_forkjoin_table(found), f"recursion on {device_ranges(names)}")
+
+
+def _forkjoin_table(found: list[ForkJoinRun]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("program")
+    for column in ("workers", "width", "median", "dispatches", "full", "elements", "put back", "peak"):
+        table.add_column(column, justify="right")
+    for run in found:
+        did = run.channels
+        table.add_row(
+            f"{run.program} {run.size:,}",
+            str(run.workers or "all"),
+            f"{run.width:,}",
+            seconds(run.median_seconds),
+            short_number(did.dispatches),
+            f"{100 * did.full_share:.0f} %",
+            f"{did.elements_each:.3g}",
+            short_number(did.yields),
+            short_number(did.peak),
+        )
+    return table
+
+
+def _forkjoin_as_json(names: list[str], found: list[ForkJoinRun]) -> dict[str, object]:
+    rows = [
+        {
+            "program": run.program,
+            "size": run.size,
+            "sweep": run.sweep,
+            "workers": run.workers,
+            "width": run.width,
+            "seconds": list(run.seconds),
+            "elements": run.channels.consumed,
+            "dispatches": run.channels.dispatches,
+            "full_share": run.channels.full_share,
+            "elements_each": run.channels.elements_each,
+            "yields": run.channels.yields,
+            "moved": run.channels.moved,
+            "peak": run.channels.peak,
+        }
+        for run in found
+    ]
+    return {"study": "forkjoin", "version": _core.version, "devices": names, "runs": rows}

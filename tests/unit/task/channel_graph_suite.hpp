@@ -103,7 +103,7 @@ struct shallow_first {
 
 /// Misbehaves as it is told by the element.
 struct misbehave {
-    enum : std::uint32_t { nothing, leaks, frees_twice, too_many, for_ever, throws };
+    enum : std::uint32_t { nothing, leaks, frees_twice, too_many, for_ever, throws, fails };
     using element = std::uint32_t;
     channel<std::uint32_t> to;
 
@@ -113,6 +113,10 @@ struct misbehave {
 #if !defined(__CUDACC__)
         if (what == throws) throw std::domain_error("a kernel threw");
 #endif
+        if (what == fails) {
+            (void)fail(ctx, status::handler_failed, operation::user_code, -1, 77);
+            return outcome::done;
+        }
         const auto some = node.talloc(ctx, to, what == too_many ? 4 : 3);
         if (!some) return outcome::yield;
         for (std::uint32_t i = 0; i < 3; ++i) some[i] = what == for_ever ? for_ever : nothing;
@@ -184,6 +188,8 @@ TEST_P(channel_graph_test, RecursionEndsAtEveryWidthFromTheLeast) {
         EXPECT_EQ(statistics.consumed, tasks + statistics.yields);
         EXPECT_LE(statistics.full_dispatches, statistics.dispatches);
         EXPECT_LE(statistics.dispatches, statistics.consumed);
+        EXPECT_GE(statistics.peak, 1u);
+        EXPECT_LE(statistics.peak, std::bit_ceil(width));
     });
 }
 
@@ -336,6 +342,7 @@ TEST_P(channel_graph_test, WhatIsLostIsNamed) {
            "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3");
     starts(message_of<device_fault>(misbehave::for_ever, 5),
            "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels");
+    starts(message_of<device_fault>(misbehave::fails), "77");
 #if !defined(__CUDACC__)
     starts(message_of<lane_error>(misbehave::throws), "a kernel threw");
 #endif

@@ -1,0 +1,106 @@
+// Schedulers: one warp of a PE, or a thread of the host, decides for all others which queue they serve.
+//
+// By default each warp decides for itself (channel_agent.hpp). In the thesis the GPU's control processor does, the
+// aggregator: it looks at the channels and points wavefronts at elements. Here it writes an order, the number of a
+// queue, into a word of each warp that has none to do, and the warp reports in another word what came of it. An order
+// is advice: elements are claimed as ever, so one that comes late finds none and does no harm.
+#pragma once
+
+#include "laneway/queue/channel_queue.hpp"
+#include "laneway/task/channel.hpp"
+
+namespace laneway {
+
+/// Who decides what warps serve.
+enum class channel_scheduler : std::uint32_t { every_warp, one_warp, host_thread };
+
+/// A policy by which one warp of each PE decides for the others, which serve nothing by themselves. It does nothing
+/// else where the PE has other working warps.
+template <class Policy = deepest_or_fullest_first>
+struct warp_scheduler : Policy {
+    static constexpr bool follows = false;
+    static constexpr channel_scheduler by = channel_scheduler::one_warp;
+};
+/// The same by a thread of the host for all PEs.
+template <class Policy = deepest_or_fullest_first>
+struct host_scheduler : Policy {
+    static constexpr bool follows = false;
+    static constexpr channel_scheduler by = channel_scheduler::host_thread;
+};
+
+template <class Policy>
+inline constexpr channel_scheduler scheduler_of = channel_scheduler::every_warp;
+template <class Policy>
+requires requires { Policy::by; }
+inline constexpr channel_scheduler scheduler_of<Policy> = Policy::by;
+
+/// What a warp reports, beside the number of the order.
+struct dispatch_report {
+    static constexpr std::uint64_t present = 1;   ///< there is such a warp
+    static constexpr std::uint64_t served = 2;    ///< the last order brought elements,
+    static constexpr std::uint64_t stuck = 4;     ///< none of which found the space that it wanted,
+    static constexpr std::uint64_t short_of = 8;  ///< or not all of them
+    static constexpr int number_at = 32;
+};
+
+/// Orders and reports of the warps of a PE: a word each of a warp. Zeroed before a run.
+struct channel_board_ref {
+    std::uint64_t* orders = nullptr;   ///< number of the order, then of the queue plus 1; written by the scheduler
+    std::uint64_t* reports = nullptr;  ///< number of the last order that is done, then dispatch_report
+    std::uint32_t* fills = nullptr;    ///< for the host: ready elements of each queue; written by the control warp
+    std::uint32_t slots = 0;           ///< for warps, of which some may not be there
+    std::uint32_t slots_a_block = 1;
+    std::uint32_t workers = 0;
+
+    [[nodiscard]] static LANEWAY_FN std::uint64_t order(std::uint64_t number, std::uint32_t queue) {
+        return number << dispatch_report::number_at | (queue + 1);
+    }
+    [[nodiscard]] static LANEWAY_FN std::uint64_t number_of(std::uint64_t word) {
+        return word >> dispatch_report::number_at;
+    }
+    /// Whether a warp is there and has done what it was told.
+    [[nodiscard]] static LANEWAY_FN bool is_idle(std::uint64_t order, std::uint64_t report) {
+        return report != 0 && number_of(order) == number_of(report);
+    }
+};
+
+/// What a scheduler knows of how dispatches went; the same as a warp of itself.
+struct dispatch_history {
+    static constexpr unsigned short_turns = 16;  ///< for which space is taken to be short
+
+    unsigned stuck = 0;     ///< dispatches, one after the other, that found no space for any of their elements
+    unsigned short_of = 0;  ///< turns for which space is taken to be short
+
+    [[nodiscard]] LANEWAY_FN bool is_short() const { return short_of != 0; }
+    LANEWAY_FN void note(bool is_stuck, bool is_short) {
+        stuck = is_stuck ? stuck + 1 : 0;
+        short_of = is_short ? short_turns : short_of != 0 ? short_of - 1 : 0;
+    }
+    LANEWAY_FN void note_report(std::uint64_t report) {
+        if ((report & dispatch_report::served) == 0) return;
+        note((report & dispatch_report::stuck) != 0, (report & dispatch_report::short_of) != 0);
+    }
+};
+
+/// Ranks of queues stand above their numbers; a rank of 0 says "not now".
+inline constexpr std::uint64_t channel_rank_queues = std::uint64_t{1} << 24;  ///< of a shard, at most
+inline constexpr std::uint64_t channel_rank_fills = std::uint64_t{1} << 60;   ///< it fills a warp
+
+/// The rank of queue `q`, which holds ready elements, of `all` in its shard.
+template <class Policy>
+LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, std::uint32_t at_least, std::uint32_t q,
+                                      std::uint32_t all, const dispatch_history& history, unsigned turn) {
+    if (history.stuck % 2 != 0) return (std::uint64_t{load.depth} + 1) * channel_rank_queues + q;
+    if (history.stuck != 0) {
+        // Where dispatches bring nothing: every other time the next queue in turn, as in a cycle of channels the space
+        // of one may wait for any other. Else what is deepest, as only that is certain to find space.
+        const std::uint32_t place = (q + all - (history.stuck / 2 + turn) % all) % all;
+        return std::uint64_t{all - place} * channel_rank_queues + q;
+    }
+    load.is_short = history.is_short();
+    const std::uint64_t priority = policy(load);
+    if (priority == 0) return 0;
+    return (load.ready >= at_least ? channel_rank_fills : 0) + priority * channel_rank_queues + q;
+}
+
+}  // namespace laneway

@@ -1,0 +1,79 @@
+// The host's part of a graph of channels in a session: what host threads produce for channels, and what they take.
+// Whatever the graph's kernels.
+#pragma once
+
+#include <deque>
+
+#include "laneway/run/session.hpp"
+#include "laneway/task/channel_service_ref.hpp"
+#include "laneway/task/channel_table.hpp"
+
+namespace laneway {
+
+struct channel_service_options {
+    std::uint32_t inbox_slots = 1024;   ///< elements from host threads that wait at a PE; rounded up to a power of two
+    std::uint32_t outbox_slots = 1024;  ///< elements for host threads that wait at a PE; the same
+};
+
+/// Host. Any thread may enqueue and take while the session goes on.
+class channel_host : public session_feed {
+public:
+    /// `plans`: with the channels of arrivals. Throws usage_error for options that cannot be.
+    channel_host(machine& machine, channel_table table, std::vector<channel_plan> plans,
+                 const channel_service_options& options, channel_scheduler by);
+
+    /// Leaves an element of a channel for a PE. Waits while its inbox is full.
+    void enqueue(std::uint32_t channel, const void* element, std::size_t bytes, int pe);
+    /// The next element of a channel that host threads consume, of whichever PE; false where there is none, which takes
+    /// that nobody waits.
+    bool take(std::uint32_t channel, void* element, std::size_t bytes, bool waits);
+    [[nodiscard]] channel_statistics statistics() const;
+
+    [[nodiscard]] const channel_store& store() const { return store_; }
+    [[nodiscard]] host_inbox_ref<channel_elements> inbox(int pe) const { return inboxes_->ref<channel_elements>(pe); }
+
+    // As a feed.
+    void attach(machine& machine, const comm_plan& plan) override;
+    void connect(resident_program& program) override;
+    void disconnect(bool) noexcept override;
+    void end() override;
+    void hear() override;
+    [[nodiscard]] std::string account() const override;
+    [[nodiscard]] std::uint64_t filled() const override;
+    [[nodiscard]] bool any_wait() const override;
+
+private:
+    class using_session;
+
+    /// One PE's outbox.
+    struct outbox {
+        std::shared_ptr<std::byte> slots, taken;
+        buffer<std::uint64_t> words;
+        std::uint64_t next = 0;  ///< elements that have been read
+
+        [[nodiscard]] channel_outbox_ref ref(std::uint64_t capacity, std::uint64_t slot_bytes) const;
+    };
+
+    void check(std::uint32_t channel, std::size_t bytes) const;
+    bool pop(std::uint32_t channel, void* element, std::size_t bytes);
+    void hear(outbox& from);
+
+    machine& machine_;
+    channel_table table_;
+    std::vector<channel_plan> plans_;
+    channel_service_options options_;
+    channel_scheduler by_;
+    std::size_t element_bytes_ = 0;  ///< of the largest
+    channel_store store_;
+    std::unique_ptr<host_inboxes> inboxes_;
+    std::vector<outbox> outboxes_;
+    std::mutex hearing_;                                     ///< for outboxes_ and taken_
+    std::vector<std::deque<std::vector<std::byte>>> taken_;  ///< by channel: read, and not yet given to anybody
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    resident_program* program_ = nullptr;
+    int users_ = 0;  ///< threads that use the program
+};
+
+}  // namespace laneway

@@ -1,0 +1,117 @@
+// Kernels whose elements a whole block works on: what their lanes have of each other, and how a block gets together.
+//
+//   struct sum_row {
+//       using element = row;
+//       static constexpr lw::task_width width = lw::task_width::block;
+//       template <class Ctx, class Worker>
+//       LANEWAY_FN lw::outcome operator()(Ctx& ctx, row& at, lw::channel_node& node, Worker& worker) const;
+//   };
+//
+// All lanes of the working warps of a block are called with the same element; worker.lane() of worker.lanes() is the
+// place of each, and worker.sync(ctx) a barrier among them. An element is put back if any of its lanes returns
+// outcome::yield: they agree on it before any of them has produced.
+#pragma once
+
+#include "laneway/comm/roles.hpp"
+#include "laneway/task/channel_node.hpp"
+#include "laneway/task/task_team.hpp"
+#include "laneway/task/task_type.hpp"
+
+namespace laneway {
+
+/// The lanes that work on one element together.
+template <class Ctx>
+class channel_worker {
+public:
+    LANEWAY_FN channel_worker(const Ctx& ctx, task_team<Ctx>& team)
+        : team_(team), lane_(team.index() * Ctx::warp_lanes + ctx.lane()) {}
+
+    [[nodiscard]] LANEWAY_FN int lane() const { return lane_; }
+    [[nodiscard]] LANEWAY_FN int lanes() const { return team_.warps() * Ctx::warp_lanes; }
+    /// Barrier among all of them: what each has stored before is visible to all behind it. All of them, together. False
+    /// where the program is ending and the others may not come: then the kernel should return.
+    [[nodiscard]] LANEWAY_FN bool sync(Ctx& ctx) { return team_.sync(ctx); }
+
+private:
+    task_team<Ctx>& team_;
+    int lane_;
+};
+
+/// What the warps of a block know of the elements that they work on; in shared memory.
+struct channel_team_shared {
+    task_team_shared team;
+    std::uint32_t places[32];
+    std::uint32_t yields;  ///< a bit for each of these elements
+
+    LANEWAY_FN void open() {
+        team.open();
+        yields = 0;
+    }
+};
+
+/// A warp's part in the work of its block. All members are called by whole warps.
+template <class Ctx>
+class channel_team {
+public:
+    LANEWAY_FN channel_team(channel_team_shared* shared, const roles& mine)
+        : shared_(shared), team_(&shared->team, mine.team_index, mine.team_warps) {}
+
+    LANEWAY_FN void open(Ctx& ctx) {
+        if (ctx.warp() == 0 && ctx.lane() == 0) shared_->open();
+    }
+    /// Whether the block has begun something that this warp has no part in yet.
+    [[nodiscard]] LANEWAY_FN bool is_called(Ctx& ctx) const { return team_.is_called(ctx); }
+    /// Makes this warp the one that claims for the block; false while another is.
+    [[nodiscard]] LANEWAY_FN bool lead(Ctx& ctx) const { return team_.lead(ctx); }
+    LANEWAY_FN void dismiss(Ctx& ctx) const {
+        ctx.sync(full_warp<Ctx>);
+        team_.dismiss(ctx);
+    }
+    /// Calls the others to `count` elements of a queue; `place`: of each lane's.
+    LANEWAY_FN void call(Ctx& ctx, std::uint32_t queue, std::uint32_t count, std::uint32_t place) const {
+        if (static_cast<std::uint32_t>(ctx.lane()) < count) shared_->places[ctx.lane()] = place;
+        ctx.sync(full_warp<Ctx>);
+        team_.call(ctx, std::uint64_t{count} << 32 | queue);
+        ctx.sync(full_warp<Ctx>);
+    }
+    /// Of the leader's elements, for its lanes.
+    [[nodiscard]] LANEWAY_FN std::uint32_t place(std::uint32_t number) const { return shared_->places[number % 32]; }
+    /// Takes part: calls `work(queue, place, worker)` for each of the elements, whose outcome it is on this lane, and
+    /// on the leading warp `end(queue, count, yields)` when all lanes are through.
+    template <class Work, class End>
+    LANEWAY_FN void take_part(Ctx& ctx, Work&& work, End&& end) {
+        team_.come();
+        if (!team_.sync(ctx)) return;
+        const auto queue = static_cast<std::uint32_t>(shared_->team.source);
+        const auto count = static_cast<std::uint32_t>(shared_->team.source >> 32);
+        channel_worker<Ctx> worker(ctx, team_);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const bool yields = work(queue, shared_->places[i], worker) == outcome::yield;
+            ctx.sync(full_warp<Ctx>);
+            const lane_mask any = ctx.ballot(full_warp<Ctx>, yields);
+            if (any != 0 && ctx.lane() == 0) {
+                ctx.fetch_or(&shared_->yields, std::uint32_t{1} << i, order::relaxed, scope::block);
+            }
+            if (!team_.sync(ctx)) return;
+        }
+        if (!team_.leads(ctx)) return;
+        const std::uint32_t yields =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.exchange(&shared_->yields, 0u, order::relaxed, scope::block); });
+        end(queue, count, yields);
+        dismiss(ctx);
+    }
+
+private:
+    channel_team_shared* shared_;
+    task_team<Ctx> team_;
+};
+
+/// In place of one where no kernel takes a block.
+template <class Ctx>
+class no_channel_team {
+public:
+    LANEWAY_FN no_channel_team(channel_team_shared*, const roles&) {}
+    LANEWAY_FN void open(Ctx&) const {}
+};
+
+}  // namespace laneway

@@ -1,0 +1,326 @@
+"""Recursive programs that spawn their own work, on channels of bounded memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from laneway import _core
+from laneway._core import Report
+from laneway.answers import Answer
+from laneway.arguments import BUFFER_BYTES, require_real, require_whole
+from laneway.errors import UsageError
+from laneway.vertex_array import read_only
+from laneway.workspace import Workspace
+
+MEMORY_BYTES = 64 * 2**20
+"""What the channels of a program take on a device, at most, unless a call says otherwise."""
+TREES = ("T1", "T5", "T2", "T3", "T4", "T1L", "T3L", "T1XL", "T1XXL")
+"""Names of the trees of the UTS benchmark, from 4 million to 4 thousand million nodes."""
+
+
+@dataclass(frozen=True)
+class ChannelWork:
+    """What the channels of all devices did."""
+
+    width: int
+    """Elements that a level of a channel has room for on a device."""
+    consumed: int
+    """Elements that kernels were called for, those that were put back each time."""
+    dispatches: int
+    """Calls of a kernel by a warp, each for an element of every lane or of some."""
+    full_dispatches: int
+    """Dispatches with an element for every lane."""
+    yields: int
+    """Elements that were put back, as what they would have produced found no space."""
+    moved: int
+    """Elements that were sent to devices without work."""
+    peak: int
+    """Most elements that a warp has seen ready in one queue: a level of a channel, in a part of a device."""
+
+    @property
+    def full_share(self) -> float:
+        """Share of the dispatches that were full; 0 where there were none."""
+        return self.full_dispatches / self.dispatches if self.dispatches else 0.0
+
+    @property
+    def elements_each(self) -> float:
+        """Elements of a dispatch, on average."""
+        return self.consumed / self.dispatches if self.dispatches else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class RecursionResult(Answer):
+    """What the results of all recursive programs have."""
+
+    report: Report
+    channels: ChannelWork = field(compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class FibonacciResult(RecursionResult):
+    """A Fibonacci number."""
+
+    n: int
+    value: int
+    calls: int
+    """Of the whole tree, those that a lane makes by itself included."""
+
+
+@dataclass(frozen=True, eq=False)
+class QueensResult(RecursionResult):
+    """In how many ways queens can stand on a board."""
+
+    n: int
+    solutions: int
+
+
+@dataclass(frozen=True, eq=False)
+class QuadratureResult(RecursionResult):
+    """An integral."""
+
+    start: float
+    end: float
+    tolerance: float
+    area: float
+    intervals: int
+    """That were looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class SortResult(RecursionResult):
+    """Keys in ascending order."""
+
+    keys: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class ProductResult(RecursionResult):
+    """A product of matrices of integers modulo 2**32."""
+
+    product: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeResult(RecursionResult):
+    """The size of a tree whose shape nobody knows beforehand."""
+
+    tree: str
+    nodes: int
+    leaves: int
+    depth: int
+    """Of the deepest node; the root has 0."""
+
+
+def fibonacci(
+    n: int,
+    *,
+    grain: int = 1,
+    width: int = 0,
+    memory_bytes: int = MEMORY_BYTES,
+    devices: str = "",
+    seed: int = 1,
+    timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
+    progress: bool = False,
+) -> FibonacciResult:
+    """The Fibonacci number of `n`, 0 to 90, by its definition: almost nothing but calls.
+
+    A lane makes the calls for numbers up to `grain` by itself. Channels have `width` elements a level, or as many as
+    `memory_bytes` hold on a device where it is 0. `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those
+    of `sssp`. Raises UsageError for wrong arguments, and where the channels' memory is too small, TimeoutError and
+    DeviceFault for a failed run.
+    """
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return find_fibonacci(workspace, n, grain, width, memory_bytes)
+
+
+def queens(
+    n: int,
+    *,
+    grain: int = 4,
+    width: int = 0,
+    memory_bytes: int = MEMORY_BYTES,
+    devices: str = "",
+    seed: int = 1,
+    timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
+    progress: bool = False,
+) -> QueensResult:
+    """In how many ways `n` queens, 1 to 24, stand on a board of n by n fields so that none attacks another.
+
+    A lane searches the last `grain` rows by itself. All else is as with `fibonacci`.
+    """
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return place_queens(workspace, n, grain, width, memory_bytes)
+
+
+def quadrature(
+    start: float = 0.0,
+    end: float = 1.0,
+    *,
+    tolerance: float = 1e-6,
+    width: int = 0,
+    memory_bytes: int = MEMORY_BYTES,
+    devices: str = "",
+    seed: int = 1,
+    timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
+    progress: bool = False,
+) -> QuadratureResult:
+    """The integral of two peaks beside each other, by adaptive Simpson quadrature: 1 / (w**2 + (x - c)**2) for w = 0.01
+    and c = 0.3, and the same for w = 0.02 and c = 0.9.
+
+    Intervals are halved until the error is about `tolerance`. The result is the same to the bit on any devices. All
+    else is as with `fibonacci`.
+    """
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return integrate_peaks(workspace, start, end, tolerance, width, memory_bytes)
+
+
+def merge_sort(
+    keys: ArrayLike,
+    *,
+    grain: int = 64,
+    width: int = 0,
+    memory_bytes: int = MEMORY_BYTES,
+    devices: str = "",
+    seed: int = 1,
+    timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
+    progress: bool = False,
+) -> SortResult:
+    """The keys, whole numbers from 0 to 2**32 - 1 and less than 2**31 of them, in ascending order, by merge sort on the
+    first device: halves are sorted at the same time, and merged by many lanes.
+
+    A lane sorts, or merges, `grain` keys by itself. All else is as with `fibonacci`.
+    """
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return sort_keys(workspace, keys, grain, width, memory_bytes)
+
+
+def strassen(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    grain: int = 16,
+    width: int = 0,
+    memory_bytes: int = MEMORY_BYTES,
+    devices: str = "",
+    seed: int = 1,
+    timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
+    progress: bool = False,
+) -> ProductResult:
+    """The product of two square matrices of whole numbers modulo 2**32, by Strassen's seven products.
+
+    They have `grain` times a power of two rows; `grain`, a power of two and 16 at most, are the rows of the blocks that
+    one lane multiplies. All else is as with `fibonacci`.
+    """
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return multiply_matrices(workspace, a, b, grain, width, memory_bytes)
+
+
+def uts(
+    tree: str = "T1",
+    *,
+    width: int = 0,
+    memory_bytes: int = MEMORY_BYTES,
+    devices: str = "",
+    seed: int = 1,
+    timeout: float = 60.0,
+    buffer_bytes: int = BUFFER_BYTES,
+    progress: bool = False,
+) -> TreeResult:
+    """The nodes of a tree of the UTS benchmark (Olivier and others, LCPC 2006), by its name: "T1", "T3", "T1L", ...
+
+    Its shape is drawn from hashes, so nobody knows it beforehand; work moves between devices. All else is as with
+    `fibonacci`.
+    """
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return count_nodes(workspace, tree, width, memory_bytes)
+
+
+def find_fibonacci(workspace: Workspace, n: int, grain: int, width: int, memory_bytes: int) -> FibonacciResult:
+    """`fibonacci` on devices that are there."""
+    _require_sizes(n=n, grain=grain, width=width)
+    require_whole("memory_bytes", memory_bytes, 1)
+    raw = _core.fibonacci(workspace.core, n, width, memory_bytes, grain)
+    return FibonacciResult(*_reports(raw.report), n, raw.value, raw.calls)
+
+
+def place_queens(workspace: Workspace, n: int, grain: int, width: int, memory_bytes: int) -> QueensResult:
+    """`queens` on devices that are there."""
+    _require_sizes(n=n, grain=grain, width=width)
+    require_whole("memory_bytes", memory_bytes, 1)
+    raw = _core.queens(workspace.core, n, width, memory_bytes, grain)
+    return QueensResult(*_reports(raw.report), n, raw.solutions)
+
+
+def integrate_peaks(
+    workspace: Workspace, start: float, end: float, tolerance: float, width: int, memory_bytes: int
+) -> QuadratureResult:
+    """`quadrature` on devices that are there."""
+    for name, number in (("start", start), ("end", end), ("tolerance", tolerance)):
+        require_real(name, number)
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise UsageError(f"start and end must be finite, not {start!r} and {end!r}")
+    _require_sizes(width=width)
+    require_whole("memory_bytes", memory_bytes, 1)
+    raw = _core.quadrature(workspace.core, float(start), float(end), float(tolerance), width, memory_bytes)
+    return QuadratureResult(*_reports(raw.report), float(start), float(end), float(tolerance), raw.area, raw.intervals)
+
+
+def sort_keys(workspace: Workspace, keys: ArrayLike, grain: int, width: int, memory_bytes: int) -> SortResult:
+    """`merge_sort` on devices that are there."""
+    _require_sizes(grain=grain, width=width)
+    require_whole("memory_bytes", memory_bytes, 1)
+    raw = _core.merge_sort(workspace.core, _words("keys", keys, 1), width, memory_bytes, grain)
+    return SortResult(*_reports(raw.report), read_only(raw.take_keys()))
+
+
+def multiply_matrices(
+    workspace: Workspace, a: ArrayLike, b: ArrayLike, grain: int, width: int, memory_bytes: int
+) -> ProductResult:
+    """`strassen` on devices that are there."""
+    _require_sizes(grain=grain, width=width)
+    require_whole("memory_bytes", memory_bytes, 1)
+    left, right = _words("a", a, 2), _words("b", b, 2)
+    if left.shape != right.shape or left.shape[0] != left.shape[1]:
+        raise UsageError(f"a and b must be square and of one size, not {left.shape} and {right.shape}")
+    rows = left.shape[0]
+    raw = _core.strassen(workspace.core, left.ravel(), right.ravel(), rows, width, memory_bytes, grain)
+    return ProductResult(*_reports(raw.report), read_only(raw.take_product().reshape(rows, rows)))
+
+
+def count_nodes(workspace: Workspace, tree: str, width: int, memory_bytes: int) -> TreeResult:
+    """`uts` on devices that are there."""
+    _require_sizes(width=width)
+    require_whole("memory_bytes", memory_bytes, 1)
+    if tree not in TREES:
+        raise UsageError(f"tree must be one of {', '.join(TREES)}, not {tree!r}")
+    raw = _core.search_tree(workspace.core, tree, width, memory_bytes)
+    return TreeResult(*_reports(raw.report), tree, raw.count.nodes, raw.count.leaves, raw.count.depth)
+
+
+def _require_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        require_whole(name, size, bits=32)
+
+
+def _reports(raw: _core.RecursionReport) -> tuple[Report, ChannelWork]:
+    did = raw.channels
+    names = ("consumed", "dispatches", "full_dispatches", "yields", "moved", "peak")
+    return raw.run, ChannelWork(raw.width, *(getattr(did, name) for name in names))
+
+
+def _words(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.uint32]:
+    """Whole numbers of 32 bits."""
+    given = np.asarray(values)
+    if given.ndim != dimensions or (given.size and given.dtype.kind not in "iu"):
+        raise UsageError(f"{name}: whole numbers in {dimensions} dimensions, not {given.dtype} in {given.ndim}")
+    if given.size and (given.min() < 0 or given.max() >= 2**32):
+        raise UsageError(f"{name}: from 0 to {2**32 - 1}, not {given.min()} to {given.max()}")
+    return np.ascontiguousarray(given, dtype=np.uint32)

@@ -1,0 +1,197 @@
+#include "laneway/task/channel_host.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr std::uint32_t max_slots = 1u << 24;
+constexpr double endless_seconds = 1e9;
+constexpr std::size_t reserved_word = destructive_bytes / sizeof(std::uint64_t);
+
+std::uint32_t slots_of(const char* name, std::uint32_t slots) {
+    if (slots != 0 && slots <= max_slots) return std::bit_ceil(slots);
+    throw usage_error(std::string(name) + ": 1 to " + std::to_string(max_slots) + ", not " + std::to_string(slots));
+}
+
+std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& memory) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.get()));
+}
+
+}  // namespace
+
+/// While it lives, the session is not let go.
+class channel_host::using_session {
+public:
+    explicit using_session(channel_host& all) : all_(all) {
+        const std::lock_guard lock(all_.mutex_);
+        if (all_.program_ == nullptr) {
+            throw usage_error("host threads use a graph while its session runs, from runtime::start to stop");
+        }
+        ++all_.users_;
+        program_ = all_.program_;
+    }
+    ~using_session() {
+        const std::lock_guard lock(all_.mutex_);
+        --all_.users_;
+        all_.changed_.notify_all();
+    }
+    using_session(const using_session&) = delete;
+    using_session& operator=(const using_session&) = delete;
+
+    [[nodiscard]] resident_program& program() const { return *program_; }
+
+private:
+    channel_host& all_;
+    resident_program* program_ = nullptr;
+};
+
+channel_host::channel_host(machine& machine, channel_table table, std::vector<channel_plan> plans,
+                           const channel_service_options& options, channel_scheduler by)
+    : machine_(machine), table_(std::move(table)),
+      plans_(std::move(plans)), options_{slots_of("inbox_slots", options.inbox_slots),
+                                         slots_of("outbox_slots", options.outbox_slots)},
+      by_(by), taken_(table_.plans().size()) {
+    for (const auto& plan : table_.plans()) element_bytes_ = std::max(element_bytes_, plan.element_bytes);
+}
+
+void channel_host::check(std::uint32_t channel, std::size_t bytes) const {
+    if (channel < taken_.size() && plans_[channel].element_bytes == bytes) return;
+    throw usage_error("channel " + std::to_string(channel) + " with elements of " + std::to_string(bytes) +
+                      " bytes is not one of the graph in this session");
+}
+
+void channel_host::enqueue(std::uint32_t channel, const void* element, std::size_t bytes, int pe) {
+    check(channel, bytes);
+    if (pe < 0 || pe >= machine_.n_pes()) throw usage_error("PE " + std::to_string(pe) + " does not exist");
+    const using_session mine(*this);
+    mine.program().refuse_after_stop();
+    {
+        host_inboxes::place place(*inboxes_, pe, mine.program().waiting());
+        place.slot().kind = channel;
+        std::memcpy(place.slot().message<std::byte>(), element, bytes);
+        place.publish();
+    }
+    mine.program().wake();
+}
+
+bool channel_host::take(std::uint32_t channel, void* element, std::size_t bytes, bool waits) {
+    check(channel, bytes);
+    if (pop(channel, element, bytes)) return true;
+    if (!waits) {
+        hear();
+        return pop(channel, element, bytes);
+    }
+    const using_session mine(*this);
+    const auto waiting = mine.program().waiting();
+    for (;;) {
+        hear();
+        if (pop(channel, element, bytes)) return true;
+        mine.program().refuse_after_stop();
+        waiting();
+    }
+}
+
+bool channel_host::pop(std::uint32_t channel, void* element, std::size_t bytes) {
+    const std::lock_guard lock(hearing_);
+    auto& waiting = taken_[channel];
+    if (waiting.empty()) return false;
+    std::memcpy(element, waiting.front().data(), bytes);
+    waiting.pop_front();
+    return true;
+}
+
+void channel_host::hear() {
+    const std::lock_guard lock(hearing_);
+    for (outbox& from : outboxes_) hear(from);
+}
+
+/// Reads what lies in an outbox. With the mutex.
+void channel_host::hear(outbox& from) {
+    const std::uint64_t before = from.next;
+    const channel_outbox_ref ring = from.ref(options_.outbox_slots, outbox_slot::bytes_of(element_bytes_));
+    for (;;) {
+        outbox_slot& slot = ring.slot(from.next);
+        // Partner: the release store in channel_outbox_ref::fill.
+        if (std::atomic_ref(slot.filled).load(std::memory_order_acquire) != from.next + 1) break;
+        taken_[slot.channel].emplace_back(slot.element(), slot.element() + plans_[slot.channel].element_bytes);
+        ++from.next;
+        // Partner: the acquire load in channel_outbox_ref::pass_on.
+        word(from.taken).store(from.next, std::memory_order_release);
+        if (from.next - before == options_.outbox_slots) break;  // devices may be faster; others wait for the mutex
+    }
+}
+
+channel_outbox_ref channel_host::outbox::ref(std::uint64_t capacity, std::uint64_t slot_bytes) const {
+    return {slots.get(),  reinterpret_cast<const std::uint64_t*>(taken.get()),
+            words.data(), words.data() + reserved_word,
+            capacity,     slot_bytes};
+}
+
+void channel_host::attach(machine& machine, const comm_plan& plan) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (program_ != nullptr) throw usage_error("the graph is part of another session");
+    }
+    if (&machine != &machine_) throw usage_error("the graph belongs to another runtime");
+    store_.prepare(machine_, plan, plans_, run_deadline(endless_seconds));
+    store_.set_boards(plan, by_);
+    table_.fill(store_.memories());
+    inboxes_ = std::make_unique<host_inboxes>(machine_, element_bytes_, 0, options_.inbox_slots);
+    const std::lock_guard lock(hearing_);
+    outboxes_.clear();
+    const std::size_t slot_bytes = outbox_slot::bytes_of(element_bytes_);
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const auto& user = machine_.device(pe);
+        outbox made;
+        made.slots = allocate_host_visible(user, options_.outbox_slots * slot_bytes);
+        made.taken = allocate_host_visible(user, destructive_bytes);
+        made.words = buffer<std::uint64_t>(user, 2 * reserved_word);
+        const std::uint64_t granted = options_.outbox_slots;
+        made.words.copy_in(&granted, 1);
+        store_.memories()[static_cast<std::size_t>(pe)].set_outbox(made.ref(options_.outbox_slots, slot_bytes));
+        outboxes_.push_back(std::move(made));
+    }
+}
+
+void channel_host::connect(resident_program& program) {
+    const std::lock_guard lock(mutex_);
+    program_ = &program;
+}
+
+void channel_host::disconnect(bool) noexcept {
+    std::unique_lock lock(mutex_);
+    program_ = nullptr;
+    changed_.wait(lock, [&] { return users_ == 0; });
+}
+
+void channel_host::end() {
+    hear();
+    audit_channels(plans_, store_.memories());
+    const std::lock_guard lock(hearing_);
+    for (std::size_t pe = 0; pe < outboxes_.size(); ++pe) {
+        const std::uint64_t given = outboxes_[pe].words.copy_out()[reserved_word];
+        if (given == outboxes_[pe].next) continue;
+        throw device_fault("PE " + std::to_string(pe) + " has given " + std::to_string(given) +
+                           " elements to the host, which has seen " + std::to_string(outboxes_[pe].next));
+    }
+}
+
+std::string channel_host::account() const {
+    const auto& all = store_.memories();
+    if (std::any_of(all.begin(), all.end(), [](const channel_memory& memory) { return memory.is_lost(); })) return {};
+    return "; " + occupancy_text(table_.plans(), all);
+}
+
+channel_statistics channel_host::statistics() const { return statistics_of(store_.memories()); }
+
+std::uint64_t channel_host::filled() const { return inboxes_ == nullptr ? 0 : inboxes_->filled(); }
+
+bool channel_host::any_wait() const { return inboxes_ != nullptr && inboxes_->any_wait(); }
+
+}  // namespace laneway

@@ -1,0 +1,153 @@
+"""Recursive programs on channels: results against references, commands, and the study of them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import laneway as lw
+import numpy as np
+import pytest
+from conftest import Run
+from laneway.programs.recursion import TREES
+from laneway.references import recursion as references
+
+DEVICES = ["cpu:1", "cpu:2", "checked:1"]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_results_are_those_of_references(devices: str) -> None:
+    small = devices.startswith("checked")
+    number = lw.fibonacci(9 if small else 16, devices=devices)
+    assert number.value == (34 if small else 987)
+    assert number.calls == (109 if small else 3193)
+    assert lw.queens(5 if small else 8, devices=devices).solutions == (10 if small else 92)
+    tolerance = 1 if small else 1e-8
+    area = lw.quadrature(tolerance=tolerance, devices=devices)
+    assert references.verify_quadrature(area).mismatches == 0
+    assert area.intervals % 2 == 1
+    random = np.random.default_rng(7)
+    keys = random.integers(0, 2**32, 300 if small else 10_000, np.uint32)
+    assert np.array_equal(lw.merge_sort(keys, devices=devices).keys, np.sort(keys))
+    a, b = random.integers(0, 2**32, (2, 32, 32), np.uint32)
+    assert np.array_equal(lw.strassen(a, b, grain=8, devices=devices).product, a @ b)
+
+
+def test_the_least_width_is_enough() -> None:
+    made = lw.fibonacci(15, width=2, devices="cpu:1")
+    assert (made.value, made.channels.width) == (610, 2)
+    assert made.channels.peak <= 2
+    with pytest.raises(lw.UsageError, match="a width of 1 is below the minimum, 2"):
+        lw.fibonacci(15, width=1, devices="cpu:1")
+
+
+def test_a_tree_of_the_benchmark() -> None:
+    found = lw.uts("T1", devices="cpu:2")
+    assert (found.nodes, found.leaves, found.depth) == (4130071, 3305118, 10)
+    assert references.verify_tree(found).mismatches == 0
+
+
+def test_references_notice_wrong_results() -> None:
+    made = lw.fibonacci(10, devices="cpu:1")
+    assert references.verify_fibonacci(made).mismatches == 0
+    wrong = lw.FibonacciResult(made.report, made.channels, 10, 54, made.calls)
+    assert references.verify_fibonacci(wrong).first_mismatch == "it is 55, not 54"
+    board = lw.QueensResult(made.report, made.channels, 6, 5)
+    assert references.verify_queens(board).mismatches == 1
+    area = lw.QuadratureResult(made.report, made.channels, 0.0, 1.0, 1e-6, 400.0, 1)
+    assert references.verify_quadrature(area).mismatches == 1
+    tree = lw.TreeResult(made.report, made.channels, "T3", 4112897, 3599034, 1571)
+    assert references.verify_tree(tree).mismatches == 1
+
+
+def test_results_are_equal_that_answer_the_same() -> None:
+    one, other = (lw.queens(6, grain=grain, devices="cpu:1") for grain in (1, 3))
+    assert one == other
+    assert one != lw.queens(5, devices="cpu:1")
+    assert pickle.loads(pickle.dumps(one)) == one
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: lw.fibonacci(91, devices="cpu:1"),
+        lambda: lw.fibonacci(-1, devices="cpu:1"),
+        lambda: lw.fibonacci(2.5, devices="cpu:1"),  # type: ignore[arg-type]
+        lambda: lw.fibonacci(30, memory_bytes=1000, devices="cpu:1"),
+        lambda: lw.queens(0, devices="cpu:1"),
+        lambda: lw.queens(25, devices="cpu:1"),
+        lambda: lw.quadrature(tolerance=0.0, devices="cpu:1"),
+        lambda: lw.quadrature(end=float("inf"), devices="cpu:1"),
+        lambda: lw.merge_sort([[1, 2]], devices="cpu:1"),
+        lambda: lw.merge_sort([-1], devices="cpu:1"),
+        lambda: lw.merge_sort([1.5], devices="cpu:1"),
+        lambda: lw.strassen([[1]], [[1, 2]], devices="cpu:1"),
+        lambda: lw.strassen(np.ones((48, 48), int), np.ones((48, 48), int), devices="cpu:1"),
+        lambda: lw.uts("T9", devices="cpu:1"),
+        lambda: lw.study_forkjoin(["md"], devices="cpu:1"),
+        lambda: lw.study_forkjoin(sizes="huge", devices="cpu:1"),
+        lambda: lw.study_forkjoin(workers=[0], devices="cpu:1"),
+        lambda: lw.study_forkjoin(widths=[8], devices="cpu:1"),
+    ],
+)
+def test_wrong_arguments_are_refused(call: object) -> None:
+    with pytest.raises(lw.UsageError):
+        call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["fibonacci", 17], "1,597"),
+        (["queens", 7, "--grain", 2], "40 solutions"),
+        (["quadrature", "--tolerance", 1e-4], "intervals"),
+        (["sort", "--keys", 5000], "keys/s"),
+        (["strassen", "--rows", 32], "32 rows"),
+    ],
+)
+def test_commands_verify(laneway: Run, tmp_path: Path, arguments: list[object], told: str) -> None:
+    done = laneway("recursion", *arguments, "--devices", "cpu:1", "--verify", "--json", "r.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert told in done.stdout
+    assert "full" in done.stdout
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    assert report["channels"]["dispatches"] == report["channels"]["full_dispatches"] > 0
+    assert report["verified"]["mismatches"] == 0
+
+
+def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None:
+    options = ["--devices", "cpu:1", "--runs", 1, "--workers", 1, "--workers", 2, "--width", 64, "--width", 256]
+    done = laneway("study", "forkjoin", *options, "--json", "s.json", "--plot", "s.svg")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads((tmp_path / "work" / "s.json").read_text())
+    points = [(run["program"], run["sweep"], run["workers"]) for run in report["runs"]]
+    programs = ("fibonacci", "queens", "sort", "strassen")
+    assert points == [
+        (program, sweep, workers)
+        for program in programs
+        for sweep, workers in (("workers", 1), ("workers", 2), ("width", 2), ("width", 2))
+    ]
+    for run in report["runs"]:
+        assert len(run["seconds"]) == 1
+        assert run["seconds"][0] > 0
+        assert run["elements"] >= run["dispatches"] > 0
+        assert run["full_share"] == 1, "a warp of a CPU device is one lane"
+        assert 0 < run["peak"] <= run["width"]
+    assert [run["width"] for run in report["runs"]][2:4] == [64, 256]
+    drawn = (tmp_path / "work" / "s.svg").read_text()
+    assert "width of channels" in drawn
+    assert "fibonacci 18" in done.stdout
+
+
+def test_the_study_of_one_program() -> None:
+    runs = lw.study_forkjoin(["queens"], workers=[2], widths=[], runs=2, devices="cpu:1", sizes="small")
+    assert [(run.program, run.size, run.workers, len(run.seconds)) for run in runs] == [("queens", 8, 2, 2)]
+
+
+def test_names_of_trees_are_those_of_the_library() -> None:
+    from laneway import _core
+
+    assert all(_core.published_tree(name).nodes > 4_000_000 for name in TREES)
+    with pytest.raises(lw.UsageError, match=f"there are {', '.join(TREES)}"):
+        _core.published_tree("T9")

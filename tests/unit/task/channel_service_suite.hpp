@@ -1,0 +1,311 @@
+// Graphs of channels in sessions: host threads produce and consume while the devices do; nothing is lost however narrow
+// channels, inboxes and outboxes are; and what goes wrong is told to whoever waits.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "laneway/channel_graph.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+struct square_answer {
+    std::uint64_t number;
+    std::uint64_t squared;
+    std::uint32_t pe;
+};
+
+/// Gives each number and its square to the host, by way of another channel.
+struct square_numbers {
+    using element = std::uint64_t;
+    channel<square_answer> squares;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint64_t& n, channel_node& node) const {
+        const auto to = node.talloc(ctx, squares);
+        if (!to) return outcome::yield;
+        to[0] = {n, n * n, static_cast<std::uint32_t>(ctx.pe())};
+        node.enq(ctx, to);
+        return outcome::done;
+    }
+};
+
+/// Counts the leaves of Fibonacci's tree, by levels.
+struct split {
+    std::uint32_t n;
+};
+struct count_leaves {
+    using element = split;
+    channel<split> splits;
+    symmetric_ref<std::uint64_t> leaves;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const split& at, channel_node& node) const {
+        if (at.n <= 2) {
+            atomic_add(ctx, leaves[0], 1);
+            return outcome::done;
+        }
+        const auto next = node.talloc(ctx, splits, 2);
+        if (!next) return outcome::yield;
+        next[0] = {at.n - 1};
+        next[1] = {at.n - 2};
+        node.enq(ctx, next);
+        return outcome::done;
+    }
+};
+
+/// Does as it is told.
+struct misbehave_in_session {
+    enum : std::uint32_t { nothing, leaks, for_ever, throws };
+    using element = std::uint32_t;
+    channel<std::uint32_t> to;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint32_t& what, channel_node& node) const {
+        if (what == nothing) return outcome::done;
+#if !defined(__CUDACC__)
+        if (what == throws) throw std::domain_error("a kernel threw");
+#endif
+        const auto some = node.talloc(ctx, to);
+        if (!some) return outcome::yield;
+        some[0] = what;
+        if (what == for_ever) node.enq(ctx, some);
+        return outcome::done;
+    }
+};
+
+class channel_service_test : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] static options job(std::uint64_t round = 1, double seconds = 60) {
+        options o = options_of(GetParam(), round);
+        o.timeout_seconds = seconds;
+        o.lease_seconds = round % 2 == 0 ? 1e-6 : 0;
+        return o;
+    }
+    /// The message of what `use` throws.
+    template <class Error, class Use>
+    static std::string thrown_by(const Use& use) {
+        try {
+            use();
+        } catch (const Error& e) {
+            return e.what();
+        }
+        return "nothing was thrown";
+    }
+    static void expect_in(const std::string& text, const std::string& part) {
+        EXPECT_NE(text.find(part), std::string::npos) << text;
+    }
+};
+
+TEST_P(channel_service_test, HostThreadsProduceAndConsumeAndLoseNothing) {
+    // Turns of host threads are not those of a seed, which so says less than elsewhere.
+    const std::uint64_t rounds = is_checked(GetParam()) ? (rounds_of(GetParam()) + 9) / 10 : 6;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        SCOPED_TRACE("seed " + std::to_string(round + 1));
+        runtime rt(job(round));
+        channel_graph graph(rt);
+        const std::uint32_t width = std::uint32_t{1} << (round % 4 * 3);
+        const auto numbers = graph.channel<std::uint64_t>(width);
+        const auto squares = graph.channel<square_answer>(width);
+        const auto kernel = graph.kernel(square_numbers{squares});
+        const auto to_host = graph.host_kernel(squares);
+        graph.connect(numbers, kernel);
+        const std::uint32_t slots = std::uint32_t{1} << (round % 3 * 4);
+        auto service = graph.service_with({slots, slots}, deepest_or_fullest_first{}, kernel, to_host);
+        auto session = rt.start(service);
+        const std::uint64_t producers = 3, each = is_checked(GetParam()) ? 12 : 60, epochs = 2, all = producers * each;
+        std::vector<std::uint32_t> seen(epochs * all);
+        std::mutex mutex;
+        for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+            std::vector<std::thread> threads;
+            for (std::uint64_t p = 0; p < producers; ++p) {
+                threads.emplace_back([&, p] {
+                    for (std::uint64_t i = 0; i < each; ++i) {
+                        const std::uint64_t n = epoch * all + p * each + i;
+                        service.enqueue(numbers, n, static_cast<int>(n % static_cast<unsigned>(rt.n_pes())));
+                    }
+                });
+            }
+            // Together they wait for as many as there will be.
+            for (int c = 0; c < 2; ++c) {
+                threads.emplace_back([&] {
+                    for (std::uint64_t i = 0; i < all / 2; ++i) {
+                        const square_answer got = service.take(squares);
+                        const std::lock_guard lock(mutex);
+                        ASSERT_LT(got.number, seen.size());
+                        ++seen[got.number];
+                        EXPECT_EQ(got.squared, got.number * got.number);
+                        EXPECT_EQ(got.pe, got.number % static_cast<unsigned>(rt.n_pes()));
+                    }
+                });
+            }
+            for (auto& t : threads) t.join();
+            EXPECT_EQ(session.quiesce().posted, all);
+            if (epoch == 0) session.release();
+        }
+        EXPECT_FALSE(service.try_take(squares));
+        session.stop();
+        EXPECT_EQ(seen, std::vector<std::uint32_t>(epochs * all, 1));
+        const channel_statistics did = service.statistics();
+        EXPECT_EQ(did.produced, 2 * epochs * all);
+        EXPECT_EQ(did.consumed, did.produced + did.yields);
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST_P(channel_service_test, ResultsThatNobodyWaitsForAreKept) {
+    runtime rt(job());
+    channel_graph graph(rt);
+    const auto numbers = graph.channel<std::uint64_t>(16);
+    const auto squares = graph.channel<square_answer>(16);
+    const auto kernel = graph.kernel(square_numbers{squares});
+    const auto to_host = graph.host_kernel(squares);
+    graph.connect(numbers, kernel);
+    graph.init(numbers, {1000, 1001}, rt.n_pes() - 1);
+    auto service = graph.service_with({4, 4}, deepest_or_fullest_first{}, kernel, to_host);
+    auto session = rt.start(service);
+    // Many more than outboxes, inboxes and channels hold.
+    const std::uint64_t many = is_checked(GetParam()) ? 80 : 500;
+    for (std::uint64_t i = 0; i < many; ++i) service.enqueue(numbers, i);
+    session.quiesce();
+    std::vector<std::uint64_t> squared;
+    for (int i = 0; i < 40; ++i) {
+        const auto got = service.try_take(squares);
+        ASSERT_TRUE(got) << "what was enqueued before quiesce is done behind it";
+        squared.push_back(got->number);
+    }
+    session.stop();
+    while (const auto got = service.try_take(squares)) squared.push_back(got->number);
+    std::sort(squared.begin(), squared.end());
+    ASSERT_EQ(squared.size(), many + 2);
+    for (std::uint64_t i = 0; i < many + 2; ++i) ASSERT_EQ(squared[i], i < many ? i : 1000 + i - many);
+    // The same graph again: the elements to begin with were those of the first session.
+    auto second = rt.start(service);
+    service.enqueue(numbers, 5);
+    EXPECT_EQ(service.take(squares).squared, 25u);
+    second.stop();
+    EXPECT_EQ(service.statistics().produced, 2u);
+}
+
+TEST_P(channel_service_test, RecursionsOfManyHostThreadsEndAtTheLeastWidth) {
+    const std::uint64_t rounds = is_checked(GetParam()) ? (rounds_of(GetParam()) + 9) / 10 : 4;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        SCOPED_TRACE("seed " + std::to_string(round + 1));
+        runtime rt(job(round));
+        const auto leaves = rt.allocate<std::uint64_t>(1);
+        channel_graph graph(rt);
+        const auto splits = graph.channel<split>({.width = 2, .levels = 10, .at_once = 2});
+        const auto kernel = graph.kernel(count_leaves{splits, leaves.ref()});
+        graph.connect(splits, kernel);
+        auto service = graph.service(kernel);
+        auto session = rt.start(service);
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 3; ++t) {
+            threads.emplace_back([&] {
+                for (int i = 0; i < 4; ++i) service.enqueue(splits, {9}, i % rt.n_pes());
+            });
+        }
+        for (auto& t : threads) t.join();
+        session.stop();
+        std::uint64_t counted = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) counted += leaves.copy_out(pe)[0];
+        ASSERT_EQ(counted, 12u * 34);
+    }
+}
+
+TEST_P(channel_service_test, WrongUseIsRefused) {
+    runtime rt(job());
+    channel_graph graph(rt);
+    const auto numbers = graph.channel<std::uint64_t>(64);
+    const auto squares = graph.channel<square_answer>({.width = 64, .name = "squares"});
+    const auto kernel = graph.kernel(square_numbers{squares});
+    graph.connect(numbers, kernel);
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)graph.service(kernel); }),
+              "channel 1 \"squares\" has no consumer: see connect()");
+    const auto to_host = graph.host_kernel(squares);
+    EXPECT_EQ(thrown_by<usage_error>([&] { graph.run(kernel, to_host); }),
+              "channel 1 \"squares\" is consumed by host threads: start the graph in a session, see service()");
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)graph.host_kernel(numbers); }),
+              "channel 0 has a consumer already: a channel has just one");
+    EXPECT_EQ(thrown_by<usage_error>([&] {
+                  (void)graph.service_with({0, 4}, deepest_or_fullest_first{}, kernel, to_host);
+              }),
+              "inbox_slots: 1 to 16777216, not 0");
+    auto service = graph.service(kernel, to_host);
+    const std::string outside = "host threads use a graph while its session runs, from runtime::start to stop";
+    EXPECT_EQ(thrown_by<usage_error>([&] { service.enqueue(numbers, 1); }), outside);
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)service.take(squares); }), outside);
+    auto session = rt.start(service);
+    EXPECT_EQ(thrown_by<usage_error>([&] { service.enqueue(numbers, 1, rt.n_pes()); }),
+              "PE " + std::to_string(rt.n_pes()) + " does not exist");
+    EXPECT_EQ(thrown_by<usage_error>([&] { service.enqueue(channel<std::uint32_t>{0}, 1); }),
+              "channel 0 with elements of 4 bytes is not one of the graph in this session");
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)service.take(channel<std::uint64_t>{2}); }),
+              "channel 2 with elements of 8 bytes is not one of the graph in this session");
+    session.stop();
+    EXPECT_EQ(thrown_by<usage_error>([&] { service.enqueue(numbers, 1); }), outside);
+    EXPECT_FALSE(service.try_take(squares));
+}
+
+/// A session of `misbehave_in_session`, and what `use(service, session)` throws.
+template <class Error, class Use>
+std::string misbehaviour(const options& o, const Use& use) {
+    runtime rt(o);
+    channel_graph graph(rt);
+    const auto to = graph.channel<std::uint32_t>({.width = 64, .name = "mischief"});
+    const auto kernel = graph.kernel(misbehave_in_session{to});
+    graph.connect(to, kernel);
+    const auto results = graph.channel<std::uint64_t>({.width = 64, .name = "results"});
+    const auto to_host = graph.host_kernel(results);
+    auto service = graph.service(kernel, to_host);
+    auto session = rt.start(service);
+    try {
+        use(service, session, to, results);
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return "nothing was thrown";
+}
+
+TEST_P(channel_service_test, WhatIsLostIsNamedWhenTheSessionStops) {
+    const std::string text = misbehaviour<device_fault>(job(), [](auto& service, auto& session, auto to, auto) {
+        service.enqueue(to, misbehave_in_session::leaks);
+        session.quiesce();
+        service.enqueue(to, misbehave_in_session::leaks);
+        session.stop();
+    });
+    EXPECT_EQ(text, "channel 0 \"mischief\": 2 elements were reserved and never freed");
+}
+
+#if !defined(__CUDACC__)
+TEST_P(channel_service_test, WhoeverWaitsHearsOfAKernelThatThrows) {
+    const std::string text = misbehaviour<lane_error>(job(), [](auto& service, auto&, auto to, auto results) {
+        service.enqueue(to, misbehave_in_session::nothing);
+        service.enqueue(to, misbehave_in_session::throws);
+        (void)service.take(results);
+    });
+    expect_in(text, "a kernel threw");
+}
+#endif
+
+TEST_P(channel_service_test, AGraphThatSpawnsForEverEndsAtTheDeadlineAndSaysWhatItHolds) {
+    const std::string text = misbehaviour<timeout_error>(job(1, 0.3), [](auto& service, auto& session, auto to, auto) {
+        service.enqueue(to, misbehave_in_session::for_ever);
+        session.quiesce();
+    });
+    expect_in(text, "; channel 0 \"mischief\": 1 element, 1 at level 0; channel 1 \"results\": 0 elements");
+}
+
+TEST_P(channel_service_test, WhoWaitsForNothingHearsItAtTheDeadline) {
+    const std::string text = misbehaviour<timeout_error>(
+        job(1, 0.3), [](auto& service, auto&, auto, auto results) { (void)service.take(results); });
+    expect_in(text, "channel 1 \"results\": 0 elements");
+}
+
+LANEWAY_ON_DEVICES(channel_service_test, device_lists());
+
+}  // namespace
+}  // namespace laneway::test

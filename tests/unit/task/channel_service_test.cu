@@ -1,0 +1,1 @@
+#include "channel_service_suite.hpp"
