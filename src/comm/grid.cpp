@@ -60,10 +60,9 @@ std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe
     if (options.cpu_threads < 1 || options.cpu_threads > 1024) throw usage_error("cpu_threads: between 1 and 1024");
     for (const auto& pe : pes) {
         const bool serves = pes.size() > 1 || pe.server_share > 0;
-        double server_share = options.server_share;
-        if (server_share == 0)
-            server_share =
-                serves && pes.size() == 1 ? pe.server_share : std::max(program.server_share, pe.server_share);
+        const bool alone = serves && pes.size() == 1;  // only for what asks for it
+        const double wanted = alone ? pe.server_share : std::max(program.server_share, pe.server_share);
+        const double server_share = options.server_share != 0 ? options.server_share : wanted;
         if (!(server_share > 0 && server_share < 1)) throw usage_error("server_share: between 0 and 1");
         pe_grid grid;
         grid.kind = pe.kind;

@@ -63,7 +63,7 @@ std::uint64_t queues_of(const machine& machine, const service_rings_ref& sizes) 
            (sizes.by == service_by::pe ? static_cast<std::uint64_t>(machine.n_pes()) : 1);
 }
 
-std::uint64_t answer_words_of(const service_rings_ref& sizes) {
+std::uint64_t words_of_answers(const service_rings_ref& sizes) {
     return std::uint64_t{sizes.n_blocks} * sizes.n_slots * sizes.columns * sizes.answer_words;
 }
 
@@ -72,7 +72,7 @@ std::uint64_t answer_words_of(const service_rings_ref& sizes) {
 std::uint64_t service_host_queues::bytes(const service_rings_ref& sizes, std::uint32_t threads) {
     const std::uint64_t slots = std::uint64_t{sizes.n_blocks} * sizes.n_slots;
     return slots * sizes.slot_bytes +
-           (slots + answer_words_of(sizes) + std::uint64_t{sizes.n_blocks + threads} * service_line) *
+           (slots + words_of_answers(sizes) + std::uint64_t{sizes.n_blocks + threads} * service_line) *
                sizeof(std::uint64_t);
 }
 
@@ -83,7 +83,7 @@ service_host_queues::service_host_queues(const std::shared_ptr<device>& device, 
     ref_.slots = memory_.get();
     ref_.flags = reinterpret_cast<std::uint64_t*>(ref_.slots + slots * sizes.slot_bytes);
     ref_.answers = ref_.flags + slots;
-    ref_.done = ref_.answers + answer_words_of(sizes);
+    ref_.done = ref_.answers + words_of_answers(sizes);
     ref_.completed = ref_.done + std::uint64_t{sizes.n_blocks} * service_line;
     ref_.threads = threads;
 }
@@ -93,7 +93,7 @@ void service_host_queues::clear() const { std::memset(memory_.get(), 0, bytes_);
 service_memory::queues::queues(machine& machine, const service_rings_ref& sizes)
     : slots(machine, queues_of(machine, sizes) * sizes.n_slots * (sizes.slot_bytes / 16)),
       flags(machine, queues_of(machine, sizes) * sizes.n_slots),
-      words(machine, queues_of(machine, sizes) * sizes.n_slots * chunk_words), answers(machine, answer_words_of(sizes)),
+      words(machine, queues_of(machine, sizes) * sizes.n_slots * chunk_words), answers(machine, words_of_answers(sizes)),
       done(machine, std::uint64_t{sizes.n_blocks} * service_line), heads(machine, queues_of(machine, sizes)),
       locks(machine, queues_of(machine, sizes)) {}
 
