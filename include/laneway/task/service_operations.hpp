@@ -52,12 +52,17 @@ struct service_signal {
     std::uint64_t value = 0;
     bool any = false;
 
-    /// Partner: the acquire load of who waits for the word.
     template <class Ctx>
     LANEWAY_FN void raise(Ctx& ctx, int pe) const {
         if (!any) return;
+        auto* const to = address(ctx, word.element<std::uint64_t>(), pe);
+        // Partner: the acquire load of who waits for the word.
         ctx.fence(scope::system);
-        (void)apply_at(ctx, word, value, 0, pe);
+        if (word.op() == memory_op::add) {
+            ctx.fetch_add(to, value, Ctx::tagged_order, scope::system);
+        } else {
+            ctx.store(to, value, Ctx::tagged_order, scope::system);
+        }
     }
 };
 

@@ -1,6 +1,9 @@
 // What tests of services share.
 #pragma once
 
+#include <atomic>
+
+#include "laneway/task/host_request.hpp"
 #include "laneway/task/service.hpp"
 #include "remote_job.hpp"
 

@@ -253,6 +253,46 @@ TEST_P(service_test, PiecesOfTheHeapAreOnesOwnUntilTheyAreFreed) {
     });
 }
 
+using twice_by_host = host_request<std::uint64_t, std::uint64_t>;
+
+struct ask_the_host {
+    symmetric_ref<std::uint64_t> wrong;  ///< and answers that were right
+
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        if (ctx.rank() % lanes_of_a_pe(ctx) >= 64) return;
+        for (std::uint64_t i = 0; i < 2; ++i) {
+            const auto twice = served.call(ctx, task<twice_by_host>, ctx.rank() + i);
+            if (twice.code != status::ok) return;
+            atomic_add(ctx, wrong[twice.value == 2 * (ctx.rank() + i) ? 1 : 0], 1);
+        }
+        (void)served.post(ctx, task<twice_by_host>, std::uint64_t{1} << 40);
+    }
+};
+
+TEST_P(service_test, AFunctionOfTheHostIsCalledWhoeverServes) {
+    every_server_in_turn([](const options& o, const service_options& s) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(2);
+        std::atomic<std::uint64_t> calls = 0, posts = 0;
+        const auto twice = rt.host_calls<std::uint64_t, std::uint64_t>("twice", [&](std::uint64_t value) {
+            ++(value == std::uint64_t{1} << 40 ? posts : calls);
+            return 2 * value;
+        });
+        service served(rt.machine(), s, host_request(twice));
+        rt.run(ask_the_host{wrong.ref()}, served);
+        std::uint64_t right = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+            right += wrong.copy_out(pe)[1];
+        }
+        EXPECT_GT(right, 0u);
+        EXPECT_EQ(calls, right);
+        EXPECT_EQ(posts, right / 2);
+        EXPECT_EQ(twice.served(), s.by == service_by::host ? 0 : calls + posts) << "host threads call it themselves";
+    });
+}
+
 LANEWAY_ON_DEVICES(service_test, remote_devices());
 
 }  // namespace
