@@ -57,6 +57,17 @@ public:
                      [&] { return ctx.load(ring_.done, order::acquire, scope::system) >= posted; });
     }
 
+    /// Waits until the own PE's word is `value` or more: what was put before it is visible. Each lane leaves when its
+    /// own word has come.
+    LANEWAY_FN status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
+        const status fine = check(ctx, operation::signal, word, ctx.pe(), 1);
+        if (fine != status::ok) return fine;
+        const std::uint64_t* const mine = address(ctx, word, ctx.pe());
+        // Partner: the fence of service_signal::raise.
+        return await(ctx, lane_mask{1} << ctx.lane(), {operation::signal, ctx.pe(), value},
+                     [&] { return ctx.load(mine, order::acquire, scope::system) >= value; });
+    }
+
     // One-sided operations on symmetric memory, by whoever serves. What has been posted is done after quiet, or at the
     // end of the run.
 

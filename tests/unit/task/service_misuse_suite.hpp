@@ -36,7 +36,7 @@ struct goes_wrong {
 };
 
 /// What one lane of the last PE does wrong.
-enum class wrong : std::uint32_t { pe, address, source, signal, much, call_fails, post_fails, never, full };
+enum class wrong : std::uint32_t { pe, address, source, signal, much, waited, call_fails, post_fails, never, full };
 
 struct ask_wrongly {
     wrong what;
@@ -58,6 +58,7 @@ private:
             case wrong::source: return served.copy(ctx, words[3], 2, words[0], 0);
             case wrong::signal: return served.copy(ctx, words[0], 2, words[1], 0, words[6]);
             case wrong::much: return served.put(ctx, words[0], 0, values, 4, words[9]);
+            case wrong::waited: return served.wait_signal(ctx, words[2], 1);
             case wrong::call_fails: return served.call(ctx, task<goes_wrong>, ask(goes::failing)).code;
             case wrong::post_fails: return served.post(ctx, task<goes_wrong>, ask(goes::failing));
             case wrong::never: return served.call(ctx, task<goes_wrong>, ask(goes::on_for_ever)).code;
@@ -88,6 +89,10 @@ TEST_P(service_misuse_test, WhatLanesNameMustExist) {
         says(told_of(wrong::signal),
              "an address outside symmetric memory while putting to PE 0: element 6, where there are 0 to 3");
         says(told_of(wrong::much), "while putting to PE 0: element 9, where there are 0 to 3");
+        says(thrown<timeout_error>([&] {
+                 rt.run(ask_wrongly{wrong::waited, words.ref()}, served);
+             }),
+             "deadline passed while waiting for a signal on PE " + last + ": value 1; the deadline is");
         EXPECT_NO_THROW(rt.run(do_nothing{}, served));  // nothing is left of what failed
         EXPECT_EQ(served.statistics().requests, 0u);
     }
@@ -122,7 +127,7 @@ TEST_P(service_misuse_test, ARequestThatFailsIsNamed) {
 
 TEST_P(service_misuse_test, AServerThatNeverAnswersIsNamedPastTheDeadline) {
     for (const service_by by : {service_by::host, service_by::pe}) {
-        runtime rt(job(by, 1));
+        runtime rt(job(by));
         // In threads mode who waits is who serves: then nobody is late but the server.
         if (by == service_by::pe && (rt.n_pes() == 1 || is_checked(GetParam()))) continue;
         const auto words = rt.allocate<std::uint64_t>(4);

@@ -178,14 +178,13 @@ struct pass_rows {
         const double values[4] = {0.5 + ctx.pe(), 1.5, 2.5, 3.5};
         if (served.copy(ctx, from[0], count, to[2], next, signals[0], 5) != status::ok) return;
         if (served.put(ctx, few[1], next, values, 4, signals[1], 9, signal_op::set) != status::ok) return;
-        // Its own words are polled by the service as well: so whoever serves has what it needs to go on.
+        for (bool copied = false; !copied;) {  // by requests, and then without
+            const auto got = served.get(ctx, signals[0], ctx.pe());
+            if (got.code != status::ok || (got.value != 0 && got.value != 5)) return;
+            copied = got.value == 5;
+        }
         for (std::uint64_t s = 0; s < 2; ++s) {
-            for (std::uint64_t seen = 0; seen != (s == 0 ? 5 : 9);) {
-                const auto got = served.get(ctx, signals[s], ctx.pe());
-                if (got.code != status::ok) return;
-                seen = ctx.load(address(ctx, signals[s], ctx.pe()), order::acquire, scope::system);
-                if (got.value != 0 && got.value != 5 && got.value != 9) return;
-            }
+            if (served.wait_signal(ctx, signals[s], s == 0 ? 5 : 9) != status::ok) return;
         }
         bool right = true;
         for (std::uint64_t i = 0; i < count; ++i) {
