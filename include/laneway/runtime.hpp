@@ -200,8 +200,9 @@ private:
     comm_plan plan_for(const Components&... components) const {
         auto outline = outline_of<Program>(machine_, held_bytes());
         for (int pe = 0; pe < n_pes(); ++pe) {
-            outline[static_cast<std::size_t>(pe)].held_bytes +=
-                (std::uint64_t{0} + ... + held_bytes_of(components, pe));
+            pe_outline& mine = outline[static_cast<std::size_t>(pe)];
+            mine.held_bytes += (std::uint64_t{0} + ... + held_bytes_of(components, pe));
+            ((mine.server_share = std::max(mine.server_share, server_share_of_component(components, pe))), ...);
         }
         return plan_program(program_traits::of<Program>(), outline, options_);
     }

@@ -107,7 +107,11 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
                 return deadline(scene);
             }
             return number_of(record) + "; " + deadline(scene);
-        default: return number_of(record);
+        default:
+            if (record.what == operation::serving) {
+                return number_of(record) + ", from its block " + std::to_string(record.limit);
+            }
+            return number_of(record);
     }
 }
 

@@ -57,11 +57,13 @@ std::uint64_t max_lanes(const machine& machine, const options& options) {
 std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe_outline>& pes, const options& options,
                                 std::size_t shared_bytes) {
     std::vector<pe_grid> grids;
-    const bool alone = pes.size() == 1;
-    const double server_share = options.server_share != 0 ? options.server_share : program.server_share;
-    if (!(server_share > 0 && server_share < 1)) throw usage_error("server_share: between 0 and 1");
     if (options.cpu_threads < 1 || options.cpu_threads > 1024) throw usage_error("cpu_threads: between 1 and 1024");
     for (const auto& pe : pes) {
+        const bool serves = pes.size() > 1 || pe.server_share > 0;
+        const bool alone = serves && pes.size() == 1;  // only for what asks for it
+        const double wanted = alone ? pe.server_share : std::max(program.server_share, pe.server_share);
+        const double server_share = options.server_share != 0 ? options.server_share : wanted;
+        if (!(server_share > 0 && server_share < 1)) throw usage_error("server_share: between 0 and 1");
         pe_grid grid;
         grid.kind = pe.kind;
         grid.flushers = program.has_flushers;
@@ -71,18 +73,18 @@ std::vector<pe_grid> size_grids(const grid_traits& program, const std::vector<pe
             case device_kind::checked:
                 grid.shape.blocks = options.checked_blocks;
                 grid.shape.warps_per_block = options.checked_warps;
-                grid.server_blocks = alone ? 0 : 1;
+                grid.server_blocks = serves ? 1 : 0;
                 break;
             case device_kind::cuda:
                 grid.shape.warps_per_block = program.cuda_warps;
                 grid.shape.blocks = pe.resident_blocks(grid.shape);
                 if (options.gpu_blocks > 0) grid.shape.blocks = std::min(grid.shape.blocks, options.gpu_blocks);
-                grid.server_blocks = alone ? 0 : std::max(1, static_cast<int>(grid.shape.blocks * server_share));
+                grid.server_blocks = serves ? std::max(1, static_cast<int>(grid.shape.blocks * server_share)) : 0;
                 break;
         }
         // Where warps are wide, block 0 loses one warp to control and must keep another for its own part of the work.
         const bool narrow = !grid.one_lane() && grid.shape.warps_per_block < 2;
-        if (narrow || grid.worker_warps() < 1 || (!alone && grid.server_warps() < 1)) {
+        if (narrow || grid.worker_warps() < 1 || (serves && grid.server_warps() < 1)) {
             throw usage_error(pe.name + ": too few blocks or warps for a serving and a working one");
         }
         grids.push_back(grid);

@@ -387,6 +387,8 @@ void machine::watch(std::vector<std::unique_ptr<running>>& runs, service_run& se
                             describe_end());
     }
     for (auto& r : runs) r->join();
+    // Lanes may have ended before the host has looked, and a request that a host thread carries out looks at the word.
+    if (any_fault()) tell_lanes(stop_word::ends);
     services.end();
     constexpr auto look = std::chrono::milliseconds(20);
     while (!services.returned(std::min(limit, clock::now() + look)) && clock::now() < limit) interruption::poll();

@@ -19,6 +19,8 @@ std::string name_of(const user_code& code) {
         case user_code::visit: return "visit of the worklist";
         case user_code::remote:
             return "function " + type + " of a remote queue" + (code.source < 0 ? " for the host" : serving);
+        case user_code::request:
+            return "request type " + type + " of a service" + serving + ", block " + std::to_string(code.block);
         default: return "the functor";
     }
 }

@@ -25,6 +25,7 @@ PROGRAMS = (
     "color",
     "gups",
     "indegree",
+    "jacobi",
     "kmeans",
     "kmer",
     "md",

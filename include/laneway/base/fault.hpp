@@ -43,6 +43,9 @@ enum class operation : std::uint32_t {
     launch,        ///< having a kernel launched: waiting for the host
     raise,         ///< telling the end of a command
     completion,    ///< waiting for a completion signal
+    request,       ///< posting to a service: waiting for room
+    served,        ///< waiting for what a service answers, or has done
+    serving,       ///< serving a request
 };
 
 /// How a fault tells of an operation.
@@ -89,6 +92,9 @@ constexpr operation_words words_of(operation op) {
         case operation::launch: return {"having a kernel launched", " on PE ", "kernel #"};
         case operation::raise: return {"raising a completion signal", " of PE ", "signal #"};
         case operation::completion: return {"waiting for a completion signal", " of PE ", "signal #"};
+        case operation::request: return {"posting a request to a service", " of PE ", "request type #"};
+        case operation::served: return {"waiting for a service", " of PE ", "request type #"};
+        case operation::serving: return {"serving a request", " of PE ", "request type #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }
@@ -114,7 +120,8 @@ struct fault_record {
     /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_index such
     /// indices, with bad_threshold that one, with a trigger that is too many or too late its tag's count, and 2^32
     /// times its threshold, with too_deep levels of the channel, with too_many_at_once elements that may be asked for,
-    /// with waits for messages the communicator, with truncated and wrong_length the bytes that the receive takes.
+    /// with waits for messages the communicator, with truncated and wrong_length the bytes that the receive takes, with
+    /// a request that is served the block that has posted it.
     std::uint64_t limit = 0;
 };
 

@@ -49,6 +49,8 @@ struct pe_outline {
     std::string name;
     std::function<int(const launch_shape&)> resident_blocks;  ///< blocks that a GPU holds at once
     std::uint64_t held_bytes = 0;                             ///< what the library's buffers take there already
+    /// Of its blocks that serve, at least, also where it is the only PE: what components ask for; 0: nothing.
+    double server_share = 0;
 };
 
 /// Sizes of all parts of comm_resources. Memory counts for the PE that reads it, wherever it lies; a

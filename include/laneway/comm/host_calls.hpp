@@ -58,6 +58,14 @@ private:
     buffer<std::uint64_t> posted_;
 };
 
+/// A function of the host as its own threads call it; trivially copyable, and valid there only.
+template <class Request, class Reply>
+struct direct_host_call {
+    const std::function<Reply(const Request&)>* function = nullptr;
+
+    Reply operator()(const Request& request) const { return (*function)(request); }
+};
+
 /// Serves one function with host threads: thread i owns line i of every PE's queue.
 template <class Request, class Reply>
 class host_call_service final : public host_service {
@@ -85,6 +93,7 @@ public:
     }
 
     [[nodiscard]] symmetric_ref<host_call_queue<Request, Reply>> queues() const { return queues_.ref(); }
+    [[nodiscard]] direct_host_call<Request, Reply> direct() const { return {&called_}; }
     /// Requests of the last run that lanes of this process's PEs posted, and that were served. Host, between runs.
     [[nodiscard]] std::uint64_t posted() const {
         std::uint64_t sum = 0;
@@ -184,6 +193,9 @@ public:
     [[nodiscard]] host_calls_ref<Request, Reply> ref() const {
         return host_calls_ref<Request, Reply>(service_->queues());
     }
+    /// For other host threads that stand in for its own; as long as this object exists. With several threads in all
+    /// the function must bear it.
+    [[nodiscard]] direct_host_call<Request, Reply> direct() const { return service_->direct(); }
     /// Requests that the last run served. Host, between runs.
     [[nodiscard]] std::uint64_t served() const { return service_->served(); }
 

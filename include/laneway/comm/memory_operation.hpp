@@ -120,12 +120,13 @@ requires applies<Op, T> LANEWAY_FN T apply(Ctx& ctx, T* word, std::type_identity
     }
 }
 
-/// Applies the operation of a place to the own PE's word. Not inlined: it holds every operation on every type.
+/// Applies the operation of a place to the word of a PE that this lane reaches. Not inlined: it holds every operation
+/// on every type.
 template <class Ctx>
-LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_target& target, std::uint64_t value,
-                                    std::uint64_t expected) {
+LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_target& target, std::uint64_t value, std::uint64_t expected,
+                                    int pe) {
     return target.visit([&]<class T>() {
-        T* const word = local(ctx, target.element<T>());
+        T* const word = address(ctx, target.element<T>(), pe);
         const T operand = word_of<T>(value);
         const auto held = [&]<memory_op Op>() -> T {
             if constexpr (applies<Op, T>) return apply<Op>(ctx, word, operand, word_of<T>(expected));
@@ -144,6 +145,12 @@ LANEWAY_SLOW std::uint64_t apply_at(Ctx& ctx, const memory_target& target, std::
             default: return word_bits(held.template operator()<memory_op::get>());
         }
     });
+}
+
+/// The same for the own PE's word.
+template <class Ctx>
+LANEWAY_FN std::uint64_t apply_at(Ctx& ctx, const memory_target& target, std::uint64_t value, std::uint64_t expected) {
+    return apply_at(ctx, target, value, expected, ctx.pe());
 }
 
 /// "Apply this to your word." Nobody waits for an answer.

@@ -9,6 +9,7 @@
 //   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
 //   void end(const run_report&);                           after a run without a fault
 //   std::string account() const;                           after a run that failed: what its message shall say
+//   double server_share(int pe) const;                     of the PE's blocks that shall serve, also where it is alone
 //   threshold_policy policy() const;                       where its work has a threshold
 //   std::shared_ptr<session_feed> feed() const;            where host threads feed it in a session (host_feed.hpp)
 //   using session_ref_type = ...;                          its view in a session, where that is another one
@@ -37,6 +38,10 @@
 //                                                          (comm/roles.hpp), the control warp where none does, and where
 //                                                          a warp is one lane by lanes that wait. It does not wait
 //   void close(ctx);                                       each lane, when all work everywhere is done
+// A view whose work server warps do (comm/roles.hpp), in threads mode also each lane that waits, says
+// `static constexpr bool serves = true;` and has
+//   using server_state = ...;                              what a server warp's lane keeps between turns
+//   bool serve(ctx, mine, server_state&) const;            a turn, for a whole warp; false: there was nothing to do
 // and a view that says `static constexpr bool counts_work = true;` and has
 //   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out
 //                                                          where the program's own counter will do
@@ -63,6 +68,31 @@ inline constexpr bool counts_work = false;
 template <class View>
 requires requires { View::counts_work; }
 inline constexpr bool counts_work<View> = View::counts_work;
+
+/// Whether server warps do a component's work.
+template <class View>
+inline constexpr bool is_serving = false;
+template <class View>
+requires requires { View::serves; }
+inline constexpr bool is_serving<View> = View::serves;
+
+/// What a server warp's lane keeps for a component.
+template <class View>
+struct server_state_of {
+    struct type {};
+};
+template <class View>
+requires(is_serving<View>) struct server_state_of<View> {
+    using type = typename View::server_state;
+};
+/// The same for all components of a program.
+template <class... Views>
+struct server_states {};
+template <class First, class... Rest>
+struct server_states<First, Rest...> {
+    typename server_state_of<First>::type first{};
+    server_states<Rest...> rest{};
+};
 
 template <class View>
 inline constexpr bool counts_blocks = requires(const View& view) {
@@ -112,8 +142,14 @@ concept assisting = requires {
 /// Device views of a program's components, in the order of the body's agents.
 template <class... Views>
 struct view_list {
+    using states = server_states<>;
+
     template <class Use>
     LANEWAY_FN void each(Use&&) const {}
+    template <class Ctx>
+    LANEWAY_FN bool serve(Ctx&, const roles&, states&) const {
+        return false;
+    }
 
     /// Makes a lane's agents and calls `use(agents...)`. `shared`: the components' part of the block's memory.
     template <class Ctx, class Out, class Use, class... Agents>
@@ -125,8 +161,18 @@ struct view_list {
 
 template <class First, class... Rest>
 struct view_list<First, Rest...> {
+    using states = server_states<First, Rest...>;
+
     First first;
     view_list<Rest...> rest;
+
+    /// A turn at what server warps do for the components; whether there was anything to do. The whole warp, together.
+    template <class Ctx>
+    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, states& kept) const {
+        bool served = false;
+        if constexpr (is_serving<First>) served = first.serve(ctx, mine, kept.first);
+        return rest.serve(ctx, mine, kept.rest) || served;
+    }
 
     template <class Use>
     LANEWAY_FN void each(Use&& use) const {

@@ -65,6 +65,13 @@ std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]
     return 0;
 }
 
+/// The share of a PE's blocks that a component wants to serve.
+template <component Component>
+double server_share_of_component([[maybe_unused]] const Component& c, [[maybe_unused]] int pe) {
+    if constexpr (requires { c.server_share(pe); }) return c.server_share(pe);
+    return 0;
+}
+
 /// Lets a component prepare itself for a run.
 template <component Component>
 void begin_component([[maybe_unused]] Component& c, [[maybe_unused]] machine& machine,

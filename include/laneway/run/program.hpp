@@ -96,9 +96,11 @@ struct program {
         serving_responder<Ctx, routes_type> responder(ctx, endpoint.replies, endpoint.chunk_bytes, endpoint.handlers,
                                                       endpoint.answers, serve_replies, shared);
         server requests_in(ctx, links, mine.server_index, serve_request<Ctx, routes_type>{ctx, endpoint, responder});
+        typename view_list<Views...>::states kept;
         const auto serve = [&] {
             bool active = requests_in.turn(ctx);
             active = serve_replies() || active;
+            active = views.serve(ctx, mine, kept) || active;
             if (list::replies && !active) responder.flush_ready(ctx);
             return active;
         };

@@ -51,6 +51,10 @@ public:
     /// Whether lanes of one PE can load and store in the other's memory.
     [[nodiscard]] bool shares_memory(int pe, int other) const;
     [[nodiscard]] std::vector<std::string> names() const;
+    /// What lanes of a PE know of the job; its pointers are valid on the PE. Stays where it is.
+    [[nodiscard]] const pe_environment& environment(int pe) const {
+        return environments_[static_cast<std::size_t>(pe)];
+    }
 
     /// Symmetric segments: registers one base address a PE, `bytes` behind each; returns the segment's number, which
     /// names nothing any more when its last owner is gone. See memory/symmetric.hpp.

@@ -7,13 +7,14 @@ namespace laneway {
 
 /// What of an application runs, for messages.
 struct user_code {
-    enum part_of : std::uint32_t { functor, handler, allocate, arcs, visit, remote };
+    enum part_of : std::uint32_t { functor, handler, allocate, arcs, visit, remote, request };
 
     part_of part = functor;
-    /// Of a handler and of allocate: number of the message's type in its mailbox; of a remote queue's function its
-    /// number.
+    /// Of a handler and of allocate: number of the message's type in its mailbox; of a remote queue's function, and of
+    /// a service's request, its number.
     std::uint32_t type = 0;
     int source = -1;  ///< of these: the PE that posted the message or the command; -1: the host
+    int block = -1;   ///< of a service's request: the block that posted it
 };
 
 /// A context that keeps what an application throws (cpu/catching.hpp), and ends the run with it. On GPUs nothing

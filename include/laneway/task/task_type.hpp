@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <type_traits>
 
 #include "laneway/simt/context.hpp"

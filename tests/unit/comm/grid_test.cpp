@@ -86,6 +86,27 @@ TEST(grid_test, TheProgramSaysHowMuchOfAGpuServesUnlessTheOptionDoes) {
     for (const double share : {-0.1, 1.0, 7.0, std::nan("")}) EXPECT_THROW(server_blocks(share), usage_error) << share;
 }
 
+TEST(grid_test, ComponentsSayHowMuchOfAPeServesAlsoWhereItIsAlone) {
+    const auto servers = [](double share, std::size_t pes, double option = 0) {
+        pe_outline gpu{device_kind::cuda, "cuda:0", [](const launch_shape&) { return 100; }};
+        gpu.server_share = share;
+        options o;
+        o.server_share = option;
+        return size_grids(grid_traits::of<nothing<false>>(), std::vector(pes, gpu), o, 100)[0].server_blocks;
+    };
+    EXPECT_EQ(servers(0, 1), 0);
+    EXPECT_EQ(servers(0.06, 1), 6) << "nothing else needs servers there";
+    EXPECT_EQ(servers(0.001, 1), 1);
+    EXPECT_EQ(servers(0.06, 2), 50) << "messages need more";
+    EXPECT_EQ(servers(0.75, 2), 75);
+    EXPECT_EQ(servers(0.06, 1, 0.25), 25);
+    pe_outline checked{device_kind::checked, "checked:1", {}};
+    checked.server_share = 0.5;
+    options o;
+    o.checked_blocks = 1;
+    EXPECT_THROW(size_grids(grid_traits::of<nothing<false>>(), {checked}, o, 100), usage_error);
+}
+
 struct posts_little {
     static constexpr double server_share = 0.125;
 };

@@ -1,0 +1,100 @@
+#include "jacobi/jacobi.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "jacobi/membrane.hpp"
+
+namespace laneway::apps {
+
+namespace {
+
+/// A row of the whole membrane, with both ends; row 0 is an edge.
+std::vector<double> first_row(std::uint64_t row, std::uint64_t rows, std::uint64_t columns) {
+    const auto part = [](std::uint64_t i, std::uint64_t n) {
+        return std::sin(std::numbers::pi * static_cast<double>(i) / static_cast<double>(n + 1));
+    };
+    std::vector<double> made(columns + 2, 0);
+    for (std::uint64_t c = 1; c <= columns && row > 0 && row <= rows; ++c) {
+        made[c] = part(row, rows) * part(c, columns);
+    }
+    return made;
+}
+
+}  // namespace
+
+const char* to_string(jacobi_style style) {
+    switch (style) {
+        case jacobi_style::host_driven: return "host_driven";
+        case jacobi_style::triggered: return "triggered";
+        case jacobi_style::service_warps: return "service_warps";
+        default: return "service_host";
+    }
+}
+
+membrane::membrane(runtime& rt, std::uint64_t rows, std::uint64_t columns)
+    : n_pes_(rt.n_pes()), rows_(rows / static_cast<std::uint64_t>(rt.n_pes())), width_(columns + 2),
+      a_(rt.allocate<double>((rows_ + 2) * width_)), b_(rt.allocate<double>((rows_ + 2) * width_)) {
+    for (int pe = 0; pe < n_pes_; ++pe) {
+        std::vector<double> mine;
+        for (std::uint64_t r = 0; r < rows_ + 2; ++r) {
+            const auto row = first_row(static_cast<std::uint64_t>(pe) * rows_ + r, rows, columns);
+            mine.insert(mine.end(), row.begin(), row.end());
+        }
+        a_.copy_in(pe, mine);
+    }
+}
+
+std::vector<double> membrane::take(std::uint64_t steps) const {
+    std::vector<double> all;
+    for (int pe = 0; pe < n_pes_; ++pe) {
+        const auto mine = (steps % 2 == 0 ? a_ : b_).copy_out(pe);
+        for (std::uint64_t r = 1; r <= rows_; ++r) {
+            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(r * width_ + 1);
+            all.insert(all.end(), first, first + static_cast<std::ptrdiff_t>(width_ - 2));
+        }
+    }
+    return all;
+}
+
+jacobi_result jacobi(const jacobi_options& options) {
+    runtime rt(options.job);
+    const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+    if (options.rows == 0 || options.columns == 0 || options.rows % pes != 0) {
+        throw usage_error("jacobi: " + std::to_string(options.rows) + " rows of " + std::to_string(options.columns) +
+                          " cells cannot be shared out evenly by " + std::to_string(pes) + " PEs");
+    }
+    const membrane all(rt, options.rows, options.columns);
+    jacobi_result result;
+    switch (options.style) {
+        case jacobi_style::host_driven: result.seconds = jacobi_by_host(rt, all, options.steps); break;
+        case jacobi_style::triggered: result.seconds = jacobi_by_triggers(rt, all, options.steps); break;
+        case jacobi_style::service_warps: result.seconds = jacobi_by_service(rt, all, options.steps, false); break;
+        case jacobi_style::service_host: result.seconds = jacobi_by_service(rt, all, options.steps, true); break;
+    }
+    result.values = all.take(options.steps);
+    return result;
+}
+
+std::vector<double> jacobi_by_one(std::uint64_t rows, std::uint64_t columns, std::uint64_t steps) {
+    std::vector<std::vector<double>> from;
+    for (std::uint64_t r = 0; r < rows + 2; ++r) from.push_back(first_row(r, rows, columns));
+    auto to = from;
+    for (std::uint64_t step = 0; step < steps; ++step, from.swap(to)) {
+        for (std::uint64_t r = 1; r <= rows; ++r) {
+            for (std::uint64_t c = 1; c <= columns; ++c) {
+                to[r][c] = mean_of(from[r - 1][c], from[r + 1][c], from[r][c - 1], from[r][c + 1]);
+            }
+        }
+    }
+    std::vector<double> all;
+    for (std::uint64_t r = 1; r <= rows; ++r) all.insert(all.end(), from[r].begin() + 1, from[r].end() - 1);
+    return all;
+}
+
+double jacobi_decay(std::uint64_t rows, std::uint64_t columns, std::uint64_t steps) {
+    const auto cosine = [](std::uint64_t n) { return std::cos(std::numbers::pi / static_cast<double>(n + 1)); };
+    return std::pow(0.5 * (cosine(rows) + cosine(columns)), static_cast<double>(steps));
+}
+
+}  // namespace laneway::apps

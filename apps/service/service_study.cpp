@@ -1,0 +1,105 @@
+#include "service/service_study.hpp"
+
+#include "laneway/task/service.hpp"
+
+namespace laneway::apps {
+
+namespace {
+
+/// A request of so many bytes, which is answered by the sum of its words.
+template <std::size_t Bytes>
+struct echo {
+    struct arguments {
+        std::uint64_t words[Bytes / 8];
+    };
+    using result = std::uint64_t;
+    static constexpr const char* name = "echo";
+    static constexpr bool ordered = false;
+
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx&, const arguments& a) const {
+        std::uint64_t sum = 0;
+        for (const std::uint64_t word : a.words) sum += word;
+        return sum;
+    }
+    static LANEWAY_FN arguments made_of(std::uint64_t value) {
+        arguments made{};
+        for (std::uint64_t& word : made.words) word = value++;
+        return made;
+    }
+};
+
+/// One lane calls again and again, or many post.
+struct ask_service {
+    std::uint32_t bytes;
+    std::uint64_t rounds;  ///< of the lane that calls; 0: many post
+    std::uint64_t warps;
+    std::uint64_t each;  ///< requests of a lane that posts
+    symmetric_ref<std::uint64_t> times;
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        switch (bytes) {
+            case 8: return ask<echo<8>>(ctx, served);
+            case 64: return ask<echo<64>>(ctx, served);
+            default: return ask<echo<256>>(ctx, served);
+        }
+    }
+
+private:
+    template <class Request, class Ctx, class Service>
+    LANEWAY_FN void ask(Ctx& ctx, Service& served) const {
+        if (rounds == 0) {
+            if (ctx.rank() / static_cast<unsigned>(Ctx::warp_lanes) >= warps) return;
+            const auto asked = Request::made_of(ctx.rank());
+            for (std::uint64_t i = 0; i < each; ++i) {
+                if (served.post(ctx, task<Request>, asked) != status::ok) return;
+            }
+            return;
+        }
+        if (ctx.rank() != 0) return;
+        for (std::uint64_t round = 0; round < rounds; ++round) {
+            const auto asked = Request::made_of(round);
+            const std::uint64_t start = ctx.now_ns();
+            const auto answer = served.call(ctx, task<Request>, asked);
+            times.local(ctx)[round] = ctx.now_ns() - start;
+            if (!answer) return;
+            if (answer.value != Request{}(ctx, asked)) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+}  // namespace
+
+service_study_result measure_service(const service_study_options& options, const std::function<void()>& bulk_begins) {
+    if (options.bytes != 8 && options.bytes != 64 && options.bytes != 256) {
+        throw usage_error("bytes of a request: 8, 64 or 256, not " + std::to_string(options.bytes));
+    }
+    if (options.rounds == 0) throw usage_error("rounds: 1 at least");
+    runtime rt(options.job);
+    const auto times = rt.allocate<std::uint64_t>(options.rounds), wrong = rt.allocate<std::uint64_t>(1);
+    service served(rt.machine(), options.service, echo<8>{}, echo<64>{}, echo<256>{});
+    service_study_result result;
+    ask_service body{options.bytes, options.rounds, 0, 0, times.ref(), wrong.ref()};
+    rt.run(body, served);
+    if (wrong.copy_out(0)[0] != 0 || served.statistics().requests != options.rounds) {
+        throw device_fault("a service has lost requests, or answered them wrongly");
+    }
+    for (const std::uint64_t time : times.copy_out(0)) result.round_trip_ns.push_back(static_cast<double>(time));
+    // How many lanes there are is known to the lanes; a first run of one request each tells the host.
+    body.rounds = 0;
+    body.warps = options.warps == 0 ? ~std::uint64_t{0} : options.warps;
+    body.each = 1;
+    rt.run(body, served);
+    const std::uint64_t lanes = served.statistics().requests;
+    body.each = std::max<std::uint64_t>(options.requests / std::max<std::uint64_t>(lanes, 1), 1);
+    if (bulk_begins) bulk_begins();
+    result.seconds = rt.run(body, served).run_seconds;
+    result.requests = served.statistics().requests;
+    result.slots = served.statistics().slots;
+    if (result.requests != body.each * lanes) throw device_fault("a service has lost requests");
+    return result;
+}
+
+}  // namespace laneway::apps

@@ -1,0 +1,92 @@
+// A service beside the compute: any lane asks it for puts, atomics, loads, memory, or what you have written yourself,
+// and goes on, or waits for the answer. Requests are carried out by warps of the same PE, by threads of the host or by
+// another PE, behind one interface.
+//
+//   lw::service served(runtime.machine(), {.by = lw::service_by::warps}, square{});
+//   runtime.run(body, served);                        // body(ctx, served)
+//   served.put(ctx, to[7], pe, 3);                    // in the body, by any lane
+//   const auto y = served.call(ctx, lw::task<square>, 1.5);
+#pragma once
+
+#include "laneway/task/service_ref.hpp"
+#include "laneway/task/service_threads.hpp"
+
+namespace laneway {
+
+/// A service with these request types (service_request.hpp says what one is) and those of service_operations.hpp. A
+/// handle: copies are the same. It must outlive the runs that use it. Throws usage_error for options that cannot be,
+/// and where PEs cannot store into each other's memory.
+template <class... Types>
+class service {
+    static_assert((service_type<Types> && ...),
+                  "a request type has `using arguments` and `using result` and is, as these are, trivially copyable; "
+                  "they have defaults");
+    static constexpr std::size_t n_own = 6;
+    static_assert(sizeof...(Types) + n_own <= max_chunk_kinds, "a service has 10 request types of your own at most");
+    static_assert(((sizeof(typename Types::arguments) <= 256) && ...), "arguments of a request take 256 bytes at most");
+    static_assert(((sizeof(service_result<Types>) <= 64) && ...), "the result of a request takes 64 bytes at most");
+
+public:
+    using ref_type =
+        service_ref<service_update, service_fetch, service_put, service_copy, service_allocate, service_free, Types...>;
+
+    explicit service(machine& machine, const Types&... types) : service(machine, service_options{}, types...) {}
+    service(machine& machine, const service_options& options, const Types&... types)
+        : memory_(std::make_shared<service_memory>(machine, options, shapes())), types_(task_types_of(types...)) {
+        if (options.by != service_by::host) return;
+        threads_ = std::make_shared<threads_type>(memory_, all_types(0));
+        machine.attach(threads_);
+    }
+
+    /// Of the last run.
+    [[nodiscard]] service_statistics statistics() const {
+        return threads_ == nullptr ? memory_->statistics() : threads_->statistics();
+    }
+
+    // As a component, see run/component.hpp.
+    [[nodiscard]] std::uint64_t held_bytes(int pe) const { return memory_->held_bytes(pe); }
+    [[nodiscard]] double server_share(int pe) const { return memory_->server_share(pe); }
+    void begin(machine& machine, const comm_plan& plan, const run_deadline&) {
+        memory_->begin(machine, plan);
+        if (threads_ != nullptr) threads_->begin();
+    }
+    void end(const run_report&) { memory_->end(by_host()); }
+    [[nodiscard]] std::string account() const { return memory_->account(by_host()); }
+    [[nodiscard]] ref_type ref(int pe) const { return {memory_->rings(pe), all_types(pe)}; }
+
+private:
+    template <class View>
+    struct threads_of;
+    template <class... All>
+    struct threads_of<service_ref<All...>> {
+        using type = service_threads<All...>;
+    };
+    using threads_type = typename threads_of<ref_type>::type;
+
+    static std::vector<service_shape> shapes() {
+        return {service_shape::of<service_update>(),   service_shape::of<service_fetch>(),
+                service_shape::of<service_put>(),      service_shape::of<service_copy>(),
+                service_shape::of<service_allocate>(), service_shape::of<service_free>(),
+                service_shape::of<Types>()...};
+    }
+    /// All request types, as servers of a PE carry them out.
+    [[nodiscard]] decltype(ref_type::types) all_types(int pe) const {
+        const device_heap_ref heap = memory_->heap(pe);
+        const bool any = memory_->options().heap_bytes > 0;
+        return {{}, {{}, {{}, {{}, {{heap, any}, {{heap, any}, types_}}}}}};
+    }
+    [[nodiscard]] service_statistics by_host() const {
+        return threads_ == nullptr ? service_statistics{} : threads_->statistics();
+    }
+
+    std::shared_ptr<service_memory> memory_;
+    task_types<Types...> types_;
+    std::shared_ptr<threads_type> threads_;  ///< null unless host threads serve
+};
+
+template <class... Types>
+service(machine&, const service_options&, const Types&...) -> service<Types...>;
+template <class... Types>
+service(machine&, const Types&...) -> service<Types...>;
+
+}  // namespace laneway

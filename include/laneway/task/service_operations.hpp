@@ -1,0 +1,167 @@
+// The request types that every service has: stores, atomics and loads on symmetric memory, and memory of a PE's heap.
+// What they name has been checked where they were posted.
+#pragma once
+
+#include "laneway/comm/memory_operation.hpp"
+#include "laneway/memory/device_heap_ref.hpp"
+#include "laneway/task/service_request.hpp"
+
+namespace laneway {
+
+/// Applies an operation to a word of a PE, and tells nothing of it.
+struct service_update {
+    struct arguments {
+        memory_target target;
+        std::uint64_t value;
+        std::int32_t pe;
+    };
+    using result = void;
+    static constexpr const char* name = "update";
+    static constexpr bool ordered = false;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
+        if (!call.reaches_memory()) return call.fail();
+        (void)apply_at(ctx, a.target, a.value, 0, a.pe);
+    }
+};
+
+/// The same, and tells what the word held.
+struct service_fetch {
+    struct arguments {
+        memory_target target;
+        std::uint64_t value;
+        std::uint64_t expected;
+        std::int32_t pe;
+    };
+    using result = std::uint64_t;
+    static constexpr const char* name = "fetch";
+    static constexpr bool ordered = false;
+
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments& a, service_call& call) const {
+        if (call.reaches_memory()) return apply_at(ctx, a.target, a.value, a.expected, a.pe);
+        call.fail();
+        return 0;
+    }
+};
+
+/// An operation on a signal word once the data is there.
+struct service_signal {
+    memory_target word;
+    std::uint64_t value = 0;
+    bool any = false;
+
+    template <class Ctx>
+    LANEWAY_FN void raise(Ctx& ctx, int pe) const {
+        if (!any) return;
+        auto* const to = address(ctx, word.element<std::uint64_t>(), pe);
+        // Partner: the acquire load of who waits for the word.
+        ctx.fence(scope::system);
+        if (word.op() == memory_op::add) {
+            ctx.fetch_add(to, value, Ctx::tagged_order, scope::system);
+        } else {
+            ctx.store(to, value, Ctx::tagged_order, scope::system);
+        }
+    }
+};
+
+/// Stores a few words that travel in the request, and raises a signal.
+struct service_put {
+    static constexpr std::uint32_t most = 4;
+
+    struct arguments {
+        memory_target first;
+        std::uint64_t words[most];
+        service_signal signal;
+        std::uint32_t count;
+        std::int32_t pe;
+    };
+    using result = void;
+    static constexpr const char* name = "put";
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
+        if (!call.reaches_memory()) return call.fail();
+        a.first.visit([&]<class T>() {
+            T* const to = address(ctx, a.first.template element<T>(), a.pe);
+            for (std::uint32_t i = 0; i < a.count; ++i) {
+                ctx.store(to + i, word_of<T>(a.words[i]), order::relaxed, scope::system);
+            }
+        });
+        a.signal.raise(ctx, a.pe);
+    }
+};
+
+/// Copies elements of the poster's part of an array to another PE, and raises a signal there.
+struct service_copy {
+    struct arguments {
+        memory_target from;
+        memory_target to;
+        std::uint64_t count;
+        service_signal signal;
+        std::int32_t pe;
+    };
+    using result = void;
+    static constexpr const char* name = "copy";
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
+        if (!call.reaches_memory()) return call.fail();
+        a.from.visit([&]<class T>() {
+            const auto first = a.from.template element<T>(), target = a.to.template element<T>();
+            const auto from = symmetric_ref<T>(first.segment, first.index + a.count).at(ctx, call.pe());
+            const auto to = symmetric_ref<T>(target.segment, target.index + a.count).at(ctx, a.pe);
+            for (std::uint64_t i = 0; i < a.count; ++i) {
+                const T value = from[first.index + i];
+                to[target.index + i] = value;
+            }
+        });
+        a.signal.raise(ctx, a.pe);
+    }
+};
+
+/// A piece of the server's heap: of the PE that serves, or, where host threads do, of the one that asks.
+struct service_allocate {
+    using arguments = std::uint64_t;  ///< bytes
+    using result = void*;
+    static constexpr const char* name = "allocate";
+
+    device_heap_ref heap;
+    bool any = false;  ///< there is a heap
+
+    template <class Ctx>
+    LANEWAY_FN void* operator()(Ctx& ctx, const arguments& bytes, service_call& call) const {
+        void* piece = nullptr;
+        if constexpr (on_host<Ctx>) {
+            if (any) piece = ctx.allocate(bytes);
+        } else {
+            if (any) piece = heap.allocate(ctx, bytes);
+        }
+        if (piece == nullptr) call.refuse(status::no_room);
+        return piece;
+    }
+};
+
+/// Takes such a piece back.
+struct service_free {
+    using arguments = void*;
+    using result = void;
+    static constexpr const char* name = "free";
+
+    device_heap_ref heap;
+    bool any = false;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& piece, service_call& call) const {
+        bool freed = false;
+        if constexpr (on_host<Ctx>) {
+            freed = any && ctx.deallocate(piece);
+        } else {
+            freed = any && heap.deallocate(ctx, piece);
+        }
+        if (!freed) call.refuse(status::bad_range);
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,139 @@
+// The queues of a service, as lanes see them: each block has one of its own, whose slots hold the requests of lanes
+// that post together, all of one type. Requests lie where they are served, in memory of the serving PE or of the host;
+// answers and the number of slots that are done lie where the block looks for them. So each word has one writing side.
+#pragma once
+
+#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/memory/symmetric.hpp"
+#include "laneway/queue/chunk_ring.hpp"
+#include "laneway/task/service_request.hpp"
+
+namespace laneway {
+
+/// What a PE has posted and served.
+struct alignas(destructive_bytes) service_counts {
+    std::uint64_t posted = 0;                                ///< slots of requests that nobody waits for
+    std::uint64_t sent = 0;                                  ///< all slots
+    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< slots of requests that nobody waited for
+    std::uint64_t slots = 0;                                 ///< that were served
+    std::uint64_t requests = 0;                              ///< in them
+    std::uint64_t refused = 0;                               ///< of these, see service_call::refuse
+};
+
+/// The queues of one PE that host threads serve; host-visible memory. Null elsewhere.
+struct service_host_rings {
+    std::byte* slots = nullptr;
+    std::uint64_t* flags = nullptr;
+    std::uint64_t* answers = nullptr;
+    std::uint64_t* done = nullptr;
+    std::uint64_t* completed = nullptr;  ///< as in service_counts; one a host thread, which writes it
+    std::uint32_t threads = 0;
+};
+
+/// What the label of a slot says beside its type: how many requests it holds, and whether their lanes wait.
+struct service_label {
+    static constexpr std::uint32_t waits_bit = 0x8000;
+
+    chunk_label label;
+
+    static LANEWAY_FN service_label of(std::uint32_t requests, bool waits, std::uint32_t type, bool in_words) {
+        return {chunk_label::of(requests | (waits ? waits_bit : 0), type, in_words)};
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t requests() const { return label.messages() & (waits_bit - 1); }
+    [[nodiscard]] LANEWAY_FN bool waits() const { return (label.messages() & waits_bit) != 0; }
+};
+
+/// Words of their own line of memory.
+inline constexpr std::uint32_t service_line = destructive_bytes / sizeof(std::uint64_t);
+
+/// A block's queue.
+struct service_ring {
+    chunk_ring_layout requests;
+    std::uint64_t* answers = nullptr;  ///< n_slots × columns × answer_words, tagged
+    std::uint64_t* done = nullptr;     ///< slots that have been served, one after the other
+};
+
+/// The same bits on every PE, but for `of_host`.
+struct service_rings_ref {
+    symmetric_ref<byte_word<16>> slots;
+    symmetric_ref<std::uint64_t> flags;
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> answers;
+    symmetric_ref<std::uint64_t> done;
+    symmetric_ref<std::uint64_t> heads;  ///< of the serving PE: the next ticket of each queue
+    symmetric_ref<std::uint64_t> locks;  ///< of the same: 1 while a lane serves a queue, in threads mode
+    symmetric_ref<service_counts> counts;
+    std::uint32_t n_slots = 1;  ///< of a queue; a power of two
+    std::uint32_t slot_bytes = 16;
+    std::uint32_t n_blocks = 1;      ///< queues of a PE
+    std::uint32_t columns = 1;       ///< requests of a slot, at most
+    std::uint32_t answer_words = 1;  ///< of a request
+    service_by by = service_by::warps;
+    std::int32_t server_pe = 0;      ///< where one PE serves all
+    std::uint32_t server_warps = 1;  ///< of this PE
+    service_host_rings of_host;
+
+    /// Who serves a PE's queues; -1: the host.
+    [[nodiscard]] LANEWAY_FN int server_of(int pe) const {
+        return by == service_by::host ? -1 : by == service_by::pe ? server_pe : pe;
+    }
+    /// Queues that a PE serves.
+    [[nodiscard]] LANEWAY_FN std::uint32_t served_by(int pe, int n_pes) const {
+        if (server_of(pe) != pe) return 0;
+        return n_blocks * (by == service_by::pe ? static_cast<std::uint32_t>(n_pes) : 1);
+    }
+    /// Whose queue the one with this number is.
+    [[nodiscard]] LANEWAY_FN int pe_of(std::uint32_t number, int me) const {
+        return by == service_by::pe ? static_cast<int>(number / n_blocks) : me;
+    }
+    [[nodiscard]] LANEWAY_FN int block_of(std::uint32_t number) const { return static_cast<int>(number % n_blocks); }
+    /// Its number where it is served.
+    [[nodiscard]] LANEWAY_FN std::uint32_t number_of(int pe, int block) const {
+        return (by == service_by::pe ? static_cast<std::uint32_t>(pe) * n_blocks : 0) +
+               static_cast<std::uint32_t>(block);
+    }
+
+    /// The queue of a block, as lanes of the PE that posts or of the one that serves reach it.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN service_ring ring(const Ctx& ctx, int pe, int block) const {
+        if (by == service_by::host) return host_ring(block);
+        const auto mine = static_cast<std::uint64_t>(block);
+        service_ring made = empty_ring();
+        const int server = server_of(pe);
+        const std::uint64_t first = std::uint64_t{number_of(pe, block)} * n_slots;
+        made.requests.slots = address(ctx, slots[first * (slot_bytes / 16)], server)->bytes;
+        made.requests.flags = address(ctx, flags[first], server);
+        made.requests.words = address(ctx, words[first * chunk_words], server);
+        made.answers = address(ctx, answers[mine * n_slots * columns * answer_words], pe);
+        made.done = address(ctx, done[mine * service_line], pe);
+        return made;
+    }
+    /// The same of this PE, where host threads serve it.
+    [[nodiscard]] LANEWAY_FN service_ring host_ring(int block) const {
+        const auto mine = static_cast<std::uint64_t>(block);
+        service_ring made = empty_ring();
+        made.requests.slots = of_host.slots + mine * n_slots * slot_bytes;
+        made.requests.flags = of_host.flags + mine * n_slots;
+        made.answers = of_host.answers + mine * n_slots * columns * answer_words;
+        made.done = of_host.done + mine * service_line;
+        return made;
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t* answer(const service_ring& ring, std::uint64_t ticket,
+                                                   std::uint32_t column) const {
+        return ring.answers + (std::uint64_t{ring.requests.slot_of(ticket)} * columns + column) * answer_words;
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN service_counts& counts_of(const Ctx& ctx) const {
+        return *address(ctx, counts[0], ctx.pe());
+    }
+
+private:
+    [[nodiscard]] LANEWAY_FN service_ring empty_ring() const {
+        service_ring made;
+        made.requests.n_slots = n_slots;
+        made.requests.slot_bytes = slot_bytes;
+        return made;
+    }
+};
+
+}  // namespace laneway

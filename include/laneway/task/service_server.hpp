@@ -1,0 +1,118 @@
+// Carrying out the requests of a slot, by a warp of a PE or by a thread of the host.
+#pragma once
+
+#include "laneway/simt/user_code.hpp"
+#include "laneway/task/service_rings_ref.hpp"
+
+namespace laneway {
+
+/// What has come of a slot.
+struct service_served {
+    std::uint32_t requests = 0;
+    std::uint32_t refused = 0;
+};
+
+/// `Ctx`: of a lane, or of a host thread. Waits for nothing but words of a request that are on their way.
+template <class Ctx, class... Types>
+class service_server {
+public:
+    LANEWAY_FN service_server(const service_rings_ref& rings, const task_types<Types...>& types)
+        : rings_(rings), types_(types) {}
+
+    /// Carries out the requests of a slot that has arrived, a lane each, answers those that are waited for, and says
+    /// that the slot is done. The whole warp, together. `reaches_memory`: see service_call.
+    LANEWAY_FN service_served serve(Ctx& ctx, const service_ring& ring, std::uint64_t ticket, service_label label,
+                                    const service_call& whose) const {
+        service_served served;
+        types_.visit(label.label.kind(), [&]<class Type>(const Type& body) {
+            served = serve_type(ctx, body, slot{ring, ticket, label}, whose);
+        });
+        ctx.sync(full_warp<Ctx>);
+        // Partners: the acquire loads in service_queue::try_draw and service_agent::quiet. Cumulative over what the
+        // other lanes have done.
+        if (ctx.lane() == 0) ctx.store(ring.done, ticket + 1, order::release, scope::system);
+        return served;
+    }
+
+private:
+    struct slot {
+        const service_ring& ring;
+        std::uint64_t ticket;
+        service_label label;
+    };
+
+    template <class Type>
+    LANEWAY_FN service_served serve_type(Ctx& ctx, const Type& body, const slot& from,
+                                         const service_call& whose) const {
+        constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
+        const std::uint32_t count = from.label.requests();
+        service_served served{count, 0};
+        for (std::uint32_t base = 0; base < count; base += lanes) {
+            const std::uint32_t i = base + static_cast<std::uint32_t>(ctx.lane());
+            typename Type::arguments asked{};
+            service_answer<Type> answer;
+            bool here = i < count && read<Type>(ctx, from, i, asked);
+            if (here) here = run(ctx, body, asked, whose, from.label.label.kind(), answer);
+            served.refused += static_cast<std::uint32_t>(
+                Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, answer.code != static_cast<std::uint32_t>(status::ok))));
+            if (!from.label.waits()) continue;
+            if constexpr (is_ordered<Type> && Ctx::tagged_order != order::release) {
+                ctx.sync(full_warp<Ctx>);
+                // Partner: the acquire load of the answer. What all lanes have stored comes before.
+                if (ctx.lane() == 0) ctx.fence(scope::system);
+                ctx.sync(full_warp<Ctx>);
+            }
+            if (here) {
+                store_tagged(ctx, rings_.answer(from.ring, from.ticket, i), static_cast<std::uint32_t>(from.ticket + 1),
+                             answer, Ctx::tagged_order);
+            }
+        }
+        return served;
+    }
+
+    template <class Type>
+    [[nodiscard]] LANEWAY_FN bool read(Ctx& ctx, const slot& from, std::uint32_t i,
+                                       typename Type::arguments& asked) const {
+        chunk_receiver ring;
+        static_cast<chunk_ring_layout&>(ring) = from.ring.requests;
+        if (from.label.label.in_words()) return ring.load_words(ctx, from.ticket, i, asked);
+        asked = reinterpret_cast<const typename Type::arguments*>(ring.slot(from.ticket))[i];
+        return true;
+    }
+
+    /// False where the request has failed, so that the run ends and nobody is answered.
+    template <class Type>
+    [[nodiscard]] LANEWAY_FN bool run(Ctx& ctx, const Type& body, const typename Type::arguments& asked,
+                                      const service_call& whose, std::uint32_t number,
+                                      service_answer<Type>& answer) const {
+        service_call mine = whose;
+        const user_code what{user_code::request, number, mine.pe(), mine.block()};
+        const auto called = [&]() -> decltype(auto) {
+            if constexpr (requires { body(ctx, asked, mine); }) {
+                return run_user_code(ctx, what, body, ctx, asked, mine);
+            } else {
+                return run_user_code(ctx, what, body, ctx, asked);
+            }
+        };
+        if constexpr (std::is_void_v<typename Type::result>) {
+            called();
+        } else {
+            answer.value = called();
+        }
+        answer.code = static_cast<std::uint32_t>(mine.refused());
+        if (mine.failed()) {
+            if constexpr (on_host<Ctx>) {
+                ctx.fail_request();
+            } else {
+                (void)laneway::fail(ctx, status::handler_failed, operation::serving, mine.pe(), number,
+                                    static_cast<std::uint64_t>(mine.block()));
+            }
+        }
+        return !mine.failed() && !threw(ctx);
+    }
+
+    const service_rings_ref& rings_;
+    const task_types<Types...>& types_;
+};
+
+}  // namespace laneway

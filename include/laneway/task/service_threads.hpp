@@ -1,0 +1,166 @@
+// Host threads that carry out the requests of a service. Thread t serves the queues of the blocks congruent to t.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "laneway/base/error.hpp"
+#include "laneway/base/one_line.hpp"
+#include "laneway/simt/cpu/context.hpp"
+#include "laneway/simt/host_service.hpp"
+#include "laneway/task/service_memory.hpp"
+#include "laneway/task/service_server.hpp"
+
+namespace laneway {
+
+/// A host thread that serves: one lane, with the place of the block whose request it carries out.
+class service_host_lane : public cpu::context {
+public:
+    static constexpr bool serves_on_host = true;
+
+    service_host_lane(const pe_environment& of_pe, int block, int n_blocks, sub_allocator* heap)
+        : cpu::context(of_pe, block, n_blocks, nullptr), heap_(heap) {}
+
+    /// What a request throws leaves the run through the thread.
+    template <class Call>
+    decltype(auto) guard(const user_code&, Call&& call) {
+        return call();
+    }
+    [[nodiscard]] bool threw() const { return false; }
+    [[nodiscard]] bool run_ends() {
+        return load(environment().host_stop, order::relaxed, scope::system) != stop_word::none;
+    }
+    [[noreturn]] void fail_request() const { throw host_call_error("the request failed"); }
+
+    [[nodiscard]] void* allocate(std::uint64_t bytes) {
+        return heap_->try_allocate(static_cast<std::size_t>(bytes), destructive_bytes);
+    }
+    [[nodiscard]] bool deallocate(void* piece) {
+        try {
+            heap_->deallocate(piece);
+        } catch (const usage_error&) {
+            return false;
+        }
+        return true;
+    }
+
+private:
+    sub_allocator* heap_;
+};
+
+/// The threads of one service.
+template <class... Types>
+class service_threads final : public host_service {
+public:
+    service_threads(std::shared_ptr<service_memory> memory, const task_types<Types...>& types)
+        : memory_(std::move(memory)), types_(types),
+          threads_(std::make_unique<thread[]>(static_cast<std::size_t>(memory_->options().threads))) {}
+
+    /// Before the run that is about to begin; its queues are there. Host.
+    void begin() {
+        rings_.clear();
+        for (int pe = 0; pe < memory_->job().n_pes(); ++pe) rings_.push_back(memory_->rings(pe));
+        begun_ = true;
+    }
+
+    [[nodiscard]] service_statistics statistics() const {
+        service_statistics sum;
+        for (int t = 0; t < threads(); ++t) {
+            sum.requests += threads_[static_cast<std::size_t>(t)].requests;
+            sum.slots += threads_[static_cast<std::size_t>(t)].slots;
+            sum.refused += threads_[static_cast<std::size_t>(t)].refused;
+        }
+        return sum;
+    }
+
+    [[nodiscard]] int threads() const override { return memory_->options().threads; }
+    void open() override {
+        if (!begun_) rings_.clear();  // a run without the service: what lies in its queues is of an earlier one
+        begun_ = false;
+        for (int t = 0; t < threads(); ++t) {
+            thread& mine = threads_[static_cast<std::size_t>(t)];
+            mine.heads.assign(rings_.size() * (rings_.empty() ? 0 : rings_.front().n_blocks), 0);
+            mine.completed.assign(rings_.size(), 0);
+            mine.requests = mine.slots = mine.refused = 0;
+        }
+    }
+    bool turn(host_context& ctx, int number) override {
+        thread& mine = threads_[static_cast<std::size_t>(number)];
+        // What is left when the run ends is of a run that has failed.
+        const auto* const stop = memory_->job().environment(0).host_stop;
+        if (ctx.load(stop, order::relaxed, scope::system) != stop_word::none) return false;
+        bool any = false;
+        for (std::size_t pe = 0; pe < rings_.size(); ++pe) {
+            const auto blocks = static_cast<int>(rings_[pe].n_blocks);
+            for (int block = number; block < blocks; block += threads()) {
+                std::uint64_t& head = mine.heads[pe * rings_[pe].n_blocks + static_cast<std::size_t>(block)];
+                any = serve(ctx, mine, number, static_cast<int>(pe), block, head) || any;
+            }
+        }
+        return any;
+    }
+    [[nodiscard]] std::string account() const override { return {}; }  // the component tells it
+    void audit() const override {}                                     // the same
+
+private:
+    struct alignas(destructive_bytes) thread {
+        std::vector<std::uint64_t> heads;      ///< by PE and block: next ticket
+        std::vector<std::uint64_t> completed;  ///< by PE: slots that nobody waited for
+        std::atomic<std::uint64_t> requests = 0;
+        std::atomic<std::uint64_t> slots = 0;
+        std::atomic<std::uint64_t> refused = 0;
+    };
+
+    bool serve(host_context& ctx, thread& mine, int number, int pe, int block, std::uint64_t& head) {
+        const service_rings_ref& rings = rings_[static_cast<std::size_t>(pe)];
+        machine& job = memory_->job();
+        chunk_receiver requests;
+        const service_ring ring = rings.host_ring(block);
+        static_cast<chunk_ring_layout&>(requests) = ring.requests;
+        const service_label label{requests.arrived(ctx, head)};
+        if (label.label.bits == 0) return false;
+        service_host_lane lane(job.environment(pe), block, static_cast<int>(rings.n_blocks), memory_->host_heap(pe));
+        const service_call whose(pe, block, !job.device(pe)->is_gpu());
+        service_served done;
+        try {
+            done = service_server<service_host_lane, Types...>(rings, types_).serve(lane, ring, head, label, whose);
+        } catch (...) {
+            tell(label.label.kind(), pe, block);
+        }
+        ++head;
+        mine.requests += done.requests;
+        mine.refused += done.refused;
+        ++mine.slots;
+        if (!label.waits()) {
+            // Partner: the acquire load in service_ref::add_completed.
+            ctx.store(rings.of_host.completed + static_cast<std::uint32_t>(number) * service_line,
+                      ++mine.completed[static_cast<std::size_t>(pe)], order::release, scope::system);
+        }
+        return true;
+    }
+
+    /// Throws what is being handled again, and says whose request it was.
+    [[noreturn]] void tell(std::uint32_t type, int pe, int block) const {
+        const std::string whose = "service: request type " + std::to_string(type) + " '" + memory_->name(type) +
+                                  "' of PE " + std::to_string(pe) + ", block " + std::to_string(block) + ": ";
+        try {
+            throw;
+        } catch (const std::exception& thrown) {
+            std::throw_with_nested(host_call_error(whose + one_line(thrown.what(), ' ')));
+        } catch (...) {
+            std::throw_with_nested(host_call_error(whose + "unknown exception"));
+        }
+    }
+
+    std::shared_ptr<service_memory> memory_;
+    task_types<Types...> types_;
+    std::vector<service_rings_ref> rings_;  ///< by PE; none in a run without the service
+    bool begun_ = false;
+    std::unique_ptr<thread[]> threads_;
+};
+
+}  // namespace laneway

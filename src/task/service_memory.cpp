@@ -1,0 +1,224 @@
+#include "laneway/task/service_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "laneway/base/error.hpp"
+#include "laneway/task/service_queue.hpp"
+
+namespace laneway {
+
+namespace {
+
+service_options checked_options(const machine& machine, service_options options) {
+    const auto between = [](std::int64_t value, std::int64_t least, std::int64_t most, const char* name) {
+        if (value >= least && value <= most) return;
+        throw usage_error(std::string("service: ") + name + ": " + std::to_string(least) + " to " +
+                          std::to_string(most) + ", not " + std::to_string(value));
+    };
+    between(options.slots, 1, service_queue::max_slots, "slots");
+    if (options.by == service_by::host) between(options.threads, 1, 64, "threads");
+    if (options.by == service_by::pe) between(options.pe, 0, machine.n_pes() - 1, "pe");
+    if (!(options.server_share > 0 && options.server_share < 1)) {
+        throw usage_error("service: server_share: between 0 and 1");
+    }
+    if (machine.n_processes() > 1) throw usage_error("a service belongs to a job of one process");
+    refuse_apart(machine, "service");
+    options.slots = std::bit_ceil(options.slots);
+    return options;
+}
+
+std::uint32_t columns_of(const machine& machine) {
+    std::uint32_t most = 1;
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        const device_kind kind = machine.device(pe)->id().kind;
+        if (kind == device_kind::cuda) most = std::max(most, 32u);
+        if (kind == device_kind::checked) most = std::max<std::uint32_t>(most, checked::context::warp_lanes);
+    }
+    return most;
+}
+
+/// Sizes that do not depend on the grids.
+service_rings_ref sizes_for(const machine& machine, const service_options& options,
+                            const std::vector<service_shape>& types) {
+    service_rings_ref made;
+    made.n_blocks = 0;
+    made.n_slots = options.slots;
+    made.columns = columns_of(machine);
+    made.by = options.by;
+    made.server_pe = options.pe;
+    std::size_t bytes = 1;
+    for (const service_shape& type : types) {
+        bytes = std::max(bytes, type.argument_bytes);
+        made.answer_words = std::max(made.answer_words, type.answer_words);
+    }
+    made.slot_bytes = static_cast<std::uint32_t>((bytes * made.columns + 15) / 16 * 16);
+    return made;
+}
+
+/// Queues that a PE may serve.
+std::uint64_t queues_of(const machine& machine, const service_rings_ref& sizes) {
+    return std::uint64_t{sizes.n_blocks} *
+           (sizes.by == service_by::pe ? static_cast<std::uint64_t>(machine.n_pes()) : 1);
+}
+
+std::uint64_t words_of_answers(const service_rings_ref& sizes) {
+    return std::uint64_t{sizes.n_blocks} * sizes.n_slots * sizes.columns * sizes.answer_words;
+}
+
+}  // namespace
+
+std::uint64_t service_host_queues::bytes(const service_rings_ref& sizes, std::uint32_t threads) {
+    const std::uint64_t slots = std::uint64_t{sizes.n_blocks} * sizes.n_slots;
+    return slots * sizes.slot_bytes +
+           (slots + words_of_answers(sizes) + std::uint64_t{sizes.n_blocks + threads} * service_line) *
+               sizeof(std::uint64_t);
+}
+
+service_host_queues::service_host_queues(const std::shared_ptr<device>& device, const service_rings_ref& sizes,
+                                         std::uint32_t threads)
+    : memory_(allocate_host_visible(device, bytes(sizes, threads))), bytes_(bytes(sizes, threads)) {
+    const std::uint64_t slots = std::uint64_t{sizes.n_blocks} * sizes.n_slots;
+    ref_.slots = memory_.get();
+    ref_.flags = reinterpret_cast<std::uint64_t*>(ref_.slots + slots * sizes.slot_bytes);
+    ref_.answers = ref_.flags + slots;
+    ref_.done = ref_.answers + words_of_answers(sizes);
+    ref_.completed = ref_.done + std::uint64_t{sizes.n_blocks} * service_line;
+    ref_.threads = threads;
+}
+
+void service_host_queues::clear() const { std::memset(memory_.get(), 0, bytes_); }
+
+service_memory::queues::queues(machine& machine, const service_rings_ref& sizes)
+    : slots(machine, queues_of(machine, sizes) * sizes.n_slots * (sizes.slot_bytes / 16)),
+      flags(machine, queues_of(machine, sizes) * sizes.n_slots),
+      words(machine, queues_of(machine, sizes) * sizes.n_slots * chunk_words), answers(machine, words_of_answers(sizes)),
+      done(machine, std::uint64_t{sizes.n_blocks} * service_line), heads(machine, queues_of(machine, sizes)),
+      locks(machine, queues_of(machine, sizes)) {}
+
+service_memory::service_memory(machine& machine, const service_options& options, std::vector<service_shape> types)
+    : machine_(machine), options_(checked_options(machine, options)), types_(std::move(types)),
+      sizes_(sizes_for(machine, options_, types_)), counts_(machine, 1) {
+    for (int pe = 0; pe < machine.n_pes() && options_.heap_bytes > 0; ++pe) {
+        if (by_host()) {
+            host_regions_.emplace_back(machine.device(pe), options_.heap_bytes);
+            host_heaps_.push_back(
+                std::make_unique<sub_allocator>(host_regions_.back().data(), host_regions_.back().size()));
+        } else {
+            heaps_.push_back(std::make_unique<device_heap>(
+                machine.device(pe), device_heap_options{.bytes = options_.heap_bytes, .page_bytes = 16 << 10}));
+        }
+    }
+}
+
+void service_memory::begin(machine& machine, const comm_plan& plan) {
+    if (&machine != &machine_) throw usage_error("a service belongs to the runtime that has made it");
+    std::uint32_t blocks = 0;
+    server_warps_.clear();
+    for (const pe_grid& grid : plan.grids) {
+        blocks = std::max(blocks, static_cast<std::uint32_t>(grid.shape.blocks));
+        server_warps_.push_back(static_cast<std::uint32_t>(std::max(grid.server_warps(), 1)));
+    }
+    if (blocks > sizes_.n_blocks) {
+        queues_.reset();
+        host_queues_.clear();
+        sizes_.n_blocks = blocks;
+        for (int pe = 0; pe < machine.n_pes() && by_host(); ++pe) {
+            host_queues_.emplace_back(machine.device(pe), sizes_, static_cast<std::uint32_t>(options_.threads));
+        }
+        if (!by_host()) queues_ = std::make_unique<queues>(machine, sizes_);
+    }
+    // Words of the last run must not pass for new ones.
+    counts_.clear();
+    for (const auto& of_pe : host_queues_) of_pe.clear();
+    if (queues_ == nullptr) return;
+    for (auto* const words :
+         {&queues_->flags, &queues_->words, &queues_->answers, &queues_->done, &queues_->heads, &queues_->locks}) {
+        words->clear();
+    }
+}
+
+std::uint64_t service_memory::held_bytes(int) const {
+    std::uint64_t bytes = options_.heap_bytes + sizeof(service_counts);
+    if (sizes_.n_blocks == 0) return bytes;
+    if (by_host()) return bytes + service_host_queues::bytes(sizes_, static_cast<std::uint32_t>(options_.threads));
+    return bytes + queues_->slots.size() * 16 +
+           (queues_->flags.size() + queues_->words.size() + queues_->answers.size() + queues_->done.size() +
+            queues_->heads.size() + queues_->locks.size()) *
+               sizeof(std::uint64_t);
+}
+
+double service_memory::server_share(int pe) const {
+    const bool serves = options_.by == service_by::warps || (options_.by == service_by::pe && options_.pe == pe);
+    return serves ? options_.server_share : 0;
+}
+
+service_rings_ref service_memory::rings(int pe) const {
+    service_rings_ref made = sizes_;
+    made.counts = counts_.ref();
+    made.server_warps = server_warps_[static_cast<std::size_t>(pe)];
+    if (by_host()) {
+        made.of_host = host_queues_[static_cast<std::size_t>(pe)].ref();
+        return made;
+    }
+    made.slots = queues_->slots.ref();
+    made.flags = queues_->flags.ref();
+    made.words = queues_->words.ref();
+    made.answers = queues_->answers.ref();
+    made.done = queues_->done.ref();
+    made.heads = queues_->heads.ref();
+    made.locks = queues_->locks.ref();
+    return made;
+}
+
+device_heap_ref service_memory::heap(int pe) const {
+    return heaps_.empty() ? device_heap_ref{} : heaps_[static_cast<std::size_t>(pe)]->ref();
+}
+
+sub_allocator* service_memory::host_heap(int pe) const {
+    return host_heaps_.empty() ? nullptr : host_heaps_[static_cast<std::size_t>(pe)].get();
+}
+
+service_counts service_memory::sum_of_counts() const {
+    service_counts sum;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const service_counts found = counts_.copy_out(pe)[0];
+        sum.sent += found.sent;
+        sum.slots += found.slots;
+        sum.requests += found.requests;
+        sum.refused += found.refused;
+    }
+    return sum;
+}
+
+service_statistics service_memory::statistics() const {
+    const service_counts sum = sum_of_counts();
+    return {sum.requests, sum.slots, sum.refused};
+}
+
+void service_memory::end(const service_statistics& by_host) const {
+    const service_counts sum = sum_of_counts();
+    const std::uint64_t served = sum.slots + by_host.slots;
+    if (sum.sent == served) return;
+    throw device_fault("audit mismatch; slots of a service: " + std::to_string(sum.sent) + " posted, " +
+                       std::to_string(served) + " served");
+}
+
+std::string service_memory::account(const service_statistics& by_host) const {
+    const service_counts sum = sum_of_counts();
+    std::string text = "; service by ";
+    switch (options_.by) {
+        case service_by::warps: text += "warps of the same PE"; break;
+        case service_by::host: text += "threads of the host"; break;
+        case service_by::pe: text += "warps of PE " + std::to_string(options_.pe); break;
+    }
+    text += ": " + std::to_string(sum.sent) + " slots posted, " + std::to_string(sum.slots + by_host.slots) +
+            " served; request types: ";
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+        text += (t == 0 ? "" : ", ") + std::to_string(t) + " " + types_[t].name;
+    }
+    return text;
+}
+
+}  // namespace laneway

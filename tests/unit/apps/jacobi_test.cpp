@@ -1,0 +1,1 @@
+#include "jacobi_suite.hpp"

@@ -1,0 +1,1 @@
+#include "service_misuse_suite.hpp"

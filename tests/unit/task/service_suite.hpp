@@ -1,0 +1,298 @@
+// Services: every request is carried out once, by whoever serves, its answer comes back to who has asked, and what is
+// stored before and after is seen.
+#pragma once
+
+#include "service_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+class service_test : public testing::TestWithParam<std::string> {
+protected:
+    template <class Body>
+    void every_server_in_turn(Body&& body) {
+        every_server(GetParam(), body, service_rounds(GetParam()));
+    }
+};
+
+constexpr std::uint64_t most_lanes = std::uint64_t{1} << 13;
+
+/// Each lane posts and calls, diverged, and compares what it is told.
+struct ask_much {
+    std::uint64_t each;
+    symmetric_ref<std::uint64_t> sums;   ///< of what is added, and a counter from which all draw numbers
+    symmetric_ref<std::uint64_t> drawn;  ///< by number, on PE 0: how often it was drawn
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        for (std::uint64_t i = 0; i < each && lane < most_lanes; ++i) {
+            if (ask(ctx, served, lane, i) != status::ok) return;
+        }
+    }
+
+private:
+    template <class Ctx, class Service>
+    LANEWAY_FN status ask(Ctx& ctx, Service& served, std::uint64_t lane, std::uint64_t i) const {
+        const int pe = static_cast<int>((lane + i) % static_cast<unsigned>(ctx.n_pes()));
+        const status added = served.add(ctx, sums[0], pe, lane + 1);
+        if (added != status::ok) return added;
+        if ((lane + i) % 3 == 0) return served.post(ctx, task<mark_and_square>, {lane, 1});
+        const auto square = served.call(ctx, task<mark_and_square>, {lane, lane + 3});
+        const auto who = served.call(ctx, task<who_asks>, static_cast<std::uint32_t>(i));
+        const auto number = served.fetch_add(ctx, sums[1], 0, 1);
+        if (square.code != status::ok || number.code != status::ok) return status::stopped;
+        const std::uint64_t me =
+            static_cast<std::uint64_t>(ctx.pe()) << 40 | static_cast<std::uint64_t>(ctx.block()) << 20 | i;
+        if (who.code == (i == 7 ? status::no_room : status::ok) && square.value == (lane + 3) * (lane + 3) &&
+            (i == 7 || who.value == me)) {
+            return served.template update<memory_op::add>(ctx, drawn[number.value % drawn.size()], 0, 1);
+        }
+        atomic_add(ctx, wrong[0], 1);
+        return status::ok;
+    }
+};
+
+TEST_P(service_test, EachRequestIsCarriedOutOnceAndAnsweredToWhoHasAsked) {
+    every_server_in_turn([](const options& o, const service_options& s) {
+        runtime rt(o);
+        const auto marks = rt.allocate<std::uint64_t>(most_lanes);
+        auto sums = rt.allocate<std::uint64_t>(2), wrong = rt.allocate<std::uint64_t>(1);
+        auto drawn = rt.allocate<std::uint64_t>(most_lanes * 9);
+        service served(rt.machine(), s, mark_and_square{marks.ref()}, who_asks{});
+        const std::uint64_t each = o.devices.starts_with("cuda") || o.seed % 8 == 0 ? 9 : 3;
+        for (std::uint64_t run = 1; run <= 2; ++run) {
+            sums.clear();
+            drawn.clear();
+            rt.run(ask_much{each, sums.ref(), drawn.ref(), wrong.ref()}, served);
+            std::uint64_t added = 0, expected = 0, calls = 0, requests = 0, refused = 0;
+            const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+                added += sums.copy_out(pe)[0];
+                const auto found = marks.copy_out(pe);
+                for (std::uint64_t lane = 0; lane < most_lanes && found[lane] != 0; ++lane) {
+                    ASSERT_EQ(found[lane], each * run) << lane;
+                    for (std::uint64_t i = 0; i < each; ++i) {
+                        const bool waits = (lane + i) % 3 != 0;
+                        expected += lane + 1;
+                        requests += waits ? 5 : 2;
+                        calls += waits ? 1 : 0;
+                        refused += waits && i == 7 ? 1 : 0;
+                    }
+                }
+                EXPECT_EQ(pe > 0 ? sums.copy_out(pe)[1] : 0, 0u);
+            }
+            EXPECT_EQ(added, expected);
+            EXPECT_EQ(sums.copy_out(0)[1], calls);
+            const auto numbers = drawn.copy_out(0);
+            for (std::uint64_t n = 0; n < numbers.size() && calls < numbers.size(); ++n) {
+                ASSERT_EQ(numbers[n], n < calls ? 1u : 0u) << n;
+            }
+            const auto told = served.statistics();
+            EXPECT_EQ(told.requests, requests);
+            EXPECT_EQ(told.refused, refused);
+            EXPECT_GE(told.slots, 2 * pes);
+            EXPECT_LE(told.slots, told.requests);
+            ASSERT_GT(calls + requests, 0u);
+        }
+    });
+}
+
+/// Adds up what its poster has stored, and stores the sum where the poster looks.
+struct add_up {
+    struct arguments {
+        std::uint64_t first;
+        std::uint64_t count;
+    };
+    using result = void;
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> sums;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
+        const auto from = words.at(ctx, call.pe());
+        std::uint64_t sum = 0;
+        for (std::uint64_t i = 0; i < a.count; ++i) {
+            const std::uint64_t word = from[a.first + i];
+            sum += word;
+        }
+        sums.at(ctx, call.pe())[a.first / a.count] = sum;
+    }
+};
+struct have_added_up {
+    std::uint64_t rounds;
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> sums;
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        constexpr std::uint64_t count = 5;
+        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        if (lane >= most_lanes / 8) return;
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            for (std::uint64_t i = 0; i < count; ++i) words.local(ctx)[lane * count + i] = round * lane + i;
+            if (round % 2 == 0) {
+                if (served.call(ctx, task<add_up>, {lane * count, count}).code != status::ok) return;
+            } else if (served.post(ctx, task<add_up>, {lane * count, count}) != status::ok ||
+                       served.quiet(ctx) != status::ok) {
+                return;
+            }
+            const std::uint64_t sum = sums.local(ctx)[lane];
+            if (sum != count * round * lane + 10) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(service_test, WhatIsStoredBeforeAndAfterARequestIsSeen) {
+    every_server_in_turn([](const options& o, const service_options& s) {
+        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;  // no thread touches a GPU's memory
+        runtime rt(o);
+        const auto words = rt.allocate<std::uint64_t>(most_lanes), sums = rt.allocate<std::uint64_t>(most_lanes / 8);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        service served(rt.machine(), s, add_up{words.ref(), sums.ref()});
+        rt.run(have_added_up{4, words.ref(), sums.ref(), wrong.ref()}, served);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+        EXPECT_GT(served.statistics().requests, 0u);
+    });
+}
+
+/// One lane of each PE passes rows on to the next PE, in the request and by copies, and waits for those of the last.
+struct pass_rows {
+    symmetric_ref<std::uint32_t> from;
+    symmetric_ref<std::uint32_t> to;
+    symmetric_ref<double> few;
+    symmetric_ref<std::uint64_t> signals;  ///< of copies, of puts
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        if (!is_first_lane(ctx)) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), last = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        const std::uint64_t count = from.size();
+        for (std::uint64_t i = 0; i < count; ++i) {
+            from.local(ctx)[i] = static_cast<std::uint32_t>(1000 * static_cast<unsigned>(ctx.pe()) + i);
+        }
+        const double values[4] = {0.5 + ctx.pe(), 1.5, 2.5, 3.5};
+        if (served.copy(ctx, from[0], count, to[2], next, signals[0], 5) != status::ok) return;
+        if (served.put(ctx, few[1], next, values, 4, signals[1], 9, signal_op::set) != status::ok) return;
+        for (bool copied = false; !copied;) {  // by requests, and then without
+            const auto got = served.get(ctx, signals[0], ctx.pe());
+            if (got.code != status::ok || (got.value != 0 && got.value != 5)) return;
+            copied = got.value == 5;
+        }
+        for (std::uint64_t s = 0; s < 2; ++s) {
+            if (served.wait_signal(ctx, signals[s], s == 0 ? 5 : 9) != status::ok) return;
+        }
+        bool right = true;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint32_t found = to.local(ctx)[i + 2];
+            right = right && found == static_cast<std::uint32_t>(1000 * static_cast<unsigned>(last) + i);
+        }
+        const double first = few.local(ctx)[1], fourth = few.local(ctx)[4];
+        if (!right || first != 0.5 + last || fourth != 3.5) atomic_add(ctx, wrong[0], 1);
+        atomic_add(ctx, wrong[1], 1);
+    }
+};
+
+TEST_P(service_test, ASignalComesBehindWhatIsPut) {
+    every_server_in_turn([](const options& o, const service_options& s) {
+        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint32_t>(1 + o.seed % 40), to = rt.allocate<std::uint32_t>(64);
+        const auto few = rt.allocate<double>(6);
+        const auto signals = rt.allocate<std::uint64_t>(2), wrong = rt.allocate<std::uint64_t>(2);
+        service served(rt.machine(), s, who_asks{});
+        rt.run(pass_rows{from.ref(), to.ref(), few.ref(), signals.ref(), wrong.ref()}, served);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(wrong.copy_out(pe), (std::vector<std::uint64_t>{0, 1}));
+            EXPECT_EQ(few.copy_out(pe)[0], 0);
+            EXPECT_EQ(few.copy_out(pe)[5], 0);
+        }
+    });
+}
+
+/// Lanes hold pieces of the service's heap at the same time, and write all of them.
+struct hold_pieces {
+    symmetric_ref<std::uint64_t> wrong;  ///< and pieces that were had
+
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        const std::uint64_t id = ctx.rank() + 1;
+        if (ctx.rank() % lanes_of_a_pe(ctx) >= 256) return;
+        const std::uint64_t words = 1 + ctx.rank() % 7;
+        const auto piece = served.allocate(ctx, words * sizeof(std::uint64_t));
+        if (piece.code != status::ok || piece.value == nullptr) return;
+        auto* const mine = static_cast<std::uint64_t*>(piece.value);
+        for (std::uint64_t i = 0; i < words; ++i) mine[i] = id * 100 + i;
+        if (served.call(ctx, task<who_asks>, 1).code != status::ok) return;
+        bool right = true;
+        for (std::uint64_t i = 0; i < words; ++i) right = right && mine[i] == id * 100 + i;
+        if (served.deallocate(ctx, mine) != status::ok) right = false;
+        if (served.allocate(ctx, std::uint64_t{1} << 40).code != status::no_room) right = false;
+        if (served.deallocate(ctx, &right) != status::bad_range) right = false;
+        if (served.deallocate(ctx, nullptr) != status::ok) right = false;
+        atomic_add(ctx, wrong[right ? 1 : 0], 1);
+    }
+};
+
+TEST_P(service_test, PiecesOfTheHeapAreOnesOwnUntilTheyAreFreed) {
+    every_server_in_turn([](const options& o, const service_options& s) {
+        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(2);
+        service served(rt.machine(), s, who_asks{});
+        for (int run = 0; run < 2; ++run) rt.run(hold_pieces{wrong.ref()}, served);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+            EXPECT_GT(wrong.copy_out(pe)[1], 0u);
+        }
+    });
+}
+
+using twice_by_host = host_request<std::uint64_t, std::uint64_t>;
+
+struct ask_the_host {
+    symmetric_ref<std::uint64_t> wrong;  ///< and answers that were right
+
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        if (ctx.rank() % lanes_of_a_pe(ctx) >= 64) return;
+        for (std::uint64_t i = 0; i < 2; ++i) {
+            const auto twice = served.call(ctx, task<twice_by_host>, ctx.rank() + i);
+            if (twice.code != status::ok) return;
+            atomic_add(ctx, wrong[twice.value == 2 * (ctx.rank() + i) ? 1 : 0], 1);
+        }
+        (void)served.post(ctx, task<twice_by_host>, std::uint64_t{1} << 40);
+    }
+};
+
+TEST_P(service_test, AFunctionOfTheHostIsCalledWhoeverServes) {
+    every_server_in_turn([](const options& o, const service_options& s) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(2);
+        std::atomic<std::uint64_t> calls = 0, posts = 0;
+        const auto twice = rt.host_calls<std::uint64_t, std::uint64_t>("twice", [&](std::uint64_t value) {
+            ++(value == std::uint64_t{1} << 40 ? posts : calls);
+            return 2 * value;
+        });
+        service served(rt.machine(), s, host_request(twice));
+        rt.run(ask_the_host{wrong.ref()}, served);
+        std::uint64_t right = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+            right += wrong.copy_out(pe)[1];
+        }
+        EXPECT_GT(right, 0u);
+        EXPECT_EQ(calls, right);
+        EXPECT_EQ(posts, right / 2);
+        EXPECT_EQ(twice.served(), s.by == service_by::host ? 0 : calls + posts) << "host threads call it themselves";
+    });
+}
+
+LANEWAY_ON_DEVICES(service_test, remote_devices());
+
+}  // namespace
+}  // namespace laneway::test
