@@ -23,6 +23,7 @@ from laneway.points import generate_blobs, read_points, write_points
 from laneway.programs.cc import ComponentsResult, connected_components
 from laneway.programs.cdlp import LabelsResult, label_propagation
 from laneway.programs.color import ColorResult, color
+from laneway.programs.filter import FilterResult, filter
 from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmeans import KmeansResult, kmeans
@@ -65,6 +66,7 @@ __all__ = [
     "Device",
     "DeviceFault",
     "Error",
+    "FilterResult",
     "Graph",
     "GupsResult",
     "InDegreeResult",
@@ -106,6 +108,7 @@ __all__ = [
     "compare_styles",
     "connected_components",
     "devices",
+    "filter",
     "find_traces",
     "generate_blobs",
     "generate_grid",

@@ -1,6 +1,6 @@
 // The context of a dataflow: its devices, its threads, and its first error. Host only.
 //
-//   lw::flow::context ctx({.devices = "cuda:0,cpu:1"});
+//   lw::flow::context ctx;                                           // every GPU, or CPU devices
 //   lw::flow::router to_devices(ctx, lw::flow::any_available());
 //   lw::flow::link feed(ctx, ctx.host(), to_devices, {.packet_bytes = 1 << 20});
 //   ...

@@ -15,7 +15,7 @@ namespace laneway::flow {
 struct filter_options {
     std::size_t packet_bytes = 4 << 20;  ///< of the array that a device takes at once
     int buffers = 3;                     ///< packets that a device holds
-    routing_policy policy;               ///< which device gets a packet; none: whichever has room first
+    routing_policy policy = {};          ///< which device gets a packet; none: whichever has room first
 };
 
 /// What each device did.
