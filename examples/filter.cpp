@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
     if (argc > 1) options.devices = argv[1];
     lw::flow::context ctx(options);
     const auto numbers = first_numbers(100'000);
-    const auto primes = lw::flow::filter(ctx, numbers, is_prime{}, {.packet_bytes = 1 << 14});
+    const auto primes = lw::flow::filter(ctx, numbers, is_prime{});
     std::cout << primes.size() << " primes, the last is " << primes.back() << '\n';
     std::cout << count_by_links(ctx, numbers) << " by links and routers\n";
     return 0;

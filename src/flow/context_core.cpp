@@ -83,14 +83,29 @@ bool context_core::has_gpus() const {
 void context_core::fail(const std::exception_ptr& why) {
     {
         const std::lock_guard lock(mutex_);
-        if (!failure_) failure_ = why;
+        if (failure_) return;
+        failure_ = why;
+    }
+    for (const auto& e : engines_) {
+        e.kernels->fail(why);
+        e.copies->fail(why);
     }
     changed_.notify_all();
 }
 
 void context_core::check() const {
-    const std::lock_guard lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
+    std::exception_ptr why;
+    {
+        const std::lock_guard lock(mutex_);
+        why = failure_;
+    }
+    if (!why) return;
+    // Who gets it may free what operations use: none of them is being done any more, and none will be.
+    for (const auto& e : engines_) {
+        (void)e.kernels->settle(job.timeout_seconds);
+        (void)e.copies->settle(job.timeout_seconds);
+    }
+    std::rethrow_exception(why);
 }
 
 std::string context_core::seconds() const {
@@ -99,12 +114,12 @@ std::string context_core::seconds() const {
     return text.str();
 }
 
-void context_core::wait(const event& mark, const std::function<std::string()>& describe) const {
+void context_core::wait(const event& mark, const std::function<std::string()>& describe) {
     const auto limit = after(job.timeout_seconds);
     while (!mark.wait_for(slice)) {
         check();
         interruption::poll();
-        if (clock::now() > limit) throw timeout_error(describe());
+        if (clock::now() > limit) fail(std::make_exception_ptr(timeout_error(describe())));
     }
     if (const auto why = mark.failure()) {
         check();  // which says more than what follows from it
@@ -177,20 +192,25 @@ void context_core::start_worker(const endpoint& of, std::function<void(device_st
 
 void context_core::join() {
     const auto limit = after(job.timeout_seconds);
-    std::unique_lock lock(mutex_);
     for (;;) {
-        if (failure_) std::rethrow_exception(failure_);
+        check();
+        interruption::poll();
+        std::unique_lock lock(mutex_);
         const auto late = std::find_if(workers_.begin(), workers_.end(), [](const auto& w) { return !w->done; });
         if (late == workers_.end()) break;
         if (clock::now() > limit) {
-            throw timeout_error((*late)->name + " did not return within " + seconds());
+            const std::string text = (*late)->name + " did not return within " + seconds();
+            lock.unlock();
+            fail(std::make_exception_ptr(timeout_error(text)));
+            continue;
         }
-        changed_.wait_for(lock, slice);
-        lock.unlock();
-        interruption::poll();
-        lock.lock();
+        if (!failure_) changed_.wait_for(lock, slice);
     }
-    for (const auto& ended : std::exchange(workers_, {})) ended->thread.join();
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& ended : std::exchange(workers_, {})) ended->thread.join();
+    }
+    check();  // the last of them may have failed
 }
 
 void context_core::close() {

@@ -26,11 +26,12 @@ struct context_core : std::enable_shared_from_this<context_core> {
     context_core& operator=(const context_core&) = delete;
 
     void fail(const std::exception_ptr& why);
+    /// Throws the first error, when nothing is being done any more.
     void check() const;
     /// The deadline, for messages: "60 s".
     [[nodiscard]] std::string seconds() const;
     /// See context::wait; `describe` gives the message of timeout_error.
-    void wait(const event& mark, const std::function<std::string()>& describe) const;
+    void wait(const event& mark, const std::function<std::string()>& describe);
 
     [[nodiscard]] endpoint make_endpoint(int device, const std::string& name, std::shared_ptr<router_core> router = {});
     /// `copies`: a stream of copies, which go on beside a CPU device's kernels.

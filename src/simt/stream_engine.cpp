@@ -27,7 +27,9 @@ struct stream_engine::state {
     std::uint64_t random;
     bool seeded;
     std::size_t turn = 0;
+    std::exception_ptr failure;  ///< of all queues
     bool stopping = false;
+    bool running = false;  ///< an operation
     bool ended = false;
     std::thread thread;
 
@@ -49,7 +51,7 @@ struct stream_engine::state {
             auto q = queues[(turn + i) % n];
             if (q->operations.empty()) continue;
             const auto& front = q->operations.front();
-            if (!stopping && !q->failed && front.ready && !front.ready()) continue;
+            if (!failure && !q->failed && front.ready && !front.ready()) continue;
             if (!seeded) {
                 turn = (turn + i + 1) % n;
                 return q;
@@ -60,8 +62,6 @@ struct stream_engine::state {
     }
 
     void serve() {
-        const auto dropped =
-            std::make_exception_ptr(usage_error("the stream was closed before the operation had its turn"));
         std::unique_lock lock(mutex);
         for (;;) {
             const std::shared_ptr<queue> chosen = choose();
@@ -72,8 +72,8 @@ struct stream_engine::state {
             }
             operation next = std::move(chosen->operations.front());
             chosen->operations.pop_front();
-            if (stopping && !chosen->failed) chosen->failed = dropped;
-            const std::exception_ptr failed = chosen->failed;
+            const std::exception_ptr failed = chosen->failed ? chosen->failed : failure;
+            running = true;
             lock.unlock();
             std::exception_ptr thrown;
             try {
@@ -85,6 +85,8 @@ struct stream_engine::state {
             if (thrown && !failed && chosen->on_failure) chosen->on_failure(thrown);
             lock.lock();
             if (thrown && !chosen->failed) chosen->failed = thrown;
+            running = false;
+            if (failure) changed.notify_all();  // somebody may wait for that
         }
         ended = true;
         changed.notify_all();
@@ -101,9 +103,25 @@ stream_engine::stream_engine(std::uint64_t seed) : state_(std::make_shared<state
 
 stream_engine::~stream_engine() { stop(); }
 
+void stream_engine::fail(const std::exception_ptr& why) {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->failure) state_->failure = why;
+    state_->changed.notify_all();
+}
+
+bool stream_engine::settle(double seconds) const {
+    std::unique_lock lock(state_->mutex);
+    if (state_->thread.get_id() == std::this_thread::get_id()) return true;
+    return state_->changed.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return !state_->running; });
+}
+
 bool stream_engine::stop() {
     std::unique_lock lock(state_->mutex);
     state_->stopping = true;
+    if (!state_->failure) {
+        state_->failure =
+            std::make_exception_ptr(usage_error("the stream was closed before the operation had its turn"));
+    }
     state_->changed.notify_all();
     if (!state_->thread.joinable()) return state_->ended;
     const bool own = state_->thread.get_id() == std::this_thread::get_id();  // where an operation held the last owner

@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PROGRAMS = ("bfs", "cc", "cdlp", "color", "gups", "indegree", "kmeans", "kmer", "md", "pagerank", "triangles")
+PROGRAMS = ("bfs", "cc", "cdlp", "color", "filter", "gups", "indegree", "kmeans", "kmer", "md", "pagerank", "triangles")
 OUTSIDE = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture/index.md",

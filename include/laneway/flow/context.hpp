@@ -22,8 +22,9 @@ struct context_core;
 class topology;
 
 /// Opens the devices of options::devices, with streams and workers on each. options::timeout_seconds is the deadline of
-/// each wait and of each kernel. The first error of a stream, a worker or a policy ends the whole dataflow: all that
-/// waits for something gets it. Any thread; the context ends after all that refers to it.
+/// each wait and of each kernel. The first error of a stream or a worker, and a deadline that passes, ends the whole
+/// dataflow: operations that have not begun are left out, and all that waits for something gets the error, when those
+/// that had begun on CPU devices have ended. Any thread; the context ends after all that refers to it.
 class context {
 public:
     explicit context(const options& options = {});

@@ -1,6 +1,7 @@
 // The threads that carry out what streams of devices have been given. Host only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -37,6 +38,11 @@ public:
     [[nodiscard]] std::function<void()> waker() const;
     /// Operations of the queue that have not begun.
     [[nodiscard]] std::size_t waiting(const std::shared_ptr<queue>& in) const;
+    /// From now on no queue's operations are done: they are given `why`. What has begun goes on.
+    void fail(const std::exception_ptr& why);
+    /// Waits until no operation is being done, no longer than `seconds`; whether none is. Not for its own thread, which
+    /// does not wait.
+    bool settle(double seconds) const;
     /// Ends the thread as the destructor does; whether it has ended.
     bool stop();
 

@@ -10,11 +10,11 @@ class links_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(links_test, BytesArriveInPacketsInTheirOrder) {
     dataflow_rounds(GetParam(), [](const options& o) {
+        const auto sent = numbers(1000 + o.seed);
         flow::context ctx(o);
         const auto& device = ctx.devices().back();
         const std::size_t packet = 64 + o.seed % 5 * 36;  // not all of them hold whole numbers only
         const flow::link in(ctx, ctx.host(), device, {packet, 1 + static_cast<int>(o.seed % 3)});
-        const auto sent = numbers(1000 + o.seed);
         const event done = in.send(segment::of(sent, 7));
         in.shutdown();
         std::vector<std::uint32_t> got;
@@ -96,9 +96,9 @@ TEST_P(links_test, ThreeStagesOverlapAndLoseNothing) {
 }
 
 TEST_P(links_test, TheBuffersBoundWhatIsUnderWay) {
+    const auto sent = numbers(40);
     flow::context ctx(dataflow_options(GetParam(), 0));
     const flow::link in(ctx, ctx.host(), ctx.devices()[0], {16, 3});
-    const auto sent = numbers(40);
     const event done = in.send(segment::of(sent));
     std::vector<flow::pending_segment> held;
     for (int i = 0; i < 3; ++i) {
@@ -115,10 +115,10 @@ TEST_P(links_test, TheBuffersBoundWhatIsUnderWay) {
 }
 
 TEST_P(links_test, AReleaseOnAStreamWaitsForTheStream) {
+    const auto sent = numbers(8);
     flow::context ctx(dataflow_options(GetParam(), 0));
     const auto& device = ctx.devices()[0];
     const flow::link in(ctx, ctx.host(), device, {16, 1});
-    const auto sent = numbers(8);
     (void)in.send(segment::of(sent));
     device_stream stream = ctx.make_stream(device, "reading");
     const event gate = event::pending();
@@ -135,6 +135,7 @@ TEST_P(links_test, AReleaseOnAStreamWaitsForTheStream) {
 
 TEST_P(links_test, StreamsAndThreadsWaitForOneEvent) {
     dataflow_rounds(GetParam(), [](const options& o) {
+        const auto sent = numbers(100, static_cast<std::uint32_t>(o.seed));
         flow::context ctx(o);
         const auto& device = ctx.devices().back();
         const flow::link in(ctx, ctx.host(), device, {4096, 2});
@@ -144,7 +145,6 @@ TEST_P(links_test, StreamsAndThreadsWaitForOneEvent) {
         stream.wait(packet.arrived());
         const event after = stream.record();
         EXPECT_FALSE(after.done());
-        const auto sent = numbers(100, static_cast<std::uint32_t>(o.seed));
         (void)in.send(segment::of(sent));
         ctx.wait(packet.arrived());
         ctx.wait(after);
@@ -225,10 +225,10 @@ TEST_P(links_test, WrongLinksAreRefused) {
 }
 
 TEST_P(links_test, WrongSendsAndReleasesAreRefused) {
+    const auto sent = numbers(4);
     flow::context ctx(dataflow_options(GetParam(), 0));
     const auto& device = ctx.devices()[0];
     const flow::link in(ctx, ctx.host(), device, {16, 2}), out(ctx, device, ctx.host(), {16, 2});
-    const auto sent = numbers(4);
     const auto send = [&](const segment& what) { return thrown<usage_error>([&] { (void)in.send(what); }); };
     EXPECT_NE(send({sent.data(), 16, 32}).find("no whole elements of 32"), std::string::npos);
     EXPECT_NE(send({sent.data(), 16, 0}).find("no whole elements"), std::string::npos);
@@ -255,15 +255,18 @@ TEST_P(links_test, WrongSendsAndReleasesAreRefused) {
 TEST_P(links_test, WaitsEndWithTheirDeadlineAndNameTheLink) {
     options o = dataflow_options(GetParam(), 0);
     o.timeout_seconds = 0.1;
+    const auto sent = numbers(16);
     flow::context ctx(o);
     const flow::link in(ctx, ctx.host(), ctx.devices()[0], {16, 2});
     const auto none = thrown<timeout_error>([&] { (void)in.receive().get(); });
     EXPECT_NE(none.find(in.name() + ": no packet came within 0.1 s"), std::string::npos) << none;
-    const auto sent = numbers(16);
-    const event done = in.send(segment::of(sent));
-    const auto stuck = thrown<timeout_error>([&] { in.wait(done); });
-    EXPECT_NE(stuck.find(in.name() + ": a send was not received within 0.1 s: 2 packets wait for a buffer; of 2 "
-                                     "buffers 0 are free, 2 hold packets that nobody has released"),
+    EXPECT_EQ(thrown<timeout_error>([&] { (void)in.send(segment::of(sent)); }), none) << "it has ended the dataflow";
+    flow::context again(o);
+    const flow::link other(again, again.host(), again.devices()[0], {16, 2});
+    const event done = other.send(segment::of(sent));
+    const auto stuck = thrown<timeout_error>([&] { other.wait(done); });
+    EXPECT_NE(stuck.find(other.name() + ": a send was not received within 0.1 s: 2 packets wait for a buffer; of 2 "
+                                        "buffers 0 are free, 2 hold packets that nobody has released"),
               std::string::npos)
         << stuck;
 }
@@ -278,6 +281,7 @@ struct throwing_body {
 
 TEST_P(links_test, AFunctionThatThrowsEndsAllWaits) {
     dataflow_rounds(GetParam(), [](const options& o) {
+        const auto sent = numbers(4);
         flow::context ctx(o);
         const auto& device = ctx.devices().back();
         const flow::link in(ctx, ctx.host(), device), out(ctx, device, ctx.host());
@@ -286,7 +290,6 @@ TEST_P(links_test, AFunctionThatThrowsEndsAllWaits) {
             stream.run(throwing_body{});
             out.wait(out.send(segment::of(part.as<std::uint32_t>(), 1), stream));
         });
-        const auto sent = numbers(4);
         (void)in.send(segment::of(sent));
         const auto why = thrown<lane_error>([&] { (void)out.receive().get().arrived().failure(), ctx.join(); });
         EXPECT_NE(why.find(device.name()), std::string::npos) << why;
@@ -310,6 +313,7 @@ TEST_P(links_test, AContextEndsWhileWorkersWait) {
     const auto start = std::chrono::steady_clock::now();
     event left;
     {
+        const auto sent = numbers(40);
         flow::context ctx(dataflow_options(GetParam(), 0));
         const auto& device = ctx.devices()[0];
         const flow::link in(ctx, ctx.host(), device, {16, 1});
@@ -317,7 +321,6 @@ TEST_P(links_test, AContextEndsWhileWorkersWait) {
             while (const auto part = in.receive().get()) {
             }
         });
-        const auto sent = numbers(40);
         left = in.send(segment::of(sent));
     }
     EXPECT_TRUE(left.done()) << "what was not received fails";

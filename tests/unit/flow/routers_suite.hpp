@@ -44,6 +44,7 @@ std::map<std::uint64_t, std::vector<std::uint32_t>> packets_of(flow::context& ct
 
 TEST_P(routers_test, EveryPacketIsTakenOnceByAnyReceiver) {
     dataflow_rounds(GetParam(), [](const options& o) {
+        const auto sent = numbers(2000);
         flow::context ctx(o);
         const auto to = receivers(ctx);
         const flow::router router(ctx, flow::any_available(), "scatter");
@@ -63,7 +64,6 @@ TEST_P(routers_test, EveryPacketIsTakenOnceByAnyReceiver) {
                 out.shutdown();
             });
         }
-        const auto sent = numbers(2000);
         const event done = feed.send(segment::of(sent));
         feed.shutdown();
         std::vector<std::uint32_t> got(sent.size(), ~0u);
@@ -89,12 +89,12 @@ TEST_P(routers_test, EveryPacketIsTakenOnceByAnyReceiver) {
 }
 
 TEST_P(routers_test, WhoReleasesTakesTheNextPacket) {
+    const auto sent = numbers(static_cast<std::size_t>(50));
     flow::context ctx(dataflow_options(GetParam(), 0));
     const auto to = receivers(ctx);
     const flow::router router(ctx, flow::any_available());
     const flow::link feed(ctx, ctx.host(), router, {4, 1});
     const auto links = links_to(ctx, router, to, {4, 1});
-    const auto sent = numbers(static_cast<std::size_t>(50));
     const event done = feed.send(segment::of(sent));
     feed.shutdown();
     // All but the last receiver hold what they have: that one gets all the rest.
@@ -209,14 +209,16 @@ TEST_P(routers_test, ATreeLeadsToItsRootAndToTheHost) {
     const auto memory = place(ctx, nodes[0], values);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         const flow::link out(ctx, nodes[i], router);
-        (void)out.send(segment::of<std::uint32_t>(memory.get(), 1, i));
+        const event sent = out.send(segment::of<std::uint32_t>(memory.get(), 1, i));
         const auto got = i == 0 ? result.receive().get() : in[parents[i]].receive().get();
         EXPECT_EQ(got.info().tag, i);
         EXPECT_EQ(got.source().name(), nodes[i].name());
+        out.wait(sent);
     }
 }
 
 TEST_P(routers_test, PoliciesOfUsersSeeThePacket) {
+    const auto sent = numbers(100);
     flow::context ctx(dataflow_options(GetParam(), 0));
     const auto to = receivers(ctx);
     std::atomic<int> asked = 0;
@@ -231,7 +233,6 @@ TEST_P(routers_test, PoliciesOfUsersSeeThePacket) {
     const flow::router router(ctx, policy);
     const flow::link feed(ctx, ctx.host(), router, {1000, 1});
     const auto links = links_to(ctx, router, to, {40, 20});
-    const auto sent = numbers(100);
     feed.wait(feed.send(segment::of(sent)));
     EXPECT_EQ(asked, 10);
     EXPECT_EQ(links[0].count().packets, 5u);
@@ -239,9 +240,9 @@ TEST_P(routers_test, PoliciesOfUsersSeeThePacket) {
 }
 
 TEST_P(routers_test, WrongPoliciesAreNamed) {
+    const auto sent = numbers(10);
     flow::context ctx(dataflow_options(GetParam(), 0));
     const auto& device = ctx.devices()[0];
-    const auto sent = numbers(10);
     auto refused = [&, n = 0](const flow::routing_policy& policy) mutable {
         const flow::router router(ctx, policy, "r" + std::to_string(++n));
         const flow::link feed(ctx, ctx.host(), router), out(ctx, router, device);
@@ -283,10 +284,10 @@ TEST_P(routers_test, WrongUseIsRefused) {
 TEST_P(routers_test, ASendThatNobodyTakesEndsWithTheDeadline) {
     options o = dataflow_options(GetParam(), 0);
     o.timeout_seconds = 0.1;
+    const auto sent = numbers(5);
     flow::context ctx(o);
     const flow::router router(ctx, flow::any_available());
     const flow::link feed(ctx, ctx.host(), router, {4, 1}), out(ctx, router, ctx.devices()[0], {4, 2});
-    const auto sent = numbers(5);
     const event done = feed.send(segment::of(sent));
     const auto stuck = thrown<timeout_error>([&] { feed.wait(done); });
     EXPECT_NE(stuck.find("link host -> router: a send was not received"), std::string::npos) << stuck;
