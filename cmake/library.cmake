@@ -6,7 +6,7 @@ if(LANEWAY_HAS_CUDA)
     file(GLOB gpu_app_sources CONFIGURE_DEPENDS apps/*/*.cu)
 endif()
 # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
-set(device_app_sources apps/bfs/bfs.cpp apps/cc/cc.cpp apps/cdlp/cdlp.cpp apps/color/color.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp apps/jacobi/by_host.cpp apps/jacobi/by_service.cpp apps/jacobi/by_triggers.cpp apps/jacobi/jacobi.cpp apps/kmeans/kmeans.cpp
+set(device_app_sources apps/bfs/bfs.cpp apps/cc/cc.cpp apps/cdlp/cdlp.cpp apps/color/color.cpp apps/filter/filter.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp apps/jacobi/by_host.cpp apps/jacobi/by_service.cpp apps/jacobi/by_triggers.cpp apps/jacobi/jacobi.cpp apps/kmeans/kmeans.cpp
                        apps/kmer/kmer.cpp apps/matching/replay.cpp apps/md/md.cpp apps/pagerank/pagerank.cpp
                        apps/recursion/fibonacci.cpp apps/recursion/merge_sort.cpp apps/recursion/quadrature.cpp
                        apps/recursion/queens.cpp apps/recursion/strassen.cpp apps/recursion/uts.cpp

@@ -24,6 +24,7 @@ from laneway.programs.cc import ComponentsResult, connected_components
 from laneway.programs.cdlp import LabelsResult, label_propagation
 from laneway.programs.color import ColorResult, color
 from laneway.programs.forkjoin_study import ForkJoinRun, study_forkjoin
+from laneway.programs.filter import FilterResult, filter
 from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmeans import KmeansResult, kmeans
@@ -84,6 +85,7 @@ __all__ = [
     "Error",
     "FibonacciResult",
     "ForkJoinRun",
+    "FilterResult",
     "Graph",
     "GupsResult",
     "InDegreeResult",
@@ -131,6 +133,7 @@ __all__ = [
     "connected_components",
     "devices",
     "fibonacci",
+    "filter",
     "find_traces",
     "generate_blobs",
     "generate_grid",

@@ -84,6 +84,8 @@ std::shared_ptr<device> open_device(device_id id) {
     return std::make_shared<cpu_device>(id);
 }
 
+std::shared_ptr<device> open_host() { return std::make_shared<cpu_device>(device_id{}, "host"); }
+
 std::shared_ptr<std::byte> allocate_host_visible(std::size_t bytes, bool with_gpus) {
     if (with_gpus) return cuda_backend::allocate_pinned(bytes);
     return {allocate_zeroed(bytes, "host"), free_zeroed};

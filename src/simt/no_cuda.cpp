@@ -5,6 +5,7 @@
 #include "laneway/base/error.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
+#include "laneway/simt/device_stream.hpp"
 #include "laneway/simt/environment.hpp"
 #include "laneway/simt/exported_memory.hpp"
 #include "laneway/simt/running.hpp"
@@ -27,6 +28,10 @@ int resident_blocks(int, const launch_shape&, const void*) { throw usage_error(r
 std::unique_ptr<running> launch(int, const pe_environment&, const launch_shape&, const void*, const void*) {
     throw usage_error(reason);
 }
+std::shared_ptr<stream_backend> open_stream(const stream_place&) { throw usage_error(reason); }
+peer_finding find_peer(int, int) { throw usage_error(reason); }
+std::string pci_address(int) { throw usage_error(reason); }
+std::shared_ptr<void> pin_host_memory(void*, std::size_t) { throw usage_error(reason); }
 
 }  // namespace laneway::cuda_backend
 

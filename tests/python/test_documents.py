@@ -166,6 +166,15 @@ def test_guide_to_triggers_shows_a_program() -> None:
         assert squeezed(line.split("//")[0]) in example, line
 
 
+def test_guide_to_dataflow_shows_a_program() -> None:
+    example = squeezed((ROOT / "examples" / "filter.cpp").read_text())
+    blocks = [*code_blocks(DOCS / "guides" / "dataflow.md", "cpp"), code_blocks(ROOT / "README.md", "cpp")[1]]
+    assert len(blocks) == 6
+    del blocks[4]  # about groups
+    for line in "\n".join(blocks).splitlines():
+        assert squeezed(line) in example, line
+
+
 def test_guide_from_mpi_shows_a_program() -> None:
     example = squeezed((ROOT / "examples" / "ring.cpp").read_text())
     blocks = code_blocks(DOCS / "guides" / "from_mpi.md", "cpp")

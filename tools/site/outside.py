@@ -23,6 +23,7 @@ PROGRAMS = (
     "cc",
     "cdlp",
     "color",
+    "filter",
     "gups",
     "indegree",
     "jacobi",

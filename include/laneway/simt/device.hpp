@@ -110,6 +110,8 @@ inline bool share_memory(const device& one, const device& other) { return one.is
 
 /// Opens a device; throws usage_error where it does not exist or this build has no support for it.
 std::shared_ptr<device> open_device(device_id id);
+/// The host's own memory as that of a device, which is called so in messages.
+std::shared_ptr<device> open_host();
 
 /// Lets each GPU of the list store into the others' memory; throws usage_error naming the pair that cannot.
 void connect_gpus(const std::vector<std::shared_ptr<device>>& devices);

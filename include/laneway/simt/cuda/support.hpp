@@ -12,6 +12,8 @@ class running;
 struct launch_shape;
 struct pe_environment;
 class exported_memory;
+class stream_backend;
+struct stream_place;
 }  // namespace laneway
 
 namespace laneway::cuda_backend {
@@ -40,5 +42,20 @@ int resident_blocks(int device_index, const launch_shape& shape, const void* ker
 /// Launches the kernel of a program cooperatively: either all blocks are resident or the launch fails.
 std::unique_ptr<running> launch(int device_index, const pe_environment& env, const launch_shape& shape,
                                 const void* kernel, const void* program);
+
+/// See device_stream.
+std::shared_ptr<stream_backend> open_stream(const stream_place& place);
+
+/// What the driver says of copies and accesses of one GPU to the memory of another.
+struct peer_finding {
+    bool access = false;
+    bool native_atomics = false;  ///< as over NVLink; not over PCIe
+    int rank = 0;                 ///< the driver's rating of the path, 0 the best
+};
+peer_finding find_peer(int from, int to);
+/// "0000:1b:00.0".
+std::string pci_address(int index);
+/// Pins memory of the host for copies, for as long as the owner lives.
+std::shared_ptr<void> pin_host_memory(void* memory, std::size_t bytes);
 
 }  // namespace laneway::cuda_backend

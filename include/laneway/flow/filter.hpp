@@ -1,0 +1,216 @@
+// The elements of an array that a predicate holds for, found by all devices of a context: the host streams the array to
+// them in packets, and gathers what they keep. Source: Ben-Nun, Sutton, Pai, Pingali, "Groute", 2020, figure 3.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "laneway/flow/router.hpp"
+#include "laneway/simt/group.hpp"
+
+namespace laneway::flow {
+
+struct filter_options {
+    std::size_t packet_bytes = 4 << 20;  ///< of the array that a device takes at once
+    int buffers = 3;                     ///< packets that a device holds
+    routing_policy policy = {};          ///< which device gets a packet; none: whichever has room first
+};
+
+/// What each device did.
+struct filter_share {
+    std::uint64_t elements = 0;  ///< looked at
+    std::uint64_t packets = 0;
+    std::uint64_t kept = 0;
+};
+
+/// Part of an array that one warp looks at. Warps have equal parts, one after the other.
+struct warp_part {
+    std::uint64_t warp;
+    std::uint64_t warps;
+    std::uint64_t begin;
+    std::uint64_t end;
+
+    template <class Ctx>
+    LANEWAY_FN static warp_part of(const Ctx& ctx, std::uint64_t count) {
+        const std::uint64_t lanes = static_cast<std::uint64_t>(Ctx::warp_lanes);
+        const std::uint64_t warps = ctx.size() / lanes, warp = ctx.rank() / lanes;
+        return {warp, warps, count / warps * warp + count % warps * warp / warps,
+                count / warps * (warp + 1) + count % warps * (warp + 1) / warps};
+    }
+};
+
+/// How many elements of its part each warp keeps: where the next one's begin.
+template <class T, class Predicate>
+struct count_kept {
+    const T* values;
+    std::uint64_t count;
+    Predicate keeps;
+    std::uint64_t* kept_by_warp;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const auto part = warp_part::of(ctx, count);
+        std::uint64_t mine = 0;
+        for (std::uint64_t i = part.begin + static_cast<unsigned>(ctx.lane()); i < part.end; i += Ctx::warp_lanes) {
+            mine += keeps(values[i]) ? 1 : 0;
+        }
+        mine = warp_sum(ctx, mine);
+        if (ctx.lane() == 0) kept_by_warp[part.warp] = mine;
+    }
+};
+
+/// Writes what is kept, in the order of the array, and how many these are.
+template <class T, class Predicate>
+struct write_kept {
+    const T* values;
+    std::uint64_t count;
+    Predicate keeps;
+    const std::uint64_t* kept_by_warp;
+    T* kept;  ///< as many as there are values
+    std::uint64_t* total;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const auto part = warp_part::of(ctx, count);
+        std::uint64_t at = 0;
+        for (std::uint64_t w = static_cast<unsigned>(ctx.lane()); w < part.warp; w += Ctx::warp_lanes) {
+            at += kept_by_warp[w];
+        }
+        at = warp_sum(ctx, at);
+        at = Ctx::warp_lanes == 1 && part.warps == 1 ? write_alone() : write_part(ctx, part, at);
+        if (part.warp + 1 == part.warps && ctx.lane() == 0) *total = at;
+    }
+
+private:
+    /// Each store is done, so that no branch has to be guessed: the next one overwrites what is not kept.
+    LANEWAY_FN std::uint64_t write_alone() const {
+        std::uint64_t at = 0;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            kept[at] = values[i];
+            at += keeps(values[i]) ? 1 : 0;
+        }
+        return at;
+    }
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t write_part(Ctx& ctx, const warp_part& part, std::uint64_t at) const {
+        for (std::uint64_t base = part.begin; base < part.end; base += Ctx::warp_lanes) {
+            const std::uint64_t i = base + static_cast<unsigned>(ctx.lane());
+            const bool keep = i < part.end && keeps(values[i]);
+            const lane_mask keepers = ctx.ballot(full_warp<Ctx>, keep);
+            if (keep) kept[at + static_cast<unsigned>(rank_in(ctx, keepers))] = values[i];
+            at += static_cast<unsigned>(Ctx::count_lanes(keepers));
+        }
+        return at;
+    }
+};
+
+/// Filters the packets of one link into another, until the first ends. A worker's thread.
+template <class T, class Predicate>
+void filter_packets(context& ctx, const endpoint& at, const link& in, const link& out, std::size_t max_elements,
+                    const Predicate& keeps, filter_share& share, device_stream& stream) {
+    struct output {
+        std::shared_ptr<T> kept;
+        std::shared_ptr<std::uint64_t> total;
+        event sent;
+    };
+    const std::uint64_t warps = stream.warps();
+    const auto counts = ctx.allocate<std::uint64_t>(at, warps);
+    output outputs[2];  // one is filled while the other leaves
+    for (auto& o : outputs) o = {ctx.allocate<T>(at, max_elements), ctx.allocate<std::uint64_t>(ctx.host(), 1), {}};
+    while (const auto part = in.receive().get()) {
+        output& to = outputs[share.packets++ % 2];
+        out.wait(to.sent);
+        const T* values = part.as<T>();
+        const std::uint64_t count = part.count<T>();
+        stream.wait(part.arrived());
+        if (warps > 1) stream.run(count_kept<T, Predicate>{values, count, keeps, counts.get()});
+        stream.run(write_kept<T, Predicate>{values, count, keeps, counts.get(), to.kept.get(), to.total.get()});
+        in.release(part, stream);
+        ctx.wait(stream.record(), "filtering a packet on " + at.name());  // how much is to be sent is known then
+        share.elements += count;
+        share.kept += *to.total;
+        to.sent = out.send(segment::of<T>(to.kept.get(), *to.total, part.info().offset));
+    }
+    for (const auto& o : outputs) out.wait(o.sent);
+    out.shutdown();
+}
+
+/// Hands pieces on in the order of what they were made from: those that come early wait.
+template <class T>
+class ordered_pieces {
+public:
+    /// Piece k is made from the bytes from k * step on.
+    explicit ordered_pieces(std::uint64_t step) : step_(step) {}
+
+    template <class Sink>
+    void add(std::uint64_t offset, const T* elements, std::size_t count, Sink&& sink) {
+        if (offset != next_) {
+            early_.emplace(offset, std::vector<T>(elements, elements + count));
+            return;
+        }
+        sink(elements, count);
+        next_ += step_;
+        for (auto first = early_.begin(); first != early_.end() && first->first == next_; next_ += step_) {
+            sink(first->second.data(), first->second.size());
+            first = early_.erase(first);
+        }
+    }
+
+private:
+    std::uint64_t step_;
+    std::uint64_t next_ = 0;
+    std::map<std::uint64_t, std::vector<T>> early_;
+};
+
+/// Calls `sink(elements, n)` on this thread for the elements that `keeps(x)` holds for, piece by piece, in their order.
+/// `keeps` is copied to the devices and called by their lanes. Returns what each device did. A GPU takes memory that
+/// context::pin or context::allocate has given at full speed, other memory more slowly. Host only; several at once, of
+/// several threads, have a context each. Throws what the dataflow's first error was, and the context is closed then.
+template <class T, class Predicate, class Sink>
+std::vector<filter_share> filter_into(context& ctx, const T* values, std::size_t count, const Predicate& keeps,
+                                      const filter_options& options, Sink&& sink) {
+    static_assert(trivially_copyable<T> && trivially_copyable<Predicate>, "both are copied to the devices");
+    const std::size_t step = options.packet_bytes / sizeof(T) * sizeof(T);
+    const link_options sizes{options.packet_bytes, options.buffers};
+    std::vector<filter_share> shares(ctx.devices().size());
+    try {
+        const router scatter(ctx, options.policy ? options.policy : any_available(), "filter, to devices");
+        const router gather(ctx, any_available(), "filter, to the host");
+        const link feed(ctx, ctx.host(), scatter, sizes), collect(ctx, gather, ctx.host(), sizes);
+        for (std::size_t d = 0; d < shares.size(); ++d) {
+            const endpoint at = ctx.devices()[d];
+            const link in(ctx, scatter, at, sizes), out(ctx, at, gather, sizes);
+            ctx.start_worker(at, [&ctx, at, in, out, step, keeps, &share = shares[d]](device_stream& stream) {
+                filter_packets<T>(ctx, at, in, out, step / sizeof(T), keeps, share, stream);
+            });
+        }
+        const event sent = feed.send(segment::of(values, count));
+        feed.shutdown();
+        ordered_pieces<T> pieces(step);
+        while (const auto part = collect.receive().get()) {
+            ctx.wait(part.arrived(), "gathering what was kept");
+            pieces.add(part.info().tag, part.template as<T>(), part.template count<T>(), sink);
+            collect.release(part);
+        }
+        feed.wait(sent);
+        ctx.join();
+    } catch (...) {
+        ctx.close();  // nothing reads the caller's memory any more
+        throw;
+    }
+    return shares;
+}
+
+/// The elements that `keeps(x)` holds for, in their order; as filter_into.
+template <class T, class Predicate>
+[[nodiscard]] std::vector<T> filter(context& ctx, const std::vector<T>& values, const Predicate& keeps,
+                                    const filter_options& options = {}) {
+    std::vector<T> kept;
+    filter_into(ctx, values.data(), values.size(), keeps, options,
+                [&](const T* elements, std::size_t count) { kept.insert(kept.end(), elements, elements + count); });
+    return kept;
+}
+
+}  // namespace laneway::flow

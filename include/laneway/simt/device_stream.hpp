@@ -1,0 +1,115 @@
+// An ordered queue of operations of one device: copies, kernels, events. Host only.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "laneway/base/options.hpp"
+#include "laneway/simt/device.hpp"
+#include "laneway/simt/event.hpp"
+#include "laneway/simt/pe_program.hpp"
+#include "laneway/simt/stream_engine.hpp"
+#include "laneway/simt/user_code.hpp"
+
+namespace laneway {
+
+/// What carries out the operations of a stream, on the engine's thread: a CPU device does them then and there, a GPU
+/// gets them into a stream of CUDA.
+class stream_backend {
+public:
+    virtual ~stream_backend() = default;
+    /// Any of the two may be memory of the host or of a device of the same kind as this one.
+    virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+    virtual void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                           std::size_t row_bytes, std::size_t rows) = 0;
+    virtual void launch(const pe_program& program, const launch_shape& shape) = 0;
+    /// Calls complete() or fail() of the event when all operations so far have ended.
+    virtual void record(const event& mark) = 0;
+    /// Of an event that another stream of a GPU has recorded; never called on CPU devices.
+    virtual void wait(const event&) {}
+    /// The cudaStream_t; null on CPU devices.
+    [[nodiscard]] virtual void* native() const { return nullptr; }
+};
+
+/// Where a stream's kernels run.
+struct stream_place {
+    std::shared_ptr<laneway::device> device;
+    int pe = 0;  ///< what its lanes take themselves for
+    int n_pes = 1;
+    options job;  ///< deadline of each kernel, seed, and the size of its grid
+};
+
+/// Opens what carries out a stream's operations; throws cuda_error where CUDA refuses it.
+std::shared_ptr<stream_backend> open_stream_backend(const stream_place& place);
+
+/// A body with the frame that a launch needs.
+template <class Body>
+struct stream_program {
+    static constexpr int cuda_warps = 8;
+    Body body;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        const auto lanes = static_cast<std::uint64_t>(Ctx::warp_lanes);
+        const std::uint64_t warps = static_cast<std::uint64_t>(ctx.n_blocks()) * static_cast<unsigned>(ctx.n_warps());
+        const std::uint64_t warp = static_cast<std::uint64_t>(ctx.block()) * static_cast<unsigned>(ctx.n_warps()) +
+                                   static_cast<unsigned>(ctx.warp());
+        ctx.set_rank(warp * lanes + static_cast<unsigned>(ctx.lane()), warps * lanes);
+        run_user_code(ctx, {user_code::functor}, body, ctx);
+    }
+};
+
+/// Operations are done in the order in which they are given; each call returns at once. An operation that fails ends
+/// the stream: what follows is left out, and its events fail as well. A stream may go before its operations are done.
+/// One thread at a time.
+class device_stream {
+public:
+    /// `name` and the device name it in messages; `on_failure` gets what the first failing operation threw.
+    device_stream(std::shared_ptr<stream_engine> engine, const stream_place& place, std::string name,
+                  std::function<void(std::exception_ptr)> on_failure);
+
+    [[nodiscard]] const laneway::device& device() const { return *place_.device; }
+    [[nodiscard]] const std::string& name() const { return name_; }
+
+    /// Both ranges stay as they are until the copy is done; see stream_backend::copy.
+    void copy(void* to, const void* from, std::size_t bytes);
+    /// `rows` pieces of `row_bytes`, which begin so many bytes behind each other.
+    void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t row_bytes,
+                   std::size_t rows);
+    /// What follows is done after the event. Where both are of GPUs the GPU waits, and no thread of the host.
+    void wait(const event& mark);
+    /// Happens when all that was given so far is done.
+    [[nodiscard]] event record();
+    /// Calls `call` of the host in its turn, with the stream's cudaStream_t, to which it may add kernels and copies;
+    /// null on a CPU device, where what it does is done when it returns.
+    void call(std::function<void(void* native)> call);
+    /// Calls `body(ctx)` on every lane of a grid of `blocks`, 0: as many as suit the device. The lanes' ranks are those
+    /// of the grid; they reach memory of this device and of the host.
+    template <class Body, bool with_cuda = compiled_with_cuda>
+    void run(const Body& body, int blocks = 0) {
+        static_assert(trivially_copyable<Body>, "a body is copied to the device: it holds values and pointers only");
+        launch(pe_program::of<stream_program<Body>, with_cuda>({body}),
+               shape(stream_program<Body>::cuda_warps, blocks));
+    }
+    /// Warps of the grid that run() makes.
+    [[nodiscard]] std::uint64_t warps(int blocks = 0) const;
+    /// Operations that have not been carried out yet, or, of a GPU, not been handed to it.
+    [[nodiscard]] std::size_t waiting() const { return engine_->waiting(queue_); }
+
+private:
+    struct opening;
+
+    [[nodiscard]] launch_shape shape(int cuda_warps, int blocks) const;
+    void launch(pe_program program, const launch_shape& shape);
+    void push(std::function<void(stream_backend&)> work);
+
+    std::shared_ptr<stream_engine> engine_;
+    std::shared_ptr<stream_engine::queue> queue_;
+    stream_place place_;
+    std::string name_;
+    std::shared_ptr<opening> opening_;
+};
+
+}  // namespace laneway

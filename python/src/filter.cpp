@@ -1,0 +1,65 @@
+// The filter program.
+#include "filter/filter.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+#include "filter/condition.hpp"
+#include "interruptible.hpp"
+#include "module.hpp"
+#include "strings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace laneway::python {
+
+namespace {
+
+template <class T>
+using numbers_array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+apps::filter_result<T> run(const numbers_array<T>& values, const std::string& condition, std::size_t packet_bytes,
+                           int buffers, const std::string& policy, const options& job) {
+    const interruptible guard;
+    return apps::filter<T>(values.data(), values.size(),
+                           {job, condition, packet_bytes, buffers, apps::parse_filter_policy(policy)});
+}
+
+/// `type`: NumPy's name of T.
+template <class T>
+void register_for(nb::module_& module, const std::string& type) {
+    using result = apps::filter_result<T>;
+    const std::string name = "Filtered_" + type, array = "numpy.typing.NDArray[numpy." + type + "]";
+    const std::string take = "def take_kept(self) -> " + array;
+    nb::class_<result>(module, name.c_str())
+        .def(
+            "take_kept", [](result& r) { return give(std::move(r.kept)); }, nb::sig(take.c_str()))
+        .def_ro("elements", &result::elements)
+        .def_ro("packets", &result::packets)
+        .def_ro("report", &result::report);
+    // One signature for all: type checkers cannot tell arrays of different numbers apart.
+    module.def("filter", &run<T>, "values"_a.noconvert(), "condition"_a, "packet_bytes"_a, "buffers"_a, "policy"_a,
+               "job"_a,
+               nb::sig("def filter(values: numpy.typing.NDArray[typing.Any], condition: str, packet_bytes: int, "
+                       "buffers: int, policy: str, job: Options) -> typing.Any"));
+}
+
+}  // namespace
+
+void register_filter(nb::module_& module) {
+    register_for<std::int8_t>(module, "int8");
+    register_for<std::uint8_t>(module, "uint8");
+    register_for<std::int16_t>(module, "int16");
+    register_for<std::uint16_t>(module, "uint16");
+    register_for<std::int32_t>(module, "int32");
+    register_for<std::uint32_t>(module, "uint32");
+    register_for<std::int64_t>(module, "int64");
+    register_for<std::uint64_t>(module, "uint64");
+    register_for<float>(module, "float32");
+    register_for<double>(module, "float64");
+}
+
+}  // namespace laneway::python

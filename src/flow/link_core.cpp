@@ -1,0 +1,338 @@
+#include "flow/link_core.hpp"
+
+#include <algorithm>
+
+#include "flow/router_core.hpp"
+#include "laneway/base/error.hpp"
+
+namespace laneway::flow {
+
+send_op::~send_op() {
+    if (taken) return;
+    sent.fail(std::make_exception_ptr(
+        usage_error("a packet from " + source.name() + " was not received: its link has been closed or is gone")));
+}
+
+link_core::link_core(std::shared_ptr<context_core> of, const endpoint& from, const endpoint& to, const link_options& o)
+    : context(std::move(of)), source(from), destination(to), sizes(o),
+      name("link " + from.name() + " -> " + to.name()) {
+    if (from == to) throw usage_error(name + ": a link joins two endpoints, and not one with itself");
+    if (from.is_router() && to.is_router()) {
+        throw usage_error(name + ": a link between two routers: one router can have all inputs and outputs of both");
+    }
+    if (sizes.packet_bytes == 0) throw usage_error(name + ": packet_bytes must be above 0");
+    if (sizes.buffers < 1) throw usage_error(name + ": buffers must be above 0");
+}
+
+link_core::~link_core() {
+    if (opened_ && destination.is_router() && !shut_) destination.router()->close_input();
+}
+
+std::shared_ptr<link_core> link_core::make(std::shared_ptr<context_core> of, const endpoint& from, const endpoint& to,
+                                           const link_options& o) {
+    auto made = std::make_unique<link_core>(of, from, to, o);
+    const auto remove = [of](link_core* gone) { of->call_later([gone] { delete gone; }); };
+    std::shared_ptr<link_core> owner(made.release(), remove);
+    owner->open();
+    return owner;
+}
+
+void link_core::open() {
+    context->add_link(source, destination, name, shared_from_this());
+    if (destination.is_router()) {
+        destination.router()->add_input();
+        opened_ = true;
+        return;
+    }
+    for (int i = 0; i < sizes.buffers; ++i) {
+        memory_.push_back(context->allocate(destination.device(), sizes.packet_bytes));
+        states_.push_back(buffer_state::free);
+        uses_.push_back(0);
+        free_.push_back(static_cast<std::size_t>(i));
+    }
+    if (source.is_router()) source.router()->add_output(shared_from_this());
+}
+
+std::size_t link_core::packet_limit() const {
+    if (!destination.is_router()) return sizes.packet_bytes;
+    return std::min(sizes.packet_bytes, destination.router()->packet_limit());
+}
+
+/// What each packet of a message holds: whole elements, or whole rows, as many as the smallest receiver takes.
+std::vector<packet_info> link_core::cut(const segment& what, std::uint64_t message) const {
+    const std::size_t unit = what.pitch == 0 ? what.element_bytes : what.row_bytes;
+    if (what.element_bytes == 0 || unit == 0 || unit % what.element_bytes != 0 || what.bytes % unit != 0) {
+        throw usage_error(name + ": a segment of " + std::to_string(what.bytes) + " bytes has no whole " +
+                          (what.pitch == 0 ? "elements of " : "rows of ") + std::to_string(unit) + " bytes");
+    }
+    if (what.pitch != 0 && what.pitch < what.row_bytes) {
+        throw usage_error(name + ": rows of " + std::to_string(what.row_bytes) + " bytes overlap: one begins every " +
+                          std::to_string(what.pitch));
+    }
+    if (what.data == nullptr && what.bytes > 0) throw usage_error(name + ": a segment without memory");
+    const std::size_t limit = packet_limit() / unit * unit;
+    if (limit == 0) {
+        throw usage_error(name + ": packets of " + std::to_string(packet_limit()) + " bytes hold no " +
+                          (what.pitch == 0 ? "element of " : "row of ") + std::to_string(unit));
+    }
+    std::vector<packet_info> packets;
+    for (std::size_t at = 0; at < what.bytes || packets.empty(); at += limit) {
+        packets.push_back({message, what.tag, at, std::min(limit, what.bytes - at), what.bytes});
+    }
+    return packets;
+}
+
+event link_core::send(const segment& what, const event& ready) {
+    context->check();
+    if (source.is_router()) throw usage_error(name + ": a router only passes on what its inputs send");
+    std::uint64_t message = 0;
+    {
+        const std::lock_guard lock(mutex);
+        if (shut_) throw usage_error(name + ": a send after shutdown()");
+        message = counts.messages++;
+        ++sending_;
+    }
+    const auto done = [this] {
+        const std::lock_guard lock(mutex);
+        return --sending_ == 0 && shut_;
+    };
+    try {
+        std::vector<event> all;
+        for (const packet_info& info : cut(what, message)) {
+            segment part = what;
+            const std::size_t skip = what.pitch == 0 ? info.offset : info.offset / what.row_bytes * what.pitch;
+            part.data = static_cast<const std::byte*>(what.data) + skip;
+            part.bytes = info.bytes;
+            if (destination.is_router()) {
+                all.push_back(destination.router()->send(info, source, part, ready));
+                continue;
+            }
+            auto op = std::make_shared<send_op>(info, source, part);
+            op->ready = ready;
+            op->takers.push_back(weak_from_this());
+            all.push_back(op->sent);
+            offer(std::move(op));
+        }
+        if (done()) close();
+        return all.size() == 1 ? all.front() : when_all(all);
+    } catch (...) {
+        if (done()) close();
+        throw;
+    }
+}
+
+void link_core::shutdown() {
+    if (source.is_router()) throw usage_error(name + ": a router's links are shut down when all its inputs are");
+    {
+        const std::lock_guard lock(mutex);
+        if (std::exchange(shut_, true) || sending_ > 0) return;  // the last send that goes on closes
+    }
+    close();
+}
+
+void link_core::close() {
+    if (destination.is_router()) return destination.router()->close_input();
+    closing_ = true;
+    match();
+}
+
+void link_core::offer(std::shared_ptr<send_op> op) {
+    {
+        const std::lock_guard lock(mutex);
+        sends_.push_back(std::move(op));
+    }
+    match();
+}
+
+void link_core::drop_stale() {
+    while (!sends_.empty() && sends_.front()->taken) {
+        sends_.pop_front();
+        ++counts.stale;
+    }
+}
+
+void link_core::match() {
+    {
+        const std::lock_guard lock(mutex);
+        if (matching_) {
+            match_again_ = true;
+            return;
+        }
+        matching_ = true;
+    }
+    for (bool again = true; again;) {
+        while (match_one()) {
+        }
+        const std::lock_guard lock(mutex);
+        again = std::exchange(match_again_, false);
+        matching_ = again;
+    }
+    end_receives();
+}
+
+bool link_core::match_one() {
+    std::shared_ptr<send_op> op;
+    std::size_t buffer = 0;
+    std::uint64_t use = 0;
+    {
+        const std::lock_guard lock(mutex);
+        drop_stale();
+        if (sends_.empty() || free_.empty()) return false;
+        op = std::move(sends_.front());
+        sends_.pop_front();
+        if (op->taken.exchange(true)) {
+            ++counts.stale;
+            return true;
+        }
+        buffer = free_.front();
+        free_.pop_front();
+        states_[buffer] = buffer_state::filled;
+        use = ++uses_[buffer];
+        ++counts.packets;
+        counts.bytes += op->info.bytes;
+    }
+    std::byte* const to = memory_[buffer].get();
+    const event arrived = carry(*op, to);
+    arrived.then([self = shared_from_this(), op, arrived] {  // whose buffer the copy goes to
+        const auto why = arrived.failure();
+        why ? op->sent.fail(why) : op->sent.complete();
+    });
+    deliver({to, op->info, op->source, arrived, this, buffer, use});
+    for (const auto& taker : op->takers) {
+        const auto other = taker.lock();
+        if (other && other.get() != this && other->closing()) other->match();  // this may have been its last
+    }
+    return true;
+}
+
+event link_core::carry(const send_op& op, std::byte* to) {
+    device_stream& stream = stream_from(op.source);
+    stream.wait(op.ready);
+    if (op.part.pitch == 0) {
+        stream.copy(to, op.part.data, op.part.bytes);
+    } else {
+        const std::size_t row = op.part.row_bytes;
+        stream.copy_rows(to, row, op.part.data, op.part.pitch, row, op.part.bytes / row);
+    }
+    return stream.record();
+}
+
+/// Each sender's packets have a stream of their own: one that is not ready yet keeps no other sender waiting.
+device_stream& link_core::stream_from(const endpoint& sender) {
+    const auto found = streams_.find(sender.id());
+    if (found != streams_.end()) return found->second;
+    const bool pulls = context->is_gpu(destination.device()) || !context->is_gpu(sender.device());
+    const int device = pulls ? destination.device() : sender.device();
+    return streams_.emplace(sender.id(), context->make_stream(device, name, true)).first->second;
+}
+
+void link_core::give(receive_state& to, const pending_segment& packet) {
+    {
+        const std::lock_guard lock(to.mutex);
+        to.packet = packet;
+    }
+    to.given.complete();
+    const event all = to.arrived, bytes = packet.arrived();
+    bytes.watch([all, bytes] {
+        if (const auto native = bytes.native()) all.enter_queue(native);
+    });
+    if (const auto native = bytes.native()) all.enter_queue(native);
+    bytes.then([all, bytes] {
+        const auto why = bytes.failure();
+        why ? all.fail(why) : all.complete();
+    });
+}
+
+void link_core::deliver(const pending_segment& packet) {
+    std::shared_ptr<receive_state> waiting;
+    {
+        const std::lock_guard lock(mutex);
+        if (receives_.empty()) {
+            arrived_.push_back(packet);
+            return;
+        }
+        waiting = receives_.front();
+        receives_.pop_front();
+    }
+    give(*waiting, packet);
+}
+
+void link_core::end_receives() {
+    std::deque<std::shared_ptr<receive_state>> left;
+    {
+        const std::lock_guard lock(mutex);
+        drop_stale();
+        // While another thread matches, a packet may be on its way from the queue to a receive: that one ends them.
+        if (!closing_ || matching_ || !sends_.empty()) return;
+        ended_ = true;
+        left.swap(receives_);
+    }
+    for (const auto& receive : left) give(*receive, {});
+}
+
+std::shared_ptr<receive_state> link_core::receive() {
+    if (destination.is_router()) throw usage_error(name + ": a router receives for its outputs; receive from those");
+    context->check();
+    const auto made = std::make_shared<receive_state>();
+    pending_segment packet;
+    {
+        const std::lock_guard lock(mutex);
+        if (!arrived_.empty()) {
+            packet = arrived_.front();
+            arrived_.pop_front();
+        } else if (!ended_) {
+            receives_.push_back(made);
+            return made;
+        }
+    }
+    give(*made, packet);
+    return made;
+}
+
+void link_core::begin_release(const pending_segment& packet) {
+    if (!packet) throw usage_error(name + ": the end of the packets has no buffer to release");
+    if (packet.owner_ != this) throw usage_error(name + ": a release of a packet of another link");
+    const std::lock_guard lock(mutex);
+    if (uses_[packet.buffer_] != packet.use_ || states_[packet.buffer_] != buffer_state::filled) {
+        throw usage_error(name + ": a packet was released twice");
+    }
+    states_[packet.buffer_] = buffer_state::releasing;
+    ++counts.released;
+}
+
+void link_core::free_buffer(std::size_t buffer) {
+    {
+        const std::lock_guard lock(mutex);
+        states_[buffer] = buffer_state::free;
+        free_.push_back(buffer);
+    }
+    match();
+}
+
+void link_core::release(const pending_segment& packet, device_stream* stream) {
+    begin_release(packet);
+    const std::size_t buffer = packet.buffer_;
+    if (stream == nullptr) return free_buffer(buffer);
+    const event used = stream->record();
+    used.then([weak = weak_from_this(), used, buffer] {
+        const auto self = weak.lock();
+        if (self && !used.failure()) self->free_buffer(buffer);
+    });
+}
+
+void link_core::wait(const event& sent) const {
+    context->wait(
+        sent, [this] { return name + ": a send was not received within " + context->seconds() + ": " + account(); });
+}
+
+std::string link_core::account() const {
+    if (destination.is_router()) return destination.router()->account();
+    const std::lock_guard lock(mutex);
+    const auto filled = std::count(states_.begin(), states_.end(), buffer_state::filled);
+    const auto releasing = std::count(states_.begin(), states_.end(), buffer_state::releasing);
+    return std::to_string(sends_.size()) + " packets wait for a buffer; of " + std::to_string(states_.size()) +
+           " buffers " + std::to_string(free_.size()) + " are free, " + std::to_string(filled) +
+           " hold packets that nobody has released, " + std::to_string(releasing) + " are still being read";
+}
+
+}  // namespace laneway::flow

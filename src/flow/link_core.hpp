@@ -1,0 +1,122 @@
+// The inside of a link: the queue of sends and the buffers of its destination, and how they are matched.
+//
+// Each link to a device or to the host has a queue of its own, and nothing but that queue's mutex is shared between
+// those who send and those who receive: there is no lock for a router. A packet that may go to several receivers
+// stands in the queue of each. Whose buffer becomes free first takes it, by one atomic exchange; the others find it
+// taken when it comes to their front, and drop it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flow/context_core.hpp"
+#include "laneway/flow/link.hpp"
+
+namespace laneway::flow {
+
+/// A packet before it has a receiver.
+struct send_op {
+    send_op(packet_info i, endpoint from, segment p) : info(i), source(std::move(from)), part(p) {}
+    ~send_op();
+    send_op(const send_op&) = delete;
+    send_op& operator=(const send_op&) = delete;
+
+    packet_info info;
+    endpoint source;
+    segment part;  ///< this packet's elements in the sender's memory
+    event ready;   ///< they are there
+    event sent = event::pending();
+    std::vector<std::weak_ptr<link_core>> takers;  ///< links in whose queues it stands
+    std::atomic<bool> taken = false;               ///< partners: the exchanges of all takers
+};
+
+struct receive_state {
+    std::mutex mutex;
+    std::optional<pending_segment> packet;
+    event given = event::pending();    ///< the packet is known
+    event arrived = event::pending();  ///< its bytes are there
+};
+
+struct link_core : std::enable_shared_from_this<link_core> {
+    link_core(std::shared_ptr<context_core> of, const endpoint& from, const endpoint& to, const link_options& o);
+    link_core(const link_core&) = delete;
+    link_core& operator=(const link_core&) = delete;
+    /// A link that has gone sends nothing more.
+    ~link_core();
+    /// One whose last owner may be any thread.
+    static std::shared_ptr<link_core> make(std::shared_ptr<context_core> of, const endpoint& from, const endpoint& to,
+                                           const link_options& o);
+    /// Makes it a link of the context: allocates the buffers, or makes the router's end of it.
+    void open();
+    /// Waits for an event of send().
+    void wait(const event& sent) const;
+
+    // The source's side.
+    event send(const segment& what, const event& ready);
+    void shutdown();
+
+    // The destination's side, where that is a device or the host.
+    void offer(std::shared_ptr<send_op> op);
+    /// No more is offered.
+    void close();
+    std::shared_ptr<receive_state> receive();
+    void release(const pending_segment& packet, device_stream* stream);
+    /// What a deadline's message says of this link.
+    [[nodiscard]] std::string account() const;
+
+    const std::shared_ptr<context_core> context;
+    const endpoint source;
+    const endpoint destination;
+    const link_options sizes;
+    const std::string name;
+
+    mutable std::mutex mutex;
+    link::counts counts;
+
+    /// Gives free buffers to sends; one thread at a time does it, for all who call it meanwhile.
+    void match();
+    [[nodiscard]] bool closing() const { return closing_; }
+
+private:
+    enum class buffer_state { free, filled, releasing };
+
+    [[nodiscard]] std::vector<packet_info> cut(const segment& what, std::uint64_t message) const;
+    [[nodiscard]] std::size_t packet_limit() const;
+    [[nodiscard]] bool match_one();
+    [[nodiscard]] event carry(const send_op& op, std::byte* to);
+    static void give(receive_state& to, const pending_segment& packet);
+    void deliver(const pending_segment& packet);
+    void end_receives();
+    void begin_release(const pending_segment& packet);
+    void free_buffer(std::size_t buffer);
+    [[nodiscard]] device_stream& stream_from(const endpoint& sender);
+    /// Under the mutex: drops sends in front that another link has taken.
+    void drop_stale();
+
+    std::uint64_t sending_ = 0;  ///< sends that are being put into queues
+    bool shut_ = false;
+    bool opened_ = false;  ///< as an input of a router
+
+    std::deque<std::shared_ptr<send_op>> sends_;
+    std::vector<std::shared_ptr<std::byte>> memory_;  ///< of each buffer
+    std::vector<buffer_state> states_;
+    std::vector<std::uint64_t> uses_;  ///< of each buffer, so that a packet of an earlier use is told apart
+    std::deque<std::size_t> free_;
+    std::deque<std::shared_ptr<receive_state>> receives_;
+    std::deque<pending_segment> arrived_;
+    /// Behind the memory: a stream of a GPU that goes waits for its copies.
+    std::map<std::uint32_t, device_stream> streams_;  ///< by the sender's endpoint; of the thread that matches
+    std::atomic<bool> closing_ = false;
+    bool ended_ = false;
+    bool matching_ = false;
+    bool match_again_ = false;
+};
+
+}  // namespace laneway::flow

@@ -1,0 +1,108 @@
+#include "laneway/simt/device_stream.hpp"
+
+#include <utility>
+
+#include "laneway/simt/cuda/support.hpp"
+#include "simt/host_stream.hpp"
+
+namespace laneway {
+
+std::shared_ptr<stream_backend> open_stream_backend(const stream_place& place) {
+    if (place.device->is_gpu()) return cuda_backend::open_stream(place);
+    return std::make_shared<host_stream>(place);
+}
+
+/// Opens the backend when the first operation has its turn: on the engine's thread, as a callback of CUDA's, which must
+/// not call CUDA, may be what gives a stream its first operation.
+struct device_stream::opening {
+    explicit opening(const stream_place& p) : place(p) {}
+    stream_backend& get() {
+        if (!backend) backend = open_stream_backend(place);
+        return *backend;
+    }
+    stream_place place;
+    std::shared_ptr<stream_backend> backend;
+};
+
+device_stream::device_stream(std::shared_ptr<stream_engine> engine, const stream_place& place, std::string name,
+                             std::function<void(std::exception_ptr)> on_failure)
+    : engine_(std::move(engine)), queue_(engine_->add(std::move(on_failure))), place_(place), name_(std::move(name)),
+      opening_(std::make_shared<opening>(place)) {}
+
+void device_stream::push(std::function<void(stream_backend&)> work) {
+    engine_->push(queue_, {{}, [work = std::move(work), open = opening_](const std::exception_ptr& failed) {
+                               if (!failed) work(open->get());
+                           }});
+}
+
+void device_stream::copy(void* to, const void* from, std::size_t bytes) {
+    push([=](stream_backend& backend) { backend.copy(to, from, bytes); });
+}
+
+void device_stream::copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                              std::size_t row_bytes, std::size_t rows) {
+    push([=](stream_backend& backend) { backend.copy_rows(to, to_pitch, from, from_pitch, row_bytes, rows); });
+}
+
+void device_stream::wait(const event& mark) {
+    if (mark.done() && !mark.failure()) return;
+    // A GPU takes an event that is in a GPU's queue; else the engine's thread goes on with other streams until then.
+    const auto ready = [mark, on_gpu = place_.device->is_gpu()] { return mark.done() || (on_gpu && mark.native()); };
+    const auto run = [mark, open = opening_](const std::exception_ptr& failed) {
+        if (failed) return;
+        if (const auto why = mark.failure()) std::rethrow_exception(why);
+        if (!mark.done()) open->get().wait(mark);
+    };
+    engine_->push(queue_, {ready, run});
+    mark.watch(engine_->waker());
+}
+
+event device_stream::record() {
+    const event mark = event::pending();
+    engine_->push(queue_, {{}, [mark, open = opening_](const std::exception_ptr& failed) {
+                               if (failed) return mark.fail(failed);
+                               try {
+                                   open->get().record(mark);
+                               } catch (...) {
+                                   mark.fail(std::current_exception());
+                                   throw;
+                               }
+                           }});
+    return mark;
+}
+
+void device_stream::call(std::function<void(void* native)> call) {
+    push([call = std::move(call)](stream_backend& backend) { call(backend.native()); });
+}
+
+void device_stream::launch(pe_program program, const launch_shape& shape) {
+    if (place_.device->is_gpu() && program.kernel() == nullptr) {
+        throw usage_error("this body was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
+    }
+    push([program = std::move(program), shape](stream_backend& backend) { backend.launch(program, shape); });
+}
+
+launch_shape device_stream::shape(int cuda_warps, int blocks) const {
+    const options& job = place_.job;
+    launch_shape made;
+    switch (place_.device->id().kind) {
+        case device_kind::cuda:
+            made.blocks = job.gpu_blocks > 0 ? job.gpu_blocks : 4 * place_.device->multiprocessors();
+            made.warps_per_block = cuda_warps;
+            break;
+        case device_kind::checked:
+            made.blocks = job.checked_blocks;
+            made.warps_per_block = job.checked_warps;
+            break;
+        default: made.blocks = job.cpu_threads;
+    }
+    if (blocks > 0) made.blocks = blocks;
+    return made;
+}
+
+std::uint64_t device_stream::warps(int blocks) const {
+    const launch_shape grid = shape(stream_program<int>::cuda_warps, blocks);
+    return static_cast<std::uint64_t>(grid.blocks) * static_cast<unsigned>(grid.warps_per_block);
+}
+
+}  // namespace laneway

@@ -1,0 +1,120 @@
+#include "laneway/simt/event.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace laneway {
+
+struct event::state {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    std::exception_ptr failure;
+    std::shared_ptr<void> native;
+    std::vector<std::function<void()>> at_end;
+    std::vector<std::function<void()>> at_change;
+};
+
+event event::pending() {
+    event made;
+    made.state_ = std::make_shared<state>();
+    return made;
+}
+
+void event::end(std::exception_ptr why) const {
+    if (!state_) return;
+    std::vector<std::function<void()>> calls, more;
+    {
+        const std::lock_guard lock(state_->mutex);
+        if (state_->done) return;
+        state_->done = true;
+        state_->failure = std::move(why);
+        calls.swap(state_->at_end);
+        more.swap(state_->at_change);
+    }
+    state_->changed.notify_all();
+    // Without the lock: what is called may look at this event.
+    for (const auto& call : calls) call();
+    for (const auto& call : more) call();
+}
+
+void event::complete() const { end({}); }
+
+void event::fail(std::exception_ptr why) const { end(std::move(why)); }
+
+void event::enter_queue(std::shared_ptr<void> native) const {
+    if (!state_) return;
+    std::vector<std::function<void()>> calls;
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->native = std::move(native);
+        calls = state_->at_change;
+    }
+    for (const auto& call : calls) call();
+}
+
+bool event::done() const {
+    if (!state_) return true;
+    const std::lock_guard lock(state_->mutex);
+    return state_->done;
+}
+
+std::exception_ptr event::failure() const {
+    if (!state_) return {};
+    const std::lock_guard lock(state_->mutex);
+    return state_->failure;
+}
+
+std::shared_ptr<void> event::native() const {
+    if (!state_) return {};
+    const std::lock_guard lock(state_->mutex);
+    return state_->native;
+}
+
+bool event::wait_for(std::chrono::milliseconds wait) const {
+    if (!state_) return true;
+    std::unique_lock lock(state_->mutex);
+    return state_->changed.wait_for(lock, wait, [this] { return state_->done; });
+}
+
+void event::then(std::function<void()> call) const {
+    if (state_) {
+        const std::lock_guard lock(state_->mutex);
+        if (!state_->done) {
+            state_->at_end.push_back(std::move(call));
+            return;
+        }
+    }
+    call();
+}
+
+void event::watch(std::function<void()> call) const {
+    if (!state_) return;
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->done) state_->at_change.push_back(std::move(call));
+}
+
+event when_all(const std::vector<event>& events) {
+    struct count {
+        std::mutex mutex;
+        std::size_t left;
+    };
+    const event all = event::pending();
+    const auto open = std::make_shared<count>();
+    open->left = events.size() + 1;  // one for this function itself
+    const auto one_less = [all, open] {
+        const std::lock_guard lock(open->mutex);
+        return --open->left == 0;
+    };
+    for (const event& one : events) {
+        one.then([all, one, one_less] {
+            if (const auto why = one.failure()) all.fail(why);
+            if (one_less()) all.complete();
+        });
+    }
+    if (one_less()) all.complete();
+    return all;
+}
+
+}  // namespace laneway

@@ -1,0 +1,1 @@
+#include "filter_suite.hpp"  // on GPUs

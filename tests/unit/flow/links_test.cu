@@ -1,0 +1,1 @@
+#include "links_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "routers_suite.hpp"  // on GPUs

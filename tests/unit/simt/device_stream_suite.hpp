@@ -1,0 +1,175 @@
+// Streams: operations in their order, streams beside each other, failures that stay in their stream.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+#include "laneway/simt/device_stream.hpp"
+#include "test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+class device_stream_test : public testing::TestWithParam<std::string> {};
+
+/// A device with an engine, whose order of operations and kernels follows a seed on checked devices.
+struct streams_of {
+    streams_of(const std::string& devices, std::uint64_t round) {
+        place.job = options_of(devices, round);
+        place.job.timeout_seconds = 20;
+        place.device = open_device(parse_devices(devices).front());
+        engine = std::make_shared<stream_engine>(is_checked(devices) ? place.job.seed : 0);
+    }
+    device_stream make(const std::string& name = "stream") {
+        return {engine, place, name, [this](const std::exception_ptr&) { ++failures; }};
+    }
+    template <class T>
+    std::shared_ptr<T> allocate(std::size_t count) const {
+        return {static_cast<T*>(place.device->allocate(count * sizeof(T))),
+                [owner = place.device, count](T* memory) { owner->release(memory, count * sizeof(T)); }};
+    }
+
+    stream_place place;
+    std::shared_ptr<stream_engine> engine;
+    std::atomic<int> failures = 0;
+};
+
+void await(const event& mark) { ASSERT_TRUE(mark.wait_for(std::chrono::seconds(20))); }
+
+struct triple_and_add {
+    std::uint32_t* values;
+    std::uint64_t count;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        for (std::uint64_t i = ctx.rank(); i < count; i += ctx.size()) {
+            values[i] = 3 * values[i] + static_cast<std::uint32_t>(i);
+        }
+    }
+};
+
+TEST_P(device_stream_test, OperationsAreDoneInTheirOrder) {
+    for (std::uint64_t round = 0; round < 5; ++round) {
+        streams_of streams(GetParam(), round);
+        device_stream stream = streams.make();
+        const auto memory = streams.allocate<std::uint32_t>(1000);
+        std::vector<std::uint32_t> values(1000, 1), got(1000);
+        stream.copy(memory.get(), values.data(), 4000);
+        for (int i = 0; i < 3; ++i) stream.run(triple_and_add{memory.get(), 1000});
+        stream.copy(got.data(), memory.get(), 4000);
+        await(stream.record());
+        for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(got[i], 27 + 13 * i);
+        EXPECT_EQ(stream.waiting(), 0u);
+    }
+}
+
+TEST_P(device_stream_test, RowsAreCopiedFromAndTo) {
+    streams_of streams(GetParam(), 0);
+    device_stream stream = streams.make();
+    const auto memory = streams.allocate<std::uint8_t>(100);
+    std::vector<std::uint8_t> values(100), got(100);
+    for (std::size_t i = 0; i < 100; ++i) values[i] = static_cast<std::uint8_t>(i);
+    stream.copy_rows(memory.get() + 3, 10, values.data(), 20, 4, 5);
+    stream.copy(got.data(), memory.get(), 100);
+    await(stream.record());
+    for (std::size_t i = 0; i < 100; ++i) {
+        const bool copied = i < 50 && i % 10 >= 3 && i % 10 < 7;
+        EXPECT_EQ(got[i], copied ? i / 10 * 20 + i % 10 - 3 : 0) << i;
+    }
+}
+
+TEST_P(device_stream_test, AStreamThatWaitsKeepsNoOtherWaiting) {
+    streams_of streams(GetParam(), 1);
+    device_stream waits = streams.make(), works = streams.make();
+    const event gate = event::pending();
+    waits.wait(gate);
+    const event after = waits.record(), other = works.record();
+    await(other);
+    EXPECT_FALSE(after.done());
+    gate.complete();
+    await(after);
+    EXPECT_FALSE(after.failure());
+}
+
+TEST_P(device_stream_test, AStreamThatGoesStillDoesItsWork) {
+    streams_of streams(GetParam(), 2);
+    std::atomic<int> calls = 0;
+    event last;
+    {
+        device_stream stream = streams.make();
+        for (int i = 0; i < 100; ++i) {
+            stream.call([&](void* native) { calls += (native != nullptr) == streams.place.device->is_gpu() ? 1 : 0; });
+        }
+        last = stream.record();
+    }
+    await(last);
+    EXPECT_EQ(calls, 100);
+}
+
+TEST_P(device_stream_test, AFailureEndsItsStreamAlone) {
+    streams_of streams(GetParam(), 3);
+    device_stream fails = streams.make(), works = streams.make();
+    std::atomic<int> calls = 0;
+    fails.call([](void*) { throw std::runtime_error("no luck"); });
+    fails.call([&](void*) { ++calls; });
+    const event failed = fails.record();
+    works.call([&](void*) { calls += 10; });
+    const event fine = works.record();
+    await(failed);
+    await(fine);
+    EXPECT_TRUE(failed.failure());
+    EXPECT_FALSE(fine.failure());
+    EXPECT_EQ(calls, 10) << "what follows a failure is left out";
+    works.wait(failed);
+    const event after = works.record();
+    await(after);
+    EXPECT_EQ(after.failure(), failed.failure()) << "who waits for it fails with it";
+    EXPECT_EQ(streams.failures, 2);
+}
+
+TEST_P(device_stream_test, WhatHasNoTurnFailsWhenTheEngineEnds) {
+    event never, late;
+    {
+        streams_of streams(GetParam(), 4);
+        device_stream stream = streams.make();
+        stream.wait(event::pending());
+        never = stream.record();
+        EXPECT_TRUE(streams.engine->stop());
+        late = stream.record();
+    }
+    EXPECT_TRUE(never.failure());
+    EXPECT_TRUE(late.failure());
+}
+
+#if !defined(__CUDACC__)
+struct reports {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.rank() == 0) (void)fail(ctx, status::no_room, operation::insert, -1, 5);
+    }
+};
+
+TEST_P(device_stream_test, AReportedFaultNamesTheDevice) {
+    streams_of streams(GetParam(), 5);
+    device_stream stream = streams.make();
+    stream.run(reports{});
+    const event failed = stream.record();
+    await(failed);
+    ASSERT_TRUE(failed.failure());
+    try {
+        std::rethrow_exception(failed.failure());
+    } catch (const device_fault& e) {
+        const std::string what = e.what();
+        EXPECT_NE(what.find(streams.place.device->name()), std::string::npos) << what;
+        EXPECT_NE(what.find("no room left"), std::string::npos) << what;
+    }
+}
+#endif
+
+LANEWAY_ON_DEVICES(device_stream_test, lone_device());
+
+}  // namespace
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "device_stream_suite.hpp"
