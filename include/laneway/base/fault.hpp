@@ -43,6 +43,7 @@ enum class operation : std::uint32_t {
     launch,        ///< having a kernel launched: waiting for the host
     raise,         ///< telling the end of a command
     completion,    ///< waiting for a completion signal
+    put_item,      ///< putting an item into the queues of a worklist
 };
 
 /// How a fault tells of an operation.
@@ -89,6 +90,7 @@ constexpr operation_words words_of(operation op) {
         case operation::launch: return {"having a kernel launched", " on PE ", "kernel #"};
         case operation::raise: return {"raising a completion signal", " of PE ", "signal #"};
         case operation::completion: return {"waiting for a completion signal", " of PE ", "signal #"};
+        case operation::put_item: return {"putting an item into the worklist", " of PE ", "place #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }

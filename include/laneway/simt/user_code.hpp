@@ -7,7 +7,21 @@ namespace laneway {
 
 /// What of an application runs, for messages.
 struct user_code {
-    enum part_of : std::uint32_t { functor, handler, allocate, arcs, visit, remote };
+    enum part_of : std::uint32_t {
+        functor,
+        handler,
+        allocate,
+        arcs,
+        visit,
+        remote,
+        parts,
+        work,
+        pack,
+        unpack,
+        on_send,
+        on_receive,
+        priority
+    };
 
     part_of part = functor;
     /// Of a handler and of allocate: number of the message's type in its mailbox; of a remote queue's function its
