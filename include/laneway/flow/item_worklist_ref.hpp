@@ -210,20 +210,20 @@ private:
         if (epoch % 2 != 0) (void)out_.flush(ctx);
     }
 
-    /// Takes entries for the lowest lanes of the warp, how many it returns: near ones first, then far ones that are to
-    /// be looked through, of which some may go back, then from the reserve. How many were taken. The whole warp,
-    /// together.
+    /// Takes entries for the lowest lanes of the warp, and returns for how many: far ones that are to be looked through,
+    /// of which some may go back, then near ones, then from the reserve. The whole warp, together.
     LANEWAY_FN int take(Ctx& ctx, entry& taken) {
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
         const item_queues_ref& queues = part_.queues();
         const item_block& block = queues.blocks[ring_];
         std::uint32_t place = 0;
-        int n = queues.near(ring_).claim(ctx, lanes, place, block.near.end);
-        if (n != 0) return fetch(ctx, queues.near(ring_), n, place, taken);
         if (part_.arrivals.has_priorities) {
-            n = queues.far(ring_).claim(ctx, lanes, place, scan_.far_limit(ctx));
+            // Before near ones: else what one far item makes would all be done before the next one is looked at.
+            const int n = queues.far(ring_).claim(ctx, lanes, place, scan_.far_limit(ctx));
             if (n != 0) return look_through(ctx, fetch(ctx, queues.far(ring_), n, place, taken), taken);
         }
+        int n = queues.near(ring_).claim(ctx, lanes, place, block.near.end);
+        if (n != 0) return fetch(ctx, queues.near(ring_), n, place, taken);
         n = queues.reserve().claim(ctx, lanes, place, queues.pe->reserve.end);
         return n == 0 ? 0 : fetch(ctx, queues.reserve(), n, place, taken);
     }
