@@ -112,18 +112,20 @@ private:
             devices.c_str(), list.c_str(), mode.c_str(), 1e3 * middle.seconds, count(work.done),
             static_cast<double>(work.done) / least, count(work.useful), count(work.sent), count(work.suppressed),
             count(work.rises), count(work.waves));
-        json_.write({{"devices", devices}, {"list", list}, {"mode", mode}},
-                    {{"side", static_cast<double>(args_.number("side"))},
-                     {"seconds", middle.seconds},
-                     {"least_seconds", samples.front().seconds},
-                     {"most_seconds", samples.back().seconds},
-                     {"min_items", least},
-                     {"done", static_cast<double>(work.done)},
-                     {"useful", static_cast<double>(work.useful)},
-                     {"sent", static_cast<double>(work.sent)},
-                     {"suppressed", static_cast<double>(work.suppressed)},
-                     {"rises", static_cast<double>(work.rises)},
-                     {"runs", static_cast<double>(work.waves)}});
+        std::vector<std::pair<std::string, double>> numbers{{"side", static_cast<double>(args_.number("side"))},
+                                                            {"seconds", middle.seconds},
+                                                            {"least_seconds", samples.front().seconds},
+                                                            {"most_seconds", samples.back().seconds},
+                                                            {"min_items", least},
+                                                            {"done", static_cast<double>(work.done)},
+                                                            {"sent", static_cast<double>(work.sent)},
+                                                            {"rises", static_cast<double>(work.rises)},
+                                                            {"runs", static_cast<double>(work.waves)}};
+        if (work.useful != 0) {  // the worklist of keys does not count these
+            numbers.emplace_back("useful", static_cast<double>(work.useful));
+            numbers.emplace_back("suppressed", static_cast<double>(work.suppressed));
+        }
+        json_.write({{"devices", devices}, {"list", list}, {"mode", mode}}, numbers);
     }
     static unsigned long long count(std::uint64_t n) { return n; }
 
