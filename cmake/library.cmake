@@ -10,7 +10,7 @@ set(device_app_sources apps/bfs/bfs.cpp apps/cc/cc.cpp apps/cdlp/cdlp.cpp apps/c
                        apps/kmer/kmer.cpp apps/matching/replay.cpp apps/md/md.cpp apps/pagerank/pagerank.cpp
                        apps/recursion/fibonacci.cpp apps/recursion/merge_sort.cpp apps/recursion/quadrature.cpp
                        apps/recursion/queens.cpp apps/recursion/strassen.cpp apps/recursion/uts.cpp
-                       apps/service/service_study.cpp apps/sssp/shortest_paths.cpp apps/tasks/task_service.cpp apps/triangles/triangles.cpp apps/workspace/workspace.cpp)
+                       apps/service/service_study.cpp apps/sssp/near_far.cpp apps/sssp/shortest_paths.cpp apps/tasks/task_service.cpp apps/triangles/triangles.cpp apps/workspace/workspace.cpp)
 if(LANEWAY_HAS_CUDA)
     set_source_files_properties(${device_app_sources} PROPERTIES LANGUAGE CUDA)
 endif()

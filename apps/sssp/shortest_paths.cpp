@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <utility>
 
 #include "graph/division.hpp"
 #include "search.hpp"
+#include "search_options.hpp"
 
 namespace laneway::apps {
 
@@ -15,19 +15,6 @@ namespace {
 /// Average degree from which GPUs run 24 warps a block; on an H200 they take Kronecker graphs of degree 86 in three
 /// quarters of the time, and New York, of degree 2.8, in 1.1 times.
 constexpr std::uint64_t dense_degree = 12;
-
-/// A step that lets about as much work in as a wide machine needs: 32 average arcs long, fewer where vertices have many
-/// arcs (the rule of Davidson et al., IPDPS 2014, section 4).
-template <class Vertex>
-std::uint64_t default_delta(const graph::basic_csr<Vertex>& g, bool weighted) {
-    if (g.arcs() == 0) return 1;
-    double weight = 1;
-    if (weighted) {
-        weight = std::accumulate(g.weights.begin(), g.weights.end(), 0.0) / static_cast<double>(g.arcs());
-    }
-    const double degree = static_cast<double>(g.arcs()) / static_cast<double>(g.vertices());
-    return static_cast<std::uint64_t>(std::clamp(32.0 * weight / degree, 1.0, 0x1p60));
-}
 
 }  // namespace
 
@@ -60,7 +47,7 @@ public:
     }
 
     shortest_paths_result run(std::span<const std::uint64_t> sources, const shortest_paths_options& options) override {
-        const std::vector<std::uint64_t> start = places_of(sources);
+        const std::vector<std::uint64_t> start = places_of(sources, *division_);
         const threshold_policy policy = policy_of(options);
         shortest_paths_result result;
         result.distance.resize(vertices_);
@@ -82,21 +69,6 @@ public:
     }
 
 private:
-    std::vector<std::uint64_t> places_of(std::span<const std::uint64_t> sources) const {
-        if (sources.empty()) throw usage_error("source: a search needs at least one");
-        std::vector<std::uint64_t> places;
-        for (const std::uint64_t source : sources) {
-            if (source >= vertices_) {
-                throw usage_error("source: vertex " + std::to_string(source) + " is outside a graph of " +
-                                  std::to_string(vertices_) + " vertices");
-            }
-            places.push_back(division_->place(source));
-        }
-        std::sort(places.begin(), places.end());
-        places.erase(std::unique(places.begin(), places.end()), places.end());
-        return places;
-    }
-
     void add_part(int pe, const graph::csr_slice<Vertex>& rows, const std::vector<std::uint64_t>& starts,
                   bool weighted) {
         if (rows.vertices() + 2 * (rows.arcs() / shard_arcs) > id_ring_ref::max_ids) {

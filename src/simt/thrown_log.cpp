@@ -21,6 +21,13 @@ std::string name_of(const user_code& code) {
             return "function " + type + " of a remote queue" + (code.source < 0 ? " for the host" : serving);
         case user_code::request:
             return "request type " + type + " of a service" + serving + ", block " + std::to_string(code.block);
+        case user_code::parts: return "parts of the item worklist";
+        case user_code::work: return "work of the item worklist";
+        case user_code::pack: return "pack of the item worklist";
+        case user_code::unpack: return "unpack of the item worklist";
+        case user_code::on_send: return "on_send of the item worklist";
+        case user_code::on_receive: return "on_receive of the item worklist";
+        case user_code::priority: return "priority of the item worklist";
         default: return "the functor";
     }
 }

@@ -183,6 +183,14 @@ def test_guide_from_mpi_shows_a_program() -> None:
         assert squeezed(line) in example, line
 
 
+def test_guide_to_work_items_shows_a_program() -> None:
+    example = squeezed((ROOT / "examples" / "work_items.cpp").read_text())
+    blocks = code_blocks(DOCS / "guides" / "work_items.md", "cpp")
+    assert len(blocks) == 2
+    for block in blocks:
+        assert squeezed(block) in example
+
+
 def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> None:
     guide = DOCS / "guides" / "tasks.md"
     sources = ("examples/tasks.cpp", "examples/fork_join.cpp", "tests/c_tasks/kernels.cpp")

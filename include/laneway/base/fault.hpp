@@ -46,6 +46,7 @@ enum class operation : std::uint32_t {
     request,       ///< posting to a service: waiting for room
     served,        ///< waiting for what a service answers, or has done
     serving,       ///< serving a request
+    put_item,      ///< putting an item into the queues of a worklist
 };
 
 /// How a fault tells of an operation.
@@ -95,6 +96,7 @@ constexpr operation_words words_of(operation op) {
         case operation::request: return {"posting a request to a service", " of PE ", "request type #"};
         case operation::served: return {"waiting for a service", " of PE ", "request type #"};
         case operation::serving: return {"serving a request", " of PE ", "request type #"};
+        case operation::put_item: return {"putting an item into the worklist", " of PE ", "place #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }

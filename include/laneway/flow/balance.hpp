@@ -44,7 +44,7 @@ LANEWAY_FN void for_each_arc(Ctx& ctx, const arc_range& mine, Payload payload, V
         const int from = Ctx::first_lane(rest);
         const std::uint64_t begin = ctx.shuffle(all, mine.begin, from);
         const std::uint32_t count = ctx.shuffle(all, mine.count, from);
-        walk_range(ctx, begin, 0, count, ctx.shuffle(all, payload, from), visit);
+        walk_range(ctx, begin, 0, count, shuffle_value(ctx, all, payload, from), visit);
     }
     const std::uint32_t count = is_long ? 0 : mine.count;
     const std::uint32_t end = inclusive_scan(ctx, all, count);
@@ -57,7 +57,7 @@ LANEWAY_FN void for_each_arc(Ctx& ctx, const arc_range& mine, Payload payload, V
         }
         const std::uint64_t begin = ctx.shuffle(all, mine.begin, owner);
         const std::uint32_t before = ctx.shuffle(all, end - count, owner);
-        const Payload theirs = ctx.shuffle(all, payload, owner);
+        const Payload theirs = shuffle_value(ctx, all, payload, owner);
         if (i < total) visit(arc_batch{begin + (i - before), 0, 1}, theirs);
     }
 }

@@ -2,10 +2,10 @@
 //
 // Each id has one word that holds its key and says where the id is: in a near ring, in a far ring, pending. Keys only
 // fall. An id always goes to the rings of the same working block and stands in each at most once, so rings of as many
-// places as a block has ids never overflow. Near and far after Davidson et al. (IPDPS 2014); the threshold that all
-// PEs share is Groute's soft priority (TOPC 2020, section 5).
+// places as a block has ids never overflow. threshold_scan.hpp has the threshold.
 #pragma once
 
+#include "laneway/flow/threshold_scan.hpp"
 #include "laneway/queue/id_ring.hpp"
 
 namespace laneway {
@@ -21,24 +21,17 @@ struct worklist_word {
     static constexpr Key unreached = static_cast<Key>(~Key{0}) >> state_bits;  ///< no valid key reaches it
 };
 
-/// Counters of one working block in PE memory: a line that producers add to, and a line that the block writes.
-struct worklist_block {
+/// Counters of one working block in PE memory: a line that the block writes, and a line that producers add to.
+struct worklist_block : threshold_counters {
     alignas(destructive_bytes) std::uint64_t near_pushes = 0;
     std::uint64_t far_pushes = 0;
-    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< ids taken out of the rings and done with
-    std::uint64_t far_taken = 0;                             ///< of these, taken from the far ring
-    std::uint64_t far_kept = 0;                              ///< of these, put back
-    std::uint64_t scanned = 0;  ///< the last threshold for which the far ring has been looked through
-    std::uint64_t least = 0;    ///< no key of what was put back then is below; 0 where that is not known
 };
 
 /// What the warps of a working block share, in its shared memory.
 struct alignas(16) worklist_shared {
     std::uint64_t near_head;
     std::uint64_t far_head;
-    std::uint64_t far_limit;  ///< far places before this one are to be looked through
-    std::uint64_t threshold;  ///< last one seen
-    std::uint64_t least;      ///< key that was put back since
+    threshold_shared threshold;
 };
 
 template <class Key>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/flow/halo_copies_memory.hpp"
 #include "laneway/flow/priority_worklist_memory.hpp"
 #include "laneway/flow/worklist_ref.hpp"
 #include "laneway/run/component_host.hpp"
@@ -48,7 +49,7 @@ public:
         if (&machine != machine_) throw usage_error("a worklist belongs to the runtime whose devices hold its graph");
         allocate(machine, plan, until);
         for (std::size_t p = 0; p < shares_.size(); ++p) {
-            if (sent_keys_[p].size() > 0) sent_keys_[p].fill_bytes(0xff);
+            halos_[p].reset();
             lists_[p].reset(policy_.first);
             std::vector<std::uint32_t> own;
             for (const std::uint64_t vertex : starts_) {
@@ -61,8 +62,8 @@ public:
     [[nodiscard]] ref_type ref(int pe) const {
         const auto p = static_cast<std::size_t>(pe);
         const auto& share = shares_[p];
-        return {lists_[p].ref(), share.application, share.hubs,          share.ranges,
-                share.first,     share.count,       sent_keys_[p].data()};
+        return {lists_[p].ref(), share.application, share.hubs,     share.ranges,
+                share.first,     share.count,       halos_[p].ref()};
     }
     [[nodiscard]] threshold_policy policy() const { return policy_; }
 
@@ -82,12 +83,12 @@ private:
         if (rings == rings_) return;
         rings_.clear();
         lists_.clear();
-        sent_keys_.clear();
+        halos_.clear();
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             (void)until.left();
             const auto p = static_cast<std::size_t>(pe);
             lists_.emplace_back(machine.device(pe), shares_[p].count + shares_[p].shards, rings[p]);
-            sent_keys_.emplace_back(machine.device(pe), machine.n_pes() > 1 ? vertices_ : 0);
+            halos_.emplace_back(machine.device(pe), vertices_, machine.n_pes());
         }
         rings_ = std::move(rings);
     }
@@ -100,7 +101,7 @@ private:
     Key start_key_ = 0;
     std::vector<std::uint32_t> rings_;  ///< of each PE's list
     std::vector<priority_worklist<Key>> lists_;
-    std::vector<buffer<Key>> sent_keys_;
+    std::vector<halo_copies<Key>> halos_;
 };
 
 }  // namespace laneway

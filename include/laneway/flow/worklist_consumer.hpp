@@ -21,43 +21,27 @@ public:
 
     /// `ring`: the block's number among the working blocks; `shared`: in the block's shared memory.
     LANEWAY_FN worklist_consumer(const priority_worklist_ref<Key>& list, std::uint32_t ring, worklist_shared* shared)
-        : list_(list), near_(list.near(ring)), far_(list.far(ring)), block_(list.blocks[ring]), shared_(shared) {}
+        : list_(list), near_(list.near(ring)), far_(list.far(ring)), shared_(shared),
+          scan_(list.threshold, list.blocks[ring], &shared->threshold) {}
 
-    /// One lane of the block, before use; a block barrier must follow. The threshold starts as it is, so that no id is
-    /// put off for a look that came too early; where it has risen since the start, what was put off until then is
-    /// looked at.
+    /// One lane of the block, before use; a block barrier must follow. See threshold_scan.
     template <class Ctx>
     LANEWAY_FN void open(Ctx& ctx) {
-        const std::uint64_t threshold = list_.current_threshold(ctx);
-        *shared_ = worklist_shared{0, 0, far_.pushes(ctx), threshold, 0};
+        shared_->near_head = shared_->far_head = 0;
+        scan_.open(ctx, far_.pushes(ctx));
     }
 
-    /// Looks whether the threshold has risen; then the far ring is to be looked through up to its present end. Tells
-    /// the control warp when that is done. One lane of the block at a time.
+    /// Looks whether the threshold has risen. One lane of the block at a time.
     template <class Ctx>
     LANEWAY_FN void refresh(Ctx& ctx) {
-        const std::uint64_t seen = ctx.load(&shared_->threshold, order::relaxed, scope::block);
-        const std::uint64_t limit = ctx.load(&shared_->far_limit, order::relaxed, scope::block);
-        if (ctx.load(&shared_->far_head, order::relaxed, scope::block) >= limit &&
-            seen != ctx.load(&block_.scanned, order::relaxed, scope::device)) {
-            // All advisory, as they only steer the threshold. Other warps may still have some places in hand.
-            const bool all_known = ctx.load(&block_.far_taken, order::relaxed, scope::device) >= limit;
-            const std::uint64_t least = ctx.load(&shared_->least, order::relaxed, scope::block);
-            ctx.store(&block_.least, all_known ? least : 0, order::relaxed, scope::device);
-            ctx.store(&block_.scanned, seen, order::relaxed, scope::device);
-        }
-        const std::uint64_t now = list_.current_threshold(ctx);
-        if (now == seen) return;
-        ctx.store(&shared_->least, ~std::uint64_t{0}, order::relaxed, scope::block);
-        ctx.store(&shared_->far_limit, far_.pushes(ctx), order::relaxed, scope::block);
-        // Partner: the acquire load in bound. A warp that sees the new threshold sees the limit that belongs to it.
-        ctx.store(&shared_->threshold, now, order::release, scope::block);
+        scan_.refresh(ctx, ctx.load(&shared_->far_head, order::relaxed, scope::block),
+                      [&] { return far_.pushes(ctx); });
     }
 
     /// Threshold as the block knows it.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t bound(Ctx& ctx) const {
-        return ctx.load(&shared_->threshold, order::acquire, scope::block);
+        return scan_.bound(ctx);
     }
 
     /// Takes work for the lanes of a warp, all together: near ids first, then far ids that are to be looked through.
@@ -81,9 +65,7 @@ private:
     template <class Ctx, class Prefetch>
     LANEWAY_FN taken take_far(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {
         taken mine;
-        const std::uint64_t limit =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_->far_limit, order::relaxed, scope::block); });
-        mine.popped = far_.pop(ctx, &shared_->far_head, mine.id, limit);
+        mine.popped = far_.pop(ctx, &shared_->far_head, mine.id, scan_.far_limit(ctx));
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, mine.popped);
         if (popped == 0) return mine;
         bool kept = false;
@@ -91,13 +73,7 @@ private:
             prefetch(mine.id);
             kept = sort_far(ctx, mine, bound);
         }
-        const lane_mask back = ctx.ballot(full_warp<Ctx>, kept);
-        if (ctx.lane() == 0) {
-            const auto n = static_cast<std::uint64_t>(Ctx::count_lanes(back));
-            if (n != 0) ctx.fetch_add(&block_.far_kept, n, order::relaxed, scope::device);
-            ctx.fetch_add(&block_.far_taken, static_cast<std::uint64_t>(Ctx::count_lanes(popped)), order::relaxed,
-                          scope::device);
-        }
+        scan_.count(ctx, popped, ctx.ballot(full_warp<Ctx>, kept));
         return mine;
     }
 
@@ -110,11 +86,7 @@ private:
         do {
             const bool stale = (seen & word::claimed) != 0 || (seen & word::away_near) == 0;
             if (!stale && (seen >> word::state_bits) >= bound) {
-                const std::uint64_t key = seen >> word::state_bits;
-                // Most keys are not the least so far, and a look costs less than an update.
-                if (key < ctx.load(&shared_->least, order::relaxed, scope::block)) {
-                    ctx.fetch_min(&shared_->least, key, order::relaxed, scope::block);
-                }
+                scan_.put_off(ctx, seen >> word::state_bits);
                 (void)far_.push(ctx, mine.id);  // fails only as the run ends; its word says that it stands there
                 return true;
             }
@@ -128,8 +100,8 @@ private:
     const priority_worklist_ref<Key>& list_;
     id_ring_ref near_;
     id_ring_ref far_;
-    worklist_block& block_;
     worklist_shared* shared_;
+    threshold_scan scan_;
 };
 
 }  // namespace laneway

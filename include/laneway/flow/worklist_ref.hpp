@@ -5,6 +5,7 @@
 // key is the application's.
 #pragma once
 
+#include "laneway/flow/halo_copies.hpp"
 #include "laneway/flow/hub_shards.hpp"
 #include "laneway/flow/vertex_ranges.hpp"
 #include "laneway/flow/worklist_consumer.hpp"
@@ -75,7 +76,7 @@ struct worklist_ref {
     vertex_ranges ranges;
     std::uint64_t first = 0;  ///< vertices of this PE: [first, first + count)
     std::uint64_t count = 0;
-    Key* sent_keys = nullptr;  ///< one a vertex of the graph: least key this PE has sent; null on a lone PE
+    halo_copies_ref<Key> halo;
 
     [[nodiscard]] routes_type handlers() const { return {{{list}}}; }
 
@@ -91,15 +92,7 @@ struct worklist_ref {
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
         const std::uint64_t threshold = list.current_threshold(ctx);
         for (std::uint32_t r = first_ring(ctx); r < list.rings; r += Ctx::warp_lanes) {
-            const worklist_block& block = list.blocks[r];
-            // Partner: the release add in done_work::publish. What that work created is counted below.
-            sum.completed += ctx.load(&block.completed, order::acquire, scope::device);
-            const std::uint64_t taken = ctx.load(&block.far_taken, order::relaxed, scope::device);
-            sum.deferred -= taken;  // of the far pushes that add_created adds
-            sum.kept += ctx.load(&block.far_kept, order::relaxed, scope::device);
-            sum.active += ctx.load(&block.scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
-            const std::uint64_t least = ctx.load(&block.least, order::relaxed, scope::device);
-            sum.least = least < sum.least ? least : sum.least;
+            threshold_scan::add(ctx, list.blocks[r], threshold, sum);
         }
     }
 
@@ -226,7 +219,7 @@ private:
     /// Where this PE keeps what it knows of a vertex: the word of its own ones, the least key sent to others.
     LANEWAY_FN Key* known_key(std::uint64_t head) const {
         const std::uint64_t local = head - part_.first;
-        return local < part_.count ? part_.list.words + local : part_.sent_keys + head;
+        return local < part_.count ? part_.list.words + local : part_.halo.word(head);
     }
 
     LANEWAY_FN void propose(Ctx& ctx, const proposal<Key>& made, Key seen, std::uint64_t bound) {
@@ -237,7 +230,7 @@ private:
             return;
         }
         // Only where it beats all that this PE has sent for the vertex before.
-        if (ctx.fetch_min(part_.sent_keys + made.head, made.key, order::relaxed, scope::device) <= made.key) return;
+        if (!part_.halo.lower(ctx, made.head, made.key)) return;
         const int owner = part_.ranges.owner(ctx, made.head);
         (void)out_.post(ctx, owner,
                         key_message<Key>{made.key, static_cast<std::uint32_t>(made.head - part_.ranges.starts[owner])});

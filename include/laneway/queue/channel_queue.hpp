@@ -107,17 +107,18 @@ public:
         store_entry(ctx, first + static_cast<std::uint64_t>(rank_in(ctx, mask)), place);
     }
 
-    /// deq: claims ready elements, at most `limit` and one a lane, in the order in which they became ready; returns how
-    /// many, and lanes below that get a place. A whole warp, together; does not wait, and gets none where another warp
-    /// claims at the same moment.
+    /// deq: claims ready elements, at most `limit` and one a lane, in the order in which they became ready, and only
+    /// among the first `end` that ever did; returns how many, and lanes below that get a place. A whole warp, together;
+    /// does not wait, and gets none where another warp claims at the same moment.
     template <class Ctx>
-    LANEWAY_FN int claim(Ctx& ctx, std::uint32_t limit, std::uint32_t& place) const {
+    LANEWAY_FN int claim(Ctx& ctx, std::uint32_t limit, std::uint32_t& place,
+                         std::uint64_t end = ~std::uint64_t{0}) const {
         constexpr lane_mask all = full_warp<Ctx>;
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
         std::uint64_t first =
             once(ctx, all, [&] { return ctx.load(&words_->dispatched, order::relaxed, scope::device); });
         const std::uint64_t mine = first + lane;
-        const bool may = lane < limit && lane < width_;
+        const bool may = lane < limit && lane < width_ && mine < end;
         // Partner: the release store in store_entry. What is read here stays as it is if the claim below succeeds.
         const std::uint32_t entry = may ? ctx.load(control_ + (mine & (width_ - 1)), order::acquire, scope::device) : 0;
         const bool is_written = may && (entry & written_even) == written(mine);

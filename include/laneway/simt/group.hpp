@@ -74,6 +74,22 @@ LANEWAY_FN T reduce(Ctx& ctx, lane_mask mask, T value, Combine&& combine) {
     return result;
 }
 
+/// The value of one lane of the mask for all of them, of any trivially copyable type; called by exactly these lanes.
+template <class Ctx, class T>
+LANEWAY_FN T shuffle_value(Ctx& ctx, lane_mask mask, const T& value, int from) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+        return ctx.shuffle(mask, value, from);
+    } else {
+        constexpr std::size_t n = (sizeof(T) + 3) / 4;
+        std::uint32_t words[n] = {};
+        __builtin_memcpy(words, &value, sizeof(T));
+        for (std::uint32_t& word : words) word = ctx.shuffle(mask, word, from);
+        T result;
+        __builtin_memcpy(&result, words, sizeof(T));
+        return result;
+    }
+}
+
 /// Value of the elected lane for all lanes of the mask: the leader runs `produce`, the others wait for its result.
 template <class Ctx, class Produce>
 LANEWAY_FN auto once(Ctx& ctx, lane_mask mask, Produce&& produce) {

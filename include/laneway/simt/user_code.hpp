@@ -7,7 +7,22 @@ namespace laneway {
 
 /// What of an application runs, for messages.
 struct user_code {
-    enum part_of : std::uint32_t { functor, handler, allocate, arcs, visit, remote, request };
+    enum part_of : std::uint32_t {
+        functor,
+        handler,
+        allocate,
+        arcs,
+        visit,
+        remote,
+        request,
+        parts,
+        work,
+        pack,
+        unpack,
+        on_send,
+        on_receive,
+        priority
+    };
 
     part_of part = functor;
     /// Of a handler and of allocate: number of the message's type in its mailbox; of a remote queue's function, and of

@@ -115,6 +115,7 @@ TEST(fault_text_test, AWaitTellsItsNumberAndTheDeadline) {
     EXPECT_EQ(waited(operation::signal, 3), "waiting for a signal on PE 3: value 42");
     EXPECT_EQ(waited(operation::barrier, -1), "waiting at a barrier: barrier 42");
     EXPECT_EQ(waited(operation::push_id, -1), "waiting to push into a worklist: place 42");
+    EXPECT_EQ(waited(operation::put_item, -1), "putting an item into the worklist: place 42");
     EXPECT_EQ(waited(operation::host_slot, -1), "waiting for a free slot of a queue to the host: ticket 42");
     EXPECT_EQ(waited(operation::host_answer, -1), "waiting for a host function's answer: ticket 42");
 }

@@ -1,0 +1,204 @@
+// The queues in which a PE's items wait: a near and a far one for each working block, and a reserve in host memory.
+//
+// They are channel queues: nobody waits for space in them, also not in a handler. What finds no room in the block's
+// turn goes to the queues of some other blocks, then to the reserve, then to any queue that has room. Only where all of
+// them are full does the run end, with an error that names the options. A PE that has something in its reserve tells
+// the others, which then start no items until that is over: what they have made waits where it is.
+#pragma once
+
+#include "laneway/flow/threshold_scan.hpp"
+#include "laneway/queue/channel_queue.hpp"
+#include "laneway/simt/message_order.hpp"
+
+namespace laneway {
+
+/// An item as it waits: whole, some of its parts, or packed for another PE.
+template <class Item, class Packed>
+struct item_entry {
+    static constexpr std::uint32_t whole = 0xffffffff;
+    static constexpr std::uint32_t passing = 0xfffffffe;
+
+    std::uint32_t first = 0;      ///< of some parts the first; of a packed one the PE that it goes to
+    std::uint32_t count = whole;  ///< parts, or one of the above
+    static constexpr std::size_t align = alignof(Item) > alignof(Packed) ? alignof(Item) : alignof(Packed);
+    alignas(align) std::byte content[sizeof(Item) > sizeof(Packed) ? sizeof(Item) : sizeof(Packed)] = {};
+
+    static LANEWAY_FN item_entry of(const Item& item, std::uint32_t first = 0, std::uint32_t count = whole) {
+        return holding(item, first, count);
+    }
+    static LANEWAY_FN item_entry to_pass(const Packed& packed, int pe) {
+        return holding(packed, static_cast<std::uint32_t>(pe), passing);
+    }
+    [[nodiscard]] LANEWAY_FN const Item& item() const { return *reinterpret_cast<const Item*>(content); }
+    [[nodiscard]] LANEWAY_FN const Packed& packed() const { return *reinterpret_cast<const Packed*>(content); }
+
+private:
+    template <class Content>
+    static LANEWAY_FN item_entry holding(const Content& content, std::uint32_t first, std::uint32_t count) {
+        item_entry made;
+        made.first = first;
+        made.count = count;
+        __builtin_memcpy(made.content, &content, sizeof(Content));
+        return made;
+    }
+};
+
+/// A queue's counters, and the part of its entries that a run works on: all that become ready, or those of a wave.
+struct item_queue_words {
+    alignas(destructive_bytes) channel_words channel = {};
+    std::uint64_t start = 0;                ///< entries that were taken before the run
+    std::uint64_t end = ~std::uint64_t{0};  ///< the run takes none from here on
+
+    /// Entries of this run so far.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t created(Ctx& ctx) const {
+        const std::uint64_t ready = ctx.load(&channel.ready, order::relaxed, scope::device);
+        return (ready < end ? ready : end) - start;
+    }
+};
+
+/// One working block's counters in PE memory.
+struct item_block : threshold_counters {
+    item_queue_words near;
+    item_queue_words far;
+    alignas(destructive_bytes) std::uint64_t turn = 0;  ///< of those who put something, among the blocks
+    std::uint64_t least_far = ~std::uint64_t{0};        ///< key that was put into far queues since the host set it
+};
+
+/// The same of the PE.
+struct item_pe_words {
+    item_queue_words reserve;
+    alignas(destructive_bytes) std::uint64_t threshold = 0;  ///< written by the control lane; it only grows
+    alignas(destructive_bytes) std::uint64_t told = 0;       ///< odd: the others know that the reserve holds something
+};
+
+enum class item_place : std::uint32_t { nowhere, near, far, reserve };
+
+/// Device view; all memory but the reserve's data is the PE's.
+struct item_queues_ref {
+    item_block* blocks = nullptr;
+    item_pe_words* pe = nullptr;
+    std::byte* data = nullptr;          ///< of near queues, then of far ones
+    std::byte* reserve_data = nullptr;  ///< host memory
+    std::uint32_t* control = nullptr;   ///< as data, then the reserve's
+    std::uint32_t* done = nullptr;      ///< the same
+    std::uint32_t rings = 1;            ///< working blocks
+    std::uint32_t near_width = 1;
+    std::uint32_t far_width = 0;  ///< 0: there are no priorities
+    std::uint32_t reserve_width = 1;
+    std::uint32_t entry_bytes = 0;
+
+    [[nodiscard]] LANEWAY_FN channel_queue_ref near(std::uint32_t ring) const {
+        return made(blocks[ring].near, data, 0, near_width, ring);
+    }
+    [[nodiscard]] LANEWAY_FN channel_queue_ref far(std::uint32_t ring) const {
+        return made(blocks[ring].far, data, rings, far_width, ring);
+    }
+    [[nodiscard]] LANEWAY_FN channel_queue_ref reserve() const {
+        const std::uint64_t before = std::uint64_t{rings} * (near_width + far_width);
+        const std::uint64_t words = std::uint64_t{rings} * (channel_queue_ref::done_words(near_width) +
+                                                            channel_queue_ref::done_words(far_width));
+        return {&pe->reserve.channel, reserve_data, control + before, done + words, reserve_width, entry_bytes, 0};
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t places() const {
+        return std::uint64_t{rings} * (near_width + far_width) + reserve_width;
+    }
+
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t threshold(Ctx& ctx) const {
+        return ctx.load(&pe->threshold, order::relaxed, scope::device);
+    }
+    /// Whether the reserve holds something. Any lane.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool uses_reserve(Ctx& ctx) const {
+        return reserve().fill(ctx) != 0;
+    }
+
+    /// Puts an entry of each lane of the mask where there is room, near or far ones as each lane says; called by
+    /// exactly these lanes, together. Does not wait. Returns where it went; nowhere only as the run ends, for want of
+    /// room or for another reason.
+    template <class Ctx, class Entry>
+    LANEWAY_FN item_place put(Ctx& ctx, lane_mask mask, bool is_near, const Entry& entry) const {
+        const std::uint32_t first = next_ring(ctx, mask);
+        const lane_mask near_lanes = ctx.ballot(mask, is_near);
+        bool placed = false;
+        if (is_near) {
+            placed = offer(ctx, near_lanes, true, first, few, entry);
+        } else {
+            placed = offer(ctx, mask & ~near_lanes, false, first, few, entry);
+        }
+        const lane_mask left = ctx.ballot(mask, !placed);
+        if (placed) return is_near ? item_place::near : item_place::far;
+        return put_aside(ctx, left, first, entry);
+    }
+
+    /// The same for near queues only, some of them; false where they have no room: the caller keeps it.
+    template <class Ctx, class Entry>
+    [[nodiscard]] LANEWAY_FN bool try_put(Ctx& ctx, lane_mask mask, const Entry& entry) const {
+        return offer(ctx, mask, true, next_ring(ctx, mask), few, entry);
+    }
+
+private:
+    static constexpr std::uint32_t few = 4;  ///< queues that are looked at before the reserve is
+
+    [[nodiscard]] LANEWAY_FN channel_queue_ref made(item_queue_words& words, std::byte* of, std::uint32_t before,
+                                                    std::uint32_t width, std::uint32_t ring) const {
+        const std::uint64_t places = std::uint64_t{before} * near_width + std::uint64_t{ring} * width;
+        const std::uint64_t bits = std::uint64_t{before} * channel_queue_ref::done_words(near_width) +
+                                   std::uint64_t{ring} * channel_queue_ref::done_words(width);
+        return {&words.channel, of + places * entry_bytes, control + places, done + bits, width, entry_bytes, ring};
+    }
+
+    /// The blocks get what is put in turn, a warp's lanes together: so one atomic serves them, and all have work.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t next_ring(Ctx& ctx, lane_mask mask) const {
+        const auto block = static_cast<std::uint32_t>(ctx.block()) % rings;
+        return once(ctx, mask, [&] {
+            const std::uint64_t turn = ctx.fetch_add(&blocks[block].turn, 1, order::relaxed, scope::device);
+            return static_cast<std::uint32_t>((block + turn) % rings);
+        });
+    }
+
+    /// Whether a queue among `count` has taken the lane's entry.
+    template <class Ctx, class Entry>
+    LANEWAY_FN bool offer(Ctx& ctx, lane_mask mask, bool is_near, std::uint32_t first, std::uint32_t count,
+                          const Entry& entry) const {
+        bool placed = false;
+        for (std::uint32_t i = 0; i < count && i < rings; ++i) {
+            const lane_mask rest = ctx.ballot(mask, !placed);
+            if (rest == 0) break;
+            const std::uint32_t ring = (first + i) % rings;
+            if (!placed) placed = store(ctx, rest, is_near ? near(ring) : far(ring), entry);
+        }
+        return placed;
+    }
+
+    template <class Ctx, class Entry>
+    LANEWAY_FN static bool store(Ctx& ctx, lane_mask mask, const channel_queue_ref& queue, const Entry& entry) {
+        std::uint64_t at = 0;
+        const bool has_room = queue.reserve(ctx, mask, 1, at);
+        const lane_mask taken = ctx.ballot(mask, has_room);
+        if (!has_room) return false;
+        std::byte* const element = queue.element(queue.place_of(at));
+        *reinterpret_cast<Entry*>(element) = entry;
+        go_before(ctx, element);
+        queue.publish(ctx, taken, at, 1);
+        return true;
+    }
+
+    template <class Ctx, class Entry>
+    LANEWAY_SLOW item_place put_aside(Ctx& ctx, lane_mask mask, std::uint32_t first, const Entry& entry) const {
+        bool placed = store(ctx, mask, reserve(), entry);
+        lane_mask left = ctx.ballot(mask, !placed);
+        if (placed) return item_place::reserve;
+        placed = offer(ctx, left, true, first, rings, entry);
+        left = ctx.ballot(left, !placed);
+        if (placed) return item_place::near;
+        if (far_width != 0) placed = offer(ctx, left, false, first, rings, entry);
+        if (placed) return item_place::far;
+        (void)fail(ctx, status::no_room, operation::put_item, -1, places(), places());
+        return item_place::nowhere;
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,65 @@
+// Host owner of the queues of one PE's item worklist.
+#pragma once
+
+#include <memory>
+
+#include "laneway/flow/item_arrivals.hpp"
+#include "laneway/simt/device.hpp"
+
+namespace laneway {
+
+struct item_worklist_options {
+    /// Items that wait on a PE in its own memory, at least: so many of those that run now, and as many again of those
+    /// that wait for a higher threshold.
+    std::uint64_t items = 1 << 20;
+    /// Items in host memory, for which the PE has no room; with none left in any queue the run ends with an error.
+    std::uint64_t reserve_items = 1 << 22;
+    /// Whether items wait for the threshold; else all run as they come.
+    bool priorities = true;
+    /// Less than `first` runs at once, see threshold_policy; `step` is the application's to know.
+    threshold_policy policy{1, 1, 0};
+    /// Whether one run does all. Else each run does what waited when it began, and the host starts one after the other.
+    bool fused = true;
+};
+
+/// What waits on a PE, between runs.
+struct waiting_items {
+    std::uint64_t near = 0;
+    std::uint64_t far = 0;
+    std::uint64_t reserve = 0;
+    std::uint64_t spilled = 0;                    ///< that ever went into the reserve
+    std::uint64_t least_far = ~std::uint64_t{0};  ///< priority of those put into far queues in the last wave
+};
+
+/// Host only; between runs.
+class item_queues_memory {
+public:
+    /// `rings`: working blocks of the PE. Throws usage_error for sizes that cannot be.
+    item_queues_memory(const std::shared_ptr<device>& owner, std::uint32_t entry_bytes, std::uint32_t rings,
+                       const item_worklist_options& options);
+
+    /// Empties all queues.
+    void clear(std::uint64_t threshold);
+    /// Puts whole entries, `count` at `entries`, into the empty queues. Throws usage_error where they have no room.
+    void start_with(const std::byte* entries, std::uint64_t count);
+    /// Before a run: of all entries, or in a wave of those that are there; far ones only where `looks_through`.
+    void begin(bool in_waves, bool looks_through, std::uint64_t threshold);
+
+    [[nodiscard]] const item_queues_ref& ref() const { return ref_; }
+    [[nodiscard]] waiting_items waiting() const;
+    [[nodiscard]] bool is_lost() const { return owner_->abandoned(); }
+
+private:
+    void fill(std::uint32_t ring, const std::byte* entries, std::uint64_t count);
+
+    std::shared_ptr<device> owner_;
+    item_queues_ref ref_;
+    buffer<item_block> blocks_;
+    buffer<item_pe_words> pe_;
+    buffer<std::byte> data_;
+    std::shared_ptr<std::byte> reserve_data_;
+    buffer<std::uint32_t> control_;
+    buffer<std::uint32_t> done_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,201 @@
+// The host half of an item worklist: work items of any type on the PEs of a machine, and the runs that do them.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "laneway/base/error.hpp"
+#include "laneway/flow/item_queues_memory.hpp"
+#include "laneway/flow/item_work.hpp"
+#include "laneway/flow/item_worklist_ref.hpp"
+#include "laneway/run/component_host.hpp"
+
+namespace laneway {
+
+/// Items that run where they belong and make others, as `Application` says (item_route.hpp), until none is left. A
+/// component: run_items(runtime, list), or runtime.run(body, list) with a body that pushes the first items. For one run
+/// at a time.
+template <class Application, int Warps = 16>
+class item_worklist {
+public:
+    using ref_type = item_worklist_ref<Application, Warps>;
+    using item = typename Application::item;
+
+    /// One application a PE of the machine. Throws usage_error where that is not so, and for options that cannot be.
+    item_worklist(const machine& machine, std::vector<Application> applications,
+                  const item_worklist_options& options = {})
+        : machine_(&machine), applications_(std::move(applications)), options_(options) {
+        if (applications_.size() != static_cast<std::size_t>(machine.n_pes()))
+            throw usage_error("an item worklist has an application for each of " + std::to_string(machine.n_pes()) +
+                              " PEs, not " + std::to_string(applications_.size()));
+        check(options_);
+        starts_.resize(applications_.size());
+    }
+
+    /// The next run starts with these items on a PE, besides those that were given before. on_send is not asked.
+    void start_with(int pe, const std::vector<item>& items) {
+        if (pe < 0 || pe >= machine_->n_pes())
+            throw usage_error("start_with: PE " + std::to_string(pe) + ", where there are 0 to " +
+                              std::to_string(machine_->n_pes() - 1));
+        auto& entries = starts_[static_cast<std::size_t>(pe)];
+        for (const item& one : items) entries.push_back(entry::of(one));
+    }
+
+    [[nodiscard]] const item_worklist_options& options() const { return options_; }
+    /// What became of the items of the last run, or of all its waves.
+    [[nodiscard]] const item_work& work() const { return work_; }
+
+    // As a component: see run/component.hpp.
+
+    /// A new run starts with the items that it was given; one that follows a wave goes on with what is left.
+    void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
+        if (&machine != machine_) throw usage_error("an item worklist belongs to the runtime that it was made for");
+        allocate(plan, until);
+        if (!goes_on_) start(until);
+        for (std::size_t p = 0; p < queues_.size(); ++p) {
+            queues_[p].begin(!options_.fused, looks_through_, threshold_);
+            epochs_[p].fill_bytes(0);
+        }
+        goes_on_ = false;
+        ++work_.waves;
+    }
+    [[nodiscard]] ref_type ref(int pe) const {
+        const auto p = static_cast<std::size_t>(pe);
+        return {{queues_[p].ref(),
+                 {applications_[p]},
+                 counters_[p].data(),
+                 options_.priorities,
+                 options_.priorities && !options_.fused},
+                epochs_[p].data(),
+                !options_.fused};
+    }
+    [[nodiscard]] threshold_policy policy() const {
+        threshold_policy policy = options_.policy;
+        policy.first = threshold_;
+        return policy;
+    }
+    /// Throws device_fault where the account of items does not add up.
+    void end(const run_report& report) {
+        work_.rises += report.rises;
+        waiting_items left;
+        for (const auto& queues : queues_) add(left, queues.waiting());
+        work_.spilled = left.spilled;
+        goes_on_ = !options_.fused && next_wave(left);
+        collect();
+        if (!goes_on_) work_.audit(left);
+        if (goes_on_) refuse_late();
+    }
+    [[nodiscard]] std::string account() const {
+        std::string text;
+        for (std::size_t p = 0; p < queues_.size(); ++p) {
+            if (!queues_[p].is_lost()) text += told_of(static_cast<int>(p), queues_[p].waiting());
+        }
+        return text;
+    }
+
+    /// Whether items wait for another wave.
+    [[nodiscard]] bool goes_on() const { return goes_on_; }
+
+private:
+    using entry = item_entry<typename Application::item, typename Application::packed>;
+    using clock = std::chrono::steady_clock;
+
+    static void check(const item_worklist_options& options) {
+        if (options.priorities && options.policy.step == 0)
+            throw usage_error("item_worklist_options.policy: expected a step above 0");
+    }
+
+    /// Each working block has queues of its own, so what a run needs depends on its grids.
+    void allocate(const comm_plan& plan, const run_deadline& until) {
+        std::vector<std::uint32_t> rings;
+        for (const auto& grid : plan.grids) rings.push_back(grid.worker_blocks());
+        if (rings == rings_) return;
+        rings_.clear();
+        queues_.clear();
+        counters_.clear();
+        epochs_.clear();
+        goes_on_ = false;
+        for (int pe = 0; pe < machine_->n_pes(); ++pe) {
+            (void)until.left();
+            const auto& device = machine_->device(pe);
+            queues_.emplace_back(device, sizeof(entry), rings[static_cast<std::size_t>(pe)], options_);
+            counters_.emplace_back(device, 1);
+            epochs_.emplace_back(device, static_cast<std::size_t>(machine_->n_pes()));
+        }
+        rings_ = std::move(rings);
+    }
+
+    void start(const run_deadline& until) {
+        started_ = clock::now();
+        seconds_ = until.seconds();
+        work_ = {};
+        threshold_ = options_.priorities ? options_.policy.first : ~std::uint64_t{0};
+        looks_through_ = false;
+        for (std::size_t p = 0; p < queues_.size(); ++p) {
+            queues_[p].clear(threshold_);
+            counters_[p].fill_bytes(0);
+            queues_[p].start_with(reinterpret_cast<const std::byte*>(starts_[p].data()), starts_[p].size());
+            work_.started += starts_[p].size();
+        }
+        for (auto& entries : starts_) entries.clear();
+        least_far_ = ~std::uint64_t{0};
+    }
+
+    /// Whether there is one; where nothing else is left the threshold rises to what waits for it.
+    bool next_wave(const waiting_items& left) {
+        least_far_ = std::min(least_far_, left.least_far);
+        looks_through_ = left.near + left.reserve == 0 && left.far > 0;
+        if (looks_through_) {
+            const std::uint64_t step = options_.policy.step;
+            const std::uint64_t gap = least_far_ < threshold_ ? 0 : least_far_ - threshold_;
+            const std::uint64_t steps = gap / step + 1;
+            const std::uint64_t room = (~std::uint64_t{0} - threshold_) / step;
+            threshold_ = steps > room ? ~std::uint64_t{0} : threshold_ + steps * step;
+            least_far_ = ~std::uint64_t{0};
+            ++work_.rises;
+        }
+        return left.near + left.reserve + left.far > 0;
+    }
+
+    void collect() {
+        item_counters sum;
+        for (const auto& counters : counters_) item_work::add(sum, counters.copy_out()[0]);
+        work_.take(sum);
+    }
+
+    /// The deadline is that of all waves together. Virtual time stands still between runs.
+    void refuse_late() {
+        const std::chrono::duration<double> gone = clock::now() - started_;
+        if (machine_->device(0)->id().kind == device_kind::checked || gone.count() < seconds_) return;
+        goes_on_ = false;
+        throw timeout_error("deadline passed between two waves of an item worklist, after " +
+                            std::to_string(work_.waves) + account());
+    }
+
+    const machine* machine_;
+    std::vector<Application> applications_;
+    item_worklist_options options_;
+    std::vector<std::vector<entry>> starts_;
+    std::vector<std::uint32_t> rings_;  ///< of each PE's queues
+    std::vector<item_queues_memory> queues_;
+    std::vector<buffer<item_counters>> counters_;
+    std::vector<buffer<std::uint64_t>> epochs_;
+    bool goes_on_ = false;
+    bool looks_through_ = false;  ///< the next wave looks through what was put off
+    std::uint64_t threshold_ = 0;
+    std::uint64_t least_far_ = 0;  ///< priority of what has been put off since the last rise
+    item_work work_;
+    clock::time_point started_;
+    double seconds_ = 0;
+};
+
+/// Does all items of a list: in one run, or where options.fused is false in as many as there are waves. The report is
+/// that of all of them. Throws as runtime::run does.
+template <class Runtime, class Application, int Warps>
+run_report run_items(Runtime& runtime, item_worklist<Application, Warps>& list) {
+    run_report all = runtime.run(list);
+    while (list.goes_on()) add_run(all, runtime.run(list));
+    return all;
+}
+
+}  // namespace laneway

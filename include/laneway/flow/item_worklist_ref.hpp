@@ -1,0 +1,324 @@
+// The item worklist as a component: work items of any type, each on the PE that it belongs to, until none is left.
+//
+// Warps take items, do their parts with all lanes, and push what that makes: into the own queues, or packed to another
+// PE. Where items go, and which come first, is the application's (item_route.hpp). The worklist of worklist_ref.hpp is
+// for keys of vertices that only fall, one entry a vertex; this one holds an entry for each item.
+#pragma once
+
+#include "laneway/flow/balance.hpp"
+#include "laneway/flow/item_arrivals.hpp"
+#include "laneway/run/program.hpp"
+
+namespace laneway {
+
+/// Parts of an item that a lane's warp does in a turn, at most; of more, others take their share.
+inline constexpr std::uint32_t max_parts_at_once = 512;
+
+/// What the warps of a working block share, in its shared memory.
+struct alignas(16) item_shared {
+    threshold_shared threshold;
+    std::uint32_t starts_nothing;  ///< 1 while another PE uses its reserve, and the own one is empty
+    std::uint32_t to_tell;         ///< 1 while the others do not know how it stands with the own reserve
+};
+
+template <class Ctx, class Out, class Application, int Warps>
+class item_agent;
+
+/// Device view of one PE's part.
+template <class Application, int Warps = 16>
+struct item_worklist_ref {
+    using routes_type =
+        routes<route<item_message<Application>, receive_item<Application>>, route<reserve_message, note_reserve>>;
+    static constexpr int cuda_warps = Warps;
+    static constexpr std::size_t shared_bytes = sizeof(item_shared);
+    static constexpr bool counts_work = true;
+
+    receive_item<Application> arrivals;
+    std::uint64_t* reserve_epochs = nullptr;  ///< one a PE: what each has told last
+    bool in_waves = false;                    ///< the host moves the threshold, between runs
+
+    [[nodiscard]] routes_type handlers() const { return {{arrivals}, {note_reserve{reserve_epochs}}}; }
+    [[nodiscard]] LANEWAY_FN const item_queues_ref& queues() const { return arrivals.queues; }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN item_agent<Ctx, Out, Application, Warps> agent(Ctx&, Out& out, const roles& mine,
+                                                              std::byte* shared) const {
+        return {*this, out, mine, reinterpret_cast<item_shared*>(shared)};
+    }
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t* completed(int block) const { return &queues().blocks[block].completed; }
+
+    template <class Ctx>
+    LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
+        const std::uint64_t threshold = queues().threshold(ctx);
+        keyed_reply found;
+        for (std::uint32_t r = first_ring(ctx); r < queues().rings; r += Ctx::warp_lanes) {
+            threshold_scan::add(ctx, queues().blocks[r], threshold, found);
+        }
+        sum.completed += found.completed;
+        if (in_waves || !arrivals.has_priorities) return;  // nothing waits for the detector to raise the threshold
+        sum.deferred += found.deferred;
+        sum.kept += found.kept;
+        sum.active += found.active;
+        sum.least = found.least < sum.least ? found.least : sum.least;
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
+        for (std::uint32_t r = first_ring(ctx); r < queues().rings; r += Ctx::warp_lanes) {
+            const std::uint64_t far = queues().blocks[r].far.created(ctx);
+            sum.created += queues().blocks[r].near.created(ctx) + far;
+            if (!in_waves && arrivals.has_priorities) sum.deferred += far;
+        }
+        if (ctx.lane() == 0) sum.created += queues().pe->reserve.created(ctx);
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void apply(Ctx& ctx, std::uint64_t threshold) const {
+        ctx.store(&queues().pe->threshold, threshold, order::relaxed, scope::device);
+    }
+
+private:
+    template <class Ctx>
+    static LANEWAY_FN std::uint32_t first_ring(const Ctx& ctx) {
+        return static_cast<std::uint32_t>(ctx.lane());
+    }
+};
+
+/// One lane's access. `push` may be called by any lane, also in divergent code; the rest is the progress loop's.
+template <class Ctx, class Out, class Application, int Warps>
+class item_agent {
+public:
+    static constexpr bool polls = true;
+    using part = item_worklist_ref<Application, Warps>;
+    using item = typename Application::item;
+
+    LANEWAY_FN item_agent(const part& mine, Out& out, const roles& role, item_shared* shared)
+        : part_(mine), out_(out), ring_(static_cast<std::uint32_t>(role.works ? role.team_number : 0)), shared_(shared),
+          scan_(&mine.queues().pe->threshold, mine.queues().blocks[ring_], &shared->threshold) {}
+
+    /// Adds an item: it goes where on_send of the application says. Any lane, also in divergent code. May wait for
+    /// buffers where it leaves (back-pressure). Fails with bad_pe, or stopped or timeout when the run ends.
+    LANEWAY_FN status push(Ctx& ctx, const item& made) {
+        const item_route route = app().on_send(ctx, made);
+        if (threw(ctx)) return status::stopped;
+        const bool keeps = route.keeps(ctx.pe());
+        const bool leaves = route.leaves(ctx.pe());
+        const bool spared = route.pe >= 0 && route.pe != ctx.pe();
+        mine_.kept += keeps ? 1 : 0;
+        mine_.sent += leaves ? 1 : 0;
+        mine_.suppressed += !keeps && !leaves && spared ? 1 : 0;
+        mine_.dropped += !keeps && !leaves && !spared ? 1 : 0;
+        if (keeps) part_.arrivals.keep(ctx, ctx.converged(), made);
+        if (!leaves) return status::ok;
+        return out_.post(ctx, route.pe, item_message<Application>{app().pack(ctx, made)});
+    }
+
+    LANEWAY_FN void open(Ctx& ctx) {
+        if (ctx.warp() != 0 || ctx.lane() != 0) return;
+        *shared_ = {};
+        // In a wave the host has set how much of the far queue is to be looked through.
+        const item_queue_words& far = part_.queues().blocks[ring_].far;
+        scan_.open(ctx, part_.in_waves ? far.end : ctx.load(&far.channel.ready, order::relaxed, scope::device));
+    }
+
+    LANEWAY_FN void refresh(Ctx& ctx) {
+        const item_queue_words& far = part_.queues().blocks[ring_].far;
+        if (part_.arrivals.has_priorities && !part_.in_waves) {
+            scan_.refresh(ctx, ctx.load(&far.channel.dispatched, order::relaxed, scope::device),
+                          [&] { return ctx.load(&far.channel.ready, order::relaxed, scope::device); });
+        }
+        if (pushes_back(ctx)) look_at_reserves(ctx);
+    }
+
+    LANEWAY_FN bool poll(Ctx& ctx) {
+        if (++turns_ % 16 == 0) (void)out_.flush_old(ctx);
+        if (pushes_back(ctx)) tell_of_reserve(ctx);
+        if (shared_word(ctx, &shared_->starts_nothing) != 0) return false;
+        const bool goes_on = has_rest_;
+        bool active = goes_on;
+        if (ctx.ballot(full_warp<Ctx>, goes_on) == 0) active = ctx.lane() < take(ctx, rest_);
+        if (ctx.ballot(full_warp<Ctx>, active) == 0) return false;
+        work_on(ctx, active);
+        const lane_mask done = ctx.ballot(full_warp<Ctx>, active && !has_rest_);
+        if (done != 0 && ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(done)));
+        return true;
+    }
+
+    LANEWAY_FN void close(Ctx& ctx) const {
+        out_.count_items(ctx, mine_.done);
+        add(ctx, &item_counters::kept);
+        add(ctx, &item_counters::sent);
+        add(ctx, &item_counters::suppressed);
+        add(ctx, &item_counters::dropped);
+        add(ctx, &item_counters::passed_on);
+        add(ctx, &item_counters::done);
+        add(ctx, &item_counters::useful);
+    }
+
+private:
+    using entry = typename receive_item<Application>::entry;
+
+    [[nodiscard]] LANEWAY_FN const item_application<Application>& app() const { return part_.arrivals.application; }
+
+    LANEWAY_FN static std::uint32_t shared_word(Ctx& ctx, const std::uint32_t* word) {
+        return once(ctx, full_warp<Ctx>, [&] { return ctx.load(word, order::relaxed, scope::block); });
+    }
+
+    LANEWAY_FN void add(Ctx& ctx, std::uint64_t item_counters::*counter) const {
+        if (mine_.*counter == 0) return;
+        ctx.fetch_add(&(part_.arrivals.counters->*counter), mine_.*counter, order::relaxed, scope::device);
+    }
+
+    /// Whether PEs wait for each other's reserves. What a wave puts there stays until the next one: waiting for it
+    /// within the wave would be waiting for ever.
+    [[nodiscard]] LANEWAY_FN bool pushes_back(const Ctx& ctx) const { return ctx.n_pes() > 1 && !part_.in_waves; }
+
+    /// Whether this PE starts items now, and has to tell something. One lane of the block at a time.
+    LANEWAY_FN void look_at_reserves(Ctx& ctx) const {
+        const item_queues_ref& queues = part_.queues();
+        const bool own = queues.uses_reserve(ctx);
+        bool other = false;
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            other = other || ctx.load(part_.reserve_epochs + pe, order::relaxed, scope::device) % 2 != 0;
+        }
+        const bool told = ctx.load(&queues.pe->told, order::relaxed, scope::device) % 2 != 0;
+        // What has been told holds until there is room for some time: telling takes messages to all.
+        const bool tells = told ? !own && queues.near(ring_).fill(ctx) <= queues.near_width / 2 : own;
+        // Where PEs use their reserves these work: so there is always one that does, and what it holds gets less.
+        ctx.store(&shared_->starts_nothing, !own && other ? 1u : 0u, order::relaxed, scope::block);
+        ctx.store(&shared_->to_tell, tells ? 1u : 0u, order::relaxed, scope::block);
+    }
+
+    /// Tells the others how it stands with the reserve, where they do not know it. The whole warp, together.
+    LANEWAY_FN void tell_of_reserve(Ctx& ctx) {
+        if (shared_word(ctx, &shared_->to_tell) == 0) return;
+        const std::uint64_t epoch = once(ctx, full_warp<Ctx>, [&]() -> std::uint64_t {
+            std::uint64_t* const told = &part_.queues().pe->told;
+            std::uint64_t before = ctx.load(told, order::relaxed, scope::device);
+            const bool changed = part_.queues().uses_reserve(ctx) != (before % 2 != 0);
+            ctx.store(&shared_->to_tell, 0u, order::relaxed, scope::block);
+            return changed && ctx.compare_exchange(told, before, before + 1, order::relaxed, scope::device) ? before + 1
+                                                                                                            : 0;
+        });
+        if (epoch == 0) return;
+        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
+            if (pe != ctx.pe()) (void)out_.post(ctx, pe, reserve_message{epoch, static_cast<std::uint32_t>(ctx.pe())});
+        }
+        ctx.sync(full_warp<Ctx>);
+        // What others make until they hear of it must find room. That there is room again has time.
+        if (epoch % 2 != 0) (void)out_.flush(ctx);
+    }
+
+    /// Takes entries for the lowest lanes of the warp, and returns for how many: far ones that are to be looked through,
+    /// of which some may go back, then near ones, then from the reserve. The whole warp, together.
+    LANEWAY_FN int take(Ctx& ctx, entry& taken) {
+        constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
+        const item_queues_ref& queues = part_.queues();
+        const item_block& block = queues.blocks[ring_];
+        std::uint32_t place = 0;
+        if (part_.arrivals.has_priorities) {
+            // Before near ones: else what one far item makes would all be done before the next one is looked at.
+            const int n = queues.far(ring_).claim(ctx, lanes, place, scan_.far_limit(ctx));
+            if (n != 0) return look_through(ctx, fetch(ctx, queues.far(ring_), n, place, taken), taken);
+        }
+        int n = queues.near(ring_).claim(ctx, lanes, place, block.near.end);
+        if (n != 0) return fetch(ctx, queues.near(ring_), n, place, taken);
+        n = queues.reserve().claim(ctx, lanes, place, queues.pe->reserve.end);
+        return n == 0 ? 0 : fetch(ctx, queues.reserve(), n, place, taken);
+    }
+
+    /// Copies entries and makes their places free, before anything is made of them.
+    LANEWAY_FN int fetch(Ctx& ctx, const channel_queue_ref& queue, int n, std::uint32_t place, entry& taken) {
+        if (ctx.lane() < n) {
+            const std::byte* const element = queue.element(place);
+            come_behind(ctx, element);
+            taken = *reinterpret_cast<const entry*>(element);
+        }
+        const lane_mask mask = ctx.ballot(full_warp<Ctx>, ctx.lane() < n);
+        if (ctx.lane() < n) (void)queue.release(ctx, mask, place);
+        ctx.sync(full_warp<Ctx>);
+        return n;
+    }
+
+    /// Puts far items back that are not yet to be worked on: their lanes are left with an entry of no parts.
+    LANEWAY_FN int look_through(Ctx& ctx, int n, entry& taken) {
+        const std::uint64_t bound = scan_.bound(ctx);
+        const bool mine = ctx.lane() < n;
+        std::uint64_t priority = 0;
+        if (mine && taken.count == entry::whole) priority = app().priority(ctx, taken.item());
+        const bool waits = mine && taken.count == entry::whole && priority >= bound;
+        const lane_mask back = ctx.ballot(full_warp<Ctx>, waits);
+        bool kept = false;
+        if (waits) {
+            scan_.put_off(ctx, priority);
+            kept = part_.arrivals.put(ctx, back, false, taken, priority) == item_place::far;
+            taken.count = 0;
+        }
+        scan_.count(ctx, ctx.ballot(full_warp<Ctx>, mine), ctx.ballot(full_warp<Ctx>, kept));
+        return n;
+    }
+
+    /// Does what the active lanes' entries ask for: of some of them only a first piece. The whole warp, together.
+    LANEWAY_FN void work_on(Ctx& ctx, bool active) {
+        if (active && rest_.count == entry::passing) {
+            mine_.passed_on += 1;
+            (void)out_.post(ctx, static_cast<int>(rest_.first), item_message<Application>{rest_.packed()});
+        }
+        ctx.sync(full_warp<Ctx>);
+        const bool works = active && rest_.count != entry::passing && rest_.count != 0;
+        const item own = works ? rest_.item() : item{};
+        arc_range range = works ? parts_of(ctx, own) : arc_range{};
+        share(ctx, own, range);
+        has_rest_ = range.count > max_parts_at_once;
+        if (has_rest_) {
+            rest_ = entry::of(own, static_cast<std::uint32_t>(range.begin) + max_parts_at_once,
+                              range.count - max_parts_at_once);
+            range.count = max_parts_at_once;
+        }
+        for_each_arc(ctx, range, own, [&](const arc_batch& batch, const item& one) {
+            for (int k = 0; k < batch.count; ++k) {
+                const std::uint64_t number = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
+                app().work(ctx, one, static_cast<std::uint32_t>(number), *this);
+            }
+        });
+        ctx.sync(full_warp<Ctx>);
+    }
+
+    /// Parts of the lane's entry that are still of use.
+    LANEWAY_FN arc_range parts_of(Ctx& ctx, const item& own) {
+        const item_parts parts = app().parts(ctx, own);
+        const bool whole = rest_.count == entry::whole;
+        mine_.done += whole ? 1 : 0;
+        mine_.useful += whole && parts.useful ? 1 : 0;
+        if (!parts.useful) return {};
+        return whole ? arc_range{0, parts.count} : arc_range{rest_.first, rest_.count};
+    }
+
+    /// Of many parts, hands one half after the other to other warps, while near queues have room. The whole warp,
+    /// together.
+    LANEWAY_FN void share(Ctx& ctx, const item& own, arc_range& range) {
+        bool is_long = range.count > max_parts_at_once;
+        for (lane_mask some = ctx.ballot(full_warp<Ctx>, is_long); some != 0;
+             some = ctx.ballot(full_warp<Ctx>, is_long)) {
+            if (!is_long) continue;
+            const std::uint32_t half = range.count / 2;
+            const auto first = static_cast<std::uint32_t>(range.begin) + half;
+            is_long = part_.queues().try_put(ctx, some, entry::of(own, first, range.count - half));
+            if (is_long) range.count = half;
+            is_long = is_long && range.count > max_parts_at_once;
+        }
+    }
+
+    const part& part_;
+    Out& out_;
+    std::uint32_t ring_;
+    item_shared* shared_;
+    threshold_scan scan_;
+    item_counters mine_;     ///< what this lane has done
+    entry rest_;             ///< what the lane has taken,
+    bool has_rest_ = false;  ///< and has not yet done all of, as there was no room for the other parts elsewhere
+    unsigned turns_ = 0;
+};
+
+}  // namespace laneway

@@ -1,0 +1,126 @@
+#include "laneway/flow/item_queues_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+namespace {
+
+std::uint32_t width_of(const std::string& option, std::uint64_t items, std::uint64_t queues) {
+    if (items == 0 || items > std::uint64_t{channel_queue_ref::max_width}) {
+        throw usage_error("item_worklist_options." + option + ": expected 1 to " +
+                          std::to_string(channel_queue_ref::max_width) + ", not " + std::to_string(items));
+    }
+    return static_cast<std::uint32_t>(std::bit_ceil((items + queues - 1) / queues));
+}
+
+item_queues_ref lay_out(std::uint32_t entry_bytes, std::uint32_t rings, const item_worklist_options& options) {
+    item_queues_ref ref;
+    ref.rings = rings;
+    ref.near_width = width_of("items", options.items, rings);
+    ref.far_width = options.priorities ? ref.near_width : 0;
+    ref.reserve_width = width_of("reserve_items", options.reserve_items, 1);
+    ref.entry_bytes = entry_bytes;
+    return ref;
+}
+
+std::uint64_t done_words(const item_queues_ref& ref) {
+    return std::uint64_t{ref.rings} *
+               (channel_queue_ref::done_words(ref.near_width) + channel_queue_ref::done_words(ref.far_width)) +
+           channel_queue_ref::done_words(ref.reserve_width);
+}
+
+std::uint64_t waiting_in(const item_queue_words& words) { return words.channel.ready - words.channel.dispatched; }
+
+void begin_queue(item_queue_words& words, bool in_waves, bool takes_any) {
+    words.start = words.channel.dispatched;
+    words.end = !in_waves ? ~std::uint64_t{0} : takes_any ? words.channel.ready : words.channel.dispatched;
+}
+
+}  // namespace
+
+item_queues_memory::item_queues_memory(const std::shared_ptr<device>& owner, std::uint32_t entry_bytes,
+                                       std::uint32_t rings, const item_worklist_options& options)
+    : owner_(owner), ref_(lay_out(entry_bytes, rings, options)), blocks_(owner, rings), pe_(owner, 1),
+      data_(owner, std::uint64_t{rings} * (ref_.near_width + ref_.far_width) * entry_bytes),
+      reserve_data_(allocate_host_visible(owner, std::uint64_t{ref_.reserve_width} * entry_bytes)),
+      control_(owner, ref_.places()), done_(owner, done_words(ref_)) {
+    ref_.blocks = blocks_.data();
+    ref_.pe = pe_.data();
+    ref_.data = data_.data();
+    ref_.reserve_data = reserve_data_.get();
+    ref_.control = control_.data();
+    ref_.done = done_.data();
+}
+
+void item_queues_memory::clear(std::uint64_t threshold) {
+    blocks_.copy_in(std::vector<item_block>(ref_.rings));
+    item_pe_words words;
+    words.threshold = threshold;
+    pe_.copy_in(&words, 1);
+    control_.fill_bytes(0);
+    done_.fill_bytes(0);
+}
+
+void item_queues_memory::start_with(const std::byte* entries, std::uint64_t count) {
+    const std::uint64_t room = std::uint64_t{ref_.rings} * ref_.near_width;
+    if (count > room) {
+        throw usage_error("an item worklist starts with " + std::to_string(count) +
+                          " items on a PE that has room for " + std::to_string(room) +
+                          ": see item_worklist_options.items");
+    }
+    std::uint64_t first = 0;
+    for (std::uint32_t ring = 0; ring < ref_.rings; ++ring) {
+        const std::uint64_t share = (count - first) / (ref_.rings - ring);
+        fill(ring, entries + first * ref_.entry_bytes, share);
+        first += share;
+    }
+}
+
+void item_queues_memory::fill(std::uint32_t ring, const std::byte* entries, std::uint64_t count) {
+    if (count == 0) return;
+    const std::uint64_t at = std::uint64_t{ring} * ref_.near_width;
+    std::vector<std::uint32_t> control(count);
+    for (std::uint32_t i = 0; i < count; ++i) control[i] = channel_queue_ref::first_entry(i);
+    data_.copy_in(entries, count * ref_.entry_bytes, at * ref_.entry_bytes);
+    control_.copy_in(control.data(), count, at);
+    item_block block;
+    block.near.channel.reserved = block.near.channel.ready = count;
+    blocks_.copy_in(&block, 1, ring);
+}
+
+void item_queues_memory::begin(bool in_waves, bool looks_through, std::uint64_t threshold) {
+    std::vector<item_block> blocks = blocks_.copy_out();
+    for (item_block& block : blocks) {
+        static_cast<threshold_counters&>(block) = {};
+        begin_queue(block.near, in_waves, true);
+        begin_queue(block.far, in_waves, looks_through);
+        block.least_far = ~std::uint64_t{0};
+    }
+    blocks_.copy_in(blocks);
+    item_pe_words words = pe_.copy_out()[0];
+    begin_queue(words.reserve, in_waves, true);
+    words.threshold = threshold;
+    words.told = 0;
+    pe_.copy_in(&words, 1);
+}
+
+waiting_items item_queues_memory::waiting() const {
+    waiting_items all;
+    for (const item_block& block : blocks_.copy_out()) {
+        all.near += waiting_in(block.near);
+        all.far += waiting_in(block.far);
+        all.least_far = std::min(all.least_far, block.least_far);
+    }
+    const item_pe_words words = pe_.copy_out()[0];
+    all.reserve = waiting_in(words.reserve);
+    all.spilled = words.reserve.channel.ready;
+    return all;
+}
+
+}  // namespace laneway

@@ -1,0 +1,1 @@
+#include "near_far_suite.hpp"  // on CPU devices

@@ -1,0 +1,1 @@
+#include "item_limits_suite.hpp"  // on CPU devices

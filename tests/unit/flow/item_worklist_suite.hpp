@@ -1,0 +1,137 @@
+// Item worklists: every item is done once on the PE that its routes name, in every mode, and the account adds up; also
+// where queues are too short by far.
+#pragma once
+
+#include "laneway/runtime.hpp"
+#include "unit/flow/item_trees.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+inline void expect_work(const item_work& found, const item_work& expected) {
+    EXPECT_EQ(found.started, expected.started);
+    EXPECT_EQ(found.done, expected.done);
+    EXPECT_EQ(found.useful, expected.useful);
+    EXPECT_EQ(found.kept, expected.kept);
+    EXPECT_EQ(found.sent, expected.sent);
+    EXPECT_EQ(found.suppressed, expected.suppressed);
+    EXPECT_EQ(found.dropped, expected.dropped);
+    EXPECT_EQ(found.arrived, expected.arrived);
+    EXPECT_EQ(found.accepted, expected.accepted);
+    EXPECT_EQ(found.refused, expected.refused);
+    EXPECT_EQ(found.passed_on, expected.passed_on);
+}
+
+/// The same options with chunks of one to five items: the least that options_of chooses would not hold one.
+inline options wider(options o) {
+    o.chunk_bytes *= 2;
+    return o;
+}
+
+/// A list of trees on a runtime.
+class tree_job {
+public:
+    tree_job(runtime& rt, const tree_rules& rules, const item_worklist_options& options)
+        : rt_(rt), rules_(rules), list_(rt.machine(), applications(), options) {}
+
+    void start(int pe, std::uint64_t key) {
+        starts_.emplace_back(pe, tree_item{key, rules_.depth});
+        list_.start_with(pe, {starts_.back().second});
+    }
+    run_report run_and_compare() {
+        for (auto& sums : sums_) sums.fill_bytes(0);
+        const run_report report = run_items(rt_, list_);
+        const expected_tree expected(rules_, starts_, rt_.n_pes());
+        expect_work(list_.work(), expected.work);
+        EXPECT_EQ(report.items, expected.work.done);
+        for (std::size_t pe = 0; pe < sums_.size(); ++pe) {
+            const tree_sums found = sums_[pe].copy_out()[0];
+            EXPECT_EQ(found.keys, expected.sums[pe].keys) << "PE " << pe;
+            EXPECT_EQ(found.parts, expected.sums[pe].parts) << "PE " << pe;
+            EXPECT_EQ(found.damaged, 0u);
+        }
+        starts_.clear();
+        return report;
+    }
+    [[nodiscard]] item_worklist<tree_application>& list() { return list_; }
+
+private:
+    std::vector<tree_application> applications() {
+        std::vector<tree_application> all;
+        for (int pe = 0; pe < rt_.n_pes(); ++pe) {
+            sums_.emplace_back(rt_.machine().device(pe), 1);
+            all.push_back({rules_, sums_.back().data()});
+        }
+        return all;
+    }
+
+    runtime& rt_;
+    tree_rules rules_;
+    std::vector<buffer<tree_sums>> sums_;
+    item_worklist<tree_application> list_;
+    std::vector<std::pair<int, tree_item>> starts_;
+};
+
+class item_worklist_test : public testing::TestWithParam<std::string> {
+protected:
+    /// Modes change from round to round: priorities or none, one run or waves, room for all or for next to nothing.
+    static item_worklist_options list_options(std::uint64_t round) {
+        item_worklist_options o;
+        o.priorities = round % 2 == 0;
+        o.fused = round % 3 != 2;
+        o.policy = {1 + round % 20, 1 + round % 7, round % 4};
+        o.items = round % 4 < 2 ? 2048 : 3 + round % 5;
+        o.reserve_items = 8192;
+        return o;
+    }
+};
+
+TEST_P(item_worklist_test, EveryItemIsDoneOnceWhereItBelongs) {
+    std::uint64_t spilled = 0, waves = 0, rises = 0;
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(wider(o));
+        tree_job job(rt, is_checked(GetParam()) ? tree_rules{2, 3, 2} : tree_rules{3, 40, 5}, list_options(o.seed));
+        for (int run = 0; run < (o.seed % 4 == 0 ? 2 : 1); ++run) {  // the second one finds nothing of the first
+            for (std::uint64_t i = 0; i < 3; ++i)
+                job.start(static_cast<int>((o.seed + i) % static_cast<unsigned>(rt.n_pes())), o.seed * 7 + i);
+            job.run_and_compare();
+            spilled += job.list().work().spilled;
+            rises += job.list().work().rises;
+            if (!job.list().options().fused) waves += job.list().work().waves;
+        }
+    });
+    if (GetParam() == "checked:1") return;  // too few rounds to meet all of it
+    EXPECT_GT(spilled, 0u);
+    EXPECT_GT(waves, 2u);
+    EXPECT_GT(rises, 0u);
+}
+
+TEST_P(item_worklist_test, OneItemOfManyPartsIsSharedOut) {
+    for (std::uint64_t round = 0; round < (is_checked(GetParam()) ? 1u : 6u); ++round) {
+        SCOPED_TRACE("devices " + GetParam() + ", round " + std::to_string(round));
+        options o = wider(options_of(GetParam(), round));
+        o.timeout_seconds = 20;
+        runtime rt(o);
+        item_worklist_options list = list_options(round);
+        list.reserve_items = 1 << 18;
+        tree_job job(rt, {1, is_checked(GetParam()) ? 701u : 20'011u, 1}, list);
+        job.start(0, 11);
+        job.run_and_compare();
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(item_worklist_test, NothingToDoEndsAtOnce) {
+    runtime rt(wider(options_of(GetParam(), 1)));
+    for (const bool fused : {true, false}) {
+        item_worklist_options list = list_options(0);
+        list.fused = fused;
+        tree_job job(rt, {}, list);
+        job.run_and_compare();
+        EXPECT_EQ(job.list().work().waves, 1u);
+    }
+}
+
+LANEWAY_ON_DEVICES(item_worklist_test, device_lists());
+
+}  // namespace laneway::test

@@ -1,0 +1,1 @@
+#include "item_worklist_suite.hpp"  // on CPU devices
