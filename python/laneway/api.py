@@ -36,6 +36,7 @@ from laneway.programs.styles import StyleRun, compare_styles
 from laneway.programs.sweep import SweepResult, sweep
 from laneway.programs.task_rates import TaskRates, measure_tasks
 from laneway.programs.triangles import TrianglesResult, triangles
+from laneway.recording import timeline
 from laneway.session import Session
 from laneway.task_body import TaskBody
 from laneway.task_pool import TaskPool
@@ -129,6 +130,7 @@ __all__ = [
     "simulate_reads",
     "sssp",
     "sweep",
+    "timeline",
     "triangles",
     "write_atoms",
     "write_graph",
