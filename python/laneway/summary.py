@@ -128,7 +128,7 @@ def in_words(found: _core.TimelineCounts) -> str:
     """How much a timeline has, and what it lacks."""
     waits = f"{found.lasting_waits:,} lasting waits"
     if found.waits < found.lasting_waits:
-        waits = f"{found.waits:,} of {waits}, evenly chosen"
+        waits = f"{found.waits:,} of {waits}, the newest"
     lacking = f"; no room for {found.left_out:,} more" if found.left_out else ""
     return f"{found.runs:,} run{'s' * (found.runs != 1)}, {found.samples:,} samples, {waits}{lacking}"
 

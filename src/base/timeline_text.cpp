@@ -198,10 +198,9 @@ void timeline_text::add_waits(const run_record& run, std::size_t pe) {
         const std::uint64_t end = std::max(begin, time_of(run, pe, wait.end_ns));
         json_members values;
         if (wait.peer >= 0) values.add("peer", static_cast<std::uint64_t>(wait.peer));
-        values.add("for", number_in_words(wait)).add("block", std::uint64_t{wait.block});
-        values.add("warp", std::uint64_t{wait.warp_lane >> 16}).add("lane", std::uint64_t{wait.warp_lane & 0xffff});
-        values.add("stands_for", record.wait_stride);
-        events_.span(place_in(block_rows(process, wait.block), process, begin, end), "wait",
+        values.add("for", number_in_words(wait)).add("block", std::uint64_t{wait.place >> 12});
+        values.add("warp", std::uint64_t{wait.place >> 6 & 63}).add("lane", std::uint64_t{wait.place & 63});
+        events_.span(place_in(block_rows(process, wait.place >> 12), process, begin, end), "wait",
                      words_of(static_cast<operation>(wait.what)).doing, begin, end, values);
     }
 }
@@ -248,7 +247,7 @@ std::string timeline_text::account_of(const run_record& run, std::size_t number)
         members.add("sent", last.sent).add("served", last.served).add("chunks", last.chunks).add("bytes", last.bytes);
         members.add("barriers", last.barriers).add("samples", record.samples.size());
         members.add("lasting_waits", record.lasting_waits).add("kept_waits", record.waits.size());
-        members.add("wait_stride", record.wait_stride).add("clock", std::string(clocks_.kind(run, pe)));
+        members.add("clock", std::string(clocks_.kind(run, pe)));
         pes.push_back(members.add("clock_error_ns", clocks_.error_ns(run, pe)).text());
     }
     json_members sums;

@@ -45,7 +45,6 @@ void run_recorder::begin(const run_label& label) {
         head.max_samples = room.samples;
         head.max_waits = room.waits;
         logs.head.copy_in(&head, 1);
-        logs.waits.fill_bytes(0);  // lanes look for their own claims
     }
     run_ = {};
     run_.name = label.name;
@@ -67,9 +66,7 @@ pe_record run_recorder::fetch(const pe_logs& logs) const {
     record.lasting_waits = head.n_waits;
     if (head.n_waits == 0) return record;
     record.waits = logs.waits.copy_out();
-    record.wait_stride = thinning::stride(head.n_waits - 1, head.max_waits);
-    std::erase_if(record.waits,
-                  [&](const timeline_wait& w) { return w.claim == 0 || (w.claim - 1) % record.wait_stride != 0; });
+    record.waits.resize(std::min<std::size_t>(record.waits.size(), head.n_waits));
     std::sort(record.waits.begin(), record.waits.end(),
               [](const auto& one, const auto& other) { return one.start_ns < other.start_ns; });
     return record;

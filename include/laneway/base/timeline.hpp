@@ -18,9 +18,8 @@ namespace laneway {
 /// What one PE has written down of a run.
 struct pe_record {
     std::vector<timeline_sample> samples;  ///< in order of time, the last one at the end of the run; empty: nothing
-    std::vector<timeline_wait> waits;      ///< each `wait_stride`-th of those that lasted, in order of their start
+    std::vector<timeline_wait> waits;      ///< the newest of those that lasted, in order of their start
     std::uint64_t lasting_waits = 0;       ///< all of them
-    std::uint64_t wait_stride = 1;
 };
 
 /// One run of the devices, or one stay of a session's program on them. Times are those of the host's steady clock.
@@ -45,14 +44,14 @@ struct timeline_span {
 
 /// Collects what runs do while it stands in options::timeline of the jobs that run them: of each PE its counters over
 /// time, and the waits of its lanes that last; of the host its phases. Sizes are bounded: of a long run fewer samples
-/// and waits are kept, evenly over its time, and of very many runs the later ones without them; all of it is told.
-/// Host, any thread.
+/// are kept, evenly over its time, of many waits the newest, and of very many runs the later ones have neither. What is
+/// missing is told. Host, any thread.
 class timeline {
 public:
     /// What there is room for; powers of two for a PE of a run.
     struct capacity {
         std::uint32_t samples = 2048;
-        std::uint32_t waits = 2048;
+        std::uint32_t waits = 4096;
         std::uint64_t records = std::uint64_t{1} << 20;  ///< samples and waits, all together
         std::size_t spans = std::size_t{1} << 18;        ///< runs and spans, each
         std::uint64_t gap_ns = 10'000;                   ///< between two samples of a PE, at least

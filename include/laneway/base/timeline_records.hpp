@@ -20,30 +20,28 @@ struct timeline_sample {
 /// A wait of one lane that lasted: it has looked min_looks times in vain.
 struct timeline_wait {
     static constexpr unsigned min_looks = 96;
+    static constexpr std::uint32_t max_claims = 1u << 27;  ///< then their numbers begin anew
 
-    static constexpr std::uint32_t max_claim = (1u << 27) - 1;  ///< later ones are counted and not written down
-
-    std::uint64_t claim = 0;     ///< 1 + how many such waits the PE had begun before; 0: nothing is written here
     std::uint64_t start_ns = 0;  ///< of look min_looks
     std::uint64_t end_ns = 0;    ///< of the last look that was written down, at most 16 before the last of all
     std::uint64_t number = 0;    ///< as words_of(what) tells it
+    std::uint32_t claim = 0;     ///< how many such waits the PE had begun before
     std::uint32_t what = 0;      ///< an operation
     std::int32_t peer = -1;
-    std::uint32_t block = 0;
-    std::uint32_t warp_lane = 0;  ///< warp * 2^16 + lane
+    std::uint32_t place = 0;  ///< block * 2^12 + warp * 2^6 + lane
 };
 
-/// Which of many records, whose number nobody knows beforehand, are kept in `room` places, a power of two: all while
-/// they fit, then every second one, then every fourth, over the whole time. A new record takes the place of one that is
+/// Which of many samples, whose number nobody knows beforehand, are kept in `room` places, a power of two: all while
+/// they fit, then every second one, then every fourth, over the whole time. A new sample takes the place of one that is
 /// not kept any more, so nothing is read or moved.
 struct thinning {
-    /// Record n is kept if it is a multiple of this.
+    /// Sample n is kept if it is a multiple of this.
     static LANEWAY_FN constexpr std::uint64_t stride(std::uint64_t n, std::uint64_t room) {
         std::uint64_t stride = 1;
         for (; n >= room; n /= 2) stride *= 2;
         return stride;
     }
-    /// Where record n is kept, a multiple of its stride.
+    /// Where sample n is kept, a multiple of its stride.
     static LANEWAY_FN constexpr std::uint64_t place(std::uint64_t n, std::uint64_t room) {
         while (n >= room) {
             // With each stride the odd multiples of half of it go, in their order.

@@ -8,7 +8,7 @@ namespace laneway {
 /// Logs of one run, in PE memory; the host sets them to their start before the run and reads them after it.
 struct pe_timeline {
     timeline_sample* samples = nullptr;  ///< by number of the sample, see thinning
-    timeline_wait* waits = nullptr;      ///< by claim, in the same way
+    timeline_wait* waits = nullptr;      ///< by claim, modulo max_waits: the newest are kept
     std::uint64_t gap_ns = 0;            ///< between the first samples, at least
     std::uint32_t max_samples = 0;       ///< powers of two
     std::uint32_t max_waits = 0;

@@ -15,37 +15,6 @@ struct wait_site {
     std::uint64_t limit = 0;   ///< see fault_record
 };
 
-/// Writes down that a wait goes on. `noted`: what the last call for this wait has returned, 0 before. Any lane.
-template <class Ctx>
-LANEWAY_SLOW std::uint32_t note_wait(Ctx ctx, wait_site site, std::uint32_t noted) {
-    pe_timeline& log = *ctx.environment().timeline;
-    const bool begins = noted == 0;
-    if (begins) {
-        const std::uint64_t before = ctx.fetch_add(&log.n_waits, 1, order::relaxed, scope::device);
-        noted = before < timeline_wait::max_claim ? static_cast<std::uint32_t>(before) + 1 : timeline_wait::max_claim;
-    }
-    const std::uint64_t n = noted - 1;
-    if (n % thinning::stride(n, log.max_waits) != 0 || noted == timeline_wait::max_claim) return noted;
-    timeline_wait& record = log.waits[thinning::place(n, log.max_waits)];
-    const auto write = [&]<class Word>(Word& word, Word value) {
-        ctx.store(&word, value, order::relaxed, scope::device);
-    };
-    const std::uint64_t now = ctx.now_ns();
-    if (begins) {
-        write(record.start_ns, now);
-        write(record.number, site.number);
-        write(record.what, static_cast<std::uint32_t>(site.what));
-        write(record.peer, static_cast<std::int32_t>(site.peer));
-        write(record.block, static_cast<std::uint32_t>(ctx.block()));
-        write(record.warp_lane, static_cast<std::uint32_t>(ctx.warp() << 16 | ctx.lane()));
-        write(record.claim, std::uint64_t{noted});
-    } else if (ctx.load(&record.claim, order::relaxed, scope::device) != noted) {
-        return noted;  // a later wait has its place
-    }
-    write(record.end_ns, now);
-    return noted;
-}
-
 /// The bound of one wait: call next() between two looks.
 class bounded_spin {
 public:
@@ -63,7 +32,8 @@ public:
             if (told == stop_word::deadline || ctx.now_ns() > ctx.deadline_ns() + grace) {
                 return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
             }
-            if (ctx.environment().timeline != nullptr && spins_ >= timeline_wait::min_looks) note(ctx, site);
+            pe_timeline* const log = ctx.environment().timeline;
+            if (log != nullptr && spins_ >= timeline_wait::min_looks) note(ctx, log, site);
         }
         // Long waits look less often: a thousand warps that poll one word, over PCIe above all, slow down its writer.
         ctx.pause(spins_ / 16 < max_patience_ ? spins_ / 16 : max_patience_);
@@ -71,12 +41,32 @@ public:
     }
 
 private:
-    /// From min_looks on, where patience is at its end, the looks need no count but for the last 16: so what is above
-    /// these bits is the place in the timeline, without a register of its own.
+    /// Writes down that the wait goes on. In line and without a call, and with no register of its own: from min_looks
+    /// on, where patience is at its end, looks need no count but for the last 16, so the bits above hold the claim.
     template <class Ctx>
-    LANEWAY_FN void note(Ctx& ctx, const wait_site& site) {
-        const unsigned before = spins_ < noting ? 0 : (spins_ - noting) / 16 - 1;
-        spins_ = noting + 16 * note_wait(ctx, site, before);
+    LANEWAY_FN void note(Ctx& ctx, pe_timeline* log, const wait_site& site) {
+        const auto write = [&]<class Word>(Word& word, std::type_identity_t<Word> value) {
+            ctx.store(&word, value, order::relaxed, scope::device);
+        };
+        const bool begins = spins_ < noting;
+        if (begins) {
+            const std::uint64_t before = ctx.fetch_add(&log->n_waits, 1, order::relaxed, scope::device);
+            spins_ = noting + 16 * static_cast<std::uint32_t>(before % timeline_wait::max_claims);
+        } else {
+            spins_ -= 16;
+        }
+        const std::uint32_t claim = (spins_ - noting) / 16;
+        timeline_wait& record = log->waits[claim & (log->max_waits - 1)];
+        if (begins) {
+            write(record.claim, claim);
+            write(record.start_ns, ctx.now_ns());
+            write(record.number, site.number);
+            write(record.what, static_cast<std::uint32_t>(site.what));
+            write(record.peer, site.peer);
+            write(record.place, static_cast<std::uint32_t>(ctx.block() << 12 | ctx.warp() << 6 | ctx.lane()));
+        }
+        // A later wait may have taken its place.
+        if (ctx.load(&record.claim, order::relaxed, scope::device) == claim) write(record.end_ns, ctx.now_ns());
     }
 
     static constexpr unsigned noting = 1u << 31;

@@ -45,7 +45,7 @@ def figures(found: Timeline) -> list[tuple[str, str, str]]:
         "rates": ("Messages served a second", "By each PE, on average over a hundredth of the time."),
         "waits": (
             "Lasting waits by cause",
-            "Sum over all lanes that waited, estimated where only a part of the waits was kept.",
+            "Sum over all lanes that waited, of the waits that were kept.",
         ),
     }
     return [(*titles[name], svg) for name, svg in made]
@@ -57,8 +57,8 @@ def wait_kinds(found: Timeline) -> list[tuple[str, float, int]]:
     numbers: dict[str, int] = {}
     for (_, category), spans in found.spans.items():
         for span in spans if category == "wait" else ():
-            seconds[span.name] = seconds.get(span.name, 0.0) + (span.end - span.begin) * span.stands_for
-            numbers[span.name] = numbers.get(span.name, 0) + span.stands_for
+            seconds[span.name] = seconds.get(span.name, 0.0) + span.end - span.begin
+            numbers[span.name] = numbers.get(span.name, 0) + 1
     return [(name, seconds[name], numbers[name]) for name in sorted(seconds, key=lambda name: -seconds[name])]
 
 
@@ -188,7 +188,7 @@ def _waits(axes: Axes, found: Timeline) -> None:
     left = np.zeros(len(kinds))
     for number, pe in enumerate(found.pes):
         spans = found.spans.get((pe, "wait"), ())
-        own = [sum((s.end - s.begin) * s.stands_for for s in spans if s.name == name) / scale for name, _, _ in kinds]
+        own = [sum(s.end - s.begin for s in spans if s.name == name) / scale for name, _, _ in kinds]
         axes.barh(range(len(kinds)), own, left=left, color=f"C{number % 10}", label=found.processes[pe])
         left = left + np.array(own)
     axes.set_yticks(range(len(kinds)), [name for name, _, _ in kinds])

@@ -84,7 +84,7 @@ def _remarks(found: Timeline) -> str:
         said.append("Time within runs of checked devices is virtual, and stretched over the time that the run took.")
     kept, lasting = (sum(getattr(run, name) for run in found.runs) for name in ("kept_waits", "lasting_waits"))
     if kept < lasting:
-        said.append(f"Of {lasting:,} lasting waits {kept:,} were kept, evenly over time; sums are estimates.")
+        said.append(f"Of {lasting:,} lasting waits {kept:,} were kept, the newest of each run; sums are theirs.")
     if found.left_out:
         said.append(f"There was no room for {found.left_out:,} more runs' samples, and spans.")
     return " ".join(said)

@@ -27,8 +27,6 @@ class Span:
     name: str
     begin: float
     end: float
-    stands_for: int = 1
-    """Waits that this one was chosen from."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +135,7 @@ def _add_events(found: Timeline, events: list[dict[str, Any]]) -> None:
         if kind == "M" and name == "process_name":
             found.processes[process] = _text(event["args"]["name"])
         elif kind == "X":
-            stands_for = _count(event["args"].get("stands_for", 1))
-            span = Span(name, begin, begin + _seconds(event["dur"]), stands_for)
-            found.spans[process, _text(event["cat"])].append(span)
+            found.spans[process, _text(event["cat"])].append(Span(name, begin, begin + _seconds(event["dur"])))
         elif kind == "C":
             for series, value in event["args"].items():
                 values[process, name, _text(series)].append((begin, float(_count(value))))
