@@ -1,10 +1,16 @@
 #include "laneway/runtime.hpp"
 
+#include "laneway/simt/timeline_part.hpp"
+
 namespace laneway {
 
 runtime::runtime(options options)
     : options_(std::move(options)),
-      machine_(options_.devices, options_.seed, options_.checked_accesses, options_.processes) {}
+      machine_(options_.devices, options_.seed, options_.checked_accesses, options_.processes) {
+    const int process = machine_.n_processes() > 1 ? machine_.process() : -1;
+    if (!options_.timeline) options_.timeline = timeline::of_environment(process);
+    if (options_.timeline) machine_.record(options_.timeline);
+}
 
 runtime::~runtime() = default;
 
@@ -12,6 +18,7 @@ std::uint64_t runtime::held_bytes() const { return gets_ == nullptr ? 0 : gets_-
 
 comm_resources& runtime::resources_for(const comm_plan& plan, const run_deadline& until) {
     if (!resources_ || !resources_->suits(plan)) {
+        const timeline_part part(options_.timeline, "making buffers and rings");
         resources_.reset();
         resources_ = std::make_unique<comm_resources>(machine_, options_, plan, until);
     }
@@ -23,8 +30,11 @@ run_report runtime::run_programs(comm_resources& resources, const comm_plan& pla
                                  const std::function<std::string()>& account) {
     resources.reset();
     if (gets_ != nullptr) gets_->clear();
-    return resources.report(
-        machine_.run(programs, plan.shapes(), until, [&] { return resources.ring_fills() + account(); }));
+    const double seconds =
+        machine_.run(programs, plan.shapes(), until, [&] { return resources.ring_fills() + account(); });
+    run_report report = resources.report(seconds);
+    machine_.record_totals(report);
+    return report;
 }
 
 }  // namespace laneway

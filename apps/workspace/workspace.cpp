@@ -31,7 +31,10 @@ const std::shared_ptr<runtime>& workspace::devices() {
         pieces_.clear();
         runtime_.reset();
     }
-    if (!runtime_) runtime_ = std::make_shared<runtime>(job_);
+    if (!runtime_) {
+        const timeline_part part(job_.timeline, "opening the devices");
+        runtime_ = std::make_shared<runtime>(job_);
+    }
     return runtime_;
 }
 

@@ -11,6 +11,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/options.hpp"
+#include "laneway/simt/timeline_part.hpp"
 
 namespace laneway {
 class runtime;
@@ -55,6 +56,7 @@ public:
             const std::shared_ptr<runtime> open = devices();
             auto piece = std::static_pointer_cast<Piece>(find(owner, key));
             if (!piece) {
+                const timeline_part part(job_.timeline, "bringing input to the devices");
                 piece = make(*open);
                 add(owner, key, piece);
             }

@@ -192,7 +192,7 @@ private:
         const auto programs =
             programs_for<Program>(plan, started.resources(), no_body{}, views_on, {}, started.epochs());
         return machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
-                            [&] { return started.resources().ring_fills(); });
+                            [&] { return started.resources().ring_fills(); }, {"session", started.comes_back()});
     }
 
     /// Sizes of a program beside what its components hold on the PEs already.

@@ -53,6 +53,7 @@ from laneway.programs.styles import StyleRun, compare_styles
 from laneway.programs.sweep import SweepResult, sweep
 from laneway.programs.task_rates import TaskRates, measure_tasks
 from laneway.programs.triangles import TrianglesResult, triangles
+from laneway.recording import timeline
 from laneway.session import Session
 from laneway.task_body import TaskBody
 from laneway.task_pool import TaskPool
@@ -162,6 +163,7 @@ __all__ = [
     "strassen",
     "study_forkjoin",
     "sweep",
+    "timeline",
     "triangles",
     "uts",
     "write_atoms",

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from laneway import _core
 from laneway.errors import UsageError
-from laneway.watching import METER
+from laneway.watching import METER, TIMELINE
 
 BUFFER_BYTES: int = _core.default_buffer_bytes
 
@@ -39,7 +39,7 @@ def job_options(devices: str, seed: int, timeout: float, progress: bool, buffer_
     if progress not in (False, True):
         raise UsageError(f"progress must be False or True, not {progress!r}")
     require_whole("buffer_bytes", buffer_bytes, 1)
-    return _core.Options(devices, seed, timeout, bool(progress), buffer_bytes, METER.get())
+    return _core.Options(devices, seed, timeout, bool(progress), buffer_bytes, METER.get(), TIMELINE.get())
 
 
 def require_whole(name: str, number: int, least: int = 0, bits: int = 64) -> None:

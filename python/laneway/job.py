@@ -14,8 +14,10 @@ from laneway.arguments import RunOptions, job_options
 from laneway.errors import Error
 from laneway.outputs import Outputs
 from laneway.phases import Phases
+from laneway.recording import note_summary
 from laneway.summary import Summary
 from laneway.terminal import show
+from laneway.watching import TIMELINE
 
 T = TypeVar("T")
 
@@ -69,6 +71,7 @@ def run_job(
 
     What can be refused is refused before the run. Raises Error where the result differs from the reference.
     """
+    timeline = None if outputs.timeline is None else _core.Timeline()
     options = RunOptions(
         devices=devices, seed=seed, timeout=timeout, progress=outputs.need_progress, buffer_bytes=buffer_bytes
     )
@@ -76,6 +79,7 @@ def run_job(
     _core.parse_devices(devices)
     with ExitStack() as stack:
         outputs.open(stack)
+        stack.callback(TIMELINE.reset, TIMELINE.set(timeline))
         with Phases() as phases:
             job = Job(options, outputs, phases, verify)
             phases.run("running")  # until it reads something
@@ -83,10 +87,14 @@ def run_job(
             if verify:
                 phases.enter("verifying")
             check = account.verify() if verify else None
-            summary = Summary(name, account, job.load_seconds, check)
+            summary = Summary(name, account, job.load_seconds, check, timeline and timeline.count())
             if check is None or not check.mismatches:
                 phases.enter("writing the outputs")
                 outputs.write(summary)
+        if check is None or not check.mismatches:
+            if timeline is not None:
+                note_summary(timeline, summary, {"timeout": f"{timeout:g} s", "seed": str(seed)})
+            outputs.commit(timeline)
         if check is not None and check.mismatches:
             show(summary.as_table(), summary.title)
             raise Error(f"{check.mismatches} {check.compared} differ from {check.reference}: {check.first_mismatch}")

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from laneway import signals
+from laneway import _core, signals
 from laneway.account import printable
 from laneway.errors import UsageError
 from laneway.pending_file import PendingFile
@@ -22,6 +22,7 @@ class Outputs:
     result: Path | None
     report: Path | None
     plot: Path | None
+    timeline: Path | None = None
     result_ending: str = ""
     """What the result's name must end in, if not in anything."""
     _files: dict[Path, PendingFile] = field(default_factory=dict, init=False)
@@ -42,7 +43,7 @@ class Outputs:
         if self.result is not None and self.result_ending not in ("", self.result.suffix.lower()):
             raise UsageError(f"{self.result}: the result's name must end in {self.result_ending}")
         self._stack = stack
-        for path in (self.result, self.report, self.plot):
+        for path in (self.result, self.report, self.plot, self.timeline):
             if path is not None:
                 self.add(path)
 
@@ -56,13 +57,13 @@ class Outputs:
     def require_spared(self, path: Path) -> None:
         """UsageError where an output would replace `path`, whatever their names and links."""
         for output in self._files:
-            if _same_file(path, output):
+            if same_file(path, output):
                 raise UsageError(
                     f"{output}: cannot be written: it is another file of this command, {printable(str(path))}"
                 )
 
     def write(self, summary: Summary) -> None:
-        """Write all of them, then put all in place; from there on no signal ends the command."""
+        """Write all of them but for the timeline, which goes on, to their temporary names."""
         if self.result is not None:
             self._files[self.result].fill(summary.account.write_output)
         if self.report is not None:
@@ -74,12 +75,18 @@ class Outputs:
             self._files[self.plot].fill(lambda file: draw(summary, file, kind))
         for path, write in summary.account.files.items():
             self._files[path].fill(write)
+
+    def commit(self, timeline: _core.Timeline | None) -> None:
+        """Write the timeline and put all files in place; from there on no signal ends the command."""
+        if self.timeline is not None and timeline is not None:
+            self._files[self.timeline].fill(lambda file: file.write_bytes(timeline.json()))
         signals.point_of_no_return()
         for pending in self._files.values():
             pending.commit()
 
 
-def _same_file(one: Path, other: Path) -> bool:
+def same_file(one: Path, other: Path) -> bool:
+    """Whether both names are those of one file, or would be."""
     if os.path.realpath(one) == os.path.realpath(other):
         return True
     try:

@@ -13,7 +13,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from laneway import _core, signals
-from laneway.watching import DESCRIBE, METER, FileMeter
+from laneway.watching import DESCRIBE, METER, TIMELINE, FileMeter
 
 Far = Callable[[], "tuple[str, int, int | None]"]
 """How far a phase is: in words, and as a part of a whole where that is known."""
@@ -22,13 +22,15 @@ Far = Callable[[], "tuple[str, int, int | None]"]
 class Phases:
     """A progress bar on a terminal's standard error; nothing where it is a pipe.
 
-    It tells the phase, how far that is, and for how long the command has been running.
+    It tells the phase, how far that is, and for how long the command has been running. Phases also go into the timeline
+    of the context, if it has one, and are ranges of NVIDIA's profilers.
     """
 
     def __init__(self, console: Console | None = None) -> None:
         self._watched = console is not None or sys.stderr.isatty()
         self._far: Far = _nothing_known
         self._metering: Token[_core.Meter | None] | None = None
+        self._phase: tuple[str, int, _core.ProfilerRange] | None = None
         self.bar = _Looking(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -66,6 +68,7 @@ class Phases:
     def run(self, phase: str) -> None:
         """Begin a phase whose runs, until the next phase begins, tell how far they are."""
         if not self._watched:
+            self._begin(phase, _nothing_known)
             return
         meter = _core.Meter()
 
@@ -79,8 +82,19 @@ class Phases:
 
     def _begin(self, phase: str, far: Far) -> None:
         self._stop_metering()
+        self._end_phase()
+        self._phase = phase, _core.Timeline.now_ns(), _core.ProfilerRange(phase)
         self._far = far
         self._describe(phase)
+
+    def _end_phase(self) -> None:
+        if self._phase is None:
+            return
+        name, begin, _ = self._phase
+        self._phase = None  # and the profilers' range
+        timeline = TIMELINE.get()
+        if timeline is not None:
+            timeline.add_span("phases", name, begin, _core.Timeline.now_ns())
 
     def _describe(self, phase: str) -> None:
         self.bar.tasks[0].description = phase
@@ -98,6 +112,7 @@ class Phases:
     def __exit__(self, *_: object) -> None:
         DESCRIBE.reset(self._describing)
         self._stop_metering()
+        self._end_phase()
         self.bar.stop()
         signals.show_bar(False)
 

@@ -24,6 +24,8 @@ class Summary:
     load_seconds: float | None
     """Reading the input; None for a program that reads none."""
     verification: Verification | None
+    timeline: _core.TimelineCounts | None = None
+    """What the run's timeline has, if it was asked for."""
 
     @property
     def report(self) -> Report:
@@ -95,6 +97,8 @@ class Summary:
         table.add_column(overflow="fold")
         for name, value in self._rows():
             table.add_row(name, escape(value))
+        if self.timeline is not None:
+            table.add_row("timeline", in_words(self.timeline))
         if self.verification is not None:
             table.add_row("verified", self._verified(self.verification))
         return table
@@ -118,6 +122,15 @@ class Summary:
             return f"[red]no[/red]: {escape(what)}"
         times = f"{check.seconds / max(self.report.run_seconds, 1e-9):.1f} times as long as the run"
         return f"[green]yes[/green], against {check.reference}, which took {seconds(check.seconds)}, {times}"
+
+
+def in_words(found: _core.TimelineCounts) -> str:
+    """How much a timeline has, and what it lacks."""
+    waits = f"{found.lasting_waits:,} lasting waits"
+    if found.waits < found.lasting_waits:
+        waits = f"{found.waits:,} of {waits}, the newest"
+    lacking = f"; no room for {found.left_out:,} more" if found.left_out else ""
+    return f"{found.runs:,} run{'s' * (found.runs != 1)}, {found.samples:,} samples, {waits}{lacking}"
 
 
 def seconds(value: float) -> str:

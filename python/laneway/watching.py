@@ -11,6 +11,9 @@ from typing import Callable
 
 from laneway import _core
 
+TIMELINE: ContextVar[_core.Timeline | None] = ContextVar("TIMELINE", default=None)
+"""What the runs of this context write down over time; None costs them nothing."""
+
 METER: ContextVar[_core.Meter | None] = ContextVar("METER", default=None)
 """Where the runs of this context tell how far they are; None costs them nothing."""
 
@@ -21,12 +24,16 @@ DESCRIBE: ContextVar[Callable[[str], None] | None] = ContextVar("DESCRIBE", defa
 @contextmanager
 def described(what: str) -> Iterator[None]:
     """Tell who watches that this part of a run is going on, if somebody does."""
-    describe = DESCRIBE.get()
+    describe, timeline = DESCRIBE.get(), TIMELINE.get()
     if describe is not None:
         describe(what)
+    begin, profiled = _core.Timeline.now_ns(), _core.ProfilerRange(what)
     try:
         yield
     finally:
+        del profiled
+        if timeline is not None:
+            timeline.add_span("parts", what, begin, _core.Timeline.now_ns())
         if describe is not None:
             describe("running")
 

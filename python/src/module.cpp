@@ -7,6 +7,7 @@ NB_MODULE(_core, module) {
     module.attr("version") = LANEWAY_VERSION;
     register_errors();
     register_devices(module);
+    register_timeline(module);
     register_options(module);
     register_report(module);
     register_graph(module);

@@ -8,6 +8,7 @@ namespace laneway::python {
 void register_errors();
 void register_devices(nanobind::module_& module);
 void register_options(nanobind::module_& module);
+void register_timeline(nanobind::module_& module);
 void register_report(nanobind::module_& module);
 void register_graph_arrays(nanobind::module_& module);
 void register_graph(nanobind::module_& module);

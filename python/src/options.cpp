@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "laneway/base/timeline.hpp"
 #include "module.hpp"
 #include "strings.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 constexpr std::uint32_t max_samples = 4096;  // more than a picture of a run has columns
 
 void make_options(options* made, std::string devices, std::uint64_t seed, double timeout_seconds, bool progress,
-                  std::uint64_t buffer_bytes, std::shared_ptr<run_meter> meter) {
+                  std::uint64_t buffer_bytes, std::shared_ptr<run_meter> meter, std::shared_ptr<timeline> kept_in) {
     new (made) options;
     made->devices = std::move(devices);
     made->seed = seed;
@@ -26,6 +27,7 @@ void make_options(options* made, std::string devices, std::uint64_t seed, double
     made->progress_samples = progress ? max_samples : 0;
     made->buffer_bytes = buffer_bytes;
     made->meter = std::move(meter);
+    made->timeline = std::move(kept_in);
 }
 
 options with_blocks(options job, int blocks) {
@@ -46,7 +48,7 @@ void register_options(nb::module_& module) {
     nb::class_<options>(module, "Options",
                         "Devices, seed, deadline and memory of a run, and whether its report has samples.")
         .def("__init__", &make_options, "devices"_a, "seed"_a, "timeout_seconds"_a, "progress"_a, "buffer_bytes"_a,
-             "meter"_a.none())
+             "meter"_a.none(), "timeline"_a.none())
         .def("with_blocks", &with_blocks, "blocks"_a,
              "The same for so many blocks on each device: threads of a CPU device, blocks of a GPU.");
     module.attr("default_buffer_bytes") = options{}.buffer_bytes;

@@ -6,6 +6,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
+#include "laneway/simt/cuda/profiler_range.hpp"
 
 namespace laneway {
 
@@ -29,7 +30,7 @@ resident_program::resident_program(machine& machine, const options& options, std
                                    launch start)
     : machine_(machine), timeout_seconds_(run_deadline(options.timeout_seconds).seconds()),
       lease_ns_(nanoseconds_of_lease(options.lease_seconds)), feeds_(std::move(feeds)), start_(std::move(start)),
-      words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
+      timeline_(options.timeline), words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
     machine_.set_give_back([this]() -> device::hold {
         if (std::this_thread::get_id() != owner_ || has_failed_) return {};
         hand_over();  // before the devices are held, as the program may have to come back for it
@@ -145,6 +146,8 @@ while_waiting resident_program::waiting() {
 
 epoch_report resident_program::quiesce() {
     const auto start = clock::now();
+    const std::uint64_t begin_ns = timeline::now_ns();
+    const profiler_range range("epoch");
     hand_over();
     epoch_report report;
     {
@@ -160,6 +163,9 @@ epoch_report resident_program::quiesce() {
     const auto wait = waiting();
     while (done() < report.number) wait();
     report.seconds = std::chrono::duration<double>(clock::now() - start).count();
+    if (timeline_) {
+        timeline_->add_span({"epochs", "epoch " + std::to_string(report.number), begin_ns, timeline::now_ns()});
+    }
     return report;
 }
 

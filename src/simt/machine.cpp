@@ -11,6 +11,7 @@
 #include "laneway/base/interruption.hpp"
 #include "laneway/simt/checked/launch.hpp"
 #include "laneway/simt/cpu/launch.hpp"
+#include "laneway/simt/cuda/profiler_range.hpp"
 #include "laneway/simt/run_watch.hpp"
 #include "laneway/simt/shared_device.hpp"
 
@@ -173,16 +174,18 @@ void machine::prepare(const run_deadline& until) {
 }
 
 double machine::run(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
-                    const run_deadline& until, const std::function<std::string()>& account) {
+                    const run_deadline& until, const std::function<std::string()>& account, const run_label& label) {
     if (has_gpus() && programs.front().kernel() == nullptr) {
         throw usage_error("this program was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
     }
     const auto mine = refuse_during_run();
     service_run services = group_->alone([&] {
         prepare(until);
+        if (recorder_) recorder_->begin(label);
         return service_run(attached());
     });
     begin_together(programs.front().name(), shapes);
+    const profiler_range range(label.name);
     running_mark mark(devices_);
     const auto start = std::chrono::steady_clock::now();
     const bool checked = device(0)->id().kind == device_kind::checked;
@@ -192,6 +195,7 @@ double machine::run(const std::vector<pe_program>& programs, const std::vector<l
     const run_end all = end_together(ended.left, until.seconds());
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     mark.end();
+    if (recorder_) recorder_->end(ended.left || any_fault() || thrown_->any() || !ended.late.empty(), abandoned_);
     if (ended.left) std::rethrow_exception(ended.left);
     thrown_->rethrow(names());
     report_faults(all, ended.late, [&] { return account() + services.account(); });

@@ -3,6 +3,7 @@
 
 #include "laneway/base/cuda_setting.hpp"
 #include "laneway/base/error.hpp"
+#include "laneway/simt/cuda/profiler_range.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device.hpp"
 #include "laneway/simt/device_stream.hpp"
@@ -11,6 +12,9 @@
 #include "laneway/simt/running.hpp"
 
 const char laneway::library_was_built_without_cuda = 0;
+
+laneway::profiler_range::profiler_range(const char*) {}
+laneway::profiler_range::~profiler_range() = default;
 
 namespace laneway::cuda_backend {
 

@@ -11,6 +11,7 @@
 namespace laneway {
 
 class bootstrap;
+class timeline;
 
 /// Deliberate damage, for tests of the deadlines and the fault record.
 enum class injected_fault {
@@ -56,10 +57,11 @@ struct options {
     int host_threads = 1;  ///< of each function that lanes may call; with several it must bear it
     /// Groups of calls on their way, for each PE, function and host thread. Other sizes shrink to leave room for them.
     std::uint32_t host_slots = 256;
-    std::uint32_t progress_samples = 0;          ///< most samples kept for the report; 0: none
-    std::shared_ptr<run_meter> meter;            ///< where a run tells meanwhile how far it is; null: nowhere
-    laneway::path path = laneway::path::direct;  ///< of one-sided operations that do not say it themselves
-    std::uint64_t forward_slots = 0;             ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
+    std::uint32_t progress_samples = 0;           ///< most samples kept for the report; 0: none
+    std::shared_ptr<run_meter> meter;             ///< where a run tells meanwhile how far it is; null: nowhere
+    std::shared_ptr<laneway::timeline> timeline;  ///< what runs write down, see timeline.hpp; null: LANEWAY_TIMELINE's
+    laneway::path path = laneway::path::direct;   ///< of one-sided operations that do not say it themselves
+    std::uint64_t forward_slots = 0;              ///< posts of handlers that a PE holds, at most; 0: 262,144, or fewer
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;
 };

@@ -128,6 +128,9 @@ public:
         }
     }
 
+    /// Work that was known to be open at the last round: of the coordinator.
+    [[nodiscard]] LANEWAY_FN std::uint64_t open() const { return open_; }
+
 private:
     using reply = decltype(std::declval<Counters&>().look(std::declval<Ctx&>()));
     static constexpr bool keyed = std::is_same_v<reply, keyed_reply>;

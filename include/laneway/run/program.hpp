@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/barrier.hpp"
+#include "laneway/comm/timeline_sampler.hpp"
 #include "laneway/run/pe_counters.hpp"
 #include "laneway/run/progress_loop.hpp"
 #include "laneway/run/serving.hpp"
@@ -71,8 +72,10 @@ struct program {
         termination_detector control(ctx, termination,
                                      counters_of<Ctx, list>(links, has_body ? worker_warps : 0, views));
         barrier_control<Ctx> meeting(barriers, links, endpoint.replies, worker_warps);
+        const timeline_sampler<Ctx> sampler(links, endpoint.replies);
         unsigned turns = 0;
         const auto steer = [&] {
+            sampler.turn(ctx, control.open());
             // Where warps meet, the termination detector would say nothing but that the run goes on.
             const bool meets = has_body && meeting.turn(ctx);
             if (one_lane || !meets || ++turns % 64 == 0) {
@@ -165,6 +168,7 @@ struct program {
                 });
             (if_polling(agents, [&](auto& agent) { agent.close(ctx); }), ...);
         });
+        if (mine.control) sampler.close(ctx, control.open());
         out.account(ctx);
         if (mine.works) out.audit_shared(ctx);
     }

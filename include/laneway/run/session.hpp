@@ -78,7 +78,8 @@ private:
     std::uint64_t lease_ns_;
     std::vector<host_feed*> feeds_;
     launch start_;
-    std::shared_ptr<std::byte> words_;  ///< asked and done, see epoch_words
+    std::shared_ptr<timeline> timeline_;  ///< of the options; may be null
+    std::shared_ptr<std::byte> words_;    ///< asked and done, see epoch_words
     std::recursive_mutex using_;  ///< held by who uses the devices, and until the program is about to; before mutex_
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -111,8 +112,10 @@ public:
     session(machine& machine, const options& options, std::unique_ptr<comm_resources> resources,
             std::vector<std::shared_ptr<session_feed>> feeds, const Launch& launch)
         : resources_(std::move(resources)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots),
-          feeds_(std::move(feeds)), n_pes_(machine.n_pes()),
-          program_(machine, options, all_feeds(), [this, launch] { seconds_ += launch(*this); }) {
+          feeds_(std::move(feeds)), n_pes_(machine.n_pes()), program_(machine, options, all_feeds(), [this, launch] {
+              seconds_ += launch(*this);
+              comes_back_ = true;
+          }) {
         try {
             for (const auto& feed : feeds_) feed->connect(program_);
         } catch (...) {
@@ -173,6 +176,8 @@ public:
     [[nodiscard]] epoch_words epochs() const { return program_.epochs(); }
     [[nodiscard]] host_inbox_ref<list> inbox(int pe) const { return inboxes_.ref<list>(pe); }
     [[nodiscard]] comm_resources& resources() { return *resources_; }
+    /// Whether the program has been on the devices before. Called as it is launched.
+    [[nodiscard]] bool comes_back() const { return comes_back_; }
 
 private:
     static constexpr std::uint64_t inbox_slots = 1024;
@@ -210,6 +215,7 @@ private:
     std::vector<std::shared_ptr<session_feed>> feeds_;
     int n_pes_;
     double seconds_ = 0;
+    bool comes_back_ = false;
     resident_program program_;
 };
 

@@ -6,6 +6,7 @@
 namespace laneway {
 
 class thrown_log;
+struct pe_timeline;
 
 /// Numbers that symmetric segments may have.
 inline constexpr std::uint32_t max_segments = 1u << 17;
@@ -38,6 +39,7 @@ struct pe_environment {
     void* const* segments = nullptr;
     const std::uint64_t* segment_bytes = nullptr;  ///< PE memory: size of each symmetric segment, the same on all PEs
     std::uint32_t n_segments = 0;
+    pe_timeline* timeline = nullptr;  ///< PE memory: what lanes write down for the run's timeline; null: nothing
 };
 
 /// Grid of one launch.

@@ -20,6 +20,7 @@
 #include "laneway/simt/process_group.hpp"
 #include "laneway/simt/run_deadline.hpp"
 #include "laneway/simt/run_end.hpp"
+#include "laneway/simt/run_recorder.hpp"
 #include "laneway/simt/running.hpp"
 #include "laneway/simt/segment_table.hpp"
 #include "laneway/simt/service_run.hpp"
@@ -98,6 +99,15 @@ public:
         return wanted.blocks;
     }
 
+    /// From now on the timeline takes what runs do.
+    void record(std::shared_ptr<timeline> kept_in) {
+        recorder_ = std::make_unique<run_recorder>(std::move(kept_in), devices_, own_, environments_);
+    }
+    /// Adds to the timeline, if there is one, what the last run's report says.
+    void record_totals(const run_report& report) {
+        if (recorder_) recorder_->add_totals(report);
+    }
+
     /// The deadline of a run that is about to be set up. On CPU devices it counts from now. On a GPU it counts from the
     /// launch, as loading CUDA and the kernels takes seconds, once; on checked devices too, whose time is virtual.
     [[nodiscard]] run_deadline begin(double timeout_seconds) const;
@@ -117,7 +127,7 @@ public:
         return run(erased, shapes, until, account);
     }
     double run(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
-               const run_deadline& until, const std::function<std::string()>& account);
+               const run_deadline& until, const std::function<std::string()>& account, const run_label& label = {});
 
 private:
     /// How the lanes of this process have ended.
@@ -165,6 +175,7 @@ private:
     std::atomic<double> timeout_seconds_ = 0;  ///< of the last run
     mutable std::mutex telling_;               ///< held by who clears or sets the lanes' stop words
     std::atomic<bool> leaving_ = false;        ///< the run that goes on has been told to end
+    std::unique_ptr<run_recorder> recorder_;   ///< null: there is no timeline
     bool abandoned_ = false;
     bool shared_ = false;  ///< with a program that stays on the devices
 };

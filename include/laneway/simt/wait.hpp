@@ -3,6 +3,7 @@
 
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"
+#include "laneway/simt/pe_timeline.hpp"
 
 namespace laneway {
 
@@ -31,6 +32,8 @@ public:
             if (told == stop_word::deadline || ctx.now_ns() > ctx.deadline_ns() + grace) {
                 return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
             }
+            pe_timeline* const log = ctx.environment().timeline;
+            if (log != nullptr && spins_ >= timeline_wait::min_looks) note(ctx, log, site);
         }
         // Long waits look less often: a thousand warps that poll one word, over PCIe above all, slow down its writer.
         ctx.pause(spins_ / 16 < max_patience_ ? spins_ / 16 : max_patience_);
@@ -38,6 +41,37 @@ public:
     }
 
 private:
+    /// Writes down that the wait goes on. In line and without a call, and with no register of its own: from min_looks
+    /// on, where patience is at its end, looks need no count but for the last 16, so the bits above hold the claim.
+    template <class Ctx>
+    LANEWAY_FN void note(Ctx& ctx, pe_timeline* log, const wait_site& site) {
+        const auto write = [&]<class Word>(Word& word, std::type_identity_t<Word> value) {
+            ctx.store(&word, value, order::relaxed, scope::device);
+        };
+        const bool begins = spins_ < noting;
+        if (begins) {
+            const std::uint64_t before = ctx.fetch_add(&log->n_waits, 1, order::relaxed, scope::device);
+            spins_ = noting + 16 * static_cast<std::uint32_t>(before % timeline_wait::max_claims);
+        } else {
+            spins_ -= 16;
+        }
+        const std::uint32_t claim = (spins_ - noting) / 16;
+        timeline_wait& record = log->waits[claim & (log->max_waits - 1)];
+        if (begins) {
+            write(record.claim, claim);
+            write(record.start_ns, ctx.now_ns());
+            write(record.number, site.number);
+            write(record.what, static_cast<std::uint32_t>(site.what));
+            write(record.peer, site.peer);
+            write(record.place, static_cast<std::uint32_t>(ctx.block() << 12 | ctx.warp() << 6 | ctx.lane()));
+        }
+        // A later wait may have taken its place.
+        if (ctx.load(&record.claim, order::relaxed, scope::device) == claim) write(record.end_ns, ctx.now_ns());
+    }
+
+    static constexpr unsigned noting = 1u << 31;
+    static_assert(timeline_wait::min_looks % 16 == 0);
+
     unsigned max_patience_;
     unsigned spins_ = 0;
 };

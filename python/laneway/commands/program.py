@@ -26,6 +26,13 @@ TIMEOUT = typer.Option(60.0, help="Deadline of the run in seconds; on checked de
 BUFFERS = typer.Option(BUFFER_BYTES, help="Most bytes that the library's buffers and rings take on a device.")
 JSON = typer.Option(None, help="Write the run's report as JSON.")
 PLOT = typer.Option(None, help="Draw the run's progress and traffic: .png, .svg or .pdf.")
+TIMELINE = typer.Option(
+    None,
+    "--timeline",
+    "--trace",
+    help="Write what devices did over time, for `laneway report` and Perfetto: Chrome's trace format, .json. "
+    "`laneway trace` is about other traces, those of MPI programs.",
+)
 
 
 def add_program(
@@ -45,9 +52,9 @@ def add_program(
 
     `body(job, ...)` takes a Job and its own typer arguments and options; it reads its input with `job.load`, calls the
     program with `**job.options` and returns an Account. The command gets --devices, --seed, --timeout, --buffer-bytes,
-    --verify, --json and --plot as well, and --output (`output_name`) where there is something to write: `verify` and
-    `output` are their help texts; `output_ending` is what its name must end in, empty where it may end in anything.
-    Where `verify_with` is what help calls a file, --verify takes one: Job.reference.
+    --verify, --json, --plot and --timeline as well, and --output (`output_name`) where there is something to write:
+    `verify` and `output` are their help texts; `output_ending` is what its name must end in, empty where it may end in
+    anything. Where `verify_with` is what help calls a file, --verify takes one: Job.reference.
     """
 
     def command(
@@ -58,12 +65,13 @@ def add_program(
         verify: bool | str | None,
         json: Path | None,
         plot: Path | None,
+        timeline: Path | None,
         output: Path | None = None,
         **own: Any,
     ) -> None:
         if verify == "":
             raise UsageError("--verify: the name is empty")
-        outputs = Outputs(output, json, plot, output_ending)
+        outputs = Outputs(output, json, plot, timeline, output_ending)
         run_job(
             name,
             lambda job: body(job, **own),
@@ -88,6 +96,7 @@ def _shared_options(verify: str, verify_with: str, output: str | None, output_na
         else parameter("verify", bool, typer.Option(False, "--verify", help=verify)),
         parameter("json", Optional[Path], JSON),
         parameter("plot", Optional[Path], PLOT),
+        parameter("timeline", Optional[Path], TIMELINE),
         parameter("seed", int, SEED),
         parameter("timeout", float, TIMEOUT),
         parameter("buffer_bytes", int, BUFFERS),

@@ -8,14 +8,18 @@ from pathlib import Path
 
 from laneway import signals
 from laneway.errors import UsageError
+from laneway.outputs import same_file
 from laneway.pending_file import PendingFile
 
 
 @contextmanager
-def side_files(*paths: Path | None) -> Iterator[list[PendingFile | None]]:
-    """The files to fill, None for a path that is None. UsageError before anything runs for what cannot be written,
-    and for two of one name."""
+def side_files(*paths: Path | None, spared: Path | None = None) -> Iterator[list[PendingFile | None]]:
+    """The files to fill, None for a path that is None. UsageError before anything runs for what cannot be written, for
+    two of one name, and for what would replace `spared`, which the command reads."""
     with ExitStack() as stack:
+        for path in paths:
+            if path is not None and spared is not None and same_file(path, spared):
+                raise UsageError(f"{path}: cannot be written: the command reads it")
         named = [path.resolve() for path in paths if path is not None]
         for path in paths:
             if path is not None and named.count(path.resolve()) > 1:

@@ -1,0 +1,37 @@
+"""The command `report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from laneway.commands.side_files import side_files
+from laneway.errors import UsageError
+from laneway.phases import Phases
+from laneway.timelines.recorded import read_timeline
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog="[bold]Example[/bold]  laneway report run.json -o run.html")(report)
+
+
+def report(
+    timeline: Path = typer.Argument(..., metavar="TIMELINE", help="What --timeline of a program has written: .json."),
+    output: Path = typer.Option(..., "--output", "-o", help="The page: .html."),
+) -> None:
+    """A timeline as a page: what devices did when, messages in flight, rates, waits, phases."""
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{output}: the page's name must end in .html")
+    with side_files(output, spared=timeline) as (file,), Phases() as phases:
+        phases.read("reading the timeline", timeline)
+        found = read_timeline(timeline)
+        phases.enter("drawing")
+        from laneway.timelines.page import page  # loads matplotlib
+
+        text = page(found)
+        if file is not None:
+            file.fill(lambda name: name.write_text(text, encoding="utf-8"))
+    runs = len(found.runs)
+    typer.echo(f"{output}: {runs:,} run{'s' * (runs != 1)} on {len(found.pes):,} PE{'s' * (len(found.pes) != 1)}")

@@ -1,0 +1,1 @@
+"""Timelines of runs: reading them, and the page that shows one."""

@@ -1,0 +1,166 @@
+"""A timeline that a run has written, read again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laneway.account import printable
+from laneway.errors import UsageError, reason_of
+
+FORMAT, VERSION = "laneway timeline", 1
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something that took time, in seconds since the timeline began."""
+
+    name: str
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values that hold from a moment on."""
+
+    seconds: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """One run, or one stay of a session on the devices."""
+
+    name: str
+    seconds: float
+    failed: bool
+    totals: Mapping[str, int]
+    """Of the run's report; empty where it has none."""
+    lasting_waits: int
+    kept_waits: int
+    clock: str
+    """"host", "aligned", "virtual", or "" where nothing was recorded."""
+    clock_error_ns: int
+
+
+@dataclass
+class Timeline:
+    """All of it. Process 0 is the host, the others are PEs."""
+
+    machine: dict[str, str]
+    notes: dict[str, str]
+    runs: list[RecordedRun]
+    left_out: int
+    processes: dict[int, str] = field(default_factory=dict)
+    spans: dict[tuple[int, str], list[Span]] = field(default_factory=lambda: defaultdict(list))
+    """By process and category."""
+    counters: dict[tuple[int, str, str], Series] = field(default_factory=dict)
+    """By process, counter and series."""
+
+    @property
+    def pes(self) -> list[int]:
+        return sorted(number for number in self.processes if number != 0)
+
+    @property
+    def end(self) -> float:
+        """When the last thing ended, in seconds."""
+        ends = [span.end for spans in self.spans.values() for span in spans]
+        return max([*ends, *(float(series.seconds[-1]) for series in self.counters.values()), 1e-9])
+
+
+def read_timeline(path: Path) -> Timeline:
+    """UsageError, in one line, for what is not a timeline that this version can read."""
+    name = printable(str(path))
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read: {reason_of(error)}") from None
+    if not text.strip():
+        raise UsageError(f"{name}: not a timeline: the file is empty")
+    try:
+        content = json.loads(text)
+    except UnicodeDecodeError:
+        raise UsageError(f"{name}: not a timeline: it is no text") from None
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{name}: not a timeline: line {error.lineno}: no JSON, or cut off: {error.msg}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{name}: not a timeline: no JSON that can be read") from None
+    said = content.get("otherData") if isinstance(content, dict) else None
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise UsageError(f"{name}: not a timeline of laneway: --timeline writes one")
+    if said.get("version") != VERSION:
+        raise UsageError(f"{name}: a timeline of another version of laneway, which this one cannot read")
+    try:
+        found = _account(said)
+        _add_events(found, content["traceEvents"])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError):
+        raise UsageError(f"{name}: a damaged timeline: some of it is not what laneway writes") from None
+    return found
+
+
+def _account(said: dict[str, Any]) -> Timeline:
+    texts = [{_text(name): _text(str(value)) for name, value in said[part].items()} for part in ("machine", "notes")]
+    return Timeline(*texts, [_run(run) for run in said["runs"]], _count(said["left_out"]))
+
+
+def _run(said: dict[str, Any]) -> RecordedRun:
+    recorded = [pe for pe in said["pes"] if _count(pe["samples"])]
+    return RecordedRun(
+        name=_text(said["name"]),
+        seconds=max(0, _count(said["end_ns"]) - _count(said["begin_ns"])) * 1e-9,
+        failed=bool(said["failed"]),
+        totals={_text(name): _count(value) for name, value in said["totals"].items()},
+        lasting_waits=sum(_count(pe["lasting_waits"]) for pe in recorded),
+        kept_waits=sum(_count(pe["kept_waits"]) for pe in recorded),
+        clock=_text(recorded[0]["clock"]) if recorded else "",
+        clock_error_ns=max((_count(pe["clock_error_ns"]) for pe in recorded), default=0),
+    )
+
+
+def _add_events(found: Timeline, events: list[dict[str, Any]]) -> None:
+    values: dict[tuple[int, str, str], list[tuple[float, float]]] = defaultdict(list)
+    for event in events:
+        kind, process, name = event["ph"], _count(event["pid"]), _text(event["name"])
+        begin = _seconds(event["ts"])
+        if kind == "M" and name == "process_name":
+            found.processes[process] = _text(event["args"]["name"])
+        elif kind == "X":
+            found.spans[process, _text(event["cat"])].append(Span(name, begin, begin + _seconds(event["dur"])))
+        elif kind == "C":
+            for series, value in event["args"].items():
+                values[process, name, _text(series)].append((begin, float(_count(value))))
+    for key, pairs in values.items():
+        table = np.array(sorted(pairs, key=lambda pair: pair[0]), dtype=np.float64)
+        found.counters[key] = Series(table[:, 0], table[:, 1])
+    for process in {key[0] for key in [*found.spans, *found.counters]}:
+        found.processes[process]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return printable(value)[:LONGEST_NAME]
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**64:
+        raise TypeError
+    return value
+
+
+def _seconds(microseconds: Any) -> float:
+    if not isinstance(microseconds, (int, float)) or isinstance(microseconds, bool):
+        raise TypeError
+    if not (math.isfinite(microseconds) and 0 <= microseconds < 1e15):
+        raise ValueError
+    return microseconds * 1e-6

@@ -1,0 +1,1 @@
+#include "timeline_suite.hpp"
