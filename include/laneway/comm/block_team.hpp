@@ -69,9 +69,13 @@ public:
                 return std::uint32_t{ctx.load(&shared_->leader, order::relaxed, scope::block) == lead_as()};
             }) != 0;
         run(leads);
+        if (leads) dismiss(ctx);
+    }
+    /// The task is done, or there is none after all: another warp may lead.
+    LANEWAY_FN void dismiss(Ctx& ctx) const {
         ctx.sync(full_warp<Ctx>);
         // Partner: the acquire exchange in lead.
-        if (leads && ctx.lane() == 0) ctx.store(&shared_->leader, 0u, order::release, scope::block);
+        if (ctx.lane() == 0) ctx.store(&shared_->leader, 0u, order::release, scope::block);
     }
 
     /// Barrier of the team's warps, with what their lanes have stored in memory of the PE. False where the program is

@@ -19,11 +19,13 @@ public:
 
     using choice = typename channel_chooser<Ctx, View>::choice;
 
-    /// `shared`: of the block, where the view has kernels that take one.
-    LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine, std::byte* shared)
+    /// `shared`, `team` and `component`: where the view has kernels that take a block, see component.hpp.
+    LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine, std::byte* shared,
+                             block_team<Ctx>* team = nullptr, std::uint32_t component = 0)
         : view_(view), out_(out), chooser_(view),
           own_(static_cast<std::uint32_t>(mine.team_number) % view.set.n_shards), victim_(own_),
-          of_body_(view.set, own_, ~std::uint32_t{0}), team_(reinterpret_cast<channel_team_shared*>(shared), mine) {}
+          of_body_(view.set, own_, ~std::uint32_t{0}),
+          team_(reinterpret_cast<channel_team_shared*>(shared), team, component) {}
 
     /// As channel_node's, for the first level of a channel. Does not wait: a body that finds no space does something
     /// else, or returns.
@@ -44,6 +46,7 @@ public:
     LANEWAY_FN void refresh(Ctx&) const {}
     LANEWAY_FN bool poll(Ctx& ctx) {
         if (help_block(ctx)) return true;
+        if (is_called_away(ctx)) return false;
         ++turn_;
         if constexpr (View::moves) {
             if (turn_ % turns_to_give == 0 && ctx.n_pes() > 1) give(ctx);
@@ -82,6 +85,11 @@ public:
             work_with_block(ctx);
             return true;
         }
+        return false;
+    }
+    /// Whether the block works for another component, for whose turn this one makes way.
+    [[nodiscard]] LANEWAY_FN bool is_called_away([[maybe_unused]] Ctx& ctx) const {
+        if constexpr (View::has_blocks) return team_.is_called_away(ctx);
         return false;
     }
     /// Runs the elements of one queue, one for each lane. The whole warp; false where others were faster.

@@ -18,6 +18,7 @@ struct channel_graph_ref {
     static constexpr bool has_blocks = ((width_of<Kernels> == task_width::block) || ...);
     static_assert(((width_of<Kernels> != task_width::block || !moves_elements<Kernels>)&&...),
                   "elements that a whole block works on stay on their PE");
+    static constexpr bool uses_team = has_blocks;
     static constexpr std::size_t shared_bytes = has_blocks ? (sizeof(channel_team_shared) + 15) / 16 * 16 : 0;
     static constexpr std::uint32_t words_a_block = destructive_bytes / sizeof(std::uint64_t);
 
@@ -39,6 +40,11 @@ struct channel_graph_ref {
     template <class Ctx, class Out>
     LANEWAY_FN agent_type<Ctx, Out> agent(Ctx&, Out& out, const roles& mine, std::byte* shared) const {
         return {*this, out, mine, shared};
+    }
+    template <class Ctx, class Out>
+    LANEWAY_FN agent_type<Ctx, Out> agent(Ctx&, Out& out, const roles& mine, std::byte* shared, block_team<Ctx>& team,
+                                          std::uint32_t component) const {
+        return {*this, out, mine, shared, &team, component};
     }
 
     [[nodiscard]] LANEWAY_FN std::uint64_t* completed(int block) const {

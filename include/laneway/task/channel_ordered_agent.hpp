@@ -13,8 +13,9 @@ public:
     static constexpr bool polls = true;
     static constexpr bool attends = View::by == channel_scheduler::host_thread;
 
-    LANEWAY_FN channel_ordered_agent(const View& view, Out& out, const roles& mine, std::byte* shared)
-        : view_(view), channels_(view, out, mine, shared),
+    LANEWAY_FN channel_ordered_agent(const View& view, Out& out, const roles& mine, std::byte* shared,
+                                     block_team<Ctx>* team = nullptr, std::uint32_t component = 0)
+        : view_(view), channels_(view, out, mine, shared, team, component),
           slot_(static_cast<std::uint32_t>(mine.team_number) * view.set.board.slots_a_block +
                 static_cast<std::uint32_t>(mine.team_index)),
           works_(mine.works), gives_(View::by == channel_scheduler::one_warp && mine.works && mine.worker_index == 0) {}
@@ -49,6 +50,7 @@ public:
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
         if (channels_.help_block(ctx)) return true;
+        if (channels_.is_called_away(ctx)) return false;
         const bool gave = gives_ && give_orders(ctx);
         return (takes_orders() && follow_order(ctx)) || gave;
     }

@@ -12,9 +12,8 @@
 // outcome::yield: they agree on it before any of them has produced.
 #pragma once
 
-#include "laneway/comm/roles.hpp"
+#include "laneway/comm/block_team.hpp"
 #include "laneway/task/channel_node.hpp"
-#include "laneway/task/task_team.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -23,7 +22,7 @@ namespace laneway {
 template <class Ctx>
 class channel_worker {
 public:
-    LANEWAY_FN channel_worker(const Ctx& ctx, task_team<Ctx>& team)
+    LANEWAY_FN channel_worker(const Ctx& ctx, block_team<Ctx>& team)
         : team_(team), lane_(team.index() * Ctx::warp_lanes + ctx.lane()) {}
 
     [[nodiscard]] LANEWAY_FN int lane() const { return lane_; }
@@ -33,46 +32,47 @@ public:
     [[nodiscard]] LANEWAY_FN bool sync(Ctx& ctx) { return team_.sync(ctx); }
 
 private:
-    task_team<Ctx>& team_;
+    block_team<Ctx>& team_;
     int lane_;
 };
 
 /// What the warps of a block know of the elements that they work on; in shared memory.
-struct channel_team_shared {
-    task_team_shared team;
+struct alignas(16) channel_team_shared {
+    std::uint32_t queue, count;
     std::uint32_t places[32];
     std::uint32_t yields;  ///< a bit for each of these elements
-
-    LANEWAY_FN void open() {
-        team.open();
-        yields = 0;
-    }
 };
 
 /// A warp's part in the work of its block. All members are called by whole warps.
 template <class Ctx>
 class channel_team {
 public:
-    LANEWAY_FN channel_team(channel_team_shared* shared, const roles& mine)
-        : shared_(shared), team_(&shared->team, mine.team_index, mine.team_warps) {}
+    /// `component`: the number by which the graph calls the block's team.
+    LANEWAY_FN channel_team(channel_team_shared* shared, block_team<Ctx>* team, std::uint32_t component)
+        : shared_(shared), team_(*team), component_(component) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
-        if (ctx.warp() == 0 && ctx.lane() == 0) shared_->open();
+        if (ctx.warp() == 0 && ctx.lane() == 0) shared_->yields = 0;
     }
-    /// Whether the block has begun something that this warp has no part in yet.
-    [[nodiscard]] LANEWAY_FN bool is_called(Ctx& ctx) const { return team_.is_called(ctx); }
+    /// Whether the block has begun elements of this graph that this warp has no part in yet.
+    [[nodiscard]] LANEWAY_FN bool is_called(Ctx& ctx) const { return team_.called_by(ctx) == component_; }
+    /// Whether it has begun something of another component, for whose turn this one makes way.
+    [[nodiscard]] LANEWAY_FN bool is_called_away(Ctx& ctx) const {
+        const std::uint32_t caller = team_.called_by(ctx);
+        return caller != component_ && caller != team_.nobody;
+    }
     /// Makes this warp the one that claims for the block; false while another is.
     [[nodiscard]] LANEWAY_FN bool lead(Ctx& ctx) const { return team_.lead(ctx); }
-    LANEWAY_FN void dismiss(Ctx& ctx) const {
-        ctx.sync(full_warp<Ctx>);
-        team_.dismiss(ctx);
-    }
+    LANEWAY_FN void dismiss(Ctx& ctx) const { team_.dismiss(ctx); }
     /// Calls the others to `count` elements of a queue; `place`: of each lane's.
     LANEWAY_FN void call(Ctx& ctx, std::uint32_t queue, std::uint32_t count, std::uint32_t place) const {
         if (static_cast<std::uint32_t>(ctx.lane()) < count) shared_->places[ctx.lane()] = place;
+        if (ctx.lane() == 0) {
+            shared_->queue = queue;
+            shared_->count = count;
+        }
         ctx.sync(full_warp<Ctx>);
-        team_.call(ctx, std::uint64_t{count} << 32 | queue);
-        ctx.sync(full_warp<Ctx>);
+        team_.call(ctx, component_);
     }
     /// Of the leader's elements, for its lanes.
     [[nodiscard]] LANEWAY_FN std::uint32_t place(std::uint32_t number) const { return shared_->places[number % 32]; }
@@ -80,37 +80,36 @@ public:
     /// on the leading warp `end(queue, count, yields)` when all lanes are through.
     template <class Work, class End>
     LANEWAY_FN void take_part(Ctx& ctx, Work&& work, End&& end) {
-        team_.come();
-        if (!team_.sync(ctx)) return;
-        const auto queue = static_cast<std::uint32_t>(shared_->team.source);
-        const auto count = static_cast<std::uint32_t>(shared_->team.source >> 32);
-        channel_worker<Ctx> worker(ctx, team_);
-        for (std::uint32_t i = 0; i < count; ++i) {
-            const bool yields = work(queue, shared_->places[i], worker) == outcome::yield;
-            ctx.sync(full_warp<Ctx>);
-            const lane_mask any = ctx.ballot(full_warp<Ctx>, yields);
-            if (any != 0 && ctx.lane() == 0) {
-                ctx.fetch_or(&shared_->yields, std::uint32_t{1} << i, order::relaxed, scope::block);
+        team_.take_part(ctx, [&](bool leads) {
+            const std::uint32_t queue = shared_->queue, count = shared_->count;
+            channel_worker<Ctx> worker(ctx, team_);
+            for (std::uint32_t i = 0; i < count; ++i) {
+                const bool yields = work(queue, shared_->places[i], worker) == outcome::yield;
+                ctx.sync(full_warp<Ctx>);
+                const lane_mask any = ctx.ballot(full_warp<Ctx>, yields);
+                if (any != 0 && ctx.lane() == 0) {
+                    ctx.fetch_or(&shared_->yields, std::uint32_t{1} << i, order::relaxed, scope::block);
+                }
+                if (!team_.sync(ctx)) return;
             }
-            if (!team_.sync(ctx)) return;
-        }
-        if (!team_.leads(ctx)) return;
-        const std::uint32_t yields =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.exchange(&shared_->yields, 0u, order::relaxed, scope::block); });
-        end(queue, count, yields);
-        dismiss(ctx);
+            if (!leads) return;
+            const std::uint32_t yields = once(
+                ctx, full_warp<Ctx>, [&] { return ctx.exchange(&shared_->yields, 0u, order::relaxed, scope::block); });
+            end(queue, count, yields);
+        });
     }
 
 private:
     channel_team_shared* shared_;
-    task_team<Ctx> team_;
+    block_team<Ctx>& team_;
+    std::uint32_t component_;
 };
 
 /// In place of one where no kernel takes a block.
 template <class Ctx>
 class no_channel_team {
 public:
-    LANEWAY_FN no_channel_team(channel_team_shared*, const roles&) {}
+    LANEWAY_FN no_channel_team(channel_team_shared*, block_team<Ctx>*, std::uint32_t) {}
     LANEWAY_FN void open(Ctx&) const {}
 };
 
