@@ -93,9 +93,9 @@ void service_host_queues::clear() const { std::memset(memory_.get(), 0, bytes_);
 service_memory::queues::queues(machine& machine, const service_rings_ref& sizes)
     : slots(machine, queues_of(machine, sizes) * sizes.n_slots * (sizes.slot_bytes / 16)),
       flags(machine, queues_of(machine, sizes) * sizes.n_slots),
-      words(machine, queues_of(machine, sizes) * sizes.n_slots * chunk_words), answers(machine, words_of_answers(sizes)),
-      done(machine, std::uint64_t{sizes.n_blocks} * service_line), heads(machine, queues_of(machine, sizes)),
-      locks(machine, queues_of(machine, sizes)) {}
+      words(machine, queues_of(machine, sizes) * sizes.n_slots * chunk_words),
+      answers(machine, words_of_answers(sizes)), done(machine, std::uint64_t{sizes.n_blocks} * service_line),
+      heads(machine, queues_of(machine, sizes)), locks(machine, queues_of(machine, sizes)) {}
 
 service_memory::service_memory(machine& machine, const service_options& options, std::vector<service_shape> types)
     : machine_(machine), options_(checked_options(machine, options)), types_(std::move(types)),

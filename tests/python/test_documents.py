@@ -116,6 +116,15 @@ def test_guide_to_components_shows_a_program() -> None:
         assert squeezed(block) in example, block
 
 
+def test_guide_to_services_shows_a_program() -> None:
+    example = squeezed((ROOT / "examples" / "service.cpp").read_text())
+    shown = code_blocks(DOCS / "guides" / "service.md", "cpp")[0]
+    request_type, body = shown.split("lw::service served")[0], shown.split("// body(ctx, served)")[1]
+    assert squeezed(request_type) in example
+    for line in body.strip().splitlines():
+        assert squeezed(line.split("//")[0]) in example, line
+
+
 def test_guide_to_sessions_shows_a_program() -> None:
     example = squeezed((ROOT / "examples" / "word_count.cpp").read_text())
     shown = code_blocks(DOCS / "guides" / "sessions.md", "cpp")[0]

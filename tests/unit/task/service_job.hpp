@@ -30,17 +30,34 @@ struct mark_and_square {
     }
 };
 
-/// Tells who has asked, and nothing that others see.
+/// Tells who has asked and who serves, and nothing that others see.
 struct who_asks {
+    static constexpr std::uint64_t the_host = 99, not_a_server = 98;
+
     using arguments = std::uint32_t;
     using result = std::uint64_t;
     static constexpr const char* name = "who";
     static constexpr bool ordered = false;
 
     template <class Ctx>
-    LANEWAY_FN result operator()(Ctx&, const arguments& a, service_call& call) const {
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments& a, service_call& call) const {
         if (a == 7) call.refuse(status::no_room);
-        return static_cast<std::uint64_t>(call.pe()) << 40 | static_cast<std::uint64_t>(call.block()) << 20 | a;
+        return told(server_of(ctx), call.pe(), call.block(), a);
+    }
+    static LANEWAY_FN result told(std::uint64_t server, int pe, int block, std::uint64_t asked) {
+        return server << 52 | static_cast<std::uint64_t>(pe) << 40 | static_cast<std::uint64_t>(block) << 20 | asked;
+    }
+
+private:
+    /// Where warps are wide the first block serves, and no lane of a body does.
+    template <class Ctx>
+    static LANEWAY_FN std::uint64_t server_of(Ctx& ctx) {
+        if constexpr (on_host<Ctx>) {
+            return the_host;
+        } else {
+            if (Ctx::warp_lanes > 1 && ctx.block() != 0) return not_a_server;
+            return static_cast<std::uint64_t>(ctx.pe());
+        }
     }
 };
 
@@ -48,7 +65,8 @@ struct who_asks {
 inline service_options served_by(service_by by, const options& o) {
     service_options made;
     made.by = by;
-    made.pe = 0;
+    made.pe = o.devices.empty() ? 0 : static_cast<int>(o.seed % parse_devices(o.devices).size());
+    made.server_share = 0.001;  // one block
     made.threads = 1 + static_cast<int>(o.seed % 2);
     made.slots = 1u << o.seed % 4;
     made.heap_bytes = 1 << 20;

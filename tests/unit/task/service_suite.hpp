@@ -15,11 +15,13 @@ protected:
     }
 };
 
-constexpr std::uint64_t most_lanes = std::uint64_t{1} << 13;
+constexpr std::uint64_t most_lanes = std::uint64_t{1} << 10;
 
 /// Each lane posts and calls, diverged, and compares what it is told.
 struct ask_much {
     std::uint64_t each;
+    service_by by;
+    int server_pe;
     symmetric_ref<std::uint64_t> sums;   ///< of what is added, and a counter from which all draw numbers
     symmetric_ref<std::uint64_t> drawn;  ///< by number, on PE 0: how often it was drawn
     symmetric_ref<std::uint64_t> wrong;
@@ -43,8 +45,10 @@ private:
         const auto who = served.call(ctx, task<who_asks>, static_cast<std::uint32_t>(i));
         const auto number = served.fetch_add(ctx, sums[1], 0, 1);
         if (square.code != status::ok || number.code != status::ok) return status::stopped;
-        const std::uint64_t me =
-            static_cast<std::uint64_t>(ctx.pe()) << 40 | static_cast<std::uint64_t>(ctx.block()) << 20 | i;
+        const std::uint64_t server = by == service_by::host ? who_asks::the_host
+                                     : by == service_by::pe ? static_cast<std::uint64_t>(server_pe)
+                                                            : static_cast<std::uint64_t>(ctx.pe());
+        const std::uint64_t me = who_asks::told(server, ctx.pe(), ctx.block(), i);
         if (who.code == (i == 7 ? status::no_room : status::ok) && square.value == (lane + 3) * (lane + 3) &&
             (i == 7 || who.value == me)) {
             return served.template update<memory_op::add>(ctx, drawn[number.value % drawn.size()], 0, 1);
@@ -65,7 +69,7 @@ TEST_P(service_test, EachRequestIsCarriedOutOnceAndAnsweredToWhoHasAsked) {
         for (std::uint64_t run = 1; run <= 2; ++run) {
             sums.clear();
             drawn.clear();
-            rt.run(ask_much{each, sums.ref(), drawn.ref(), wrong.ref()}, served);
+            rt.run(ask_much{each, s.by, s.pe, sums.ref(), drawn.ref(), wrong.ref()}, served);
             std::uint64_t added = 0, expected = 0, calls = 0, requests = 0, refused = 0;
             const auto pes = static_cast<std::uint64_t>(rt.n_pes());
             for (int pe = 0; pe < rt.n_pes(); ++pe) {
