@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laneway.plot import FAINT, INK, OPEN, SERVED, short_number
+from laneway.plot import FAINT, INK, OPEN, SERVED
 from laneway.programs.forkjoin_study import ForkJoinRun
 
 if TYPE_CHECKING:
@@ -53,10 +53,11 @@ def _by_workers(axes: Axes, runs: list[ForkJoinRun]) -> None:
 def _by_width(axes: Axes, runs: list[ForkJoinRun]) -> None:
     best = min(run.median_seconds for run in runs)
     widths = [run.width for run in runs]
-    axes.plot(widths, [run.median_seconds / best for run in runs], "o-", color=SERVED, label="time")
-    yields = [1 + run.channels.yields / max(run.channels.consumed, 1) for run in runs]
-    axes.plot(widths, yields, "s--", color=OPEN, label="dispatches of an element")
-    axes.set_ylim(bottom=0)
+    times = [run.median_seconds / best for run in runs]
+    axes.plot(widths, times, "o-", color=SERVED, label="time")
+    turns = [run.channels.consumed / (run.channels.consumed - run.channels.yields) for run in runs]
+    axes.plot(widths, turns, "s--", color=OPEN, label="dispatches of an element")
+    axes.set_ylim(0, 1.15 * max(times + turns))
     _width_axis(axes)
 
 
@@ -71,7 +72,7 @@ def _by_fill(axes: Axes, runs: list[ForkJoinRun]) -> None:
 
 def _width_axis(axes: Axes) -> None:
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_formatter(lambda value, _: short_number(value))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("width of channels")
     _frame(axes)
 

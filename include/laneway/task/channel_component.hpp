@@ -61,6 +61,7 @@ public:
         store_.set_boards(plan, scheduler_of<Policy>);
         table_.fill(store_.memories());
         if constexpr (scheduler_of<Policy> == channel_scheduler::host_thread) {
+            if (machine.n_processes() > 1) throw usage_error("a thread of the host schedules in jobs of one process");
             using by = channel_scheduling::rank_function;
             scheduler_ = std::make_unique<channel_scheduling>(
                 store_.memories(), by([policy = policy_](const auto&... of) { return channel_rank(policy, of...); }));

@@ -128,6 +128,41 @@ TEST_P(channel_scheduling_test, APolicyIsThatOfTheUser) {
     recursion(o, host_scheduler<least_deep_first>{}, 8);
 }
 
+/// Gives the host what it is given.
+struct give_back {
+    using element = token;
+    channel<token> out;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const token& at, channel_node& node) const {
+        const auto to = node.talloc(ctx, out);
+        if (!to) return outcome::yield;
+        to[0] = at;
+        node.enq(ctx, to);
+        return outcome::done;
+    }
+};
+
+TEST_P(channel_scheduling_test, OneWarpDecidesInASessionThatComesAndGoes) {
+    options o = options_of(GetParam(), 1);
+    o.timeout_seconds = 60;
+    runtime rt(o);
+    channel_graph graph(rt);
+    const auto in = graph.channel<token>(8), out = graph.channel<token>(8);
+    const auto kernel = graph.kernel(give_back{out});
+    graph.connect(in, kernel);
+    auto service = graph.service_with({4, 4}, warp_scheduler<>{}, kernel, graph.host_kernel(out));
+    auto session = rt.start(service);
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < 30; ++i) {
+        service.enqueue(in, {i, 0}, static_cast<int>(i) % rt.n_pes());
+        if (i % 10 == 9) session.release();
+    }
+    session.stop();
+    while (const auto got = service.try_take(out)) sum += got->n + 100;
+    EXPECT_EQ(sum, 30u * 29 / 2 + 3000);
+}
+
 LANEWAY_ON_DEVICES(channel_scheduling_test, device_lists());
 
 }  // namespace
