@@ -14,7 +14,7 @@ struct user_code {
         arcs,
         visit,
         remote,
-        parts,
+        parts,  ///< this one and those below: of an item worklist
         work,
         pack,
         unpack,
