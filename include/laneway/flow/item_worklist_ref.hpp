@@ -210,8 +210,8 @@ private:
         if (epoch % 2 != 0) (void)out_.flush(ctx);
     }
 
-    /// Takes entries for the lowest lanes of the warp, and returns for how many: far ones that are to be looked through,
-    /// of which some may go back, then near ones, then from the reserve. The whole warp, together.
+    /// Takes entries for the lowest lanes of the warp, and returns for how many: far ones that are to be looked
+    /// through, of which some may go back, then near ones, then from the reserve. The whole warp, together.
     LANEWAY_FN int take(Ctx& ctx, entry& taken) {
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
         const item_queues_ref& queues = part_.queues();

@@ -15,7 +15,7 @@ struct user_code {
         visit,
         remote,
         request,
-        parts,
+        parts,  ///< this one and those below: of an item worklist
         work,
         pack,
         unpack,

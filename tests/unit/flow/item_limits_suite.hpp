@@ -145,7 +145,8 @@ TEST_P(item_limits_test, SendersWaitForAPeThatUsesItsReserve) {
     EXPECT_EQ(one.leaves_of(one.rt.n_pes() - 1), parts);
     EXPECT_EQ(one.list.work().done, parts + 1u);
     EXPECT_EQ(one.list.work().sent, parts);
-    EXPECT_GT(one.list.work().spilled, 0u);
+    // Threads on few cores may take so long to make items that none is too many.
+    EXPECT_TRUE(!checked || one.list.work().spilled > 0);
 }
 
 TEST_P(item_limits_test, WorkWithoutEndMeetsTheDeadline) {
