@@ -72,10 +72,16 @@ class Timeline:
         return sorted(number for number in self.processes if number != 0)
 
     @property
+    def begin(self) -> float:
+        """When the first thing began, in seconds."""
+        return min((span.begin for spans in self.spans.values() for span in spans), default=0.0)
+
+    @property
     def end(self) -> float:
-        """When the last thing ended, in seconds."""
+        """When the last thing ended, behind the begin."""
         ends = [span.end for spans in self.spans.values() for span in spans]
-        return max([*ends, *(float(series.seconds[-1]) for series in self.counters.values()), 1e-9])
+        ends += [float(series.seconds[-1]) for series in self.counters.values()]
+        return max([*ends, self.begin + 1e-6])
 
 
 def read_timeline(path: Path) -> Timeline:
