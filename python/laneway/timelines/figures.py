@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,15 @@ def _figure(name: str, found: Timeline, draw: Callable[[Axes, Timeline], None], 
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    style = {"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK}
+    style: dict[Any, Any] = {
+        "font.size": 10,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
     # Text stays text, and names of clips and marks differ between the pictures of a page.
-    with mpl.rc_context({**style, "svg.fonttype": "none", "svg.hashsalt": name}):  # type: ignore[arg-type]
+    with mpl.rc_context({**style, "svg.fonttype": "none", "svg.hashsalt": name}):
         figure = Figure(figsize=(11, height), layout="constrained")
         axes = figure.subplots()
         axes.spines[["top", "right"]].set_visible(False)
