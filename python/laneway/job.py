@@ -87,7 +87,7 @@ def run_job(
             if verify:
                 phases.enter("verifying")
             check = account.verify() if verify else None
-            summary = Summary(name, account, job.load_seconds, check, timeline and timeline.count())
+            summary = Summary(name, account, job.load_seconds, check, None if timeline is None else timeline.count())
             if check is None or not check.mismatches:
                 phases.enter("writing the outputs")
                 outputs.write(summary)

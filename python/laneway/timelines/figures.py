@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,15 @@ def _figure(name: str, found: Timeline, draw: Callable[[Axes, Timeline], None], 
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    style = {"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK}
+    style: dict[Any, Any] = {
+        "font.size": 10,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
     # Text stays text, and names of clips and marks differ between the pictures of a page.
-    with mpl.rc_context({**style, "svg.fonttype": "none", "svg.hashsalt": name}):  # type: ignore[arg-type]
+    with mpl.rc_context({**style, "svg.fonttype": "none", "svg.hashsalt": name}):
         figure = Figure(figsize=(11, height), layout="constrained")
         axes = figure.subplots()
         axes.spines[["top", "right"]].set_visible(False)
@@ -84,9 +90,9 @@ def _height(found: Timeline) -> float:
     return 1.4 + 0.3 * len(PARTS) + 0.75 * min(len(found.pes), MOST_PES)
 
 
-def _merged(spans: Iterable[Span], end: float) -> list[tuple[float, float]]:
+def _merged(spans: Iterable[Span], length: float) -> list[tuple[float, float]]:
     """Begins and lengths of the stretches that spans cover, where they are told apart by a column or more."""
-    column = end / COLUMNS
+    column = length / COLUMNS
     merged: list[list[float]] = []
     for span in sorted(spans, key=lambda span: span.begin):
         if merged and span.begin <= merged[-1][1] + column:
@@ -101,10 +107,12 @@ def _timeline(axes: Axes, found: Timeline) -> None:
     colors = {name: WAITS[min(number, len(WAITS) - 1)] for number, name in enumerate(kinds)}
     ticks: list[tuple[float, str]] = []
     row = 0.0
-    scale, unit = _unit(found.end)
+    first = found.begin
+    scale, unit = _unit(found.end - first)
 
     def bars(spans: Iterable[Span], bottom: float, height: float, color: str) -> None:
-        pieces = [(begin / scale, length / scale) for begin, length in _merged(spans, found.end)]
+        stretches = _merged(spans, found.end - first)
+        pieces = [((begin - first) / scale, length / scale) for begin, length in stretches]
         if pieces:
             axes.broken_barh(pieces, (bottom, height), facecolors=color, linewidth=0)
 
@@ -127,49 +135,52 @@ def _timeline(axes: Axes, found: Timeline) -> None:
         row += 1.3 + 0.16 * min(len(kinds), len(WAITS))
     axes.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
     axes.set_ylim(row, 0)
-    axes.set_xlim(0, found.end / scale)
+    axes.set_xlim(0, (found.end - first) / scale)
     axes.set_xlabel(f"time ({unit})")
     if len(found.pes) > MOST_PES:
         axes.set_title(f"the first {MOST_PES} of {len(found.pes)} PEs", loc="left", color=FAINT, size=9)
     if kinds:
         handles = [axes.barh(0, 0, color=colors[name], label=name) for name in kinds[: len(WAITS)]]
-        axes.legend(handles=handles, loc="upper right", fontsize=8, framealpha=0.9)
+        axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False)
 
 
 def _in_flight(axes: Axes, found: Timeline) -> None:
-    scale, unit = _unit(found.end)
+    scale, unit = _unit(found.end - found.begin)
     shown = (("messages in flight", "messages", SERVED), ("work open", "pieces", OPEN))
     for name, series, color in shown:
         counter = found.counters.get((0, name, series))
         if counter is not None:
-            seconds, values = _thinned(counter, found.end)
-            axes.step(seconds / scale, values, where="post", color=color, linewidth=1.2, label=name)
-    _count_axes(axes, found.end / scale, unit)
+            seconds, values = _thinned(counter, found)
+            axes.step((seconds - found.begin) / scale, values, where="post", color=color, linewidth=1.2, label=name)
+    _count_axes(axes, (found.end - found.begin) / scale, unit)
 
 
-def _thinned(counter: Series, end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _thinned(counter: Series, found: Timeline) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The greatest value of each column, where there are more values than columns."""
     if len(counter.seconds) <= 2 * COLUMNS:
         return counter.seconds, counter.values
-    column = np.minimum((counter.seconds / end * COLUMNS).astype(np.int64), COLUMNS - 1)
+    length = found.end - found.begin
+    column = np.clip(((counter.seconds - found.begin) / length * COLUMNS).astype(np.int64), 0, COLUMNS - 1)
     greatest = np.zeros(COLUMNS)
     np.maximum.at(greatest, column, counter.values)
     there = np.unique(column)
-    return there * end / COLUMNS, greatest[there]
+    return found.begin + there * length / COLUMNS, greatest[there]
 
 
 def _rates(axes: Axes, found: Timeline) -> None:
-    scale, unit = _unit(found.end)
-    edges = np.linspace(0, found.end, 101)
+    scale, unit = _unit(found.end - found.begin)
+    edges = np.linspace(found.begin, found.end, 101)
     for number, pe in enumerate(found.pes[:MOST_PES]):
         counter = found.counters.get((pe, "messages", "served"))
         if counter is None:
             continue
         # Between two looks it is taken to have gone on evenly.
         served = np.interp(edges, counter.seconds, counter.values, left=0)
-        rate = np.diff(served) / (found.end / 100)
-        axes.stairs(rate, edges / scale, color=f"C{number % 10}", linewidth=1.3, label=found.processes[pe])
-    _count_axes(axes, found.end / scale, unit)
+        rate = np.diff(served) / ((found.end - found.begin) / 100)
+        axes.stairs(
+            rate, (edges - found.begin) / scale, color=f"C{number % 10}", linewidth=1.3, label=found.processes[pe]
+        )
+    _count_axes(axes, (found.end - found.begin) / scale, unit)
 
 
 def _count_axes(axes: Axes, end: float, unit: str) -> None:

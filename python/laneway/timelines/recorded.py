@@ -72,10 +72,16 @@ class Timeline:
         return sorted(number for number in self.processes if number != 0)
 
     @property
+    def begin(self) -> float:
+        """When the first thing began, in seconds."""
+        return min((span.begin for spans in self.spans.values() for span in spans), default=0.0)
+
+    @property
     def end(self) -> float:
-        """When the last thing ended, in seconds."""
+        """When the last thing ended, behind the begin."""
         ends = [span.end for spans in self.spans.values() for span in spans]
-        return max([*ends, *(float(series.seconds[-1]) for series in self.counters.values()), 1e-9])
+        ends += [float(series.seconds[-1]) for series in self.counters.values()]
+        return max([*ends, self.begin + 1e-6])
 
 
 def read_timeline(path: Path) -> Timeline:
@@ -109,8 +115,12 @@ def read_timeline(path: Path) -> Timeline:
 
 
 def _account(said: dict[str, Any]) -> Timeline:
-    texts = [{_text(name): _text(str(value)) for name, value in said[part].items()} for part in ("machine", "notes")]
-    return Timeline(*texts, [_run(run) for run in said["runs"]], _count(said["left_out"]))
+    runs = [_run(run) for run in said["runs"]]
+    return Timeline(_texts(said["machine"]), _texts(said["notes"]), runs, _count(said["left_out"]))
+
+
+def _texts(said: dict[str, Any]) -> dict[str, str]:
+    return {_text(name): _text(str(value)) for name, value in said.items()}
 
 
 def _run(said: dict[str, Any]) -> RecordedRun:
@@ -142,8 +152,8 @@ def _add_events(found: Timeline, events: list[dict[str, Any]]) -> None:
     for key, pairs in values.items():
         table = np.array(sorted(pairs, key=lambda pair: pair[0]), dtype=np.float64)
         found.counters[key] = Series(table[:, 0], table[:, 1])
-    for process in {key[0] for key in [*found.spans, *found.counters]}:
-        found.processes[process]
+    if not {key[0] for key in found.spans} | {key[0] for key in found.counters} <= found.processes.keys():
+        raise KeyError
 
 
 def _text(value: Any) -> str:
