@@ -71,49 +71,62 @@ void copy_all(flow::context& ctx, const flow::endpoint& to, const std::uint32_t*
     ctx.wait(stream.record());
 }
 
+/// An array in memory that GPUs copy from at full speed, and how many of its numbers are even.
+struct input {
+    input(flow::context& ctx, std::size_t n) : count(n), values(ctx.allocate<std::uint32_t>(ctx.host(), n)) {
+        for (std::size_t i = 0; i < count; ++i) {
+            values.get()[i] = static_cast<std::uint32_t>(i * 2654435761u >> 7);
+            even += values.get()[i] % 2 == 0 ? 1 : 0;
+        }
+    }
+
+    std::size_t count;
+    std::shared_ptr<std::uint32_t> values;
+    std::uint64_t even = 0;
+};
+
+using samples = std::map<std::string, std::vector<double>>;
+
+/// One round: each way once.
+void run_round(flow::context& ctx, const input& in, const std::vector<std::uint32_t>& slow, std::size_t packet,
+               samples& seconds) {
+    const auto timed = [&](const std::string& name, auto&& run) {
+        const auto start = std::chrono::steady_clock::now();
+        const std::uint64_t kept = run();
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        if (kept != in.even) throw device_fault(name + " has kept other numbers than the host");
+        seconds[name].push_back(taken.count());
+    };
+    const auto filtered = [&](const std::vector<flow::endpoint>& devices, const flow::routing_policy& policy) {
+        return filter_all(ctx, devices, in.values.get(), in.count, slow, policy, packet);
+    };
+    timed("available", [&] { return filtered(ctx.devices(), flow::any_available()); });
+    timed("even", [&] { return filtered(ctx.devices(), flow::even_split()); });
+    timed("alone", [&] { return filtered({ctx.devices()[0]}, flow::any_available()); });
+    timed("copy", [&] {
+        copy_all(ctx, ctx.devices()[0], in.values.get(), in.count * sizeof(std::uint32_t), packet);
+        return in.even;
+    });
+}
+
 void measure(const bench::arguments& args, const std::string& list, bench::json_lines& json) {
     options o;
     o.devices = list;
     o.timeout_seconds = args.real("timeout");
     flow::context ctx(o);
-    const std::size_t bytes = args.number("bytes") / 4 * 4, packet = args.number("packet") / 4 * 4, count = bytes / 4;
+    const std::size_t count = args.number("bytes") / 4, packet = args.number("packet") / 4 * 4;
     std::vector<std::uint32_t> slow;
     for (const auto& times : args.list("slow")) slow.push_back(static_cast<std::uint32_t>(std::stoul(times)));
-    const auto values = ctx.allocate<std::uint32_t>(ctx.host(), count);
-    std::uint64_t expected = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        values.get()[i] = static_cast<std::uint32_t>(i * 2654435761u >> 7);
-        expected += values.get()[i] % 2 == 0 ? 1 : 0;
-    }
-    std::map<std::string, std::vector<double>> seconds;
-    const auto timed = [&](const std::string& name, auto&& run) {
-        const auto start = std::chrono::steady_clock::now();
-        const std::uint64_t kept = run();
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-        if (kept != expected) throw device_fault(name + " has kept other numbers than the host");
-        seconds[name].push_back(taken.count());
-    };
-    const auto by = [&](const std::vector<flow::endpoint>& devices, const flow::routing_policy& policy) {
-        return [&ctx, &slow, devices, policy, packet, count, data = values.get()] {
-            return filter_all(ctx, devices, data, count, slow, policy, packet);
-        };
-    };
-    for (std::uint64_t round = 0; round < args.number("rounds"); ++round) {
-        timed("available", by(ctx.devices(), flow::any_available()));
-        timed("even", by(ctx.devices(), flow::even_split()));
-        timed("alone", by({ctx.devices()[0]}, flow::any_available()));
-        timed("copy", [&] {
-            copy_all(ctx, ctx.devices()[0], values.get(), bytes, packet);
-            return expected;
-        });
-    }
+    const input in(ctx, count);
+    samples seconds;
+    for (std::uint64_t round = 0; round < args.number("rounds"); ++round) run_round(ctx, in, slow, packet, seconds);
     const double available = bench::spread_of(seconds["available"]).median;
-    for (const auto& [name, samples] : seconds) {
-        const auto spread = bench::spread_of(samples);
+    for (const auto& [name, taken] : seconds) {
+        const auto spread = bench::spread_of(taken);
         std::printf("%-16s %-10s least %8.4f s   median %8.4f s   most %8.4f s   %5.2f times as long as available\n",
                     list.c_str(), name.c_str(), spread.least, spread.median, spread.most, spread.median / available);
         json.write({{"benchmark", "filter"}, {"devices", list}, {"policy", name}, {"slow", args.text("slow")}},
-                   {{"bytes", static_cast<double>(bytes)},
+                   {{"bytes", static_cast<double>(count * 4)},
                     {"packet_bytes", static_cast<double>(packet)},
                     {"least_s", spread.least},
                     {"median_s", spread.median},

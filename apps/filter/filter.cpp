@@ -16,8 +16,9 @@ filter_policy parse_filter_policy(const std::string& text) {
 
 namespace {
 
-/// Payload of a packet: what a device holds of them stays within the job's bound.
-std::size_t packet_bytes(const filter_options& options) {
+/// Payload of a packet: what a device holds of them stays within the job's bound. Where nobody says it, each device
+/// could have eight, so that there is something to balance, of 64 KiB to 4 MiB.
+std::size_t packet_bytes(const filter_options& options, std::size_t array_bytes, std::size_t devices) {
     if (options.buffers < 1) throw usage_error("buffers must be above 0");
     const std::uint64_t held = static_cast<std::uint64_t>(options.buffers) + 2, most = options.job.buffer_bytes / held;
     if (options.packet_bytes > most) {
@@ -25,7 +26,9 @@ std::size_t packet_bytes(const filter_options& options) {
                           std::to_string(options.packet_bytes) + " bytes on a device do not fit into " +
                           std::to_string(options.job.buffer_bytes) + " bytes of buffers");
     }
-    return options.packet_bytes != 0 ? options.packet_bytes : std::min<std::uint64_t>(4 << 20, most);
+    if (options.packet_bytes != 0) return options.packet_bytes;
+    const std::uint64_t share = array_bytes / (8 * devices);
+    return std::min(most, std::clamp<std::uint64_t>(share, 64 << 10, 4 << 20));
 }
 
 /// What went to a device and back.
@@ -39,8 +42,8 @@ traffic traffic_of(const flow::filter_share& share, std::size_t element_bytes) {
 template <class T>
 filter_result<T> filter(const T* values, std::size_t count, const filter_options& options) {
     const auto holds = parse_condition<T>(options.condition);
-    const std::size_t packet = packet_bytes(options);
     flow::context ctx(options.job);
+    const std::size_t packet = packet_bytes(options, count * sizeof(T), ctx.devices().size());
     filter_result<T> result;
     flow::filter_options how{packet, options.buffers, {}};
     if (options.policy == filter_policy::even) how.policy = flow::even_split();

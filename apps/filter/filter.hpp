@@ -22,7 +22,7 @@ filter_policy parse_filter_policy(const std::string& text);
 struct filter_options {
     options job;                   ///< devices, deadline, seed
     std::string condition;         ///< as parse_condition reads it
-    std::size_t packet_bytes = 0;  ///< of the array that a device takes at once; 0: 4 MiB, or as many as fit
+    std::size_t packet_bytes = 0;  ///< of the array that a device takes at once; 0: 64 KiB to 4 MiB
     int buffers = 3;               ///< packets that a device holds, and two more of what it keeps
     filter_policy policy = filter_policy::available;
 };

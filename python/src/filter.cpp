@@ -40,11 +40,11 @@ void register_for(nb::module_& module, const std::string& type) {
         .def_ro("elements", &result::elements)
         .def_ro("packets", &result::packets)
         .def_ro("report", &result::report);
-    // One signature for all: type checkers cannot tell arrays of different numbers apart.
+    // Any: an array's type is known when it is called only.
+    const std::string call = "def filter(values: " + array + ", condition: str, packet_bytes: int, buffers: int, " +
+                             "policy: str, job: Options) -> typing.Any";
     module.def("filter", &run<T>, "values"_a.noconvert(), "condition"_a, "packet_bytes"_a, "buffers"_a, "policy"_a,
-               "job"_a,
-               nb::sig("def filter(values: numpy.typing.NDArray[typing.Any], condition: str, packet_bytes: int, "
-                       "buffers: int, policy: str, job: Options) -> typing.Any"));
+               "job"_a, nb::sig(call.c_str()));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ from laneway.references.filter import verify
 VALUES = typer.Argument(..., help="Numbers: .npy, .npz, or text with one a line, also gzip or xz.")
 CONDITION = typer.Argument(..., help="What holds for those that are kept: 'x > 0.5', 'x >= 10 and x < 20'.")
 POLICY = typer.Option("available", help="available: a packet goes to whichever device has room. even: equal parts.")
-PACKET = typer.Option(None, help="Bytes of the array that a device takes at once.", show_default="4 MiB")
+PACKET = typer.Option(None, help="Bytes of the array that a device takes at once.", show_default="64 KiB to 4 MiB")
 HOLDS = typer.Option(BUFFERS, "--buffers", help="Packets that a device holds.")
 
 

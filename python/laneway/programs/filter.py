@@ -58,7 +58,8 @@ def filter(
 
     With `policy` "available" a packet goes to the device that has room first, so that unequal devices are busy for
     equally long; with "even" each device gets an equal part. `packet_bytes` of the array go to a device at once, None:
-    4 MiB, or as many as fit into `buffer_bytes`; a device holds `buffers` packets, and two of what it keeps.
+    an eighth of an equal part, but 64 KiB to 4 MiB, or as many as fit into `buffer_bytes`; a device holds `buffers`
+    packets, and two of what it keeps.
 
     `devices`, `seed`, `timeout` (of each wait of the host and each kernel), `buffer_bytes` and `progress` (which keeps
     no samples here) are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a
