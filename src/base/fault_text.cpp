@@ -89,6 +89,7 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             }
             return number_of(record) + ", where there are 0 to " + std::to_string(record.limit - 1);
         case status::bad_index:
+            if (record.what == operation::find_payload && record.number >= record.limit) return "none has landed";
             return number_of(record) + ", where there are " +
                    (record.limit == 0 ? "none" : "0 to " + std::to_string(record.limit - 1));
         case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);

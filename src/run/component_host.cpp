@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "laneway/base/error.hpp"
+#include "laneway/simt/cuda/support.hpp"
 
 namespace laneway {
 
@@ -18,6 +19,20 @@ void refuse_apart(const machine& machine, const std::string& whose) {
         if (machine.shares_memory(0, pe)) continue;
         throw usage_error(whose + ": PE 0 (" + machine.device(0)->name() + ") and PE " + std::to_string(pe) + " (" +
                           machine.device(pe)->name() + ") cannot store into each other's memory");
+    }
+}
+
+void refuse_without_atomics(const machine& machine, const std::string& whose) {
+    refuse_apart(machine, whose);
+    for (int from = 0; from < machine.n_pes(); ++from) {
+        for (int to = 0; to < machine.n_pes(); ++to) {
+            const device_id a = machine.device(from)->id(), b = machine.device(to)->id();
+            if (a.kind != device_kind::cuda || b.kind != device_kind::cuda || a == b) continue;
+            if (cuda_backend::has_peer_atomics(a.index, b.index)) continue;
+            throw usage_error(whose + ": lanes of " + machine.device(from)->name() +
+                              " cannot do atomics in the memory of " + machine.device(to)->name() +
+                              ", as its signals need");
+        }
     }
 }
 

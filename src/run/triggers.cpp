@@ -17,7 +17,7 @@ const trigger_options& checked_options(const machine& machine, const trigger_opt
         throw usage_error("triggers: 1 to " + std::to_string(trigger_ref::max_tags) + " chains, not " +
                           std::to_string(options.chains));
     }
-    refuse_apart(machine, "triggers");
+    refuse_without_atomics(machine, "triggers");
     return options;
 }
 

@@ -27,6 +27,7 @@ std::shared_ptr<device> open_gpu(int) { throw usage_error(reason); }
 std::unique_ptr<exported_memory> export_memory_of_gpu(int, const std::vector<int>&) { throw usage_error(reason); }
 std::shared_ptr<std::byte> allocate_pinned(std::size_t) { throw usage_error(reason); }
 void enable_peer_access(int, int) { throw usage_error(reason); }
+bool has_peer_atomics(int, int) { throw usage_error(reason); }
 std::string refusal(int) { return {}; }
 int resident_blocks(int, const launch_shape&, const void*) { throw usage_error(reason); }
 std::unique_ptr<running> launch(int, const pe_environment&, const launch_shape&, const void*, const void*) {

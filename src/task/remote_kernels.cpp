@@ -60,6 +60,10 @@ std::uint64_t remote_kernels::launched() const {
     return sum;
 }
 
+void remote_kernels::begin() {
+    for (const auto& p : parts_) p->returned = 0;
+}
+
 void remote_kernels::open() {
     for (const auto& p : parts_) {
         p->queue.reset();

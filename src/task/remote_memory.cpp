@@ -30,7 +30,7 @@ remote_queue_options checked_options(const machine& machine, remote_queue_option
     if (options.shards > 1024) {
         throw usage_error(queue_name("shards: at most 1024, not ") + std::to_string(options.shards));
     }
-    refuse_apart(machine, "remote queue");
+    refuse_without_atomics(machine, "remote queue");
     options.slots = std::bit_ceil(options.slots);
     options.host_slots = std::bit_ceil(options.host_slots);
     if (options.shards == 0) {
@@ -185,6 +185,7 @@ void remote_memory::begin(machine& machine) {
     tails_.clear();
     heads_.clear();
     counts_.clear();
+    if (kernels_ != nullptr) kernels_->begin();
     const auto all = table();
     for (int pe = 0; pe < machine_.n_pes(); ++pe) ranges_.copy_in(pe, all);
     if (machine_.n_processes() > 1) compare_processes();

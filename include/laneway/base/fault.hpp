@@ -39,6 +39,7 @@ enum class operation : std::uint32_t {
     use_request,   ///< waiting for a request, testing or cancelling it
     enqueue,       ///< posting to a remote queue: waiting for room
     land,          ///< storing the payload of a command into its target buffer
+    find_payload,  ///< looking for what has landed for a command
     command,       ///< running the function of a command
     launch,        ///< having a kernel launched: waiting for the host
     raise,         ///< telling the end of a command
@@ -89,6 +90,7 @@ constexpr operation_words words_of(operation op) {
         case operation::consume: return {"freeing an element of a channel", " of PE ", "channel #"};
         case operation::enqueue: return {"posting to a remote queue", " of PE ", "queue #"};
         case operation::land: return {"storing the payload of a command", " on PE ", "target buffer #"};
+        case operation::find_payload: return {"looking for the payload of a command", " on PE ", "target buffer #"};
         case operation::command: return {"running a command", " of PE ", "function #"};
         case operation::launch: return {"having a kernel launched", " on PE ", "kernel #"};
         case operation::raise: return {"raising a completion signal", " of PE ", "signal #"};

@@ -96,6 +96,8 @@ void refuse_twice(std::vector<const void*> components);
 
 /// Throws usage_error, which begins with `whose`, where two PEs cannot store into each other's memory.
 void refuse_apart(const machine& machine, const std::string& whose);
+/// The same, also where they cannot do atomics there: GPUs that reach each other over PCIe alone.
+void refuse_without_atomics(const machine& machine, const std::string& whose);
 
 /// The threshold policy of the component that has one.
 template <component... Components>

@@ -50,7 +50,9 @@ public:
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(kernels_.size()); }
     [[nodiscard]] const std::string& name(std::uint32_t number) const { return kernels_[number].name; }
     [[nodiscard]] remote_launches_ref ref(int pe) const;
+    /// Kernels that have returned since the last begin(): a session opens the threads again and again.
     [[nodiscard]] std::uint64_t launched() const;
+    void begin();
     /// Whether this thread is in the function of a kernel: open work, which must not wait for the session's.
     [[nodiscard]] static bool runs_here();
 

@@ -46,9 +46,9 @@ public:
         const std::uint32_t index = header_.landed.buffer;
         symmetric_ptr<T> first{names_.ranges[0].segment, 0};  // that exists, for the rest of a run that has failed
         if (index >= names_.n_buffers) {
-            (void)fail(ctx, status::bad_index, operation::land, ctx.pe(), index, names_.n_buffers);
+            (void)fail(ctx, status::bad_index, operation::find_payload, ctx.pe(), index, names_.n_buffers);
         } else if (names_.buffer(ctx, index).first.type() != type_of<T>) {
-            (void)fail(ctx, status::bad_range, operation::land, ctx.pe(), index);
+            (void)fail(ctx, status::bad_range, operation::find_payload, ctx.pe(), index);
         } else {
             first = names_.buffer(ctx, index).first.template element<T>();
             first.index += header_.landed.at;

@@ -116,6 +116,13 @@ void enable_peer_access(int from, int to) {
     check(code, "cudaDeviceEnablePeerAccess");
 }
 
+bool has_peer_atomics(int from, int to) {
+    int native = 0;
+    check(cudaDeviceGetP2PAttribute(&native, cudaDevP2PAttrNativeAtomicSupported, from, to),
+          "cudaDeviceGetP2PAttribute");
+    return native != 0;
+}
+
 std::string refusal(int gpus) {
     const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     if (blocking != nullptr && std::string(blocking) != "0" && std::string(blocking) != "") {

@@ -152,6 +152,40 @@ TEST_P(triggers_test, RangesAreCombined) {
     expect_combined<memory_op::max, std::uint64_t>(GetParam(), 1500);
 }
 
+/// All lanes of a warp write their words, and one trigger of the warp sends them.
+struct write_as_warp {
+    symmetric_ref<std::uint32_t> from;
+    symmetric_ref<std::uint64_t> lanes;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        const std::uint64_t all = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % all;
+        if (mine >= static_cast<unsigned>(Ctx::warp_lanes)) return;  // ranks of a warp's lanes follow each other
+        from.local(ctx)[mine] = static_cast<std::uint32_t>(500 + mine);
+        atomic_add(ctx, lanes[0], 1);
+        (void)triggers.trigger_warp(ctx, 3, 2);  // a failure ends the run
+    }
+};
+
+TEST_P(triggers_test, AWarpTriggersOnceForAllItsLanes) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint32_t>(64), to = rt.allocate<std::uint32_t>(64);
+        const auto lanes = rt.allocate<std::uint64_t>(1);
+        auto tags = rt.triggers({.tags = 4});
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const int next = (pe + 1) % rt.n_pes();
+            tags.prepare(pe, 3, 2, trigger_operation::put(from.ref(), 0, 64, to.ref(), 0, next));
+        }
+        rt.run(write_as_warp{from.ref(), lanes.ref()}, tags);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            auto wanted = numbered(lanes.copy_out((pe + rt.n_pes() - 1) % rt.n_pes())[0], 500);
+            wanted.resize(64);
+            EXPECT_EQ(to.copy_out(pe), wanted);
+        }
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
 TEST_P(triggers_test, TriggersThatCameBeforeTheOperationCount) {
     every_round(GetParam(), [](const options& o) {
         runtime rt(o);

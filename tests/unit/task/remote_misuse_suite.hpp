@@ -246,12 +246,11 @@ TEST_P(remote_misuse_test, APayloadThatHasNotLandedIsNotRead) {
     says(thrown<device_fault>([&] {
              rt.run(start_looking{from.ref(), false}, remote);
          }),
-         "no such index while storing the payload of a command on PE " + last_of(rt) +
-             ": target buffer 4294967295, where there are 0 to 0");
+         "no such index while looking for the payload of a command on PE " + last_of(rt) + ": none has landed");
     says(thrown<device_fault>([&] {
              rt.run(start_looking{from.ref(), true}, remote);
          }),
-         "while storing the payload of a command on PE " + last_of(rt) + ": target buffer 0");
+         "while looking for the payload of a command on PE " + last_of(rt) + ": target buffer 0");
 }
 
 #if !defined(__CUDACC__)

@@ -16,6 +16,7 @@ struct flood {
     std::uint64_t each;
     std::uint32_t done;
     bool waits;
+    symmetric_ref<std::uint64_t> posts;
 
     template <class Ctx, class Remote>
     LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
@@ -30,6 +31,7 @@ struct flood {
                 default: posted = remote.post(ctx, pe, task<mark_block>, id, how);
             }
             if (posted != status::ok) return;
+            atomic_add(ctx, posts[0], 1);
         }
         if (waits) (void)remote.wait_signal(ctx, done, each * lanes_of_a_pe(ctx));  // a failure ends the run
     }
@@ -39,7 +41,7 @@ TEST_P(remote_queue_test, EachCommandRunsOnceWhereItWasPostedTo) {
     every_round(GetParam(), [](const options& o) {
         runtime rt(o);
         const auto marks = rt.allocate<std::uint64_t>(most_commands), lanes = rt.allocate<std::uint64_t>(2);
-        const auto told = rt.allocate<std::uint64_t>(3);
+        const auto told = rt.allocate<std::uint64_t>(3), posts = rt.allocate<std::uint64_t>(1);
         remote_queue remote(
             rt.machine(),
             {.priorities = {0, 1}, .slots = 1u << o.seed % 3, .shards = static_cast<std::uint32_t>(o.seed % 4)},
@@ -49,10 +51,11 @@ TEST_P(remote_queue_test, EachCommandRunsOnceWhereItWasPostedTo) {
         constexpr std::uint64_t each = 3;
         for (std::uint64_t run = 1; run <= 2; ++run) {
             const std::uint64_t before = told.copy_out(0)[1];
-            rt.run(flood{each, done, before == 0 && o.seed % 2 == 0}, remote);
-            std::uint64_t all = 0, runs = 0;
+            rt.run(flood{each, done, before == 0 && o.seed % 2 == 0, posts.ref()}, remote);
+            std::uint64_t all = 0, runs = 0, posted = 0;
             for (int pe = 0; pe < rt.n_pes(); ++pe) {
                 all += told.copy_out(pe)[1];
+                posted += posts.copy_out(pe)[0];
                 EXPECT_EQ(told.copy_out(pe)[0] + told.copy_out(pe)[2], 0u);
                 const auto found = lanes.copy_out(pe);
                 EXPECT_EQ(found[0], found[1]);
@@ -64,6 +67,7 @@ TEST_P(remote_queue_test, EachCommandRunsOnceWhereItWasPostedTo) {
                     ASSERT_EQ(here[id], static_cast<unsigned>(pe) == target ? run : 0u) << id;
                 }
             }
+            EXPECT_EQ(runs, posted);
             EXPECT_EQ(all, runs);
             EXPECT_EQ(remote.statistics().run, runs / run);
             ASSERT_GT(runs, 0u);
@@ -292,6 +296,65 @@ TEST_P(remote_queue_test, QueuesOfHigherPriorityComeFirst) {
         for (std::uint64_t i = 0; i < 10; ++i) expected.push_back(queue * 100 + i);
     }
     EXPECT_EQ(order.copy_out(0), expected);
+}
+
+/// Holds who runs it until all of a test's commands have run.
+struct hold_back {
+    using arguments = std::uint64_t;
+    static constexpr lw::width width = lw::width::warp;
+    symmetric_ref<std::uint64_t> count;
+    symmetric_ref<std::uint64_t> held;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& all, Worker& worker) const {
+        if (worker.lane() != 0) return;
+        atomic_add(ctx, held[0], 1);
+        while (atomic_add(ctx, count[0], 0) < all && !stopped(ctx) && ctx.now_ns() < ctx.deadline_ns()) ctx.pause();
+    }
+};
+/// One warp posts, and it alone runs what it has posted: the control warp is held back, and the bodies of the others
+/// do not return before.
+struct post_and_run {
+    std::uint64_t n;
+    std::uint32_t done;
+    symmetric_ref<std::uint64_t> count;
+    symmetric_ref<std::uint64_t> held;
+    template <class Ctx, class Remote>
+    LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
+        const auto is = [&](const symmetric_ref<std::uint64_t>& word, std::uint64_t least) {
+            return atomic_add(ctx, word[0], 0) >= least || stopped(ctx) || ctx.now_ns() > ctx.deadline_ns();
+        };
+        if (is_first_lane(ctx)) {
+            if (remote.post(ctx, 0, task<hold_back>, n) != status::ok) return;
+            while (!is(held, 1)) ctx.pause();
+            for (std::uint64_t i = 0; i < n; ++i) {
+                const auto queue = static_cast<std::uint32_t>(i % 3);
+                if (remote.post(ctx, 0, task<note>, queue * 100 + i / 3, {queue, {0, done, 1}}) != status::ok) return;
+            }
+        }
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.rank() / Ctx::warp_lanes == 0) {
+            (void)remote.wait_signal(ctx, done, n);  // a failure ends the run
+        } else {
+            while (!is(count, n)) ctx.pause();
+        }
+    }
+};
+
+TEST_P(remote_queue_test, QueuesOfHigherPriorityComeFirstForLanesTogether) {
+    if (GetParam() != "checked:1") return;  // where it is known which warps run commands
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto order = rt.allocate<std::uint64_t>(30), count = rt.allocate<std::uint64_t>(1);
+        const auto told = rt.allocate<std::uint64_t>(1), held = rt.allocate<std::uint64_t>(1);
+        remote_queue remote(rt.machine(), {.priorities = {-1, 7, 7}, .slots = 16}, note{order.ref(), count.ref()},
+                            hold_back{count.ref(), held.ref()});
+        rt.run(post_and_run{30, remote.signal(told, 0), count.ref(), held.ref()}, remote);
+        ASSERT_EQ(count.copy_out(0)[0], 30u);
+        // Lanes of the warp may come in groups, which note what they run in any order.
+        const auto found = order.copy_out(0);
+        EXPECT_LE(std::count_if(found.begin(), found.begin() + 10, [](std::uint64_t n) { return n < 100; }), 3);
+        EXPECT_LE(std::count_if(found.begin() + 20, found.end(), [](std::uint64_t n) { return n >= 100; }), 3);
+    });
 }
 
 LANEWAY_ON_DEVICES(remote_queue_test, remote_devices());

@@ -29,6 +29,8 @@ TEST_P(remote_session_test, HostThreadsLoseNothing) {
         remote_queue remote(rt.machine(), {.priorities = {0, 1}, .slots = 2, .host_slots = 4},
                             mark_lane{marks.ref(), lanes.ref()}, mark_warp{marks.ref(), lanes.ref()},
                             mark_block{marks.ref(), lanes.ref()});
+        const auto told = rt.allocate<std::uint64_t>(1);
+        const auto done = remote.signal(told, 0);
         auto session = rt.start(remote);
         constexpr std::uint64_t threads = 3, each = 40;
         for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
@@ -38,7 +40,7 @@ TEST_P(remote_session_test, HostThreadsLoseNothing) {
                     for (std::uint64_t i = 0; i < each; ++i) {
                         const std::uint64_t id = (epoch * threads + t) * each + i;
                         const int pe = static_cast<int>(id % pes);
-                        const remote_request how{static_cast<std::uint32_t>(i % 2), {}};
+                        const remote_request how{static_cast<std::uint32_t>(i % 2), {pe, done, 2}};
                         switch (i % 4) {
                             case 0: remote.post<mark_lane>(pe, id, how); break;
                             case 1: remote.post<mark_warp>(pe, id, how); break;
@@ -53,6 +55,7 @@ TEST_P(remote_session_test, HostThreadsLoseNothing) {
             if (epoch == 1) session.release();
         }
         session.stop();
+        std::uint64_t ends = 0;
         for (int pe = 0; pe < rt.n_pes(); ++pe) {
             const auto here = marks.copy_out(pe);
             for (std::uint64_t id = 0; id < here.size(); ++id) {
@@ -60,7 +63,9 @@ TEST_P(remote_session_test, HostThreadsLoseNothing) {
                 ASSERT_EQ(here[id], mine ? 1u : 0u) << "command " << id << " on PE " << pe;
             }
             EXPECT_EQ(lanes.copy_out(pe)[0], lanes.copy_out(pe)[1]);
+            ends += told.copy_out(pe)[0];
         }
+        EXPECT_EQ(ends, 2 * 3 * threads * each * 3 / 4);  // calls are told in another way
         EXPECT_EQ(remote.statistics().run, 3 * threads * each);
     }
 }
@@ -71,8 +76,13 @@ struct count_lanes {
     static constexpr lw::width width = lw::width::block;
     symmetric_ref<std::uint64_t> most;
     symmetric_ref<std::uint64_t> sum;
+    symmetric_ref<std::uint64_t> ran;  ///< how often, and by how many lanes in all
     template <class Ctx, class Worker>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments&, Worker& worker) const {
+        if (worker.lane() == 0) {
+            atomic_add(ctx, ran[0], 1);
+            atomic_add(ctx, ran[1], static_cast<std::uint64_t>(worker.lanes()));
+        }
         // A phase of its own: all lanes add, and behind the barrier each sees what all have added.
         atomic_add(ctx, sum[0], 1);
         if (!worker.sync(ctx)) return;
@@ -85,7 +95,8 @@ struct count_lanes {
 TEST_P(remote_session_test, AFunctionForABlockGetsAllItsWarps) {
     runtime rt(job());
     const auto most = rt.allocate<std::uint64_t>(2), sum = rt.allocate<std::uint64_t>(1);
-    remote_queue remote(rt.machine(), count_lanes{most.ref(), sum.ref()});
+    const auto ran = rt.allocate<std::uint64_t>(2);
+    remote_queue remote(rt.machine(), count_lanes{most.ref(), sum.ref(), ran.ref()});
     auto session = rt.start(remote);
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         for (int i = 0; i < 20; ++i) remote.post<count_lanes>(pe, {});
@@ -97,7 +108,8 @@ TEST_P(remote_session_test, AFunctionForABlockGetsAllItsWarps) {
         const std::uint64_t warp = is_checked(GetParam()) ? checked::context::warp_lanes : 1;
         const bool one_warp = GetParam().starts_with("cpu");
         EXPECT_GE(most.copy_out(pe)[0], one_warp ? 1 : 2 * warp);
-        EXPECT_GE(sum.copy_out(pe)[0], 21 * most.copy_out(pe)[0] / 2);
+        EXPECT_EQ(ran.copy_out(pe)[0], 21u);
+        EXPECT_EQ(sum.copy_out(pe)[0], ran.copy_out(pe)[1]);
     }
 }
 
@@ -153,11 +165,12 @@ TEST_P(remote_session_test, KernelsAreLaunchedByTheHost) {
         const auto kernel = remote.kernel("noted", [&](const launch_request& r) { log.keep(r, pes); });
         constexpr std::uint64_t each = 9;
         for (int run = 0; run < 2; ++run) {
+            const std::size_t before = log.ids.size();
             rt.run(launch_many{each, kernel, remote.signal(told, 0)}, remote);
             std::uint64_t all = 0;
             for (int pe = 0; pe < rt.n_pes(); ++pe) all += told.copy_out(pe)[0];
             EXPECT_EQ(all, log.ids.size());
-            EXPECT_EQ(remote.statistics().launched, log.ids.size());
+            EXPECT_EQ(remote.statistics().launched, log.ids.size() - before);
         }
         ASSERT_TRUE(log.wrong.empty());
         std::sort(log.ids.begin(), log.ids.end());
@@ -217,15 +230,52 @@ TEST_P(remote_session_test, HostThreadsHaveKernelsLaunched) {
         EXPECT_EQ(request.source, -1);
         ids[static_cast<std::size_t>(request.pe)].push_back(request.as<std::uint64_t>());
     });
+    const auto told = rt.allocate<std::uint64_t>(1);
+    const auto done = remote.signal(told, 0);
     auto session = rt.start(remote);
     for (std::uint64_t i = 0; i < 60; ++i) {
-        remote.launch(static_cast<int>(i % static_cast<unsigned>(rt.n_pes())), kernel, bytes_of_arguments(i));
+        const int pe = static_cast<int>(i % static_cast<unsigned>(rt.n_pes()));
+        remote.launch(pe, kernel, bytes_of_arguments(i), {0, {0, done, 3}});
     }
     session.quiesce();  // a launch that has not returned is open work
+    EXPECT_EQ(told.copy_out(0)[0], 180u);
     std::uint64_t sum = 0;
     for (const auto& list : ids) sum += list.size();
     EXPECT_EQ(sum, 60u);
     session.stop();
+}
+
+/// Has a kernel launched, and says what came of that.
+struct launch_further {
+    using arguments = std::uint32_t;
+    static constexpr lw::width width = lw::width::lane;
+    symmetric_ref<std::uint64_t> posted;
+    symmetric_ref<std::uint64_t> refused;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& kernel, Worker& worker) const {
+        const status result = worker.launch(ctx, ctx.n_pes() - 1, kernel, bytes_of_arguments(kernel));
+        if (result == status::ok) atomic_add(ctx, posted[0], 1);
+        if (result == status::no_room) atomic_add(ctx, refused[0], 1);
+    }
+};
+
+TEST_P(remote_session_test, FunctionsHaveKernelsLaunched) {
+    runtime rt(job());
+    const auto posted = rt.allocate<std::uint64_t>(1), refused = rt.allocate<std::uint64_t>(1);
+    std::atomic<std::uint64_t> returned = 0;
+    remote_queue remote(rt.machine(), {.slots = 4}, launch_further{posted.ref(), refused.ref()});
+    const auto kernel = remote.kernel("counted", [&](const launch_request& r) {
+        EXPECT_EQ(r.pe, rt.n_pes() - 1);
+        EXPECT_EQ(r.source, 0);
+        ++returned;
+    });
+    auto session = rt.start(remote);
+    remote.call<launch_further>(0, kernel);
+    EXPECT_EQ(posted.copy_out(0)[0], 1u) << "there was room";
+    for (int i = 0; i < 20; ++i) remote.post<launch_further>(0, kernel);
+    session.stop();
+    EXPECT_EQ(returned, posted.copy_out(0)[0]);
+    EXPECT_EQ(posted.copy_out(0)[0] + refused.copy_out(0)[0], 21u);
 }
 
 TEST_P(remote_session_test, LaunchesWithoutRoomHoldNoWarpUp) {

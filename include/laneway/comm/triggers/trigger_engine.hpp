@@ -112,7 +112,7 @@ public:
     /// Cells in use. Any lane.
     [[nodiscard]] LANEWAY_FN std::uint32_t cells(Ctx& ctx) const {
         // Partner: the add in take_cell, of another PE, also where there is no cell left. The cell's tag is there
-        // before its count.
+        // before its first `sent`.
         const std::uint32_t asked = ctx.load(&counters_->cells, order::relaxed, scope::system);
         const auto most = static_cast<std::uint32_t>(view_.cells.size());
         return asked < most ? asked : most;

@@ -31,6 +31,8 @@ std::shared_ptr<device> open_gpu(int index);
 std::unique_ptr<exported_memory> export_memory_of_gpu(int index, const std::vector<int>& users);
 std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes);
 void enable_peer_access(int from, int to);
+/// Whether lanes of a GPU can do atomics in the memory of another, as over NVLink.
+bool has_peer_atomics(int from, int to);
 
 /// Settings of the process's surroundings under which persistent kernels that wait for each other cannot run
 /// (CUDA_LAUNCH_BLOCKING, a profiler that replays kernels); empty where there are none.
