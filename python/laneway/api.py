@@ -23,8 +23,8 @@ from laneway.points import generate_blobs, read_points, write_points
 from laneway.programs.cc import ComponentsResult, connected_components
 from laneway.programs.cdlp import LabelsResult, label_propagation
 from laneway.programs.color import ColorResult, color
-from laneway.programs.forkjoin_study import ForkJoinRun, study_forkjoin
 from laneway.programs.filter import FilterResult, filter
+from laneway.programs.forkjoin_study import ForkJoinRun, study_forkjoin
 from laneway.programs.gups import GupsResult, gups
 from laneway.programs.indegree import InDegreeResult, indegree
 from laneway.programs.kmeans import KmeansResult, kmeans
@@ -85,8 +85,8 @@ __all__ = [
     "DeviceFault",
     "Error",
     "FibonacciResult",
-    "ForkJoinRun",
     "FilterResult",
+    "ForkJoinRun",
     "Graph",
     "GupsResult",
     "InDegreeResult",

@@ -35,8 +35,9 @@
 //   void assist(ctx);                                      a turn at what lanes of other components may wait for, also
 //                                                          while bodies run, where the agent says
 //                                                          `static constexpr bool assists = true;`: by warps that flush
-//                                                          (comm/roles.hpp), the control warp where none does, and where
-//                                                          a warp is one lane by lanes that wait. It does not wait
+//                                                          (comm/roles.hpp), the control warp where none does, and
+//                                                          where a warp is one lane by lanes that wait. It does not
+//                                                          wait
 //   void close(ctx);                                       each lane, when all work everywhere is done
 // A view whose work server warps do (comm/roles.hpp), in threads mode also each lane that waits, says
 // `static constexpr bool serves = true;` and has
