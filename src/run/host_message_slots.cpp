@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t accepted_at = destructive_bytes, entries_at = 2 * destructive_bytes;
 
-std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& words, std::size_t at) {
+std::atomic_ref<std::uint64_t> word_at(const std::shared_ptr<std::byte>& words, std::size_t at) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(words.get() + at));
 }
 
@@ -55,12 +55,12 @@ host_message_slot& host_message_slots::slot_of(const part& p, std::uint32_t numb
 /// begun with: the last look of a use that was over before it, and the two of the use behind it, which is not over
 /// before they are begun with.
 void host_message_slots::leave(part& p, std::uint32_t entry) {
-    const std::uint64_t filled = word(p.words, 0).load(std::memory_order_relaxed);
+    const std::uint64_t filled = word_at(p.words, 0).load(std::memory_order_relaxed);
     const std::uint64_t at = filled % host_messages_ref::entries(options_.host_operations);
     reinterpret_cast<std::uint32_t*>(p.words.get() + entries_at)[at] = entry;
     // Partner: the acquire load of host_message_turn; and, in one order with it, resident_program::wake, which looks
     // whether the program is there, as any_wait looks for entries when it has gone.
-    word(p.words, 0).store(filled + 1);
+    word_at(p.words, 0).store(filled + 1);
 }
 
 bool host_message_slots::ask(int rank, const order& asked, use& given) {
@@ -208,11 +208,11 @@ std::uint64_t host_message_slots::sends_left(int rank) const {
     return left;
 }
 
-std::uint64_t host_message_slots::filled(int rank) const { return word(part_of(rank).words, 0).load(); }
+std::uint64_t host_message_slots::filled(int rank) const { return word_at(part_of(rank).words, 0).load(); }
 
 std::uint64_t host_message_slots::accepted(int rank) const {
     // Partner: the release store of host_message_turn.
-    return word(part_of(rank).words, accepted_at).load(std::memory_order_acquire);
+    return word_at(part_of(rank).words, accepted_at).load(std::memory_order_acquire);
 }
 
 }  // namespace laneway
