@@ -30,8 +30,12 @@ link_core::~link_core() {
 
 std::shared_ptr<link_core> link_core::make(std::shared_ptr<context_core> of, const endpoint& from, const endpoint& to,
                                            const link_options& o) {
-    auto made = std::make_unique<link_core>(of, from, to, o);
-    const auto remove = [of](link_core* gone) { of->call_later([gone] { delete gone; }); };
+    auto made = std::make_unique<link_core>(std::move(of), from, to, o);
+    // It holds nothing itself: the context knows the link weakly, and so keeps what would be held here.
+    const auto remove = [](link_core* gone) {
+        const auto last = gone->context;
+        last->call_later([gone] { delete gone; });
+    };
     std::shared_ptr<link_core> owner(made.release(), remove);
     owner->open();
     return owner;
