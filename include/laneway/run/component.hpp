@@ -34,8 +34,9 @@
 //   void assist(ctx);                                      a turn at what lanes of other components may wait for, also
 //                                                          while bodies run, where the agent says
 //                                                          `static constexpr bool assists = true;`: by warps that flush
-//                                                          (comm/roles.hpp), the control warp where none does, and where
-//                                                          a warp is one lane by lanes that wait. It does not wait
+//                                                          (comm/roles.hpp), the control warp where none does, and
+//                                                          where a warp is one lane by lanes that wait. It does not
+//                                                          wait
 //   void close(ctx);                                       each lane, when all work everywhere is done
 // and a view that says `static constexpr bool counts_work = true;` and has
 //   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out
