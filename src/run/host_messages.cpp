@@ -134,8 +134,9 @@ void host_messages::hand_over() {
     });
 }
 
-void host_messages::finish() {
+void host_messages::take_back() {
     const program_access::use mine = session();
+    (void)mine.program().quiesce();  // what has been sent comes in
     slots_->close();
     wait_for(mine.program(), [&] { return !slots_->is_any_receive_open(); });
     slots_->look_at_sends();

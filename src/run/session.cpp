@@ -208,7 +208,7 @@ void resident_program::stop() {
     try {
         if (!closing_) {
             hand_over();
-            for (host_feed* const feed : feeds_) feed->finish();
+            for (host_feed* const feed : feeds_) feed->take_back();
         }
     } catch (...) {
         thrown = std::current_exception();

@@ -55,7 +55,7 @@ public:
         in_session_ = true;
     }
     void connect(resident_program& program) override { host_->connect(program); }
-    void finish() override { host_->finish(); }
+    void take_back() override { host_->take_back(); }
     void disconnect(bool ended_well) noexcept override {
         if (host_->is_connected()) ended_well_ = ended_well;
         in_session_ = false;

@@ -28,7 +28,7 @@ public:
     virtual void hand_over() {}
     /// When a session is stopped, once all has been handed over and before the program ends: takes back what nobody
     /// could end any more. Throws what the host has left undone, which stop() then throws.
-    virtual void finish() {}
+    virtual void take_back() {}
     /// Takes what devices have left for the host, so that they have room for more. Called now and then by threads that
     /// wait for the program.
     virtual void hear() {}
@@ -43,7 +43,7 @@ public:
     virtual void attach(machine& machine, const comm_plan& plan) = 0;
     /// The program may be woken from now on,
     virtual void connect(resident_program& program) = 0;
-    /// and not any more. Whether the program has ended well. Also called again, when that is known already.
+    /// and not any more. Whether the program has ended well.
     virtual void disconnect(bool ended_well) noexcept = 0;
     /// After a program that has ended for good, without a fault. Throws where something was lost.
     virtual void end() {}

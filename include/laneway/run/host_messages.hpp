@@ -59,7 +59,7 @@ public:
     [[nodiscard]] bool any_wait() const;
     void hand_over();
     /// Takes all receives back. Throws usage_error for sends that nobody has received.
-    void finish();
+    void take_back();
 
 private:
     void check(const question& asked) const;

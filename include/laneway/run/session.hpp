@@ -160,11 +160,14 @@ public:
     /// Gives the devices back when all is done; the next post or call takes them again. Copies, allocations and runs by
     /// the thread that has started the session do so by themselves.
     void release() { program_.release(); }
-    /// Waits until all is done and ends the session. The report is that of the session, audited as after a run.
+    /// Waits until all is done and ends the session. The report is that of the session, whose messages are audited as
+    /// after a run.
     run_report stop() {
         try {
             program_.stop();
-            for (const auto& feed : feeds_) feed->end();
+            if (is_connected_) {
+                for (const auto& feed : feeds_) feed->end();
+            }
         } catch (...) {
             disconnect(!program_.has_failed());
             throw;
@@ -190,6 +193,7 @@ private:
 
     /// The program has ended: lets the feeds go.
     void disconnect(bool ended_well) noexcept {
+        if (!is_connected_.exchange(false)) return;  // another session may have them
         for (const auto& feed : feeds_) feed->disconnect(ended_well);
     }
 
@@ -216,6 +220,7 @@ private:
     int n_pes_;
     double seconds_ = 0;
     bool comes_back_ = false;
+    std::atomic<bool> is_connected_ = true;
     resident_program program_;
 };
 

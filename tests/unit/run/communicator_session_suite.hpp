@@ -289,6 +289,22 @@ TEST_P(communicator_session, HandlesAreOfTheirSession) {
     EXPECT_EQ(old, 77u);
 }
 
+TEST_P(communicator_session, ASessionThatWasStoppedLetsTheNextBe) {
+    runtime rt(options_of(GetParam(), 12));
+    auto world = rt.communicator();
+    const int last = rt.n_pes() - 1;
+    std::uint64_t a = 5, b = 0;
+    using session_type = decltype(rt.start(world));
+    const std::unique_ptr<session_type> next = [&] {
+        const std::unique_ptr<session_type> first(new auto(rt.start(world)));
+        first->stop();
+        return std::unique_ptr<session_type>(new auto(rt.start(world)));
+    }();
+    world.send(0, &a, 1, last, 1);
+    (void)world.recv(last, &b, 1, 0, 1);
+    EXPECT_EQ(b, 5u);
+}
+
 /// A handle that goes before it was waited for keeps no slot and takes no message; nor does taking back need a slot.
 TEST_P(communicator_session, HandlesMayBeDropped) {
     runtime rt(options_of(GetParam(), 11));
