@@ -133,7 +133,7 @@ while_waiting resident_program::waiting() {
             std::this_thread::yield();
             return;
         }
-        for (host_feed* const feed : feeds_) feed->hear();
+        for (host_feed* const feed : feeds_) feed->collect();
         if (has_failed_) {
             const std::lock_guard lock(mutex_);
             throw_failure();

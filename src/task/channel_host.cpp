@@ -84,13 +84,13 @@ bool channel_host::take(std::uint32_t channel, void* element, std::size_t bytes,
     check(channel, bytes);
     if (pop(channel, element, bytes)) return true;
     if (!waits) {
-        hear();
+        collect();
         return pop(channel, element, bytes);
     }
     const using_session mine(*this);
     const auto waiting = mine.program().waiting();
     for (;;) {
-        hear();
+        collect();
         if (pop(channel, element, bytes)) return true;
         mine.program().refuse_after_stop();
         waiting();
@@ -106,7 +106,7 @@ bool channel_host::pop(std::uint32_t channel, void* element, std::size_t bytes) 
     return true;
 }
 
-void channel_host::hear() {
+void channel_host::collect() {
     const std::lock_guard lock(hearing_);
     for (outbox& from : outboxes_) hear(from);
 }
@@ -170,8 +170,8 @@ void channel_host::disconnect(bool) noexcept {
     changed_.wait(lock, [&] { return users_ == 0; });
 }
 
-void channel_host::end() {
-    hear();
+void channel_host::audit() {
+    collect();
     audit_channels(plans_, store_.memories());
     const std::lock_guard lock(hearing_);
     for (std::size_t pe = 0; pe < outboxes_.size(); ++pe) {

@@ -31,7 +31,7 @@ public:
     virtual void take_back() {}
     /// Takes what devices have left for the host, so that they have room for more. Called now and then by threads that
     /// wait for the program.
-    virtual void hear() {}
+    virtual void collect() {}
     /// What the message of a session that was too late says of it. The program has left the devices.
     [[nodiscard]] virtual std::string account() const { return {}; }
 };
@@ -46,7 +46,7 @@ public:
     /// and not any more. Whether the program has ended well.
     virtual void disconnect(bool ended_well) noexcept = 0;
     /// After a program that has ended for good, without a fault. Throws where something was lost.
-    virtual void end() {}
+    virtual void audit() {}
 };
 
 }  // namespace laneway

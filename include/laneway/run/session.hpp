@@ -166,7 +166,7 @@ public:
         try {
             program_.stop();
             if (is_connected_) {
-                for (const auto& feed : feeds_) feed->end();
+                for (const auto& feed : feeds_) feed->audit();
             }
         } catch (...) {
             disconnect(!program_.has_failed());

@@ -36,8 +36,8 @@ public:
     void attach(machine& machine, const comm_plan& plan) override;
     void connect(resident_program& program) override;
     void disconnect(bool) noexcept override;
-    void end() override;
-    void hear() override;
+    void audit() override;
+    void collect() override;
     [[nodiscard]] std::string account() const override;
     [[nodiscard]] std::uint64_t filled() const override;
     [[nodiscard]] bool any_wait() const override;
