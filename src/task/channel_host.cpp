@@ -16,7 +16,8 @@ constexpr std::size_t reserved_word = destructive_bytes / sizeof(std::uint64_t);
 
 std::uint32_t slots_of(const char* name, std::uint32_t slots) {
     if (slots != 0 && slots <= max_host_slots) return std::bit_ceil(slots);
-    throw usage_error(std::string(name) + ": 1 to " + std::to_string(max_host_slots) + ", not " + std::to_string(slots));
+    throw usage_error(std::string(name) + ": 1 to " + std::to_string(max_host_slots) + ", not " +
+                      std::to_string(slots));
 }
 
 std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& memory) {
