@@ -8,7 +8,7 @@
 
 #include "filter/filter.hpp"
 #include "laneway/base/error.hpp"
-#include "thrown.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::apps {
 namespace {

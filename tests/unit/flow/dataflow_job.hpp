@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "laneway/flow/link.hpp"
-#include "test_devices.hpp"
-#include "thrown.hpp"
+#include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "laneway/flow/context.hpp"
-#include "thrown.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::flow {
 namespace {

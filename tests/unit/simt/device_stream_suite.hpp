@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "laneway/simt/device_stream.hpp"
-#include "test_devices.hpp"
+#include "unit/test_devices.hpp"
 
 namespace laneway::test {
 namespace {
