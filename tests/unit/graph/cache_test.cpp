@@ -9,7 +9,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
-#include "unit/test_files.hpp"
+#include "test_files.hpp"
 
 namespace laneway::graph {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/graph/generate.hpp"
-#include "unit/test_files.hpp"
+#include "test_files.hpp"
 
 namespace laneway::graph {
 namespace {

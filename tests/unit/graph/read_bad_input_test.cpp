@@ -5,8 +5,8 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/graph/read.hpp"
+#include "test_files.hpp"
 #include "unit/compressed_samples.hpp"
-#include "unit/test_files.hpp"
 
 namespace laneway::graph {
 namespace {

@@ -7,8 +7,8 @@
 #include "graph/random.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/graph/read.hpp"
+#include "test_files.hpp"
 #include "unit/compressed_samples.hpp"
-#include "unit/test_files.hpp"
 
 namespace laneway::graph {
 namespace {

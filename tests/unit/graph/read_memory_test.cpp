@@ -9,7 +9,7 @@
 
 #include "graph/random.hpp"
 #include "laneway/graph/read.hpp"
-#include "unit/test_files.hpp"
+#include "test_files.hpp"
 
 namespace {
 

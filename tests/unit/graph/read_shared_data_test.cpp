@@ -10,7 +10,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/graph/read.hpp"
-#include "unit/test_files.hpp"
+#include "test_files.hpp"
 
 namespace laneway::graph {
 namespace {

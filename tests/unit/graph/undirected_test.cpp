@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "unit/test_files.hpp"
+#include "test_files.hpp"
 
 namespace laneway::graph::test {
 namespace {
