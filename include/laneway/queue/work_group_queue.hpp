@@ -113,15 +113,21 @@ public:
         return reserved;
     }
 
-    /// Draws a ticket and waits until its slot is free. One lane. On ok the place must be published: a ticket that
-    /// never is blocks its line.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, column_position& position) const {
+    /// Draws a ticket and waits until its slot is free, calling `idle()` meanwhile. One lane. On ok the place must be
+    /// published: a ticket that never is blocks its line.
+    template <class Ctx, class Idle>
+    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, column_position& position, Idle&& idle) const {
         position.ticket = ctx.fetch_add(tail, 1, order::relaxed, scope::device);
         position.turn = position.ticket / n_lines;
         position.line = static_cast<std::uint32_t>(position.ticket - position.turn * n_lines);
         position.slot = slot_of(position.line, position.turn);
-        return wait_until(ctx, {operation::host_slot, -1, position.ticket}, [&] { return is_free(ctx, position); });
+        return wait_until(
+            ctx, {operation::host_slot, -1, position.ticket}, [&] { return is_free(ctx, position); },
+            static_cast<Idle&&>(idle));
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN status reserve(Ctx& ctx, column_position& position) const {
+        return reserve(ctx, position, [] {});
     }
 
     /// Writes one column of a reserved slot. Any lane; a column has one writer.
