@@ -102,8 +102,8 @@ void context_core::check() const {
     if (!why) return;
     // Who gets it may free what operations use: none of them is being done any more, and none will be.
     for (const auto& e : engines_) {
-        (void)e.kernels->settle(job.timeout_seconds);
-        (void)e.copies->settle(job.timeout_seconds);
+        (void)e.kernels->wait_until_idle(job.timeout_seconds);
+        (void)e.copies->wait_until_idle(job.timeout_seconds);
     }
     std::rethrow_exception(why);
 }

@@ -109,7 +109,7 @@ void stream_engine::fail(const std::exception_ptr& why) {
     state_->changed.notify_all();
 }
 
-bool stream_engine::settle(double seconds) const {
+bool stream_engine::wait_until_idle(double seconds) const {
     std::unique_lock lock(state_->mutex);
     if (state_->thread.get_id() == std::this_thread::get_id()) return true;
     return state_->changed.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return !state_->running; });

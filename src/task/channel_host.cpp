@@ -26,37 +26,15 @@ std::atomic_ref<std::uint64_t> word(const std::shared_ptr<std::byte>& memory) {
 
 }  // namespace
 
-/// While it lives, the session is not let go.
-class channel_host::using_session {
-public:
-    explicit using_session(channel_host& all) : all_(all) {
-        const std::lock_guard lock(all_.mutex_);
-        if (all_.program_ == nullptr) {
-            throw usage_error("host threads use a graph while its session runs, from runtime::start to stop");
-        }
-        ++all_.users_;
-        program_ = all_.program_;
-    }
-    ~using_session() {
-        const std::lock_guard lock(all_.mutex_);
-        --all_.users_;
-        all_.changed_.notify_all();
-    }
-    using_session(const using_session&) = delete;
-    using_session& operator=(const using_session&) = delete;
-
-    [[nodiscard]] resident_program& program() const { return *program_; }
-
-private:
-    channel_host& all_;
-    resident_program* program_ = nullptr;
-};
+program_access::use channel_host::session() {
+    return access_.hold("host threads use a graph while its session runs, from runtime::start to stop");
+}
 
 channel_host::channel_host(machine& machine, channel_table table, std::vector<channel_plan> plans,
                            const channel_service_options& options, channel_scheduler by)
     : machine_(machine), table_(std::move(table)),
       plans_(std::move(plans)), options_{slots_of("inbox_slots", options.inbox_slots),
-                                         slots_of("outbox_slots", options.outbox_slots)},
+                                         slots_of("result_slots", options.result_slots)},
       by_(by), taken_(table_.plans().size()) {
     for (const auto& plan : table_.plans()) element_bytes_ = std::max(element_bytes_, plan.element_bytes);
 }
@@ -70,7 +48,7 @@ void channel_host::check(std::uint32_t channel, std::size_t bytes) const {
 void channel_host::enqueue(std::uint32_t channel, const void* element, std::size_t bytes, int pe) {
     check(channel, bytes);
     if (pe < 0 || pe >= machine_.n_pes()) throw usage_error("PE " + std::to_string(pe) + " does not exist");
-    const using_session mine(*this);
+    const program_access::use mine = session();
     mine.program().refuse_after_stop();
     {
         host_inboxes::place place(*inboxes_, pe, mine.program().waiting());
@@ -88,7 +66,7 @@ bool channel_host::take(std::uint32_t channel, void* element, std::size_t bytes,
         collect();
         return pop(channel, element, bytes);
     }
-    const using_session mine(*this);
+    const program_access::use mine = session();
     const auto waiting = mine.program().waiting();
     for (;;) {
         collect();
@@ -109,77 +87,63 @@ bool channel_host::pop(std::uint32_t channel, void* element, std::size_t bytes) 
 
 void channel_host::collect() {
     const std::lock_guard lock(hearing_);
-    for (outbox& from : outboxes_) hear(from);
+    for (result_ring& from : result_rings_) hear(from);
 }
 
-/// Reads what lies in an outbox. With the mutex.
-void channel_host::hear(outbox& from) {
+/// Reads what lies in a ring. With the mutex.
+void channel_host::hear(result_ring& from) {
     const std::uint64_t before = from.next;
-    const channel_outbox_ref ring = from.ref(options_.outbox_slots, outbox_slot::bytes_of(element_bytes_));
+    const channel_result_ring_ref ring = from.ref(options_.result_slots, result_slot::bytes_of(element_bytes_));
     for (;;) {
-        outbox_slot& slot = ring.slot(from.next);
-        // Partner: the release store in channel_outbox_ref::fill.
+        result_slot& slot = ring.slot(from.next);
+        // Partner: the release store in channel_result_ring_ref::fill.
         if (std::atomic_ref(slot.filled).load(std::memory_order_acquire) != from.next + 1) break;
         taken_[slot.channel].emplace_back(slot.element(), slot.element() + plans_[slot.channel].element_bytes);
         ++from.next;
-        // Partner: the acquire load in channel_outbox_ref::pass_on.
+        // Partner: the acquire load in channel_result_ring_ref::pass_on.
         word(from.taken).store(from.next, std::memory_order_release);
-        if (from.next - before == options_.outbox_slots) break;  // devices may be faster; others wait for the mutex
+        if (from.next - before == options_.result_slots) break;  // devices may be faster; others wait for the mutex
     }
 }
 
-channel_outbox_ref channel_host::outbox::ref(std::uint64_t capacity, std::uint64_t slot_bytes) const {
+channel_result_ring_ref channel_host::result_ring::ref(std::uint64_t capacity, std::uint64_t slot_bytes) const {
     return {slots.get(),  reinterpret_cast<const std::uint64_t*>(taken.get()),
             words.data(), words.data() + reserved_word,
             capacity,     slot_bytes};
 }
 
 void channel_host::attach(machine& machine, const comm_plan& plan) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (program_ != nullptr) throw usage_error("the graph is part of another session");
-    }
+    if (access_.is_connected()) throw usage_error("the graph is part of another session");
     if (&machine != &machine_) throw usage_error("the graph belongs to another runtime");
     store_.prepare(machine_, plan, plans_, run_deadline(endless_seconds));
     store_.set_boards(plan, by_);
     table_.fill(store_.memories());
     inboxes_ = std::make_unique<host_inboxes>(machine_, element_bytes_, 0, options_.inbox_slots);
     const std::lock_guard lock(hearing_);
-    outboxes_.clear();
-    const std::size_t slot_bytes = outbox_slot::bytes_of(element_bytes_);
+    result_rings_.clear();
+    const std::size_t slot_bytes = result_slot::bytes_of(element_bytes_);
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         const auto& user = machine_.device(pe);
-        outbox made;
-        made.slots = allocate_host_visible(user, options_.outbox_slots * slot_bytes);
+        result_ring made;
+        made.slots = allocate_host_visible(user, options_.result_slots * slot_bytes);
         made.taken = allocate_host_visible(user, destructive_bytes);
         made.words = buffer<std::uint64_t>(user, 2 * reserved_word);
-        const std::uint64_t granted = options_.outbox_slots;
+        const std::uint64_t granted = options_.result_slots;
         made.words.copy_in(&granted, 1);
-        store_.memories()[static_cast<std::size_t>(pe)].set_outbox(made.ref(options_.outbox_slots, slot_bytes));
-        outboxes_.push_back(std::move(made));
+        store_.memories()[static_cast<std::size_t>(pe)].set_result_ring(made.ref(options_.result_slots, slot_bytes));
+        result_rings_.push_back(std::move(made));
     }
-}
-
-void channel_host::connect(resident_program& program) {
-    const std::lock_guard lock(mutex_);
-    program_ = &program;
-}
-
-void channel_host::disconnect(bool) noexcept {
-    std::unique_lock lock(mutex_);
-    program_ = nullptr;
-    changed_.wait(lock, [&] { return users_ == 0; });
 }
 
 void channel_host::audit() {
     collect();
     audit_channels(plans_, store_.memories());
     const std::lock_guard lock(hearing_);
-    for (std::size_t pe = 0; pe < outboxes_.size(); ++pe) {
-        const std::uint64_t given = outboxes_[pe].words.copy_out()[reserved_word];
-        if (given == outboxes_[pe].next) continue;
+    for (std::size_t pe = 0; pe < result_rings_.size(); ++pe) {
+        const std::uint64_t given = result_rings_[pe].words.copy_out()[reserved_word];
+        if (given == result_rings_[pe].next) continue;
         throw device_fault("PE " + std::to_string(pe) + " has given " + std::to_string(given) +
-                           " elements to the host, which has seen " + std::to_string(outboxes_[pe].next));
+                           " elements to the host, which has seen " + std::to_string(result_rings_[pe].next));
     }
 }
 

@@ -129,8 +129,8 @@ void channel_memory::set_board(const pe_grid& grid, channel_scheduler by) {
     set_copy_.copy_in(&set_, 1);
 }
 
-void channel_memory::set_outbox(const channel_outbox_ref& outbox) {
-    set_.outbox = outbox;
+void channel_memory::set_result_ring(const channel_result_ring_ref& results) {
+    set_.results = results;
     set_copy_.copy_in(&set_, 1);
 }
 

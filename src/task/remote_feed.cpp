@@ -9,32 +9,6 @@
 
 namespace laneway {
 
-/// While it lives, the session is not let go.
-class remote_memory::posting {
-public:
-    explicit posting(remote_memory& memory) : memory_(memory) {
-        const std::lock_guard lock(memory_.mutex_);
-        if (memory_.program_ == nullptr) {
-            throw usage_error("remote queue: host threads post while a session runs, from runtime::start to stop");
-        }
-        ++memory_.posting_;
-        program_ = memory_.program_;
-    }
-    ~posting() {
-        const std::lock_guard lock(memory_.mutex_);
-        --memory_.posting_;
-        memory_.changed_.notify_all();
-    }
-    posting(const posting&) = delete;
-    posting& operator=(const posting&) = delete;
-
-    [[nodiscard]] resident_program& program() const { return *program_; }
-
-private:
-    remote_memory& memory_;
-    resident_program* program_;
-};
-
 void remote_memory::refuse(int pe, const remote_request& request) const {
     const auto must_exist = [&](int named, const char* what) {
         if (named >= 0 && named < machine_.n_pes()) return;
@@ -70,7 +44,8 @@ void remote_memory::post(int pe, std::uint32_t kind, remote_header& record, std:
             "completion signal tells lanes, and they go on");
     }
     refuse(pe, request);
-    const posting mine(*this);
+    const program_access::use mine =
+        access_.hold("remote queue: host threads post while a session runs, from runtime::start to stop");
     resident_program& program = mine.program();
     program.refuse_after_stop();
     host_inboxes& inbox = *inboxes_[request.queue];
@@ -115,17 +90,6 @@ void remote_memory::attach(machine& machine, const comm_plan&) {
     for (std::size_t q = 0; q < options_.priorities.size(); ++q) {
         inboxes_.push_back(std::make_unique<host_inboxes>(machine, bytes, 0, options_.host_slots));
     }
-}
-
-void remote_memory::connect(resident_program& program) {
-    const std::lock_guard lock(mutex_);
-    program_ = &program;
-}
-
-void remote_memory::disconnect(bool) noexcept {
-    std::unique_lock lock(mutex_);
-    program_ = nullptr;
-    changed_.wait(lock, [&] { return posting_ == 0; });
 }
 
 }  // namespace laneway

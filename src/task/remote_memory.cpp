@@ -66,8 +66,7 @@ std::uint64_t remote_memory::rings_of_a_pe() const {
 }
 
 void remote_memory::refuse_in_session() const {
-    const std::lock_guard lock(mutex_);
-    if (program_ != nullptr) throw usage_error(queue_name("what it names is registered before a session starts"));
+    if (access_.is_connected()) throw usage_error(queue_name("what it names is registered before a session starts"));
 }
 
 std::uint32_t remote_memory::add_signal(const symmetric_array<std::uint64_t>& words, std::uint64_t element) {

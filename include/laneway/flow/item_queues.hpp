@@ -72,7 +72,7 @@ struct item_pe_words {
     alignas(destructive_bytes) std::uint64_t told = 0;       ///< odd: the others know that the reserve holds something
 };
 
-enum class item_place : std::uint32_t { nowhere, near, far, reserve };
+enum class item_place : std::uint32_t { rejected, near, far, reserve };
 
 /// Device view; all memory but the reserve's data is the PE's.
 struct item_queues_ref {
@@ -115,7 +115,7 @@ struct item_queues_ref {
     }
 
     /// Puts an entry of each lane of the mask where there is room, near or far ones as each lane says; called by
-    /// exactly these lanes, together. Does not wait. Returns where it went; nowhere only as the run ends, for want of
+    /// exactly these lanes, together. Does not wait. Returns where it went; rejected only as the run ends, for want of
     /// room or for another reason.
     template <class Ctx, class Entry>
     LANEWAY_FN item_place put(Ctx& ctx, lane_mask mask, bool is_near, const Entry& entry) const {
@@ -197,7 +197,7 @@ private:
         if (far_width != 0) placed = offer(ctx, left, false, first, rings, entry);
         if (placed) return item_place::far;
         (void)fail(ctx, status::no_room, operation::put_item, -1, places(), places());
-        return item_place::nowhere;
+        return item_place::rejected;
     }
 };
 

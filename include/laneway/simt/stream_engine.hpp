@@ -42,7 +42,7 @@ public:
     void fail(const std::exception_ptr& why);
     /// Waits until no operation is being done, no longer than `seconds`; whether none is. Not for its own thread, which
     /// does not wait.
-    bool settle(double seconds) const;
+    bool wait_until_idle(double seconds) const;
     /// Ends the thread as the destructor does; whether it has ended.
     bool stop();
 

@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "laneway/run/program_access.hpp"
 #include "laneway/run/session.hpp"
 #include "laneway/task/channel_service_ref.hpp"
 #include "laneway/task/channel_table.hpp"
@@ -12,7 +13,7 @@ namespace laneway {
 
 struct channel_service_options {
     std::uint32_t inbox_slots = 1024;   ///< elements from host threads that wait at a PE; rounded up to a power of two
-    std::uint32_t outbox_slots = 1024;  ///< elements for host threads that wait at a PE; the same
+    std::uint32_t result_slots = 1024;  ///< elements for host threads that wait at a PE; the same
 };
 
 /// Host. Any thread may enqueue and take while the session goes on.
@@ -34,8 +35,8 @@ public:
 
     // As a feed.
     void attach(machine& machine, const comm_plan& plan) override;
-    void connect(resident_program& program) override;
-    void disconnect(bool) noexcept override;
+    void connect(resident_program& program) override { access_.connect(program); }
+    void disconnect(bool) noexcept override { access_.disconnect(); }
     void audit() override;
     void collect() override;
     [[nodiscard]] std::string account() const override;
@@ -43,20 +44,19 @@ public:
     [[nodiscard]] bool any_wait() const override;
 
 private:
-    class using_session;
-
-    /// One PE's outbox.
-    struct outbox {
+    /// One PE's ring of results.
+    struct result_ring {
         std::shared_ptr<std::byte> slots, taken;
         buffer<std::uint64_t> words;
         std::uint64_t next = 0;  ///< elements that have been read
 
-        [[nodiscard]] channel_outbox_ref ref(std::uint64_t capacity, std::uint64_t slot_bytes) const;
+        [[nodiscard]] channel_result_ring_ref ref(std::uint64_t capacity, std::uint64_t slot_bytes) const;
     };
 
     void check(std::uint32_t channel, std::size_t bytes) const;
+    [[nodiscard]] program_access::use session();
     bool pop(std::uint32_t channel, void* element, std::size_t bytes);
-    void hear(outbox& from);
+    void hear(result_ring& from);
 
     machine& machine_;
     channel_table table_;
@@ -66,14 +66,10 @@ private:
     std::size_t element_bytes_ = 0;  ///< of the largest
     channel_store store_;
     std::unique_ptr<host_inboxes> inboxes_;
-    std::vector<outbox> outboxes_;
-    std::mutex hearing_;                                     ///< for outboxes_ and taken_
+    std::vector<result_ring> result_rings_;
+    std::mutex hearing_;                                     ///< for result_rings_ and taken_
     std::vector<std::deque<std::vector<std::byte>>> taken_;  ///< by channel: read, and not yet given to anybody
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    resident_program* program_ = nullptr;
-    int users_ = 0;  ///< threads that use the program
+    program_access access_;
 };
 
 }  // namespace laneway

@@ -67,7 +67,7 @@ public:
     /// Makes orders and reports for the warps of such a grid, unless every warp decides for itself.
     void set_board(const pe_grid& grid, channel_scheduler by);
     /// Where the elements go that host threads consume, in a session.
-    void set_outbox(const channel_outbox_ref& outbox);
+    void set_result_ring(const channel_result_ring_ref& results);
 
     [[nodiscard]] const channel_set_ref& ref() const { return set_; }
     /// The same in PE memory, and what lets elements move between PEs.

@@ -15,10 +15,10 @@ struct give_to_host {
 
     template <class Ctx>
     LANEWAY_FN outcome operator()(Ctx& ctx, T& given, channel_node& node) const {
-        const channel_outbox_ref& outbox = node.set().outbox;
+        const channel_result_ring_ref& results = node.set().results;
         std::uint64_t place = 0;
-        if (!outbox.reserve(ctx, ctx.converged(), place)) return outcome::yield;  // until host threads have taken some
-        outbox.fill(ctx, place, channel, reinterpret_cast<const std::byte*>(&given), sizeof(T));
+        if (!results.reserve(ctx, ctx.converged(), place)) return outcome::yield;  // until host threads have taken some
+        results.fill(ctx, place, channel, reinterpret_cast<const std::byte*>(&given), sizeof(T));
         return outcome::done;
     }
 };
@@ -42,6 +42,12 @@ struct channel_service_ref : channel_graph_ref<Policy, Kernels...> {
                                                                           std::byte* shared) const {
         return {*this, out, mine, shared};
     }
+    template <class Ctx, class Out>
+    LANEWAY_FN channel_service_agent<Ctx, Out, channel_service_ref> agent(Ctx&, Out& out, const roles& mine,
+                                                                          std::byte* shared, block_team<Ctx>& team,
+                                                                          std::uint32_t component) const {
+        return {*this, out, mine, shared, &team, component};
+    }
     /// What has been passed on from the host is work as well, until it lies in its channel.
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
@@ -61,9 +67,10 @@ public:
     static constexpr bool polls = true;
     static constexpr bool attends = true;
 
-    LANEWAY_FN channel_service_agent(const View& view, Out& out, const roles& mine, std::byte* shared)
+    LANEWAY_FN channel_service_agent(const View& view, Out& out, const roles& mine, std::byte* shared,
+                                     block_team<Ctx>* team = nullptr, std::uint32_t component = 0)
         : view_(view), out_(out), shared_(reinterpret_cast<inbox_shared*>(shared + View::graph::shared_bytes)),
-          channels_(view, out, mine, shared) {}
+          channels_(view, out, mine, shared, team, component) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() == 0 && ctx.lane() == 0) *shared_ = {0};
@@ -73,7 +80,7 @@ public:
 
     LANEWAY_FN void attend(Ctx& ctx) {
         if (ctx.lane() != 0) return;
-        view_.set.outbox.pass_on(ctx);
+        view_.set.results.pass_on(ctx);
         if (ctx.load(view_.inbox.is_open, order::relaxed, scope::device) != 0) view_.inbox.pass_on(ctx);
     }
     LANEWAY_FN void refresh(Ctx& ctx) {

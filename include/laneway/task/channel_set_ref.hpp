@@ -7,7 +7,7 @@
 
 #include "laneway/queue/channel_queue.hpp"
 #include "laneway/task/channel_board.hpp"
-#include "laneway/task/channel_outbox_ref.hpp"
+#include "laneway/task/channel_result_ring_ref.hpp"
 
 namespace laneway {
 
@@ -58,8 +58,8 @@ struct channel_set_ref {
     std::uint32_t* flags = nullptr;
     std::uint64_t* created = nullptr;  ///< words_a_shard a shard: entries of all its queues
     channel_totals* totals = nullptr;
-    channel_board_ref board;    ///< where warps get orders what to serve
-    channel_outbox_ref outbox;  ///< in a session: where elements for host threads go
+    channel_board_ref board;          ///< where warps get orders what to serve
+    channel_result_ring_ref results;  ///< in a session: where elements for host threads go
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 

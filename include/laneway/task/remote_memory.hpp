@@ -2,13 +2,12 @@
 // session the inboxes of host threads. Whatever its functions.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/host_inbox.hpp"
+#include "laneway/run/program_access.hpp"
 #include "laneway/task/remote_kernels.hpp"
 #include "laneway/task/remote_queue_ref.hpp"
 
@@ -62,12 +61,10 @@ public:
     [[nodiscard]] std::uint64_t filled() const override;
     [[nodiscard]] bool any_wait() const override;
     void attach(machine& machine, const comm_plan& plan) override;
-    void connect(resident_program& program) override;
-    void disconnect(bool) noexcept override;
+    void connect(resident_program& program) override { access_.connect(program); }
+    void disconnect(bool) noexcept override { access_.disconnect(); }
 
 private:
-    class posting;
-
     void refuse(int pe, const remote_request& request) const;
     void refuse_in_session() const;
     void compare_processes();
@@ -92,11 +89,7 @@ private:
     std::vector<remote_range> buffers_;
     std::shared_ptr<remote_kernels> kernels_;
     std::vector<std::unique_ptr<host_inboxes>> inboxes_;  ///< of a session, one a queue
-
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    resident_program* program_ = nullptr;
-    int posting_ = 0;  ///< threads that use the program
+    program_access access_;
 };
 
 }  // namespace laneway

@@ -120,6 +120,44 @@ TEST_P(channel_block_test, AlsoWhereOneWarpDecides) {
                   [&](const options& o) { (void)add(o, warp_scheduler<>{}); });
 }
 
+/// Doubles a number for the host.
+struct double_together {
+    using element = std::uint64_t;
+    static constexpr task_width width = task_width::block;
+    channel<std::uint64_t> doubled;
+
+    template <class Ctx, class Worker>
+    LANEWAY_FN outcome operator()(Ctx& ctx, std::uint64_t& number, channel_node& node, Worker& worker) const {
+        if (worker.lane() != 0) return outcome::done;
+        const auto one = node.talloc(ctx, doubled);
+        if (!one) return outcome::yield;
+        one[0] = 2 * number;
+        node.enq(ctx, one);
+        return outcome::done;
+    }
+};
+
+TEST_P(channel_block_test, AlsoInASession) {
+    runtime rt(options_of(GetParam(), 1));
+    channel_graph graph(rt);
+    const auto numbers = graph.channel<std::uint64_t>(16), doubled = graph.channel<std::uint64_t>(16);
+    const auto kernel = graph.kernel(double_together{doubled});
+    const auto to_host = graph.host_kernel(doubled);
+    graph.connect(numbers, kernel);
+    auto service = graph.service(kernel, to_host);
+    auto session = rt.start(service);
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < 30; ++i) {
+        service.enqueue(numbers, i, static_cast<int>(i) % rt.n_pes());
+        if (i % 3 == 2) sum += service.take(doubled);
+    }
+    session.quiesce();
+    for (int i = 0; i < 20; ++i) sum += service.take(doubled);
+    EXPECT_EQ(sum, 30u * 29u);
+    session.stop();
+    EXPECT_FALSE(service.try_take(doubled));
+}
+
 LANEWAY_ON_DEVICES(channel_block_test, device_lists());
 
 }  // namespace

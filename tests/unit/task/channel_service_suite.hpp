@@ -1,5 +1,5 @@
 // Graphs of channels in sessions: host threads produce and consume while the devices do; nothing is lost however narrow
-// channels, inboxes and outboxes are; and what goes wrong is told to whoever waits.
+// channels, inboxes and result rings are; and what goes wrong is told to whoever waits.
 #pragma once
 
 #include <algorithm>
@@ -167,7 +167,7 @@ TEST_P(channel_service_test, ResultsThatNobodyWaitsForAreKept) {
     graph.init(numbers, {1000, 1001}, rt.n_pes() - 1);
     auto service = graph.service_with({4, 4}, deepest_or_fullest_first{}, kernel, to_host);
     auto session = rt.start(service);
-    // Many more than outboxes, inboxes and channels hold.
+    // Many more than result rings, inboxes and channels hold.
     const std::uint64_t many = 80;
     for (std::uint64_t i = 0; i < many; ++i) service.enqueue(numbers, i);
     session.quiesce();

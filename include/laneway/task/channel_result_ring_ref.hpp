@@ -1,4 +1,4 @@
-// The outbox of a PE: elements that a graph of channels has produced for host threads, as its lanes see it.
+// The ring of results of a PE: elements that a graph of channels has produced for host threads, as its lanes see it.
 //
 // A ring in memory that the PE and the host share. Lanes take places by one operation of a warp, store their elements
 // and mark them; the host reads them in order and counts what it has read in a word, which the control warp passes on
@@ -10,8 +10,8 @@
 
 namespace laneway {
 
-/// Before each element of an outbox; it follows, aligned to 16 bytes.
-struct outbox_slot {
+/// Before each element of the ring; it follows, aligned to 16 bytes.
+struct result_slot {
     alignas(
         16) std::uint64_t filled;  ///< 1 more than the number of what lies here. Written by the lane that stored it.
     std::uint32_t channel;
@@ -23,7 +23,7 @@ struct outbox_slot {
     [[nodiscard]] LANEWAY_FN std::byte* element() { return reinterpret_cast<std::byte*>(this) + header_bytes; }
 };
 
-struct channel_outbox_ref {
+struct channel_result_ring_ref {
     std::byte* slots = nullptr;            ///< host-visible
     const std::uint64_t* taken = nullptr;  ///< host-visible: elements that the host has read
     std::uint64_t* granted = nullptr;      ///< PE memory: places that may be used so far, written by the control warp
@@ -31,8 +31,8 @@ struct channel_outbox_ref {
     std::uint64_t capacity = 1;            ///< slots, a power of two
     std::uint64_t slot_bytes = 64;
 
-    [[nodiscard]] LANEWAY_FN outbox_slot& slot(std::uint64_t number) const {
-        return *reinterpret_cast<outbox_slot*>(slots + number % capacity * slot_bytes);
+    [[nodiscard]] LANEWAY_FN result_slot& slot(std::uint64_t number) const {
+        return *reinterpret_cast<result_slot*>(slots + number % capacity * slot_bytes);
     }
 
     /// Lets lanes use what the host has read. One lane of the control warp.
@@ -74,7 +74,7 @@ struct channel_outbox_ref {
     template <class Ctx>
     LANEWAY_FN void fill(Ctx& ctx, std::uint64_t place, std::uint32_t channel, const std::byte* element,
                          std::size_t bytes) const {
-        outbox_slot& to = slot(place);
+        result_slot& to = slot(place);
         to.channel = channel;
         copy_bytes(to.element(), element, bytes);
         // Partner: the host's acquire load.
