@@ -106,7 +106,7 @@ public:
     auto service_with(const channel_service_options& options, const Policy& policy,
                       const kernel_node<Kernels>&... kernels) {
         static_assert(trivially_copyable<Policy>);
-        auto plans = table_.plans_for({kernels.number...}, graph_use::session);
+        auto plans = table_.plans_for(numbers_of(kernels...), graph_use::session);
         return channel_service<Policy, Kernels...>(runtime_.machine(), table_.take(), std::move(plans), options, policy,
                                                    task_types_of(kernels.code...));
     }
@@ -115,10 +115,18 @@ public:
     [[nodiscard]] channel_statistics statistics() const { return statistics_of(store_.memories()); }
 
 private:
+    // Not a list in braces: nvcc 13.0 hands the host's compiler such a list of a pack broken.
+    template <class... Kernels>
+    static std::vector<std::uint32_t> numbers_of(const kernel_node<Kernels>&... kernels) {
+        std::vector<std::uint32_t> numbers;
+        (numbers.push_back(kernels.number), ...);
+        return numbers;
+    }
+
     template <class Policy, class... Kernels>
     auto make(const Policy& policy, graph_use use, const kernel_node<Kernels>&... kernels) {
         static_assert(trivially_copyable<Policy>);
-        return channel_component<Policy, Kernels...>(table_, store_, table_.plans_for({kernels.number...}, use), policy,
+        return channel_component<Policy, Kernels...>(table_, store_, table_.plans_for(numbers_of(kernels...), use), policy,
                                                      task_types_of(kernels.code...));
     }
 

@@ -296,9 +296,9 @@ TEST_P(communicator_session, ASessionThatWasStoppedLetsTheNextBe) {
     std::uint64_t a = 5, b = 0;
     using session_type = decltype(rt.start(world));
     const std::unique_ptr<session_type> next = [&] {
-        const std::unique_ptr<session_type> first(new auto(rt.start(world)));
+        const std::unique_ptr<session_type> first(new session_type(rt.start(world)));
         first->stop();
-        return std::unique_ptr<session_type>(new auto(rt.start(world)));
+        return std::unique_ptr<session_type>(new session_type(rt.start(world)));
     }();
     world.send(0, &a, 1, last, 1);
     (void)world.recv(last, &b, 1, 0, 1);
