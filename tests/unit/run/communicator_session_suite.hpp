@@ -294,11 +294,10 @@ TEST_P(communicator_session, ASessionThatWasStoppedLetsTheNextBe) {
     auto world = rt.communicator();
     const int last = rt.n_pes() - 1;
     std::uint64_t a = 5, b = 0;
-    using session_type = decltype(rt.start(world));
-    const std::unique_ptr<session_type> next = [&] {
-        const std::unique_ptr<session_type> first(new session_type(rt.start(world)));
-        first->stop();
-        return std::unique_ptr<session_type>(new session_type(rt.start(world)));
+    const auto next = [&] {  // the first one ends when the next one has begun
+        auto first = rt.start(world);
+        first.stop();
+        return rt.start(world);
     }();
     world.send(0, &a, 1, last, 1);
     (void)world.recv(last, &b, 1, 0, 1);
