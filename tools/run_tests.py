@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,18 +69,28 @@ def checks() -> dict[str, list[str]]:
     }
 
 
+def run_check(name: str, command: list[str]) -> tuple[str, Count]:
+    """One check of the sources: what it has to say, and its outcome."""
+    tool = command[0] if command[0] == sys.executable else shutil.which(command[0], path=str(BIN))
+    if tool is None:
+        return f"{name}: skipped, {command[0]} is not installed in .venv", Count(skipped=1)
+    start = time.monotonic()
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        [tool, *command[1:]], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    outcome = "FAILED" if done.returncode else "passed"
+    text = f"{done.stdout}{name}: {outcome} ({time.monotonic() - start:.1f} s)"
+    return text, Count(failed=1, failures=(name,)) if done.returncode else Count(passed=1)
+
+
 def run_checks() -> Count:
+    """All of them, as many at once as there are cores."""
     count = Count()
-    for name, command in checks().items():
-        tool = command[0] if command[0] == sys.executable else shutil.which(command[0], path=str(BIN))
-        if tool is None:
-            print(f"{name}: skipped, {command[0]} is not installed in .venv")
-            count.skipped += 1
-            continue
-        start = time.monotonic()
-        done = subprocess.run([tool, *command[1:]], cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
-        print(f"{name}: {'FAILED' if done.returncode else 'passed'} ({time.monotonic() - start:.1f} s)", flush=True)
-        count += Count(failed=1, failures=(name,)) if done.returncode else Count(passed=1)
+    with ThreadPoolExecutor(cores()) as pool:
+        for text, one in pool.map(lambda check: run_check(*check), checks().items()):
+            print(text, flush=True)
+            count += one
     return count
 
 

@@ -1,5 +1,9 @@
 #include "service/service_study.hpp"
 
+#include <algorithm>
+#include <cmath>
+
+#include "laneway/simt/energy.hpp"
 #include "laneway/task/service.hpp"
 
 namespace laneway::apps {
@@ -31,12 +35,12 @@ struct echo {
 
 /// One lane calls again and again, or many post.
 struct ask_service {
-    std::uint32_t bytes;
-    std::uint64_t rounds;  ///< of the lane that calls; 0: many post
-    std::uint64_t warps;
-    std::uint64_t each;  ///< requests of a lane that posts
-    symmetric_ref<std::uint64_t> times;
-    symmetric_ref<std::uint64_t> wrong;
+    std::uint32_t bytes = 8;
+    std::uint64_t rounds = 0;  ///< of the lane that calls; 0: many post
+    std::uint64_t warps = 0;
+    std::uint64_t each = 0;  ///< requests of a lane that posts
+    symmetric_ref<std::uint64_t> times{};
+    symmetric_ref<std::uint64_t> wrong{};
 
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
@@ -70,35 +74,66 @@ private:
     }
 };
 
-}  // namespace
-
-service_study_result measure_service(const service_study_options& options, const std::function<void()>& bulk_begins) {
-    if (options.bytes != 8 && options.bytes != 64 && options.bytes != 256) {
-        throw usage_error("bytes of a request: 8, 64 or 256, not " + std::to_string(options.bytes));
+/// Of all devices together, where each of them has a meter.
+std::optional<double> consumed_by(const machine& job) {
+    double sum = 0;
+    for (int pe = 0; pe < job.n_pes(); ++pe) {
+        const std::optional<double> one = consumed_joules(job.device(pe)->id());
+        if (!one) return std::nullopt;
+        sum += *one;
     }
-    if (options.rounds == 0) throw usage_error("rounds: 1 at least");
-    runtime rt(options.job);
+    return sum;
+}
+
+template <class Service>
+void run_alone(runtime& rt, Service& served, const service_study_options& options, ask_service body,
+               service_study_result& result) {
     const auto times = rt.allocate<std::uint64_t>(options.rounds), wrong = rt.allocate<std::uint64_t>(1);
-    service served(rt.machine(), options.service, echo<8>{}, echo<64>{}, echo<256>{});
-    service_study_result result;
-    ask_service body{options.bytes, options.rounds, 0, 0, times.ref(), wrong.ref()};
+    body.rounds = options.rounds;
+    body.times = times.ref();
+    body.wrong = wrong.ref();
     rt.run(body, served);
     if (wrong.copy_out(0)[0] != 0 || served.statistics().requests != options.rounds) {
         throw device_fault("a service has lost requests, or answered them wrongly");
     }
     for (const std::uint64_t time : times.copy_out(0)) result.round_trip_ns.push_back(static_cast<double>(time));
+}
+
+template <class Service>
+void run_in_bulk(runtime& rt, Service& served, const ask_service& body, std::uint64_t lanes,
+                 service_study_result& result) {
+    const auto before = consumed_by(rt.machine());
+    result.seconds = rt.run(body, served).run_seconds;
+    const auto after = consumed_by(rt.machine());
+    result.requests = served.statistics().requests;
+    result.slots = served.statistics().slots;
+    if (before && after) result.joules = *after - *before;
+    if (result.requests != body.each * lanes) throw device_fault("a service has lost requests");
+}
+
+}  // namespace
+
+service_study_result measure_service(const service_study_options& options) {
+    if (options.bytes != 8 && options.bytes != 64 && options.bytes != 256) {
+        throw usage_error("bytes of a request: 8, 64 or 256, not " + std::to_string(options.bytes));
+    }
+    if (options.rounds == 0) throw usage_error("rounds: 1 at least");
+    runtime rt(options.job);
+    service served(rt.machine(), options.service, echo<8>{}, echo<64>{}, echo<256>{});
+    service_study_result result;
+    ask_service body{.bytes = options.bytes};
+    run_alone(rt, served, options, body, result);
     // How many lanes there are is known to the lanes; a first run of one request each tells the host.
-    body.rounds = 0;
     body.warps = options.warps == 0 ? ~std::uint64_t{0} : options.warps;
     body.each = 1;
     rt.run(body, served);
-    const std::uint64_t lanes = served.statistics().requests;
-    body.each = std::max<std::uint64_t>(options.requests / std::max<std::uint64_t>(lanes, 1), 1);
-    if (bulk_begins) bulk_begins();
-    result.seconds = rt.run(body, served).run_seconds;
-    result.requests = served.statistics().requests;
-    result.slots = served.statistics().slots;
-    if (result.requests != body.each * lanes) throw device_fault("a service has lost requests");
+    const std::uint64_t lanes = std::max<std::uint64_t>(served.statistics().requests, 1);
+    body.each = std::max<std::uint64_t>(options.requests / lanes, 1);
+    run_in_bulk(rt, served, body, lanes, result);
+    if (result.seconds < options.least_seconds) {
+        body.each *= static_cast<std::uint64_t>(std::ceil(options.least_seconds / result.seconds));
+        run_in_bulk(rt, served, body, lanes, result);
+    }
     return result;
 }
 

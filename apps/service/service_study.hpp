@@ -2,6 +2,8 @@
 // who serves, the size of a request, and how many warps ask.
 #pragma once
 
+#include <optional>
+
 #include "laneway/runtime.hpp"
 #include "laneway/task/service_memory.hpp"
 
@@ -14,6 +16,7 @@ struct service_study_options {
     std::uint64_t warps = 0;           ///< of the job that post in bulk, in as many blocks as there are; 0: all
     std::uint64_t rounds = 1000;       ///< of lone requests
     std::uint64_t requests = 1 << 20;  ///< in bulk, about
+    double least_seconds = 0;          ///< of the run in bulk: it has more requests where it would be over sooner
 };
 
 struct service_study_result {
@@ -21,12 +24,11 @@ struct service_study_result {
     double seconds = 0;                 ///< of the run in bulk
     std::uint64_t requests = 0;         ///< in bulk
     std::uint64_t slots = 0;            ///< that they came in
+    std::optional<double> joules;       ///< that the devices consumed in bulk, where all of them have a meter
 };
 
 /// Measures, and checks every answer and the number of requests that were carried out. Throws usage_error for what
-/// cannot be, device_fault where something was lost or answered wrongly, and as runtime::run does. `bulk_begins` is
-/// called between the two.
-service_study_result measure_service(const service_study_options& options,
-                                     const std::function<void()>& bulk_begins = {});
+/// cannot be, device_fault where something was lost or answered wrongly, and as runtime::run does.
+service_study_result measure_service(const service_study_options& options);
 
 }  // namespace laneway::apps

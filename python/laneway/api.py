@@ -49,6 +49,7 @@ from laneway.programs.recursion import (
     strassen,
     uts,
 )
+from laneway.programs.service_study import ServiceRun, study_service
 from laneway.programs.styles import StyleRun, compare_styles
 from laneway.programs.sweep import SweepResult, sweep
 from laneway.programs.task_rates import TaskRates, measure_tasks
@@ -105,6 +106,7 @@ __all__ = [
     "Report",
     "Result",
     "Sequences",
+    "ServiceRun",
     "Session",
     "SimulatedReads",
     "SortResult",
@@ -162,6 +164,7 @@ __all__ = [
     "sssp",
     "strassen",
     "study_forkjoin",
+    "study_service",
     "sweep",
     "timeline",
     "triangles",

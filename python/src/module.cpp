@@ -28,6 +28,7 @@ NB_MODULE(_core, module) {
     register_filter(module);
     register_gups(module);
     register_recursion(module);
+    register_service(module);
     register_task_pool(module);
 #if LANEWAY_HAS_STYLES
     register_styles(module);

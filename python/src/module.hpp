@@ -29,6 +29,7 @@ void register_filter(nanobind::module_& module);
 void register_gups(nanobind::module_& module);
 void register_task_pool(nanobind::module_& module);
 void register_recursion(nanobind::module_& module);
+void register_service(nanobind::module_& module);
 void register_styles(nanobind::module_& module);
 
 }  // namespace laneway::python

@@ -2,7 +2,8 @@
 //
 //   bench_service --devices "cuda:0;cuda:0-1" --servers "warps;host;pe" --bytes "8;64;256" --warps "1;32;0" --json FILE
 // lone: one lane of PE 0 calls, round after round; bulk: all lanes of so many warps of the job post, 0: of all of them.
-// Every answer is checked, and that all requests have been carried out.
+// Every answer is checked, and that all requests have been carried out. joules: of the run in bulk, 0 without a meter;
+// they want --seconds 1, the least that this run takes.
 #include <cstdio>
 #include <exception>
 
@@ -32,6 +33,7 @@ void measure(const bench::arguments& args, const std::string& devices, const std
     o.warps = std::stoull(warps);
     o.rounds = args.number("rounds");
     o.requests = args.number("requests");
+    o.least_seconds = args.real("seconds");
     const auto found = apps::measure_service(o);
     const auto spread = bench::spread_of(found.round_trip_ns);
     const double rate = static_cast<double>(found.requests) / found.seconds;
@@ -50,7 +52,8 @@ void measure(const bench::arguments& args, const std::string& devices, const std
                 {"most_ns", spread.most},
                 {"requests", static_cast<double>(found.requests)},
                 {"seconds", found.seconds},
-                {"rate", rate}});
+                {"rate", rate},
+                {"joules", found.joules.value_or(0)}});
 }
 
 }  // namespace
@@ -65,6 +68,7 @@ int main(int argc, char** argv) {
                                      {"threads", "1"},
                                      {"rounds", "2000"},
                                      {"requests", "1000000"},
+                                     {"seconds", "0"},
                                      {"timeout", "60"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

@@ -78,15 +78,22 @@ template <class Ctx, class T>
     return part == nullptr ? nullptr : part + element.index;
 }
 
-/// Address of the element in the own PE's part, as symmetric_ref::local gives it. Any lane.
+/// Address of the element in a PE's part, as symmetric_ref::at gives it. Any lane.
+template <class Ctx, class T>
+[[nodiscard]] LANEWAY_FN auto at(const Ctx& ctx, symmetric_ptr<T> element, int pe,
+                                 [[maybe_unused]] call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+    if constexpr (checks_accesses<Ctx>) {
+        return ctx.template element<T>(element.segment, pe, ~std::uint64_t{0}, element.index, where);
+    } else {
+        return address(ctx, element, pe);
+    }
+}
+
+/// The same in the own PE's part. Any lane.
 template <class Ctx, class T>
 [[nodiscard]] LANEWAY_FN auto local(const Ctx& ctx, symmetric_ptr<T> element,
                                     [[maybe_unused]] call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
-    if constexpr (checks_accesses<Ctx>) {
-        return ctx.template element<T>(element.segment, ctx.pe(), ~std::uint64_t{0}, element.index, where);
-    } else {
-        return static_cast<T*>(base_of_segment(ctx, element.segment, ctx.pe())) + element.index;
-    }
+    return at(ctx, element, ctx.pe(), where);
 }
 
 /// Adds to the own PE's element and returns what it held. Any lane; relaxed: it orders nothing else. As lanes of other

@@ -14,10 +14,10 @@ inline std::vector<std::string> communicator_devices() {
     return lists;
 }
 
-/// Small rings and queues, so that what is scarce runs out now and then; room for a request of every lane.
+/// Small rings and queues, so that what is scarce runs out now and then; room for two requests of every lane.
 inline communicator_options small_options(const options& round) {
     communicator_options o;
-    o.requests = round.devices.starts_with("cuda") ? 4096 : 128;
+    o.requests = round.devices.starts_with("cuda") ? 16384 : 128;
     o.ring_slots = 1u << round.seed % 4;
     o.unexpected = 1 + static_cast<std::uint32_t>(round.seed % 40) * 8;
     o.eager_bytes = 64u << round.seed % 3;

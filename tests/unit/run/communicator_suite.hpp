@@ -11,10 +11,15 @@ class communicator_test : public testing::TestWithParam<std::string> {};
 /// Each lane sends a number to its mate on the next PE, under a tag of its own, and receives one from the PE before.
 struct pass_round {
     symmetric_ref<std::uint64_t> wrong;
+    std::uint64_t threads;  ///< lanes of PE 1, which takes part with all, where it has fewer than PE 0; else 0
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const std::uint64_t lanes = threads != 0 ? threads : ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const std::uint64_t mine = threads == 0    ? ctx.rank() % lanes
+                                   : ctx.pe() == 0 ? ctx.rank()
+                                                   : ctx.rank() - (ctx.size() - lanes);
+        if (mine >= lanes) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         const auto tag = static_cast<std::int64_t>(mine);
         for (std::uint64_t round = 0; round < 5; ++round) {
@@ -40,7 +45,8 @@ TEST_P(communicator_test, LanesPassNumbersRound) {
         runtime rt(o);
         const auto wrong = rt.allocate<std::uint64_t>(1);
         auto world = rt.communicator(small_options(o));
-        rt.run(pass_round{wrong.ref()}, world);
+        const bool mixed = o.devices == "cuda:0,cpu:1";
+        rt.run(pass_round{wrong.ref(), mixed ? static_cast<std::uint64_t>(o.cpu_threads) : 0}, world);
         for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
         EXPECT_TRUE(world.pending().empty());
     });

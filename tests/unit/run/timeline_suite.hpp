@@ -139,7 +139,7 @@ TEST_P(timeline_runs, SumsAreThoseOfTheReports) {
             for (const pe_record& pe : run.pes) {
                 EXPECT_EQ(pe.samples.back().barriers, 1u);
                 EXPECT_GT(pe.samples.back().returned, 0u);
-                EXPECT_EQ(pe.lasting_waits, pe.waits.size());
+                EXPECT_EQ(std::min<std::uint64_t>(pe.lasting_waits, 4096), pe.waits.size()) << "as there is room for";
             }
             std::map<std::string, std::uint64_t> totals(run.totals.begin(), run.totals.end());
             EXPECT_EQ(totals["posted"], report.posted);

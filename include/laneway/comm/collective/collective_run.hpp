@@ -63,6 +63,16 @@ public:
         return who == group::warp ? pe_warp() : who == group::block ? block() : 0;
     }
 
+    /// This warp's part of what all lanes of its member do together.
+    [[nodiscard]] LANEWAY_FN warp_share share_of(group who) const {
+        if (who == group::warp) return {0, Ctx::warp_lanes};
+        const bool grid = who == group::grid;
+        const std::uint32_t index = grid ? pe_warp() : static_cast<std::uint32_t>(position_.warp);
+        const std::uint32_t warps = grid ? ref_.mine.warps : static_cast<std::uint32_t>(position_.warps);
+        return {index * Ctx::warp_lanes, warps * Ctx::warp_lanes};
+    }
+    [[nodiscard]] LANEWAY_FN Idle idle() const { return idle_; }
+
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.lane() != 0) return;
         if (position_.warp == 0) state_.open(ctx, ref_, block());
@@ -201,11 +211,8 @@ private:
     }
     /// This warp's part in a round that all warps of the member share.
     [[nodiscard]] LANEWAY_FN group_round shared(const collective_call& c, std::uint64_t number) const {
-        const bool grid = c.who == group::grid;
-        const std::uint32_t index = grid ? pe_warp() : static_cast<std::uint32_t>(position_.warp);
-        const std::uint32_t warps = grid ? ref_.mine.warps : static_cast<std::uint32_t>(position_.warps);
-        return {c.who,       member(c.who), number,
-                c.signature, index == 0,    {index * Ctx::warp_lanes, warps * Ctx::warp_lanes}};
+        const warp_share share = share_of(c.who);
+        return {c.who, member(c.who), number, c.signature, share.first == 0, share};
     }
 
     [[nodiscard]] LANEWAY_FN std::uint64_t last_round(const collective_call& c) const {

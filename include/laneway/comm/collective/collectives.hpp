@@ -6,11 +6,13 @@
 //   if (!changed) return;                                                         // the run is ending
 //   sums.all_reduce(ctx, array, 1000, lw::reduction::max{}, lw::group::block);    // one array of each PE's block
 //   sums.broadcast(ctx, array, 1000, 0);                                          // the array of PE 0
+//   sums.all_reduce(ctx, gradients[0], 1 << 26, lw::reduction::sum{});            // a symmetric array, of any length
 //   sums.barrier(ctx);
 #pragma once
 
 #include "laneway/comm/answers.hpp"
 #include "laneway/comm/collective/collective_run.hpp"
+#include "laneway/comm/collective/symmetric_steps.hpp"
 
 namespace laneway {
 
@@ -121,6 +123,71 @@ public:
         return all_gather(ctx, &own, 1, all, who);
     }
 
+    // Of symmetric arrays, of any length. `first` names elements on every member's PE, which must reach each other's
+    // memory by load and store. Lanes load and store them in place, between two barriers of the group, so nobody else
+    // may use them meanwhile, and all see the results. Data goes over each link of a GPU as often as it must; many
+    // lanes should call: a warp alone does not fill a link. Errors as above, and bad_address for elements that do not
+    // exist or lie out of reach.
+
+    /// Combines `count` elements of each member: afterwards all have the results, the same bits everywhere.
+    template <class T, reduces<T> Op>
+    LANEWAY_FN status all_reduce(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op, group who = group::grid,
+                                 call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        return reduce_parts(ctx, first, count, op, who, true, where);
+    }
+    /// The same, but each member gets the results of its part only: the elements that part_of_member gives, which are
+    /// count / n_pes() of them where that is a whole number of 16 bytes. Elements of other parts are as before.
+    template <class T, reduces<T> Op>
+    LANEWAY_FN status reduce_scatter(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op,
+                                     group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        return reduce_parts(ctx, first, count, op, who, false, where);
+    }
+    /// Gives all members the `count` elements of PE `root`.
+    template <class T>
+    LANEWAY_FN status broadcast(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, int root,
+                                group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        const status known = check_root(ctx, root, who);
+        if (known != status::ok) return known;
+        const std::uint32_t signature = signature_of<T>(who, 16 + static_cast<std::uint32_t>(root), count, 6);
+        return on_symmetric(
+            ctx, who, signature, first, first, count, [&](Ctx& here, const symmetric_members& all, Idle& idle) {
+                const auto part = part_of_member<T>(count, all.before(here.pe()), all.before(all.n_pes));
+                move_range(here, all, first, first, part, idle, copy_range<T>{first, first, root}, where);
+            });
+    }
+    /// Collects `count` elements of each PE: PE p brings those from p * count on, and gets all others.
+    template <class T>
+    LANEWAY_FN status all_gather(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, group who = group::grid,
+                                 call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        const std::uint64_t all_elements = count * static_cast<std::uint64_t>(ctx.n_pes());
+        return on_symmetric(ctx, who, signature_of<T>(who, 0, count, 7), first, first, all_elements,
+                            [&](Ctx& here, const symmetric_members& all, Idle& idle) {
+                                const std::uint64_t begin = count * static_cast<std::uint64_t>(here.pe());
+                                move_range(here, all, first, first, {begin, begin + count}, idle,
+                                           copy_range<T>{first, first, here.pe()}, where);
+                            });
+    }
+    /// Every PE gives every PE `count` elements: those of `from` from q * count on go to PE q, where they lie in `to`
+    /// from p * count on, p being the PE that gives. `from` and `to` do not overlap.
+    template <class T>
+    LANEWAY_FN status all_to_all(Ctx& ctx, symmetric_ptr<T> from, symmetric_ptr<T> to, std::uint64_t count,
+                                 group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        const std::uint64_t all_elements = count * static_cast<std::uint64_t>(ctx.n_pes());
+        return on_symmetric(ctx, who, signature_of<T>(who, 0, count, 8), from, to, all_elements,
+                            [&](Ctx& here, const symmetric_members& all, Idle& idle) {
+                                const auto me = static_cast<std::uint64_t>(here.pe());
+                                for (int i = 0; i < all.n_pes; ++i) {
+                                    const int pe = (here.pe() + i) % all.n_pes;  // not all to one at the same time
+                                    if (!all.has(pe)) continue;
+                                    const symmetric_ptr<T> mine{from.segment,
+                                                                from.index + count * static_cast<std::uint64_t>(pe)},
+                                        theirs{to.segment, to.index + count * me};
+                                    move_range(here, all, mine, theirs, {0, count}, idle,
+                                               copy_range<T>{mine, theirs, here.pe(), pe}, where);
+                                }
+                            });
+    }
+
     /// Waits until all members are here. What they did before is seen by all of them behind it.
     LANEWAY_FN status barrier(Ctx& ctx, group who = group::grid) {
         return run(ctx, {who, signature_of<int>(who, 0, 0, 5), 0, 1}, 0, barrier_step{});
@@ -130,6 +197,35 @@ private:
     LANEWAY_FN status check_root(Ctx& ctx, int root, group who) const {
         if (root >= 0 && root < ctx.n_pes() && ref_.takes_part(root, who, run_.member(who))) return status::ok;
         return fail(ctx, status::bad_pe, operation::collective, root);
+    }
+    template <class T, class Op>
+    LANEWAY_FN status reduce_parts(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op, group who, bool to_all,
+                                   call_site_of<Ctx> where) {
+        const std::uint32_t signature = signature_of<T>(who, Op::number, count, to_all ? 9 : 10);
+        return on_symmetric(
+            ctx, who, signature, first, first, count, [&](Ctx& here, const symmetric_members& all, Idle& idle) {
+                const auto part = part_of_member<T>(count, all.before(here.pe()), all.before(all.n_pes));
+                move_range(here, all, first, first, part, idle, reduce_range<T, Op>{first, op, to_all}, where);
+            });
+    }
+    /// `move(ctx, members, idle)` between two barriers. All members look at all of the same elements first.
+    template <class T, class Move>
+    LANEWAY_FN status on_symmetric(Ctx& ctx, group who, std::uint32_t signature, symmetric_ptr<T> from,
+                                   symmetric_ptr<T> to, std::uint64_t count, const Move& move) {
+        static_assert(trivially_copyable<T>, "elements of symmetric arrays are trivially copyable");
+        for (const symmetric_ptr<T>& first : {from, to}) {
+            if (!exists(ctx, first, count)) return refuse_address(ctx, operation::collective, ctx.pe(), first);
+        }
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            if (address(ctx, to, pe) == nullptr) return refuse_address(ctx, operation::collective, pe, to);
+        }
+        status going = run(ctx, {who, signature, 0, 1}, 0, barrier_step{});
+        if (going != status::ok) return going;
+        Ctx here(ctx);
+        const symmetric_members members{ref_, who, run_.member(who), ctx.n_pes(), run_.share_of(who)};
+        Idle idle = run_.idle();
+        move(here, members, idle);
+        return run(ctx, {who, signature, 0, 1}, 0, barrier_step{});
     }
     template <class T>
     [[nodiscard]] LANEWAY_FN bool in_two_steps(const Ctx& ctx, group who, std::uint64_t count) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct peer_finding {
 peer_finding find_peer(int from, int to);
 /// "0000:1b:00.0".
 std::string pci_address(int index);
+/// See simt/energy.hpp.
+std::optional<double> consumed_joules(int index);
 /// Pins memory of the host for copies, for as long as the owner lives.
 std::shared_ptr<void> pin_host_memory(void* memory, std::size_t bytes);
 

@@ -1,0 +1,190 @@
+// What the members of a collective over symmetric arrays do between its two barriers: loads and stores in each other's
+// memory, each element by one lane of one PE.
+//
+// Elements are dealt out in packs of 16 bytes, so that lanes of a GPU load and store 16 bytes at once. Of an all-reduce
+// over n PEs each PE owns the n-th part: it loads that part from all PEs and stores the result to all. A PE so loads
+// and stores (n - 1) / n of the array over its links, as reduce-scatter and all-gather do, and nobody waits in between.
+#pragma once
+
+#include "laneway/comm/collective/collective_exchange.hpp"
+#include "laneway/comm/collective/reduction.hpp"
+#include "laneway/memory/symmetric.hpp"
+
+namespace laneway {
+
+/// Who takes part, and which lanes of this PE.
+struct symmetric_members {
+    const collectives_ref& ref;
+    group who;
+    std::uint32_t number;  ///< of the group
+    int n_pes;
+    warp_share share;  ///< this warp's of the member's lanes
+
+    [[nodiscard]] LANEWAY_FN bool has(int pe) const { return ref.takes_part(pe, who, number); }
+    /// Members on PEs before this one; with n_pes, all of them.
+    [[nodiscard]] LANEWAY_FN std::uint64_t before(int pe) const {
+        if (ref.counts == nullptr) return static_cast<std::uint64_t>(pe);
+        std::uint64_t found = 0;
+        for (int p = 0; p < pe; ++p) found += has(p) ? 1 : 0;
+        return found;
+    }
+};
+
+/// Elements that go together, where they fill 16 bytes.
+template <class T>
+struct alignas(16) element_pack {
+    static constexpr int size = 16 / sizeof(T);
+    T values[size];
+};
+template <class T>
+inline constexpr int elements_a_pack = 16 % sizeof(T) == 0 ? static_cast<int>(16 / sizeof(T)) : 1;
+
+/// Elements from `begin` to `end` of a symmetric array.
+struct element_range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+/// The part of `count` elements that falls to member number `number` of `members`; it begins where a pack does.
+template <class T>
+LANEWAY_FN element_range part_of_member(std::uint64_t count, std::uint64_t number, std::uint64_t members) {
+    constexpr std::uint64_t pack = elements_a_pack<T>;
+    const std::uint64_t packs = (count + pack - 1) / pack, each = packs / members, more = packs % members;
+    const auto first = [&](std::uint64_t m) {
+        const std::uint64_t element = (m * each + (m < more ? m : more)) * pack;
+        return element < count ? element : count;
+    };
+    return {first(number), first(number + 1)};
+}
+
+/// Calls `deal(i, step, n)` for the indices of a range that fall to this lane: i, i + step, ..., n of them, where n is
+/// a constant, so that a lane has several loads under way.
+template <class Ctx, class Idle, class Deal>
+LANEWAY_FN void deal_out(const Ctx& ctx, const warp_share& share, std::uint64_t count, Idle& idle, const Deal& deal) {
+    constexpr std::uint64_t at_once = Ctx::warp_lanes == 32 ? 4 : 1, between_idles = 4096;
+    const std::uint64_t step = share.step;
+    std::uint64_t i = share.first + static_cast<std::uint64_t>(ctx.lane()), dealt = 0;
+    for (; i + (at_once - 1) * step < count; i += at_once * step) {
+        deal(i, step, std::integral_constant<int, static_cast<int>(at_once)>{});
+        if constexpr (Ctx::warp_lanes == 1) {
+            if (++dealt % between_idles == 0) idle();
+        }
+    }
+    for (; i < count; i += step) deal(i, step, std::integral_constant<int, 1>{});
+}
+
+/// Pointers to the elements of symmetric arrays on all PEs, as T or as packs of T.
+template <class T, class As>
+struct elements_as {
+    static constexpr std::uint64_t each = sizeof(As) / sizeof(T);
+
+    template <class Ctx>
+    [[nodiscard]] static LANEWAY_FN auto at(const Ctx& ctx, symmetric_ptr<T> first, int pe, call_site_of<Ctx> where) {
+        if constexpr (std::is_same_v<T, As>) {
+            return laneway::at(ctx, first, pe, where);
+        } else {
+            return reinterpret_cast<As*>(address(ctx, first, pe));
+        }
+    }
+};
+
+/// Loads a range from all members, combines it in order of PEs, and stores the results: to all members, or here only.
+template <class T, class Op>
+struct reduce_range {
+    symmetric_ptr<T> array;
+    Op op;
+    bool to_all;
+
+    template <class As, class Ctx, class Idle>
+    LANEWAY_FN void move(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
+                         call_site_of<Ctx> where) const {
+        using elements = elements_as<T, As>;
+        const symmetric_ptr<T> first{array.segment, array.index + range.begin};
+        deal_out(ctx, members.share, (range.end - range.begin) / elements::each, idle,
+                 [&](std::uint64_t i, std::uint64_t step, auto n) {
+                     As sums[n];
+                     int pe = 0;
+                     while (!members.has(pe)) ++pe;  // this PE is one
+                     const auto begin = elements::at(ctx, first, pe, where);
+                     for (int k = 0; k < n; ++k) sums[k] = begin[i + k * step];
+                     for (++pe; pe < members.n_pes; ++pe) {
+                         if (!members.has(pe)) continue;
+                         const auto from = elements::at(ctx, first, pe, where);
+                         for (int k = 0; k < n; ++k) {
+                             const As value = from[i + k * step];
+                             sums[k] = combine(sums[k], value);
+                         }
+                     }
+                     for (pe = 0; pe < members.n_pes; ++pe) {
+                         if (!members.has(pe) || (!to_all && pe != ctx.pe())) continue;
+                         const auto to = elements::at(ctx, first, pe, where);
+                         for (int k = 0; k < n; ++k) to[i + k * step] = sums[k];
+                     }
+                 });
+    }
+
+private:
+    LANEWAY_FN T combine(const T& a, const T& b) const { return op(a, b); }
+    LANEWAY_FN element_pack<T> combine(const element_pack<T>& a, const element_pack<T>& b) const
+        requires(16 % sizeof(T) == 0) {
+        element_pack<T> both;
+        for (int e = 0; e < element_pack<T>::size; ++e) both.values[e] = op(a.values[e], b.values[e]);
+        return both;
+    }
+};
+
+/// Loads a range from one PE and stores it to the same place of all other members, or of one.
+template <class T>
+struct copy_range {
+    symmetric_ptr<T> from;
+    symmetric_ptr<T> to;
+    int source;     ///< PE
+    int only = -1;  ///< the PE that gets it; -1: all but the source
+
+    template <class As, class Ctx, class Idle>
+    LANEWAY_FN void move(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
+                         call_site_of<Ctx> where) const {
+        using elements = elements_as<T, As>;
+        const auto old = elements::at(ctx, {from.segment, from.index + range.begin}, source, where);
+        const symmetric_ptr<T> first{to.segment, to.index + range.begin};
+        deal_out(ctx, members.share, (range.end - range.begin) / elements::each, idle,
+                 [&](std::uint64_t i, std::uint64_t step, auto n) {
+                     As values[n];
+                     for (int k = 0; k < n; ++k) values[k] = old[i + k * step];
+                     for (int pe = 0; pe < members.n_pes; ++pe) {
+                         if (only >= 0 ? pe != only : pe == source || !members.has(pe)) continue;
+                         const auto place = elements::at(ctx, first, pe, where);
+                         for (int k = 0; k < n; ++k) place[i + k * step] = values[k];
+                     }
+                 });
+    }
+};
+
+/// Whether lanes may deal with a range in packs: it has whole ones, and `first` lies where a pack may on every PE.
+/// Memory of segments is aligned to more than a pack.
+template <class Ctx, class T>
+[[nodiscard]] LANEWAY_FN bool fits_packs(symmetric_ptr<T> first, const element_range& range) {
+    constexpr std::uint64_t pack = elements_a_pack<T>;
+    if constexpr (checks_accesses<Ctx> || pack == 1) {
+        return false;
+    } else {
+        return (first.index + range.begin) % pack == 0 && range.end - range.begin >= pack;
+    }
+}
+
+/// Does a movement for a range, in packs as far as it has such.
+template <class Ctx, class T, class Idle, class Movement>
+LANEWAY_SLOW void move_range(const Ctx& ctx, const symmetric_members& members, symmetric_ptr<T> first,
+                             symmetric_ptr<T> second, element_range range, Idle& idle, const Movement& movement,
+                             call_site_of<Ctx> where) {
+    if (fits_packs<Ctx>(first, range) && fits_packs<Ctx>(second, range)) {
+        if constexpr (elements_a_pack < T >> 1) {
+            const std::uint64_t whole = (range.end - range.begin) / elements_a_pack<T> * elements_a_pack<T>;
+            movement.template move<element_pack<T>>(ctx, members, {range.begin, range.begin + whole}, idle, where);
+            range.begin += whole;
+        }
+    }
+    movement.template move<T>(ctx, members, range, idle, where);
+}
+
+}  // namespace laneway

@@ -1,0 +1,101 @@
+"""The command `study forkjoin`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import typer
+from rich.table import Table
+
+from laneway.commands.program import BUFFERS
+from laneway.commands.study_files import Progress, run_study
+from laneway.forkjoin_plot import draw_forkjoin
+from laneway.plot import short_number
+from laneway.programs.forkjoin_study import SIZES, WIDTHS, ForkJoinRun, study_forkjoin
+from laneway.summary import device_ranges, seconds
+from laneway.terminal import show
+
+
+def forkjoin(
+    program: list[str] = typer.Option(
+        list(SIZES), help="fibonacci, queens, sort or strassen; may be given several times.", show_default="all"
+    ),
+    sizes: str = typer.Option(
+        "", help="Of the programs: thesis, as Orr had them, or small.", show_default="thesis on GPUs, else small"
+    ),
+    workers: list[int] = typer.Option(
+        [],
+        help="Blocks of each device, 0 for all that a GPU holds; may be given several times.",
+        show_default="1 to all on GPUs, else 1, 2 and 4",
+    ),
+    width: list[int] = typer.Option(
+        list(WIDTHS), help="Elements of a level of a channel; may be given several times.", show_default="64 to 32,768"
+    ),
+    runs: int = typer.Option(3, help="Measured runs of each."),
+    devices: str = typer.Option(
+        "", help="cuda:0, cpu:1 or others; each tree stays on a device.", show_default="every GPU, else every core"
+    ),
+    json: Optional[Path] = typer.Option(None, help="Write all numbers as JSON."),
+    plot: Optional[Path] = typer.Option(None, help="Draw speedups, widths and full warps: .png, .svg or .pdf."),
+    seed: int = typer.Option(1, help="Of checked devices: which interleaving of their lanes runs."),
+    timeout: float = typer.Option(60.0, help="Deadline of each run in seconds."),
+    buffer_bytes: int = BUFFERS,
+) -> None:
+    """Recursive programs on channels: time, dispatches and full warps by workers and by the width of channels."""
+
+    def measure(progress: Progress) -> list[ForkJoinRun]:
+        return study_forkjoin(
+            program,
+            sizes=sizes,
+            workers=workers,
+            widths=width,
+            runs=runs,
+            devices=devices,
+            seed=seed,
+            timeout=timeout,
+            buffer_bytes=buffer_bytes,
+            progress=progress,
+        )
+
+    names, found = run_study("forkjoin", devices, json, plot, measure, _as_row, draw_forkjoin)
+    show(_as_table(found), f"recursion on {device_ranges(names)}")
+
+
+def _as_table(found: list[ForkJoinRun]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("program")
+    for column in ("workers", "width", "median", "dispatches", "full", "elements", "put back", "peak"):
+        table.add_column(column, justify="right")
+    for run in found:
+        did = run.channels
+        table.add_row(
+            f"{run.program} {run.size:,}",
+            str(run.workers or "all"),
+            f"{run.width:,}",
+            seconds(run.median_seconds),
+            short_number(did.dispatches),
+            f"{100 * did.full_share:.0f} %",
+            f"{did.elements_each:.3g}",
+            short_number(did.yields),
+            short_number(did.peak),
+        )
+    return table
+
+
+def _as_row(run: ForkJoinRun) -> dict[str, object]:
+    return {
+        "program": run.program,
+        "size": run.size,
+        "sweep": run.sweep,
+        "workers": run.workers,
+        "width": run.width,
+        "seconds": list(run.seconds),
+        "elements": run.channels.consumed,
+        "dispatches": run.channels.dispatches,
+        "full_share": run.channels.full_share,
+        "elements_each": run.channels.elements_each,
+        "yields": run.channels.yields,
+        "moved": run.channels.moved,
+        "peak": run.channels.peak,
+    }

@@ -1,0 +1,52 @@
+// What a service costs.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include "interruptible.hpp"
+#include "module.hpp"
+#include "service/service_study.hpp"
+#include "strings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace laneway::python {
+
+namespace {
+
+service_by servers_of(const std::string& name) {
+    if (name == "warps") return service_by::warps;
+    if (name == "pe") return service_by::pe;
+    return service_by::host;
+}
+
+}  // namespace
+
+void register_service(nb::module_& module) {
+    using apps::service_study_result;
+    nb::class_<service_study_result>(module, "ServiceStudy")
+        .def_ro("round_trip_ns", &service_study_result::round_trip_ns)
+        .def_ro("seconds", &service_study_result::seconds)
+        .def_ro("requests", &service_study_result::requests)
+        .def_ro("slots", &service_study_result::slots)
+        .def_ro("joules", &service_study_result::joules);
+    module.def(
+        "measure_service",
+        [](const options& job, const std::string& by, int pe, int threads, std::uint32_t bytes, std::uint64_t warps,
+           std::uint64_t rounds, std::uint64_t requests, double least_seconds) {
+            apps::service_study_options how{.job = job,
+                                            .bytes = bytes,
+                                            .warps = warps,
+                                            .rounds = rounds,
+                                            .requests = requests,
+                                            .least_seconds = least_seconds};
+            how.service.by = servers_of(by);
+            how.service.pe = pe;
+            how.service.threads = threads;
+            const interruptible guard;
+            return apps::measure_service(how);
+        },
+        "job"_a, "by"_a, "pe"_a, "threads"_a, "bytes"_a, "warps"_a, "rounds"_a, "requests"_a, "least_seconds"_a);
+}
+
+}  // namespace laneway::python

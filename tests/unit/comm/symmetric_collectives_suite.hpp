@@ -1,0 +1,229 @@
+// Collectives over symmetric arrays against a reference of the host: all operations, groups, sizes and places, on one
+// to five PEs, and under seeds.
+#pragma once
+
+#include "collectives_job.hpp"
+#include "laneway/memory/symmetric_array.hpp"
+
+namespace laneway::test {
+
+enum class move_kind : std::uint32_t { all_reduce, reduce_scatter, broadcast, all_gather, all_to_all };
+constexpr move_kind all_moves[] = {move_kind::all_reduce, move_kind::reduce_scatter, move_kind::broadcast,
+                                   move_kind::all_gather, move_kind::all_to_all};
+
+/// Something that is not as large as any word.
+struct three_words {
+    std::uint32_t words[3];
+    friend bool operator==(const three_words&, const three_words&) = default;
+};
+
+template <class T>
+LANEWAY_FN T made_of(std::uint64_t x) {
+    if constexpr (std::is_same_v<T, three_words>) {
+        const auto word = static_cast<std::uint32_t>(x);
+        return {{word, word * 3, word * 7}};
+    } else if constexpr (std::is_floating_point_v<T>) {
+        // Of all magnitudes, so that the order of a sum shows.
+        return (static_cast<T>(x * 2654435761u % 1000003) - 500000) / static_cast<T>(std::uint64_t{1} << x % 7 * 8);
+    } else {
+        return static_cast<T>(x * 2654435761u);
+    }
+}
+
+/// What is to be done by each group of a kind, in elements of its own: group g has `room` elements from g * room on, of
+/// which the first `skip` are left alone.
+struct movement {
+    move_kind kind;
+    group who;
+    std::uint64_t count;
+    std::uint64_t skip;
+    std::uint64_t room;
+    int root;
+};
+
+template <class T>
+struct move_elements {
+    movement what;
+    symmetric_ref<T> array;
+    symmetric_ref<T> other;
+    std::uint32_t* failed;
+
+    template <class Ctx, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
+        const int number = what.who == group::warp ? position.pe_warp : what.who == group::block ? position.block : 0;
+        const std::uint64_t begin = static_cast<std::uint64_t>(number) * what.room + what.skip;
+        // Twice: what the second call loads the first has stored.
+        for (int repeat = 0; repeat < 2; ++repeat) {
+            if (move(ctx, sums, array[begin], other[begin]) != status::ok) {
+                ctx.fetch_add(failed, 1u, order::relaxed, scope::device);
+            }
+        }
+    }
+
+private:
+    template <class Ctx, class Sums>
+    LANEWAY_FN status move(Ctx& ctx, Sums& sums, symmetric_ptr<T> first, symmetric_ptr<T> to) const {
+        switch (what.kind) {
+            case move_kind::broadcast: return sums.broadcast(ctx, first, what.count, what.root, what.who);
+            case move_kind::all_gather: return sums.all_gather(ctx, first, what.count, what.who);
+            case move_kind::all_to_all: return sums.all_to_all(ctx, first, to, what.count, what.who);
+            default: break;
+        }
+        if constexpr (reducible<T>) {
+            if (what.kind == move_kind::all_reduce) {
+                return sums.all_reduce(ctx, first, what.count, reduction::sum{}, what.who);
+            }
+            return sums.reduce_scatter(ctx, first, what.count, reduction::max{}, what.who);
+        }
+        return status::ok;
+    }
+};
+
+/// The parts of all PEs, before and after one call; the host's own way to move elements.
+template <class T>
+struct parts {
+    std::vector<std::vector<T>> array, other;
+
+    void move(const movement& m, std::uint64_t begin) {
+        const std::size_t n = array.size(), count = m.count;
+        const auto old = array;
+        for (std::size_t pe = 0; pe < n; ++pe) {
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::size_t at = begin + i;
+                if (m.kind == move_kind::broadcast) array[pe][at] = old[static_cast<std::size_t>(m.root)][at];
+                for (std::size_t q = 0; q < n; ++q) {
+                    const std::size_t of_q = begin + q * count + i, of_pe = begin + pe * count + i;
+                    if (m.kind == move_kind::all_gather) array[pe][of_q] = old[q][of_q];
+                    if (m.kind == move_kind::all_to_all) other[q][of_pe] = old[pe][of_q];
+                }
+                if constexpr (reducible<T>) reduce(m, old, pe, i, at);
+            }
+        }
+    }
+
+private:
+    void reduce(const movement& m, const std::vector<std::vector<T>>& old, std::size_t pe, std::size_t i,
+                std::size_t at) {
+        if (m.kind != move_kind::all_reduce && m.kind != move_kind::reduce_scatter) return;
+        // A part begins where 16 bytes do; the first parts have one pack more.
+        const std::size_t pack = 16 / sizeof(T), packs = (m.count + pack - 1) / pack, n = old.size();
+        std::size_t owner = 0;
+        for (std::size_t left = i / pack; left >= packs / n + (owner < packs % n ? 1 : 0); ++owner) {
+            left -= packs / n + (owner < packs % n ? 1 : 0);
+        }
+        if (m.kind == move_kind::reduce_scatter && owner != pe) return;
+        T result = old[0][at];
+        for (std::size_t q = 1; q < n; ++q) {
+            result = m.kind == move_kind::all_reduce ? result + old[q][at] : std::max(result, old[q][at]);
+        }
+        array[pe][at] = result;
+    }
+};
+
+template <class T>
+void move_and_compare(collectives_job& job, movement m) {
+    SCOPED_TRACE("movement " + std::to_string(static_cast<int>(m.kind)) + ", group " +
+                 std::to_string(static_cast<int>(m.who)) + ", " + std::to_string(m.count) + " elements of " +
+                 std::to_string(sizeof(T)) + " bytes behind " + std::to_string(m.skip));
+    const auto n = static_cast<std::size_t>(job.machine.n_pes());
+    const std::uint32_t groups = job.common_groups(m.who);
+    m.room = m.skip + n * m.count + 3;
+    const std::uint64_t size = m.room * groups;
+    symmetric_array<T> array(job.machine, size), other(job.machine, size);
+    parts<T> expected;
+    std::vector<buffer<std::uint32_t>> failed;
+    for (std::size_t pe = 0; pe < n; ++pe) {
+        std::vector<T> values;
+        for (std::uint64_t i = 0; i < size; ++i) values.push_back(made_of<T>(pe * 10'007 + i));
+        array.copy_in(static_cast<int>(pe), values);
+        other.copy_in(static_cast<int>(pe), values);
+        expected.array.push_back(values);
+        expected.other.push_back(values);
+        failed.emplace_back(job.machine.device(static_cast<int>(pe)), 1).fill_bytes(0);
+    }
+    job.run([&](int pe) {
+        return move_elements<T>{m, array.ref(), other.ref(), failed[static_cast<std::size_t>(pe)].data()};
+    });
+    for (std::uint32_t g = 0; g < groups; ++g) {
+        for (int repeat = 0; repeat < 2; ++repeat) expected.move(m, g * m.room + m.skip);
+    }
+    for (std::size_t pe = 0; pe < n; ++pe) {
+        EXPECT_EQ(failed[pe].copy_out()[0], 0u);
+        ASSERT_EQ(array.copy_out(static_cast<int>(pe)), expected.array[pe]) << "PE " << pe;
+        ASSERT_EQ(other.copy_out(static_cast<int>(pe)), expected.other[pe]) << "PE " << pe;
+    }
+}
+
+class symmetric_collectives_test : public testing::TestWithParam<std::string> {};
+
+template <class T>
+void move_all_sizes(collectives_job& job, const std::vector<std::uint64_t>& counts) {
+    for (const move_kind kind : all_moves) {
+        const bool reduces = kind == move_kind::all_reduce || kind == move_kind::reduce_scatter;
+        if (reduces && !reducible<T>) continue;
+        for (const std::uint64_t count : counts) {
+            for (const std::uint64_t skip : {0, 4, 5}) {
+                move_and_compare<T>(job, {kind, group::grid, count, skip, 0, job.machine.n_pes() - 1});
+                if (testing::Test::HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
+TEST_P(symmetric_collectives_test, ElementsOfAllSizes) {
+    collectives_job job(options_of(GetParam(), 4));
+    const std::vector<std::uint64_t> counts =
+        is_checked(GetParam()) ? std::vector<std::uint64_t>{0, 3, 37} : std::vector<std::uint64_t>{0, 1, 4, 37, 5000};
+    move_all_sizes<std::uint8_t>(job, counts);
+    move_all_sizes<std::uint32_t>(job, counts);
+    move_all_sizes<double>(job, counts);
+    move_all_sizes<three_words>(job, counts);
+}
+
+TEST_P(symmetric_collectives_test, EachGroupOfAKindForItself) {
+    collectives_job job(options_of(GetParam(), 4));
+    for (const group who : {group::warp, group::block, group::grid}) {
+        for (const move_kind kind : all_moves) {
+            move_and_compare<std::uint64_t>(job, {kind, who, is_checked(GetParam()) ? 21u : 333u, 2, 0, 0});
+        }
+    }
+}
+
+TEST_P(symmetric_collectives_test, UnderManySeeds) {
+    every_round(GetParam(), [&](const options& o) {
+        collectives_job job(o);
+        const move_kind kind = all_moves[o.seed % 5];
+        const group who = o.seed % 3 == 0 ? group::block : group::grid;
+        move_and_compare<std::uint32_t>(job, {kind, who, 1 + o.seed % 29, o.seed % 2, 0, 0});
+    });
+}
+
+LANEWAY_ON_DEVICES(symmetric_collectives_test, equal_devices_to_five());
+
+/// Asks for more elements than there are.
+struct reduce_too_many {
+    symmetric_ref<std::uint32_t> array;
+
+    template <class Ctx, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position&) const {
+        (void)sums.all_reduce(ctx, array[8], 3, reduction::sum{});
+    }
+};
+
+class symmetric_collective_limits : public testing::TestWithParam<std::string> {};
+
+TEST_P(symmetric_collective_limits, ElementsThatDoNotExistEndTheRun) {
+    collectives_job job(options_of(GetParam(), 4));
+    const symmetric_array<std::uint32_t> array(job.machine, 10);
+    try {
+        job.run([&](int) { return reduce_too_many{array.ref()}; });
+        ADD_FAILURE() << "11 of 10 elements were taken";
+    } catch (const device_fault& e) {
+        EXPECT_NE(std::string(e.what()).find("an address outside symmetric memory"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("collective"), std::string::npos) << e.what();
+    }
+}
+
+LANEWAY_ON_DEVICES(symmetric_collective_limits, device_lists());
+
+}  // namespace laneway::test

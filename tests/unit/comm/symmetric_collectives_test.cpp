@@ -1,0 +1,1 @@
+#include "symmetric_collectives_suite.hpp"
