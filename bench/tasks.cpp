@@ -114,9 +114,10 @@ private:
         tell("lone", "microseconds", bench::spread_of(samples), {{"p99", samples[samples.size() * 99 / 100]}});
     }
 
-    /// Of about 0.2 s of work.
+    /// Of about 0.2 s of work, but no more tasks than are submitted one by one in some seconds.
     void efficiency(pool_type& pool, std::uint64_t us, std::uint64_t workers) {
-        const std::uint64_t count = std::clamp<std::uint64_t>(200'000 / us, 100, 100'000) * workers;
+        const std::uint64_t wanted = std::clamp<std::uint64_t>(200'000 / us, 100, 100'000) * workers;
+        const std::uint64_t count = std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(4'000'000, 20 * workers));
         const double ideal = static_cast<double>(count * us) * 1e-6 / static_cast<double>(workers);
         for (const bool batched : {false, true}) {
             std::vector<double> samples;
@@ -142,6 +143,7 @@ private:
                     all.least, all.most);
         for (const auto& [what, value] : more) std::printf("  %s %.4g", what.c_str(), value);
         std::printf("\n");
+        std::fflush(stdout);  // what comes next may take long
         std::vector<std::pair<std::string, double>> numbers{
             {"median", all.median}, {"least", all.least}, {"most", all.most}};
         numbers.insert(numbers.end(), more.begin(), more.end());

@@ -170,8 +170,9 @@ private:
     }
 
     std::shared_ptr<std::byte> allocate(std::size_t bytes, bool wait) {
+        const bool fits = bytes <= options_.operand_bytes || !operands_.is_bounded();
         for (;;) {
-            const bool may_come = memory_may_come();
+            const bool may_come = fits && memory_may_come();
             auto memory = operands_.try_allocate(bytes);
             if (memory != nullptr) return memory;
             if (!wait || !may_come) {
