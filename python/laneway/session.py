@@ -34,7 +34,7 @@ from laneway.programs.md import (
     advance_universes,
 )
 from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult, find_ranks
-from laneway.programs.paths import Result, find_levels, find_paths
+from laneway.programs.paths import Result, find_distances, find_levels
 from laneway.programs.proportions import VertexNumbers
 from laneway.programs.triangles import TrianglesResult, count_triangles
 from laneway.workspace import KEPT_BYTES, Workspace
@@ -123,11 +123,12 @@ class Session:
         source: Any = None,
         *,
         sources: Iterable[Any] | None = None,
+        method: str = "asynchronous",
         delta: int | None = None,
         partition: Partition = None,
     ) -> Result:
         """As `laneway.sssp`."""
-        return find_paths(self._workspace, graph, "weight", source, sources, False, delta, partition)
+        return find_distances(self._workspace, graph, source, sources, method, delta, partition)
 
     def bfs(
         self,

@@ -18,6 +18,7 @@ void register_kmer(nanobind::module_& module);
 void register_matching(nanobind::module_& module);
 void register_md(nanobind::module_& module);
 void register_shortest_paths(nanobind::module_& module);
+void register_near_far(nanobind::module_& module);
 void register_indegree(nanobind::module_& module);
 void register_bfs(nanobind::module_& module);
 void register_cc(nanobind::module_& module);
