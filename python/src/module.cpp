@@ -27,6 +27,7 @@ NB_MODULE(_core, module) {
     register_pagerank(module);
     register_color(module);
     register_filter(module);
+    register_flow(module);
     register_gups(module);
     register_recursion(module);
     register_task_pool(module);
