@@ -26,12 +26,11 @@ def items(graph: lw.Graph, sources: list[Any], devices: str, **options: Any) -> 
     return result
 
 
-@pytest.mark.parametrize("devices", [*device_lists(), "cpu:3"])
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", *(each for each in device_lists() if "cuda" in each)])
 def test_new_york(new_york: Path, devices: str) -> None:
     graph = lw.read_graph(new_york)
     result = items(graph, [1], devices)
     assert (result.reached, result.checksum) == (264_346, 22798374856756248)
-    assert result == lw.sssp(graph, 1, devices="cpu:1")
     assert result.items < 3 * result.min_items, "near items come first"
     assert (result.sent == 0) == (len(result.report.devices) == 1)
 
