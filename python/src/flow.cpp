@@ -185,6 +185,7 @@ void register_ends(nb::module_& module) {
             "why"_a, "is_late"_a);
     module.def(
         "make_dataflow", [](const options& job) { return std::make_shared<dataflow>(job); }, "job"_a);
+    module.def("close_dataflows", &dataflow::close_all);
     module.def("flow_host", [](const std::shared_ptr<dataflow>& d) { return flow_endpoint{d, d->context().host()}; });
     module.def("flow_devices", [](const std::shared_ptr<dataflow>& d) {
         std::vector<flow_endpoint> all;

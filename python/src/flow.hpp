@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,9 @@ public:
     [[nodiscard]] flow::context& context() const;
     [[nodiscard]] bool foreign() const { return getpid() != process_; }
     void close();
-    /// Threads within a flow_call. Those that Python finds there as it ends would end the process.
+    /// Closes all that there are, and waits two seconds at most until no thread is within a flow_call: one that Python
+    /// finds there as it ends would end the process.
+    static void close_all();
     [[nodiscard]] int inside() const { return inside_; }
 
     /// Keeps a Python object until the event has happened.
@@ -54,6 +57,7 @@ private:
     };
     void let_go();
 
+    static std::set<dataflow*> all_;
     const pid_t process_ = getpid();
     std::unique_ptr<flow::context> context_;
     bool closed_ = false;

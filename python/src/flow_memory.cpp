@@ -2,6 +2,10 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "errors.hpp"
 #include "flow.hpp"
 #include "module.hpp"
@@ -11,12 +15,18 @@ namespace nb = nanobind;
 
 namespace laneway::python {
 
+std::set<dataflow*> dataflow::all_;
+
 dataflow::dataflow(const options& job) {
-    const interruptible released;
-    context_ = std::make_unique<flow::context>(job);
+    {
+        const interruptible released;
+        context_ = std::make_unique<flow::context>(job);
+    }
+    all_.insert(this);
 }
 
 dataflow::~dataflow() {
+    all_.erase(this);
     if (foreign()) {
         (void)context_.release();
         return;
@@ -44,6 +54,19 @@ void dataflow::close() {
     }
     const auto things = std::exchange(held_, {});  // nothing reads them any more
     const auto policies = std::exchange(policies_, {});
+}
+
+void dataflow::close_all() {
+    std::vector<std::shared_ptr<dataflow>> open;
+    for (dataflow* each : all_) open.push_back(each->shared_from_this());
+    for (const auto& each : open) each->close();
+    const auto busy = [&] {
+        return std::any_of(open.begin(), open.end(), [](const auto& d) { return !d->foreign() && d->inside_ > 0; });
+    };
+    for (int left = 2000; left > 0 && busy(); --left) {
+        const nb::gil_scoped_release released;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 void dataflow::hold(event until, nb::object thing) {

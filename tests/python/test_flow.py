@@ -340,6 +340,9 @@ router = lw.flow.Router(ctx, lambda packet, source, outputs: len(outputs) - 1)
 feed, link = lw.flow.Link(ctx.host, router), lw.flow.Link(router, ctx.devices[0], packet_bytes=8, buffers=1)
 feed.send(np.arange(100))
 held = link.receive().result()
+alone = [lw.flow.Link((other := lw.flow.Context("cpu:1", timeout=100)).host, other.devices[0])]
+del other  # whose link is there still
+threading.Thread(target=lambda: alone[0].receive().result()).start()
 for daemon in (False, True):
     threading.Thread(target=lambda: [link.receive().result(), link.receive().result()], daemon=daemon).start()
 ctx.start_worker(lambda: lw.flow.Link(ctx.host, ctx.devices[1]).receive().result())

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
-import weakref
 from contextlib import suppress
 from typing import Any, Callable, NoReturn
 
 from laneway import _core
 from laneway.arguments import BUFFER_BYTES, job_options
 from laneway.errors import UsageError
-
-_ALL: weakref.WeakSet[Context] = weakref.WeakSet()
 
 
 class Endpoint:
@@ -61,7 +57,6 @@ class Context:
         self._host = Endpoint(_core.flow_host(self._core))
         self._devices = tuple(Endpoint(each) for each in _core.flow_devices(self._core))
         self._workers: list[threading.Thread] = []
-        _ALL.add(self)
 
     @property
     def host(self) -> Endpoint:
@@ -141,15 +136,6 @@ def _run(core: _core.Dataflow, work: Callable[..., object], args: tuple[Any, ...
             core.fail(f"worker {_name_of(work)}: {type(error).__name__}: {error}", False)
 
 
-def _close_all() -> None:
-    cores = [context._core for context in _ALL]
-    for core in cores:
-        core.close()
-    until = time.monotonic() + 2
-    while any(core.inside for core in cores) and time.monotonic() < until:
-        time.sleep(0.001)  # a daemon's wait must be over before Python is
-
-
 # Before Python waits for its threads, which may wait for a packet.
 _at_thread_exit: Callable[[Callable[[], None]], None] = threading._register_atexit  # type: ignore[attr-defined]
-_at_thread_exit(_close_all)
+_at_thread_exit(_core.close_dataflows)
