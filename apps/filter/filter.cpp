@@ -5,6 +5,7 @@
 
 #include "condition.hpp"
 #include "laneway/flow/filter.hpp"
+#include "workspace/workspace.hpp"
 
 namespace laneway::apps {
 
@@ -37,17 +38,15 @@ traffic traffic_of(const flow::filter_share& share, std::size_t element_bytes) {
     return {elements, 2 * share.packets, elements * element_bytes};
 }
 
-}  // namespace
-
 template <class T>
-filter_result<T> filter(const T* values, std::size_t count, const filter_options& options) {
+filter_result<T> filter_on(flow::context& ctx, const T* values, std::size_t count, const filter_options& options) {
     const auto holds = parse_condition<T>(options.condition);
-    flow::context ctx(options.job);
     const std::size_t packet = packet_bytes(options, count * sizeof(T), ctx.devices().size());
     filter_result<T> result;
     flow::filter_options how{packet, options.buffers, {}};
     if (options.policy == filter_policy::even) how.policy = flow::even_split();
     const auto start = std::chrono::steady_clock::now();
+    const auto pinned = ctx.pin(values, count * sizeof(T));
     const auto shares = flow::filter_into(ctx, values, count, holds, how, [&](const T* kept, std::size_t more) {
         result.kept.insert(result.kept.end(), kept, kept + more);
     });
@@ -67,7 +66,23 @@ filter_result<T> filter(const T* values, std::size_t count, const filter_options
     return result;
 }
 
-#define LANEWAY_FILTER(T) template filter_result<T> filter<T>(const T*, std::size_t, const filter_options&);
+}  // namespace
+
+template <class T>
+filter_result<T> filter(const T* values, std::size_t count, const filter_options& options) {
+    flow::context ctx(options.job);
+    return filter_on(ctx, values, count, options);
+}
+
+template <class T>
+filter_result<T> filter(workspace& devices, const T* values, std::size_t count, filter_options options) {
+    options.job = devices.job();
+    return devices.stream([&](flow::context& ctx) { return filter_on(ctx, values, count, options); });
+}
+
+#define LANEWAY_FILTER(T)                                                              \
+    template filter_result<T> filter<T>(const T*, std::size_t, const filter_options&); \
+    template filter_result<T> filter<T>(workspace&, const T*, std::size_t, filter_options);
 LANEWAY_FILTER(std::int8_t)
 LANEWAY_FILTER(std::uint8_t)
 LANEWAY_FILTER(std::int16_t)

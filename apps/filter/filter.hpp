@@ -8,7 +8,13 @@
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 
+namespace laneway::flow {
+class context;
+}
+
 namespace laneway::apps {
+
+class workspace;
 
 /// Which device gets a packet of the array.
 enum class filter_policy {
@@ -37,10 +43,14 @@ struct filter_result {
     run_report report;
 };
 
-/// The elements of `values` that the condition holds for. Types are those of parse_condition. Throws usage_error for
-/// wrong options and packets that do not fit into
-/// options::buffer_bytes, timeout_error, device_fault and cuda_error for a failed run. Method: Groute (2020), figure 3.
+/// The elements of `values` that the condition holds for. Types are those of parse_condition. Where there are GPUs, the
+/// array is pinned meanwhile if the system allows it. Throws usage_error for wrong options and packets that do not fit
+/// into options::buffer_bytes, timeout_error, device_fault and cuda_error for a failed run. Method: Groute (2020),
+/// figure 3.
 template <class T>
 filter_result<T> filter(const T* values, std::size_t count, const filter_options& options);
+/// With the workspace's devices, which stay open for the next one; `options.job` is the workspace's.
+template <class T>
+filter_result<T> filter(workspace& devices, const T* values, std::size_t count, filter_options options);
 
 }  // namespace laneway::apps

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "laneway/flow/context.hpp"
 #include "laneway/runtime.hpp"
 
 namespace laneway::apps {
@@ -36,6 +37,16 @@ const std::shared_ptr<runtime>& workspace::devices() {
         runtime_ = std::make_shared<runtime>(job_);
     }
     return runtime_;
+}
+
+std::shared_ptr<flow::context> workspace::take_dataflow() {
+    if (dataflow_) return std::exchange(dataflow_, {});
+    const timeline_part part(job_.timeline, "opening the devices");
+    return std::make_shared<flow::context>(job_);
+}
+
+void workspace::keep(const std::shared_ptr<flow::context>& open) {
+    if (parse_devices(job_.devices).front().kind != device_kind::checked) dataflow_ = open;
 }
 
 bool workspace::lost() const { return runtime_ && runtime_->machine().abandoned(); }

@@ -15,7 +15,10 @@
 
 namespace laneway {
 class runtime;
+namespace flow {
+class context;
 }
+}  // namespace laneway
 
 namespace laneway::apps {
 
@@ -41,6 +44,7 @@ public:
     workspace(const workspace&) = delete;
     workspace& operator=(const workspace&) = delete;
 
+    [[nodiscard]] const options& job() const { return job_; }
     /// The open devices. Throws usage_error for a list of devices that names none or wrong ones. Symmetric arrays have
     /// numbers of which a runtime gives so many: where they run short, all pieces go and the devices are opened anew.
     [[nodiscard]] const std::shared_ptr<runtime>& devices();
@@ -68,6 +72,18 @@ public:
     template <class Use>
     auto run(Use&& use) {
         return sparing([&] { return use(devices()); }, [](const kept_piece&) { return true; });
+    }
+    /// Calls `use(context)` in the same way with a dataflow of the workspace's devices, which stays open for the next
+    /// call, unless this one fails: then the next has a new one.
+    template <class Use>
+    auto stream(Use&& use) {
+        const auto call = [&] {
+            const std::shared_ptr<flow::context> open = take_dataflow();
+            auto result = use(*open);
+            keep(open);
+            return result;
+        };
+        return sparing(call, [](const kept_piece&) { return true; });
     }
     /// Drops all pieces of an input.
     void forget(const void* owner);
@@ -109,6 +125,10 @@ private:
             std::rethrow_exception(first);
         }
     }
+    /// What an earlier call has left, else a new one.
+    [[nodiscard]] std::shared_ptr<flow::context> take_dataflow();
+    /// For the next call, unless the devices are checked, whose seed starts anew with each.
+    void keep(const std::shared_ptr<flow::context>& open);
     [[nodiscard]] std::shared_ptr<void> find(const void* owner, const piece_key& key);
     void add(const void* owner, const piece_key& key, std::shared_ptr<void> memory);
     void trim();
@@ -116,6 +136,7 @@ private:
     options job_;
     std::uint64_t kept_bytes_;
     std::shared_ptr<runtime> runtime_;
+    std::shared_ptr<flow::context> dataflow_;
     std::vector<std::uint64_t> copied_before_;  ///< by devices that were opened before these
     std::list<kept_piece> pieces_;              ///< the last used first
 };

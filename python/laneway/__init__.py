@@ -28,6 +28,8 @@ def __getattr__(name: str) -> object:
         if name == "__all__" or name in api.__all__:
             globals()[name] = getattr(api, name)
             return globals()[name]
+    if name == "flow":
+        return import_module("laneway.flow")
     if name == "KMeans":
         return _kmeans()
     raise AttributeError(f"module 'laneway' has no attribute '{name}'")

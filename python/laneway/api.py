@@ -1,6 +1,6 @@
 """Everything that the package offers; `laneway` itself has the same names."""
 
-from laneway import _core
+from laneway import _core, flow
 from laneway._core import Device, Report, Sequences, SimulatedReads, TaskStatistics
 from laneway.atoms import Atoms, read_atoms, write_atoms
 from laneway.errors import (
@@ -138,6 +138,7 @@ __all__ = [
     "fibonacci",
     "filter",
     "find_traces",
+    "flow",
     "generate_blobs",
     "generate_grid",
     "generate_kronecker",

@@ -14,6 +14,7 @@ from laneway.partition import Partition
 from laneway.programs.cc import ComponentsResult, find_components
 from laneway.programs.cdlp import LabelsResult, spread_labels
 from laneway.programs.color import ColorResult, find_colors
+from laneway.programs.filter import BUFFERS, FilterResult, filter_values
 from laneway.programs.gups import GupsResult, update_table
 from laneway.programs.indegree import InDegreeResult, count_arcs
 from laneway.programs.kmeans import MAX_ITER as MAX_ROUNDS
@@ -34,7 +35,7 @@ from laneway.programs.md import (
     advance_universes,
 )
 from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult, find_ranks
-from laneway.programs.paths import Result, find_levels, find_paths
+from laneway.programs.paths import Result, find_distances, find_levels
 from laneway.programs.proportions import VertexNumbers
 from laneway.programs.triangles import TrianglesResult, count_triangles
 from laneway.workspace import KEPT_BYTES, Workspace
@@ -123,11 +124,12 @@ class Session:
         source: Any = None,
         *,
         sources: Iterable[Any] | None = None,
+        method: str = "asynchronous",
         delta: int | None = None,
         partition: Partition = None,
     ) -> Result:
         """As `laneway.sssp`."""
-        return find_paths(self._workspace, graph, "weight", source, sources, False, delta, partition)
+        return find_distances(self._workspace, graph, source, sources, method, delta, partition)
 
     def bfs(
         self,
@@ -201,6 +203,18 @@ class Session:
     def indegree(self, graph: GraphLike, *, weight: str | None = "weight", walk: str = "lists") -> InDegreeResult:
         """As `laneway.indegree`."""
         return count_arcs(self._workspace, graph, weight, walk)
+
+    def filter(
+        self,
+        values: ArrayLike,
+        condition: str,
+        *,
+        policy: str = "available",
+        packet_bytes: int | None = None,
+        buffers: int = BUFFERS,
+    ) -> FilterResult:
+        """As `laneway.filter`. The array is copied for each call, as it may change."""
+        return filter_values(self._workspace, values, condition, policy, packet_bytes, buffers)
 
     def kmeans(
         self,

@@ -8,6 +8,7 @@
 #include "filter/condition.hpp"
 #include "interruptible.hpp"
 #include "module.hpp"
+#include "session.hpp"
 #include "strings.hpp"
 
 namespace nb = nanobind;
@@ -21,11 +22,12 @@ template <class T>
 using numbers_array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-apps::filter_result<T> run(const numbers_array<T>& values, const std::string& condition, std::size_t packet_bytes,
-                           int buffers, const std::string& policy, const options& job) {
+apps::filter_result<T> run(session& on, const numbers_array<T>& values, const std::string& condition,
+                           std::size_t packet_bytes, int buffers, const std::string& policy) {
+    const apps::filter_options options{{}, condition, packet_bytes, buffers, apps::parse_filter_policy(policy)};
     const interruptible guard;
-    return apps::filter<T>(values.data(), values.size(),
-                           {job, condition, packet_bytes, buffers, apps::parse_filter_policy(policy)});
+    return on.call(
+        [&](apps::workspace& devices) { return apps::filter<T>(devices, values.data(), values.size(), options); });
 }
 
 /// `type`: NumPy's name of T.
@@ -41,10 +43,10 @@ void register_for(nb::module_& module, const std::string& type) {
         .def_ro("packets", &result::packets)
         .def_ro("report", &result::report);
     // Any: an array's type is known when it is called only.
-    const std::string call = "def filter(values: " + array + ", condition: str, packet_bytes: int, buffers: int, " +
-                             "policy: str, job: Options) -> typing.Any";
-    module.def("filter", &run<T>, "values"_a.noconvert(), "condition"_a, "packet_bytes"_a, "buffers"_a, "policy"_a,
-               "job"_a, nb::sig(call.c_str()));
+    const std::string call = "def filter(session: Session, values: " + array +
+                             ", condition: str, packet_bytes: int, buffers: int, policy: str) -> typing.Any";
+    module.def("filter", &run<T>, "session"_a, "values"_a.noconvert(), "condition"_a, "packet_bytes"_a, "buffers"_a,
+               "policy"_a, nb::sig(call.c_str()));
 }
 
 }  // namespace

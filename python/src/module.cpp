@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
     register_matching(module);
     register_md(module);
     register_shortest_paths(module);
+    register_near_far(module);
     register_indegree(module);
     register_bfs(module);
     register_cc(module);
@@ -26,6 +27,7 @@ NB_MODULE(_core, module) {
     register_pagerank(module);
     register_color(module);
     register_filter(module);
+    register_flow(module);
     register_gups(module);
     register_recursion(module);
     register_service(module);

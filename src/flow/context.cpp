@@ -39,7 +39,11 @@ std::shared_ptr<std::byte> context::allocate_bytes(const endpoint& of, std::size
 
 std::shared_ptr<void> context::pin(const void* memory, std::size_t bytes) {
     if (!core_->has_gpus() || bytes == 0) return {};
-    return cuda_backend::pin_host_memory(const_cast<void*>(memory), bytes);
+    try {
+        return cuda_backend::pin_host_memory(const_cast<void*>(memory), bytes);
+    } catch (const cuda_error&) {
+        return {};
+    }
 }
 
 void context::start_worker(const endpoint& of, std::function<void(device_stream&)> work) {

@@ -152,6 +152,7 @@ std::shared_ptr<std::byte> context_core::allocate(int device, std::size_t bytes)
 void context_core::add_link(const endpoint& source, const endpoint& destination, const std::string& name,
                             const std::shared_ptr<void>& link) {
     const std::lock_guard lock(mutex_);
+    std::erase_if(links_, [](const auto& gone) { return gone.second.expired(); });
     auto& known = links_[{source.id(), destination.id()}];
     if (!known.expired()) {
         throw usage_error(name +

@@ -1,9 +1,10 @@
-"""The worked example does what the documents show."""
+"""The worked examples do what the documents show."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,15 @@ def test_refusals(small: Path, arguments: tuple[str, ...]) -> None:
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("shortest_paths.py: ")
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+def test_dataflow(devices: str) -> None:
+    text = ROOT / "README.md"
+    words = [sys.executable, str(ROOT / "examples" / "dataflow.py"), str(text), devices]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    wanted = Counter(min(len(word), 30) for word in text.read_bytes().split())
+    assert done.stdout.splitlines() == [
+        f"{wanted[length]:6,} words of {length}{' or more' if length == 30 else ''}" for length in sorted(wanted)
+    ]

@@ -58,6 +58,21 @@ def test_odd_arrays() -> None:
     assert np.isnan(lw.filter(strange, "x != 1", devices="cpu:1").values[0])
 
 
+def test_sessions_go_on_after_a_call_that_failed() -> None:
+    values = numbers("i4", 100_000)
+    with lw.Session(devices="cpu:2") as session:
+        for _ in range(3):
+            assert np.array_equal(session.filter(values, "x > 0").values, values[values > 0])
+            with pytest.raises(lw.UsageError, match="expected a number"):
+                session.filter(values, "x >> 0")
+    with pytest.raises(lw.UsageError, match="the session is closed"):
+        session.filter(values, "x > 0")
+    with lw.Session(devices="cpu:2", timeout=1e-6) as session:
+        for _ in range(2):
+            with pytest.raises(lw.TimeoutError, match="within 1e-06 s"):
+                session.filter(values, "x > 0", packet_bytes=64)
+
+
 @pytest.mark.parametrize(
     ("values", "options", "told"),
     [

@@ -19,7 +19,7 @@ import pytest
 from conftest import GPUS, metis
 
 DEVICES = ["cpu:1", "cpu:3", "checked:2", *(["cuda:0"] if GPUS else []), *(["cuda:0-1"] if GPUS > 1 else [])]
-PROGRAMS = ["sssp", "bfs", "pagerank", "color", "indegree", "kmeans", "kmer", "md", "gups"]
+PROGRAMS = ["sssp", "bfs", "pagerank", "color", "indegree", "kmeans", "kmer", "md", "gups", "filter"]
 PROGRAMS += ["connected_components", "triangles", "local_clustering", "label_propagation"]
 RUN_OPTIONS = {"devices", "seed", "timeout", "buffer_bytes", "progress"}
 MIB = 2**20
@@ -76,6 +76,10 @@ def test_results_are_those_of_single_calls(devices: str) -> None:
         *(lambda on, kind, k=k: on.kmer("ACGTTGCATTAG" * 9, k, **kind) for k in (3, 40)),
         *(lambda on, kind, steps=steps: on.md(ATOMS, steps, replicas=3, **kind) for steps in (5, 0, 5)),
         lambda on, kind: on.gups(log2_words=8, updates=64, **kind),
+        *(
+            lambda on, kind, policy=policy: on.filter(points[:, 0], "x > 0.5", policy=policy, packet_bytes=64, **kind)
+            for policy in ("available", "even", "available")
+        ),
     ]
     with lw.Session(devices=devices) as session:
         for number, call in enumerate(calls):

@@ -51,7 +51,8 @@ public:
         return {bytes, reinterpret_cast<T*>(bytes.get())};
     }
     /// Lets GPUs copy from and to memory of the caller as fast as from their own driver's, for as long as the owner
-    /// lives; does nothing where there are no GPUs.
+    /// lives. Null where there are no GPUs and where CUDA refuses it, for memory that is pinned already or cannot be
+    /// written to, say: copies are right there, too, only slower.
     [[nodiscard]] std::shared_ptr<void> pin(const void* memory, std::size_t bytes);
 
     /// Calls `work(stream)` on a thread of its own, with a stream of the endpoint's device. What it throws ends the

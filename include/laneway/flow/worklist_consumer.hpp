@@ -44,11 +44,13 @@ public:
         return scan_.bound(ctx);
     }
 
-    /// Takes work for the lanes of a warp, all together: near ids first, then far ids that are to be looked through.
-    /// `prefetch(id)` runs before the id's word is asked for, so that both answers travel at the same time.
+    /// Takes work for the lanes of a warp, all together: far ids that are to be looked through, then near ones. In the
+    /// other order all that one far id leads to would be done before the next one is looked at. `prefetch(id)` runs
+    /// before the id's word is asked for, so that both answers travel at the same time.
     template <class Ctx, class Prefetch>
     LANEWAY_FN taken take(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {
-        taken mine;
+        taken mine = take_far(ctx, bound, prefetch);
+        if (ctx.ballot(full_warp<Ctx>, mine.popped) != 0) return mine;
         mine.popped = near_.pop(ctx, &shared_->near_head, mine.id);
         if (mine.popped) {
             prefetch(mine.id);
@@ -57,8 +59,7 @@ public:
             mine.active = (old & word::claimed) == 0;
             mine.key = old >> word::state_bits;
         }
-        if (ctx.ballot(full_warp<Ctx>, mine.popped) != 0) return mine;
-        return take_far(ctx, bound, prefetch);
+        return mine;
     }
 
 private:

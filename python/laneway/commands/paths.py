@@ -28,6 +28,11 @@ PREDECESSORS = typer.Option(
 DELTA = typer.Option(None, help="Width of a priority step.", show_default="chosen from the graph")
 METHOD = typer.Option(
     "asynchronous",
+    help="asynchronous: a vertex stands in a worklist once. near-far: a work item for each improvement, near ones "
+    "first, and only those sent that another device can gain by.",
+)
+BFS_METHOD = typer.Option(
+    "asynchronous",
     help="asynchronous: all devices at their own pace, for graphs of many levels. levels: one after the other, from "
     "either side, for graphs of few.",
 )
@@ -58,12 +63,13 @@ def sssp(
     job: Job,
     given: GraphInput,
     source: list[str] = SOURCE,
+    method: str = METHOD,
     delta: Optional[int] = DELTA,
     partition: Optional[str] = PARTITION,
     predecessors: bool = PREDECESSORS,
 ) -> Account:
     """What the command `sssp` does."""
-    run = partial(laneway.sssp, delta=delta, partition=partition, **job.options)
+    run = partial(laneway.sssp, method=method, delta=delta, partition=partition, **job.options)
     return _account("sssp", run, job, given, source, partition, predecessors)
 
 
@@ -71,7 +77,7 @@ def bfs(
     job: Job,
     given: GraphInput,
     source: list[str] = SOURCE,
-    method: str = METHOD,
+    method: str = BFS_METHOD,
     delta: Optional[int] = DELTA,
     partition: Optional[str] = PARTITION,
     predecessors: bool = PREDECESSORS,
@@ -146,11 +152,11 @@ def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
     rows = [("reached", f"{result.reached:,}, farthest {int(result.distance.max()):,}")]
     if unit not in ("arc", "weight"):
         rows.append(("distance unit", f"1/{graph.weight_scale} of the file's unit of weight"))
-    return [
-        *rows,
-        ("checksum", str(result.checksum)),
-        _work_row(result),
-    ]
+    rows += [("checksum", str(result.checksum)), _work_row(result)]
+    if result.useful is not None:
+        sent = f"{result.sent:,} sent, {result.suppressed:,} not, as nothing would be gained by them"
+        rows += [("of use", f"{result.useful:,} of these"), ("between devices", sent)]
+    return rows
 
 
 def _effort(result: Result) -> str:
@@ -162,7 +168,10 @@ def _effort(result: Result) -> str:
 def _work(result: Result) -> dict[str, Any]:
     if result.levels is not None:
         return {"levels": result.levels, "pulled": result.pulled}
-    return {"items": result.items, "min_items": result.min_items, "delta": result.delta}
+    work: dict[str, Any] = {"items": result.items, "min_items": result.min_items, "delta": result.delta}
+    if result.useful is not None:
+        work |= {"useful": result.useful, "sent": result.sent, "suppressed": result.suppressed}
+    return work
 
 
 def _work_row(result: Result) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from laneway import _core
 from laneway._core import Report
 from laneway.answers import Answer
-from laneway.arguments import BUFFER_BYTES, job_options, require_whole
+from laneway.arguments import BUFFER_BYTES, require_whole
 from laneway.arrays import as_array
 from laneway.errors import UsageError
+from laneway.workspace import Workspace
 
 BUFFERS = 3
 
@@ -27,9 +28,9 @@ class FilterResult(Answer):
     condition: str
     policy: str
     """"available" or "even"."""
-    elements: tuple[int, ...]
+    elements: tuple[int, ...] = field(compare=False)
     """Numbers that each device has looked at."""
-    packets: tuple[int, ...]
+    packets: tuple[int, ...] = field(compare=False)
     """Packets in which it got them."""
     report: Report
     """Its messages are numbers on their way to a device or back, its chunks packets; the diagonals of its matrices are
@@ -59,12 +60,20 @@ def filter(
     With `policy` "available" a packet goes to the device that has room first, so that unequal devices are busy for
     equally long; with "even" each device gets an equal part. `packet_bytes` of the array go to a device at once, None:
     an eighth of an equal part, but 64 KiB to 4 MiB, or as many as fit into `buffer_bytes`; a device holds `buffers`
-    packets, and two of what it keeps.
+    packets, and two of what it keeps. Where there are GPUs, the array is pinned meanwhile if the system allows it.
 
     `devices`, `seed`, `timeout` (of each wait of the host and each kernel), `buffer_bytes` and `progress` (which keeps
     no samples here) are those of `sssp`. Raises UsageError for wrong arguments, TimeoutError and DeviceFault for a
     failed run; Ctrl-C is as with `sssp`.
     """
+    with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
+        return filter_values(workspace, values, condition, policy, packet_bytes, buffers)
+
+
+def filter_values(
+    workspace: Workspace, values: ArrayLike, condition: str, policy: str, packet_bytes: int | None, buffers: int
+) -> FilterResult:
+    """`filter` on devices that are there."""
     if not isinstance(condition, str):
         raise UsageError(f"condition must be text such as 'x > 0.5', not {condition!r}")
     if packet_bytes is not None:
@@ -72,8 +81,7 @@ def filter(
     require_whole("buffers", buffers, 1, 16)
     array = as_array("values", values)
     numbers = _as_numbers(array)
-    job = job_options(devices, seed, timeout, progress, buffer_bytes)
-    raw = _core.filter(numbers, condition, packet_bytes or 0, buffers, str(policy), job)
+    raw = _core.filter(workspace.core, numbers, condition, packet_bytes or 0, buffers, str(policy))
     kept = raw.take_kept()
     if array.dtype.kind == "b":
         kept = kept.view(np.bool_)

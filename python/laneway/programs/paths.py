@@ -46,7 +46,8 @@ class Result(VertexAnswer):
     delta: int = field(compare=False)
     """Width of a priority step; 1 by levels."""
     items: int = field(compare=False)
-    """Vertices taken from worklists and expanded, all PEs; by levels, each that is reached once."""
+    """Vertices taken from worklists and expanded, all PEs; by levels, each that is reached once; by near-far, items
+    done, those in vain included."""
     min_items: int
     """Vertices reached: the least that any order must expand."""
     partition_seconds: float
@@ -58,6 +59,12 @@ class Result(VertexAnswer):
     """Of `bfs` by levels: how many were looked for, with the last, which may have found nothing."""
     pulled: int | None = field(default=None, compare=False)
     """Of these, found from the vertices not yet reached."""
+    useful: int | None = field(default=None, compare=False)
+    """Of `sssp` by near-far: items done whose distance was still that of their vertex."""
+    sent: int | None = field(default=None, compare=False)
+    """Items sent to another PE."""
+    suppressed: int | None = field(default=None, compare=False)
+    """Items not sent, as the other PE would gain nothing by them."""
 
     @property
     def reached(self) -> int:
@@ -115,6 +122,7 @@ def sssp(
     *,
     sources: Iterable[Any] | None = None,
     devices: str = "",
+    method: str = "asynchronous",
     delta: int | None = None,
     partition: Partition = None,
     seed: int = 1,
@@ -130,6 +138,12 @@ def sssp(
     Distances are sums of `graph.weights`, or numbers of arcs where the graph has no weights. Decimal weights are
     multiplied by a power of ten to be whole: `result.length` is in the graph's own unit.
 
+    With `method` "asynchronous" a vertex whose distance falls stands in a worklist once, however often it falls. With
+    "near-far" each time that it falls is a work item of its own, near ones first, and what another device would gain
+    nothing by is not sent there (Davidson et al., IPDPS 2014; Groute, TOPC 2020): more memory and more items, which the
+    result counts in `useful`, `sent` and `suppressed`. Its queues grow with the graph, and a run whose items find no
+    room ends with DeviceFault.
+
     `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
     "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
     from the graph where it is None. `partition` divides the vertices: None by contiguous ranges with equal arcs,
@@ -142,7 +156,7 @@ def sssp(
     caught on the main thread only, as always in Python.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return find_paths(workspace, graph, "weight", source, sources, False, delta, partition)
+        return find_distances(workspace, graph, source, sources, method, delta, partition)
 
 
 def bfs(
@@ -173,6 +187,45 @@ def bfs(
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return find_levels(workspace, graph, weight, source, sources, method, delta, partition)
+
+
+def find_distances(
+    workspace: Workspace,
+    given: GraphLike,
+    source: Any,
+    sources: Iterable[Any] | None,
+    method: str,
+    delta: int | None,
+    partition: Partition,
+) -> Result:
+    """`sssp` on devices that are there."""
+    if method == "asynchronous":
+        return find_paths(workspace, given, "weight", source, sources, False, delta, partition)
+    if method != "near-far":
+        raise UsageError(f"method must be asynchronous or near-far, not {method!r}")
+    graph = as_graph(given, "weight")
+    places = start_places(graph, source, sources)
+    if delta is not None:
+        require_whole("delta", delta, 1)
+    parts = workspace.parts(graph, partition)
+    raw = _core.near_far(workspace.resident(graph, given), places, delta, parts)
+    distance = read_only(raw.take_distance())
+    return Result(
+        VertexArray(distance, graph.numbering),
+        [graph.id_of(place) for place in places],
+        graph.weight_scale,
+        False,
+        graph.weights_rounded,
+        raw.delta,
+        raw.done,
+        raw.min_items,
+        raw.partition_seconds,
+        raw.report,
+        Trees(graph, distance, places, False),
+        useful=raw.useful,
+        sent=raw.sent,
+        suppressed=raw.suppressed,
+    )
 
 
 def find_levels(

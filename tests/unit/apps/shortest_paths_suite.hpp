@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "laneway/graph/generate.hpp"
 #include "sssp/shortest_paths.hpp"
 #include "unit/apps/sample_graphs.hpp"
 #include "unit/test_devices.hpp"
@@ -116,6 +117,21 @@ TEST_P(shortest_paths_test, StepsThatWouldReleaseNothingAreLeftOut) {
             });
         }
         if (HasFailure()) return;
+    }
+}
+
+// With a lane that works alone, an order that looks far ids through first finds each distance at once where all arcs
+// weigh the same; with near ids first, what one far id leads to is done before its neighbours, twice over.
+TEST_P(shortest_paths_test, FarIdsAreLookedThroughBeforeNearOnes) {
+    if (GetParam() != "cpu:1") GTEST_SKIP() << "several lanes at the same time do some work in vain in any order";
+    apps::shortest_paths_options o = job(2);
+    o.job.cpu_threads = 1;
+    o.unit_weights = true;
+    const auto g = graph::generate_grid({.width = 60, .height = 60, .keep = 1});
+    for (const std::uint64_t delta : {5u, 20u}) {
+        o.delta = delta;
+        const auto found = apps::shortest_paths(g, 1770, o);
+        EXPECT_EQ(found.items, found.min_items) << "delta " << delta;
     }
 }
 

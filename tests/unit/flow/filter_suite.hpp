@@ -51,6 +51,17 @@ TEST_P(filter_test, SmallArraysAreArraysToo) {
     for (const std::size_t count : {0u, 1u, 2u, 31u, 33u}) filter_at<std::int64_t>(o, count, 50, {64, 2, {}});
 }
 
+TEST_P(filter_test, PinnedOrNotTheInputIsTheSame) {
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const auto values = random_values<std::uint32_t>(5000, 3);
+    const auto expected = flow::filter(ctx, values, below<std::uint32_t>{50}, {512, 2, {}});
+    const auto pinned = ctx.pin(values.data(), values.size() * 4);
+    EXPECT_EQ(pinned != nullptr, GetParam().find("cuda") != std::string::npos);
+    EXPECT_EQ(ctx.pin(values.data(), values.size() * 4), nullptr) << "memory that is pinned already is refused";
+    EXPECT_EQ(ctx.pin(values.data(), 0), nullptr);
+    EXPECT_EQ(flow::filter(ctx, values, below<std::uint32_t>{50}, {512, 2, {}}), expected);
+}
+
 TEST_P(filter_test, AnEvenSplitGivesEachDeviceItsShare) {
     flow::context ctx(dataflow_options(GetParam(), 0));
     const std::size_t n = ctx.devices().size(), count = n * 1000;

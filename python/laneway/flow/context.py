@@ -1,0 +1,141 @@
+"""The devices of a dataflow, and the threads that work with them."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any, Callable, NoReturn
+
+from laneway import _core
+from laneway.arguments import BUFFER_BYTES, job_options
+from laneway.errors import UsageError
+
+
+class Endpoint:
+    """The host, a device, or a router: what links join. The context makes the first two."""
+
+    def __init__(self, core: _core.FlowEndpoint) -> None:
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """ "host", "cpu:0", "cpu:0 (second)", "router 'gather'"."""
+        return self._core.name
+
+    @property
+    def is_host(self) -> bool:
+        return self._core.is_host
+
+    @property
+    def is_router(self) -> bool:
+        return self._core.is_router
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Endpoint) and self._core.is_same(other._core)
+
+    def __hash__(self) -> int:
+        return hash(self._core.id)
+
+    def __repr__(self) -> str:
+        return f"<laneway.flow.{type(self).__name__}: {self.name}>"
+
+
+class Context:
+    """Opens devices for links and routers; as a context manager it closes them.
+
+    `devices` and `seed` are those of `laneway.sssp`; `timeout`, in seconds, is the deadline of each wait. The first
+    error ends the whole dataflow, a deadline that passes and what a worker raises included: whatever waits or sends
+    gets it then, and operations that have not begun are left out. Any thread.
+
+    After `close` sends and receives raise UsageError. A context that is open as Python ends is closed before Python
+    waits for its threads. A process that is forked off makes its own.
+    """
+
+    def __init__(self, devices: str = "", *, seed: int = 1, timeout: float = 60.0) -> None:
+        self._core = _core.make_dataflow(job_options(devices, seed, timeout, False, BUFFER_BYTES))
+        self._timeout = float(timeout)
+        self._host = Endpoint(_core.flow_host(self._core))
+        self._devices = tuple(Endpoint(each) for each in _core.flow_devices(self._core))
+        self._workers: list[threading.Thread] = []
+
+    @property
+    def host(self) -> Endpoint:
+        """The host's memory, where arrays of NumPy are."""
+        return self._host
+
+    @property
+    def devices(self) -> tuple[Endpoint, ...]:
+        """One endpoint a device, in the order of the list."""
+        return self._devices
+
+    def add_endpoint(self, of: Endpoint, name: str) -> Endpoint:
+        """Another endpoint of the same device, or of the host, with links of its own."""
+        return Endpoint(_core.flow_add_endpoint(core_of(of), name))
+
+    def start_worker(self, work: Callable[..., object], /, *args: Any) -> None:
+        """Call `work(*args)` on a thread of its own. What it raises ends the dataflow, and names the function."""
+        if not callable(work):
+            raise UsageError(f"work must be a function, not {work!r}")
+        self._core.check()
+        thread = threading.Thread(target=_run, args=(self._core, work, args), name=_name_of(work))
+        thread.start()
+        self._workers.append(thread)
+
+    def join(self) -> None:
+        """Wait until all workers have returned. Raises the dataflow's first error, and TimeoutError naming a worker
+        that has not returned after `timeout` seconds."""
+        for worker in self._workers:
+            left = self._timeout
+            while worker.is_alive() and left > 0:
+                worker.join(min(left, 0.05))
+                left -= 0.05
+                self._core.check()
+            if worker.is_alive():
+                self._core.fail(f"worker {worker.name} did not return within {self._timeout:g} s", True)
+                self._core.check()
+        self._workers.clear()
+        self._core.check()
+
+    def close(self) -> None:
+        """End what still goes on; who waits gets an error. Workers get a second to return. More than once is no
+        error."""
+        self._core.close()
+        for worker in self._workers:
+            if worker is not threading.current_thread():
+                worker.join(1.0)
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<laneway.flow.Context: {', '.join(each.name for each in self._devices)}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError("the context of a dataflow cannot be pickled or copied: its devices are open here only")
+
+
+def core_of(end: Endpoint) -> _core.FlowEndpoint:
+    """UsageError for what is no endpoint."""
+    if not isinstance(end, Endpoint):
+        raise UsageError(f"an end of a link must be an Endpoint or a Router, not {end!r}")
+    return end._core
+
+
+def _name_of(work: Callable[..., object]) -> str:
+    return getattr(work, "__name__", type(work).__name__)
+
+
+def _run(core: _core.Dataflow, work: Callable[..., object], args: tuple[Any, ...]) -> None:
+    try:
+        work(*args)
+    except BaseException as error:
+        with suppress(UsageError):  # which tells that the context has been closed
+            core.fail(f"worker {_name_of(work)}: {type(error).__name__}: {error}", False)
+
+
+# Before Python waits for its threads, which may wait for a packet.
+_at_thread_exit: Callable[[Callable[[], None]], None] = threading._register_atexit  # type: ignore[attr-defined]
+_at_thread_exit(_core.close_dataflows)

@@ -1,0 +1,256 @@
+// Links and routers: laneway.flow is made of it.
+#include "flow.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+#include "module.hpp"
+#include "strings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace laneway::python {
+
+namespace {
+
+using byte_rows = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::device::cpu>;
+
+flow::routing_policy known_policy(const std::string& name) {
+    if (name == "available") return flow::any_available();
+    if (name == "broadcast") return flow::broadcast();
+    if (name == "owner") return flow::by_owner();
+    if (name == "even") return flow::even_split();
+    if (name == "ring") return flow::ring();
+    if (name == "tree") return flow::tree();
+    throw usage_error("policy must be available, broadcast, owner, even, ring, tree or a function, not " + name);
+}
+
+/// A router needs no object of its own: its links know it.
+flow_endpoint make_router(const std::shared_ptr<dataflow>& of, flow::routing_policy policy, const std::string& name) {
+    return {of, flow::router(of->context(), std::move(policy), name).endpoint()};
+}
+
+/// A send that goes on.
+struct flow_send {
+    std::shared_ptr<flow_link> on;
+    event sent;
+
+    void wait() const {
+        const flow_call waiting(on->of());
+        on->link().wait(sent);
+    }
+};
+
+/// A packet in a buffer of its link, which is free again when the last share of it goes, if not before.
+class flow_segment {
+public:
+    flow_segment(std::shared_ptr<flow_link> on, flow::pending_segment packet)
+        : on_(std::move(on)), packet_(std::move(packet)) {}
+    ~flow_segment() {
+        if (released_ || on_->of().foreign()) return;
+        try {
+            on_->link().release(packet_);
+        } catch (const error&) {  // the next packet's copy could not begin: the dataflow ends with that
+        }
+    }
+    flow_segment(const flow_segment&) = delete;
+    flow_segment& operator=(const flow_segment&) = delete;
+
+    [[nodiscard]] const flow::packet_info& info() const { return packet_.info(); }
+    [[nodiscard]] flow_endpoint source() const { return {on_->owner(), packet_.source()}; }
+    [[nodiscard]] bool released() const { return released_; }
+    [[nodiscard]] const flow_link& on() const { return *on_; }
+    [[nodiscard]] const flow::pending_segment& packet() const { return packet_; }
+
+    void release() {
+        take();
+        const flow_call releasing(on_->of());
+        on_->link().release(packet_);
+    }
+    /// From now on somebody else releases it.
+    void take() {
+        if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
+        released_ = true;
+    }
+    [[nodiscard]] vector_array<std::uint8_t> bytes() const {
+        if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
+        std::shared_ptr<std::vector<std::uint8_t>> memory;
+        {
+            const flow_call copying(on_->of());
+            memory = on_->copy(copying.context(), packet_);
+        }
+        auto* const data = memory->data();
+        const std::size_t size = memory->size();
+        auto owned = std::make_unique<std::shared_ptr<std::vector<std::uint8_t>>>(std::move(memory));
+        const nb::capsule owner(owned.release(), [](void* p) noexcept {
+            delete static_cast<std::shared_ptr<std::vector<std::uint8_t>>*>(p);
+        });
+        return {data, {size}, owner};
+    }
+
+private:
+    std::shared_ptr<flow_link> on_;
+    flow::pending_segment packet_;
+    bool released_ = false;
+};
+
+/// A packet that is to come.
+struct flow_receive {
+    std::shared_ptr<flow_link> on;
+    flow::pending_receive coming;
+
+    /// Waits for its bytes as well. Null at the end.
+    [[nodiscard]] std::shared_ptr<flow_segment> wait() const {
+        flow::pending_segment packet;
+        {
+            const flow_call waiting(on->of());
+            packet = coming.get();
+            waiting.context().wait(coming.arrived(), on->link().name() + ": the bytes of a packet");
+        }
+        return packet ? std::make_shared<flow_segment>(on, packet) : nullptr;
+    }
+};
+
+event send_now(const flow_link& on, const flow::segment& what) {
+    policy_call policies;
+    try {
+        const flow_call sending(on.of());
+        return on.link().send(what);
+    } catch (const usage_error& told) {
+        policies.rethrow(told);
+        throw;
+    }
+}
+
+/// `array`: bytes in rows; of a contiguous one all of them in one row.
+flow_send send_rows(const std::shared_ptr<flow_link>& on, const nb::object& array, std::size_t element_bytes,
+                    std::uint64_t tag) {
+    const auto rows = nb::cast<byte_rows>(array);
+    const std::size_t count = rows.shape(0), bytes = rows.shape(1);
+    flow::segment what{rows.data(), count * bytes, element_bytes, tag};
+    if (count > 1) {
+        what.pitch = static_cast<std::size_t>(rows.stride(0));
+        what.row_bytes = bytes;
+    }
+    const event sent = send_now(*on, what);
+    on->of().hold(sent, array);
+    return {on, sent};
+}
+
+/// The buffer is free when its bytes have gone on.
+flow_send pass_on(const std::shared_ptr<flow_link>& on, const std::shared_ptr<flow_segment>& segment,
+                  std::uint64_t tag) {
+    const flow_link& in = segment->on();
+    if (in.owner() != on->owner() || in.destination().device() != on->source().device()) {
+        throw usage_error(on->link().name() + ": a segment that lies at " + in.destination().name() +
+                          " is sent from there");
+    }
+    segment->take();
+    const event sent = send_now(*on, {segment->packet().as<std::uint8_t>(), segment->packet().bytes(), 1, tag});
+    sent.then([sent, from = in.link(), packet = segment->packet()] {
+        if (!sent.failure()) from.release(packet);
+    });
+    return {on, sent};
+}
+
+void register_ends(nb::module_& module) {
+    nb::class_<flow_endpoint>(module, "FlowEndpoint", "The host, a device or a router.")
+        .def_prop_ro("id", [](const flow_endpoint& e) { return e.end.id(); })
+        .def_prop_ro("name", [](const flow_endpoint& e) { return e.end.name(); })
+        .def_prop_ro("is_host", [](const flow_endpoint& e) { return e.end.is_host(); })
+        .def_prop_ro("is_router", [](const flow_endpoint& e) { return e.end.is_router(); })
+        .def(
+            "is_same",
+            [](const flow_endpoint& e, const flow_endpoint& other) { return e.of == other.of && e.end == other.end; },
+            "other"_a);
+    nb::class_<dataflow>(module, "Dataflow", "Devices, their streams, and the first error.")
+        .def("close", &dataflow::close)
+        .def_prop_ro("inside", &dataflow::inside)
+        .def("check",
+             [](dataflow& d) {
+                 const flow_call looking(d);
+                 looking.context().check();
+             })
+        .def(
+            "fail",
+            [](dataflow& d, const std::string& why, bool is_late) {
+                const auto error =
+                    is_late ? std::make_exception_ptr(timeout_error(why)) : std::make_exception_ptr(lane_error(why));
+                const flow_call failing(d);
+                failing.context().fail(error);
+            },
+            "why"_a, "is_late"_a);
+    module.def(
+        "make_dataflow", [](const options& job) { return std::make_shared<dataflow>(job); }, "job"_a);
+    module.def("close_dataflows", &dataflow::close_all);
+    module.def("flow_host", [](const std::shared_ptr<dataflow>& d) { return flow_endpoint{d, d->context().host()}; });
+    module.def("flow_devices", [](const std::shared_ptr<dataflow>& d) {
+        std::vector<flow_endpoint> all;
+        for (const auto& end : d->context().devices()) all.push_back({d, end});
+        return all;
+    });
+    module.def(
+        "flow_add_endpoint",
+        [](const flow_endpoint& of, const std::string& name) {
+            return flow_endpoint{of.of, of.of->context().add_endpoint(of.end, name)};
+        },
+        "of"_a, "name"_a);
+    module.def(
+        "flow_router",
+        [](const std::shared_ptr<dataflow>& of, const std::string& policy, const std::string& name) {
+            return make_router(of, known_policy(policy), name);
+        },
+        "of"_a, "policy"_a, "name"_a);
+    module.def(
+        "flow_router",
+        [](const std::shared_ptr<dataflow>& of, nb::callable policy, const std::string& name) {
+            return make_router(of, policy_call::of(of, of->add_policy(std::move(policy))), name);
+        },
+        "of"_a, "policy"_a, "name"_a);
+}
+
+}  // namespace
+
+void register_flow(nb::module_& module) {
+    register_ends(module);
+    nb::class_<flow_segment>(module, "FlowSegment", "A packet that has been received.")
+        .def_prop_ro("message", [](const flow_segment& s) { return s.info().message; })
+        .def_prop_ro("tag", [](const flow_segment& s) { return s.info().tag; })
+        .def_prop_ro("offset", [](const flow_segment& s) { return s.info().offset; })
+        .def_prop_ro("nbytes", [](const flow_segment& s) { return s.info().bytes; })
+        .def_prop_ro("message_nbytes", [](const flow_segment& s) { return s.info().message_bytes; })
+        .def_prop_ro("source", &flow_segment::source)
+        .def_prop_ro("released", &flow_segment::released)
+        .def("release", &flow_segment::release)
+        .def("bytes", &flow_segment::bytes, nb::sig("def bytes(self) -> numpy.typing.NDArray[numpy.uint8]"));
+    nb::class_<flow_send>(module, "FlowSend", "A send that goes on.")
+        .def("done", [](const flow_send& s) { return s.sent.done(); })
+        .def("wait", &flow_send::wait);
+    nb::class_<flow_receive>(module, "FlowReceive", "A packet that is to come.")
+        .def("done", [](const flow_receive& r) { return r.coming.arrived().done(); })
+        .def("wait", &flow_receive::wait, nb::sig("def wait(self) -> FlowSegment | None"));
+    nb::class_<flow_link>(module, "FlowLink", "Joins two endpoints.")
+        .def(nb::init<const flow_endpoint&, const flow_endpoint&, std::size_t, int>(), "source"_a, "destination"_a,
+             "packet_bytes"_a, "buffers"_a)
+        .def_prop_ro("name", [](const flow_link& l) { return l.link().name(); })
+        .def("shutdown", [](const flow_link& l) {
+            const flow_call ending(l.of());
+            l.link().shutdown();
+        });
+    module.def("flow_send", &send_rows, "link"_a, "array"_a, "element_bytes"_a, "tag"_a,
+               nb::sig("def flow_send(link: FlowLink, array: numpy.typing.NDArray[numpy.uint8], element_bytes: int, "
+                       "tag: int) -> FlowSend"));
+    module.def("flow_pass_on", &pass_on, "link"_a, "segment"_a, "tag"_a);
+    module.def(
+        "flow_receive",
+        [](const std::shared_ptr<flow_link>& on) {
+            const flow_call receiving(on->of());
+            return flow_receive{on, on->link().receive()};
+        },
+        "link"_a);
+}
+
+}  // namespace laneway::python
