@@ -54,6 +54,7 @@ public:
           list_(runtime.allocate<std::uint32_t>(graph_.max_rows())), reached_(runtime.allocate<std::uint64_t>(1)),
           frontier_(runtime.allocate<std::uint32_t>(words_ * static_cast<std::uint64_t>(runtime.n_pes()))),
           told_(runtime.allocate<std::uint32_t>(frontier_.size())), next_tile_(runtime.allocate<std::uint64_t>(2)),
+          hubs_(runtime.allocate<std::uint32_t>(hubs_of(g))), n_hubs_(runtime.allocate<std::uint64_t>(1)),
           outcome_(runtime.allocate<level_outcome>(1)), sums_(runtime.collectives()) {
         partition_seconds_ = graph_.seconds();
         if (graph::is_symmetric(g)) return;
@@ -70,6 +71,8 @@ public:
                                          frontier_.ref(),
                                          told_.ref(),
                                          next_tile_.ref(),
+                                         hubs_.ref(),
+                                         n_hubs_.ref(),
                                          seeds_->ref(),
                                          outcome_.ref(),
                                          words_,
@@ -89,6 +92,14 @@ public:
     }
 
 private:
+    /// Rows that a PE may have to list as hubs.
+    static std::uint64_t hubs_of(const graph::basic_csr<Vertex>& g) {
+        std::uint64_t found = 0;
+        for (std::uint64_t v = 0; v < g.vertices(); ++v) {
+            found += g.offsets[v + 1] - g.offsets[v] >= expand_levels<Vertex>::hub_arcs ? 1 : 0;
+        }
+        return std::max<std::uint64_t>(found, 1);
+    }
     /// PE of each vertex, as the ranges say.
     [[nodiscard]] std::vector<std::uint32_t> parts_of_ranges() const {
         const std::vector<std::uint64_t>& starts = graph_.division().starts();
@@ -106,6 +117,7 @@ private:
             reached_.clear();
             told_.clear();
             next_tile_.clear();
+            n_hubs_.clear();
         }
         const std::vector<std::uint64_t>& starts = graph_.division().starts();
         std::vector<std::vector<std::uint32_t>> seeds(starts.size() - 1, {0});
@@ -136,6 +148,8 @@ private:
     symmetric_array<std::uint32_t> frontier_;
     symmetric_array<std::uint32_t> told_;
     symmetric_array<std::uint64_t> next_tile_;
+    symmetric_array<std::uint32_t> hubs_;
+    symmetric_array<std::uint64_t> n_hubs_;
     symmetric_array<level_outcome> outcome_;
     std::optional<symmetric_array<std::uint32_t>> seeds_;
     collectives_component sums_;

@@ -66,13 +66,17 @@ struct expand_levels {
     /// Pulling begins when the arcs of a level are more than this part of those of vertices not reached, and as long as
     /// they are more than that part of all arcs: Beamer's alpha, and about his beta, which counts vertices.
     static constexpr std::uint64_t pull_part = 14, push_part = 24;
+    /// Rows with so many arcs are pushed by all warps of the PE, in pieces, the others by a warp each.
+    static constexpr std::uint64_t hub_arcs = 8192, hub_piece = 512;
 
     level_state<Vertex> state;
     symmetric_ref<graph_view<Vertex>> inward;  ///< arcs that lead to the rows; the same places
     symmetric_ref<std::uint32_t> frontier;     ///< a bit a row of the level, `words` of each PE one after the other
     symmetric_ref<std::uint32_t> told;         ///< the same of rows that this PE has told of a level
     symmetric_ref<std::uint64_t> next_tile;    ///< to pull, one for each parity of levels that do; 0
-    symmetric_ref<std::uint32_t> seeds;        ///< rows where the search begins: how many, then which
+    symmetric_ref<std::uint32_t> hubs;    ///< rows of a level and those before with so many arcs that all push them
+    symmetric_ref<std::uint64_t> n_hubs;  ///< how many these are
+    symmetric_ref<std::uint32_t> seeds;   ///< rows where the search begins: how many, then which
     symmetric_ref<level_outcome> outcome;
     std::uint64_t words = 0;
     std::uint64_t arcs = 0;  ///< of the whole graph
@@ -83,7 +87,7 @@ struct expand_levels {
         one_sided remote(ctx, box);
         const auto place = working_warp::of(ctx, box);
         begin(ctx, place);
-        list_part part{};
+        list_part part{}, of_hubs{};
         std::uint64_t explored = 0;
         bool pulled = false;
         level_outcome end{};
@@ -93,6 +97,8 @@ struct expand_levels {
             const auto leaving = sums.all_reduce(ctx, degrees(ctx, place, part), reduction::sum{});
             if (!leaving) return;
             if (leaving.value == 0) break;
+            ctx.fence(scope::device);  // partner: the fence in degrees
+            of_hubs = {of_hubs.end, ctx.load(n_hubs.local(ctx), order::relaxed, scope::device)};
             explored += leaving.value;
             const std::uint64_t least = pulled ? 0 : (arcs - explored) / pull_part;
             pulled = pulls && leaving.value > arcs / push_part && leaving.value > least;
@@ -103,6 +109,7 @@ struct expand_levels {
                 pull(ctx, box, level, next_tile[end.pulled++ % 2]);
             } else {
                 push(ctx, box, place, part, level);
+                push_hubs(ctx, box, place, of_hubs, level);
             }
         }
         if (place.lane(ctx) == 0) *outcome.local(ctx) = end;
@@ -124,15 +131,21 @@ private:
         }
     }
 
-    /// Arcs that leave this lane's share of the rows.
+    /// Arcs that leave this lane's share of the rows; notes which of them are hubs.
     template <class Ctx>
     LANEWAY_FN std::uint64_t degrees(Ctx& ctx, const working_warp& place, const list_part& part) const {
         const graph_rows<Vertex>& rows = state.view.local(ctx)->rows;
         std::uint64_t sum = 0;
+        bool found = false;
         for (std::uint64_t i = part.begin + place.lane(ctx); i < part.end; i += place.lanes(ctx)) {
             const std::uint32_t row = state.list.local(ctx)[i];
             sum += rows.degree(row);
+            if (rows.degree(row) < hub_arcs) continue;
+            const std::uint64_t at = ctx.fetch_add(n_hubs.local(ctx), std::uint64_t{1}, order::relaxed, scope::device);
+            ctx.store(hubs.local(ctx) + at, row, order::relaxed, scope::device);
+            found = true;
         }
+        if (found) ctx.fence(scope::device);  // all warps read them behind the sum
         return sum;
     }
 
@@ -147,7 +160,9 @@ private:
             arc_range leaving;
             if (at < part.end) {
                 const std::uint32_t row = state.list.local(ctx)[at];
-                leaving = {rows.offsets[row], static_cast<std::uint32_t>(rows.degree(row))};
+                if (rows.degree(row) < hub_arcs) {
+                    leaving = {rows.offsets[row], static_cast<std::uint32_t>(rows.degree(row))};
+                }
             }
             for_each_arc(ctx, leaving, std::uint32_t{0}, [&](const arc_batch& batch, std::uint32_t) {
                 for (int k = 0; k < batch.count; ++k) {
@@ -156,6 +171,24 @@ private:
                     tell(ctx, box, rows, head, level + 1);
                 }
             });
+        }
+    }
+    /// The same of hubs, each by all working warps.
+    template <class Ctx, class Box>
+    LANEWAY_FN void push_hubs(Ctx& ctx, Box& box, const working_warp& place, const list_part& part,
+                              std::uint32_t level) const {
+        const graph_rows<Vertex>& rows = state.view.local(ctx)->rows;
+        for (std::uint64_t i = part.begin; i < part.end; ++i) {
+            const std::uint32_t row = ctx.load(hubs.local(ctx) + i, order::relaxed, scope::device);
+            const std::uint64_t arcs_end = rows.offsets[row] + rows.degree(row);
+            for (std::uint64_t first = rows.offsets[row] + place.number * hub_piece; first < arcs_end;
+                 first += place.warps * hub_piece) {
+                const std::uint64_t end = first + hub_piece < arcs_end ? first + hub_piece : arcs_end;
+                for (std::uint64_t arc = first + static_cast<std::uint64_t>(ctx.lane()); arc < end;
+                     arc += Ctx::warp_lanes) {
+                    tell(ctx, box, rows, rows.heads[arc], level + 1);
+                }
+            }
         }
     }
 

@@ -31,17 +31,27 @@ public:
         }
     }
 
+    /// Relaxed: the words only say that looking is worth while. Some shards at once, as the answers to all loads of a
+    /// loop, one after the other, would take tens of microseconds.
     LANEWAY_FN void refresh(Ctx& ctx) {
-        for (std::uint32_t s = 0; s < pool_.rings.n_shards; ++s) {
-            // Relaxed: they only say that looking is worth while.
-            const task_shard& shard = pool_.rings.shards[s];
-            ctx.store(&shared_->claimed[s], ctx.load(&shard.claimed, order::relaxed, scope::device), order::relaxed,
-                      scope::block);
-            ctx.store(&shared_->filled[s], ctx.load(&shard.known, order::relaxed, scope::device), order::relaxed,
-                      scope::block);
-            if constexpr (any_spawns) {
-                const std::uint64_t head = ctx.load(&pool_.nodes.stacks[s].ready, order::relaxed, scope::device);
-                ctx.store(&shared_->ready[s], static_cast<std::uint32_t>(head), order::relaxed, scope::block);
+        constexpr std::uint32_t at_once = Ctx::warp_lanes == 32 ? 4 : 1;
+        for (std::uint32_t first = 0; first < pool_.rings.n_shards; first += at_once) {
+            std::uint64_t claimed[at_once], filled[at_once], ready[at_once];
+            for (std::uint32_t k = 0; k < at_once; ++k) {
+                const std::uint32_t s = first + k < pool_.rings.n_shards ? first + k : first;
+                claimed[k] = ctx.load(&pool_.rings.shards[s].claimed, order::relaxed, scope::device);
+                filled[k] = ctx.load(&pool_.rings.shards[s].known, order::relaxed, scope::device);
+                if constexpr (any_spawns) {
+                    ready[k] = ctx.load(&pool_.nodes.stacks[s].ready, order::relaxed, scope::device);
+                }
+            }
+            for (std::uint32_t k = 0; k < at_once && first + k < pool_.rings.n_shards; ++k) {
+                ctx.store(&shared_->claimed[first + k], claimed[k], order::relaxed, scope::block);
+                ctx.store(&shared_->filled[first + k], filled[k], order::relaxed, scope::block);
+                if constexpr (any_spawns) {
+                    ctx.store(&shared_->ready[first + k], static_cast<std::uint32_t>(ready[k]), order::relaxed,
+                              scope::block);
+                }
             }
         }
     }

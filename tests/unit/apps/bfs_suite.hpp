@@ -8,6 +8,8 @@
 #include "unit/apps/sample_graphs.hpp"
 #include "unit/test_devices.hpp"
 #include "unit/test_files.hpp"
+#include "workspace/resident_graph.hpp"
+#include "workspace/workspace.hpp"
 
 namespace laneway::test {
 
@@ -100,6 +102,29 @@ TEST_P(bfs_graphs_test, Kronecker) {
     EXPECT_GT(result.pulled, 0u);
     EXPECT_LT(result.levels, 12u);
     finds_levels(graph::generate_kronecker({12, 100'000, true, 255, 7}), {5}, job());
+}
+
+// Rows with more arcs than a warp pushes alone, and others, in the same level; a search begins anew with none noted.
+TEST_P(bfs_graphs_test, HubsArePushedByAllWarps) {
+    std::vector<arc> arcs;
+    const std::uint64_t leaves = 9'000, hubs = 3;
+    for (std::uint64_t h = 0; h < hubs; ++h) {
+        arcs.push_back({0, 1 + h, 1});
+        for (std::uint64_t i = 0; i < leaves; ++i) arcs.push_back({1 + h, 1 + hubs + h * leaves + i, 1});
+    }
+    arcs.push_back({0, 1 + hubs + 5, 1});
+    arcs.push_back({1 + hubs + 7, 1 + hubs + hubs * leaves, 1});
+    const auto g = make_graph(2 + hubs + hubs * leaves, arcs);
+    apps::bfs_options o = job();
+    o.pull = false;
+    for (const std::uint64_t source : {0u, 2u}) finds_levels(g, {source}, o);
+    apps::workspace space(o.job);
+    apps::resident_graph kept(space, g);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        const auto result = apps::bfs_by_levels(kept, std::vector<std::uint64_t>{0}, o);
+        EXPECT_EQ(result.reached, g.vertices());
+        EXPECT_EQ(result.distance, apps::dijkstra(g, std::vector<std::uint64_t>{0}, true));
+    }
 }
 
 TEST_P(bfs_graphs_test, LongPath) {
