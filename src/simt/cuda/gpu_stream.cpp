@@ -25,6 +25,14 @@ struct stream_words {
     fault_record* fault = nullptr;  ///< of the host
 };
 
+/// Whether work still goes on, as CUDA answers a question about it. That is no error: whoever asks for the last one
+/// next, a function of the application in a stream for one, does not get it.
+bool goes_on(cudaError_t answer) {
+    if (answer != cudaErrorNotReady) return false;
+    cudaGetLastError();
+    return true;
+}
+
 /// What streams of one GPU use again and again, as making it takes long: events, and words in memory whose allocation
 /// waits for kernels.
 class stream_pool : public std::enable_shared_from_this<stream_pool> {
@@ -156,6 +164,7 @@ public:
               "launching a kernel of a stream");
     }
     void record(const event& mark, const std::exception_ptr& failed) override {
+        if (failed && !busy_) return mark.fail(failed);  // also when the engine has ended, and looks no more
         const device_scope scope(index_);
         auto native = pool_->take_event();
         check(cudaEventRecord(static_cast<cudaEvent_t>(native.get()), stream_), "cudaEventRecord");
@@ -181,7 +190,7 @@ public:
         }
         if (marks_.empty() && busy_) {
             const cudaError_t code = cudaStreamQuery(stream_);
-            busy_ = code == cudaErrorNotReady;
+            busy_ = goes_on(code);
             if (!busy_) note(failure_of(code));
         }
         return {busy_, std::exchange(news_, {})};
@@ -192,7 +201,7 @@ private:
     bool end_mark() {
         const open_mark& first = marks_.front();
         const cudaError_t code = cudaEventQuery(static_cast<cudaEvent_t>(first.native.get()));
-        if (code == cudaErrorNotReady) return false;
+        if (goes_on(code)) return false;
         std::exception_ptr why = failure_of(code);
         for (const event& other : first.awaited) {
             // The GPU is past it; whether it has failed its own engine tells at once.

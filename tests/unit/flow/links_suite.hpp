@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "dataflow_job.hpp"
@@ -417,9 +418,15 @@ TEST_P(links_test, WorkersMayStartWhileOthersAreJoined) {
 TEST_P(links_test, AWorkerIsOverWhenItsStreamIs) {
     flow::context ctx(dataflow_options(GetParam(), 0));
     const auto& device = ctx.devices()[0];
-    ctx.start_worker(device,
-                     [](device_stream& stream) { stream.call([](void*) { throw std::runtime_error("late"); }); });
-    EXPECT_EQ(thrown<lane_error>([&] { ctx.join(); }), "worker of " + device.name() + ": late");
+    const event gate = event::pending();
+    ctx.start_worker(device, [gate](device_stream& stream) {
+        stream.wait(gate);
+        stream.call([](void*) { throw std::runtime_error("late"); });
+    });
+    auto joined = std::async(std::launch::async, [&] { return thrown<lane_error>([&] { ctx.join(); }); });
+    EXPECT_EQ(joined.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+    gate.complete();
+    EXPECT_EQ(joined.get(), "worker of " + device.name() + ": late");
 }
 
 TEST_P(links_test, EnginesThatSeeAnErrorDoNotWaitForEachOther) {
