@@ -1,5 +1,6 @@
 #include "near_far.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -90,8 +91,10 @@ private:
         list.policy.low_water = options.low_water.value_or(1);
         list.priorities = options.priorities;
         list.fused = options.fused;
-        list.items = options.items.value_or(std::max<std::uint64_t>(8 * most_rows_, 1024));
-        list.reserve_items = options.reserve_items.value_or(list.items);
+        // Of each kind, near and far, in the PE's memory; the reserve, of the host's, takes more where it must.
+        constexpr std::uint64_t most = channel_queue_ref::max_width;
+        list.items = options.items.value_or(std::clamp<std::uint64_t>(4 * most_rows_, 1024, most));
+        list.reserve_items = options.reserve_items.value_or(std::min(2 * list.items, most));
         return list;
     }
 

@@ -22,8 +22,8 @@ struct near_far_options {
     std::optional<std::uint64_t> low_water;      ///< the threshold rises when no more items than this are open below it
     bool priorities = true;                      ///< near items before far ones, by a threshold that all PEs share
     bool fused = true;                           ///< one run does all; else the host starts one for each wave
-    std::optional<std::uint64_t> items;          ///< see item_worklist_options; default: 8 for each vertex of a PE
-    std::optional<std::uint64_t> reserve_items;  ///< the same; default: as many
+    std::optional<std::uint64_t> items;          ///< see item_worklist_options; default: 4 for each vertex of a PE
+    std::optional<std::uint64_t> reserve_items;  ///< the same; default: twice as many
     std::vector<std::uint32_t> parts;            ///< PE of each vertex; empty: contiguous ranges with equal arcs
 };
 

@@ -17,6 +17,7 @@ endpoint context::host() const { return *core_->host_endpoint; }
 const std::vector<endpoint>& context::devices() const { return core_->device_endpoints; }
 
 endpoint context::add_endpoint(const endpoint& of, const std::string& name) {
+    core_->require_own(of);
     if (of.is_router()) throw usage_error(of.name() + " has no endpoints of its own: make another router");
     return core_->make_endpoint(of.device(), of.name() + " (" + name + ")");
 }
@@ -24,11 +25,14 @@ endpoint context::add_endpoint(const endpoint& of, const std::string& name) {
 const topology& context::paths() const { return *core_->paths; }
 
 device_stream context::make_stream(const endpoint& of, const std::string& name) {
+    core_->require_own(of);
     if (of.is_router()) throw usage_error(of.name() + " has no streams: it is no device");
+    core_->check();
     return core_->make_stream(of.device(), "stream '" + name + "' of " + of.name(), false);
 }
 
 std::shared_ptr<std::byte> context::allocate_bytes(const endpoint& of, std::size_t count, std::size_t size) {
+    core_->require_own(of);
     if (of.is_router()) throw usage_error(of.name() + " has no memory: it is no device");
     if (count > ~std::size_t{0} / size) {
         throw usage_error(of.name() + ": no memory holds " + std::to_string(count) + " elements of " +
@@ -47,10 +51,10 @@ std::shared_ptr<void> context::pin(const void* memory, std::size_t bytes) {
 }
 
 void context::start_worker(const endpoint& of, std::function<void(device_stream&)> work) {
-    core_->start_worker(of, std::move(work));
+    (void)core_->start_worker(of, std::move(work));
 }
 
-void context::join() { core_->join(); }
+void context::join() { core_->join(core_->running()); }
 
 void context::wait(const event& mark, const std::string& what) const {
     core_->wait(mark, [&] { return what + " did not end within " + core_->seconds(); });

@@ -1,6 +1,7 @@
 #include "flow/context_core.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <sstream>
 
@@ -16,7 +17,12 @@ namespace {
 
 constexpr auto slice = std::chrono::milliseconds(20);  // between two looks at errors and interruptions
 
-using clock = std::chrono::steady_clock;
+using clock = stream_engine::clock;
+
+std::uint64_t next_number() {
+    static std::atomic<std::uint64_t> contexts = 0;
+    return ++contexts;
+}
 
 clock::time_point after(double seconds) {
     return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
@@ -49,7 +55,7 @@ std::exception_ptr named_failure(const std::exception_ptr& why, const std::strin
     }
 }
 
-context_core::context_core(const options& o) : job(o) {
+context_core::context_core(const options& o) : job(o), number_(next_number()) {
     (void)run_deadline(job.timeout_seconds);  // throws for seconds that cannot be
     const auto ids = parse_devices(job.devices);
     for (const auto& id : ids) devices.push_back(open_device(id));
@@ -60,11 +66,11 @@ context_core::context_core(const options& o) : job(o) {
     for (const auto& d : devices) {
         const auto kernels = engine();
         engines_.push_back({kernels, d->is_gpu() ? kernels : engine()});
+        if (d->is_gpu()) pools_.push_back(cuda_backend::keep_stream_pool(d));
     }
     devices.push_back(open_host());
     const auto host = engine();
     engines_.push_back({host, host});
-    later_ = host->add({});
     paths = std::make_unique<topology>(std::vector(devices.begin(), devices.end() - 1));
     host_endpoint = std::make_unique<endpoint>(make_endpoint(host_memory, "host"));
     for (std::size_t d = 0; d + 1 < devices.size(); ++d) {
@@ -85,6 +91,7 @@ void context_core::fail(const std::exception_ptr& why) {
         const std::lock_guard lock(mutex_);
         if (failure_) return;
         failure_ = why;
+        drained_by_ = after(job.timeout_seconds);
     }
     for (const auto& e : engines_) {
         e.kernels->fail(why);
@@ -100,12 +107,23 @@ void context_core::check() const {
         why = failure_;
     }
     if (!why) return;
-    // Who gets it may free what operations use: none of them is being done any more, and none will be.
-    for (const auto& e : engines_) {
-        (void)e.kernels->wait_until_idle(job.timeout_seconds);
-        (void)e.copies->wait_until_idle(job.timeout_seconds);
-    }
+    drain();  // who gets it may free what operations use
     std::rethrow_exception(why);
+}
+
+void context_core::drain() const {
+    const auto own = [](const engines& e) { return e.kernels->is_own_thread() || e.copies->is_own_thread(); };
+    if (std::any_of(engines_.begin(), engines_.end(), own)) return;
+    bool idle = true;
+    for (const auto& e : engines_) {
+        idle = e.kernels->wait_until_idle(drained_by_) && idle;
+        idle = e.copies->wait_until_idle(drained_by_) && idle;
+    }
+    if (!idle) abandon();
+}
+
+void context_core::abandon() const {
+    for (const auto& each : devices) each->abandon();
 }
 
 std::string context_core::seconds() const {
@@ -127,9 +145,14 @@ void context_core::wait(const event& mark, const std::function<std::string()>& d
     }
 }
 
+void context_core::require_own(const endpoint& one) const {
+    if (one.context() == number_) return;
+    throw usage_error(one.name() + " is an endpoint of another context");
+}
+
 endpoint context_core::make_endpoint(int device, const std::string& name, std::shared_ptr<router_core> router) {
     const std::lock_guard lock(mutex_);
-    return {next_id_++, device, name, std::move(router)};
+    return {number_, next_id_++, device, name, std::move(router)};
 }
 
 device_stream context_core::make_stream(int device, const std::string& name, bool copies) {
@@ -143,8 +166,14 @@ device_stream context_core::make_stream(int device, const std::string& name, boo
 }
 
 std::shared_ptr<std::byte> context_core::allocate(int device, std::size_t bytes) {
-    if (device == host_memory) return allocate_host_visible(bytes, has_gpus());
     const auto& owner = devices[place(device)];
+    if (device == host_memory) {
+        auto memory = allocate_host_visible(bytes, has_gpus());
+        std::byte* const first = memory.get();
+        return {first, [owner, kept = std::move(memory)](std::byte*) mutable {
+                    if (owner->abandoned()) keep_for_good(std::move(kept));
+                }};
+    }
     return {static_cast<std::byte*>(owner->allocate(bytes)),
             [owner, bytes](std::byte* memory) { owner->release(memory, bytes); }};
 }
@@ -162,18 +191,16 @@ void context_core::add_link(const endpoint& source, const endpoint& destination,
     known = link;
 }
 
-void context_core::call_later(std::function<void()> call) {
-    engines_.back().copies->push(later_, {{}, [call = std::move(call)](const std::exception_ptr&) { call(); }});
-}
-
-void context_core::start_worker(const endpoint& of, std::function<void(device_stream&)> work) {
+std::shared_ptr<context_core::worker> context_core::start_worker(const endpoint& of,
+                                                                 std::function<void(device_stream&)> work) {
+    require_own(of);
     if (of.is_router()) throw usage_error("a worker runs at a device or the host, not at " + of.name());
+    check();
     const auto started = std::make_shared<worker>();
     started->name = "worker of " + of.name();
     const auto body = [core = shared_from_this(), started, of, work = std::move(work)]() mutable {
         try {
-            device_stream stream = core->make_stream(of.device(), started->name, false);
-            work(stream);
+            core->call_worker(*started, of, work);
         } catch (...) {
             core->fail(named_failure(std::current_exception(), started->name));
         }
@@ -183,22 +210,36 @@ void context_core::start_worker(const endpoint& of, std::function<void(device_st
         core->changed_.notify_all();
     };
     const std::lock_guard lock(mutex_);
+    if (closed_) std::rethrow_exception(failure_);
     try {
         started->thread = std::thread(body);
     } catch (const std::system_error& refused) {
         throw system_error(started->name + ": its thread could not be started: " + refused.code().message());
     }
     workers_.push_back(started);
+    return started;
 }
 
-void context_core::join() {
+/// What it has given its stream belongs to the worker: it is over when that is done, and fails where that does.
+void context_core::call_worker(worker& one, const endpoint& of, const std::function<void(device_stream&)>& work) {
+    device_stream stream = make_stream(of.device(), one.name, false);
+    work(stream);
+    wait(stream.record(), [&] { return "what it gave its stream did not end within " + seconds(); });
+}
+
+context_core::workers context_core::running() const {
+    const std::lock_guard lock(mutex_);
+    return workers_;
+}
+
+void context_core::join(const workers& some) {
     const auto limit = after(job.timeout_seconds);
     for (;;) {
         check();
         interruption::poll();
         std::unique_lock lock(mutex_);
-        const auto late = std::find_if(workers_.begin(), workers_.end(), [](const auto& w) { return !w->done; });
-        if (late == workers_.end()) break;
+        const auto late = std::find_if(some.begin(), some.end(), [](const auto& w) { return !w->done; });
+        if (late == some.end()) break;
         if (clock::now() > limit) {
             const std::string text = (*late)->name + " did not return within " + seconds();
             lock.unlock();
@@ -207,18 +248,25 @@ void context_core::join() {
         }
         if (!failure_) changed_.wait_for(lock, slice);
     }
+    workers over;
     {
         const std::lock_guard lock(mutex_);
-        for (const auto& ended : std::exchange(workers_, {})) ended->thread.join();
+        const auto end =
+            std::stable_partition(workers_.begin(), workers_.end(), [](const auto& w) { return !w->done; });
+        over.assign(end, workers_.end());
+        workers_.erase(end, workers_.end());
     }
+    for (const auto& each : over) each->thread.join();
     check();  // the last of them may have failed
 }
 
 void context_core::close() {
     fail(std::make_exception_ptr(usage_error("the context of the dataflow has been closed")));
-    std::vector<std::shared_ptr<worker>> all;
+    drain();
+    workers all;
     {
         std::unique_lock lock(mutex_);
+        closed_ = true;
         all.swap(workers_);
         const auto ended = [&] { return std::all_of(all.begin(), all.end(), [](const auto& w) { return w->done; }); };
         changed_.wait_for(lock, std::chrono::seconds(1), ended);
@@ -233,10 +281,14 @@ void context_core::close() {
             each->thread.detach();
         }
     }
-    for (std::size_t d = 0; d < engines_.size(); ++d) {
-        const bool ended = engines_[d].kernels->stop() && engines_[d].copies->stop();
-        if (!ended) devices[d]->abandon();
+    // The engines' threads have little to do now, or stay with what does not end.
+    const auto limit = after(1);
+    bool ended = true;
+    for (const auto& e : engines_) {
+        ended = e.kernels->stop(limit) && ended;
+        ended = e.copies->stop(limit) && ended;
     }
+    if (!ended) abandon();
 }
 
 }  // namespace laneway::flow

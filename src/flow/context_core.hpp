@@ -26,13 +26,15 @@ struct context_core : std::enable_shared_from_this<context_core> {
     context_core& operator=(const context_core&) = delete;
 
     void fail(const std::exception_ptr& why);
-    /// Throws the first error, when nothing is being done any more.
+    /// Throws the first error, when nothing goes on any more that the dataflow has begun; see drain.
     void check() const;
     /// The deadline, for messages: "60 s".
     [[nodiscard]] std::string seconds() const;
     /// See context::wait; `describe` gives the message of timeout_error.
     void wait(const event& mark, const std::function<std::string()>& describe);
 
+    /// Throws usage_error for an endpoint of another context.
+    void require_own(const endpoint& one) const;
     [[nodiscard]] endpoint make_endpoint(int device, const std::string& name, std::shared_ptr<router_core> router = {});
     /// `copies`: a stream of copies, which go on beside a CPU device's kernels.
     [[nodiscard]] device_stream make_stream(int device, const std::string& name, bool copies);
@@ -42,12 +44,18 @@ struct context_core : std::enable_shared_from_this<context_core> {
     /// Throws usage_error for a second link between the same two as long as the first one lives.
     void add_link(const endpoint& source, const endpoint& destination, const std::string& name,
                   const std::shared_ptr<void>& link);
-    /// Calls `call` on the host's engine, where CUDA may be called: the last owner of a thing may go in a callback of
-    /// CUDA's, where it may not.
-    void call_later(std::function<void()> call);
 
-    void start_worker(const endpoint& of, std::function<void(device_stream&)> work);
-    void join();
+    struct worker {
+        std::string name;
+        std::thread thread;
+        bool done = false;
+    };
+    using workers = std::vector<std::shared_ptr<worker>>;
+    std::shared_ptr<worker> start_worker(const endpoint& of, std::function<void(device_stream&)> work);
+    /// Waits until some workers have returned, and what they gave their streams is done.
+    void join(const workers& some);
+    /// Those that have been started so far and not been joined.
+    [[nodiscard]] workers running() const;
     void close();
 
     options job;
@@ -61,23 +69,28 @@ private:
         std::shared_ptr<stream_engine> kernels;
         std::shared_ptr<stream_engine> copies;
     };
-    struct worker {
-        std::string name;
-        std::thread thread;
-        bool done = false;
-    };
+    /// After fail(): waits until nothing goes on that the dataflow has begun, on any device. What still does at the
+    /// deadline, which all callers share, is left behind, and the memory of all devices with it, as it may use any of
+    /// that. A thread of an engine does not wait: what it waited for might be itself.
+    void drain() const;
+    /// The one way to give up: see device::abandon.
+    void abandon() const;
+    void call_worker(worker& one, const endpoint& of, const std::function<void(device_stream&)>& work);
     [[nodiscard]] std::size_t place(int device) const {
         return device == host_memory ? devices.size() - 1 : static_cast<std::size_t>(device);
     }
 
+    const std::uint64_t number_;                ///< of the context, in the process
+    std::vector<std::shared_ptr<void>> pools_;  ///< of GPUs' streams
     std::vector<engines> engines_;
-    std::shared_ptr<stream_engine::queue> later_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::exception_ptr failure_;
+    stream_engine::clock::time_point drained_by_;  ///< set with the failure
+    bool closed_ = false;
     std::uint32_t next_id_ = 0;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::weak_ptr<void>> links_;  ///< by source, destination
-    std::vector<std::shared_ptr<worker>> workers_;
+    workers workers_;
 };
 
 }  // namespace laneway::flow

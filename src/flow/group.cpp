@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "flow/context_core.hpp"
 #include "laneway/base/error.hpp"
 
 namespace laneway::flow {
@@ -32,6 +33,7 @@ struct member_run {
     /// What is still being sent is not overwritten. It does not wait for ever: whoever sends us what comes now has got,
     /// by way of others or not, what we have sent of these elements before.
     void wait_for_sends(const transfer_step& step) {
+        std::erase_if(sends, [](const open_send& one) { return one.sent.done() && !one.sent.failure(); });
         for (const auto& sent : sends) {
             if (sent.first < step.first + step.count && step.first < sent.end) stream.wait(sent.sent);
         }
@@ -62,6 +64,7 @@ group::group(context& of, std::vector<endpoint> members, const link_options& siz
     : context_(of), members_(std::move(members)), sizes_(sizes), links_(members_.size() * members_.size()) {
     if (members_.empty()) throw usage_error("a group has one member at least");
     for (std::size_t i = 0; i < members_.size(); ++i) {
+        of.core()->require_own(members_[i]);
         if (members_[i].is_router())
             throw usage_error("a group's members are devices or the host, not " + members_[i].name());
         if (std::count(members_.begin(), members_.end(), members_[i]) > 1) {
@@ -97,12 +100,20 @@ void group::check_buffers(std::size_t buffers) const {
                       " buffers: it takes one of each");
 }
 
+void group::check_buffer(std::size_t member, const void* buffer, std::uint64_t elements) const {
+    if (buffer != nullptr || elements == 0) return;
+    throw usage_error("member " + std::to_string(member) + " of a collective, " + members_[member].name() +
+                      ", has no buffer");
+}
+
 void group::start(const std::function<void(std::size_t member, device_stream& stream)>& work) {
     try {
+        context_core::workers mine;
         for (std::size_t i = 0; i < size(); ++i) {
-            context_.start_worker(members_[i], [i, work](device_stream& stream) { work(i, stream); });
+            mine.push_back(
+                context_.core()->start_worker(members_[i], [i, work](device_stream& stream) { work(i, stream); }));
         }
-        context_.join();
+        context_.core()->join(mine);
     } catch (...) {
         context_.close();  // nothing reads or writes the caller's memory any more
         throw;
@@ -112,6 +123,7 @@ void group::start(const std::function<void(std::size_t member, device_stream& st
 void group::run(const std::vector<void*>& buffers, const transfer_schedule& plan, std::size_t element_bytes,
                 const combiner& combine) {
     check_buffers(buffers.size());
+    for (std::size_t i = 0; i < size(); ++i) check_buffer(i, buffers[i], plan[i].size());
     make_links(plan);
     start([&](std::size_t member, device_stream& stream) {
         member_run mine{context_, stream, static_cast<std::byte*>(buffers[member]), element_bytes, {}};
@@ -142,6 +154,8 @@ void group::exchange(const std::vector<const void*>& from, const std::vector<voi
     if (!square) throw usage_error("all_to_all takes a count for each pair of " + std::to_string(n) + " members");
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
+            check_buffer(i, from[i], counts[i][j]);
+            check_buffer(j, to[j], counts[i][j]);
             if (i != j && counts[i][j] > 0) (void)link_between(i, j);
         }
     }

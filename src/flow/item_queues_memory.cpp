@@ -107,6 +107,7 @@ void item_queues_memory::begin(bool in_waves, bool looks_through, std::uint64_t 
     begin_queue(words.reserve, in_waves, true);
     words.threshold = threshold;
     words.told = 0;
+    words.ended_ns = 0;
     pe_.copy_in(&words, 1);
 }
 
@@ -120,6 +121,7 @@ waiting_items item_queues_memory::waiting() const {
     const item_pe_words words = pe_.copy_out()[0];
     all.reserve = waiting_in(words.reserve);
     all.spilled = words.reserve.channel.ready;
+    all.ended_ns = words.ended_ns;
     return all;
 }
 

@@ -52,6 +52,7 @@ void add(waiting_items& sum, const waiting_items& more) {
     sum.reserve += more.reserve;
     sum.spilled += more.spilled;
     sum.least_far = std::min(sum.least_far, more.least_far);
+    sum.ended_ns = std::max(sum.ended_ns, more.ended_ns);
 }
 
 std::string told_of(int pe, const waiting_items& waiting) {

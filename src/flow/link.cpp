@@ -6,7 +6,9 @@
 namespace laneway::flow {
 
 link::link(context& of, const endpoint& source, const endpoint& destination, const link_options& options)
-    : core_(link_core::make(of.core(), source, destination, options)) {}
+    : core_(std::make_shared<link_core>(of.core(), source, destination, options)) {
+    core_->open();
+}
 
 event link::send(const segment& what) const { return core_->send(what, {}); }
 
@@ -34,6 +36,7 @@ pending_segment pending_receive::get() const {
         return link_->name + ": no packet came within " + link_->context->seconds() + ": " + link_->account();
     });
     const std::lock_guard lock(state_->mutex);
+    state_->taken = true;
     return *state_->packet;
 }
 

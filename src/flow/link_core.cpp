@@ -13,9 +13,16 @@ send_op::~send_op() {
         usage_error("a packet from " + source.name() + " was not received: its link has been closed or is gone")));
 }
 
+receive_state::~receive_state() {
+    if (taken || !packet || !*packet) return;
+    if (const auto owner = link.lock()) owner->take_back(*packet);
+}
+
 link_core::link_core(std::shared_ptr<context_core> of, const endpoint& from, const endpoint& to, const link_options& o)
     : context(std::move(of)), source(from), destination(to), sizes(o),
       name("link " + from.name() + " -> " + to.name()) {
+    context->require_own(from);
+    context->require_own(to);
     if (from == to) throw usage_error(name + ": a link joins two endpoints, and not one with itself");
     if (from.is_router() && to.is_router()) {
         throw usage_error(name + ": a link between two routers: one router can have all inputs and outputs of both");
@@ -28,23 +35,10 @@ link_core::~link_core() {
     if (opened_ && destination.is_router() && !shut_) destination.router()->close_input();
 }
 
-std::shared_ptr<link_core> link_core::make(std::shared_ptr<context_core> of, const endpoint& from, const endpoint& to,
-                                           const link_options& o) {
-    auto made = std::make_unique<link_core>(std::move(of), from, to, o);
-    // It holds nothing itself: the context knows the link weakly, and so keeps what would be held here.
-    const auto remove = [](link_core* gone) {
-        const auto last = gone->context;
-        last->call_later([gone] { delete gone; });
-    };
-    std::shared_ptr<link_core> owner(made.release(), remove);
-    owner->open();
-    return owner;
-}
-
 void link_core::open() {
     context->add_link(source, destination, name, shared_from_this());
     if (destination.is_router()) {
-        destination.router()->add_input();
+        destination.router()->add_input(name);
         opened_ = true;
         return;
     }
@@ -86,6 +80,14 @@ std::vector<packet_info> link_core::cut(const segment& what, std::uint64_t messa
     return packets;
 }
 
+planned_send link_core::plan(std::vector<std::shared_ptr<link_core>> takers, const packet_info& info,
+                             const endpoint& from, const segment& part, const event& ready) {
+    auto op = std::make_shared<send_op>(info, from, part);
+    op->ready = ready;
+    op->takers.assign(takers.begin(), takers.end());
+    return {std::move(op), std::move(takers)};
+}
+
 event link_core::send(const segment& what, const event& ready) {
     context->check();
     if (source.is_router()) throw usage_error(name + ": a router only passes on what its inputs send");
@@ -101,21 +103,23 @@ event link_core::send(const segment& what, const event& ready) {
         return --sending_ == 0 && shut_;
     };
     try {
-        std::vector<event> all;
+        // All of it is planned before anything of it can be taken: a send that throws has sent nothing.
+        std::vector<planned_send> planned;
         for (const packet_info& info : cut(what, message)) {
             segment part = what;
             const std::size_t skip = what.pitch == 0 ? info.offset : info.offset / what.row_bytes * what.pitch;
             part.data = static_cast<const std::byte*>(what.data) + skip;
             part.bytes = info.bytes;
             if (destination.is_router()) {
-                all.push_back(destination.router()->send(info, source, part, ready));
-                continue;
+                destination.router()->plan(info, source, part, ready, planned);
+            } else {
+                planned.push_back(plan({shared_from_this()}, info, source, part, ready));
             }
-            auto op = std::make_shared<send_op>(info, source, part);
-            op->ready = ready;
-            op->takers.push_back(weak_from_this());
-            all.push_back(op->sent);
-            offer(std::move(op));
+        }
+        std::vector<event> all;
+        for (const planned_send& each : planned) {
+            all.push_back(each.op->sent);
+            for (const auto& taker : each.takers) taker->offer(each.op);
         }
         if (done()) close();
         return all.size() == 1 ? all.front() : when_all(all);
@@ -201,7 +205,11 @@ bool link_core::match_one() {
         const auto why = arrived.failure();
         why ? op->sent.fail(why) : op->sent.complete();
     });
-    deliver({to, op->info, op->source, arrived, this, buffer, use});
+    {
+        std::unique_lock lock(mutex);
+        arrived_.emplace_back(to, op->info, op->source, arrived, this, buffer, use);
+        hand_out(std::move(lock));
+    }
     for (const auto& taker : op->takers) {
         const auto other = taker.lock();
         if (other && other.get() != this && other->closing()) other->match();  // this may have been its last
@@ -247,22 +255,31 @@ void link_core::give(receive_state& to, const pending_segment& packet) {
     });
 }
 
-void link_core::deliver(const pending_segment& packet) {
-    std::shared_ptr<receive_state> waiting;
-    {
-        const std::lock_guard lock(mutex);
-        if (receives_.empty()) {
-            arrived_.push_back(packet);
-            return;
+void link_core::hand_out(std::unique_lock<std::mutex> lock) {
+    for (;;) {
+        std::shared_ptr<receive_state> waiting;
+        while (!waiting && !receives_.empty() && !arrived_.empty()) {
+            waiting = receives_.front().lock();
+            receives_.pop_front();
         }
-        waiting = receives_.front();
-        receives_.pop_front();
+        if (!waiting) return;
+        const pending_segment packet = std::move(arrived_.front());
+        arrived_.pop_front();
+        lock.unlock();
+        give(*waiting, packet);
+        waiting.reset();  // may give it back
+        lock.lock();
     }
-    give(*waiting, packet);
+}
+
+void link_core::take_back(const pending_segment& packet) {
+    std::unique_lock lock(mutex);
+    arrived_.push_front(packet);
+    hand_out(std::move(lock));
 }
 
 void link_core::end_receives() {
-    std::deque<std::shared_ptr<receive_state>> left;
+    std::deque<std::weak_ptr<receive_state>> left;
     {
         const std::lock_guard lock(mutex);
         drop_stale();
@@ -271,25 +288,23 @@ void link_core::end_receives() {
         ended_ = true;
         left.swap(receives_);
     }
-    for (const auto& receive : left) give(*receive, {});
+    for (const auto& each : left) {
+        if (const auto receive = each.lock()) give(*receive, {});
+    }
 }
 
 std::shared_ptr<receive_state> link_core::receive() {
     if (destination.is_router()) throw usage_error(name + ": a router receives for its outputs; receive from those");
     context->check();
-    const auto made = std::make_shared<receive_state>();
-    pending_segment packet;
-    {
-        const std::lock_guard lock(mutex);
-        if (!arrived_.empty()) {
-            packet = arrived_.front();
-            arrived_.pop_front();
-        } else if (!ended_) {
-            receives_.push_back(made);
-            return made;
-        }
+    const auto made = std::make_shared<receive_state>(weak_from_this());
+    std::unique_lock lock(mutex);
+    if (arrived_.empty() && ended_) {
+        lock.unlock();
+        give(*made, {});
+        return made;
     }
-    give(*made, packet);
+    receives_.push_back(made);
+    hand_out(std::move(lock));
     return made;
 }
 
@@ -315,12 +330,11 @@ void link_core::free_buffer(std::size_t buffer) {
 
 void link_core::release(const pending_segment& packet, device_stream* stream) {
     begin_release(packet);
-    const std::size_t buffer = packet.buffer_;
-    if (stream == nullptr) return free_buffer(buffer);
-    const event used = stream->record();
-    used.then([weak = weak_from_this(), used, buffer] {
-        const auto self = weak.lock();
-        if (self && !used.failure()) self->free_buffer(buffer);
+    // Also before its bytes have come: two copies into one buffer would mix.
+    const event over = stream == nullptr ? packet.arrived_ : when_all({packet.arrived_, stream->record()});
+    // What is still being read keeps the link, and so its memory.
+    over.then([self = shared_from_this(), over, buffer = packet.buffer_] {
+        if (!over.failure()) self->free_buffer(buffer);
     });
 }
 

@@ -37,9 +37,23 @@ struct send_op {
     std::atomic<bool> taken = false;               ///< partners: the exchanges of all takers
 };
 
+/// A packet and those who may take it, before any of them has heard of it.
+struct planned_send {
+    std::shared_ptr<send_op> op;
+    std::vector<std::shared_ptr<link_core>> takers;
+};
+
 struct receive_state {
+    explicit receive_state(std::weak_ptr<link_core> l) : link(std::move(l)) {}
+    /// A packet that nobody has asked for goes back to the link.
+    ~receive_state();
+    receive_state(const receive_state&) = delete;
+    receive_state& operator=(const receive_state&) = delete;
+
+    const std::weak_ptr<link_core> link;
     std::mutex mutex;
     std::optional<pending_segment> packet;
+    bool taken = false;                ///< the packet, by the application
     event given = event::pending();    ///< the packet is known
     event arrived = event::pending();  ///< its bytes are there
 };
@@ -50,9 +64,6 @@ struct link_core : std::enable_shared_from_this<link_core> {
     link_core& operator=(const link_core&) = delete;
     /// A link that has gone sends nothing more.
     ~link_core();
-    /// One whose last owner may be any thread.
-    static std::shared_ptr<link_core> make(std::shared_ptr<context_core> of, const endpoint& from, const endpoint& to,
-                                           const link_options& o);
     /// Makes it a link of the context: allocates the buffers, or makes the router's end of it.
     void open();
     /// Waits for an event of send().
@@ -60,6 +71,9 @@ struct link_core : std::enable_shared_from_this<link_core> {
 
     // The source's side.
     event send(const segment& what, const event& ready);
+    /// Of a packet that one of the takers is to get.
+    static planned_send plan(std::vector<std::shared_ptr<link_core>> takers, const packet_info& info,
+                             const endpoint& from, const segment& part, const event& ready);
     void shutdown();
 
     // The destination's side, where that is a device or the host.
@@ -67,6 +81,8 @@ struct link_core : std::enable_shared_from_this<link_core> {
     /// No more is offered.
     void close();
     std::shared_ptr<receive_state> receive();
+    /// A packet was given to a receive that went without having been asked for it: the next one gets it.
+    void take_back(const pending_segment& packet);
     void release(const pending_segment& packet, device_stream* stream);
     /// What a deadline's message says of this link.
     [[nodiscard]] std::string account() const;
@@ -92,7 +108,8 @@ private:
     [[nodiscard]] bool match_one();
     [[nodiscard]] event carry(const send_op& op, std::byte* to);
     static void give(receive_state& to, const pending_segment& packet);
-    void deliver(const pending_segment& packet);
+    /// Gives what has arrived to the receives that wait, both in their order; under the mutex, which it releases.
+    void hand_out(std::unique_lock<std::mutex> lock);
     void end_receives();
     void begin_release(const pending_segment& packet);
     void free_buffer(std::size_t buffer);
@@ -109,9 +126,8 @@ private:
     std::vector<buffer_state> states_;
     std::vector<std::uint64_t> uses_;  ///< of each buffer, so that a packet of an earlier use is told apart
     std::deque<std::size_t> free_;
-    std::deque<std::shared_ptr<receive_state>> receives_;
+    std::deque<std::weak_ptr<receive_state>> receives_;  ///< those that wait belong to the application
     std::deque<pending_segment> arrived_;
-    /// Behind the memory: a stream of a GPU that goes waits for its copies.
     std::map<std::uint32_t, device_stream> streams_;  ///< by the sender's endpoint; of the thread that matches
     std::atomic<bool> closing_ = false;
     bool ended_ = false;

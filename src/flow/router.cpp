@@ -26,6 +26,23 @@ router::router(context& of, routing_policy policy, const std::string& name)
           return of.core()->make_endpoint(host_memory, told, std::move(core));
       }()) {}
 
+void router_core::add_input(const std::string& link) {
+    const std::lock_guard lock(mutex);
+    require_open(link);
+    ++open_inputs;
+}
+
+void router_core::add_output(const std::shared_ptr<link_core>& link) {
+    const std::lock_guard lock(mutex);
+    require_open(link->name);
+    outputs.push_back(link);
+    ends.push_back(link->destination);
+}
+
+void router_core::require_open(const std::string& link) const {
+    if (ended) throw usage_error(link + ": the router has ended, as all its inputs have been shut down");
+}
+
 std::size_t router_core::packet_limit() const {
     const std::lock_guard lock(mutex);
     std::size_t least = ~std::size_t{0};
@@ -54,7 +71,8 @@ route router_core::choose(const packet_info& info, const endpoint& from, const s
     return chosen;
 }
 
-event router_core::send(const packet_info& info, const endpoint& from, const segment& part, const event& ready) {
+void router_core::plan(const packet_info& info, const endpoint& from, const segment& part, const event& ready,
+                       std::vector<planned_send>& into) {
     std::vector<std::weak_ptr<link_core>> known;
     std::vector<endpoint> to;
     {
@@ -68,26 +86,11 @@ event router_core::send(const packet_info& info, const endpoint& from, const seg
         takers.push_back(known[output].lock());
         if (!takers.back()) throw usage_error(name + ": its link to " + to[output].name() + " is gone");
     }
-    const auto make = [&] {
-        auto op = std::make_shared<send_op>(info, from, part);
-        op->ready = ready;
-        return op;
-    };
     if (!chosen.to_all) {
-        const auto op = make();
-        const event sent = op->sent;
-        for (const auto& taker : takers) op->takers.push_back(taker);
-        for (const auto& taker : takers) taker->offer(op);
-        return sent;
+        into.push_back(link_core::plan(std::move(takers), info, from, part, ready));
+        return;
     }
-    std::vector<event> all;
-    for (const auto& taker : takers) {
-        auto op = make();
-        op->takers.push_back(taker);
-        all.push_back(op->sent);
-        taker->offer(std::move(op));
-    }
-    return when_all(all);
+    for (const auto& taker : takers) into.push_back(link_core::plan({taker}, info, from, part, ready));
 }
 
 std::string router_core::account() const {
@@ -108,6 +111,7 @@ void router_core::close_input() {
     {
         const std::lock_guard lock(mutex);
         if (--open_inputs > 0) return;
+        ended = true;
         all = outputs;
     }
     for (const auto& output : all) {

@@ -12,8 +12,8 @@ std::shared_ptr<stream_backend> open_stream_backend(const stream_place& place) {
     return std::make_shared<host_stream>(place);
 }
 
-/// Opens the backend when the first operation has its turn: on the engine's thread, as a callback of CUDA's, which must
-/// not call CUDA, may be what gives a stream its first operation.
+/// Opens the backend when the first operation has its turn, on the engine's thread: nobody waits for CUDA who makes a
+/// stream.
 struct device_stream::opening {
     explicit opening(const stream_place& p) : place(p) {}
     stream_backend& get() {
@@ -26,8 +26,13 @@ struct device_stream::opening {
 
 device_stream::device_stream(std::shared_ptr<stream_engine> engine, const stream_place& place, std::string name,
                              std::function<void(std::exception_ptr)> on_failure)
-    : engine_(std::move(engine)), queue_(engine_->add(std::move(on_failure))), place_(place), name_(std::move(name)),
-      opening_(std::make_shared<opening>(place)) {}
+    : engine_(std::move(engine)), place_(place), name_(std::move(name)), opening_(std::make_shared<opening>(place)) {
+    std::function<stream_engine::outlook()> look;
+    if (place_.device->is_gpu()) {  // keeps the backend until nothing of it goes on any more
+        look = [open = opening_] { return open->backend ? open->backend->look() : stream_engine::outlook{}; };
+    }
+    queue_ = engine_->add(std::move(on_failure), std::move(look));
+}
 
 void device_stream::push(std::function<void(stream_backend&)> work) {
     engine_->push(queue_, {{}, [work = std::move(work), open = opening_](const std::exception_ptr& failed) {
@@ -60,9 +65,9 @@ void device_stream::wait(const event& mark) {
 event device_stream::record() {
     const event mark = event::pending();
     engine_->push(queue_, {{}, [mark, open = opening_](const std::exception_ptr& failed) {
-                               if (failed) return mark.fail(failed);
+                               if (failed && !open->backend) return mark.fail(failed);
                                try {
-                                   open->get().record(mark);
+                                   open->get().record(mark, failed);
                                } catch (...) {
                                    mark.fail(std::current_exception());
                                    throw;
@@ -72,7 +77,7 @@ event device_stream::record() {
 }
 
 void device_stream::call(std::function<void(void* native)> call) {
-    push([call = std::move(call)](stream_backend& backend) { call(backend.native()); });
+    push([call = std::move(call)](stream_backend& backend) { backend.call(call); });
 }
 
 void device_stream::launch(pe_program program, const launch_shape& shape) {

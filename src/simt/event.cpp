@@ -99,21 +99,25 @@ event when_all(const std::vector<event>& events) {
     struct count {
         std::mutex mutex;
         std::size_t left;
+        std::exception_ptr failure;  ///< the first
     };
     const event all = event::pending();
     const auto open = std::make_shared<count>();
     open->left = events.size() + 1;  // one for this function itself
-    const auto one_less = [all, open] {
-        const std::lock_guard lock(open->mutex);
-        return --open->left == 0;
+    const auto one_less = [all, open](const std::exception_ptr& why) {
+        std::exception_ptr first;
+        {
+            const std::lock_guard lock(open->mutex);
+            if (!open->failure) open->failure = why;
+            if (--open->left > 0) return;
+            first = open->failure;
+        }
+        first ? all.fail(first) : all.complete();
     };
     for (const event& one : events) {
-        one.then([all, one, one_less] {
-            if (const auto why = one.failure()) all.fail(why);
-            if (one_less()) all.complete();
-        });
+        one.then([one, one_less] { one_less(one.failure()); });
     }
-    if (one_less()) all.complete();
+    one_less({});
     return all;
 }
 

@@ -14,7 +14,9 @@ public:
                    std::size_t rows) override;
     /// Throws lane_error for what a lane threw, device_fault or timeout_error for what it reported.
     void launch(const pe_program& program, const launch_shape& shape) override;
-    void record(const event& mark) override { mark.complete(); }
+    void record(const event& mark, const std::exception_ptr& failed) override {
+        failed ? mark.fail(failed) : mark.complete();
+    }
 
 private:
     struct scene;

@@ -34,6 +34,7 @@ std::unique_ptr<running> launch(int, const pe_environment&, const launch_shape&,
     throw usage_error(reason);
 }
 std::shared_ptr<stream_backend> open_stream(const stream_place&) { throw usage_error(reason); }
+std::shared_ptr<void> keep_stream_pool(const std::shared_ptr<device>&) { throw usage_error(reason); }
 peer_finding find_peer(int, int) { throw usage_error(reason); }
 std::string pci_address(int) { throw usage_error(reason); }
 std::optional<double> consumed_joules(int) { return std::nullopt; }

@@ -1,6 +1,6 @@
 #include "laneway/simt/stream_engine.hpp"
 
-#include <chrono>
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -13,10 +13,24 @@
 
 namespace laneway {
 
+namespace {
+
+using clock = stream_engine::clock;
+
+/// Until the next look at what goes on elsewhere: some of the time that has passed since something last happened there,
+/// so that short operations are seen to end soon, and long ones cost few looks.
+clock::duration pause_after(clock::duration quiet) {
+    return std::clamp<clock::duration>(quiet / 4, std::chrono::microseconds(10), std::chrono::milliseconds(1));
+}
+
+}  // namespace
+
 struct stream_engine::queue {
     std::deque<operation> operations;
     std::exception_ptr failed;
     std::function<void(std::exception_ptr)> on_failure;
+    std::function<outlook()> look;
+    bool busy = false;  ///< what its operations have handed over still goes on
 };
 
 /// Shared with the thread, which may be left behind.
@@ -29,9 +43,12 @@ struct stream_engine::state {
     std::size_t turn = 0;
     std::exception_ptr failure;  ///< of all queues
     bool stopping = false;
-    bool running = false;  ///< an operation
+    bool running = false;  ///< an operation, or a look
+    clock::time_point next_look;
+    clock::time_point last_change;  ///< of what goes on elsewhere
     bool ended = false;
     std::thread thread;
+    std::thread::id own;  ///< of the thread, also when it has been left behind
 
     explicit state(std::uint64_t seed) : random(seed * 0x9e3779b97f4a7c15u + 1), seeded(seed != 0) {}
 
@@ -44,7 +61,7 @@ struct stream_engine::state {
 
     /// The queue whose first operation is to be done next; null where none can be. Under the lock.
     std::shared_ptr<queue> choose() {
-        std::erase_if(queues, [](const auto& q) { return q.use_count() == 1 && q->operations.empty(); });
+        std::erase_if(queues, [](const auto& q) { return q.use_count() == 1 && q->operations.empty() && !q->busy; });
         std::vector<std::shared_ptr<queue>> able;
         const std::size_t n = queues.size();
         for (std::size_t i = 0; i < n; ++i) {
@@ -61,32 +78,80 @@ struct stream_engine::state {
         return able.empty() ? nullptr : able[next_random() % able.size()];
     }
 
+    [[nodiscard]] bool busy() const {
+        return std::any_of(queues.begin(), queues.end(), [](const auto& q) { return q->busy; });
+    }
+
+    /// Calls `call` without the lock; what it throws, or returns as a failure, ends the queue.
+    template <class Call>
+    void run(std::unique_lock<std::mutex>& lock, queue& of, Call&& call) {
+        const bool known = of.failed || failure;
+        running = true;
+        lock.unlock();
+        std::exception_ptr thrown;
+        try {
+            thrown = call();
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+        if (thrown && !known && of.on_failure) of.on_failure(thrown);
+        lock.lock();
+        if (thrown && !of.failed) of.failed = thrown;
+        running = false;
+    }
+
+    /// Looks at what a queue's operations have handed over.
+    void look_at(std::unique_lock<std::mutex>& lock, queue& of) {
+        outlook seen;
+        run(lock, of, [&] {
+            seen = of.look();
+            return seen.failure;
+        });
+        of.busy = seen.busy;
+    }
+
+    void look_around(std::unique_lock<std::mutex>& lock) {
+        if (!busy() || clock::now() < next_look) return;
+        for (const auto& q : std::vector(queues)) {
+            if (!q->busy) continue;
+            look_at(lock, *q);
+            if (!q->busy) last_change = clock::now();
+        }
+        const auto now = clock::now();
+        next_look = now + pause_after(now - last_change);
+        changed.notify_all();  // somebody may wait until nothing is busy
+    }
+
+    void do_next(std::unique_lock<std::mutex>& lock, queue& of) {
+        operation next = std::move(of.operations.front());
+        of.operations.pop_front();
+        const std::exception_ptr failed = of.failed ? of.failed : failure;
+        run(lock, of, [&]() -> std::exception_ptr {
+            const operation mine = std::move(next);  // what it holds goes without the lock
+            mine.run(failed);
+            return {};
+        });
+        if (of.look) {
+            of.busy = true;
+            next_look = last_change = clock::now();
+        }
+        changed.notify_all();  // somebody may wait until nothing is being done
+    }
+
     void serve() {
         std::unique_lock lock(mutex);
+        own = std::this_thread::get_id();
         for (;;) {
-            const std::shared_ptr<queue> chosen = choose();
-            if (!chosen) {
-                if (stopping) break;
+            look_around(lock);
+            if (const std::shared_ptr<queue> chosen = choose()) {
+                do_next(lock, *chosen);
+            } else if (busy()) {
+                changed.wait_until(lock, next_look);
+            } else if (stopping) {
+                break;
+            } else {
                 changed.wait(lock);
-                continue;
             }
-            operation next = std::move(chosen->operations.front());
-            chosen->operations.pop_front();
-            const std::exception_ptr failed = chosen->failed ? chosen->failed : failure;
-            running = true;
-            lock.unlock();
-            std::exception_ptr thrown;
-            try {
-                next.run(failed);
-            } catch (...) {
-                thrown = std::current_exception();
-            }
-            next = {};  // what it holds goes without the lock
-            if (thrown && !failed && chosen->on_failure) chosen->on_failure(thrown);
-            lock.lock();
-            if (thrown && !chosen->failed) chosen->failed = thrown;
-            running = false;
-            if (failure) changed.notify_all();  // somebody may wait for that
         }
         ended = true;
         changed.notify_all();
@@ -101,7 +166,7 @@ stream_engine::stream_engine(std::uint64_t seed) : state_(std::make_shared<state
     }
 }
 
-stream_engine::~stream_engine() { stop(); }
+stream_engine::~stream_engine() { stop(clock::now() + std::chrono::seconds(1)); }
 
 void stream_engine::fail(const std::exception_ptr& why) {
     const std::lock_guard lock(state_->mutex);
@@ -109,13 +174,17 @@ void stream_engine::fail(const std::exception_ptr& why) {
     state_->changed.notify_all();
 }
 
-bool stream_engine::wait_until_idle(double seconds) const {
-    std::unique_lock lock(state_->mutex);
-    if (state_->thread.get_id() == std::this_thread::get_id()) return true;
-    return state_->changed.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return !state_->running; });
+bool stream_engine::is_own_thread() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->own == std::this_thread::get_id();
 }
 
-bool stream_engine::stop() {
+bool stream_engine::wait_until_idle(clock::time_point limit) const {
+    std::unique_lock lock(state_->mutex);
+    return state_->changed.wait_until(lock, limit, [this] { return !state_->running && !state_->busy(); });
+}
+
+bool stream_engine::stop(clock::time_point limit) {
     std::unique_lock lock(state_->mutex);
     state_->stopping = true;
     if (!state_->failure) {
@@ -124,11 +193,12 @@ bool stream_engine::stop() {
     }
     state_->changed.notify_all();
     if (!state_->thread.joinable()) return state_->ended;
-    const bool own = state_->thread.get_id() == std::this_thread::get_id();  // where an operation held the last owner
-    if (!own) state_->changed.wait_for(lock, std::chrono::seconds(1), [this] { return state_->ended; });
+    const bool own = state_->own == std::this_thread::get_id();  // where an operation held the last owner
+    if (!own) state_->changed.wait_until(lock, limit, [this] { return state_->ended; });
     const bool ended = state_->ended;
-    std::thread thread = std::move(state_->thread);
+    std::thread thread = std::move(state_->thread);  // none where another caller has taken it meanwhile
     lock.unlock();
+    if (!thread.joinable()) return ended || own;
     if (ended) {
         thread.join();
     } else {
@@ -137,9 +207,11 @@ bool stream_engine::stop() {
     return ended || own;
 }
 
-std::shared_ptr<stream_engine::queue> stream_engine::add(std::function<void(std::exception_ptr)> on_failure) {
+std::shared_ptr<stream_engine::queue> stream_engine::add(std::function<void(std::exception_ptr)> on_failure,
+                                                         std::function<outlook()> look) {
     auto made = std::make_shared<queue>();
     made->on_failure = std::move(on_failure);
+    made->look = std::move(look);
     const std::lock_guard lock(state_->mutex);
     state_->queues.push_back(made);
     return made;

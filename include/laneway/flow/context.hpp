@@ -22,14 +22,16 @@ struct context_core;
 class topology;
 
 /// Opens the devices of options::devices, with streams and workers on each. options::timeout_seconds is the deadline of
-/// each wait and of each kernel. The first error of a stream or a worker, and a deadline that passes, ends the whole
-/// dataflow: operations that have not begun are left out, and all that waits for something gets the error, when those
-/// that had begun on CPU devices have ended. Any thread; the context ends after all that refers to it.
+/// each wait and of each kernel's waits. The first error of a stream, a kernel or a worker, and a deadline that passes,
+/// ends the whole dataflow: operations that have not begun are left out, and all that waits for something gets the
+/// error, when those that had begun have ended. What goes on for another timeout_seconds is left behind, and the
+/// context's memory with it. Any thread; the context ends after all that refers to it. Endpoints of other contexts are
+/// refused.
 class context {
 public:
     explicit context(const options& options = {});
-    /// Ends what still goes on: workers that wait get an error. One that does not return within a second is left
-    /// behind.
+    /// Ends what still goes on: workers that wait get an error. One that does not return within a second of the end of
+    /// all operations is left behind.
     ~context();
     context(const context&) = delete;
     context& operator=(const context&) = delete;
@@ -55,12 +57,13 @@ public:
     /// written to, say: copies are right there, too, only slower.
     [[nodiscard]] std::shared_ptr<void> pin(const void* memory, std::size_t bytes);
 
-    /// Calls `work(stream)` on a thread of its own, with a stream of the endpoint's device. What it throws ends the
-    /// dataflow, and names the endpoint.
+    /// Calls `work(stream)` on a thread of its own, with a stream of the endpoint's device. The worker is over when
+    /// what it gave the stream is done too. What it or the stream throws ends the dataflow, and names the endpoint.
     void start_worker(const endpoint& of, std::function<void(device_stream& stream)> work);
     /// Ends what still goes on, as the destructor does. The context takes nothing more. More than once is no error.
     void close();
-    /// Waits until all workers have returned; throws the dataflow's first error, or timeout_error naming a worker.
+    /// Waits until all workers that have been started so far are over; throws the dataflow's first error, or
+    /// timeout_error naming a worker.
     void join();
 
     /// Waits for an event; throws what it failed with, the dataflow's first error, or timeout_error: "`what` did not

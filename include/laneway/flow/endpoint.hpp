@@ -17,9 +17,12 @@ inline constexpr int host_memory = -1;
 class endpoint {
 public:
     /// The context makes them, and routers.
-    endpoint(std::uint32_t id, int device, std::string name, std::shared_ptr<router_core> router = {})
-        : id_(id), device_(device), name_(std::move(name)), router_(std::move(router)) {}
+    endpoint(std::uint64_t context, std::uint32_t id, int device, std::string name,
+             std::shared_ptr<router_core> router = {})
+        : context_(context), id_(id), device_(device), name_(std::move(name)), router_(std::move(router)) {}
 
+    /// Number of its context in the process: another one refuses it.
+    [[nodiscard]] std::uint64_t context() const { return context_; }
     /// Unlike those of all other endpoints of the context.
     [[nodiscard]] std::uint32_t id() const { return id_; }
     /// Number of the device, from 0 in the order of the context's list; host_memory for the host. A router has none.
@@ -31,9 +34,10 @@ public:
     /// Of a router's endpoint; else null.
     [[nodiscard]] const std::shared_ptr<router_core>& router() const { return router_; }
 
-    friend bool operator==(const endpoint& a, const endpoint& b) { return a.id_ == b.id_; }
+    friend bool operator==(const endpoint& a, const endpoint& b) { return a.context_ == b.context_ && a.id_ == b.id_; }
 
 private:
+    std::uint64_t context_;
     std::uint32_t id_;
     int device_;
     std::string name_;

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "laneway/base/error.hpp"
 #include "laneway/flow/router.hpp"
 #include "laneway/simt/group.hpp"
 
@@ -41,23 +43,49 @@ struct warp_part {
     }
 };
 
+/// How many elements warps keep, and groups of warps: so that adding up what those before a warp keep takes few steps.
+struct kept_counts {
+    static constexpr std::uint64_t group = 64;
+
+    std::uint64_t* by_warp;
+    std::uint64_t* by_group;  ///< zero before the warps count
+
+    [[nodiscard]] static constexpr std::uint64_t groups_of(std::uint64_t warps) { return (warps + group - 1) / group; }
+
+    /// The whole warp, together.
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t before(Ctx& ctx, std::uint64_t warp) const {
+        std::uint64_t sum = 0;
+        const auto lane = static_cast<std::uint64_t>(static_cast<unsigned>(ctx.lane()));
+        for (std::uint64_t g = lane; g < warp / group; g += Ctx::warp_lanes) sum += by_group[g];
+        for (std::uint64_t w = warp / group * group + lane; w < warp; w += Ctx::warp_lanes) sum += by_warp[w];
+        return warp_sum(ctx, sum);
+    }
+};
+
 /// How many elements of its part each warp keeps: where the next one's begin.
 template <class T, class Predicate>
 struct count_kept {
     const T* values;
     std::uint64_t count;
     Predicate keeps;
-    std::uint64_t* kept_by_warp;
+    kept_counts counts;
+    std::uint64_t* next_by_group;  ///< of the next packet: the last one that used them is done with
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const auto part = warp_part::of(ctx, count);
+        for (std::uint64_t g = ctx.rank(); g < kept_counts::groups_of(part.warps); g += ctx.size()) {
+            next_by_group[g] = 0;
+        }
         std::uint64_t mine = 0;
         for (std::uint64_t i = part.begin + static_cast<unsigned>(ctx.lane()); i < part.end; i += Ctx::warp_lanes) {
             mine += keeps(values[i]) ? 1 : 0;
         }
         mine = warp_sum(ctx, mine);
-        if (ctx.lane() == 0) kept_by_warp[part.warp] = mine;
+        if (ctx.lane() != 0) return;
+        counts.by_warp[part.warp] = mine;
+        ctx.fetch_add(counts.by_group + part.warp / kept_counts::group, mine, order::relaxed, scope::device);
     }
 };
 
@@ -67,19 +95,16 @@ struct write_kept {
     const T* values;
     std::uint64_t count;
     Predicate keeps;
-    const std::uint64_t* kept_by_warp;
+    kept_counts counts;
     T* kept;  ///< as many as there are values
     std::uint64_t* total;
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         const auto part = warp_part::of(ctx, count);
-        std::uint64_t at = 0;
-        for (std::uint64_t w = static_cast<unsigned>(ctx.lane()); w < part.warp; w += Ctx::warp_lanes) {
-            at += kept_by_warp[w];
-        }
-        at = warp_sum(ctx, at);
-        at = Ctx::warp_lanes == 1 && part.warps == 1 ? write_alone() : write_part(ctx, part, at);
+        const std::uint64_t at = Ctx::warp_lanes == 1 && part.warps == 1
+                                     ? write_alone()
+                                     : write_part(ctx, part, counts.before(ctx, part.warp));
         if (part.warp + 1 == part.warps && ctx.lane() == 0) *total = at;
     }
 
@@ -115,18 +140,21 @@ void filter_packets(context& ctx, const endpoint& at, const link& in, const link
         std::shared_ptr<std::uint64_t> total;
         event sent;
     };
-    const std::uint64_t warps = stream.warps();
-    const auto counts = ctx.allocate<std::uint64_t>(at, warps);
+    const std::uint64_t warps = stream.warps(), groups = kept_counts::groups_of(warps);
+    const auto words = ctx.allocate<std::uint64_t>(at, warps + 2 * groups);
     output outputs[2];  // one is filled while the other leaves
     for (auto& o : outputs) o = {ctx.allocate<T>(at, max_elements), ctx.allocate<std::uint64_t>(ctx.host(), 1), {}};
     while (const auto part = in.receive().get()) {
-        output& to = outputs[share.packets++ % 2];
+        const std::uint64_t turn = share.packets++ % 2;
+        output& to = outputs[turn];
+        const kept_counts counts{words.get(), words.get() + warps + turn * groups};
+        std::uint64_t* const next_by_group = words.get() + warps + (1 - turn) * groups;
         out.wait(to.sent);
         const T* values = part.as<T>();
         const std::uint64_t count = part.count<T>();
         stream.wait(part.arrived());
-        if (warps > 1) stream.run(count_kept<T, Predicate>{values, count, keeps, counts.get()});
-        stream.run(write_kept<T, Predicate>{values, count, keeps, counts.get(), to.kept.get(), to.total.get()});
+        if (warps > 1) stream.run(count_kept<T, Predicate>{values, count, keeps, counts, next_by_group});
+        stream.run(write_kept<T, Predicate>{values, count, keeps, counts, to.kept.get(), to.total.get()});
         in.release(part, stream);
         ctx.wait(stream.record(), "filtering a packet on " + at.name());  // how much is to be sent is known then
         share.elements += count;
@@ -157,6 +185,8 @@ public:
             first = early_.erase(first);
         }
     }
+    /// Whether all pieces have been handed on of what was made from so many bytes.
+    [[nodiscard]] bool complete(std::uint64_t bytes) const { return early_.empty() && next_ >= bytes; }
 
 private:
     std::uint64_t step_;
@@ -164,10 +194,25 @@ private:
     std::map<std::uint64_t, std::vector<T>> early_;
 };
 
+/// A policy that may not send a packet to several devices, as each of them would filter it.
+inline routing_policy to_one_device(routing_policy policy) {
+    if (!policy) return any_available();
+    return [policy = std::move(policy)](const packet_info& packet, const endpoint& source,
+                                        const std::vector<endpoint>& outputs) {
+        route chosen = policy(packet, source, outputs);
+        if (chosen.to_all && chosen.outputs.size() > 1) {
+            throw usage_error("a filter sends each packet to one device, not to " +
+                              std::to_string(chosen.outputs.size()));
+        }
+        return chosen;
+    };
+}
+
 /// Calls `sink(elements, n)` on this thread for the elements that `keeps(x)` holds for, piece by piece, in their order.
 /// `keeps` is copied to the devices and called by their lanes. Returns what each device did. A GPU takes memory that
 /// context::pin or context::allocate has given at full speed, other memory more slowly. Host only; several at once, of
-/// several threads, have a context each. Throws what the dataflow's first error was, and the context is closed then.
+/// several threads, have a context each, in which no other worker runs. Throws what the dataflow's first error was, and
+/// the context is closed then.
 template <class T, class Predicate, class Sink>
 std::vector<filter_share> filter_into(context& ctx, const T* values, std::size_t count, const Predicate& keeps,
                                       const filter_options& options, Sink&& sink) {
@@ -176,7 +221,7 @@ std::vector<filter_share> filter_into(context& ctx, const T* values, std::size_t
     const link_options sizes{options.packet_bytes, options.buffers};
     std::vector<filter_share> shares(ctx.devices().size());
     try {
-        const router scatter(ctx, options.policy ? options.policy : any_available(), "filter, to devices");
+        const router scatter(ctx, to_one_device(options.policy), "filter, to devices");
         const router gather(ctx, any_available(), "filter, to the host");
         const link feed(ctx, ctx.host(), scatter, sizes), collect(ctx, gather, ctx.host(), sizes);
         for (std::size_t d = 0; d < shares.size(); ++d) {
@@ -196,6 +241,7 @@ std::vector<filter_share> filter_into(context& ctx, const T* values, std::size_t
         }
         feed.wait(sent);
         ctx.join();
+        if (!pieces.complete(count * sizeof(T))) throw device_fault("a filter has lost packets of its array");
     } catch (...) {
         ctx.close();  // nothing reads the caller's memory any more
         throw;

@@ -139,6 +139,7 @@ private:
     void exchange(const std::vector<const void*>& from, const std::vector<void*>& to,
                   const std::vector<std::vector<std::uint64_t>>& counts, std::size_t element_bytes);
     void check_buffers(std::size_t buffers) const;
+    void check_buffer(std::size_t member, const void* buffer, std::uint64_t elements) const;
     void start(const std::function<void(std::size_t member, device_stream& stream)>& work);
     [[nodiscard]] const link& link_between(std::size_t from, std::size_t to);
     void make_links(const transfer_schedule& plan);

@@ -86,7 +86,7 @@ struct receive_item {
         bool is_near = true;
         if (has_priorities) {
             priority = application.priority(ctx, item);
-            is_near = priority < queues.threshold(ctx);
+            is_near = runs_below(queues.threshold(ctx), priority);
         }
         (void)put(ctx, mask, is_near, entry::of(item), priority);
     }

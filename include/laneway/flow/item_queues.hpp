@@ -70,7 +70,13 @@ struct item_pe_words {
     item_queue_words reserve;
     alignas(destructive_bytes) std::uint64_t threshold = 0;  ///< written by the control lane; it only grows
     alignas(destructive_bytes) std::uint64_t told = 0;       ///< odd: the others know that the reserve holds something
+    std::uint64_t ended_ns = 0;  ///< when the lanes of a wave were done with it, by their clock
 };
+
+/// Whether an item runs now. A threshold of all ones holds nothing back: the greatest priority is not below it.
+LANEWAY_FN bool runs_below(std::uint64_t threshold, std::uint64_t priority) {
+    return priority < threshold || threshold == ~std::uint64_t{0};
+}
 
 enum class item_place : std::uint32_t { rejected, near, far, reserve };
 

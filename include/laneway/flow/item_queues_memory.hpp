@@ -29,6 +29,7 @@ struct waiting_items {
     std::uint64_t reserve = 0;
     std::uint64_t spilled = 0;                    ///< that ever went into the reserve
     std::uint64_t least_far = ~std::uint64_t{0};  ///< priority of those put into far queues in the last wave
+    std::uint64_t ended_ns = 0;                   ///< see item_pe_words
 };
 
 /// Host only; between runs.

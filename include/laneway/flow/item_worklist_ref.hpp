@@ -19,6 +19,7 @@ struct alignas(16) item_shared {
     threshold_shared threshold;
     std::uint32_t starts_nothing;  ///< 1 while another PE uses its reserve, and the own one is empty
     std::uint32_t to_tell;         ///< 1 while the others do not know how it stands with the own reserve
+    std::uint32_t uses_reserve;    ///< 1 where something may be taken from the own reserve
 };
 
 template <class Ctx, class Out, class Application, int Warps>
@@ -117,6 +118,7 @@ public:
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() != 0 || ctx.lane() != 0) return;
         *shared_ = {};
+        shared_->uses_reserve = part_.queues().uses_reserve(ctx) ? 1 : 0;
         // In a wave the host has set how much of the far queue is to be looked through.
         const item_queue_words& far = part_.queues().blocks[ring_].far;
         scan_.open(ctx, part_.in_waves ? far.end : ctx.load(&far.channel.ready, order::relaxed, scope::device));
@@ -128,7 +130,7 @@ public:
             scan_.refresh(ctx, ctx.load(&far.channel.dispatched, order::relaxed, scope::device),
                           [&] { return ctx.load(&far.channel.ready, order::relaxed, scope::device); });
         }
-        if (pushes_back(ctx)) look_at_reserves(ctx);
+        look_at_reserves(ctx);
     }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
@@ -146,6 +148,9 @@ public:
     }
 
     LANEWAY_FN void close(Ctx& ctx) const {
+        if (part_.in_waves && ctx.warp() == 0 && ctx.lane() == 0) {
+            ctx.fetch_max(&part_.queues().pe->ended_ns, ctx.now_ns(), order::relaxed, scope::device);
+        }
         out_.count_items(ctx, mine_.done);
         add(ctx, &item_counters::kept);
         add(ctx, &item_counters::sent);
@@ -174,10 +179,13 @@ private:
     /// within the wave would be waiting for ever.
     [[nodiscard]] LANEWAY_FN bool pushes_back(const Ctx& ctx) const { return ctx.n_pes() > 1 && !part_.in_waves; }
 
-    /// Whether this PE starts items now, and has to tell something. One lane of the block at a time.
+    /// Whether the PE's reserve holds something; whether the PE starts items now, and has to tell something. One lane
+    /// of the block at a time: all warps would wear out the counters.
     LANEWAY_FN void look_at_reserves(Ctx& ctx) const {
         const item_queues_ref& queues = part_.queues();
         const bool own = queues.uses_reserve(ctx);
+        ctx.store(&shared_->uses_reserve, own ? 1u : 0u, order::relaxed, scope::block);
+        if (!pushes_back(ctx)) return;
         bool other = false;
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             other = other || ctx.load(part_.reserve_epochs + pe, order::relaxed, scope::device) % 2 != 0;
@@ -224,6 +232,7 @@ private:
         }
         int n = queues.near(ring_).claim(ctx, lanes, place, block.near.end);
         if (n != 0) return fetch(ctx, queues.near(ring_), n, place, taken);
+        if (shared_word(ctx, &shared_->uses_reserve) == 0) return 0;
         n = queues.reserve().claim(ctx, lanes, place, queues.pe->reserve.end);
         return n == 0 ? 0 : fetch(ctx, queues.reserve(), n, place, taken);
     }
@@ -247,7 +256,7 @@ private:
         const bool mine = ctx.lane() < n;
         std::uint64_t priority = 0;
         if (mine && taken.count == entry::whole) priority = app().priority(ctx, taken.item());
-        const bool waits = mine && taken.count == entry::whole && priority >= bound;
+        const bool waits = mine && taken.count == entry::whole && !runs_below(bound, priority);
         const lane_mask back = ctx.ballot(full_warp<Ctx>, waits);
         bool kept = false;
         if (waits) {

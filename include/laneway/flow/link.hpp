@@ -72,7 +72,8 @@ private:
 
 struct receive_state;
 
-/// What receive() gives: a packet that is to come. Copies are one receive.
+/// What receive() gives: a packet that is to come. Copies are one receive. When the last of them goes before get(), the
+/// packet is the next receive's.
 class pending_receive {
 public:
     pending_receive(std::shared_ptr<link_core> link, std::shared_ptr<receive_state> state)
@@ -103,7 +104,7 @@ public:
 
     /// Sends a segment of the source's memory. Returns at once; the event happens when all of it has been received and
     /// the memory can be changed. Throws usage_error after shutdown(), where the router's policy names no destination,
-    /// for elements larger than a packet, and at links from routers.
+    /// for elements larger than a packet, and at links from routers; then nothing has been sent.
     [[nodiscard]] event send(const segment& what) const;
     /// The same for what the operations given to `stream` so far have made.
     [[nodiscard]] event send(const segment& what, device_stream& stream) const;
@@ -114,8 +115,8 @@ public:
 
     /// The next packet. Returns at once; receives are served in their order. Throws usage_error at links to routers.
     [[nodiscard]] pending_receive receive() const;
-    /// Makes a packet's buffer free for another one: now, or when what `stream` has been given so far is done. Throws
-    /// usage_error for a packet that has been released, or is of another link.
+    /// Makes a packet's buffer free for another one, when its bytes have come: now, or when what `stream` has been
+    /// given so far is done. Throws usage_error for a packet that has been released, or is of another link.
     void release(const pending_segment& packet) const;
     void release(const pending_segment& packet, device_stream& stream) const;
 

@@ -25,7 +25,8 @@ using routing_policy =
 
 /// Joins links: packets that arrive on any of its inputs leave on those outputs that its policy names. It holds no
 /// packets: each goes from its sender's memory to a buffer of its receiver. When all inputs have been shut down and
-/// their packets are delivered, each output is. Its links are made before anything is sent. Copies are one router.
+/// their packets are delivered, each output is. Its links are made before anything is sent, and refused after the end.
+/// Copies are one router.
 class router {
 public:
     /// `name` for messages. Throws usage_error without a policy.

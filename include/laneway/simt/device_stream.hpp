@@ -25,12 +25,14 @@ public:
     virtual void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                            std::size_t row_bytes, std::size_t rows) = 0;
     virtual void launch(const pe_program& program, const launch_shape& shape) = 0;
-    /// Calls complete() or fail() of the event when all operations so far have ended.
-    virtual void record(const event& mark) = 0;
+    /// Ends the event when all operations so far have ended: with `failed`, where that is not null.
+    virtual void record(const event& mark, const std::exception_ptr& failed) = 0;
     /// Of an event that another stream of a GPU has recorded; never called on CPU devices.
     virtual void wait(const event&) {}
-    /// The cudaStream_t; null on CPU devices.
-    [[nodiscard]] virtual void* native() const { return nullptr; }
+    /// See device_stream::call.
+    virtual void call(const std::function<void(void* native)>& call) { call(nullptr); }
+    /// See stream_engine::add.
+    virtual stream_engine::outlook look() { return {}; }
 };
 
 /// Where a stream's kernels run.
@@ -62,8 +64,9 @@ struct stream_program {
 };
 
 /// Operations are done in the order in which they are given; each call returns at once. An operation that fails ends
-/// the stream: what follows is left out, and its events fail as well. A stream may go before its operations are done.
-/// One thread at a time.
+/// the stream: what follows is left out, and its events fail as well. A GPU is told of what follows before it has
+/// failed: then operations behind a kernel that reports a fault, and those of streams that wait for it on GPUs, may
+/// still be done, but their events fail. A stream may go before its operations are done. One thread at a time.
 class device_stream {
 public:
     /// `name` and the device name it in messages; `on_failure` gets what the first failing operation threw.
@@ -80,10 +83,10 @@ public:
                    std::size_t rows);
     /// What follows is done after the event. Where both are of GPUs the GPU waits, and no thread of the host.
     void wait(const event& mark);
-    /// Happens when all that was given so far is done.
+    /// Happens when all that was given so far is done; it fails when nothing of that goes on any more.
     [[nodiscard]] event record();
     /// Calls `call` of the host in its turn, with the stream's cudaStream_t, to which it may add kernels and copies;
-    /// null on a CPU device, where what it does is done when it returns.
+    /// null on a CPU device, where what it does is done when it returns. On a GPU that one is the current device then.
     void call(std::function<void(void* native)> call);
     /// Calls `body(ctx)` on every lane of a grid of `blocks`, 0: as many as suit the device. The lanes' ranks are those
     /// of the grid; they reach memory of this device and of the host.

@@ -46,7 +46,8 @@ private:
     std::shared_ptr<state> state_;  ///< null: has happened
 };
 
-/// One event that is done when all of some are, and fails where one of them does.
+/// One event that is done when all of some are, and then fails with what the first of them failed with, if one did:
+/// what the others stand for still goes on until then.
 [[nodiscard]] event when_all(const std::vector<event>& events);
 
 }  // namespace laneway

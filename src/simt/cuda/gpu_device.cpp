@@ -99,11 +99,10 @@ void enable_peer_access(int from, int to) {
     static std::mutex mutex;
     static std::set<std::pair<int, int>> enabled;
     const std::lock_guard lock(mutex);
-    if (!enabled.emplace(from, to).second) return;
+    if (enabled.count({from, to}) != 0) return;
     int possible = 0;
     check(cudaDeviceCanAccessPeer(&possible, from, to), "cudaDeviceCanAccessPeer");
     if (possible == 0) {
-        enabled.erase({from, to});
         throw usage_error("cuda:" + std::to_string(from) + " cannot store into the memory of cuda:" +
                           std::to_string(to) + ": no peer access between them");
     }
@@ -111,9 +110,10 @@ void enable_peer_access(int from, int to) {
     const cudaError_t code = cudaDeviceEnablePeerAccess(to, 0);
     if (code == cudaErrorPeerAccessAlreadyEnabled) {
         cudaGetLastError();
-        return;
+    } else {
+        check(code, "cudaDeviceEnablePeerAccess");
     }
-    check(code, "cudaDeviceEnablePeerAccess");
+    enabled.emplace(from, to);
 }
 
 bool has_peer_atomics(int from, int to) {

@@ -2,10 +2,12 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
-#include <chrono>
+#include <deque>
+#include <map>
 #include <mutex>
+#include <new>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "laneway/base/fault_text.hpp"
@@ -17,126 +19,137 @@ namespace laneway::cuda_backend {
 
 namespace {
 
-/// Events of one GPU that are used again and again: making one takes longer than recording it.
-class event_pool : public std::enable_shared_from_this<event_pool> {
+/// Of each stream; kernels look at them.
+struct stream_words {
+    pe_control* control = nullptr;  ///< memory of the GPU
+    fault_record* fault = nullptr;  ///< of the host
+};
+
+/// Whether work still goes on, as CUDA answers a question about it. That is no error: whoever asks for the last one
+/// next, a function of the application in a stream for one, does not get it.
+bool goes_on(cudaError_t answer) {
+    if (answer != cudaErrorNotReady) return false;
+    cudaGetLastError();
+    return true;
+}
+
+/// What streams of one GPU use again and again, as making it takes long: events, and words in memory whose allocation
+/// waits for kernels.
+class stream_pool : public std::enable_shared_from_this<stream_pool> {
 public:
-    explicit event_pool(int device) : device_(device) {}
-    ~event_pool() {
-        for (cudaEvent_t event : free_) cudaEventDestroy(event);
+    explicit stream_pool(std::shared_ptr<device> gpu) : device_(std::move(gpu)) { add_words(); }
+    ~stream_pool() {
+        for (cudaEvent_t event : events_) cudaEventDestroy(event);
     }
-    event_pool(const event_pool&) = delete;
-    event_pool& operator=(const event_pool&) = delete;
+    stream_pool(const stream_pool&) = delete;
+    stream_pool& operator=(const stream_pool&) = delete;
 
     /// Comes back to the pool when its last owner goes.
-    std::shared_ptr<void> take() {
+    std::shared_ptr<void> take_event() {
         cudaEvent_t event = nullptr;
         {
             const std::lock_guard lock(mutex_);
-            if (!free_.empty()) {
-                event = free_.back();
-                free_.pop_back();
+            if (!events_.empty()) {
+                event = events_.back();
+                events_.pop_back();
             }
         }
         if (event == nullptr) {
-            const device_scope scope(device_);
+            const device_scope scope(device_->id().index);
             check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
         }
         return {event, [pool = shared_from_this()](void* used) {
                     const std::lock_guard lock(pool->mutex_);
-                    pool->free_.push_back(static_cast<cudaEvent_t>(used));
+                    pool->events_.push_back(static_cast<cudaEvent_t>(used));
                 }};
     }
 
-    /// The pool of a GPU, for as long as one of its streams lives.
-    static std::shared_ptr<event_pool> of(int device) {
+    /// The same. The fault record is empty; the control word is as its last user has left it.
+    std::shared_ptr<stream_words> take_words() {
+        const std::lock_guard lock(mutex_);
+        if (words_.empty()) add_words();
+        const stream_words taken = words_.back();
+        words_.pop_back();
+        ::new (taken.fault) fault_record{};
+        return {new stream_words(taken), [pool = shared_from_this()](stream_words* used) {
+                    const std::lock_guard again(pool->mutex_);
+                    pool->words_.push_back(*used);
+                    delete used;
+                }};
+    }
+
+    /// The pool of an opened GPU, for as long as somebody keeps it.
+    static std::shared_ptr<stream_pool> of(const std::shared_ptr<device>& gpu) {
         static std::mutex mutex;
-        static std::vector<std::weak_ptr<event_pool>> pools;
+        static std::map<const device*, std::weak_ptr<stream_pool>> pools;
         const std::lock_guard lock(mutex);
-        const auto at = static_cast<std::size_t>(device);
-        if (pools.size() <= at) pools.resize(at + 1);
-        auto pool = pools[at].lock();
-        if (!pool) pools[at] = pool = std::make_shared<event_pool>(device);
+        std::erase_if(pools, [](const auto& known) { return known.second.expired(); });
+        auto& known = pools[gpu.get()];
+        auto pool = known.lock();
+        if (!pool) known = pool = std::make_shared<stream_pool>(gpu);
         return pool;
     }
 
 private:
-    int device_;
+    static constexpr std::size_t streams = 256;  ///< that one allocation is enough for
+
+    void add_words() {
+        controls_.emplace_back(device_, streams);
+        faults_.push_back(allocate_host_visible(device_, streams * sizeof(fault_record)));
+        auto* const faults = reinterpret_cast<fault_record*>(faults_.back().get());
+        for (std::size_t i = 0; i < streams; ++i) words_.push_back({controls_.back().data() + i, faults + i});
+    }
+
+    std::shared_ptr<device> device_;
     std::mutex mutex_;
-    std::vector<cudaEvent_t> free_;
+    std::vector<cudaEvent_t> events_;
+    std::vector<buffer<pe_control>> controls_;
+    std::vector<std::shared_ptr<std::byte>> faults_;
+    std::vector<stream_words> words_;
 };
 
-/// What lanes of the stream's kernels look at. A callback may be the last to use it.
-struct scene {
-    explicit scene(const stream_place& p)
-        : place(p), control(p.device, 1), fault(allocate_pinned(sizeof(fault_record))) {}
-
-    [[nodiscard]] fault_record& record() const { return *reinterpret_cast<fault_record*>(fault.get()); }
-    [[nodiscard]] std::exception_ptr failure() const {
-        if (std::atomic_ref(record().written).load(std::memory_order_acquire) == 0) return {};
-        const std::string text = describe(record(), {place.device->name(), place.n_pes, place.job.timeout_seconds, 0});
-        if (record().code == status::timeout) return std::make_exception_ptr(timeout_error(text));
-        return std::make_exception_ptr(device_fault(text));
-    }
-
-    stream_place place;
-    buffer<pe_control> control;
-    std::shared_ptr<std::byte> fault;
-};
-
-/// For the host function behind an event.
-struct marked {
+/// An event of the host's that ends when the GPU has come to `native`.
+struct open_mark {
     event mark;
-    std::shared_ptr<scene> where;
+    std::exception_ptr failed;  ///< what it fails with then in any case
+    std::shared_ptr<void> native;
+    std::vector<event> awaited;  ///< the GPU has waited for these since the mark before; they may have failed
 };
 
-// CUDA calls it on a thread of its own, on which nothing of CUDA may be called: what it wakes only takes locks.
-void CUDART_CB tell_end(void* argument) {
-    const std::unique_ptr<marked> ended(static_cast<marked*>(argument));
-    if (const auto why = ended->where->failure()) {
-        ended->mark.fail(why);
-    } else {
-        ended->mark.complete();
-    }
-}
-
+/// The engine's thread asks CUDA what has ended. CUDA could call a function of the host instead; but such functions
+/// stand in the stream themselves, so that what follows waits for a thread of the host, and are not called after an
+/// error.
 class gpu_stream final : public stream_backend {
 public:
     explicit gpu_stream(const stream_place& place)
-        : index_(place.device->id().index), pool_(event_pool::of(index_)), scene_(std::make_shared<scene>(place)) {
+        : place_(place), index_(place.device->id().index), pool_(stream_pool::of(place.device)),
+          words_(pool_->take_words()) {
         const device_scope scope(index_);
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
         env_.pe = place.pe;
         env_.n_pes = place.n_pes;
         env_.timeout_ns = static_cast<std::uint64_t>(place.job.timeout_seconds * 1e9);
-        env_.control = scene_->control.data();
-        env_.fault = &scene_->record();
-        env_.host_stop = &scene_->record().written;  // no lane of a kernel that is alone looks at it
+        env_.control = words_->control;
+        env_.fault = words_->fault;
+        env_.host_stop = &words_->fault->written;  // no lane of a kernel that is alone looks at it
+        check(cudaMemsetAsync(words_->control, 0, sizeof(pe_control), stream_), "cudaMemsetAsync");
     }
-    /// Waits for what is in the stream, as it uses the scene, which goes with CUDA's help and so by no callback.
-    ~gpu_stream() override {
-        using clock = std::chrono::steady_clock;
-        const auto limit = clock::now() + std::chrono::duration<double>(scene_->place.job.timeout_seconds);
-        while (cudaStreamQuery(stream_) == cudaErrorNotReady) {
-            if (clock::now() > limit) {
-                keep_for_good(scene_);
-                return;
-            }
-            std::this_thread::sleep_for(std::chrono::microseconds(50));
-        }
-        cudaStreamDestroy(stream_);
-    }
+    /// The engine keeps the stream until nothing of it goes on.
+    ~gpu_stream() override { cudaStreamDestroy(stream_); }
     gpu_stream(const gpu_stream&) = delete;
     gpu_stream& operator=(const gpu_stream&) = delete;
 
     void copy(void* to, const void* from, std::size_t bytes) override {
         if (bytes == 0) return;
         const device_scope scope(index_);
+        busy_ = true;
         check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
     }
     void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t row_bytes,
                    std::size_t rows) override {
         if (row_bytes == 0 || rows == 0) return;
         const device_scope scope(index_);
+        busy_ = true;
         check(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, row_bytes, rows, cudaMemcpyDefault, stream_),
               "cudaMemcpy2DAsync");
     }
@@ -144,38 +157,98 @@ public:
         const device_scope scope(index_);
         pe_environment env = env_;
         void* arguments[] = {const_cast<void*>(program.data()), &env};  // CUDA copies both
+        busy_ = true;
         check(cudaLaunchKernel(program.kernel(), dim3(static_cast<unsigned>(shape.blocks)),
                                dim3(static_cast<unsigned>(shape.warps_per_block * 32)), arguments, shape.shared_bytes,
                                stream_),
               "launching a kernel of a stream");
     }
-    void record(const event& mark) override {
+    void record(const event& mark, const std::exception_ptr& failed) override {
+        if (failed && !busy_) return mark.fail(failed);  // also when the engine has ended, and looks no more
         const device_scope scope(index_);
-        auto native = pool_->take();
+        auto native = pool_->take_event();
         check(cudaEventRecord(static_cast<cudaEvent_t>(native.get()), stream_), "cudaEventRecord");
-        mark.enter_queue(std::move(native));
-        auto argument = std::make_unique<marked>(marked{mark, scene_});
-        check(cudaLaunchHostFunc(stream_, tell_end, argument.get()), "cudaLaunchHostFunc");
-        (void)argument.release();  // tell_end owns it now
+        marks_.push_back({mark, failed, native, std::exchange(awaited_, {})});
+        busy_ = true;
+        if (!failed) mark.enter_queue(std::move(native));
     }
     void wait(const event& mark) override {
         const auto native = mark.native();
         const device_scope scope(index_);
+        busy_ = true;
         check(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(native.get()), 0), "cudaStreamWaitEvent");
+        awaited_.push_back(mark);
     }
-    [[nodiscard]] void* native() const override { return stream_; }
+    void call(const std::function<void(void* native)>& call) override {
+        const device_scope scope(index_);
+        busy_ = true;
+        call(stream_);
+    }
+    /// Needs no current device, which cannot be set any more after some errors.
+    stream_engine::outlook look() override {
+        while (!marks_.empty() && end_mark()) {
+        }
+        if (marks_.empty() && busy_) {
+            const cudaError_t code = cudaStreamQuery(stream_);
+            busy_ = goes_on(code);
+            if (!busy_) note(failure_of(code));
+        }
+        return {busy_, std::exchange(news_, {})};
+    }
 
 private:
+    /// Ends the first mark, if the GPU has come there.
+    bool end_mark() {
+        const open_mark& first = marks_.front();
+        const cudaError_t code = cudaEventQuery(static_cast<cudaEvent_t>(first.native.get()));
+        if (goes_on(code)) return false;
+        std::exception_ptr why = failure_of(code);
+        for (const event& other : first.awaited) {
+            // The GPU is past it; whether it has failed its own engine tells at once.
+            if (!other.done()) return false;
+            if (!why) why = other.failure();
+        }
+        note(why);
+        if (first.failed) why = first.failed;
+        const open_mark ended = std::move(marks_.front());
+        marks_.pop_front();
+        why ? ended.mark.fail(why) : ended.mark.complete();
+        return true;
+    }
+    void note(const std::exception_ptr& why) {
+        if (why && !std::exchange(failed_, true)) news_ = why;
+    }
+    /// What an answer of CUDA's about the stream means, and what its kernels have reported.
+    [[nodiscard]] std::exception_ptr failure_of(cudaError_t code) const {
+        if (code != cudaSuccess) {
+            cudaGetLastError();
+            return std::make_exception_ptr(cuda_error(place_.device->name() + ": " + cudaGetErrorString(code)));
+        }
+        const fault_record& record = *words_->fault;
+        if (std::atomic_ref(words_->fault->written).load(std::memory_order_acquire) == 0) return {};
+        const std::string text = describe(record, {place_.device->name(), place_.n_pes, place_.job.timeout_seconds, 0});
+        if (record.code == status::timeout) return std::make_exception_ptr(timeout_error(text));
+        return std::make_exception_ptr(device_fault(text));
+    }
+
+    stream_place place_;
     int index_;
-    std::shared_ptr<event_pool> pool_;
-    std::shared_ptr<scene> scene_;
+    std::shared_ptr<stream_pool> pool_;
+    std::shared_ptr<stream_words> words_;
     pe_environment env_;
     cudaStream_t stream_ = nullptr;
+    std::deque<open_mark> marks_;
+    std::vector<event> awaited_;  ///< since the last mark
+    std::exception_ptr news_;     ///< not yet told
+    bool failed_ = false;
+    bool busy_ = true;  ///< with clearing the control word
 };
 
 }  // namespace
 
 std::shared_ptr<stream_backend> open_stream(const stream_place& place) { return std::make_shared<gpu_stream>(place); }
+
+std::shared_ptr<void> keep_stream_pool(const std::shared_ptr<device>& gpu) { return stream_pool::of(gpu); }
 
 peer_finding find_peer(int from, int to) {
     peer_finding found;

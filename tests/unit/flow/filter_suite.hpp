@@ -91,6 +91,16 @@ TEST_P(filter_test, WrongOptionsAndPoliciesLeaveAClosedContext) {
     EXPECT_NE(refused({64, 0, {}}).find("buffers must be above 0"), std::string::npos);
     const auto nowhere = [](auto&, auto&, auto&) { return flow::route{}; };
     EXPECT_NE(refused({64, 1, nowhere}).find("router 'filter, to devices': its policy"), std::string::npos);
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    if (ctx.devices().size() < 2) return;
+    EXPECT_NE(refused({64, 1, flow::broadcast()}).find("sends each packet to one device, not to "), std::string::npos);
+}
+
+TEST_P(filter_test, ManyWarpsKeepTheOrder) {
+    auto o = dataflow_options(GetParam(), 1);
+    o.cpu_threads = o.checked_blocks = 70;  // more than a group of them
+    o.checked_warps = 1;
+    filter_at<std::uint32_t>(o, 3000, 50, {4096, 2, {}});
 }
 
 #if !defined(__CUDACC__)

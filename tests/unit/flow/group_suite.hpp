@@ -195,6 +195,29 @@ TEST_P(group_test, WrongArgumentsAreRefused) {
                   group.all_to_all(sources, two, {{1, 1}});
               }).find("a count for each pair"),
               std::string::npos);
+    EXPECT_NE(thrown<usage_error>([&] {
+                  group.all_gather(two, 1);
+              }).find("member 0 of a collective, " + device.name() + ", has no buffer"),
+              std::string::npos);
+    EXPECT_NE(thrown<usage_error>([&] {
+                  group.all_to_all(sources, two, {{1, 1}, {1, 1}});
+              }).find("has no buffer"),
+              std::string::npos);
+    flow::context other(dataflow_options(GetParam(), 0));
+    EXPECT_THROW(flow::group(other, {device}), usage_error);
+}
+
+TEST_P(group_test, ACollectiveWaitsForItsOwnWorkersOnly) {
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const event over = event::pending();
+    ctx.start_worker(ctx.host(), [&, over](device_stream&) { ctx.wait(over); });
+    const std::vector<flow::endpoint> members{ctx.devices()[0], ctx.host()};
+    flow::group group(ctx, members);
+    const buffers_of buffers(ctx, members, 10);
+    group.broadcast(buffers.data, 10, 0);
+    EXPECT_EQ(buffers.of(1, 10), numbers(10));
+    over.complete();
+    ctx.join();
 }
 
 #if !defined(__CUDACC__)

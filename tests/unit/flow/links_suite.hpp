@@ -1,7 +1,12 @@
 // Links: what is sent at one end arrives at the other, once and whole; wrong use is told.
 #pragma once
 
+#include <atomic>
+#include <future>
+#include <thread>
+
 #include "dataflow_job.hpp"
+#include "flow/context_core.hpp"
 
 namespace laneway::test {
 namespace {
@@ -133,6 +138,63 @@ TEST_P(links_test, AReleaseOnAStreamWaitsForTheStream) {
     EXPECT_EQ(second.get().info().offset, 16u);
 }
 
+TEST_P(links_test, WhatAStreamReleasesKeepsItsLink) {
+    const auto sent = numbers(4000);
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const auto& device = ctx.devices()[0];
+    device_stream stream = ctx.make_stream(device, "reading");
+    const event gate = event::pending();
+    std::vector<std::uint32_t> got(4000);
+    {
+        const flow::link in(ctx, ctx.host(), device, {16000, 1});
+        ctx.wait(in.send(segment::of(sent)));
+        const auto part = in.receive().get();
+        stream.wait(gate);
+        stream.copy(got.data(), part.as<std::uint32_t>(), 16000);
+        in.release(part, stream);
+    }
+    EXPECT_GE(ctx.core()->devices[0]->held_bytes(), 16000u) << "its buffer is still being read";
+    gate.complete();
+    ctx.wait(stream.record());
+    EXPECT_EQ(got, sent);
+}
+
+TEST_P(links_test, ABufferIsFreeWhenItsBytesHaveComeToo) {
+    const auto first = numbers(4), second = numbers(4, 100);
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const flow::link in(ctx, ctx.host(), ctx.devices()[0], {16, 1});
+    device_stream late = ctx.make_stream(ctx.host(), "late");
+    const event gate = event::pending();
+    late.wait(gate);
+    (void)in.send(segment::of(first), late);
+    (void)in.send(segment::of(second));
+    in.release(in.receive().get());
+    const auto next = in.receive();
+    EXPECT_FALSE(next.ready()) << "two copies would go to one buffer";
+    gate.complete();
+    const auto part = next.get();
+    ctx.wait(part.arrived());
+    EXPECT_EQ(fetch(ctx, ctx.devices()[0], part.as<std::uint32_t>(), 4), second);
+}
+
+TEST_P(links_test, AReceiveThatGoesLeavesItsPacket) {
+    const auto sent = numbers(8);
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const flow::link in(ctx, ctx.host(), ctx.devices()[0], {16, 1});
+    { const auto before = in.receive(); }
+    const event done = in.send(segment::of(sent));
+    in.shutdown();
+    { const auto given = in.receive(); }
+    for (const std::uint64_t offset : {0u, 16u}) {
+        const auto part = in.receive().get();
+        ASSERT_TRUE(part);
+        EXPECT_EQ(part.info().offset, offset);
+        in.release(part);
+    }
+    EXPECT_FALSE(in.receive().get());
+    in.wait(done);
+}
+
 TEST_P(links_test, StreamsAndThreadsWaitForOneEvent) {
     dataflow_rounds(GetParam(), [](const options& o) {
         const auto sent = numbers(100, static_cast<std::uint32_t>(o.seed));
@@ -224,6 +286,21 @@ TEST_P(links_test, WrongLinksAreRefused) {
     EXPECT_EQ(virtual_one.name(), name + " (second)");
 }
 
+TEST_P(links_test, EndpointsOfAnotherContextAreRefused) {
+    flow::context ctx(dataflow_options(GetParam(), 0)), other(dataflow_options(GetParam(), 0));
+    const auto& theirs = other.devices().back();
+    EXPECT_FALSE(ctx.devices().back() == theirs);
+    const auto refused = [&](auto&& call) {
+        EXPECT_EQ(thrown<usage_error>(call), theirs.name() + " is an endpoint of another context");
+    };
+    refused([&] { const flow::link wrong(ctx, ctx.host(), theirs); });
+    refused([&] { const flow::link wrong(ctx, theirs, ctx.host()); });
+    refused([&] { (void)ctx.make_stream(theirs, "s"); });
+    refused([&] { (void)ctx.allocate<int>(theirs, 1); });
+    refused([&] { (void)ctx.add_endpoint(theirs, "second"); });
+    refused([&] { ctx.start_worker(theirs, [](device_stream&) {}); });
+}
+
 TEST_P(links_test, WrongSendsAndReleasesAreRefused) {
     const auto sent = numbers(4);
     flow::context ctx(dataflow_options(GetParam(), 0));
@@ -298,6 +375,86 @@ TEST_P(links_test, AFunctionThatThrowsEndsAllWaits) {
     });
 }
 #endif
+
+#if !defined(__CUDACC__)
+/// Does not look at its deadline.
+struct endless_body {
+    const std::atomic<bool>* over;
+
+    template <class Ctx>
+    void operator()(Ctx&) const {
+        while (!*over) std::this_thread::yield();
+    }
+};
+
+TEST_P(links_test, WhatDoesNotEndKeepsTheMemoryOfItsDevices) {
+    std::atomic<bool> over = false;  // outlives the kernel
+    options o = dataflow_options(GetParam(), 0);
+    o.cpu_threads = 1;
+    o.timeout_seconds = 0.1;
+    flow::context ctx(o);
+    device_stream stream = ctx.make_stream(ctx.devices()[0], "endless");
+    stream.run(endless_body{&over});
+    EXPECT_THROW(ctx.wait(stream.record()), timeout_error);
+    EXPECT_TRUE(ctx.core()->devices.front()->abandoned());
+    EXPECT_TRUE(ctx.core()->devices.back()->abandoned()) << "the kernel may use memory of the host";
+    over = true;
+    ctx.close();
+}
+#endif
+
+TEST_P(links_test, WorkersMayStartWhileOthersAreJoined) {
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    std::atomic<bool> all = false;
+    std::thread other([&] {
+        for (int i = 0; i < 200; ++i) ctx.start_worker(ctx.host(), [](device_stream&) {});
+        all = true;
+    });
+    while (!all) ctx.join();
+    other.join();
+    ctx.join();
+}
+
+TEST_P(links_test, AWorkerIsOverWhenItsStreamIs) {
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const auto& device = ctx.devices()[0];
+    const event gate = event::pending();
+    ctx.start_worker(device, [gate](device_stream& stream) {
+        stream.wait(gate);
+        stream.call([](void*) { throw std::runtime_error("late"); });
+    });
+    auto joined = std::async(std::launch::async, [&] { return thrown<lane_error>([&] { ctx.join(); }); });
+    EXPECT_EQ(joined.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+    gate.complete();
+    EXPECT_EQ(joined.get(), "worker of " + device.name() + ": late");
+}
+
+TEST_P(links_test, EnginesThatSeeAnErrorDoNotWaitForEachOther) {
+    if (is_checked(GetParam())) return;  // has one engine
+    const auto start = std::chrono::steady_clock::now();
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    std::atomic<int> inside = 0;
+    const auto look = [&](void*) {
+        ++inside;
+        while (inside < 2) std::this_thread::yield();
+        ctx.fail(std::make_exception_ptr(usage_error("mine")));
+        EXPECT_THROW(ctx.check(), usage_error);
+    };
+    device_stream one = ctx.make_stream(ctx.host(), "one"), two = ctx.make_stream(ctx.devices()[0], "two");
+    one.call(look);
+    two.call(look);
+    const event ended = when_all({one.record(), two.record()});
+    EXPECT_THROW(ctx.wait(ended), usage_error);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "not by its deadline of 20 s";
+}
+
+TEST_P(links_test, AClosedContextTakesNothing) {
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    ctx.close();
+    EXPECT_NE(thrown<usage_error>([&] { ctx.start_worker(ctx.host(), [](device_stream&) {}); }).find("been closed"),
+              std::string::npos);
+    EXPECT_THROW((void)ctx.make_stream(ctx.host(), "s"), usage_error);
+}
 
 TEST_P(links_test, AWorkerThatThrowsIsNamed) {
     flow::context ctx(dataflow_options(GetParam(), 0));

@@ -207,13 +207,14 @@ TEST_P(routers_test, ATreeLeadsToItsRootAndToTheHost) {
     const std::size_t parents[] = {0, 0, 0, 2, 0, 4};
     const auto values = numbers(1);
     const auto memory = place(ctx, nodes[0], values);
+    std::vector<flow::link> out;
+    for (const auto& node : nodes) out.emplace_back(ctx, node, router);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const flow::link out(ctx, nodes[i], router);
-        const event sent = out.send(segment::of<std::uint32_t>(memory.get(), 1, i));
+        const event sent = out[i].send(segment::of<std::uint32_t>(memory.get(), 1, i));
         const auto got = i == 0 ? result.receive().get() : in[parents[i]].receive().get();
         EXPECT_EQ(got.info().tag, i);
         EXPECT_EQ(got.source().name(), nodes[i].name());
-        out.wait(sent);
+        out[i].wait(sent);
     }
 }
 
@@ -263,6 +264,54 @@ TEST_P(routers_test, WrongPoliciesAreNamed) {
     EXPECT_NE(refused(flow::tree()).find("no place in its tree"), std::string::npos);
     EXPECT_NE(thrown<usage_error>([&] { const flow::router none(ctx, {}, "n"); }).find("router 'n' has no policy"),
               std::string::npos);
+}
+
+TEST_P(routers_test, ASendThatThrowsHasSentNothing) {
+    const auto sent = numbers(8);
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const flow::router router(ctx, flow::by_owner([](const flow::packet_info& p) { return p.offset == 0 ? 0u : 9u; }));
+    const flow::link feed(ctx, ctx.host(), router), out(ctx, router, ctx.devices()[0], {16, 1});
+    EXPECT_THROW((void)feed.send(segment::of(sent)), usage_error);
+    feed.shutdown();
+    EXPECT_FALSE(out.receive().get());
+    EXPECT_EQ(out.count().packets, 0u);
+}
+
+TEST_P(routers_test, ABroadcastEndsWithItsLastCopy) {
+    auto sent = numbers(4);
+    const auto first = sent;
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const auto to = receivers(ctx);
+    const flow::router router(ctx, flow::broadcast());
+    const flow::link feed(ctx, ctx.host(), router), stays(ctx, router, to[0], {16, 2});
+    auto goes = std::make_unique<flow::link>(ctx, router, to[1], flow::link_options{16, 1});
+    ctx.wait(feed.send(segment::of(sent)));
+    device_stream late = ctx.make_stream(ctx.host(), "late");
+    const event gate = event::pending();
+    late.wait(gate);
+    const event done = feed.send(segment::of(sent), late);
+    goes.reset();  // with a packet that nobody takes
+    EXPECT_FALSE(done.done()) << "the other copy still reads the memory";
+    gate.complete();
+    EXPECT_THROW(ctx.wait(done), usage_error);
+    std::fill(sent.begin(), sent.end(), 0u);
+    stays.release(stays.receive().get());
+    const auto part = stays.receive().get();
+    ctx.wait(part.arrived());
+    EXPECT_EQ(fetch(ctx, to[0], part.as<std::uint32_t>(), 4), first);
+}
+
+TEST_P(routers_test, ARouterThatHasEndedTakesNoLinks) {
+    flow::context ctx(dataflow_options(GetParam(), 0));
+    const auto& device = ctx.devices()[0];
+    const flow::router router(ctx, flow::any_available(), "r");
+    { const flow::link feed(ctx, ctx.host(), router); }
+    const auto refused = [&](const flow::endpoint& from, const flow::endpoint& to) {
+        return thrown<usage_error>([&] { const flow::link late(ctx, from, to); });
+    };
+    EXPECT_EQ(refused(device, router),
+              "link " + device.name() + " -> router 'r': the router has ended, as all its inputs have been shut down");
+    EXPECT_NE(refused(router, device).find("the router has ended"), std::string::npos);
 }
 
 TEST_P(routers_test, WrongUseIsRefused) {

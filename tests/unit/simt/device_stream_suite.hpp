@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "laneway/simt/device_stream.hpp"
@@ -137,14 +138,13 @@ TEST_P(device_stream_test, WhatHasNoTurnFailsWhenTheEngineEnds) {
         device_stream stream = streams.make();
         stream.wait(event::pending());
         never = stream.record();
-        EXPECT_TRUE(streams.engine->stop());
+        EXPECT_TRUE(streams.engine->stop(stream_engine::clock::now() + std::chrono::seconds(5)));
         late = stream.record();
     }
     EXPECT_TRUE(never.failure());
     EXPECT_TRUE(late.failure());
 }
 
-#if !defined(__CUDACC__)
 struct reports {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
@@ -167,7 +167,64 @@ TEST_P(device_stream_test, AReportedFaultNamesTheDevice) {
         EXPECT_NE(what.find("no room left"), std::string::npos) << what;
     }
 }
-#endif
+
+TEST_P(device_stream_test, AFaultIsToldThoughNobodyLooksAtAnEvent) {
+    streams_of streams(GetParam(), 6);
+    const event told = event::pending();
+    device_stream stream(streams.engine, streams.place, "stream",
+                         [told](const std::exception_ptr& why) { told.fail(why); });
+    stream.run(reports{});
+    await(told);
+    EXPECT_TRUE(told.failure());
+    const event after = stream.record();
+    await(after);
+    EXPECT_TRUE(after.failure());
+}
+
+TEST_P(device_stream_test, WhoWaitsForAFaultFailsWithIt) {
+    streams_of streams(GetParam(), 7);
+    device_stream fails = streams.make(), waits = streams.make();
+    fails.run(reports{});
+    waits.wait(fails.record());
+    const event after = waits.record();  // the one event of it that anybody looks at
+    await(after);
+    EXPECT_TRUE(after.failure());
+}
+
+TEST_P(device_stream_test, AnEngineLooksAtWhatGoesOnElsewhere) {
+    streams_of streams(GetParam(), 8);
+    std::atomic<bool> goes_on = true;
+    std::atomic<int> failures = 0;
+    const auto elsewhere =
+        streams.engine->add([&](const std::exception_ptr&) { ++failures; },
+                            [&]() -> stream_engine::outlook {
+                                if (goes_on) return {true, {}};
+                                return {false, std::make_exception_ptr(std::runtime_error("no luck"))};
+                            });
+    streams.engine->push(elsewhere, {{}, [](auto&) {}});
+    device_stream other = streams.make();
+    await(other.record());
+    const auto soon = [] { return stream_engine::clock::now() + std::chrono::milliseconds(20); };
+    EXPECT_FALSE(streams.engine->wait_until_idle(soon()));
+    goes_on = false;
+    EXPECT_TRUE(streams.engine->wait_until_idle(soon() + std::chrono::seconds(20)));
+    EXPECT_EQ(failures, 1);
+    const event after = event::pending();
+    streams.engine->push(elsewhere, {{}, [after](auto& failed) { after.fail(failed); }});
+    await(after);
+    EXPECT_TRUE(after.failure()) << "what follows is left out";
+}
+
+TEST_P(device_stream_test, SeveralThreadsMayStopAnEngine) {
+    for (int round = 0; round < 50; ++round) {
+        stream_engine engine;
+        std::vector<std::thread> all;
+        for (int i = 0; i < 4; ++i) {
+            all.emplace_back([&] { EXPECT_TRUE(engine.stop(stream_engine::clock::now() + std::chrono::seconds(20))); });
+        }
+        for (auto& each : all) each.join();
+    }
+}
 
 LANEWAY_ON_DEVICES(device_stream_test, lone_device());
 

@@ -74,10 +74,12 @@ TEST(event, AllOfSomeAreOne) {
     a.complete();
     EXPECT_TRUE(both.done());
     EXPECT_FALSE(both.failure());
-    const event c = event::pending();
-    const event failed = when_all({c, event::pending()});
+    const event c = event::pending(), d = event::pending();
+    const event failed = when_all({c, d});
     c.fail(failure);
-    EXPECT_EQ(failed.failure(), failure) << "at once";
+    EXPECT_FALSE(failed.done()) << "the other one still goes on";
+    d.complete();
+    EXPECT_EQ(failed.failure(), failure);
 }
 
 }  // namespace

@@ -48,6 +48,9 @@ std::unique_ptr<running> launch(int device_index, const pe_environment& env, con
 
 /// See device_stream.
 std::shared_ptr<stream_backend> open_stream(const stream_place& place);
+/// What streams of a GPU take from, for as long as the owner lives: with it, opening one allocates nothing and so waits
+/// for no kernel.
+std::shared_ptr<void> keep_stream_pool(const std::shared_ptr<device>& gpu);
 
 /// What the driver says of copies and accesses of one GPU to the memory of another.
 struct peer_finding {
