@@ -92,6 +92,7 @@ private:
         incoming_message message;
         if (matched) message = delivery_.kept(ctx, shard_, found.handle);
         delivery_.give(ctx, matched, number, message);
+        delivery_.drop(ctx, shard_, matched, found.handle);
         put_back(ctx, matched, found.handle);
     }
 
@@ -104,7 +105,7 @@ private:
             if (matched) {
                 slot.source = found.key.source;
                 slot.tag = found.key.tag;
-                slot.length = shard_.message(found.handle, view_.stride()).bytes;
+                slot.length = shard_.unexpected[found.handle].bytes;
             } else if (shard_.engine.unexpected.length() >= view_.unexpected) {
                 matched = probe_rings(ctx, key, slot);
             }
@@ -217,10 +218,10 @@ private:
         if (active && !waits && !matched) {
             (void)fail(ctx, status::unexpected_message, operation::receive, source, message.key.tag, view_.number);
         }
-        delivery_.keep(ctx, shard_, waits, place, message);
+        const bool in_ring = delivery_.keep(ctx, shard_, waits, place, ticket, message);
         delivery_.give(ctx, matched, found.handle, message);
         put_back(ctx, active && !waits, place);
-        if (active) in.give_back(ctx, lane_mask{1} << ctx.lane(), ticket);
+        if (active && !in_ring) in.give_back(ctx, lane_mask{1} << ctx.lane(), ticket);
         ctx.sync(full_warp<Ctx>);
         count(ctx, source, first, n);
         return true;
