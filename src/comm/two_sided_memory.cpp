@@ -72,8 +72,9 @@ matching_options engine_options(const communicator_options& o) {
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
     : engine(owner, engine_options(options)), next(owner, static_cast<std::size_t>(n_pes)),
-      asked(owner, asked_places(options)), waiting(owner, options.requests),
-      unexpected(owner, options.unexpected + spare), free_places(owner, options.unexpected + spare), state(owner, 1) {
+      taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots), asked(owner, asked_places(options)),
+      waiting(owner, options.requests), unexpected(owner, options.unexpected + spare),
+      free_places(owner, options.unexpected + spare), state(owner, 1) {
     std::vector<std::uint32_t> places(options.unexpected + spare);
     std::iota(places.begin(), places.end(), 0);
     free_places.copy_in(places);
@@ -117,6 +118,7 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     made.to = rings.to(pe);
     made.from = rings.from(pe);
     made.next = shard.next.data();
+    made.taken = shard.taken.data();
     made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered,
                   asked_places(options_)};
     made.waiting = shard.waiting.data();
@@ -154,8 +156,9 @@ std::uint64_t two_sided_memory::held_bytes() const {
     const std::uint64_t kept = (std::uint64_t{options_.unexpected} + spare) * (sizeof(unexpected_message) + 4);
     const std::uint64_t rings =
         message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
-    const std::uint64_t a_shard =
-        engine + kept + rings + options_.requests * 4u + asked_places(options_) * 8u + sizeof(shard_state);
+    const std::uint64_t a_shard = engine + kept + rings + options_.requests * 4u + asked_places(options_) * 8u +
+                                  sizeof(shard_state) +
+                                  static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
     const std::uint64_t requests =
         options_.requests * (sizeof(request_slot) + 16u) + looks(options_) * sizeof(request_slot);
     return options_.engines * a_shard + requests + sizeof(two_sided_counters) +

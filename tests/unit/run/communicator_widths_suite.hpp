@@ -214,6 +214,58 @@ TEST_P(communicator_widths, WhatAReceiveAwaitsComesInBeyondTheBound) {
     });
 }
 
+/// More messages than may wait, and behind them the one that is received first: it has to overtake those in the ring.
+struct receive_from_behind {
+    symmetric_ref<std::uint64_t> room, wrong;
+    std::uint64_t ahead, words;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int last = ctx.n_pes() - 1;
+        if (ctx.pe() == 0) {
+            for (std::uint64_t i = 0; i <= ahead + 1; ++i) {
+                for (std::uint64_t w = 0; w < words; ++w) room.local(ctx)[w] = i + w;
+                if (world.send(ctx, room[0], words, last, i < ahead ? 1 : 2) != status::ok) return;
+            }
+        }
+        if (ctx.pe() != last) return;
+        message_status seen;
+        if (world.probe(ctx, 0, 2, seen) != status::ok) return;
+        if (seen.bytes != words * 8) atomic_add(ctx, wrong[0], 1);
+        std::uint64_t sum = 0;
+        for (std::uint64_t i = 0; i <= ahead + 1; ++i) {
+            if (world.recv(ctx, room[words], words, 0, i < 2 ? 2 : 1) != status::ok) return;
+            const std::uint64_t first = room.local(ctx)[words], end = room.local(ctx)[2 * words - 1];
+            if (end != first + words - 1 || (i < 2) != (first >= ahead)) atomic_add(ctx, wrong[0], 1);
+            sum += first;
+        }
+        if (sum != (ahead + 1) * (ahead + 2) / 2) atomic_add(ctx, wrong[0], 1);
+    }
+};
+
+TEST_P(communicator_widths, WhereTheProgramAllowsItMessagesOvertakeThoseThatMayNotComeIn) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        if (o.seed > 6) return;
+        runtime rt(o);
+        const auto room = rt.allocate<std::uint64_t>(32), wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.unexpected = 4;
+        how.unexpected_bytes = 1024;
+        how.eager_bytes = 128;
+        how.ring_slots = o.seed % 2 == 0 ? 8 : 64;
+        how.rules.allow_overtaking = true;
+        auto world = rt.communicator(how);
+        for (int time = 0; time < 3; ++time) {
+            // Three stay in the ring before the two that are wanted.
+            rt.run(receive_from_behind{room.ref(), wrong.ref(), 7, o.seed % 3 == 0 ? 16u : 1u}, world);
+            EXPECT_EQ(wrong.copy_out(rt.n_pes() - 1)[0], 0u);
+            EXPECT_TRUE(world.pending().empty());
+            EXPECT_LE(world.statistics(rt.n_pes() - 1).max_unexpected, 4u);
+        }
+    });
+}
+
 /// PE 0 sends in one run, the last rank receives in the next; the other communicator has its own messages.
 struct over_two_runs {
     symmetric_ref<std::uint64_t> got;

@@ -70,6 +70,7 @@ private:
 
         matching_engine engine;
         buffer<std::uint64_t> next;
+        buffer<std::uint8_t> taken;
         buffer<std::uint64_t> asked;
         buffer<std::uint32_t> waiting;
         buffer<unexpected_message> unexpected;

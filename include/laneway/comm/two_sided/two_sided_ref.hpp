@@ -87,6 +87,7 @@ struct message_shard_ref {
     const chunk_sender* to = nullptr;      ///< n_pes
     const chunk_receiver* from = nullptr;  ///< n_pes
     std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next
+    std::uint8_t* taken = nullptr;         ///< a slot of each of `from`: 1 where its message came in before its turn
     number_queue_ref asked;                ///< requests that want something of the engine, or wait for room
     std::uint32_t* waiting = nullptr;      ///< as many places as requests: sends that wait for room
     unexpected_message* unexpected = nullptr;
