@@ -78,7 +78,7 @@ inline std::uint64_t sum_of(const symmetric_array<std::uint64_t>& counted, int n
     return all;
 }
 
-struct count_lanes {
+struct count_working_lanes {
     symmetric_ref<std::uint64_t> lanes;
 
     template <class Ctx>
@@ -98,7 +98,7 @@ TEST_P(device_memory_test, HandlersAllocateAndAnyLaneReleasesInALaterRun) {
             rt.device_memory({.bytes = 1 << 18, .page_bytes = 1 << 12, .quotas = {{"rest", 4096}, {"nodes"}}});
         const auto head = rt.allocate<std::uint64_t>(1), sum = rt.allocate<std::uint64_t>(1),
                    lanes = rt.allocate<std::uint64_t>(1);
-        rt.run(count_lanes{lanes.ref()});
+        rt.run(count_working_lanes{lanes.ref()});
         const std::uint64_t posted = 6 * sum_of(lanes, rt.n_pes());
         const auto box = rt.mailbox<std::uint64_t>(keep_value{memory.ref("nodes"), head.ref()});
         const run_report report = rt.run(post_values{6}, box);
