@@ -16,6 +16,21 @@ runtime::~runtime() = default;
 
 std::uint64_t runtime::held_bytes() const { return gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets); }
 
+device_memory runtime::device_memory(const device_heap_options& options) {
+    const laneway::device_memory made(machine_, options);
+    std::erase_if(memories_, [](const auto& memory) { return memory.expired(); });
+    memories_.push_back(made.heaps());
+    return made;
+}
+
+std::string runtime::memory_account() const {
+    std::string text;
+    for (const auto& memory : memories_) {
+        if (const auto heaps = memory.lock()) text += heaps->account();
+    }
+    return text;
+}
+
 comm_resources& runtime::resources_for(const comm_plan& plan, const run_deadline& until) {
     if (!resources_ || !resources_->suits(plan)) {
         const timeline_part part(options_.timeline, "making buffers and rings");
@@ -30,9 +45,15 @@ run_report runtime::run_programs(comm_resources& resources, const comm_plan& pla
                                  const std::function<std::string()>& account) {
     resources.reset();
     if (gets_ != nullptr) gets_->clear();
-    const double seconds =
-        machine_.run(programs, plan.shapes(), until, [&] { return resources.ring_fills() + account(); });
+    const double seconds = machine_.run(programs, plan.shapes(), until,
+                                        [&] { return resources.ring_fills() + account() + memory_account(); });
     run_report report = resources.report(seconds);
+    for (const auto& memory : memories_) {
+        if (const auto heaps = memory.lock()) {
+            const auto held = heaps->held();
+            report.memory.insert(report.memory.end(), held.begin(), held.end());
+        }
+    }
     machine_.record_totals(report);
     return report;
 }

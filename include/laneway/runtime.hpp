@@ -9,6 +9,7 @@
 #include "laneway/comm/mailbox.hpp"
 #include "laneway/comm/one_sided.hpp"
 #include "laneway/flow/index_space.hpp"
+#include "laneway/memory/device_memory.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/collectives_component.hpp"
 #include "laneway/run/communicator.hpp"
@@ -43,6 +44,10 @@ public:
     [[nodiscard]] symmetric_array<T> allocate(std::uint64_t size) {
         return symmetric_array<T>(machine_, size);
     }
+
+    /// Memory of each PE that its lanes allocate and release while kernels run, within quotas that have names: see
+    /// memory/device_memory.hpp. Its `ref()` goes into functors and handlers of any run or session.
+    [[nodiscard]] laneway::device_memory device_memory(const device_heap_options& options = {});
 
     /// A mailbox for messages of the types `Messages`, all of them different, with one handler each. Handlers are
     /// trivially copyable and run on the PE that a message was posted to, on any lane, at the same time as others;
@@ -192,7 +197,8 @@ private:
         const auto programs =
             programs_for<Program>(plan, started.resources(), no_body{}, views_on, {}, started.epochs());
         return machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
-                            [&] { return started.resources().ring_fills(); }, {"session", started.comes_back()});
+                            [&] { return started.resources().ring_fills() + memory_account(); },
+                            {"session", started.comes_back()});
     }
 
     /// Sizes of a program beside what its components hold on the PEs already.
@@ -245,6 +251,8 @@ private:
         return {routes};
     }
 
+    /// What device memories tell of a run that has failed.
+    [[nodiscard]] std::string memory_account() const;
     /// What the runtime's own arrays take on a PE.
     [[nodiscard]] std::uint64_t held_bytes() const;
     /// The resources for communication of the last run, where it suits this one as well.
@@ -258,6 +266,7 @@ private:
     std::unique_ptr<comm_resources> resources_;
     std::uint32_t n_communicators_ = 0;
     std::unique_ptr<symmetric_array<lane_gets>> gets_;  ///< see serve_memory
+    std::vector<std::weak_ptr<device_memory_heaps>> memories_;
 };
 
 }  // namespace laneway

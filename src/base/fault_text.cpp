@@ -92,6 +92,12 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             if (record.what == operation::find_payload && record.number >= record.limit) return "none has landed";
             return number_of(record) + ", where there are " +
                    (record.limit == 0 ? "none" : "0 to " + std::to_string(record.limit - 1));
+        case status::quota_reached:
+            return number_of(record) + ", of quota " + std::to_string(record.limit >> 56) + ", which has " +
+                   std::to_string(record.limit & ((std::uint64_t{1} << 56) - 1));
+        case status::not_allocated:
+            return (record.number < record.limit ? number_of(record) : "an address outside") + " of " +
+                   std::to_string(record.limit);
         case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);
         case status::too_many_triggers: return number_of(record) + ", " + triggers_of(record);
         case status::too_deep: return number_of(record) + " has " + counted(record.limit, "level");

@@ -1,6 +1,5 @@
 // What a communicator tells of its queues when a run has failed, or when somebody asks.
 #include <algorithm>
-#include <cstring>
 
 #include "laneway/comm/two_sided/two_sided_memory.hpp"
 
@@ -68,6 +67,14 @@ std::string circle_text(const std::vector<pending_message>& all, int n_pes) {
     return {};
 }
 
+/// Where it has been used up.
+std::string memory_text(const quota_statistics& memory) {
+    if (memory.refused_requests == 0) return {};
+    return "; used up memory for " + memory.name + ", communicator_options::unexpected_bytes, " +
+           std::to_string(memory.held_bytes) + " of " + std::to_string(memory.allowed_bytes) + " bytes in " +
+           std::to_string(memory.live_allocations()) + " payloads";
+}
+
 }  // namespace
 
 std::string pending_message::text() const {
@@ -93,11 +100,9 @@ void two_sided_memory::add_requests(int pe, std::vector<pending_message>& all) c
 
 void two_sided_memory::add_unexpected(int pe, const shard_memory& shard, std::vector<pending_message>& all) const {
     const auto entries = shard.engine.waiting();
-    const auto bytes = shard.unexpected.copy_out();
-    const std::size_t stride = sizeof(unexpected_message) + options_.eager_bytes;
+    const auto messages = shard.unexpected.copy_out();
     for (const match_entry& entry : entries) {
-        unexpected_message message;
-        std::memcpy(&message, bytes.data() + entry.handle * stride, sizeof message);
+        const unexpected_message& message = messages[entry.handle];
         all.push_back({pe, kind::unexpected, message.key, message.bytes, false});
     }
 }
@@ -116,6 +121,7 @@ std::uint64_t two_sided_memory::on_their_way(int pe) const {
     std::uint64_t n = 0;
     for (std::size_t s = 0; s < rings_.size(); ++s) {
         for (const std::uint64_t next : parts_[static_cast<std::size_t>(pe)].shards[s]->next.copy_out()) n -= next;
+        for (const std::uint8_t taken : parts_[static_cast<std::size_t>(pe)].shards[s]->taken.copy_out()) n -= taken;
         for (int source = 0; source < machine_.n_pes(); ++source) {
             n += rings_[s]->drawn(source)[static_cast<std::size_t>(pe)];
         }
@@ -133,6 +139,7 @@ std::string two_sided_memory::account() const {
         if (const std::uint64_t n = on_their_way(pe); n > 0) {
             here += "; " + std::to_string(n) + (n == 1 ? " message on its way" : " messages on their way") + " to it";
         }
+        here += memory_text(unexpected_memory(pe));
         if (!here.empty()) text += " PE " + std::to_string(pe) + " has" + here.substr(1) + ";";
     }
     text.pop_back();

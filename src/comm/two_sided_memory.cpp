@@ -30,6 +30,10 @@ const communicator_options& valid(const communicator_options& o) {
     if (o.unexpected == 0 || o.unexpected > 1u << 20) {
         throw usage_error("communicator_options::unexpected: from 1 to 1048576, not " + std::to_string(o.unexpected));
     }
+    if (o.unexpected_bytes > std::uint64_t{1} << 34) {
+        throw usage_error("communicator_options::unexpected_bytes: 17179869184 at most, not " +
+                          std::to_string(o.unexpected_bytes));
+    }
     if (o.eager_bytes < 64 || o.eager_bytes > 1u << 20 || o.eager_bytes % 16 != 0) {
         throw usage_error("communicator_options::eager_bytes: a multiple of 16 from 64 to 1048576, not " +
                           std::to_string(o.eager_bytes));
@@ -49,6 +53,16 @@ const communicator_options& valid(const communicator_options& o) {
     return o;
 }
 
+/// One heap for all engines of a PE. Its pages hold eight of the largest payloads, so that what few messages of one
+/// size keep from the others is little.
+device_heap_options payload_options(const communicator_options& o) {
+    const std::size_t page = std::min(std::size_t{1} << 20, std::bit_ceil(std::size_t{o.eager_bytes}) * 8);
+    const auto bytes = static_cast<std::size_t>(o.unexpected_bytes);
+    return {.bytes = std::max(bytes, std::max(page, std::size_t{1} << 10)),
+            .page_bytes = std::max(page, std::size_t{1} << 10),
+            .quotas = {{"unexpected messages"}}};
+}
+
 matching_options engine_options(const communicator_options& o) {
     return {.posted = o.requests + spare, .unexpected = o.unexpected + spare, .chains = 0, .rules = o.rules};
 }
@@ -58,8 +72,8 @@ matching_options engine_options(const communicator_options& o) {
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
     : engine(owner, engine_options(options)), next(owner, static_cast<std::size_t>(n_pes)),
-      asked(owner, asked_places(options)), waiting(owner, options.requests),
-      unexpected(owner, (options.unexpected + spare) * (sizeof(unexpected_message) + options.eager_bytes)),
+      taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots), asked(owner, asked_places(options)),
+      waiting(owner, options.requests), unexpected(owner, options.unexpected + spare),
       free_places(owner, options.unexpected + spare), state(owner, 1) {
     std::vector<std::uint32_t> places(options.unexpected + spare);
     std::iota(places.begin(), places.end(), 0);
@@ -93,6 +107,7 @@ void two_sided_memory::make_parts() {
         made.requests = buffer<request_slot>(owner, options_.requests + looks(options_));
         made.fetches = buffer<std::uint64_t>(owner, options_.requests);
         made.counters = buffer<two_sided_counters>(owner, 1);
+        made.payloads = std::make_unique<device_heap>(owner, payload_options(options_));
         parts_.push_back(std::move(made));
     }
 }
@@ -103,6 +118,7 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     made.to = rings.to(pe);
     made.from = rings.from(pe);
     made.next = shard.next.data();
+    made.taken = shard.taken.data();
     made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered,
                   asked_places(options_)};
     made.waiting = shard.waiting.data();
@@ -118,6 +134,7 @@ two_sided_ref two_sided_memory::ref(int pe) const {
     made.shards = mine.refs.data();
     made.requests = mine.requests.data();
     made.counters = mine.counters.data();
+    made.payloads = mine.payloads->ref();
     made.fetches = {mine.fetches.data(), &mine.counters.data()->fetches_drawn, &mine.counters.data()->fetches_taken,
                     options_.requests};
     made.answers = answers_.ref();
@@ -136,15 +153,16 @@ std::uint64_t two_sided_memory::held_bytes() const {
     const std::uint64_t entries = std::uint64_t{options_.requests} + options_.unexpected + 2 * spare;
     const std::uint64_t chains = std::bit_ceil(2 * (std::max(options_.requests, options_.unexpected) + spare));
     const std::uint64_t engine = entries * (sizeof(match_entry) + 4) + 2 * match_kinds * chains * sizeof(match_chain);
-    const std::uint64_t kept =
-        (std::uint64_t{options_.unexpected} + spare) * (sizeof(unexpected_message) + options_.eager_bytes + 4);
+    const std::uint64_t kept = (std::uint64_t{options_.unexpected} + spare) * (sizeof(unexpected_message) + 4);
     const std::uint64_t rings =
         message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
-    const std::uint64_t a_shard =
-        engine + kept + rings + options_.requests * 4u + asked_places(options_) * 8u + sizeof(shard_state);
+    const std::uint64_t a_shard = engine + kept + rings + options_.requests * 4u + asked_places(options_) * 8u +
+                                  sizeof(shard_state) +
+                                  static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
     const std::uint64_t requests =
         options_.requests * (sizeof(request_slot) + 16u) + looks(options_) * sizeof(request_slot);
-    return options_.engines * a_shard + requests + sizeof(two_sided_counters);
+    return options_.engines * a_shard + requests + sizeof(two_sided_counters) +
+           device_heap::bytes_of(payload_options(options_));
 }
 
 void two_sided_memory::clear() {
@@ -168,6 +186,10 @@ matching_statistics two_sided_memory::statistics(int pe) const {
         all.max_unexpected = std::max(all.max_unexpected, one.max_unexpected);
     }
     return all;
+}
+
+quota_statistics two_sided_memory::unexpected_memory(int pe) const {
+    return parts_[static_cast<std::size_t>(pe)].payloads->quotas()[0];
 }
 
 bool two_sided_memory::at_rest() const {

@@ -8,46 +8,48 @@ namespace laneway {
 
 /// What a lane was doing when it failed or ran out of time; words_of says how it is told.
 enum class operation : std::uint32_t {
-    user_code,     ///< a functor or handler of the application
-    post,          ///< posting a message: checking its destination
-    aggregate,     ///< waiting for an aggregation buffer to be shipped by another warp
-    reserve_slot,  ///< waiting for a free slot in the ring to another PE
-    flush,         ///< waiting for chunks of this block to leave
-    quiet,         ///< waiting for carried messages to be served
-    serve,         ///< waiting for the words of a chunk whose flag has come
-    call,          ///< waiting for the answer to a call
-    forward,       ///< a handler's post: putting it into the forward queue
-    allocate,      ///< allocating memory for the payload of a large message
-    put,           ///< storing to another PE's symmetric memory
-    get,           ///< loading from it
-    atomic,        ///< an atomic operation on it
-    signal,        ///< waiting for a signal word
-    barrier,       ///< waiting for all working warps to come to a barrier
-    push_id,       ///< waiting for a worklist place to be read by a slow consumer
-    insert,        ///< inserting into a table of fixed size
-    host_slot,     ///< waiting for a free slot of a queue to the host
-    host_answer,   ///< waiting for a host function's answer
-    run_to_end,    ///< waiting for all work everywhere to be done
-    collective,    ///< an all-reduce, broadcast, all-gather or barrier of a group: waiting for its members
-    prepare,       ///< preparing a triggered operation
-    trigger,       ///< adding to a tag's count, or carrying out its operation
-    produce,       ///< producing into a channel
-    consume,       ///< freeing an element of a channel
-    send,          ///< sending a message that a receive takes
-    receive,       ///< receiving one
-    probe,         ///< looking for one
-    use_request,   ///< waiting for a request, testing or cancelling it
-    enqueue,       ///< posting to a remote queue: waiting for room
-    land,          ///< storing the payload of a command into its target buffer
-    find_payload,  ///< looking for what has landed for a command
-    command,       ///< running the function of a command
-    launch,        ///< having a kernel launched: waiting for the host
-    raise,         ///< telling the end of a command
-    completion,    ///< waiting for a completion signal
-    request,       ///< posting to a service: waiting for room
-    served,        ///< waiting for what a service answers, or has done
-    serving,       ///< serving a request
-    put_item,      ///< putting an item into the queues of a worklist
+    user_code,        ///< a functor or handler of the application
+    post,             ///< posting a message: checking its destination
+    aggregate,        ///< waiting for an aggregation buffer to be shipped by another warp
+    reserve_slot,     ///< waiting for a free slot in the ring to another PE
+    flush,            ///< waiting for chunks of this block to leave
+    quiet,            ///< waiting for carried messages to be served
+    serve,            ///< waiting for the words of a chunk whose flag has come
+    call,             ///< waiting for the answer to a call
+    forward,          ///< a handler's post: putting it into the forward queue
+    allocate,         ///< allocating memory for the payload of a large message
+    put,              ///< storing to another PE's symmetric memory
+    get,              ///< loading from it
+    atomic,           ///< an atomic operation on it
+    signal,           ///< waiting for a signal word
+    barrier,          ///< waiting for all working warps to come to a barrier
+    push_id,          ///< waiting for a worklist place to be read by a slow consumer
+    insert,           ///< inserting into a table of fixed size
+    host_slot,        ///< waiting for a free slot of a queue to the host
+    host_answer,      ///< waiting for a host function's answer
+    run_to_end,       ///< waiting for all work everywhere to be done
+    collective,       ///< an all-reduce, broadcast, all-gather or barrier of a group: waiting for its members
+    prepare,          ///< preparing a triggered operation
+    trigger,          ///< adding to a tag's count, or carrying out its operation
+    produce,          ///< producing into a channel
+    consume,          ///< freeing an element of a channel
+    send,             ///< sending a message that a receive takes
+    receive,          ///< receiving one
+    probe,            ///< looking for one
+    use_request,      ///< waiting for a request, testing or cancelling it
+    enqueue,          ///< posting to a remote queue: waiting for room
+    land,             ///< storing the payload of a command into its target buffer
+    find_payload,     ///< looking for what has landed for a command
+    command,          ///< running the function of a command
+    launch,           ///< having a kernel launched: waiting for the host
+    raise,            ///< telling the end of a command
+    completion,       ///< waiting for a completion signal
+    request,          ///< posting to a service: waiting for room
+    served,           ///< waiting for what a service answers, or has done
+    serving,          ///< serving a request
+    put_item,         ///< putting an item into the queues of a worklist
+    allocate_memory,  ///< allocating device memory
+    release_memory,   ///< releasing it
 };
 
 /// How a fault tells of an operation.
@@ -99,6 +101,8 @@ constexpr operation_words words_of(operation op) {
         case operation::served: return {"waiting for a service", " of PE ", "request type #"};
         case operation::serving: return {"serving a request", " of PE ", "request type #"};
         case operation::put_item: return {"putting an item into the worklist", " of PE ", "place #"};
+        case operation::allocate_memory: return {"allocating device memory", " of PE ", "# bytes asked for"};
+        case operation::release_memory: return {"releasing device memory", " of PE ", "byte #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }
@@ -124,6 +128,7 @@ struct fault_record {
     /// warps, with collective_too_long the most bytes that an array may have, with bad_tag tags, with bad_index such
     /// indices, with bad_threshold that one, with a trigger that is too many or too late its tag's count, and 2^32
     /// times its threshold, with too_deep levels of the channel, with too_many_at_once elements that may be asked for,
+    /// with quota_reached the quota's bytes and, times 2^56, its number, with not_allocated the bytes that there are,
     /// with waits for messages the communicator, with truncated and wrong_length the bytes that the receive takes, with
     /// a request that is served the block that has posted it.
     std::uint64_t limit = 0;

@@ -21,6 +21,14 @@ struct progress_sample {
     std::uint64_t open = 0;     ///< work created and not yet completed, all PEs
 };
 
+/// Device memory that lanes have allocated and not released, of one quota on one PE.
+struct memory_held {
+    int pe = 0;
+    std::string quota;
+    std::uint64_t pieces = 0;
+    std::uint64_t bytes = 0;  ///< of the pages that they lie in, and of those that the quota keeps besides
+};
+
 /// Account of one run. The audit holds: posted = direct + carried, carried = served.
 struct run_report {
     std::vector<std::string> devices;  ///< one name a PE, in PE order
@@ -37,6 +45,7 @@ struct run_report {
     std::vector<progress_sample> progress;  ///< for plots; at most a few thousand samples
     /// What the library's buffers and rings take on each PE; see options::buffer_bytes.
     std::vector<std::uint64_t> buffer_bytes;
+    std::vector<memory_held> memory;  ///< what lanes hold of each runtime::device_memory when the run has ended
 
     [[nodiscard]] std::uint64_t chunks() const {
         std::uint64_t total = 0;

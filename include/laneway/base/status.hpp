@@ -35,6 +35,8 @@ enum class [[nodiscard]] status : std::uint32_t{
     request_left,           ///< a request that nobody has waited for when all bodies have returned
     bad_request,            ///< a request that has been waited for already, or is of another communicator
     bad_index,              ///< a queue, kernel, buffer or signal of a remote queue that has not been registered
+    quota_reached,          ///< a quota of device memory, or the PE's device memory, has no room for a request
+    not_allocated,          ///< memory to be released that is not allocated, or has been released already
 };
 
 constexpr const char* to_string(status s) {
@@ -68,6 +70,8 @@ constexpr const char* to_string(status s) {
         case status::request_left: return "nobody has waited for the request of the operation";
         case status::bad_request: return "the request has been waited for already, or belongs to another communicator";
         case status::bad_index: return "no such index";
+        case status::quota_reached: return "a quota of device memory is used up";
+        case status::not_allocated: return "memory that is not allocated, or has been released already";
     }
     return "unknown status";
 }

@@ -16,9 +16,19 @@
 // comes behind its last one; where page and size have changed between them, the page word passes the order on, all of
 // whose updates acquire and release. Scope is the device: other PEs may use a piece, but lanes of its own PE free it.
 //
+// - A page without a live piece keeps its size, and goes on being hinted at, until a page is wanted and none is free:
+//   then any lane turns it into another one, from "nothing held" by the same compare_exchange.
+//
+// Lanes that come together reserve and give back room by one atomic for each page, and take and clear bits by one for
+// each word of 32 pieces: an allocation of a whole warp of one size is two atomics, whatever the size.
+//
+// Pages belong to quotas, as their words say: whoever frees a piece, its page counts for the quota that opened it, and
+// a quota that holds as many pages as it may gets no more. Pieces of different quotas never share a page, so what one
+// client of the heap leaves behind does not break up the pages of another.
+//
 // No lane waits without bound: what is tried again is counted. So null may also mean that others were faster too often,
-// or were just claiming a span; a request of at most half a page that meets no other but requests is refused only where
-// no page has room for it and none is free.
+// or were just claiming a span or looking for the last page of a quota; a request of at most half a page that meets no
+// other but requests of one quota is refused only where no page has room for it and none is free.
 #pragma once
 
 #include "laneway/memory/heap_pages.hpp"
@@ -26,12 +36,14 @@
 
 namespace laneway {
 
-/// Device view of a device_heap; trivially copyable.
+/// Device view of a device_heap: of one of its quotas. Trivially copyable.
 class device_heap_ref {
 public:
     device_heap_ref() = default;
-    explicit device_heap_ref(const device_heap_layout& heap) : heap_(heap) {}
+    device_heap_ref(const device_heap_layout& heap, std::uint32_t quota) : heap_(heap), quota_(quota) {}
 
+    [[nodiscard]] LANEWAY_FN const device_heap_layout& layout() const { return heap_; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t quota() const { return quota_; }
     /// Largest request: 256 pages, or all of them.
     [[nodiscard]] LANEWAY_FN std::size_t max_bytes() const {
         constexpr std::uint32_t most = device_heap_layout::max_span_pages;
@@ -49,17 +61,17 @@ public:
         } else if (bytes <= max_bytes()) {
             piece = allocate_span(ctx, static_cast<std::uint32_t>((bytes - 1) >> heap_.log2_page) + 1);
         }
-        if (piece == nullptr) count(ctx, device_heap_layout::refused_requests, 1);
+        if (piece == nullptr) count(ctx, quota_, device_heap_layout::refused_requests, 1);
         return piece;
     }
 
-    /// Frees what a lane of this PE allocated, whose last access the caller has seen; null is ignored. False, and
-    /// nothing changes, for what is not the address of a live piece: a second free is found out where nobody holds that
-    /// memory again. Any lane; does not wait.
+    /// Frees what a lane of this PE allocated, of whichever quota, whose last access the caller has seen; null is
+    /// ignored. False, and nothing changes, for what is not the address of a live piece: a second free is found out
+    /// where nobody holds that memory again. Any lane; does not wait.
     template <class Ctx>
     LANEWAY_FN bool deallocate(Ctx& ctx, void* piece) const {
         if (piece == nullptr || give_back(ctx, piece)) return true;
-        count(ctx, device_heap_layout::refused_frees, 1);
+        count(ctx, quota_, device_heap_layout::refused_frees, 1);
         return false;
     }
 
@@ -74,12 +86,22 @@ private:
         return warp * 0x9e3779b9u >> 8;
     }
     template <class Ctx>
-    LANEWAY_FN void count(Ctx& ctx, std::uint32_t what, std::uint64_t more) const {
+    LANEWAY_FN void count(Ctx& ctx, std::uint32_t quota, std::uint32_t what, std::uint64_t more) const {
         const std::uint32_t line = static_cast<std::uint32_t>(ctx.block()) % device_heap_layout::count_lines;
-        ctx.fetch_add(heap_.counts + line * device_heap_layout::line_words + what, more, order::relaxed, scope::device);
+        ctx.fetch_add(heap_.counters_of(quota, line) + what, more, order::relaxed, scope::device);
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t* word_of(std::uint32_t page, std::uint32_t index) const {
         return heap_.pieces + std::size_t{page} * heap_.piece_words() + index;
+    }
+    [[nodiscard]] static LANEWAY_FN std::uint32_t nth_bit(std::uint32_t bits, std::uint32_t n) {
+        for (; n > 0; --n) bits &= bits - 1;
+        return bits & (0u - bits);
+    }
+    /// The lowest `n` bits, or all.
+    [[nodiscard]] static LANEWAY_FN std::uint32_t lowest_bits(std::uint32_t bits, std::uint32_t n) {
+        std::uint32_t rest = bits;
+        for (; n > 0 && rest != 0; --n) rest &= rest - 1;
+        return bits & ~rest;
     }
 
     template <class Ctx>
@@ -88,14 +110,13 @@ private:
         while (bytes > std::size_t{1} << heap_.log2_piece(use)) ++use;
         for (int round = 0; round < max_rounds; ++round) {
             const lane_mask here = ctx.converged();
-            const lane_mask group = ctx.match(here, use);
+            const lane_mask group = ctx.match(here, std::uint64_t{quota_} << 32 | use);
             const std::uint64_t reserved = once(ctx, group, [&] { return reserve(ctx, use, group); });
             const auto page = static_cast<std::uint32_t>(reserved >> 32);
             const auto room = static_cast<std::uint32_t>(reserved);
             if (room == 0) return nullptr;
-            const auto rank = static_cast<std::uint32_t>(rank_in(ctx, group));
-            if (rank >= room) continue;
-            if (void* const piece = take(ctx, page, use, rank); piece != nullptr) return piece;
+            if (static_cast<std::uint32_t>(rank_in(ctx, group)) >= room) continue;
+            if (void* const piece = take(ctx, lowest_bits(group, room), page, use); piece != nullptr) return piece;
         }
         return nullptr;
     }
@@ -104,43 +125,60 @@ private:
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t reserve(Ctx& ctx, std::uint32_t use, lane_mask group) const {
         const auto wanted = static_cast<std::uint32_t>(Ctx::count_lanes(group));
-        const page_reservation got = heap_pages(heap_).reserve(ctx, use, wanted, spread(ctx));
-        if (got.count > 0) count(ctx, device_heap_layout::allocated, got.count);
+        const page_reservation got = heap_pages(heap_, quota_).reserve(ctx, use, wanted, spread(ctx));
+        if (got.count > 0) count(ctx, quota_, device_heap_layout::allocated, got.count);
         return std::uint64_t{got.page} << 32 | got.count;
     }
 
-    /// Takes a piece of a page in which the lane has room for one; lanes of a group take neighbours. Null, and the room
-    /// is given back, where others took what was seen to be free, too often.
+    /// A piece for each lane of a group that has room for them in a page. Null, and the room is given back, where
+    /// others took what was seen to be free, too often. The group, together.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN void* take(Ctx& ctx, std::uint32_t page, std::uint32_t use, std::uint32_t rank) const {
+    [[nodiscard]] LANEWAY_FN void* take(Ctx& ctx, lane_mask group, std::uint32_t page, std::uint32_t use) const {
         const std::uint32_t capacity = heap_.capacity(use);
         const std::uint32_t words = capacity < word_bits ? 1 : capacity / word_bits;
-        const std::uint32_t valid = capacity < word_bits ? (1u << capacity) - 1 : ~0u;
-        for (std::uint32_t i = 0; i < words * max_rounds; ++i) {
-            const std::uint32_t index = (spread(ctx) + i) & (words - 1);
-            const std::uint32_t free = ~ctx.load(word_of(page, index), order::relaxed, scope::device) & valid;
-            if (free == 0) continue;
-            const std::uint32_t bit = nth_bit(free, rank % static_cast<std::uint32_t>(Ctx::count_lanes(free)));
-            // Partner: the fetch_and in give_back, of the piece's last holder.
-            if ((ctx.fetch_or(word_of(page, index), bit, order::acq_rel, scope::device) & bit) != 0) continue;
-            const auto number = index * word_bits + static_cast<std::uint32_t>(Ctx::first_lane(bit));
-            return heap_.region + (std::size_t{page} << heap_.log2_page) +
-                   (std::size_t{number} << heap_.log2_piece(use));
+        const std::uint32_t first = ctx.shuffle(group, spread(ctx), Ctx::first_lane(group));
+        const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(group));
+        const auto rank = static_cast<std::uint32_t>(rank_in(ctx, group));
+        void* piece = nullptr;
+        std::uint32_t served = 0;
+        for (std::uint32_t i = 0; i < words * max_rounds && served < lanes; ++i) {
+            const std::uint32_t index = (first + i) & (words - 1);
+            const std::uint32_t got =
+                once(ctx, group, [&] { return take_bits(ctx, page, use, index, lanes - served); });
+            const auto more = static_cast<std::uint32_t>(Ctx::count_lanes(got));
+            if (rank - served < more) {
+                const auto bit = static_cast<std::uint32_t>(Ctx::first_lane(nth_bit(got, rank - served)));
+                piece = heap_.region + (std::size_t{page} << heap_.log2_page) +
+                        (std::size_t{index * word_bits + bit} << heap_.log2_piece(use));
+            }
+            served += more;
         }
-        count(ctx, device_heap_layout::allocated, ~std::uint64_t{0});
-        heap_pages(heap_).give_back(ctx, page, use, 1);
-        return nullptr;
+        ctx.sync(group);  // what the leader has acquired is there for all
+        if (served < lanes && elected(ctx, group)) {
+            count(ctx, quota_, device_heap_layout::allocated, std::uint64_t{served} - lanes);
+            heap_pages(heap_, quota_).give_back(ctx, page, use, lanes - served);
+        }
+        return piece;
     }
-    [[nodiscard]] static LANEWAY_FN std::uint32_t nth_bit(std::uint32_t bits, std::uint32_t n) {
-        for (; n > 0; --n) bits &= bits - 1;
-        return bits & (0u - bits);
+
+    /// Bits of free pieces, `wanted` at most, of one word. One lane.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t take_bits(Ctx& ctx, std::uint32_t page, std::uint32_t use,
+                                                     std::uint32_t index, std::uint32_t wanted) const {
+        const std::uint32_t capacity = heap_.capacity(use);
+        const std::uint32_t valid = capacity < word_bits ? (1u << capacity) - 1 : ~0u;
+        const std::uint32_t free = ~ctx.load(word_of(page, index), order::relaxed, scope::device) & valid;
+        if (free == 0) return 0;
+        const std::uint32_t bits = lowest_bits(free, wanted);
+        // Partner: the fetch_and in clear_bits, of the pieces' last holders.
+        return bits & ~ctx.fetch_or(word_of(page, index), bits, order::acq_rel, scope::device);
     }
 
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN void* allocate_span(Ctx& ctx, std::uint32_t pages) const {
-        const std::uint32_t first = heap_pages(heap_).claim_span(ctx, pages);
+        const std::uint32_t first = heap_pages(heap_, quota_).claim_span(ctx, pages);
         if (first == heap_.n_pages) return nullptr;
-        count(ctx, device_heap_layout::allocated, 1);
+        count(ctx, quota_, device_heap_layout::allocated, 1);
         return heap_.region + (std::size_t{first} << heap_.log2_page);
     }
 
@@ -153,26 +191,44 @@ private:
         const auto inside = static_cast<std::uint32_t>(offset & (heap_.page_bytes() - 1));
         // Relaxed: of a live piece the caller sees what its allocation saw or made of the page.
         const page_word now{ctx.load(heap_.pages + page, order::relaxed, scope::device)};
-        const std::uint32_t use = now.use();
-        if (use == page_word::span_head) return inside == 0 && heap_pages(heap_).free_span(ctx, page, now);
-        if (use == page_word::free || use == page_word::span_body) return false;
-        if ((inside & ((1u << heap_.log2_piece(use)) - 1)) != 0) return false;
-        const std::uint32_t number = inside >> heap_.log2_piece(use);
-        const std::uint32_t bit = 1u << number % word_bits;
-        // Partner: the fetch_or in take, of the piece's next holder.
-        const std::uint32_t held =
-            ctx.fetch_and(word_of(page, number / word_bits), ~bit, order::release, scope::device);
-        if ((held & bit) == 0) return false;
-        const lane_mask here = ctx.converged();
-        const lane_mask group = ctx.match(here, page);
-        ctx.sync(group);  // all bits are clear before the room is given back
-        if (elected(ctx, group)) {
-            heap_pages(heap_).give_back(ctx, page, use, static_cast<std::uint32_t>(Ctx::count_lanes(group)));
+        const std::uint32_t use = now.use(), quota = now.quota();
+        if (use == page_word::span_head) {
+            if (inside != 0 || !heap_pages(heap_, quota).free_span(ctx, page, now)) return false;
+            count(ctx, quota, device_heap_layout::freed, 1);
+            return true;
         }
-        return true;
+        if (!heap_.is_pieces(use) || (inside & ((1u << heap_.log2_piece(use)) - 1)) != 0) return false;
+        const bool held = clear_bit(ctx, page, inside >> heap_.log2_piece(use));
+        const lane_mask group = ctx.match(ctx.converged(), page);
+        const lane_mask freed = ctx.ballot(group, held);
+        ctx.sync(group);  // all bits are clear before the room is given back
+        if (held && elected(ctx, freed)) {
+            const auto pieces = static_cast<std::uint32_t>(Ctx::count_lanes(freed));
+            count(ctx, quota, device_heap_layout::freed, pieces);
+            heap_pages(heap_, quota).give_back(ctx, page, use, pieces);
+        }
+        return held;
+    }
+
+    /// Clears a piece's bit; false where it was not set, or another lane that came along clears it. Lanes with pieces
+    /// in one word clear theirs with one atomic.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool clear_bit(Ctx& ctx, std::uint32_t page, std::uint32_t number) const {
+        const std::uint32_t bit = 1u << number % word_bits;
+        const lane_mask group = ctx.match(ctx.converged(), std::uint64_t{page} << 32 | number / word_bits);
+        const std::uint32_t bits = reduce(ctx, group, bit, [](std::uint32_t a, std::uint32_t b) { return a | b; });
+        bool first = true;
+        if (Ctx::count_lanes(bits) != Ctx::count_lanes(group)) first = elected(ctx, ctx.match(group, bit));
+        ctx.sync(group);  // what all lanes did with their pieces comes before
+        const std::uint32_t before = once(ctx, group, [&] {
+            // Partner: the fetch_or in take_bits, of the pieces' next holders.
+            return ctx.fetch_and(word_of(page, number / word_bits), ~bits, order::acq_rel, scope::device);
+        });
+        return first && (before & bit) != 0;
     }
 
     device_heap_layout heap_;
+    std::uint32_t quota_ = 0;
 };
 
 }  // namespace laneway

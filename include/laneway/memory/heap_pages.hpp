@@ -2,7 +2,7 @@
 // nothing is lost.
 #pragma once
 
-#include "laneway/memory/device_heap_layout.hpp"
+#include "laneway/memory/page_quota.hpp"
 
 namespace laneway {
 
@@ -12,10 +12,11 @@ struct page_reservation {
     std::uint32_t count = 0;
 };
 
-/// Called by one lane for all that arrived with it.
+/// Those of one quota. Called by one lane for all that arrived with it.
 class heap_pages {
 public:
-    LANEWAY_FN explicit heap_pages(const device_heap_layout& heap) : heap_(heap) {}
+    LANEWAY_FN heap_pages(const device_heap_layout& heap, std::uint32_t quota)
+        : heap_(heap), quota_(quota), allowed_(heap) {}
 
     /// Room for 1 to `wanted` pieces of a size, in one page. `start` spreads lanes over pages. Waits for a lane that
     /// opens a page of that size, a bounded number of times.
@@ -32,22 +33,15 @@ public:
         return found;
     }
 
-    /// Gives back room for pieces whose bits are clear. The page goes to the common stock with its last piece.
+    /// Gives back room for pieces whose bits are clear. A page without a live piece keeps its size until a page is
+    /// wanted and none is free: opening one takes far longer than a piece of an open one.
     template <class Ctx>
     LANEWAY_SLOW void give_back(Ctx& ctx, std::uint32_t page, std::uint32_t use, std::uint32_t count) const {
-        // Partner: the compare_exchange in reserve_in or claim: what the holders did comes before what the next do.
+        // Partner: the compare_exchange in reserve_in or adopt: what the holders did comes before what the next do.
         const page_word before{
             ctx.fetch_add(heap_.pages + page, 0u - count * page_word::one, order::acq_rel, scope::device)};
-        if (before.number() == heap_.capacity(use)) heap_.set_of(use).insert(ctx, page);
-        if (before.number() != count) return;
-        std::uint32_t empty = page_word::of(use, 0).bits;
-        // It fails where another lane has reserved room or emptied the page.
-        if (!ctx.compare_exchange(heap_.pages + page, empty, page_word::span_body, order::acq_rel, scope::device)) {
-            return;
-        }
-        count_pages(ctx, ~std::uint64_t{0});  // before another lane can have the page, and count it
-        take_out(ctx, page, use);
-        free_page(ctx, page);
+        if (before.number() == heap_.capacity(use)) heap_.set_of(use, quota_).insert(ctx, page);
+        if (before.number() == count) heap_.set_of(heap_.idle(), quota_).insert(ctx, page);
     }
 
     /// Claims so many free pages in a row, from the end of the region on, where pieces take pages last; returns the
@@ -57,10 +51,9 @@ public:
         std::uint32_t first = heap_.n_pages;
         // In turn, as two that claim pages of one row would refuse each other.
         in_turn(ctx, page_word::free, [&](bool claims) {
-            if (claims) first = find_span(ctx, count);
+            if (claims) first = claim_within_quota(ctx, count);
             return claims;
         });
-        if (first < heap_.n_pages) count_pages(ctx, count);
         return first;
     }
 
@@ -72,7 +65,7 @@ public:
                                   scope::device)) {
             return false;
         }
-        count_pages(ctx, 0 - std::uint64_t{head.number()});
+        allowed_.give(ctx, quota_, head.number());
         for (std::uint32_t i = 0; i < head.number(); ++i) free_page(ctx, first + i);
         return true;
     }
@@ -85,20 +78,22 @@ private:
     [[nodiscard]] LANEWAY_FN page_word look(Ctx& ctx, std::uint32_t page) const {
         return {ctx.load(heap_.pages + page, order::relaxed, scope::device)};
     }
-    [[nodiscard]] LANEWAY_FN bool belongs(page_word now, std::uint32_t use) const {
-        if (now.use() != use) return false;
-        return use == page_word::free || now.number() < heap_.capacity(use);
+    [[nodiscard]] LANEWAY_FN bool belongs(page_word now, std::uint32_t use, std::uint32_t quota) const {
+        if (use == page_word::free) return now.bits == page_word::free;
+        if (now.quota() != quota || !heap_.is_pieces(now.use())) return false;
+        if (use == heap_.idle()) return now.number() == 0;
+        return now.use() == use && now.number() < heap_.capacity(use);
     }
     template <class Ctx>
-    LANEWAY_FN void take_out(Ctx& ctx, std::uint32_t page, std::uint32_t use) const {
-        heap_.set_of(use).remove(ctx, page, [&] { return belongs(look(ctx, page), use); });
+    LANEWAY_FN void take_out(Ctx& ctx, std::uint32_t page, std::uint32_t use, std::uint32_t quota) const {
+        heap_.set_of(use, quota).remove(ctx, page, [&] { return belongs(look(ctx, page), use, quota); });
     }
 
     /// Calls `body(mine)` until it returns true: `mine` says whether it is this lane's turn, which one lane has at a
     /// time, or any that has waited for long. It is asked for after the first call.
     template <class Ctx, class Body>
     LANEWAY_FN void in_turn(Ctx& ctx, std::uint32_t use, Body&& body) const {
-        std::uint32_t* const word = heap_.opener_of(use);
+        std::uint32_t* const word = heap_.opener_of(use, quota_);
         for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
             if (body(false)) return;
             // Partner: the release store below: who has the turn sees the pages that others have opened in theirs.
@@ -118,7 +113,7 @@ private:
     [[nodiscard]] LANEWAY_FN bool in_open_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
                                                page_reservation& found) const {
         bool contended = false;
-        const bool sure = heap_.set_of(use).find(ctx, start, [&](std::uint32_t page) {
+        const bool sure = heap_.set_of(use, quota_).find(ctx, start, [&](std::uint32_t page) {
             found = {page, reserve_in(ctx, page, use, wanted, contended)};
             return found.count != 0;
         });
@@ -130,40 +125,82 @@ private:
     [[nodiscard]] LANEWAY_FN std::uint32_t reserve_in(Ctx& ctx, std::uint32_t page, std::uint32_t use,
                                                       std::uint32_t wanted, bool& contended) const {
         page_word now = look(ctx, page);
-        for (std::uint32_t tried = 0; belongs(now, use); ++tried) {
+        for (std::uint32_t tried = 0; belongs(now, use, quota_); ++tried) {
             if (tried == max_tries) {
                 contended = true;
                 return 0;
             }
             const std::uint32_t room = heap_.capacity(use) - now.number();
             const std::uint32_t count = wanted < room ? wanted : room;
-            // Partner: the fetch_add in give_back, and the compare_exchange in claim.
+            // Partner: the fetch_add in give_back, and the compare_exchange in adopt.
             if (ctx.compare_exchange(heap_.pages + page, now.bits, now.bits + count * page_word::one, order::acq_rel,
                                      scope::device)) {
-                if (count == room) take_out(ctx, page, use);
+                if (count == room) take_out(ctx, page, use, quota_);
                 return count;
             }
         }
-        take_out(ctx, page, use);
+        take_out(ctx, page, use, quota_);
         return 0;
     }
 
-    /// Takes the first free page from the begin of the region on.
+    /// Takes the first free page from the begin of the region on; where none is free, or the quota has no more, a page
+    /// of another size in which nothing is held, or, within the quota, of another quota.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool in_fresh_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
                                                 page_reservation& found) const {
         const std::uint32_t room = heap_.capacity(use);
         const std::uint32_t count = wanted < room ? wanted : room;
-        const page_set stock = heap_.set_of(page_word::free);
-        const bool sure = stock.find(ctx, start % page_set::word_pages, [&](std::uint32_t page) {
-            const bool claimed = claim(ctx, page, page_word::of(use, count));
-            if (claimed) found = {page, count};
-            return claimed;
-        });
-        if (found.count == 0) return sure;
-        if (count < room) heap_.set_of(use).insert(ctx, found.page);
-        count_pages(ctx, 1);
+        const page_word to = page_word::of(use, quota_, count);
+        const bool within = allowed_.take(ctx, quota_, 1);
+        bool sure = true;
+        if (within) {
+            sure = heap_.set_of(page_word::free, 0).find(ctx, start % page_set::word_pages, [&](std::uint32_t page) {
+                if (!claim(ctx, page, to)) return false;
+                found = {page, count};
+                return true;
+            });
+        }
+        for (std::uint32_t i = 0; found.count == 0 && i < (within ? heap_.n_quotas : 1); ++i) {
+            const std::uint32_t other = quota_ + i < heap_.n_quotas ? quota_ + i : quota_ + i - heap_.n_quotas;
+            sure = adopt(ctx, other, to, start, found) && sure;
+            if (found.count != 0 && within) allowed_.give(ctx, other, 1);  // else it stays the quota's
+        }
+        if (found.count == 0) {
+            if (within) allowed_.give(ctx, quota_, 1);
+            return sure;
+        }
+        if (count < room) heap_.set_of(use, quota_).insert(ctx, found.page);
         return true;
+    }
+
+    /// Turns a page of a quota in which nothing is held into another one. Whether it has seen all there were.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool adopt(Ctx& ctx, std::uint32_t quota, page_word to, std::uint32_t start,
+                                        page_reservation& found) const {
+        return each_idle(ctx, quota, start, to, [&](std::uint32_t page) {
+            found = {page, to.number()};
+            return true;
+        });
+    }
+
+    /// Makes `to` of pages of a quota in which nothing is held, until `made(page)` returns true. Whether it has seen
+    /// all there were, where it never did.
+    template <class Ctx, class Made>
+    LANEWAY_FN bool each_idle(Ctx& ctx, std::uint32_t quota, std::uint32_t start, page_word to, Made&& made) const {
+        bool lost = false;
+        const bool sure = heap_.set_of(heap_.idle(), quota).find(ctx, start, [&](std::uint32_t page) {
+            page_word now = look(ctx, page);
+            const bool idle = belongs(now, heap_.idle(), quota);
+            // Partner: the fetch_add in give_back: bits of pieces are clear. It fails where room has been reserved.
+            const bool mine =
+                idle && ctx.compare_exchange(heap_.pages + page, now.bits, to.bits, order::acq_rel, scope::device);
+            lost = lost || (idle && !mine);
+            take_out(ctx, page, heap_.idle(), quota);
+            if (!mine) return false;
+            take_out(ctx, page, page_word{now.bits}.use(), quota);
+            return made(page);
+        });
+        return sure && !lost;
     }
 
     template <class Ctx>
@@ -171,19 +208,39 @@ private:
         std::uint32_t none = page_word::free;
         // Partner: the exchange in free_page: bits of pieces are clear.
         const bool done = ctx.compare_exchange(heap_.pages + page, none, to.bits, order::acq_rel, scope::device);
-        take_out(ctx, page, page_word::free);
+        take_out(ctx, page, page_word::free, 0);
         return done;
     }
     template <class Ctx>
     LANEWAY_FN void free_page(Ctx& ctx, std::uint32_t page) const {
         // Partner: the compare_exchange in claim.
         ctx.exchange(heap_.pages + page, page_word::free, order::acq_rel, scope::device);
-        heap_.set_of(page_word::free).insert(ctx, page);
+        heap_.set_of(page_word::free, 0).insert(ctx, page);
+    }
+
+    /// Frees all pages of a quota in which nothing is held.
+    template <class Ctx>
+    LANEWAY_FN void free_idle(Ctx& ctx, std::uint32_t quota) const {
+        (void)each_idle(ctx, quota, 0, {page_word::span_body}, [&](std::uint32_t page) {
+            allowed_.give(ctx, quota, 1);  // before another lane can have the page, and count it
+            free_page(ctx, page);
+            return false;
+        });
+    }
+
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t claim_within_quota(Ctx& ctx, std::uint32_t count) const {
+        // Idle pages first: else spans would lie between them as it happens, and break up what is free.
+        for (std::uint32_t quota = 0; quota < heap_.n_quotas; ++quota) free_idle(ctx, quota);
+        if (!allowed_.take(ctx, quota_, count)) return heap_.n_pages;
+        const std::uint32_t first = find_span(ctx, count);
+        if (first == heap_.n_pages) allowed_.give(ctx, quota_, count);
+        return first;
     }
 
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint32_t find_span(Ctx& ctx, std::uint32_t count) const {
-        const page_set stock = heap_.set_of(page_word::free);
+        const page_set stock = heap_.set_of(page_word::free, 0);
         std::uint32_t row = 0;  // free pages in a row from here on, as the set has them
         for (std::uint32_t index = stock.n_words(); index-- > 0;) {
             const std::uint32_t pages = stock.word(ctx, index);
@@ -213,19 +270,14 @@ private:
             return i - 1;
         }
         // Whoever frees the span has its address from this lane, and with it sees this word.
-        ctx.exchange(heap_.pages + first, page_word::of(page_word::span_head, count).bits, order::acq_rel,
+        ctx.exchange(heap_.pages + first, page_word::of(page_word::span_head, quota_, count).bits, order::acq_rel,
                      scope::device);
         return count;
     }
 
-    template <class Ctx>
-    LANEWAY_FN void count_pages(Ctx& ctx, std::uint64_t more) const {
-        const std::uint64_t held =
-            ctx.fetch_add(heap_.counts + device_heap_layout::pages_held, more, order::relaxed, scope::device) + more;
-        ctx.fetch_max(heap_.counts + device_heap_layout::pages_peak, held, order::relaxed, scope::device);
-    }
-
     const device_heap_layout& heap_;
+    std::uint32_t quota_;
+    page_quota allowed_;
 };
 
 }  // namespace laneway

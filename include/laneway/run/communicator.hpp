@@ -88,6 +88,9 @@ public:
     [[nodiscard]] std::vector<pending_message> pending() const { return memory_->memory().pending(); }
     /// What a PE's engines have done so far. Host, between runs.
     [[nodiscard]] matching_statistics statistics(int pe) const { return memory_->memory().statistics(pe); }
+    /// Of the memory within communicator_options::unexpected_bytes; refused requests are messages that kept their slots
+    /// of the ring. Host, between runs.
+    [[nodiscard]] quota_statistics unexpected_memory(int pe) const { return memory_->memory().unexpected_memory(pe); }
     /// Drops all messages. Host, between runs.
     void clear() { memory_->clear(); }
 

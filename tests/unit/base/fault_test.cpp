@@ -58,6 +58,18 @@ TEST(fault_text_test, APeThatDoesNotExistIsTold) {
               "PE 0 (cpu:0) block 0 warp 0 lane 0: no such PE while putting to PE 1: the job has 1 PE");
 }
 
+TEST(fault_text_test, DeviceMemoryTellsQuotaAndPlace) {
+    EXPECT_EQ(told(status::quota_reached, operation::allocate_memory, 3, 100, std::uint64_t{2} << 56 | 8192),
+              "a quota of device memory is used up while allocating device memory of PE 3: 100 bytes asked for, of "
+              "quota 2, which has 8192");
+    EXPECT_EQ(told(status::not_allocated, operation::release_memory, 3, 48, 4096),
+              "memory that is not allocated, or has been released already while releasing device memory of PE 3: byte "
+              "48 of 4096");
+    EXPECT_EQ(told(status::not_allocated, operation::release_memory, 3, 4096, 4096),
+              "memory that is not allocated, or has been released already while releasing device memory of PE 3: an "
+              "address outside of 4096");
+}
+
 TEST(fault_text_test, LimitsAreToldWithTheirUnits) {
     EXPECT_EQ(told(status::too_long, operation::post, 1, 72, 64),
               "more payload bytes than a message can carry while posting a message to PE 1: 72 bytes, and a chunk "

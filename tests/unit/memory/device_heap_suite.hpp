@@ -236,6 +236,115 @@ TEST_P(device_heap_test, RefusesWhatIsNoLivePiece) {
     expect_whole(heap, size);
 }
 
+/// All lanes of a warp free one piece, or pairs of lanes two pieces of one word, at once.
+struct freeing_together_program {
+    static constexpr int cuda_warps = 2;
+    device_heap_ref heap;
+    std::uint64_t* freed = nullptr;
+    std::uint64_t* allocated = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        constexpr lane_mask all = full_warp<Ctx>;
+        void* pieces[2] = {};
+        for (void*& piece : pieces) {
+            if (ctx.lane() == 0) piece = heap.allocate(ctx, 40);
+        }
+        for (void*& piece : pieces) {
+            piece = reinterpret_cast<void*>(ctx.shuffle(all, reinterpret_cast<std::uint64_t>(piece), 0));
+        }
+        if (pieces[0] == nullptr || pieces[1] == nullptr) return;
+        ctx.sync(all);
+        if (heap.deallocate(ctx, pieces[ctx.lane() % 2])) ctx.fetch_add(freed, 1, order::relaxed, scope::device);
+        if (ctx.lane() == 0) ctx.fetch_add(allocated, Ctx::warp_lanes == 1 ? 1 : 2, order::relaxed, scope::device);
+        if (Ctx::warp_lanes == 1) (void)heap.deallocate(ctx, pieces[1]);
+    }
+};
+
+TEST_P(device_heap_test, OfLanesThatFreeOnePieceTogetherOneDoes) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        machine machine(o.devices, o.seed);
+        const device_heap_options size = small_heap(GetParam());
+        const device_heap heap(machine.device(0), size);
+        const buffer<std::uint64_t> counters(machine.device(0), 2);
+        run_programs(machine, small_grid(machine), 100, [&](int) {
+            return freeing_together_program{heap.ref(), counters.data(), counters.data() + 1};
+        });
+        EXPECT_GT(counters.copy_out()[1], 0u);
+        EXPECT_EQ(counters.copy_out()[0], counters.copy_out()[1]);
+        expect_whole(heap, size);
+    });
+}
+
+/// How many pieces of a size lanes get that ask for `most` together.
+inline std::uint64_t fill(machine& machine, const device_heap& heap, std::uint32_t quota, std::size_t bytes,
+                          std::uint64_t most) {
+    const buffer<std::uint64_t> counters(machine.device(0), 2);
+    run_programs(machine, small_grid(machine), 100, [&](int) {
+        return filling_program{heap.ref(quota), bytes, most, counters.data(), counters.data() + 1};
+    });
+    return most - counters.copy_out()[1];
+}
+
+TEST_P(device_heap_test, QuotasHoldAndEmptyPagesServeWhoeverHasNone) {
+    every_round_within(GetParam(), [&](const options& o) {
+        if (is_checked(GetParam()) && o.seed > checked_seeds / 5) return;
+        machine machine(o.devices, o.seed);
+        device_heap_options size = small_heap(GetParam());
+        size.bytes /= 4;
+        const std::size_t quarter = size.bytes / 4, page = size.page_bytes;
+        size.quotas = {{"a", quarter}, {"b"}, {"c", 2 * quarter + page - 1}};
+        const device_heap heap(machine.device(0), size);
+        EXPECT_EQ(fill(machine, heap, 0, 16, quarter / 16 + 5), quarter / 16);
+        EXPECT_EQ(fill(machine, heap, 1, 64, size.bytes / 64), 3 * quarter / 64);
+        EXPECT_EQ(fill(machine, heap, 2, 32, 3), 0u) << "what others hold";
+        auto held = heap.live();
+        std::erase_if(held, [](const held_piece& one) { return one.quota != 0; });
+        free_all(machine, heap, held);
+        // Pages of quota 0 are empty and stay set up: quota 2 gets them, and quota 0 gets them back.
+        EXPECT_EQ(fill(machine, heap, 2, 32, quarter / 32 + 1), quarter / 32);
+        EXPECT_EQ(fill(machine, heap, 0, 16, 1), 0u);
+        held = heap.live();
+        std::erase_if(held, [](const held_piece& one) { return one.quota == 0; });
+        free_all(machine, heap, held);
+        EXPECT_EQ(fill(machine, heap, 2, 2 * page, size.bytes / page / 2), quarter / page) << "spans within the quota";
+        EXPECT_EQ(fill(machine, heap, 0, page / 2, 2 * size.bytes / page), 2 * quarter / page);
+        const auto quotas = heap.quotas();
+        ASSERT_EQ(quotas.size(), 3u);
+        EXPECT_EQ(quotas[0].held_bytes, quarter);
+        EXPECT_EQ(quotas[0].peak_bytes, quarter);
+        EXPECT_EQ(quotas[0].live_allocations(), 2 * quarter / page);
+        EXPECT_GT(quotas[0].refused_requests, 5u);
+        EXPECT_EQ(quotas[1].held_bytes, 0u) << "empty pages go where they are wanted";
+        EXPECT_EQ(quotas[1].total_allocations, quotas[1].total_frees);
+        EXPECT_EQ(quotas[2].allowed_bytes, 2 * quarter);
+        EXPECT_EQ(quotas[2].held_bytes, 2 * quarter);
+        free_all(machine, heap, heap.live());
+        expect_whole(heap, size);
+    });
+}
+
+// Half of each page stays live: what that takes away from other sizes is told.
+TEST_P(device_heap_test, TellsHowMuchPartlyUsedPagesKeepFromOtherSizes) {
+    machine machine(GetParam());
+    const device_heap_options size = small_heap(GetParam());
+    const device_heap heap(machine.device(0), size);
+    EXPECT_EQ(heap.statistics().fragmentation(), 0);
+    const std::uint64_t all = size.bytes / 64;
+    ASSERT_EQ(fill(machine, heap, 0, 64, all), all);
+    EXPECT_EQ(heap.statistics().fragmentation(), 0);
+    auto held = heap.live();
+    std::vector<held_piece> odd;
+    for (std::size_t i = 1; i < held.size(); i += 2) odd.push_back(held[i]);
+    free_all(machine, heap, odd);
+    EXPECT_EQ(heap.statistics().fragmentation(), 1);
+    EXPECT_EQ(fill(machine, heap, 0, 128, 1), 0u);
+    EXPECT_EQ(fill(machine, heap, 0, 64, all), all / 2);
+    free_all(machine, heap, heap.live());
+    EXPECT_EQ(heap.statistics().fragmentation(), 0);
+    expect_whole(heap, size);
+}
+
 TEST_P(device_heap_test, RefusesSizesThatCannotBe) {
     machine machine(GetParam());
     const auto make = [&](std::size_t bytes, std::size_t page_bytes) {

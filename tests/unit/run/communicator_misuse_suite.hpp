@@ -248,6 +248,27 @@ TEST_P(communicator_misuse, ADeadlockIsToldAsACircleOfRanks) {
     EXPECT_NO_THROW((void)failure<std::nullptr_t>(flood_in_a_circle{}, {.unexpected = 64, .ring_slots = 4}));
 }
 
+/// As many payloads as memory and ring hold, then a receive of what is sent behind one more.
+struct wait_behind_payloads {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        message_request sent[14];
+        for (std::uint32_t i = 0; i < 14; ++i) {
+            if (world.isend(ctx, room[0], 16, next, i, sent[i]) != status::ok) return;
+        }
+        (void)world.recv(ctx, room[16], 16, any_source, 13);
+    }
+};
+
+TEST_P(communicator_misuse, MemoryThatIsUsedUpIsNamed) {
+    expect<timeout_error>(
+        wait_behind_payloads{},
+        "used up memory for unexpected messages, communicator_options::unexpected_bytes, 1024 of 1024 "
+        "bytes in 8 payloads",
+        {.unexpected_bytes = 1024, .ring_slots = 4, .eager_bytes = 128});
+}
+
 TEST_P(communicator_misuse, TheHostRefusesWhatCannotBe) {
     runtime rt(job());
     const auto refused = [&](const communicator_options& o) {
@@ -255,6 +276,8 @@ TEST_P(communicator_misuse, TheHostRefusesWhatCannotBe) {
     };
     EXPECT_EQ(refused({.requests = 100}), "communicator_options::requests: a power of two from 32 to 1048576, not 100");
     EXPECT_EQ(refused({.unexpected = 0}), "communicator_options::unexpected: from 1 to 1048576, not 0");
+    EXPECT_EQ(refused({.unexpected_bytes = std::uint64_t{1} << 40}),
+              "communicator_options::unexpected_bytes: 17179869184 at most, not 1099511627776");
     EXPECT_EQ(
         refused({.engines = 4}),
         "communicator_options::engines: 4 share messages by their source, so rules.no_any_source must be promised");

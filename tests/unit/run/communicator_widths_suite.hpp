@@ -214,6 +214,58 @@ TEST_P(communicator_widths, WhatAReceiveAwaitsComesInBeyondTheBound) {
     });
 }
 
+/// More messages than may wait, and behind them the one that is received first: it has to overtake those in the ring.
+struct receive_from_behind {
+    symmetric_ref<std::uint64_t> room, wrong;
+    std::uint64_t ahead, words;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int last = ctx.n_pes() - 1;
+        if (ctx.pe() == 0) {
+            for (std::uint64_t i = 0; i <= ahead + 1; ++i) {
+                for (std::uint64_t w = 0; w < words; ++w) room.local(ctx)[w] = i + w;
+                if (world.send(ctx, room[0], words, last, i < ahead ? 1 : 2) != status::ok) return;
+            }
+        }
+        if (ctx.pe() != last) return;
+        message_status seen;
+        if (world.probe(ctx, 0, 2, seen) != status::ok) return;
+        if (seen.bytes != words * 8) atomic_add(ctx, wrong[0], 1);
+        std::uint64_t sum = 0;
+        for (std::uint64_t i = 0; i <= ahead + 1; ++i) {
+            if (world.recv(ctx, room[words], words, 0, i < 2 ? 2 : 1) != status::ok) return;
+            const std::uint64_t first = room.local(ctx)[words], end = room.local(ctx)[2 * words - 1];
+            if (end != first + words - 1 || (i < 2) != (first >= ahead)) atomic_add(ctx, wrong[0], 1);
+            sum += first;
+        }
+        if (sum != (ahead + 1) * (ahead + 2) / 2) atomic_add(ctx, wrong[0], 1);
+    }
+};
+
+TEST_P(communicator_widths, WhereTheProgramAllowsItMessagesOvertakeThoseThatMayNotComeIn) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        if (o.seed > 6) return;
+        runtime rt(o);
+        const auto room = rt.allocate<std::uint64_t>(32), wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.unexpected = 4;
+        how.unexpected_bytes = 1024;
+        how.eager_bytes = 128;
+        how.ring_slots = o.seed % 2 == 0 ? 8 : 64;
+        how.rules.allow_overtaking = true;
+        auto world = rt.communicator(how);
+        for (int time = 0; time < 3; ++time) {
+            // Three stay in the ring before the two that are wanted.
+            rt.run(receive_from_behind{room.ref(), wrong.ref(), 7, o.seed % 3 == 0 ? 16u : 1u}, world);
+            EXPECT_EQ(wrong.copy_out(rt.n_pes() - 1)[0], 0u);
+            EXPECT_TRUE(world.pending().empty());
+            EXPECT_LE(world.statistics(rt.n_pes() - 1).max_unexpected, 4u);
+        }
+    });
+}
+
 /// PE 0 sends in one run, the last rank receives in the next; the other communicator has its own messages.
 struct over_two_runs {
     symmetric_ref<std::uint64_t> got;
@@ -252,6 +304,129 @@ TEST_P(communicator_widths, MessagesWaitFromRunToRun) {
         world.clear();
         EXPECT_TRUE(world.pending().empty());
         EXPECT_EQ(other.pending().size(), 1u);
+    });
+}
+
+/// Payloads of `words` each, numbered; sent in one run, received in another, those sent last first.
+struct payloads_over_two_runs {
+    symmetric_ref<std::uint64_t> room, wrong;
+    std::uint32_t words, count;
+    bool sends;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const std::uint32_t number = sends ? i : count - 1 - i;
+            const int source = sends ? ctx.pe() : before;
+            if (sends) fill(ctx, source, number);
+            const status done =
+                sends ? world.send(ctx, room[0], words, next, number) : world.recv(ctx, room[0], words, before, number);
+            if (done != status::ok) return;
+            if (!sends && !is_filled(ctx, source, number)) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+
+private:
+    static LANEWAY_FN std::uint64_t word(int source, std::uint32_t number, std::uint32_t i) {
+        return static_cast<std::uint64_t>(source + 1) << 40 | std::uint64_t{number} << 16 | i;
+    }
+    template <class Ctx>
+    LANEWAY_FN void fill(Ctx& ctx, int source, std::uint32_t number) const {
+        for (std::uint32_t i = 0; i < words; ++i) room.local(ctx)[i] = word(source, number, i);
+    }
+    template <class Ctx>
+    LANEWAY_FN bool is_filled(Ctx& ctx, int source, std::uint32_t number) const {
+        bool right = true;
+        for (std::uint32_t i = 0; i < words; ++i) {
+            const std::uint64_t found = room.local(ctx)[i];
+            right = right && found == word(source, number, i);
+        }
+        return right;
+    }
+};
+
+TEST_P(communicator_widths, PayloadsWithoutMemoryKeepTheirSlotsAndNoneIsLost) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        if (o.seed > 4) return;
+        runtime rt(o);
+        const auto room = rt.allocate<std::uint64_t>(16), wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.unexpected = 64;
+        how.unexpected_bytes = 1024;  // one page: eight payloads
+        how.eager_bytes = 128;
+        how.ring_slots = 16;
+        auto world = rt.communicator(how);
+        payloads_over_two_runs what{room.ref(), wrong.ref(), 16, 20, true};  // 12 in the ring
+        for (int time = 0; time < 2; ++time) {
+            what.sends = true;
+            rt.run(what, world);
+            EXPECT_EQ(world.pending().size(), 20u * static_cast<unsigned>(rt.n_pes()));
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                const quota_statistics memory = world.unexpected_memory(pe);
+                EXPECT_EQ(memory.allowed_bytes, 1024u);
+                EXPECT_EQ(memory.live_allocations(), 8u);
+                EXPECT_EQ(memory.refused_requests, 12u * static_cast<unsigned>(time + 1));
+            }
+            what.sends = false;
+            rt.run(what, world);
+            EXPECT_TRUE(world.pending().empty());
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+                EXPECT_EQ(world.unexpected_memory(pe).live_allocations(), 0u);
+            }
+        }
+    });
+}
+
+/// More than memory and ring hold: the rest waits with the sender.
+struct more_payloads_than_fit {
+    payloads_over_two_runs what;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const bool mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) == 0;
+        if (!mine || (ctx.pe() != 0 && ctx.pe() != ctx.n_pes() - 1)) return;
+        constexpr std::uint32_t n = 30;
+        const int last = ctx.n_pes() - 1;
+        std::uint64_t data[7] = {};
+        if (ctx.pe() == 0) {
+            for (std::uint64_t i = 0; i < n; ++i) {
+                for (std::uint64_t w = 0; w < 16; ++w) what.room.local(ctx)[w] = i * 16 + w;
+                if (world.send(ctx, what.room[0], 16, last, 1) != status::ok) return;
+            }
+            if (last != 0 && world.send(ctx, data, 1, last, 2) != status::ok) return;
+        }
+        if (ctx.pe() != last || last == 0) return;
+        for (std::uint64_t i = 0; i < n; ++i) {
+            if (world.recv(ctx, what.room[16], 16, 0, 1) != status::ok) return;
+            for (std::uint64_t w = 0; w < 16; ++w) {
+                const std::uint64_t found = what.room.local(ctx)[16 + w];
+                if (found != i * 16 + w) atomic_add(ctx, what.wrong[0], 1);
+            }
+        }
+        (void)world.recv(ctx, data, 1, 0, 2);
+    }
+};
+
+TEST_P(communicator_widths, MorePayloadsThanMemoryAndRingHoldWaitWithTheirSender) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        if (o.seed > 4) return;
+        runtime rt(o);
+        if (rt.n_pes() == 1) return;
+        const auto room = rt.allocate<std::uint64_t>(32), wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.unexpected_bytes = 1024;
+        how.eager_bytes = 128;
+        how.ring_slots = 4;
+        auto world = rt.communicator(how);
+        rt.run(more_payloads_than_fit{{room.ref(), wrong.ref(), 16, 0, false}}, world);
+        const int last = rt.n_pes() - 1;
+        EXPECT_EQ(wrong.copy_out(last)[0], 0u);
+        EXPECT_TRUE(world.pending().empty());
+        EXPECT_LE(world.unexpected_memory(last).peak_bytes, 1024u);
+        EXPECT_EQ(world.unexpected_memory(last).live_allocations(), 0u);
     });
 }
 

@@ -40,25 +40,32 @@ public:
         return true;
     }
 
-    /// Keeps a message for which there is no receive yet.
-    LANEWAY_FN void keep(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place,
+    /// Keeps a message for which there is no receive yet. True where its payload has its slot still: the ring then has
+    /// one less for the sender, until the message is received.
+    LANEWAY_FN bool keep(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place, std::uint64_t ticket,
                          const incoming_message& message) const {
+        const bool in_slot = mine && message.form == message_form::in_slot;
         std::byte* to = nullptr;
+        if (in_slot) to = static_cast<std::byte*>(view_.payloads.allocate(ctx, message.bytes));
+        const bool in_ring = in_slot && to == nullptr;
         if (mine) {
-            unexpected_message& kept = shard.message(place, view_.stride());
+            unexpected_message& kept = shard.unexpected[place];
             kept.key = message.key;
             kept.form = message.form;
+            kept.in_ring = in_ring ? 1 : 0;
             kept.bytes = message.bytes;
             kept.place = message.place;
             for (std::uint32_t i = 0; i < short_pieces; ++i) kept.words[i] = message.words[i];
-            to = reinterpret_cast<std::byte*>(&kept + 1);
+            kept.payload = in_ring ? const_cast<std::byte*>(message.payload) : to;
+            kept.ticket = ticket;
             go_before(ctx, &kept);
         }
-        copy_together(ctx, mine && message.form == message_form::in_slot, to, message.payload, message.bytes);
+        copy_together(ctx, in_slot && !in_ring, to, message.payload, message.bytes);
+        return in_ring;
     }
     /// That message. Each lane another.
     LANEWAY_FN incoming_message kept(Ctx& ctx, const message_shard_ref& shard, std::uint32_t place) const {
-        const unexpected_message& kept = shard.message(place, view_.stride());
+        const unexpected_message& kept = shard.unexpected[place];
         come_behind(ctx, &kept);
         incoming_message message;
         message.key = kept.key;
@@ -66,8 +73,20 @@ public:
         message.bytes = kept.bytes;
         message.place = kept.place;
         for (std::uint32_t i = 0; i < short_pieces; ++i) message.words[i] = kept.words[i];
-        message.payload = reinterpret_cast<const std::byte*>(&kept + 1);
+        message.payload = kept.payload;
         return message;
+    }
+    /// It has been received: its payload's memory is free again. Each lane another; behind a barrier of the warp.
+    LANEWAY_FN void drop(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place) const {
+        if (mine) {
+            const unexpected_message& kept = shard.unexpected[place];
+            if (kept.in_ring != 0) {
+                shard.from[kept.key.source].give_back(ctx, lane_mask{1} << ctx.lane(), kept.ticket);
+            } else if (kept.form == message_form::in_slot) {
+                view_.payloads.deallocate(ctx, kept.payload);
+            }
+        }
+        ctx.sync(full_warp<Ctx>);
     }
 
     /// Gives a message to the receive that it was matched with. One that is too long for it ends the run.

@@ -92,6 +92,7 @@ private:
         incoming_message message;
         if (matched) message = delivery_.kept(ctx, shard_, found.handle);
         delivery_.give(ctx, matched, number, message);
+        delivery_.drop(ctx, shard_, matched, found.handle);
         put_back(ctx, matched, found.handle);
     }
 
@@ -104,7 +105,7 @@ private:
             if (matched) {
                 slot.source = found.key.source;
                 slot.tag = found.key.tag;
-                slot.length = shard_.message(found.handle, view_.stride()).bytes;
+                slot.length = shard_.unexpected[found.handle].bytes;
             } else if (shard_.engine.unexpected.length() >= view_.unexpected) {
                 matched = probe_rings(ctx, key, slot);
             }
@@ -112,19 +113,23 @@ private:
         }
         ctx.sync(full_warp<Ctx>);
     }
-    /// Where no more messages may wait, the first of a ring counts as well: a receive for it lets it in. One lane.
+    /// Where no more messages may wait, the first of a ring counts as well, or all of them where they may overtake: a
+    /// receive for it lets it in. One lane.
     LANEWAY_FN bool probe_rings(Ctx& ctx, const match_key& key, request_slot& slot) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             const chunk_receiver& in = shard_.from[source];
-            const std::uint64_t ticket = next(ctx, source);
-            const chunk_label label = in.arrived(ctx, ticket);
-            incoming_message message;
-            if (label.bits == 0 || !delivery_.read(ctx, in, ticket, label, source, message)) continue;
-            if (!key.accepts(message.key)) continue;
-            slot.source = message.key.source;
-            slot.tag = message.key.tag;
-            slot.length = message.bytes;
-            return true;
+            const std::uint64_t first = next(ctx, source), n = view_.rules.allow_overtaking ? in.n_slots : 1;
+            for (std::uint64_t ticket = first; ticket < first + n; ++ticket) {
+                if (is_taken(in, source, ticket)) continue;
+                const chunk_label label = in.arrived(ctx, ticket);
+                incoming_message message;
+                if (label.bits == 0 || !delivery_.read(ctx, in, ticket, label, source, message)) continue;
+                if (!key.accepts(message.key)) continue;
+                slot.source = message.key.source;
+                slot.tag = message.key.tag;
+                slot.length = message.bytes;
+                return true;
+            }
         }
         return false;
     }
@@ -201,37 +206,85 @@ private:
     LANEWAY_FN bool take_from(Ctx& ctx, int source) const {
         const chunk_receiver& in = shard_.from[source];
         const std::uint64_t first = next(ctx, source), ticket = first + static_cast<std::uint64_t>(ctx.lane());
-        const chunk_label label = in.arrived(ctx, ticket);
-        int n = leading(ctx, label.bits != 0);
+        const bool taken = is_taken(in, source, ticket);
+        const chunk_label label = taken ? chunk_label{} : in.arrived(ctx, ticket);
+        const bool near = static_cast<std::uint32_t>(ctx.lane()) < in.n_slots;  // what lies behind has other slots
+        const int n = leading(ctx, near && (taken || label.bits != 0));
         if (n == 0) return false;
+        const bool comes = ctx.lane() < n && !taken;
         incoming_message message;
         bool whole = true;
-        if (ctx.lane() < n) whole = delivery_.read(ctx, in, ticket, label, source, message);
+        if (comes) whole = delivery_.read(ctx, in, ticket, label, source, message);
         if (ctx.ballot(full_warp<Ctx>, !whole) != 0) return false;  // the run is ending
-        n = admit(ctx, n, message.key);
-        if (n == 0) return false;
-        const bool active = ctx.lane() < n;
+        const lane_mask admitted = admit(ctx, comes, message.key);
+        const bool active = (admitted >> ctx.lane() & 1) != 0;
+        const int through = leading(ctx, ctx.lane() < n && (taken || active));
+        if (through == 0) return overtake(ctx, source, first);
+        let_in(ctx, source, active, ticket, message);
+        if (ctx.lane() < through && taken) shard_.taken[slot_number(in, source, ticket)] = 0;
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) {
+            ctx.store(shard_.next + source, first + static_cast<std::uint64_t>(through), order::relaxed, scope::device);
+        }
+        count(ctx, admitted);
+        return true;
+    }
+
+    /// Where the first message of a ring may not come in: takes one behind it that a receive awaits, if the program
+    /// allows that.
+    LANEWAY_FN bool overtake(Ctx& ctx, int source, std::uint64_t first) const {
+        if (!view_.rules.allow_overtaking) return false;
+        const chunk_receiver& in = shard_.from[source];
+        const auto lanes = static_cast<std::uint64_t>(Ctx::warp_lanes);
+        for (std::uint64_t base = 0; base < in.n_slots; base += lanes) {
+            const std::uint64_t at = base + static_cast<std::uint64_t>(ctx.lane()), ticket = first + at;
+            const bool looks = at < in.n_slots && !is_taken(in, source, ticket);
+            const chunk_label label = looks ? in.arrived(ctx, ticket) : chunk_label{};
+            incoming_message message;
+            bool whole = true, awaited = false;
+            if (label.bits != 0) whole = delivery_.read(ctx, in, ticket, label, source, message);
+            if (ctx.ballot(full_warp<Ctx>, !whole) != 0) return false;
+            if (label.bits != 0) awaited = shard_.engine.is_awaited(message.key);
+            const lane_mask all = ctx.ballot(full_warp<Ctx>, awaited);
+            if (all == 0) continue;
+            const bool mine = elected(ctx, all);  // one, as another may want the same receive
+            let_in(ctx, source, mine, ticket, message);
+            if (mine) shard_.taken[slot_number(in, source, ticket)] = 1;
+            ctx.sync(full_warp<Ctx>);
+            count(ctx, lane_mask{1});
+            return true;
+        }
+        return false;
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t slot_number(const chunk_receiver& in, int source,
+                                                       std::uint64_t ticket) const {
+        return static_cast<std::uint64_t>(source) * in.n_slots + in.slot_of(ticket);
+    }
+    [[nodiscard]] LANEWAY_FN bool is_taken(const chunk_receiver& in, int source, std::uint64_t ticket) const {
+        return view_.rules.allow_overtaking && shard_.taken[slot_number(in, source, ticket)] != 0;
+    }
+
+    /// Gives messages to their receives, or keeps them, and their slots back to the sender.
+    LANEWAY_FN void let_in(Ctx& ctx, int source, bool active, std::uint64_t ticket,
+                           const incoming_message& message) const {
         const std::uint32_t place = take_place(ctx, active);
         const match_result found = shard_.engine.arrive(ctx, active, message.key, place);
         const bool waits = found.outcome == match_outcome::queued, matched = found.outcome == match_outcome::matched;
         if (active && !waits && !matched) {
             (void)fail(ctx, status::unexpected_message, operation::receive, source, message.key.tag, view_.number);
         }
-        delivery_.keep(ctx, shard_, waits, place, message);
+        const bool in_ring = delivery_.keep(ctx, shard_, waits, place, ticket, message);
         delivery_.give(ctx, matched, found.handle, message);
         put_back(ctx, active && !waits, place);
-        if (active) in.give_back(ctx, lane_mask{1} << ctx.lane(), ticket);
+        if (active && !in_ring) shard_.from[source].give_back(ctx, lane_mask{1} << ctx.lane(), ticket);
         ctx.sync(full_warp<Ctx>);
-        count(ctx, source, first, n);
-        return true;
     }
 
-    LANEWAY_FN void count(Ctx& ctx, int source, std::uint64_t first, int n) const {
+    LANEWAY_FN void count(Ctx& ctx, lane_mask come) const {
+        const int n = Ctx::count_lanes(come);
         if (ctx.lane() == 0) {
-            const auto taken = static_cast<std::uint64_t>(n);
-            ctx.store(shard_.next + source, first + taken, order::relaxed, scope::device);
             const std::uint64_t arrived = ctx.load(&shard_.state->arrived, order::relaxed, scope::device);
-            ctx.store(&shard_.state->arrived, arrived + taken, order::relaxed, scope::device);
+            ctx.store(&shard_.state->arrived, arrived + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
         }
         complete(ctx, n);
     }
@@ -244,15 +297,17 @@ private:
         ctx.sync(full_warp<Ctx>);
     }
 
-    /// How many of the first n messages may come in: as many as may wait. Where no more may, the first if a receive
-    /// awaits it; the others stay in the ring, and their senders wait.
-    LANEWAY_FN int admit(Ctx& ctx, int n, const match_key& key) const {
+    /// Which of these messages may come in: the first ones, as many as may wait. Where no more may, the one that is
+    /// first in its ring if a receive awaits it; the others stay there, and their senders wait.
+    LANEWAY_FN lane_mask admit(Ctx& ctx, bool comes, const match_key& key) const {
         const std::uint32_t waiting = shard_.engine.unexpected.length();
         const std::uint32_t room = waiting < view_.unexpected ? view_.unexpected - waiting : 0;
-        const auto awaited = once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{shard_.engine.is_awaited(key)}; });
+        const lane_mask all = ctx.ballot(full_warp<Ctx>, comes);
+        const bool awaited = room == 0 && comes && ctx.lane() == 0 && shard_.engine.is_awaited(key);
+        const lane_mask first = ctx.ballot(full_warp<Ctx>, awaited);
         ctx.sync(full_warp<Ctx>);
-        if (static_cast<std::uint32_t>(n) <= room) return n;
-        return room > 0 ? static_cast<int>(room) : static_cast<int>(awaited);
+        if (room == 0) return first;
+        return ctx.ballot(full_warp<Ctx>, comes && static_cast<std::uint32_t>(rank_in(ctx, all)) < room);
     }
 
     /// A place for an unexpected message, for each active lane. There is one for each that is admitted.

@@ -8,6 +8,7 @@
 #include "laneway/comm/matching/matching_memory.hpp"
 #include "laneway/comm/two_sided/message_rings.hpp"
 #include "laneway/comm/two_sided/two_sided_ref.hpp"
+#include "laneway/memory/device_heap.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 
 namespace laneway {
@@ -17,6 +18,9 @@ struct communicator_options {
     std::uint32_t requests = 4096;
     /// Messages that may wait for a receive on a PE, in each engine. Further ones wait with their senders.
     std::uint32_t unexpected = 1024;
+    /// Memory of a PE, of all its engines together, for what such messages of more than 56 bytes bring; each takes a
+    /// power of two. Where it is used up, they keep their slots of the ring, and senders wait as soon as it is full.
+    std::uint64_t unexpected_bytes = std::uint64_t{1} << 20;
     /// Matching engines of a PE, a power of two; more than one where no receive asks for any source.
     std::uint32_t engines = 1;
     std::uint32_t ring_slots = 64;       ///< messages on their way from one PE to another, a power of two
@@ -54,6 +58,8 @@ public:
     /// The same for people, PE by PE, and whether ranks wait for each other in a circle. Empty where nothing stands.
     [[nodiscard]] std::string account() const;
     [[nodiscard]] matching_statistics statistics(int pe) const;
+    /// Of the memory for payloads of unexpected messages; refused: those that kept their slots.
+    [[nodiscard]] quota_statistics unexpected_memory(int pe) const;
     /// Whether all rings are empty and no request is open, as behind a run that has ended well.
     [[nodiscard]] bool at_rest() const;
 
@@ -64,9 +70,10 @@ private:
 
         matching_engine engine;
         buffer<std::uint64_t> next;
+        buffer<std::uint8_t> taken;
         buffer<std::uint64_t> asked;
         buffer<std::uint32_t> waiting;
-        buffer<std::byte> unexpected;
+        buffer<unexpected_message> unexpected;
         buffer<std::uint32_t> free_places;
         buffer<shard_state> state;
     };
@@ -77,6 +84,7 @@ private:
         buffer<request_slot> requests;
         buffer<std::uint64_t> fetches;
         buffer<two_sided_counters> counters;
+        std::unique_ptr<device_heap> payloads;  ///< of unexpected messages
     };
 
     void make_parts();

@@ -8,6 +8,7 @@
 
 #include "laneway/comm/matching/matching_engine.hpp"
 #include "laneway/comm/two_sided/message_request.hpp"
+#include "laneway/memory/device_heap_ref.hpp"
 #include "laneway/memory/symmetric.hpp"
 
 namespace laneway {
@@ -55,14 +56,17 @@ private:
     [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const { return place / capacity % 0xffff'ffff + 1; }
 };
 
-/// An unexpected message; what it brought in a slot follows.
+/// An unexpected message. What it brought in a slot is in a piece of the PE's heap for such payloads, or, where that
+/// has no room, still in its slot, which the sender then cannot use.
 struct alignas(16) unexpected_message {
     match_key key;
     message_form form;
-    std::uint32_t pad;
+    std::uint32_t in_ring;  ///< 1: the payload has its slot still
     std::uint64_t bytes;
     payload_place place;
     std::uint64_t words[short_pieces];
+    std::byte* payload;    ///< in_slot: where that is
+    std::uint64_t ticket;  ///< in_ring: of the slot
 };
 
 /// What changes of a shard. But for `lock`, the ends of `asked` and counters that others look at, whoever holds the
@@ -83,15 +87,12 @@ struct message_shard_ref {
     const chunk_sender* to = nullptr;      ///< n_pes
     const chunk_receiver* from = nullptr;  ///< n_pes
     std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next
+    std::uint8_t* taken = nullptr;         ///< a slot of each of `from`: 1 where its message came in before its turn
     number_queue_ref asked;                ///< requests that want something of the engine, or wait for room
     std::uint32_t* waiting = nullptr;      ///< as many places as requests: sends that wait for room
-    std::byte* unexpected = nullptr;
+    unexpected_message* unexpected = nullptr;
     std::uint32_t* free_places = nullptr;  ///< a stack
     shard_state* state = nullptr;
-
-    [[nodiscard]] LANEWAY_FN unexpected_message& message(std::uint32_t number, std::uint64_t stride) const {
-        return *reinterpret_cast<unexpected_message*>(unexpected + number * stride);
-    }
 };
 
 /// Counters of a PE.
@@ -106,6 +107,7 @@ struct two_sided_ref {
     const message_shard_ref* shards = nullptr;
     request_slot* requests = nullptr;
     two_sided_counters* counters = nullptr;
+    device_heap_ref payloads;              ///< of unexpected messages that came in slots
     number_queue_ref fetches;              ///< receives whose payload is being fetched
     symmetric_ref<std::uint64_t> answers;  ///< a word a request: that its payload has been fetched, see fetch_queue
     std::uint32_t n_shards = 1;            ///< a power of two
@@ -117,7 +119,6 @@ struct two_sided_ref {
     bool exact_length = false;             ///< every receive is as long as its message
     match_rules rules;
 
-    [[nodiscard]] LANEWAY_FN std::uint64_t stride() const { return sizeof(unexpected_message) + slot_payload; }
     [[nodiscard]] LANEWAY_FN const message_shard_ref& shard_of(const match_key& key) const {
         return shards[shard_number(key)];
     }

@@ -1,0 +1,1 @@
+#include "device_memory_suite.hpp"  // on GPUs
