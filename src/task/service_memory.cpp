@@ -24,7 +24,8 @@ service_options checked_options(const machine& machine, service_options options)
         throw usage_error("service: server_share: between 0 and 1");
     }
     if (machine.n_processes() > 1) throw usage_error("a service belongs to a job of one process");
-    refuse_apart(machine, "service");
+    // Host threads carry out nothing on a GPU's memory.
+    options.by == service_by::host ? refuse_apart(machine, "service") : refuse_without_atomics(machine, "service");
     options.slots = std::bit_ceil(options.slots);
     return options;
 }
@@ -120,15 +121,7 @@ void service_memory::begin(machine& machine, const comm_plan& plan) {
         blocks = std::max(blocks, static_cast<std::uint32_t>(grid.shape.blocks));
         server_warps_.push_back(static_cast<std::uint32_t>(std::max(grid.server_warps(), 1)));
     }
-    if (blocks > sizes_.n_blocks) {
-        queues_.reset();
-        host_queues_.clear();
-        sizes_.n_blocks = blocks;
-        for (int pe = 0; pe < machine.n_pes() && by_host(); ++pe) {
-            host_queues_.emplace_back(machine.device(pe), sizes_, static_cast<std::uint32_t>(options_.threads));
-        }
-        if (!by_host()) queues_ = std::make_unique<queues>(machine, sizes_);
-    }
+    if (blocks > sizes_.n_blocks) make_queues(blocks);
     // Words of the last run must not pass for new ones.
     counts_.clear();
     for (const auto& of_pe : host_queues_) of_pe.clear();
@@ -137,6 +130,21 @@ void service_memory::begin(machine& machine, const comm_plan& plan) {
          {&queues_->flags, &queues_->words, &queues_->answers, &queues_->done, &queues_->heads, &queues_->locks}) {
         words->clear();
     }
+}
+
+void service_memory::make_queues(std::uint32_t blocks) {
+    queues_.reset();
+    host_queues_.clear();
+    sizes_.n_blocks = 0;  // and stays so where there is no memory for more: the next run asks again
+    service_rings_ref sizes = sizes_;
+    sizes.n_blocks = blocks;
+    std::vector<service_host_queues> of_host;
+    for (int pe = 0; pe < machine_.n_pes() && by_host(); ++pe) {
+        of_host.emplace_back(machine_.device(pe), sizes, static_cast<std::uint32_t>(options_.threads));
+    }
+    if (!by_host()) queues_ = std::make_unique<queues>(machine_, sizes);
+    host_queues_ = std::move(of_host);
+    sizes_ = sizes;
 }
 
 std::uint64_t service_memory::held_bytes(int) const {

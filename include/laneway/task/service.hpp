@@ -44,6 +44,7 @@ public:
     }
 
     // As a component, see run/component.hpp.
+    [[nodiscard]] const void* identity() const { return memory_.get(); }
     [[nodiscard]] std::uint64_t held_bytes(int pe) const { return memory_->held_bytes(pe); }
     [[nodiscard]] double server_share(int pe) const { return memory_->server_share(pe); }
     void begin(machine& machine, const comm_plan& plan, const run_deadline&) {

@@ -107,16 +107,17 @@ public:
     }
     /// Applies an operation to a word; nobody waits. put, add, min, max, bit_and, bit_or or bit_xor.
     template <memory_op Op, remote_word T>
-    requires applies<Op, T> LANEWAY_FN status update(Ctx& ctx, symmetric_ptr<T> at, int pe,
-                                                     std::type_identity_t<T> value) {
+    requires(applies<Op, T>&& is_service_update<Op>) LANEWAY_FN status
+        update(Ctx& ctx, symmetric_ptr<T> at, int pe, std::type_identity_t<T> value) {
         const status fine = check(ctx, Op == memory_op::put ? operation::put : operation::atomic, at, pe, 1);
         return fine == status::ok ? post(ctx, task<service_update>, {{Op, at}, word_bits(value), pe}) : fine;
     }
-    /// The same, and what the word held before. Of a compare_exchange: stores `value` where it held `expected`.
+    /// The same, and what the word held before; not put, but also get, exchange and compare_exchange, which stores
+    /// `value` where the word held `expected`.
     template <memory_op Op, remote_word T>
-    requires applies<Op, T> LANEWAY_FN answered<T> fetch(Ctx& ctx, symmetric_ptr<T> at, int pe,
-                                                         std::type_identity_t<T> value = {},
-                                                         std::type_identity_t<T> expected = {}) {
+    requires(applies<Op, T>&& is_service_fetch<Op>)
+        LANEWAY_FN answered<T> fetch(Ctx& ctx, symmetric_ptr<T> at, int pe, std::type_identity_t<T> value = {},
+                                     std::type_identity_t<T> expected = {}) {
         const status fine = check(ctx, Op == memory_op::get ? operation::get : operation::atomic, at, pe, 1);
         if (fine != status::ok) return {fine, {}};
         const auto got = call(ctx, task<service_fetch>, {{Op, at}, word_bits(value), word_bits(expected), pe});

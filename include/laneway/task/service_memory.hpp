@@ -82,6 +82,7 @@ private:
         symmetric_array<std::uint64_t> locks;
     };
 
+    void make_queues(std::uint32_t blocks);
     [[nodiscard]] service_counts sum_of_counts() const;
     [[nodiscard]] bool by_host() const { return options_.by == service_by::host; }
 

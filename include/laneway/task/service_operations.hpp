@@ -8,6 +8,14 @@
 
 namespace laneway {
 
+/// Operations that take one value and tell nothing.
+template <memory_op Op>
+inline constexpr bool is_service_update =
+    Op != memory_op::get&& Op != memory_op::exchange&& Op != memory_op::compare_exchange;
+/// Operations that tell what the word held.
+template <memory_op Op>
+inline constexpr bool is_service_fetch = Op != memory_op::put;
+
 /// Applies an operation to a word of a PE, and tells nothing of it.
 struct service_update {
     struct arguments {

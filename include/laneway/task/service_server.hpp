@@ -58,9 +58,9 @@ private:
             if (!from.label.waits()) continue;
             if constexpr (is_ordered<Type> && Ctx::tagged_order != order::release) {
                 ctx.sync(full_warp<Ctx>);
-                // Partner: the acquire load of the answer. What all lanes have stored comes before.
-                if (ctx.lane() == 0) ctx.fence(scope::system);
-                ctx.sync(full_warp<Ctx>);
+                // Partner: the acquire load of the answer. What all lanes have stored comes before. By each lane, as it
+                // is the fence before its own store that makes this a release.
+                ctx.fence(scope::system);
             }
             if (here) {
                 store_tagged(ctx, rings_.answer(from.ring, from.ticket, i), static_cast<std::uint32_t>(from.ticket + 1),
