@@ -19,6 +19,7 @@ class service_agent {
 
 public:
     static constexpr bool polls = true;
+    static constexpr bool leaves = true;
 
     LANEWAY_FN service_agent(const Ctx& ctx, const view& all, Out& out, service_queue* queue)
         : all_(all), out_(out), queue_(queue), ring_(all.rings.ring(ctx, ctx.pe(), ctx.block())),
@@ -152,6 +153,13 @@ public:
         if constexpr (Ctx::warp_lanes > 1) ctx.pause(5);  // servers serve, and they are others
         return false;
     }
+    /// A body is open work until it has returned; what it has posted is created work before. Warps of the block may
+    /// tell in any order.
+    LANEWAY_FN void leave(Ctx& ctx) {
+        if (ctx.lane() != 0) return;
+        const std::uint64_t posted = ctx.load(&queue_->tail, order::relaxed, scope::block);
+        ctx.fetch_max(all_.rings.posted_by(ctx, ctx.block()), posted, order::relaxed, scope::device);
+    }
     LANEWAY_FN void refresh(Ctx&) {}
     LANEWAY_FN void close(Ctx&) {}
 
@@ -187,24 +195,16 @@ private:
         const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
         const bool in_words = !is_ordered<Type> && to.words != nullptr && fits_words<typename Type::arguments>(count);
         const auto label = service_label::of(count, waits, number<Type>(), in_words).label;
-        std::uint64_t counted = 0;
-        if (elected(ctx, mask)) {
-            service_counts& counts = all_.rings.counts_of(ctx);
-            ctx.fetch_add(&counts.sent, std::uint64_t{1}, order::relaxed, scope::device);
-            // Who waits keeps the run going by itself.
-            if (!waits) counted = ctx.fetch_add(&counts.posted, std::uint64_t{1}, order::relaxed, scope::device);
-        }
         if (in_words) {
             to.store_words(ctx, ticket, mine, arguments);
             ctx.sync(mask);
-            if (elected(ctx, mask)) to.raise_flag(ctx, ticket, label, counted);
+            if (elected(ctx, mask)) to.raise_flag(ctx, ticket, label, 0);
         } else {
             reinterpret_cast<typename Type::arguments*>(to.slot(ticket))[mine] = arguments;
             ctx.sync(mask);
             if (elected(ctx, mask)) {
                 // Partner: chunk_receiver::arrived. Cumulative over the other lanes' stores.
-                ctx.store(to.flags + to.slot_of(ticket), label.flag(ticket) | counted >> 63, order::release,
-                          scope::system);
+                ctx.store(to.flags + to.slot_of(ticket), label.flag(ticket), order::release, scope::system);
             }
         }
         if (!waits && elected(ctx, mask)) queue_->release(ctx, ring_, ticket);

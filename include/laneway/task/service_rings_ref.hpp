@@ -10,14 +10,11 @@
 
 namespace laneway {
 
-/// What a PE has posted and served.
+/// What a PE has served.
 struct alignas(destructive_bytes) service_counts {
-    std::uint64_t posted = 0;                                ///< slots of requests that nobody waits for
-    std::uint64_t sent = 0;                                  ///< all slots
-    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< slots of requests that nobody waited for
-    std::uint64_t slots = 0;                                 ///< that were served
-    std::uint64_t requests = 0;                              ///< in them
-    std::uint64_t refused = 0;                               ///< of these, see service_call::refuse
+    std::uint64_t slots = 0;     ///< that were served
+    std::uint64_t requests = 0;  ///< in them
+    std::uint64_t refused = 0;   ///< of these, see service_call::refuse
 };
 
 /// The queues of one PE that host threads serve; host-visible memory. Null elsewhere.
@@ -26,8 +23,6 @@ struct service_host_rings {
     std::uint64_t* flags = nullptr;
     std::uint64_t* answers = nullptr;
     std::uint64_t* done = nullptr;
-    std::uint64_t* completed = nullptr;  ///< as in service_counts; one a host thread, which writes it
-    std::uint32_t threads = 0;
 };
 
 /// What the label of a slot says beside its type: how many requests it holds, and whether their lanes wait.
@@ -60,8 +55,9 @@ struct service_rings_ref {
     symmetric_ref<std::uint64_t> words;
     symmetric_ref<std::uint64_t> answers;
     symmetric_ref<std::uint64_t> done;
-    symmetric_ref<std::uint64_t> heads;  ///< of the serving PE: the next ticket of each queue
-    symmetric_ref<std::uint64_t> locks;  ///< of the same: 1 while a lane serves a queue, in threads mode
+    symmetric_ref<std::uint64_t> heads;   ///< of the serving PE: the next ticket of each queue
+    symmetric_ref<std::uint64_t> locks;   ///< of the same: 1 while a lane serves a queue, in threads mode
+    symmetric_ref<std::uint64_t> posted;  ///< one a block: slots that its bodies have posted which have returned
     symmetric_ref<service_counts> counts;
     std::uint32_t n_slots = 1;  ///< of a queue; a power of two
     std::uint32_t slot_bytes = 16;
@@ -121,6 +117,10 @@ struct service_rings_ref {
     [[nodiscard]] LANEWAY_FN std::uint64_t* answer(const service_ring& ring, std::uint64_t ticket,
                                                    std::uint32_t column) const {
         return ring.answers + (std::uint64_t{ring.requests.slot_of(ticket)} * columns + column) * answer_words;
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t* posted_by(const Ctx& ctx, int block) const {
+        return address(ctx, posted[static_cast<std::uint64_t>(block)], ctx.pe());
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN service_counts& counts_of(const Ctx& ctx) const {

@@ -213,6 +213,8 @@ TEST_P(service_misuse_test, TheHostRefusesWhatCannotBe) {
     service served(rt.machine(), who_asks{});
     EXPECT_EQ(thrown<usage_error>([&] { other.run(do_nothing{}, served); }),
               "a service belongs to the runtime that has made it");
+    const service of_one(rt.machine(), {.by = service_by::pe, .heap_bytes = 1 << 20}, who_asks{});
+    for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(of_one.held_bytes(pe) >= 1 << 20, pe == 0) << "who serves";
     auto same = served;
     EXPECT_EQ(thrown<usage_error>([&] { rt.run(do_nothing{}, served, same); }),
               "a component may be given to a run once only");
