@@ -130,6 +130,9 @@ void channel_memory::set_board(const pe_grid& grid, channel_scheduler by) {
         board.orders = reinterpret_cast<std::uint64_t*>(host_board_.get());
         board.reports = board.orders + board.slots;
         board.fills = reinterpret_cast<std::uint32_t*>(board.reports + board.slots);
+        shown_ = buffer<std::uint32_t>(owner_, queues);
+        shown_.fill_bytes(0);
+        board.shown = shown_.data();
     }
     set_.board = board;
     set_copy_.copy_in(&set_, 1);

@@ -111,6 +111,7 @@ private:
     buffer<moving_words> moving_;
     buffer<std::uint64_t> board_words_;      ///< orders and reports, where a warp gives orders
     std::shared_ptr<std::byte> host_board_;  ///< the same where a thread of the host does, with fills
+    buffer<std::uint32_t> shown_;            ///< then
 };
 
 /// The channels of all PEs of a job, kept from run to run. Host only; not thread-safe; between runs.
