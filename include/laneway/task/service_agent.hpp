@@ -236,12 +236,9 @@ private:
     template <class Type>
     LANEWAY_FN status await_answer(Ctx& ctx, lane_mask mask, std::uint64_t ticket, std::uint32_t type, bool ordered,
                                    service_answer<Type>& answer) {
-        const std::uint64_t* const from =
-            all_.rings.answer(ring_, ticket, static_cast<std::uint32_t>(rank_in(ctx, mask)));
-        const auto look = [&] {
-            return load_tagged(ctx, from, static_cast<std::uint32_t>(ticket + 1), answer,
-                               ordered ? order::acquire : tagged_load_order<Ctx>);
-        };
+        const auto column = static_cast<std::uint32_t>(rank_in(ctx, mask));
+        const order o = ordered ? order::acquire : tagged_load_order<Ctx>;
+        const auto look = [&] { return all_.rings.load_answer(ctx, ring_, ticket, column, answer, o); };
         return await(ctx, mask, {operation::served, server_, type}, look);
     }
 

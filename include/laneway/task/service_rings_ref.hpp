@@ -44,7 +44,7 @@ inline constexpr std::uint32_t service_line = destructive_bytes / sizeof(std::ui
 /// A block's queue.
 struct service_ring {
     chunk_ring_layout requests;
-    std::uint64_t* answers = nullptr;  ///< n_slots × columns × answer_words, tagged
+    std::uint64_t* answers = nullptr;  ///< n_slots × answer_words × columns, tagged
     std::uint64_t* done = nullptr;     ///< slots that have been served, one after the other
 };
 
@@ -114,9 +114,33 @@ struct service_rings_ref {
         made.done = of_host.done + mine * service_line;
         return made;
     }
-    [[nodiscard]] LANEWAY_FN std::uint64_t* answer(const service_ring& ring, std::uint64_t ticket,
-                                                   std::uint32_t column) const {
-        return ring.answers + (std::uint64_t{ring.requests.slot_of(ticket)} * columns + column) * answer_words;
+    /// Stores the answer to a request of a slot. Its words lie beside those of other requests, so lanes of a warp share
+    /// what they store and load.
+    template <class Ctx, class Answer>
+    LANEWAY_FN void store_answer(Ctx& ctx, const service_ring& ring, std::uint64_t ticket, std::uint32_t column,
+                                 const Answer& answer) const {
+        const auto parts = __builtin_bit_cast(value_words<Answer>, padded_value<Answer>{answer});
+        std::uint64_t* const to = first_answer(ring, ticket) + column;
+        for (std::uint32_t i = 0; i < tagged_words<Answer>; ++i) {
+            store_tagged(ctx, to + i * columns, static_cast<std::uint32_t>(ticket + 1), parts.words[i],
+                         Ctx::tagged_order);
+        }
+    }
+    /// Whether it is there, and what it is. `o`: as load_tagged has it.
+    template <class Ctx, class Answer>
+    [[nodiscard]] LANEWAY_FN bool load_answer(Ctx& ctx, const service_ring& ring, std::uint64_t ticket,
+                                              std::uint32_t column, Answer& answer, order o) const {
+        constexpr std::uint32_t n = tagged_words<Answer>;
+        const std::uint64_t* const from = first_answer(ring, ticket) + column;
+        value_words<Answer> parts{};
+        bool here = true;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            here = load_tagged(ctx, from + i * columns, static_cast<std::uint32_t>(ticket + 1), parts.words[i],
+                               i + 1 < n ? order::relaxed : o) &&
+                   here;
+        }
+        if (here) answer = __builtin_bit_cast(padded_value<Answer>, parts).value;
+        return here;
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t* posted_by(const Ctx& ctx, int block) const {
@@ -128,6 +152,9 @@ struct service_rings_ref {
     }
 
 private:
+    [[nodiscard]] LANEWAY_FN std::uint64_t* first_answer(const service_ring& ring, std::uint64_t ticket) const {
+        return ring.answers + std::uint64_t{ring.requests.slot_of(ticket)} * answer_words * columns;
+    }
     [[nodiscard]] LANEWAY_FN service_ring empty_ring() const {
         service_ring made;
         made.requests.n_slots = n_slots;

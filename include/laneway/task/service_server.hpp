@@ -64,8 +64,7 @@ private:
                 ctx.fence(scope::system);
             }
             if (here && answers) {
-                store_tagged(ctx, rings_.answer(from.ring, from.ticket, i), static_cast<std::uint32_t>(from.ticket + 1),
-                             answer, Ctx::tagged_order);
+                rings_.store_answer(ctx, from.ring, from.ticket, i, answer);
             }
         }
         return served;
