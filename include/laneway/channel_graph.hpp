@@ -24,6 +24,7 @@ template <class Kernel>
 struct kernel_node {
     std::uint32_t number = 0;
     Kernel code;
+    const void* graph = nullptr;  ///< that has made it
 };
 
 /// Host only; not thread-safe. Refers to its runtime.
@@ -54,15 +55,17 @@ public:
     kernel_node<Kernel> kernel(const Kernel& code) {
         static_assert(trivially_copyable<Kernel>,
                       "a kernel is copied to every device: it holds values and ref()s only");
-        return {table_.add_kernel(), code};
+        return {table_.add_kernel(), code, this};
     }
     /// The kernel consumes the channel, which has no other consumer; it may consume several.
     template <class T, class Kernel>
     void connect(laneway::channel<T> from, const kernel_node<Kernel>& to) {
         static_assert(std::is_same_v<T, typename Kernel::element>, "a kernel consumes elements of its own type");
+        refuse_foreign(to.graph);
         table_.connect(from.number, to.number);
     }
-    /// The next run begins with these elements in the first level of a channel of a PE.
+    /// The next run begins with these elements in the first level of a channel of a PE. They may fill it where its
+    /// elements are consumed without new ones: in a cycle, leave room for 2 elements of each channel of the graph.
     template <class T>
     void init(laneway::channel<T> to, const std::vector<T>& elements, int pe = 0) {
         if (pe < 0 || pe >= runtime_.n_pes()) throw usage_error("PE " + std::to_string(pe) + " does not exist");
@@ -93,7 +96,7 @@ public:
     /// Makes host threads the consumer of a channel: the kernel is given to service() with the others.
     template <class T>
     kernel_node<give_to_host<T>> host_kernel(laneway::channel<T> from) {
-        return {table_.connect_host(from.number), {from.number}};
+        return {table_.connect_host(from.number), {from.number}, this};
     }
     /// The graph as a component of a session, for runtime::start: see channel_service.hpp. It begins with what init has
     /// given so far. Throws usage_error for a graph that cannot run.
@@ -117,17 +120,20 @@ public:
 private:
     // Not a list in braces: nvcc 13.0 hands the host's compiler such a list of a pack broken.
     template <class... Kernels>
-    static std::vector<std::uint32_t> numbers_of(const kernel_node<Kernels>&... kernels) {
+    std::vector<std::uint32_t> numbers_of(const kernel_node<Kernels>&... kernels) const {
         std::vector<std::uint32_t> numbers;
-        (numbers.push_back(kernels.number), ...);
+        ((refuse_foreign(kernels.graph), numbers.push_back(kernels.number)), ...);
         return numbers;
+    }
+    void refuse_foreign(const void* graph) const {
+        if (graph != this) throw usage_error("the kernel belongs to another graph");
     }
 
     template <class Policy, class... Kernels>
     auto make(const Policy& policy, graph_use use, const kernel_node<Kernels>&... kernels) {
         static_assert(trivially_copyable<Policy>);
-        return channel_component<Policy, Kernels...>(table_, store_, table_.plans_for(numbers_of(kernels...), use), policy,
-                                                     task_types_of(kernels.code...));
+        return channel_component<Policy, Kernels...>(table_, store_, table_.plans_for(numbers_of(kernels...), use),
+                                                     policy, task_types_of(kernels.code...));
     }
 
     /// Adds what the channels hold to the message of a deadline.

@@ -176,7 +176,7 @@ private:
         using program = laneway::program<Body, ref_of<Components>...>;
         static_assert(!(takes_from_host<ref_of<Components>> || ...),
                       "host threads feed this component: it is for start(components...)");
-        refuse_twice({&components...});
+        refuse_twice({identity_of(components)...});
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const comm_plan plan = plan_for<program>(components...);

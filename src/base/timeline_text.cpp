@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 #include "laneway/base/fault.hpp"
@@ -121,8 +122,9 @@ void timeline_text::add_pe(const run_record& run, std::size_t number, std::size_
     const int process = process_of(run.job, pe);
     const timeline_sample& last = samples.back();
     const std::uint64_t begin = time_of(run, pe, samples.front().time_ns), end = time_of(run, pe, last.time_ns);
+    const totals& own = counted_before(run, pe);
     json_members values;
-    values.add("run", number + 1).add("sent", last.sent).add("served", last.served);
+    values.add("run", number + 1).add("sent", last.sent - own[0]).add("served", last.served - own[1]);
     values.add("barriers", last.barriers);
     events_.span({process, 0}, "kernel", run.name + " " + std::to_string(number + 1), begin, end, values);
     const auto returned = std::find_if(samples.begin(), samples.end(),
@@ -136,13 +138,19 @@ void timeline_text::add_pe(const run_record& run, std::size_t number, std::size_
     add_waits(run, pe);
 }
 
+/// What a PE's counters had come to when the run began: those of a program that comes back go on.
+timeline_text::totals& timeline_text::counted_before(const run_record& run, std::size_t pe) {
+    totals& own = went_on_[{run.name, {run.job, pe}}];
+    if (!run.goes_on) own = {};
+    return own;
+}
+
 /// Counters go on from run to run: they only grow, and end with the sums of all runs.
 void timeline_text::add_counters(const run_record& run, std::size_t pe) {
     const auto& samples = run.pes[pe].samples;
     const int process = process_of(run.job, pe);
     totals& before = before_[{run.job, pe}];
-    totals& own = went_on_[{run.name, {run.job, pe}}];
-    if (!run.goes_on) own = {};
+    totals& own = counted_before(run, pe);
     const auto value = [&](const timeline_sample& s, std::size_t i) { return before[i] + counted(s)[i] - own[i]; };
     const timeline_sample* told = nullptr;
     for (const timeline_sample& s : samples) {
@@ -219,20 +227,27 @@ void timeline_text::add_sums(const run_record& run) {
     }
     std::stable_sort(looks.begin(), looks.end(),
                      [](const look& one, const look& other) { return one.time_ns < other.time_ns; });
-    std::vector<std::int64_t> on_their_way(run.pes.size());
-    std::int64_t sum = 0, told = -1;
+    const auto unserved = [](const timeline_sample& s) {
+        return static_cast<std::int64_t>(s.sent) - static_cast<std::int64_t>(s.served);
+    };
+    // A program that comes back has counted before: no PE begins with nothing.
+    std::vector<std::int64_t> on_their_way;
+    for (const pe_record& pe : run.pes) on_their_way.push_back(unserved(pe.samples.front()));
+    std::int64_t sum = std::accumulate(on_their_way.begin(), on_their_way.end(), std::int64_t{0}), told = -1;
     std::uint64_t open = ~std::uint64_t{0};
     for (const look& l : looks) {
-        const auto now = static_cast<std::int64_t>(l.sample->sent) - static_cast<std::int64_t>(l.sample->served);
+        const std::int64_t now = unserved(*l.sample);
         sum += now - std::exchange(on_their_way[l.pe], now);
+        // Not seen but concluded: a run ends well only when nothing is left, whichever PE's sample comes last.
+        const bool nothing_left = !run.failed && &l == &looks.back();
         // PEs are looked at one after the other, so a message may show as served and not yet as sent.
-        const std::int64_t shown = &l == &looks.back() ? 0 : std::max<std::int64_t>(0, sum);
+        const std::int64_t shown = nothing_left ? 0 : std::max<std::int64_t>(0, sum);
         if (std::exchange(told, shown) != shown) {
             events_.counter(0, "messages in flight", l.time_ns,
                             json_members().add("messages", static_cast<std::uint64_t>(shown)));
         }
-        const std::uint64_t left = &l == &looks.back() ? 0 : l.sample->open;
-        if ((l.pe == 0 || &l == &looks.back()) && std::exchange(open, left) != left) {
+        const std::uint64_t left = nothing_left ? 0 : l.sample->open;
+        if ((l.pe == 0 || nothing_left) && std::exchange(open, left) != left) {
             events_.counter(0, "work open", l.time_ns, json_members().add("pieces", left));
         }
     }

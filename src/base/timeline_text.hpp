@@ -38,6 +38,7 @@ private:
     void add_host();
     void add_runs();
     void add_pe(const run_record& run, std::size_t number, std::size_t pe);
+    [[nodiscard]] totals& counted_before(const run_record& run, std::size_t pe);
     void add_counters(const run_record& run, std::size_t pe);
     void add_serving(const run_record& run, std::size_t pe);
     void add_waits(const run_record& run, std::size_t pe);

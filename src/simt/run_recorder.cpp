@@ -54,19 +54,24 @@ void run_recorder::begin(const run_label& label) {
     run_.begin_ns = timeline::now_ns();
 }
 
+/// What has been written into a log, of `records` in all.
+template <class T>
+std::vector<T> run_recorder::fetch(const pe_logs& logs, const buffer<T>& log, std::uint64_t records) {
+    std::vector<T> found(std::min<std::uint64_t>(log.size(), records));
+    if (!found.empty()) logs.memory->copy_out(found.data(), log.data(), found.size() * sizeof(T));
+    return found;
+}
+
 pe_record run_recorder::fetch(const pe_logs& logs) const {
     const pe_timeline head = logs.head.copy_out()[0];
     pe_record record;
     if (head.last.time_ns == 0) return record;  // the program has no control warp that samples
-    record.samples = logs.samples.copy_out();
-    record.samples.resize(std::min<std::size_t>(record.samples.size(), head.n_samples));
+    record.samples = fetch(logs, logs.samples, head.n_samples);
     record.samples.push_back(head.last);
     std::stable_sort(record.samples.begin(), record.samples.end(),
                      [](const auto& one, const auto& other) { return one.time_ns < other.time_ns; });
     record.lasting_waits = head.n_waits;
-    if (head.n_waits == 0) return record;
-    record.waits = logs.waits.copy_out();
-    record.waits.resize(std::min<std::size_t>(record.waits.size(), head.n_waits));
+    record.waits = fetch(logs, logs.waits, head.n_waits);
     std::sort(record.waits.begin(), record.waits.end(),
               [](const auto& one, const auto& other) { return one.start_ns < other.start_ns; });
     return record;

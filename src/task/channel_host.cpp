@@ -61,6 +61,10 @@ void channel_host::enqueue(std::uint32_t channel, const void* element, std::size
 
 bool channel_host::take(std::uint32_t channel, void* element, std::size_t bytes, bool waits) {
     check(channel, bytes);
+    if (!table_.is_for_host(channel)) {
+        throw usage_error(channel_name(channel, plans_[channel]) +
+                          " is consumed by a kernel: host threads take from channels of host_kernel()");
+    }
     if (pop(channel, element, bytes)) return true;
     if (!waits) {
         collect();
@@ -98,6 +102,10 @@ void channel_host::hear(result_ring& from) {
         result_slot& slot = ring.slot(from.next);
         // Partner: the release store in channel_result_ring_ref::fill.
         if (std::atomic_ref(slot.filled).load(std::memory_order_acquire) != from.next + 1) break;
+        if (slot.channel >= taken_.size()) {
+            throw device_fault("a kernel has given the host an element of channel " + std::to_string(slot.channel) +
+                               ", which the graph does not have");
+        }
         taken_[slot.channel].emplace_back(slot.element(), slot.element() + plans_[slot.channel].element_bytes);
         ++from.next;
         // Partner: the acquire load in channel_result_ring_ref::pass_on.
@@ -121,6 +129,7 @@ void channel_host::attach(machine& machine, const comm_plan& plan) {
     inboxes_ = std::make_unique<host_inboxes>(machine_, element_bytes_, 0, options_.inbox_slots);
     const std::lock_guard lock(hearing_);
     result_rings_.clear();
+    for (auto& of_channel : taken_) of_channel.clear();  // what nobody took of an earlier session
     const std::size_t slot_bytes = result_slot::bytes_of(element_bytes_);
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         const auto& user = machine_.device(pe);

@@ -29,6 +29,12 @@ channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t wo
     channel_set_ref set;
     set.n_channels = static_cast<std::uint32_t>(plans.size());
     set.n_shards = shards_of(plans, worker_blocks);
+    std::uint64_t levels = 0;
+    for (const auto& plan : plans) levels += plan.options.levels;
+    if (levels > channel_rank_queues) {
+        throw usage_error("the channels of a graph have " + std::to_string(channel_rank_queues) +
+                          " levels together at most, not " + std::to_string(levels));
+    }
     for (std::size_t c = 0; c < plans.size(); ++c) {
         const channel_options& options = plans[c].options;
         channel_layout& layout = set.channels[c];
@@ -124,6 +130,9 @@ void channel_memory::set_board(const pe_grid& grid, channel_scheduler by) {
         board.orders = reinterpret_cast<std::uint64_t*>(host_board_.get());
         board.reports = board.orders + board.slots;
         board.fills = reinterpret_cast<std::uint32_t*>(board.reports + board.slots);
+        shown_ = buffer<std::uint32_t>(owner_, queues);
+        shown_.fill_bytes(0);
+        board.shown = shown_.data();
     }
     set_.board = board;
     set_copy_.copy_in(&set_, 1);
@@ -136,10 +145,9 @@ void channel_memory::set_result_ring(const channel_result_ring_ref& results) {
 
 void channel_memory::init(std::uint32_t number, const std::byte* elements, std::uint64_t count) {
     const channel_layout& layout = set_.channels[number];
-    const std::uint64_t room = std::uint64_t{layout.width} * set_.n_shards;
-    if (count > room) {
+    if (count > room(number)) {
         throw usage_error(channel_name(number, plans_[number]) + ": " + std::to_string(count) +
-                          " elements to begin with, and a level has room for " + std::to_string(room));
+                          " elements to begin with, and a level has room for " + std::to_string(room(number)));
     }
     auto created = created_.copy_out();
     for (std::uint32_t s = 0; s < set_.n_shards && count != 0; ++s) {
@@ -187,6 +195,10 @@ std::uint64_t channel_memory::open_in(std::uint32_t number, std::uint32_t shard,
         if ((bits[index / 32] >> index % 32 & 1) == (is_odd_lap ? 1u : 0u)) ++open;
     }
     return open;
+}
+
+std::uint64_t channel_memory::room(std::uint32_t number) const {
+    return std::uint64_t{set_.channels[number].width} * set_.n_shards;
 }
 
 std::uint64_t channel_memory::unfreed(std::uint32_t number) const {
@@ -246,9 +258,13 @@ std::string occupancy_text(const std::vector<channel_plan>& plans, const std::ve
     std::ostringstream text;
     for (std::uint32_t c = 0; c < plans.size(); ++c) {
         std::vector<std::uint64_t> open(plans[c].options.levels);
+        std::vector<bool> full(open.size());  // on some PE
         for (const auto& memory : memories) {
             const auto part = memory.occupancy(c);
-            for (std::size_t level = 0; level < open.size(); ++level) open[level] += part[level];
+            for (std::size_t level = 0; level < open.size(); ++level) {
+                open[level] += part[level];
+                full[level] = full[level] || part[level] == memory.room(c);
+            }
         }
         std::uint64_t sum = 0;
         for (const std::uint64_t n : open) sum += n;
@@ -260,7 +276,7 @@ std::string occupancy_text(const std::vector<channel_plan>& plans, const std::ve
         for (std::size_t level = 0; level < open.size() && named < max_levels; ++level) {
             if (open[level] == 0) continue;
             ++named;
-            text << ", " << open[level] << " at level " << level;
+            text << ", " << open[level] << " at level " << level << (full[level] ? " (full)" : "");
         }
         if (used > named) text << ", and others at " << used - named << " deeper levels";
     }

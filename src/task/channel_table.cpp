@@ -61,6 +61,10 @@ std::uint32_t channel_table::connect_host(std::uint32_t channel) {
     return kernel;
 }
 
+bool channel_table::is_for_host(std::uint32_t channel) const {
+    return std::find(of_host_.begin(), of_host_.end(), consumers_[channel]) != of_host_.end();
+}
+
 channel_table channel_table::take() {
     channel_table taken = *this;
     beginnings_.clear();
@@ -86,7 +90,7 @@ std::vector<channel_plan> channel_table::plans_for(const std::vector<std::uint32
         if (found == kernels.end()) {
             throw usage_error(channel_name(c, plans[c]) + ": its consumer is not among the kernels given to run()");
         }
-        if (use != graph_use::session && std::find(of_host_.begin(), of_host_.end(), *found) != of_host_.end()) {
+        if (use != graph_use::session && is_for_host(c)) {
             throw usage_error(channel_name(c, plans[c]) +
                               " is consumed by host threads: start the graph in a session, see service()");
         }

@@ -24,7 +24,8 @@ service_options checked_options(const machine& machine, service_options options)
         throw usage_error("service: server_share: between 0 and 1");
     }
     if (machine.n_processes() > 1) throw usage_error("a service belongs to a job of one process");
-    refuse_apart(machine, "service");
+    // Host threads carry out nothing on a GPU's memory.
+    options.by == service_by::host ? refuse_apart(machine, "service") : refuse_without_atomics(machine, "service");
     options.slots = std::bit_ceil(options.slots);
     return options;
 }
@@ -69,26 +70,23 @@ std::uint64_t words_of_answers(const service_rings_ref& sizes) {
 
 }  // namespace
 
-std::uint64_t service_host_queues::bytes(const service_rings_ref& sizes, std::uint32_t threads) {
+std::uint64_t service_host_queues::bytes(const service_rings_ref& sizes) {
     const std::uint64_t slots = std::uint64_t{sizes.n_blocks} * sizes.n_slots;
     return slots * sizes.slot_bytes +
-           (slots + words_of_answers(sizes) + std::uint64_t{sizes.n_blocks + threads} * service_line) *
-               sizeof(std::uint64_t);
+           (slots + words_of_answers(sizes) + std::uint64_t{sizes.n_blocks} * service_line) * sizeof(std::uint64_t);
 }
 
-service_host_queues::service_host_queues(const std::shared_ptr<device>& device, const service_rings_ref& sizes,
-                                         std::uint32_t threads)
-    : memory_(allocate_host_visible(device, bytes(sizes, threads))), bytes_(bytes(sizes, threads)) {
+service_host_queues::service_host_queues(const std::shared_ptr<device>& device, const service_rings_ref& sizes)
+    : memory_(allocate_host_visible(device, bytes(sizes))) {
     const std::uint64_t slots = std::uint64_t{sizes.n_blocks} * sizes.n_slots;
     ref_.slots = memory_.get();
     ref_.flags = reinterpret_cast<std::uint64_t*>(ref_.slots + slots * sizes.slot_bytes);
     ref_.answers = ref_.flags + slots;
     ref_.done = ref_.answers + words_of_answers(sizes);
-    ref_.completed = ref_.done + std::uint64_t{sizes.n_blocks} * service_line;
-    ref_.threads = threads;
+    words_bytes_ = bytes(sizes) - slots * sizes.slot_bytes;
 }
 
-void service_host_queues::clear() const { std::memset(memory_.get(), 0, bytes_); }
+void service_host_queues::clear() const { std::memset(ref_.flags, 0, words_bytes_); }
 
 service_memory::queues::queues(machine& machine, const service_rings_ref& sizes)
     : slots(machine, queues_of(machine, sizes) * sizes.n_slots * (sizes.slot_bytes / 16)),
@@ -100,15 +98,26 @@ service_memory::queues::queues(machine& machine, const service_rings_ref& sizes)
 service_memory::service_memory(machine& machine, const service_options& options, std::vector<service_shape> types)
     : machine_(machine), options_(checked_options(machine, options)), types_(std::move(types)),
       sizes_(sizes_for(machine, options_, types_)), counts_(machine, 1) {
-    for (int pe = 0; pe < machine.n_pes() && options_.heap_bytes > 0; ++pe) {
-        if (by_host()) {
-            host_regions_.emplace_back(machine.device(pe), options_.heap_bytes);
-            host_heaps_.push_back(
-                std::make_unique<sub_allocator>(host_regions_.back().data(), host_regions_.back().size()));
-        } else {
-            heaps_.push_back(std::make_unique<device_heap>(
-                machine.device(pe), device_heap_options{.bytes = options_.heap_bytes, .page_bytes = 16 << 10}));
-        }
+    heaps_.resize(static_cast<std::size_t>(machine.n_pes()));
+    host_heaps_.resize(heaps_.size());
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        if (has_heap(pe)) make_heap(pe);
+    }
+}
+
+/// A heap belongs to who serves, or, where host threads do, to who asks.
+bool service_memory::has_heap(int pe) const {
+    return options_.heap_bytes > 0 && (options_.by != service_by::pe || options_.pe == pe);
+}
+
+void service_memory::make_heap(int pe) {
+    const auto at = static_cast<std::size_t>(pe);
+    if (by_host()) {
+        const auto& region = host_regions_.emplace_back(machine_.device(pe), options_.heap_bytes);
+        host_heaps_[at] = std::make_unique<sub_allocator>(region.data(), region.size());
+    } else {
+        heaps_[at] = std::make_unique<device_heap>(
+            machine_.device(pe), device_heap_options{.bytes = options_.heap_bytes, .page_bytes = 16 << 10});
     }
 }
 
@@ -120,17 +129,10 @@ void service_memory::begin(machine& machine, const comm_plan& plan) {
         blocks = std::max(blocks, static_cast<std::uint32_t>(grid.shape.blocks));
         server_warps_.push_back(static_cast<std::uint32_t>(std::max(grid.server_warps(), 1)));
     }
-    if (blocks > sizes_.n_blocks) {
-        queues_.reset();
-        host_queues_.clear();
-        sizes_.n_blocks = blocks;
-        for (int pe = 0; pe < machine.n_pes() && by_host(); ++pe) {
-            host_queues_.emplace_back(machine.device(pe), sizes_, static_cast<std::uint32_t>(options_.threads));
-        }
-        if (!by_host()) queues_ = std::make_unique<queues>(machine, sizes_);
-    }
+    if (blocks > sizes_.n_blocks) make_queues(blocks);
     // Words of the last run must not pass for new ones.
     counts_.clear();
+    posted_->clear();
     for (const auto& of_pe : host_queues_) of_pe.clear();
     if (queues_ == nullptr) return;
     for (auto* const words :
@@ -139,10 +141,28 @@ void service_memory::begin(machine& machine, const comm_plan& plan) {
     }
 }
 
-std::uint64_t service_memory::held_bytes(int) const {
-    std::uint64_t bytes = options_.heap_bytes + sizeof(service_counts);
+void service_memory::make_queues(std::uint32_t blocks) {
+    queues_.reset();
+    host_queues_.clear();
+    sizes_.n_blocks = 0;  // and stays so where there is no memory for more: the next run asks again
+    service_rings_ref sizes = sizes_;
+    sizes.n_blocks = blocks;
+    std::vector<service_host_queues> of_host;
+    for (int pe = 0; pe < machine_.n_pes() && by_host(); ++pe) {
+        of_host.emplace_back(machine_.device(pe), sizes);
+    }
+    auto posted = std::make_unique<symmetric_array<std::uint64_t>>(machine_, blocks);
+    if (!by_host()) queues_ = std::make_unique<queues>(machine_, sizes);
+    host_queues_ = std::move(of_host);
+    posted_ = std::move(posted);
+    sizes_ = sizes;
+}
+
+std::uint64_t service_memory::held_bytes(int pe) const {
+    std::uint64_t bytes = (has_heap(pe) ? options_.heap_bytes : 0) + sizeof(service_counts);
     if (sizes_.n_blocks == 0) return bytes;
-    if (by_host()) return bytes + service_host_queues::bytes(sizes_, static_cast<std::uint32_t>(options_.threads));
+    bytes += posted_->size() * sizeof(std::uint64_t);
+    if (by_host()) return bytes + service_host_queues::bytes(sizes_);
     return bytes + queues_->slots.size() * 16 +
            (queues_->flags.size() + queues_->words.size() + queues_->answers.size() + queues_->done.size() +
             queues_->heads.size() + queues_->locks.size()) *
@@ -157,6 +177,7 @@ double service_memory::server_share(int pe) const {
 service_rings_ref service_memory::rings(int pe) const {
     service_rings_ref made = sizes_;
     made.counts = counts_.ref();
+    made.posted = posted_->ref();
     made.server_warps = server_warps_[static_cast<std::size_t>(pe)];
     if (by_host()) {
         made.of_host = host_queues_[static_cast<std::size_t>(pe)].ref();
@@ -173,21 +194,27 @@ service_rings_ref service_memory::rings(int pe) const {
 }
 
 device_heap_ref service_memory::heap(int pe) const {
-    return heaps_.empty() ? device_heap_ref{} : heaps_[static_cast<std::size_t>(pe)]->ref();
+    const auto& found = heaps_[static_cast<std::size_t>(pe)];
+    return found == nullptr ? device_heap_ref{} : found->ref();
 }
 
-sub_allocator* service_memory::host_heap(int pe) const {
-    return host_heaps_.empty() ? nullptr : host_heaps_[static_cast<std::size_t>(pe)].get();
-}
+sub_allocator* service_memory::host_heap(int pe) const { return host_heaps_[static_cast<std::size_t>(pe)].get(); }
 
 service_counts service_memory::sum_of_counts() const {
     service_counts sum;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         const service_counts found = counts_.copy_out(pe)[0];
-        sum.sent += found.sent;
         sum.slots += found.slots;
         sum.requests += found.requests;
         sum.refused += found.refused;
+    }
+    return sum;
+}
+
+std::uint64_t service_memory::posted() const {
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < machine_.n_pes() && posted_ != nullptr; ++pe) {
+        for (const std::uint64_t slots : posted_->copy_out(pe)) sum += slots;
     }
     return sum;
 }
@@ -198,10 +225,9 @@ service_statistics service_memory::statistics() const {
 }
 
 void service_memory::end(const service_statistics& by_host) const {
-    const service_counts sum = sum_of_counts();
-    const std::uint64_t served = sum.slots + by_host.slots;
-    if (sum.sent == served) return;
-    throw device_fault("audit mismatch; slots of a service: " + std::to_string(sum.sent) + " posted, " +
+    const std::uint64_t sent = posted(), served = sum_of_counts().slots + by_host.slots;
+    if (sent == served) return;
+    throw device_fault("audit mismatch; slots of a service: " + std::to_string(sent) + " posted, " +
                        std::to_string(served) + " served");
 }
 
@@ -213,7 +239,7 @@ std::string service_memory::account(const service_statistics& by_host) const {
         case service_by::host: text += "threads of the host"; break;
         case service_by::pe: text += "warps of PE " + std::to_string(options_.pe); break;
     }
-    text += ": " + std::to_string(sum.sent) + " slots posted, " + std::to_string(sum.slots + by_host.slots) +
+    text += ": " + std::to_string(posted()) + " slots posted, " + std::to_string(sum.slots + by_host.slots) +
             " served; request types: ";
     for (std::size_t t = 0; t < types_.size(); ++t) {
         text += (t == 0 ? "" : ", ") + std::to_string(t) + " " + types_[t].name;

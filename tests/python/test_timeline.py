@@ -222,6 +222,15 @@ def test_text_in_a_page_is_text(recorded: Path) -> None:
     assert "&lt;script&gt;" in html
 
 
+def test_dollars_in_names_begin_no_formula(recorded: Path) -> None:
+    trace = json.loads(recorded.read_text())
+    for event in trace["traceEvents"]:
+        if event["ph"] == "M" and event["name"] == "process_name" and event["pid"] == 1:
+            event["args"]["name"] = "PE 0 ($\\frac$)"
+    recorded.write_text(json.dumps(trace))
+    assert "PE 0 ($\\frac$)" in page(read_timeline(recorded))
+
+
 BAD = {
     "empty": b"",
     "blank": b" \n",

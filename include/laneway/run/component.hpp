@@ -11,6 +11,7 @@
 //   std::string account() const;                           after a run that failed: what its message shall say
 //   double server_share(int pe) const;                     of the PE's blocks that shall serve, also where it is alone
 //   threshold_policy policy() const;                       where its work has a threshold
+//   const void* identity() const;                          where copies are the same component: what they share
 //   std::shared_ptr<session_feed> feed() const;            where host threads feed it in a session (host_feed.hpp)
 //   using session_ref_type = ...;                          its view in a session, where that is another one
 //   session_ref_type session_ref(int pe) const;
@@ -26,6 +27,9 @@
 // it. An agent in which the body's warps meet says `static constexpr bool meets = true;` and has
 //   void open(ctx);                                        each working warp, whole; a block barrier follows
 //   void leave(ctx);                                       the same, when its body has returned
+// An agent that has something to tell before its warp's body counts as completed says
+// `static constexpr bool leaves = true;` and has
+//   void leave(ctx);                                       each working warp, whole, when its body has returned
 // A component with work of its own has an agent that says `static constexpr bool polls = true;` and has
 //   void open(ctx);                                        all lanes of the block; a block barrier follows
 //   bool poll(ctx);                                        a turn of its work, for a whole warp; false: there was none
@@ -129,6 +133,10 @@ concept polling = requires {
 template <class Agent>
 concept meeting = requires {
     requires Agent::meets;
+};
+template <class Agent>
+concept leaving = meeting<Agent> || requires {
+    requires Agent::leaves;
 };
 template <class Agent>
 concept attending = requires {

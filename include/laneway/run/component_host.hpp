@@ -58,6 +58,18 @@ concept has_feed = requires(const std::remove_cvref_t<T>& t) {
     t.feed();
 };
 
+/// What copies of a component share: two that have the same are one.
+template <component Component>
+const void* identity_of(const Component& c) {
+    if constexpr (requires { c.identity(); }) {
+        return c.identity();
+    } else if constexpr (has_feed<Component>) {
+        return c.feed().get();
+    } else {
+        return &c;
+    }
+}
+
 /// What a component holds on a PE before a run, in bytes.
 template <component Component>
 std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]] int pe) {

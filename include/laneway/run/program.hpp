@@ -185,6 +185,11 @@ private:
     }
 
     template <class Agent, class Use>
+    static LANEWAY_FN void if_leaving([[maybe_unused]] Agent& agent, [[maybe_unused]] Use&& use) {
+        if constexpr (leaving<Agent>) use(agent);
+    }
+
+    template <class Agent, class Use>
     static LANEWAY_FN void if_attending([[maybe_unused]] Agent& agent, [[maybe_unused]] Use&& use) {
         if constexpr (attending<Agent>) use(agent);
     }
@@ -209,7 +214,7 @@ private:
             run_user_code(ctx, {user_code::functor}, body, ctx, agents...);
             ctx.sync(full_warp<Ctx>);
             out.leave(ctx);
-            (if_meeting(agents, [&](auto& agent) { agent.leave(ctx); }), ...);
+            (if_leaving(agents, [&](auto& agent) { agent.leave(ctx); }), ...);
             if (ctx.lane() == 0) out.complete(ctx, 1);
         }
     }

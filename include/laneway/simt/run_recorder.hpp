@@ -47,6 +47,8 @@ private:
         buffer<pe_timeline> head;
     };
     [[nodiscard]] pe_record fetch(const pe_logs& logs) const;
+    template <class T>
+    [[nodiscard]] static std::vector<T> fetch(const pe_logs& logs, const buffer<T>& log, std::uint64_t records);
 
     std::shared_ptr<timeline> kept_in_;
     std::size_t n_pes_;

@@ -48,6 +48,7 @@ struct channel_board_ref {
     std::uint64_t* orders = nullptr;   ///< number of the order, then of the queue plus 1; written by the scheduler
     std::uint64_t* reports = nullptr;  ///< number of the last order that is done, then dispatch_report
     std::uint32_t* fills = nullptr;    ///< for the host: ready elements of each queue; written by the control warp
+    std::uint32_t* shown = nullptr;    ///< the same in PE memory: what it has written there
     std::uint32_t slots = 0;           ///< for warps, of which some may not be there
     std::uint32_t slots_a_block = 1;
     std::uint32_t workers = 0;

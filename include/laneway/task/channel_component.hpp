@@ -63,8 +63,9 @@ public:
         if constexpr (scheduler_of<Policy> == channel_scheduler::host_thread) {
             if (machine.n_processes() > 1) throw usage_error("a thread of the host schedules in jobs of one process");
             using by = channel_scheduling::rank_function;
-            scheduler_ = std::make_unique<channel_scheduling>(
+            scheduler_ = std::make_shared<channel_scheduling>(
                 store_.memories(), by([policy = policy_](const auto&... of) { return channel_rank(policy, of...); }));
+            machine.attach(scheduler_);
         }
     }
     [[nodiscard]] ref_type ref(int pe) const { return graph_ref_of(store_, pe, policy_, kernels_, first_arrivals_); }
@@ -80,7 +81,7 @@ private:
     Policy policy_;
     task_types<Kernels...> kernels_;
     std::uint32_t first_arrivals_ = 0;
-    std::unique_ptr<channel_scheduling> scheduler_;  ///< while a run goes on
+    std::shared_ptr<channel_scheduling> scheduler_;  ///< while a run goes on
 };
 
 }  // namespace laneway

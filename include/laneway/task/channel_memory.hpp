@@ -78,6 +78,8 @@ public:
     [[nodiscard]] std::uint32_t warp_lanes() const { return warp_lanes_; }
 
     void add_to(channel_statistics& sum) const;
+    /// Elements that a level of a channel has room for.
+    [[nodiscard]] std::uint64_t room(std::uint32_t number) const;
     /// Elements of a channel that were reserved and never freed.
     [[nodiscard]] std::uint64_t unfreed(std::uint32_t number) const;
     /// Elements of each level of a channel that are reserved, ready or dispatched.
@@ -109,6 +111,7 @@ private:
     buffer<moving_words> moving_;
     buffer<std::uint64_t> board_words_;      ///< orders and reports, where a warp gives orders
     std::shared_ptr<std::byte> host_board_;  ///< the same where a thread of the host does, with fills
+    buffer<std::uint32_t> shown_;            ///< then
 };
 
 /// The channels of all PEs of a job, kept from run to run. Host only; not thread-safe; between runs.
@@ -136,8 +139,8 @@ private:
 /// What they have done since they were emptied.
 channel_statistics statistics_of(const std::vector<channel_memory>& memories);
 
-/// "channel 0: 64 elements, 60 at level 0, 4 at level 1": what lies in the channels of all PEs, for a graph that did
-/// not come to its end.
+/// "channel 0: 64 elements, 60 at level 0 (full), 4 at level 1": what lies in the channels of all PEs, for a graph that
+/// did not come to its end. Full: on some PE.
 std::string occupancy_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
 
 /// Throws device_fault where an element was never freed; names channels and counts.

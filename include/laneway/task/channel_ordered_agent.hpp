@@ -40,13 +40,18 @@ public:
     LANEWAY_FN void refresh(Ctx& ctx) { channels_.refresh(ctx); }
     LANEWAY_FN void close(Ctx& ctx) { channels_.close(ctx); }
 
-    /// Shows a thread of the host what waits in which queue.
+    /// Shows a thread of the host what waits in some of the queues, where that has changed. The next turn goes on.
     LANEWAY_FN void attend(Ctx& ctx) {
         const channel_set_ref& set = view_.set;
         const std::uint32_t all = set.n_shards * set.queues_a_shard;
-        for (auto q = static_cast<std::uint32_t>(ctx.lane()); q < all; q += Ctx::warp_lanes) {
-            ctx.store(set.board.fills + q, set.queue(q).fill(ctx), order::relaxed, scope::system);
+        const std::uint32_t end = all - next_shown_ < shown_a_turn ? all : next_shown_ + shown_a_turn;
+        for (auto q = next_shown_ + static_cast<std::uint32_t>(ctx.lane()); q < end; q += Ctx::warp_lanes) {
+            const std::uint32_t fill = set.queue(q).fill(ctx);
+            if (fill == set.board.shown[q]) continue;
+            set.board.shown[q] = fill;
+            ctx.store(set.board.fills + q, fill, order::relaxed, scope::system);
         }
+        next_shown_ = end == all ? 0 : end;
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
         if (channels_.help_block(ctx)) return true;
@@ -57,6 +62,7 @@ public:
 
 private:
     static constexpr unsigned rounds_to_look_at_all = 16;
+    static constexpr std::uint32_t shown_a_turn = 32;
 
     /// A scheduler serves only where nobody else would.
     [[nodiscard]] LANEWAY_FN bool takes_orders() const { return !gives_ || view_.set.board.workers == 1; }
@@ -153,6 +159,7 @@ private:
     unsigned turn_ = 0;
     std::uint32_t shard_ = 0;
     std::uint32_t next_slot_ = 0;
+    std::uint32_t next_shown_ = 0;  ///< queue
 };
 
 }  // namespace laneway

@@ -1,26 +1,28 @@
 // A thread of the host that decides what the warps of all PEs serve. Host only.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <thread>
 
+#include "laneway/simt/host_service.hpp"
 #include "laneway/task/channel_memory.hpp"
 
 namespace laneway {
 
-/// Gives orders from its construction to its end, which is after that of the run.
-class channel_scheduling {
+/// Gives orders during the runs of the machine that it is attached to. What a policy throws ends the run.
+class channel_scheduling : public host_service {
 public:
     /// As channel_rank, with a policy.
     using rank_function = std::function<std::uint64_t(const channel_load&, std::uint32_t at_least, std::uint32_t queue,
                                                       std::uint32_t all, const dispatch_history&, unsigned turn)>;
 
-    /// `boards` of the memories are those for a thread of the host. Throws system_error where there is no thread.
+    /// `boards` of the memories are those for a thread of the host.
     channel_scheduling(const std::vector<channel_memory>& memories, rank_function rank);
-    ~channel_scheduling();
-    channel_scheduling(const channel_scheduling&) = delete;
-    channel_scheduling& operator=(const channel_scheduling&) = delete;
+
+    [[nodiscard]] int threads() const override { return 1; }
+    void open() override {}
+    bool turn(host_context& ctx, int) override;
+    [[nodiscard]] std::string account() const override { return {}; }  // the graph tells it
+    void audit() const override {}                                     // the same
 
 private:
     struct part {
@@ -33,15 +35,12 @@ private:
         dispatch_history history;
     };
 
-    void keep();
-    bool look_at(part& pe);
-    [[nodiscard]] std::uint64_t best_of(part& pe, std::uint32_t shard, std::uint32_t& ready) const;
-    static bool give(part& pe, std::uint32_t queue, std::uint32_t warps);
+    bool look_at(host_context& ctx, part& pe);
+    [[nodiscard]] std::uint64_t best_of(host_context& ctx, part& pe, std::uint32_t shard, std::uint32_t& ready) const;
+    static bool give(host_context& ctx, part& pe, std::uint32_t queue, std::uint32_t warps);
 
     rank_function rank_;
     std::vector<part> parts_;
-    std::atomic<bool> ends_ = false;
-    std::thread thread_;
 };
 
 }  // namespace laneway

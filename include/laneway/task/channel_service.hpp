@@ -41,14 +41,15 @@ public:
         host_->enqueue(to.number, &element, sizeof(T), pe);
     }
     /// The next element of a channel that host threads consume; each is given to one thread. Waits for it, to the
-    /// deadline, which ends the session. Throws as enqueue.
+    /// deadline: a program that is on the devices then ends with the session. Throws as enqueue, and usage_error for a
+    /// channel that a kernel consumes.
     template <class T>
     [[nodiscard]] T take(channel<T> from) {
         alignas(16) std::byte bytes[sizeof(T)];
         (void)host_->take(from.number, bytes, sizeof(T), true);
         return *std::launder(reinterpret_cast<T*>(bytes));
     }
-    /// The same without waiting, also after the session: none where nothing is there.
+    /// The same without waiting, also after the session and until the next one: none where nothing is there.
     template <class T>
     [[nodiscard]] std::optional<T> try_take(channel<T> from) {
         alignas(16) std::byte bytes[sizeof(T)];

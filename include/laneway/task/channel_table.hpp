@@ -21,6 +21,8 @@ public:
     /// Makes host threads the consumer of a channel, by a kernel whose number it returns.
     std::uint32_t connect_host(std::uint32_t channel);
     void connect(std::uint32_t channel, std::uint32_t kernel);
+    /// Whether host threads consume a channel of the graph.
+    [[nodiscard]] bool is_for_host(std::uint32_t channel) const;
     void init(std::uint32_t channel, int pe, std::span<const std::byte> elements);
 
     /// Throws usage_error for a graph that cannot run with kernels of these numbers, in this order; the channels' plans

@@ -8,6 +8,8 @@
 //   const auto y = served.call(ctx, lw::task<square>, 1.5);
 #pragma once
 
+#include <tuple>
+
 #include "laneway/task/service_ref.hpp"
 #include "laneway/task/service_threads.hpp"
 
@@ -32,7 +34,7 @@ public:
 
     explicit service(machine& machine, const Types&... types) : service(machine, service_options{}, types...) {}
     service(machine& machine, const service_options& options, const Types&... types)
-        : memory_(std::make_shared<service_memory>(machine, options, shapes())), types_(task_types_of(types...)) {
+        : memory_(std::make_shared<service_memory>(machine, options, shapes())), types_(types...) {
         if (options.by != service_by::host) return;
         threads_ = std::make_shared<threads_type>(memory_, all_types(0));
         machine.attach(threads_);
@@ -44,6 +46,7 @@ public:
     }
 
     // As a component, see run/component.hpp.
+    [[nodiscard]] const void* identity() const { return memory_.get(); }
     [[nodiscard]] std::uint64_t held_bytes(int pe) const { return memory_->held_bytes(pe); }
     [[nodiscard]] double server_share(int pe) const { return memory_->server_share(pe); }
     void begin(machine& machine, const comm_plan& plan, const run_deadline&) {
@@ -73,14 +76,18 @@ private:
     [[nodiscard]] decltype(ref_type::types) all_types(int pe) const {
         const device_heap_ref heap = memory_->heap(pe);
         const bool any = memory_->options().heap_bytes > 0;
-        return {{}, {{}, {{}, {{}, {{heap, any}, {{heap, any}, types_}}}}}};
+        const auto joined = [&](const Types&... own) {
+            return task_types_of(service_update{}, service_fetch{}, service_put{}, service_copy{},
+                                 service_allocate{heap, any}, service_free{heap, any}, own...);
+        };
+        return std::apply(joined, types_);
     }
     [[nodiscard]] service_statistics by_host() const {
         return threads_ == nullptr ? service_statistics{} : threads_->statistics();
     }
 
     std::shared_ptr<service_memory> memory_;
-    task_types<Types...> types_;
+    std::tuple<Types...> types_;
     std::shared_ptr<threads_type> threads_;  ///< null unless host threads serve
 };
 

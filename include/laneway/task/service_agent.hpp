@@ -19,6 +19,7 @@ class service_agent {
 
 public:
     static constexpr bool polls = true;
+    static constexpr bool leaves = true;
 
     LANEWAY_FN service_agent(const Ctx& ctx, const view& all, Out& out, service_queue* queue)
         : all_(all), out_(out), queue_(queue), ring_(all.rings.ring(ctx, ctx.pe(), ctx.block())),
@@ -107,16 +108,17 @@ public:
     }
     /// Applies an operation to a word; nobody waits. put, add, min, max, bit_and, bit_or or bit_xor.
     template <memory_op Op, remote_word T>
-    requires applies<Op, T> LANEWAY_FN status update(Ctx& ctx, symmetric_ptr<T> at, int pe,
-                                                     std::type_identity_t<T> value) {
+    requires(applies<Op, T>&& is_service_update<Op>) LANEWAY_FN status
+        update(Ctx& ctx, symmetric_ptr<T> at, int pe, std::type_identity_t<T> value) {
         const status fine = check(ctx, Op == memory_op::put ? operation::put : operation::atomic, at, pe, 1);
         return fine == status::ok ? post(ctx, task<service_update>, {{Op, at}, word_bits(value), pe}) : fine;
     }
-    /// The same, and what the word held before. Of a compare_exchange: stores `value` where it held `expected`.
+    /// The same, and what the word held before; not put, but also get, exchange and compare_exchange, which stores
+    /// `value` where the word held `expected`.
     template <memory_op Op, remote_word T>
-    requires applies<Op, T> LANEWAY_FN answered<T> fetch(Ctx& ctx, symmetric_ptr<T> at, int pe,
-                                                         std::type_identity_t<T> value = {},
-                                                         std::type_identity_t<T> expected = {}) {
+    requires(applies<Op, T>&& is_service_fetch<Op>)
+        LANEWAY_FN answered<T> fetch(Ctx& ctx, symmetric_ptr<T> at, int pe, std::type_identity_t<T> value = {},
+                                     std::type_identity_t<T> expected = {}) {
         const status fine = check(ctx, Op == memory_op::get ? operation::get : operation::atomic, at, pe, 1);
         if (fine != status::ok) return {fine, {}};
         const auto got = call(ctx, task<service_fetch>, {{Op, at}, word_bits(value), word_bits(expected), pe});
@@ -150,6 +152,13 @@ public:
     LANEWAY_FN bool poll(Ctx& ctx) {
         if constexpr (Ctx::warp_lanes > 1) ctx.pause(5);  // servers serve, and they are others
         return false;
+    }
+    /// A body is open work until it has returned; what it has posted is created work before. Warps of the block may
+    /// tell in any order.
+    LANEWAY_FN void leave(Ctx& ctx) {
+        if (ctx.lane() != 0) return;
+        const std::uint64_t posted = ctx.load(&queue_->tail, order::relaxed, scope::block);
+        ctx.fetch_max(all_.rings.posted_by(ctx, ctx.block()), posted, order::relaxed, scope::device);
     }
     LANEWAY_FN void refresh(Ctx&) {}
     LANEWAY_FN void close(Ctx&) {}
@@ -186,24 +195,16 @@ private:
         const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
         const bool in_words = !is_ordered<Type> && to.words != nullptr && fits_words<typename Type::arguments>(count);
         const auto label = service_label::of(count, waits, number<Type>(), in_words).label;
-        std::uint64_t counted = 0;
-        if (elected(ctx, mask)) {
-            service_counts& counts = all_.rings.counts_of(ctx);
-            ctx.fetch_add(&counts.sent, std::uint64_t{1}, order::relaxed, scope::device);
-            // Who waits keeps the run going by itself.
-            if (!waits) counted = ctx.fetch_add(&counts.posted, std::uint64_t{1}, order::relaxed, scope::device);
-        }
         if (in_words) {
             to.store_words(ctx, ticket, mine, arguments);
             ctx.sync(mask);
-            if (elected(ctx, mask)) to.raise_flag(ctx, ticket, label, counted);
+            if (elected(ctx, mask)) to.raise_flag(ctx, ticket, label, 0);
         } else {
             reinterpret_cast<typename Type::arguments*>(to.slot(ticket))[mine] = arguments;
             ctx.sync(mask);
             if (elected(ctx, mask)) {
                 // Partner: chunk_receiver::arrived. Cumulative over the other lanes' stores.
-                ctx.store(to.flags + to.slot_of(ticket), label.flag(ticket) | counted >> 63, order::release,
-                          scope::system);
+                ctx.store(to.flags + to.slot_of(ticket), label.flag(ticket), order::release, scope::system);
             }
         }
         if (!waits && elected(ctx, mask)) queue_->release(ctx, ring_, ticket);
@@ -235,12 +236,9 @@ private:
     template <class Type>
     LANEWAY_FN status await_answer(Ctx& ctx, lane_mask mask, std::uint64_t ticket, std::uint32_t type, bool ordered,
                                    service_answer<Type>& answer) {
-        const std::uint64_t* const from =
-            all_.rings.answer(ring_, ticket, static_cast<std::uint32_t>(rank_in(ctx, mask)));
-        const auto look = [&] {
-            return load_tagged(ctx, from, static_cast<std::uint32_t>(ticket + 1), answer,
-                               ordered ? order::acquire : tagged_load_order<Ctx>);
-        };
+        const auto column = static_cast<std::uint32_t>(rank_in(ctx, mask));
+        const order o = ordered ? order::acquire : tagged_load_order<Ctx>;
+        const auto look = [&] { return all_.rings.load_answer(ctx, ring_, ticket, column, answer, o); };
         return await(ctx, mask, {operation::served, server_, type}, look);
     }
 

@@ -34,16 +34,17 @@ struct service_statistics {
 /// Queues of a PE that host threads serve.
 class service_host_queues {
 public:
-    service_host_queues(const std::shared_ptr<device>& device, const service_rings_ref& sizes, std::uint32_t threads);
+    service_host_queues(const std::shared_ptr<device>& device, const service_rings_ref& sizes);
 
     [[nodiscard]] const service_host_rings& ref() const { return ref_; }
-    /// Between runs: words of the last one must not pass for new ones.
+    /// Between runs: words of the last one must not pass for new ones. What lies in slots is not looked at without
+    /// them.
     void clear() const;
-    [[nodiscard]] static std::uint64_t bytes(const service_rings_ref& sizes, std::uint32_t threads);
+    [[nodiscard]] static std::uint64_t bytes(const service_rings_ref& sizes);
 
 private:
     std::shared_ptr<std::byte> memory_;
-    std::size_t bytes_;
+    std::size_t words_bytes_ = 0;  ///< behind the slots
     service_host_rings ref_;
 };
 
@@ -82,7 +83,12 @@ private:
         symmetric_array<std::uint64_t> locks;
     };
 
+    void make_queues(std::uint32_t blocks);
+    [[nodiscard]] bool has_heap(int pe) const;
+    void make_heap(int pe);
     [[nodiscard]] service_counts sum_of_counts() const;
+    /// Slots, as far as bodies have returned.
+    [[nodiscard]] std::uint64_t posted() const;
     [[nodiscard]] bool by_host() const { return options_.by == service_by::host; }
 
     laneway::machine& machine_;
@@ -91,11 +97,12 @@ private:
     service_rings_ref sizes_;
     symmetric_array<service_counts> counts_;
     std::vector<std::uint32_t> server_warps_;  ///< by PE
+    std::unique_ptr<symmetric_array<std::uint64_t>> posted_;
     std::unique_ptr<queues> queues_;
-    std::vector<service_host_queues> host_queues_;  ///< by PE
-    std::vector<std::unique_ptr<device_heap>> heaps_;
+    std::vector<service_host_queues> host_queues_;     ///< by PE
+    std::vector<std::unique_ptr<device_heap>> heaps_;  ///< by PE, null where there is none
     std::vector<buffer<std::byte>> host_regions_;
-    std::vector<std::unique_ptr<sub_allocator>> host_heaps_;
+    std::vector<std::unique_ptr<sub_allocator>> host_heaps_;  ///< by PE, the same
 };
 
 }  // namespace laneway

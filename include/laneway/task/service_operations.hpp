@@ -3,10 +3,19 @@
 #pragma once
 
 #include "laneway/comm/memory_operation.hpp"
+#include "laneway/comm/triggers/move_range.hpp"
 #include "laneway/memory/device_heap_ref.hpp"
 #include "laneway/task/service_request.hpp"
 
 namespace laneway {
+
+/// Operations that take one value and tell nothing.
+template <memory_op Op>
+inline constexpr bool is_service_update =
+    Op != memory_op::get&& Op != memory_op::exchange&& Op != memory_op::compare_exchange;
+/// Operations that tell what the word held.
+template <memory_op Op>
+inline constexpr bool is_service_fetch = Op != memory_op::put;
 
 /// Applies an operation to a word of a PE, and tells nothing of it.
 struct service_update {
@@ -104,20 +113,43 @@ struct service_copy {
     };
     using result = void;
     static constexpr const char* name = "copy";
+    static constexpr bool by_warp = true;
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments& a, service_call& call) const {
         if (!call.reaches_memory()) return call.fail();
+        bool ended = false;
+        for (std::uint64_t first = 0; first < a.count && !ended; first += piece) {
+            move(ctx, a, call.pe(), first, a.count - first < piece ? a.count - first : piece);
+            ended = call.ends(ctx);
+        }
+        ctx.sync(full_warp<Ctx>);
+        // Cumulative over what the other lanes have stored. Not where some of them have left it, as the run ends.
+        if (ctx.ballot(full_warp<Ctx>, ended) == 0 && ctx.lane() == 0) a.signal.raise(ctx, a.pe);
+    }
+
+private:
+    static constexpr std::uint64_t piece = std::uint64_t{1} << 14;  ///< elements between looks at the run's end
+
+    /// This lane's share of elements.
+    template <class Ctx>
+    static LANEWAY_FN void move(Ctx& ctx, const arguments& a, int pe, std::uint64_t begin, std::uint64_t count) {
+        const copy_share mine{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
         a.from.visit([&]<class T>() {
             const auto first = a.from.template element<T>(), target = a.to.template element<T>();
-            const auto from = symmetric_ref<T>(first.segment, first.index + a.count).at(ctx, call.pe());
-            const auto to = symmetric_ref<T>(target.segment, target.index + a.count).at(ctx, a.pe);
-            for (std::uint64_t i = 0; i < a.count; ++i) {
-                const T value = from[first.index + i];
-                to[target.index + i] = value;
+            if constexpr (checks_accesses<Ctx>) {  // they see each access
+                const auto from = symmetric_ref<T>(first.segment, first.index + a.count).at(ctx, pe);
+                const auto to = symmetric_ref<T>(target.segment, target.index + a.count).at(ctx, a.pe);
+                for (std::uint64_t i = begin + mine.first; i < begin + count; i += mine.step) {
+                    const T value = from[first.index + i];
+                    to[target.index + i] = value;
+                }
+            } else {
+                store_range(reinterpret_cast<std::byte*>(address(ctx, target, a.pe) + begin),
+                            reinterpret_cast<const std::byte*>(address(ctx, first, pe) + begin), count * sizeof(T),
+                            mine);
             }
         });
-        a.signal.raise(ctx, a.pe);
     }
 };
 

@@ -1,5 +1,6 @@
 // What a block keeps of its queue into a service: tickets, and which slots may be used again. All of it lies in the
-// block's shared memory, so posting needs no atomic of the PE's.
+// block's shared memory, so posting needs no atomic of the PE's: what a block has posted is told to the PE when its
+// bodies return.
 #pragma once
 
 #include "laneway/task/service_rings_ref.hpp"

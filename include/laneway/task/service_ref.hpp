@@ -58,22 +58,30 @@ struct service_ref {
 
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
-        if (ctx.lane() != 0) return;
-        // Partners: the release add in count, and the release store of host threads.
-        sum.completed += ctx.load(&rings.counts_of(ctx).completed, order::acquire, scope::device);
-        for (std::uint32_t t = 0; t < rings.of_host.threads; ++t) {
-            sum.completed += ctx.load(rings.of_host.completed + t * service_line, order::acquire, scope::system);
-        }
+        each_queue(ctx, [&](int block, std::uint64_t posted) {
+            if (posted == 0) return;
+            // Partner: the release store in service_server::serve.
+            const std::uint64_t done = ctx.load(rings.ring(ctx, ctx.pe(), block).done, order::acquire, scope::system);
+            // More may be done than is counted as created: that comes when the body returns which has posted it.
+            sum.completed += done < posted ? done : posted;
+        });
     }
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
-        // Relaxed: counted before the requests can be seen, and before what posted them counts as done.
-        if (ctx.lane() == 0) sum.created += ctx.load(&rings.counts_of(ctx).posted, order::relaxed, scope::device);
+        each_queue(ctx, [&](int, std::uint64_t posted) { sum.created += posted; });
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
 
 private:
+    /// Calls `use(block, posted)` for this lane's share of the PE's queues.
+    template <class Ctx, class Use>
+    LANEWAY_FN void each_queue(Ctx& ctx, Use&& use) const {
+        for (int block = ctx.lane(); block < static_cast<int>(rings.n_blocks); block += Ctx::warp_lanes) {
+            // Relaxed: told before the bodies count as completed that have posted it.
+            use(block, ctx.load(rings.posted_by(ctx, block), order::relaxed, scope::device));
+        }
+    }
     /// What has arrived next in a queue.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN service_label look(Ctx& ctx, std::uint32_t queue, std::uint64_t head) const {
@@ -130,19 +138,17 @@ private:
         const service_call whose(rings.pe_of(queue, ctx.pe()), rings.block_of(queue), true);
         const service_served done =
             service_server<Ctx, Types...>(rings, types).serve(ctx, ring_of(ctx, queue), ticket, label, whose);
-        if (ctx.lane() == 0) count(ctx, label, done);
+        if (ctx.lane() == 0) count(ctx, done);
     }
-    /// One lane, behind what the others have done.
+    /// For the report. One lane.
     template <class Ctx>
-    LANEWAY_FN void count(Ctx& ctx, service_label label, const service_served& done) const {
+    LANEWAY_FN void count(Ctx& ctx, const service_served& done) const {
         service_counts& counts = rings.counts_of(ctx);
         ctx.fetch_add(&counts.slots, std::uint64_t{1}, order::relaxed, scope::device);
         ctx.fetch_add(&counts.requests, std::uint64_t{done.requests}, order::relaxed, scope::device);
         if (done.refused != 0) {
             ctx.fetch_add(&counts.refused, std::uint64_t{done.refused}, order::relaxed, scope::device);
         }
-        // Partner: the acquire load in add_completed. What the requests created has been counted before.
-        if (!label.waits()) ctx.fetch_add(&counts.completed, std::uint64_t{1}, order::release, scope::device);
     }
 };
 

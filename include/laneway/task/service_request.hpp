@@ -5,6 +5,7 @@
 //       using result = double;                               // or void
 //       static constexpr const char* name = "square";        // for messages; may be left out
 //       static constexpr bool ordered = false;               // may be left out; see below
+//       static constexpr bool by_warp = true;                // the same
 //       template <class Ctx>
 //       LANEWAY_FN result operator()(Ctx& ctx, const arguments& x, service_call& call) const { return x * x; }
 //   };
@@ -13,6 +14,8 @@
 // `ctx` is that of a lane of the server; where host threads serve it is one of a CPU device, and on_host<Ctx> holds.
 // A request is ordered unless its type says otherwise: the functor sees what its poster has stored, and who waits for
 // the answer sees what the functor has stored. That takes two fences on GPUs, which requests that store nothing spare.
+// One that is `by_warp` is called by all lanes of a server's warp together, one request after the other, and shares its
+// work out among them; what lane 0 returns is the answer.
 //
 // After ComP-Net (LeBeane and others, ComP-Net: Command Processor Networking for Efficient Intra-kernel Communications
 // on GPUs, PACT 2018).
@@ -74,18 +77,25 @@ private:
     bool failed_ = false;
 };
 
-template <class T>
-concept service_type = trivially_copyable<T> && trivially_copyable<typename T::arguments> &&
-                           std::is_default_constructible_v<typename T::arguments> &&
-                           alignof(typename T::arguments) <= 16 &&
-                       (std::is_void_v<typename T::result> || (trivially_copyable<typename T::result> &&
-                                                               std::is_default_constructible_v<typename T::result>));
-
 template <class Type>
 inline constexpr bool is_ordered = true;
 template <class Type>
 requires requires { Type::ordered; }
 inline constexpr bool is_ordered<Type> = Type::ordered;
+
+template <class Type>
+inline constexpr bool is_by_warp = false;
+template <class Type>
+requires requires { Type::by_warp; }
+inline constexpr bool is_by_warp<Type> = Type::by_warp;
+
+template <class T>
+concept service_type = trivially_copyable<T> && trivially_copyable<typename T::arguments> &&
+                           std::is_default_constructible_v<typename T::arguments> &&
+                           alignof(typename T::arguments) <= 16 &&
+                       (is_ordered<T> || !is_by_warp<T>)&&(std::is_void_v<typename T::result> ||
+                                                           (trivially_copyable<typename T::result> &&
+                                                            std::is_default_constructible_v<typename T::result>));
 
 /// The name of a request type in messages.
 template <class Type>

@@ -10,14 +10,11 @@
 
 namespace laneway {
 
-/// What a PE has posted and served.
+/// What a PE has served.
 struct alignas(destructive_bytes) service_counts {
-    std::uint64_t posted = 0;                                ///< slots of requests that nobody waits for
-    std::uint64_t sent = 0;                                  ///< all slots
-    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< slots of requests that nobody waited for
-    std::uint64_t slots = 0;                                 ///< that were served
-    std::uint64_t requests = 0;                              ///< in them
-    std::uint64_t refused = 0;                               ///< of these, see service_call::refuse
+    std::uint64_t slots = 0;     ///< that were served
+    std::uint64_t requests = 0;  ///< in them
+    std::uint64_t refused = 0;   ///< of these, see service_call::refuse
 };
 
 /// The queues of one PE that host threads serve; host-visible memory. Null elsewhere.
@@ -26,8 +23,6 @@ struct service_host_rings {
     std::uint64_t* flags = nullptr;
     std::uint64_t* answers = nullptr;
     std::uint64_t* done = nullptr;
-    std::uint64_t* completed = nullptr;  ///< as in service_counts; one a host thread, which writes it
-    std::uint32_t threads = 0;
 };
 
 /// What the label of a slot says beside its type: how many requests it holds, and whether their lanes wait.
@@ -49,7 +44,7 @@ inline constexpr std::uint32_t service_line = destructive_bytes / sizeof(std::ui
 /// A block's queue.
 struct service_ring {
     chunk_ring_layout requests;
-    std::uint64_t* answers = nullptr;  ///< n_slots × columns × answer_words, tagged
+    std::uint64_t* answers = nullptr;  ///< n_slots × answer_words × columns, tagged
     std::uint64_t* done = nullptr;     ///< slots that have been served, one after the other
 };
 
@@ -60,8 +55,9 @@ struct service_rings_ref {
     symmetric_ref<std::uint64_t> words;
     symmetric_ref<std::uint64_t> answers;
     symmetric_ref<std::uint64_t> done;
-    symmetric_ref<std::uint64_t> heads;  ///< of the serving PE: the next ticket of each queue
-    symmetric_ref<std::uint64_t> locks;  ///< of the same: 1 while a lane serves a queue, in threads mode
+    symmetric_ref<std::uint64_t> heads;   ///< of the serving PE: the next ticket of each queue
+    symmetric_ref<std::uint64_t> locks;   ///< of the same: 1 while a lane serves a queue, in threads mode
+    symmetric_ref<std::uint64_t> posted;  ///< one a block: slots that its bodies have posted which have returned
     symmetric_ref<service_counts> counts;
     std::uint32_t n_slots = 1;  ///< of a queue; a power of two
     std::uint32_t slot_bytes = 16;
@@ -118,9 +114,37 @@ struct service_rings_ref {
         made.done = of_host.done + mine * service_line;
         return made;
     }
-    [[nodiscard]] LANEWAY_FN std::uint64_t* answer(const service_ring& ring, std::uint64_t ticket,
-                                                   std::uint32_t column) const {
-        return ring.answers + (std::uint64_t{ring.requests.slot_of(ticket)} * columns + column) * answer_words;
+    /// Stores the answer to a request of a slot. Its words lie beside those of other requests, so lanes of a warp share
+    /// what they store and load.
+    template <class Ctx, class Answer>
+    LANEWAY_FN void store_answer(Ctx& ctx, const service_ring& ring, std::uint64_t ticket, std::uint32_t column,
+                                 const Answer& answer) const {
+        const auto parts = __builtin_bit_cast(value_words<Answer>, padded_value<Answer>{answer});
+        std::uint64_t* const to = first_answer(ring, ticket) + column;
+        for (std::uint32_t i = 0; i < tagged_words<Answer>; ++i) {
+            store_tagged(ctx, to + i * columns, static_cast<std::uint32_t>(ticket + 1), parts.words[i],
+                         Ctx::tagged_order);
+        }
+    }
+    /// Whether it is there, and what it is. `o`: as load_tagged has it.
+    template <class Ctx, class Answer>
+    [[nodiscard]] LANEWAY_FN bool load_answer(Ctx& ctx, const service_ring& ring, std::uint64_t ticket,
+                                              std::uint32_t column, Answer& answer, order o) const {
+        constexpr std::uint32_t n = tagged_words<Answer>;
+        const std::uint64_t* const from = first_answer(ring, ticket) + column;
+        value_words<Answer> parts{};
+        bool here = true;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            here = load_tagged(ctx, from + i * columns, static_cast<std::uint32_t>(ticket + 1), parts.words[i],
+                               i + 1 < n ? order::relaxed : o) &&
+                   here;
+        }
+        if (here) answer = __builtin_bit_cast(padded_value<Answer>, parts).value;
+        return here;
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t* posted_by(const Ctx& ctx, int block) const {
+        return address(ctx, posted[static_cast<std::uint64_t>(block)], ctx.pe());
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN service_counts& counts_of(const Ctx& ctx) const {
@@ -128,6 +152,9 @@ struct service_rings_ref {
     }
 
 private:
+    [[nodiscard]] LANEWAY_FN std::uint64_t* first_answer(const service_ring& ring, std::uint64_t ticket) const {
+        return ring.answers + std::uint64_t{ring.requests.slot_of(ticket)} * answer_words * columns;
+    }
     [[nodiscard]] LANEWAY_FN service_ring empty_ring() const {
         service_ring made;
         made.requests.n_slots = n_slots;

@@ -28,8 +28,8 @@ public:
             served = serve_type(ctx, body, slot{ring, ticket, label}, whose);
         });
         ctx.sync(full_warp<Ctx>);
-        // Partners: the acquire loads in service_queue::try_draw and service_agent::quiet. Cumulative over what the
-        // other lanes have done.
+        // Partners: the acquire loads in service_queue::try_draw, service_agent::quiet and service_ref::add_completed.
+        // Cumulative over what the other lanes have done.
         if (ctx.lane() == 0) ctx.store(ring.done, ticket + 1, order::release, scope::system);
         return served;
     }
@@ -44,27 +44,27 @@ private:
     template <class Type>
     LANEWAY_FN service_served serve_type(Ctx& ctx, const Type& body, const slot& from,
                                          const service_call& whose) const {
-        constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
+        constexpr std::uint32_t at_once = is_by_warp<Type> ? 1 : static_cast<std::uint32_t>(Ctx::warp_lanes);
+        const bool answers = !is_by_warp<Type> || ctx.lane() == 0;
         const std::uint32_t count = from.label.requests();
         service_served served{count, 0};
-        for (std::uint32_t base = 0; base < count; base += lanes) {
-            const std::uint32_t i = base + static_cast<std::uint32_t>(ctx.lane());
+        for (std::uint32_t base = 0; base < count; base += at_once) {
+            const std::uint32_t i = base + (is_by_warp<Type> ? 0 : static_cast<std::uint32_t>(ctx.lane()));
             typename Type::arguments asked{};
             service_answer<Type> answer;
             bool here = i < count && read<Type>(ctx, from, i, asked);
             if (here) here = run(ctx, body, asked, whose, from.label.label.kind(), answer);
-            served.refused += static_cast<std::uint32_t>(
-                Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, answer.code != static_cast<std::uint32_t>(status::ok))));
+            const bool refused = answers && answer.code != static_cast<std::uint32_t>(status::ok);
+            served.refused += static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, refused)));
             if (!from.label.waits()) continue;
             if constexpr (is_ordered<Type> && Ctx::tagged_order != order::release) {
                 ctx.sync(full_warp<Ctx>);
-                // Partner: the acquire load of the answer. What all lanes have stored comes before.
-                if (ctx.lane() == 0) ctx.fence(scope::system);
-                ctx.sync(full_warp<Ctx>);
+                // Partner: the acquire load of the answer. What all lanes have stored comes before. By each lane, as it
+                // is the fence before its own store that makes this a release.
+                ctx.fence(scope::system);
             }
-            if (here) {
-                store_tagged(ctx, rings_.answer(from.ring, from.ticket, i), static_cast<std::uint32_t>(from.ticket + 1),
-                             answer, Ctx::tagged_order);
+            if (here && answers) {
+                rings_.store_answer(ctx, from.ring, from.ticket, i, answer);
             }
         }
         return served;

@@ -84,7 +84,6 @@ public:
         for (int t = 0; t < threads(); ++t) {
             thread& mine = threads_[static_cast<std::size_t>(t)];
             mine.heads.assign(rings_.size() * (rings_.empty() ? 0 : rings_.front().n_blocks), 0);
-            mine.completed.assign(rings_.size(), 0);
             mine.requests = mine.slots = mine.refused = 0;
         }
     }
@@ -98,7 +97,7 @@ public:
             const auto blocks = static_cast<int>(rings_[pe].n_blocks);
             for (int block = number; block < blocks; block += threads()) {
                 std::uint64_t& head = mine.heads[pe * rings_[pe].n_blocks + static_cast<std::size_t>(block)];
-                any = serve(ctx, mine, number, static_cast<int>(pe), block, head) || any;
+                any = serve(ctx, mine, static_cast<int>(pe), block, head) || any;
             }
         }
         return any;
@@ -108,14 +107,13 @@ public:
 
 private:
     struct alignas(destructive_bytes) thread {
-        std::vector<std::uint64_t> heads;      ///< by PE and block: next ticket
-        std::vector<std::uint64_t> completed;  ///< by PE: slots that nobody waited for
+        std::vector<std::uint64_t> heads;  ///< by PE and block: next ticket
         std::atomic<std::uint64_t> requests = 0;
         std::atomic<std::uint64_t> slots = 0;
         std::atomic<std::uint64_t> refused = 0;
     };
 
-    bool serve(host_context& ctx, thread& mine, int number, int pe, int block, std::uint64_t& head) {
+    bool serve(host_context& ctx, thread& mine, int pe, int block, std::uint64_t& head) {
         const service_rings_ref& rings = rings_[static_cast<std::size_t>(pe)];
         machine& job = memory_->job();
         chunk_receiver requests;
@@ -135,11 +133,6 @@ private:
         mine.requests += done.requests;
         mine.refused += done.refused;
         ++mine.slots;
-        if (!label.waits()) {
-            // Partner: the acquire load in service_ref::add_completed.
-            ctx.store(rings.of_host.completed + static_cast<std::uint32_t>(number) * service_line,
-                      ++mine.completed[static_cast<std::size_t>(pe)], order::release, scope::system);
-        }
         return true;
     }
 

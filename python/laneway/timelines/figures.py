@@ -69,6 +69,7 @@ def _figure(name: str, found: Timeline, draw: Callable[[Axes, Timeline], None], 
     style: dict[Any, Any] = {
         "font.size": 10,
         "text.color": INK,
+        "text.parse_math": False,  # names of processes and waits are no formulas
         "axes.labelcolor": INK,
         "xtick.color": INK,
         "ytick.color": INK,

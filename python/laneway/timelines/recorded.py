@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ class RecordedRun:
 
 @dataclass
 class Timeline:
-    """All of it. Process 0 is the host, the others are PEs."""
+    """All of it. Process 0 is the host, the others are PEs. Whole before it is asked for anything."""
 
     machine: dict[str, str]
     notes: dict[str, str]
@@ -71,12 +72,12 @@ class Timeline:
     def pes(self) -> list[int]:
         return sorted(number for number in self.processes if number != 0)
 
-    @property
+    @cached_property
     def begin(self) -> float:
         """When the first thing began, in seconds."""
         return min((span.begin for spans in self.spans.values() for span in spans), default=0.0)
 
-    @property
+    @cached_property
     def end(self) -> float:
         """When the last thing ended, behind the begin."""
         ends = [span.end for spans in self.spans.values() for span in spans]

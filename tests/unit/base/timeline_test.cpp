@@ -144,6 +144,51 @@ TEST(timeline_test, WithoutRoomTheSumsAreKept) {
               std::string::npos);
 }
 
+/// A PE at two moments, with messages that it has sent and served by then, and the work that it knows to be open.
+pe_record counting(std::array<std::uint64_t, 2> sent, std::array<std::uint64_t, 2> served, std::uint64_t open = 0) {
+    pe_record record = between(1000, 2000);
+    for (std::size_t i = 0; i < 2; ++i) {
+        record.samples[i].sent = sent[i];
+        record.samples[i].served = served[i];
+    }
+    record.samples.back().open = open;
+    return record;
+}
+
+/// What a timeline of two PEs says of these runs.
+std::string text_of(const std::vector<run_record>& runs) {
+    timeline all;
+    (void)all.enter({"cpu:0", "cpu:1"});
+    for (const run_record& run : runs) (void)all.add_run(run);
+    return all.json();
+}
+
+TEST(timeline_test, ARunThatFailsShowsWhatItLeaves) {
+    run_record run = run_of(1000, 3000, {counting({0, 7}, {0, 0}, 5), counting({0, 0}, {0, 3})});
+    run.pes[1].samples.back().time_ns = 2500;
+    const std::string well = text_of({run});
+    EXPECT_EQ(well.find("{\"messages\":4}"), std::string::npos) << well;
+    EXPECT_NE(well.find("{\"pieces\":0}", well.find("{\"pieces\":5}")), std::string::npos) << well;
+    run.failed = true;
+    const std::string failed = text_of({run});
+    EXPECT_NE(failed.find("{\"messages\":4}"), std::string::npos) << failed;
+    EXPECT_EQ(failed.find("{\"pieces\":0}", failed.find("{\"pieces\":5}")), std::string::npos) << failed;
+}
+
+TEST(timeline_test, AProgramThatComesBackBeginsWithWhatItHadCounted) {
+    run_record stay = run_of(1000, 2000, {counting({0, 900}, {0, 0}), counting({0, 0}, {0, 900})});
+    stay.name = "session";
+    run_record next = run_of(1000, 2000, {counting({900, 907}, {0, 0}), counting({0, 0}, {900, 907})});
+    next.name = "session";
+    next.goes_on = true;
+    next.pes[0].samples.front().time_ns = 1100;
+    const std::string text = text_of({stay, next});
+    EXPECT_NE(text.find("\"run\":2,\"sent\":7,\"served\":0"), std::string::npos) << text;
+    EXPECT_NE(text.find("\"run\":2,\"sent\":0,\"served\":7"), std::string::npos) << text;
+    const auto first = text.find("{\"messages\":900}");
+    EXPECT_EQ(text.find("{\"messages\":900}", first == std::string::npos ? 0 : first + 1), std::string::npos) << text;
+}
+
 TEST(timeline_test, AFileThatCannotBeWrittenIsRefused) {
     const timeline all;
     const auto text = thrown<usage_error>([&] { all.write("/no/such/folder/run.json"); });

@@ -129,6 +129,22 @@ struct misbehave {
     }
 };
 
+/// Puts an element back into its own channel, one less.
+struct count_down {
+    using element = std::uint32_t;
+    channel<std::uint32_t> ring;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint32_t& n, channel_node& node) const {
+        if (n == 0) return outcome::done;
+        const auto next = node.talloc(ctx, ring);
+        if (!next) return outcome::yield;
+        next[0] = n - 1;
+        node.enq(ctx, next);
+        return outcome::done;
+    }
+};
+
 class channel_graph_test : public testing::TestWithParam<std::string> {
 protected:
     static std::uint64_t total(const symmetric_array<std::uint64_t>& counted, int pes) {
@@ -354,6 +370,28 @@ TEST_P(channel_graph_test, AGraphThatSpawnsForEverEndsAtItsDeadlineAndSaysWhatIt
     EXPECT_NE(text.find("; channel 0 \"mischief\": "), std::string::npos) << text;
     EXPECT_NE(text.find(" at level 0"), std::string::npos) << text;
     EXPECT_EQ(text.find(" 0 elements"), std::string::npos) << text;
+}
+
+TEST_P(channel_graph_test, ACycleThatHasNoRoomEndsAtTheDeadlineAndSaysSo) {
+    runtime rt([] {
+        options o = options_of(GetParam(), 0);
+        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.3;
+        return o;
+    }());
+    channel_graph graph(rt);
+    const auto ring = graph.channel<std::uint32_t>(4);
+    const auto kernel = graph.kernel(count_down{ring});
+    graph.connect(ring, kernel);
+    graph.init(ring, {2, 2, 2, 2}, rt.n_pes() - 1);
+    try {
+        graph.run(kernel);
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const timeout_error& late) {
+        EXPECT_NE(std::string(late.what()).find("; channel 0: 4 elements, 4 at level 0 (full)"), std::string::npos)
+            << late.what();
+    }
+    graph.init(ring, {2, 2}, rt.n_pes() - 1);
+    EXPECT_EQ(graph.run(kernel).items, 6u);
 }
 
 LANEWAY_ON_DEVICES(channel_graph_test, device_lists());

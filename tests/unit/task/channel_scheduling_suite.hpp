@@ -108,7 +108,6 @@ TEST_P(channel_scheduling_test, OneWarpDecidesForAll) {
 }
 
 TEST_P(channel_scheduling_test, AThreadOfTheHostDecidesForAll) {
-    // Its turns are not those of a seed.
     repeat_rounds(GetParam(), (rounds_of(GetParam()) + 9) / 10, [&](const options& o) {
         const auto did = recursion(o, host_scheduler<>{}, depth(o));
         EXPECT_EQ(did.consumed, did.produced + did.yields);
@@ -127,6 +126,31 @@ TEST_P(channel_scheduling_test, APolicyIsThatOfTheUser) {
     recursion(o, warp_scheduler<least_deep_first>{}, 8);
     recursion(o, host_scheduler<least_deep_first>{}, 8);
 }
+
+#if !defined(__CUDACC__)
+struct throwing_policy {
+    std::uint32_t operator()(const lw::channel_load&) const { throw std::domain_error("the policy threw"); }
+};
+
+TEST_P(channel_scheduling_test, WhatAPolicyThrowsEndsTheRunAndIsTold) {
+    runtime rt(options_of(GetParam(), 2));
+    channel_graph graph(rt);
+    const auto tokens = graph.channel<token>(8);
+    const auto kernel = graph.kernel(pass_token{tokens, {}});
+    graph.connect(tokens, kernel);
+    for (int run = 0; run < 2; ++run) {
+        graph.init(tokens, {token{1, 0}});
+        try {
+            graph.run_with(host_scheduler<throwing_policy>{}, kernel);
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (const std::domain_error& e) {
+            EXPECT_STREQ(e.what(), "the policy threw");
+        }
+    }
+    graph.init(tokens, {token{1, 0}});
+    EXPECT_EQ(graph.run_with(host_scheduler<>{}, kernel).items, 1u);
+}
+#endif
 
 /// Gives the host what it is given.
 struct give_back {

@@ -77,6 +77,22 @@ struct misbehave_in_session {
     }
 };
 
+/// Passes an element on, or keeps its space for ever.
+struct give_and_leak {
+    static constexpr std::uint32_t leaks = 666;
+    using element = std::uint32_t;
+    channel<std::uint32_t> to;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, const std::uint32_t& n, channel_node& node) const {
+        const auto some = node.talloc(ctx, to);
+        if (!some) return outcome::yield;
+        some[0] = n;
+        if (n != leaks) node.enq(ctx, some);
+        return outcome::done;
+    }
+};
+
 class channel_service_test : public testing::TestWithParam<std::string> {
 protected:
     [[nodiscard]] static options job(std::uint64_t round = 1, double seconds = 60) {
@@ -245,9 +261,73 @@ TEST_P(channel_service_test, WrongUseIsRefused) {
               "channel 0 with elements of 4 bytes is not one of the graph in this session");
     EXPECT_EQ(thrown_by<usage_error>([&] { (void)service.take(channel<std::uint64_t>{2}); }),
               "channel 2 with elements of 8 bytes is not one of the graph in this session");
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)service.take(numbers); }),
+              "channel 0 is consumed by a kernel: host threads take from channels of host_kernel()");
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)service.try_take(numbers); }),
+              "channel 0 is consumed by a kernel: host threads take from channels of host_kernel()");
     session.stop();
     EXPECT_EQ(thrown_by<usage_error>([&] { service.enqueue(numbers, 1); }), outside);
     EXPECT_FALSE(service.try_take(squares));
+}
+
+TEST_P(channel_service_test, KernelsOfOtherGraphsAreRefused) {
+    runtime rt(job());
+    channel_graph graph(rt), other(rt);
+    const auto numbers = graph.channel<std::uint64_t>(64);
+    const auto squares = graph.channel<square_answer>(64);
+    const auto kernel = graph.kernel(square_numbers{squares});
+    graph.connect(numbers, kernel);
+    (void)other.channel<square_answer>(64);
+    const auto foreign = other.host_kernel(channel<square_answer>{0});  // 0 there, 1 here
+    EXPECT_EQ(thrown_by<usage_error>([&] { (void)graph.service(kernel, foreign); }),
+              "the kernel belongs to another graph");
+    EXPECT_EQ(thrown_by<usage_error>([&] { graph.connect(squares, foreign); }), "the kernel belongs to another graph");
+    // One that somebody has made by hand, and that names a channel which the graph does not have.
+    const auto made = graph.kernel(give_to_host<square_answer>{9});
+    graph.connect(squares, made);
+    auto service = graph.service(kernel, made);
+    auto session = rt.start(service);
+    service.enqueue(numbers, 3);
+    EXPECT_EQ(thrown_by<device_fault>([&] {
+                  session.quiesce();
+                  session.stop();
+              }),
+              "a kernel has given the host an element of channel 9, which the graph does not have");
+}
+
+TEST_P(channel_service_test, LevelsBeyondTheRanksOfQueuesAreRefused) {
+    runtime rt(job());
+    channel_graph graph(rt);
+    const auto splits = graph.channel<split>({.width = 2, .levels = (1u << 24) - 1, .at_once = 2});
+    graph.connect(splits, graph.kernel(count_leaves{splits, {}}));
+    const auto more = graph.channel<split>({.width = 1, .levels = 0xffffffff});
+    const auto kernel = graph.kernel(count_leaves{more, {}});
+    graph.connect(more, kernel);
+    graph.init(more, {{1}});
+    const auto first = kernel_node<count_leaves>{0, {}, &graph};
+    EXPECT_EQ(thrown_by<usage_error>([&] { graph.run(first, kernel); }),
+              "the channels of a graph have 16777216 levels together at most, not 4311744510");
+}
+
+TEST_P(channel_service_test, WhatASessionThatFailedHasLeftIsNotOfTheNext) {
+    runtime rt(job());
+    channel_graph graph(rt);
+    const auto to = graph.channel<std::uint32_t>(64);
+    const auto results = graph.channel<std::uint32_t>(64);
+    const auto kernel = graph.kernel(give_and_leak{results});
+    graph.connect(to, kernel);
+    auto service = graph.service(kernel, graph.host_kernel(results));
+    {
+        auto session = rt.start(service);
+        for (std::uint32_t i = 0; i < 3; ++i) service.enqueue(to, 100 + i);
+        service.enqueue(to, give_and_leak::leaks);
+        EXPECT_NE(thrown_by<device_fault>([&] { session.stop(); }).find("1 element was reserved"), std::string::npos);
+    }
+    EXPECT_TRUE(service.try_take(results)) << "until the next session begins";
+    auto session = rt.start(service);
+    service.enqueue(to, 7);
+    EXPECT_EQ(service.take(results), 7u);
+    session.stop();
 }
 
 /// A session of `misbehave_in_session`, and what `use(service, session)` throws.

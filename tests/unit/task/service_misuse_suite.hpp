@@ -1,6 +1,8 @@
 // Services asked for what cannot be, or that never answer: errors name the request type, the block and the PE.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <thread>
 
@@ -35,6 +37,16 @@ struct goes_wrong {
     }
 };
 
+/// What a service can be asked for by type.
+template <class Service, class Ctx, memory_op Op>
+concept updates = requires(Service& served, Ctx& ctx, symmetric_ptr<std::uint64_t> at) {
+    served.template update<Op>(ctx, at, 0, 1);
+};
+template <class Service, class Ctx, memory_op Op>
+concept fetches = requires(Service& served, Ctx& ctx, symmetric_ptr<std::uint64_t> at) {
+    served.template fetch<Op>(ctx, at, 0, 1);
+};
+
 /// What one lane of the last PE does wrong.
 enum class wrong : std::uint32_t { pe, address, source, signal, much, waited, call_fails, post_fails, never, full };
 
@@ -44,6 +56,10 @@ struct ask_wrongly {
 
     template <class Ctx, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        static_assert(updates<Service, Ctx, memory_op::bit_or> && updates<Service, Ctx, memory_op::put>);
+        static_assert(!updates<Service, Ctx, memory_op::get> && !updates<Service, Ctx, memory_op::exchange>);
+        static_assert(!updates<Service, Ctx, memory_op::compare_exchange>);
+        static_assert(fetches<Service, Ctx, memory_op::exchange> && !fetches<Service, Ctx, memory_op::put>);
         if (ctx.pe() == ctx.n_pes() - 1 && is_first_lane(ctx)) (void)act(ctx, served);  // it ends the run
     }
 
@@ -197,7 +213,68 @@ TEST_P(service_misuse_test, TheHostRefusesWhatCannotBe) {
     service served(rt.machine(), who_asks{});
     EXPECT_EQ(thrown<usage_error>([&] { other.run(do_nothing{}, served); }),
               "a service belongs to the runtime that has made it");
+    const service of_one(rt.machine(), {.by = service_by::pe, .heap_bytes = 1 << 20}, who_asks{});
+    for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(of_one.held_bytes(pe) >= 1 << 20, pe == 0) << "who serves";
+    auto same = served;
+    EXPECT_EQ(thrown<usage_error>([&] { rt.run(do_nothing{}, served, same); }),
+              "a component may be given to a run once only");
+    triggers fired = rt.triggers(), also = fired;
+    EXPECT_EQ(thrown<usage_error>([&] { rt.run(do_nothing{}, fired, also); }),
+              "a component may be given to a run once only");
 }
+
+#if !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// Its arguments take the most room that they may.
+struct much_told {
+    struct arguments {
+        std::uint64_t words[32];
+    };
+    using result = std::uint64_t;
+    template <class Ctx>
+    result operator()(Ctx&, const arguments& a) const {
+        return a.words[31] + 1;
+    }
+};
+struct tell_much {
+    symmetric_ref<std::uint64_t> right;
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        much_told::arguments told{};
+        told.words[31] = ctx.rank();
+        const auto got = served.call(ctx, task<much_told>, told);
+        if (got.code == status::ok && got.value == ctx.rank() + 1) atomic_add(ctx, right[0], 1);
+    }
+};
+
+TEST_P(service_misuse_test, ARunWithoutMemoryLeavesNothingThatTheNextWouldUse) {
+    for (const service_by by : all_servers) {
+        if (is_checked(GetParam())) return;
+        options o = job(by, 5);
+        o.cpu_threads = 16;
+        runtime rt(o);
+        auto right = rt.allocate<std::uint64_t>(1);
+        const auto with_slots = [&](std::uint32_t slots) {
+            return service(rt.machine(), {.by = by, .slots = slots, .heap_bytes = 0}, much_told{});
+        };
+        auto small = with_slots(1), large = with_slots(64);
+        rt.run(tell_much{right.ref()}, small);  // what the program needs beside the service is there
+        right.clear();
+        rlimit before{};
+        ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+        rlimit none = before;
+        none.rlim_cur = 1;
+        ASSERT_EQ(::setrlimit(RLIMIT_AS, &none), 0);
+        const std::string text = thrown<system_error>([&] { rt.run(tell_much{right.ref()}, large); });
+        ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+        says(text, "no memory for ");
+        rt.run(tell_much{right.ref()}, large);
+        std::uint64_t sum = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) sum += right.copy_out(pe)[0];
+        EXPECT_EQ(sum, large.statistics().requests);
+        EXPECT_GT(sum, 0u);
+    }
+}
+#endif
 
 LANEWAY_ON_DEVICES(service_misuse_test, remote_devices());
 

@@ -60,6 +60,7 @@ private:
 
 TEST_P(service_test, EachRequestIsCarriedOutOnceAndAnsweredToWhoHasAsked) {
     every_server_in_turn([](const options& o, const service_options& s) {
+        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;  // does not reach the sums
         runtime rt(o);
         const auto marks = rt.allocate<std::uint64_t>(most_lanes);
         auto sums = rt.allocate<std::uint64_t>(2), wrong = rt.allocate<std::uint64_t>(1);
@@ -158,6 +159,51 @@ TEST_P(service_test, WhatIsStoredBeforeAndAfterARequestIsSeen) {
         const auto wrong = rt.allocate<std::uint64_t>(1);
         service served(rt.machine(), s, add_up{words.ref(), sums.ref()});
         rt.run(have_added_up{4, words.ref(), sums.ref(), wrong.ref()}, served);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+        EXPECT_GT(served.statistics().requests, 0u);
+    });
+}
+
+/// All lanes of a server's warp leave a mark, and one says how many they are.
+struct mark_by_warp {
+    using arguments = std::uint64_t;
+    using result = std::uint64_t;
+    static constexpr bool by_warp = true;
+    symmetric_ref<std::uint64_t> marks;  ///< of the PE that has posted it, one a lane
+
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments& id, service_call& call) const {
+        ctx.fetch_add(address(ctx, marks[id], call.pe()), std::uint64_t{1}, order::relaxed, scope::system);
+        ctx.sync(full_warp<Ctx>);
+        return ctx.lane() == 0 ? Ctx::warp_lanes : 0;
+    }
+};
+struct ask_warps {
+    symmetric_ref<std::uint64_t> marks;
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Service& served) const {
+        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        if (lane >= marks.size()) return;
+        std::uint64_t lanes = 0;
+        for (int i = 0; i < 2; ++i) {
+            const auto got = served.call(ctx, task<mark_by_warp>, lane);
+            if (got.code != status::ok) return;
+            lanes += got.value;
+        }
+        const std::uint64_t found = marks.local(ctx)[lane];
+        if (found != lanes || lanes < 2) atomic_add(ctx, wrong[0], 1);
+    }
+};
+
+TEST_P(service_test, ARequestByWarpIsCarriedOutByAllLanesOfAServer) {
+    every_server_in_turn([](const options& o, const service_options& s) {
+        if (s.by == service_by::host && o.devices.starts_with("cuda")) return;
+        runtime rt(o);
+        const auto marks = rt.allocate<std::uint64_t>(64), wrong = rt.allocate<std::uint64_t>(1);
+        service served(rt.machine(), s, mark_by_warp{marks.ref()});
+        rt.run(ask_warps{marks.ref(), wrong.ref()}, served);
         for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
         EXPECT_GT(served.statistics().requests, 0u);
     });
