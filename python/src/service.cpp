@@ -34,12 +34,13 @@ void register_service(nb::module_& module) {
         "measure_service",
         [](const options& job, const std::string& by, int pe, int threads, std::uint32_t bytes, std::uint64_t warps,
            std::uint64_t rounds, std::uint64_t requests, double least_seconds) {
-            apps::service_study_options how{.job = job,
-                                            .bytes = bytes,
-                                            .warps = warps,
-                                            .rounds = rounds,
-                                            .requests = requests,
-                                            .least_seconds = least_seconds};
+            apps::service_study_options how;
+            how.job = job;
+            how.bytes = bytes;
+            how.warps = warps;
+            how.rounds = rounds;
+            how.requests = requests;
+            how.least_seconds = least_seconds;
             how.service.by = servers_of(by);
             how.service.pe = pe;
             how.service.threads = threads;
