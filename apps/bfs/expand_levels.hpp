@@ -68,6 +68,8 @@ struct expand_levels {
     static constexpr std::uint64_t pull_part = 14, push_part = 24;
     /// Rows with so many arcs are pushed by all warps of the PE, in pieces, the others by a warp each.
     static constexpr std::uint64_t hub_arcs = 8192, hub_piece = 512;
+    /// What a hub adds to the sum of the arcs of a level, which are fewer.
+    static constexpr std::uint64_t one_hub = std::uint64_t{1} << 40;
 
     level_state<Vertex> state;
     symmetric_ref<graph_view<Vertex>> inward;  ///< arcs that lead to the rows; the same places
@@ -94,14 +96,16 @@ struct expand_levels {
         for (std::uint32_t level = 1;; ++level) {
             if (remote.barrier() != status::ok) return;
             part = {part.end, ctx.load(state.reached.local(ctx), order::relaxed, scope::device)};
-            const auto leaving = sums.all_reduce(ctx, degrees(ctx, place, part), reduction::sum{});
-            if (!leaving) return;
-            if (leaving.value == 0) break;
-            ctx.fence(scope::device);  // partner: the fence in degrees
+            const auto sum = sums.all_reduce(ctx, degrees(ctx, place, part), reduction::sum{});
+            if (!sum) return;
+            const std::uint64_t leaving = sum.value % one_hub;
+            if (leaving == 0) break;
+            // A sum of values orders nothing else.
+            if (sum.value >= one_hub && sums.barrier(ctx) != status::ok) return;
             of_hubs = {of_hubs.end, ctx.load(n_hubs.local(ctx), order::relaxed, scope::device)};
-            explored += leaving.value;
+            explored += leaving;
             const std::uint64_t least = pulled ? 0 : (arcs - explored) / pull_part;
-            pulled = pulls && leaving.value > arcs / push_part && leaving.value > least;
+            pulled = pulls && leaving > arcs / push_part && leaving > least;
             ++end.levels;
             if (pulled) {
                 if (!share_frontier(ctx, remote, place, level)) return;
@@ -131,21 +135,19 @@ private:
         }
     }
 
-    /// Arcs that leave this lane's share of the rows; notes which of them are hubs.
+    /// Arcs that leave this lane's share of the rows, and one_hub for each hub among them; notes which these are.
     template <class Ctx>
     LANEWAY_FN std::uint64_t degrees(Ctx& ctx, const working_warp& place, const list_part& part) const {
         const graph_rows<Vertex>& rows = state.view.local(ctx)->rows;
         std::uint64_t sum = 0;
-        bool found = false;
         for (std::uint64_t i = part.begin + place.lane(ctx); i < part.end; i += place.lanes(ctx)) {
             const std::uint32_t row = state.list.local(ctx)[i];
             sum += rows.degree(row);
             if (rows.degree(row) < hub_arcs) continue;
             const std::uint64_t at = ctx.fetch_add(n_hubs.local(ctx), std::uint64_t{1}, order::relaxed, scope::device);
             ctx.store(hubs.local(ctx) + at, row, order::relaxed, scope::device);
-            found = true;
+            sum += one_hub;
         }
-        if (found) ctx.fence(scope::device);  // all warps read them behind the sum
         return sum;
     }
 
@@ -178,10 +180,13 @@ private:
     LANEWAY_FN void push_hubs(Ctx& ctx, Box& box, const working_warp& place, const list_part& part,
                               std::uint32_t level) const {
         const graph_rows<Vertex>& rows = state.view.local(ctx)->rows;
+        std::uint64_t before = 0;  // pieces of hubs so far: the next one's go to the warps that follow
         for (std::uint64_t i = part.begin; i < part.end; ++i) {
             const std::uint32_t row = ctx.load(hubs.local(ctx) + i, order::relaxed, scope::device);
             const std::uint64_t arcs_end = rows.offsets[row] + rows.degree(row);
-            for (std::uint64_t first = rows.offsets[row] + place.number * hub_piece; first < arcs_end;
+            const std::uint64_t piece = (place.number + place.warps - before % place.warps) % place.warps;
+            before += (rows.degree(row) + hub_piece - 1) / hub_piece;
+            for (std::uint64_t first = rows.offsets[row] + piece * hub_piece; first < arcs_end;
                  first += place.warps * hub_piece) {
                 const std::uint64_t end = first + hub_piece < arcs_end ? first + hub_piece : arcs_end;
                 for (std::uint64_t arc = first + static_cast<std::uint64_t>(ctx.lane()); arc < end;

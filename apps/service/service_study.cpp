@@ -107,7 +107,8 @@ void run_in_bulk(runtime& rt, Service& served, const ask_service& body, std::uin
     const auto after = consumed_by(rt.machine());
     result.requests = served.statistics().requests;
     result.slots = served.statistics().slots;
-    if (before && after) result.joules = *after - *before;
+    result.joules = std::nullopt;  // the meter moves in steps of some 0.1 s
+    if (before && after && result.seconds >= 0.5) result.joules = *after - *before;
     if (result.requests != body.each * lanes) throw device_fault("a service has lost requests");
 }
 
@@ -131,7 +132,8 @@ service_study_result measure_service(const service_study_options& options) {
     body.each = std::max<std::uint64_t>(options.requests / lanes, 1);
     run_in_bulk(rt, served, body, lanes, result);
     if (result.seconds < options.least_seconds) {
-        body.each *= static_cast<std::uint64_t>(std::ceil(options.least_seconds / result.seconds));
+        body.each = static_cast<std::uint64_t>(
+            std::ceil(static_cast<double>(body.each) * options.least_seconds / result.seconds));
         run_in_bulk(rt, served, body, lanes, result);
     }
     return result;

@@ -24,7 +24,7 @@ struct service_study_result {
     double seconds = 0;                 ///< of the run in bulk
     std::uint64_t requests = 0;         ///< in bulk
     std::uint64_t slots = 0;            ///< that they came in
-    std::optional<double> joules;       ///< that the devices consumed in bulk, where all of them have a meter
+    std::optional<double> joules;  ///< that the devices consumed in bulk: all have a meter, and it took 0.5 s at least
 };
 
 /// Measures, and checks every answer and the number of requests that were carried out. Throws usage_error for what

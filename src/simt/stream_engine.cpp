@@ -103,6 +103,7 @@ struct stream_engine::state {
     /// Looks at what a queue's operations have handed over.
     void look_at(std::unique_lock<std::mutex>& lock, queue& of) {
         outlook seen;
+        seen.busy = true;  // where the look throws
         run(lock, of, [&] {
             seen = of.look();
             return seen.failure;

@@ -48,6 +48,8 @@ def test_another_device_serves_only_where_there_is_one() -> None:
         {"servers": ["nobody"]},
         {"bytes": [16]},
         {"threads": [0]},
+        {"threads": [65]},
+        {"servers": ["pe"]},
         {"warps": [-1]},
         {"rounds": 0},
         {"requests": 0},

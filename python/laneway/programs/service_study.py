@@ -41,8 +41,8 @@ class ServiceRun:
     seconds: float
     """Of the run in bulk, from launch to end."""
     joules: float | None
-    """That all devices consumed during the run in bulk; None where one has no meter. The meter moves some ten times a
-    second: ask for `least_seconds` of 1."""
+    """That all devices consumed during the run in bulk; None where one has no meter, and where the run took less than
+    half a second, in which the meter moves too few times: ask for `least_seconds` of 1."""
 
     @property
     def requests_per_second(self) -> float:
@@ -83,6 +83,8 @@ def study_service(
             raise UsageError(f"bytes must be 8, 64 or 256, not {size}")
     for number in threads:
         require_whole("threads", number, 1, bits=10)
+        if number > 64:
+            raise UsageError(f"threads must be 64 or fewer, not {number}")
     for number in warps:
         require_whole("warps", number)
     require_whole("rounds", rounds, 1, bits=31)
@@ -92,6 +94,8 @@ def study_service(
             f"least_seconds must be 0 or more, and less than the deadline of {timeout}, not {least_seconds}"
         )
     last = len(_core.parse_devices(devices)) - 1
+    if last == 0 and servers and set(servers) == {"pe"}:
+        raise UsageError("servers: there is one device, so none is left to serve it as pe")
     options = job_options(devices, seed, timeout, False, buffer_bytes)
     found = []
     for kind in servers:

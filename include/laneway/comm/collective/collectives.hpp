@@ -159,7 +159,7 @@ public:
     template <class T>
     LANEWAY_FN status all_gather(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, group who = group::grid,
                                  call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
-        const std::uint64_t all_elements = count * static_cast<std::uint64_t>(ctx.n_pes());
+        const std::uint64_t all_elements = times_pes(ctx, count);
         return on_symmetric(ctx, who, signature_of<T>(who, 0, count, 7), first, first, all_elements,
                             [&](Ctx& here, const symmetric_members& all, Idle& idle) {
                                 const std::uint64_t begin = count * static_cast<std::uint64_t>(here.pe());
@@ -172,7 +172,7 @@ public:
     template <class T>
     LANEWAY_FN status all_to_all(Ctx& ctx, symmetric_ptr<T> from, symmetric_ptr<T> to, std::uint64_t count,
                                  group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
-        const std::uint64_t all_elements = count * static_cast<std::uint64_t>(ctx.n_pes());
+        const std::uint64_t all_elements = times_pes(ctx, count);
         return on_symmetric(ctx, who, signature_of<T>(who, 0, count, 8), from, to, all_elements,
                             [&](Ctx& here, const symmetric_members& all, Idle& idle) {
                                 const auto me = static_cast<std::uint64_t>(here.pe());
@@ -197,6 +197,11 @@ private:
     LANEWAY_FN status check_root(Ctx& ctx, int root, group who) const {
         if (root >= 0 && root < ctx.n_pes() && ref_.takes_part(root, who, run_.member(who))) return status::ok;
         return fail(ctx, status::bad_pe, operation::collective, root);
+    }
+    /// More than any array has where the product has no room.
+    [[nodiscard]] static LANEWAY_FN std::uint64_t times_pes(const Ctx& ctx, std::uint64_t count) {
+        const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
+        return count > ~std::uint64_t{0} / pes ? ~std::uint64_t{0} : count * pes;
     }
     template <class T, class Op>
     LANEWAY_FN status reduce_parts(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op, group who, bool to_all,
@@ -247,7 +252,7 @@ private:
                                                                std::uint32_t function) {
         constexpr std::uint32_t type =
             sizeof(T) * 4 + (std::is_floating_point_v<T> ? 2 : 0) + (std::is_signed_v<T> ? 1 : 0);
-        const std::uint32_t parts[] = {static_cast<std::uint32_t>(who) * 8 + function, op, type,
+        const std::uint32_t parts[] = {static_cast<std::uint32_t>(who) * 16 + function, op, type,
                                        static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32)};
         std::uint32_t hash = 2166136261u;  // Fowler, Noll and Vo
         for (const std::uint32_t part : parts) hash = (hash ^ part) * 16777619u;
