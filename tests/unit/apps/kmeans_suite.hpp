@@ -151,21 +151,21 @@ TEST_P(kmeans_on, blobs_of_any_shape) {
 // Without blobs many points change in every round: some groups of a warp that join or leave a cluster are large, others
 // a single point, and there are more or fewer of them than lanes, with fewer or more columns than lanes.
 TEST_P(kmeans_on, many_points_change_their_cluster) {
-    for (const std::uint32_t dimensions : {1u, 3u, 4u, 31u, 32u, 33u, 64u}) {
+    const std::vector<std::uint32_t> all{1, 3, 4, 31, 32, 33, 64};
+    for (const std::uint32_t dimensions : is_checked(GetParam()) ? std::vector<std::uint32_t>{3, 33} : all) {
         for (const std::uint32_t clusters : {7u, 40u}) {
             SCOPED_TRACE(std::to_string(clusters) + " clusters, " + std::to_string(dimensions) + " dimensions");
             point_set<double> set{{}, dimensions};
             std::mt19937_64 random(dimensions + clusters);
             std::uniform_real_distribution<double> place(-1, 1);
             // The first points, where centroids start, lie close together.
-            const std::uint32_t points = is_checked(GetParam()) ? 111 : 333;
-            for (std::uint32_t i = 0; i < points * dimensions; ++i)
+            for (std::uint32_t i = 0; i < 333 * dimensions; ++i)
                 set.coordinates.push_back(place(random) * (i < clusters * dimensions ? 0.1 : 1));
             const auto once = plain_lloyd(set, set.first(clusters), 1),
                        twice = plain_lloyd(set, set.first(clusters), 2);
             std::uint64_t changes = 0;
             for (std::size_t i = 0; i < set.count(); ++i) changes += once.labels[i] != twice.labels[i] ? 1 : 0;
-            ASSERT_GT(changes, points / 33);
+            ASSERT_GT(changes, 10u);
             meets_plain_lloyd(set, clusters, job_of(GetParam(), 3));
             expect_same(apps::kmeans(set.rows(), set.first(clusters), job_of(GetParam(), 3)),
                         apps::kmeans(set.rows(), set.first(clusters), job_of("cpu:1", 3)));
