@@ -200,13 +200,18 @@ TEST_P(symmetric_collectives_test, UnderManySeeds) {
 
 LANEWAY_ON_DEVICES(symmetric_collectives_test, equal_devices_to_five());
 
-/// Asks for more elements than there are.
-struct reduce_too_many {
+/// Asks for more elements than there are, also where so many times the PEs is no number.
+struct take_too_many {
     symmetric_ref<std::uint32_t> array;
+    bool many;
 
     template <class Ctx, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position&) const {
-        (void)sums.all_reduce(ctx, array[8], 3, reduction::sum{});
+        if (many) {
+            (void)sums.all_gather(ctx, array[0], ~std::uint64_t{0} / 2 + 1);
+        } else {
+            (void)sums.all_reduce(ctx, array[8], 3, reduction::sum{});
+        }
     }
 };
 
@@ -215,12 +220,14 @@ class symmetric_collective_limits : public testing::TestWithParam<std::string> {
 TEST_P(symmetric_collective_limits, ElementsThatDoNotExistEndTheRun) {
     collectives_job job(options_of(GetParam(), 4));
     const symmetric_array<std::uint32_t> array(job.machine, 10);
-    try {
-        job.run([&](int) { return reduce_too_many{array.ref()}; });
-        ADD_FAILURE() << "11 of 10 elements were taken";
-    } catch (const device_fault& e) {
-        EXPECT_NE(std::string(e.what()).find("an address outside symmetric memory"), std::string::npos) << e.what();
-        EXPECT_NE(std::string(e.what()).find("collective"), std::string::npos) << e.what();
+    for (const bool many : {false, true}) {
+        try {
+            job.run([&](int) { return take_too_many{array.ref(), many}; });
+            ADD_FAILURE() << "more elements were taken than there are";
+        } catch (const device_fault& e) {
+            EXPECT_NE(std::string(e.what()).find("an address outside symmetric memory"), std::string::npos) << e.what();
+            EXPECT_NE(std::string(e.what()).find("collective"), std::string::npos) << e.what();
+        }
     }
 }
 
