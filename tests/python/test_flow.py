@@ -207,7 +207,7 @@ def test_wrong_use(ctx: lw.flow.Context) -> None:
             (lambda: link.send(np.ma.masked_array([1], [True])), "masked"),
             (lambda: link.send([1], tag=-1), "tag must be a whole number"),
             (lambda: lw.flow.Link(ctx.host, router).receive(), "a router receives for its outputs"),
-            (lambda: lw.flow.Link(router, device).send([1]), "only passes on"),
+            (lambda: lw.flow.Link(lw.flow.Router(ctx), device).send([1]), "only passes on"),
             (lambda: lw.flow.Context("cpu:1", timeout=0), "timeout must be a positive"),
             (lambda: lw.flow.Context("gpu"), "expected cuda"),
             (lambda: ctx.start_worker(3), "work must be a function"),  # type: ignore[arg-type]

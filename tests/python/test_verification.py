@@ -53,7 +53,9 @@ def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path, monk
     with pytest.raises(lw.Error, match=r"1 distances differ from .*: vertex 6 is at -1, not at 0"):
         run_job(
             "sssp",
-            lambda job: body(job, **reading, source=["1"], delta=None, partition=None, predecessors=False),
+            lambda job: body(
+                job, **reading, source=["1"], delta=None, partition=None, predecessors=False, method="asynchronous"
+            ),
             devices="cpu:1",
             seed=1,
             timeout=60.0,
