@@ -10,11 +10,11 @@
 #include <mutex>
 #include <random>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
+#include "system_reason.hpp"
 
 namespace laneway {
 
@@ -92,7 +92,7 @@ void draft_file::remove_all() noexcept {
 }
 
 void draft_file::fail(int error_number) const {
-    throw usage_error(target_.string() + ": cannot be written: " + std::generic_category().message(error_number));
+    throw usage_error(target_.string() + ": cannot be written: " + reason_of(error_number));
 }
 
 }  // namespace laneway

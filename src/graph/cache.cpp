@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/system_reason.hpp"
 #include "checksum.hpp"
 #include "formats.hpp"
 #include "laneway/base/draft_file.hpp"
@@ -223,7 +224,8 @@ graph read_graph_cached(const fs::path& source, const read_options& options, con
     let_the_clock_tick(source, options);
     graph result = read_graph(source, options);
     fs::create_directories(directory, failed);
-    if (failed) throw usage_error("the cache directory " + directory.string() + " cannot be made: " + failed.message());
+    if (failed)
+        throw usage_error("the cache directory " + directory.string() + " cannot be made: " + reason_of(failed));
     try {
         write_cache(result, entry);
     } catch (const usage_error& error) {

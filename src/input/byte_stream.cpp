@@ -5,15 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
+#include "base/system_reason.hpp"
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
 
@@ -39,13 +38,6 @@ constexpr std::string_view xz_magic(
     "\xfd"
     "7zXZ\0",
     6);
-
-/// "no such file or directory": in the case of all other messages, as the Python part says it too.
-std::string reason_of(int error) {
-    std::string words = std::generic_category().message(error);
-    if (!words.empty()) words[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(words[0])));
-    return words;
-}
 
 usage_error unreadable(int error) { return usage_error("cannot be read: " + reason_of(error)); }
 
