@@ -114,6 +114,13 @@ void run_in_bulk(runtime& rt, Service& served, const ask_service& body, std::uin
 
 }  // namespace
 
+service_by parse_servers(const std::string& name) {
+    if (name == "warps") return service_by::warps;
+    if (name == "host") return service_by::host;
+    if (name == "pe") return service_by::pe;
+    throw usage_error("servers: warps, host or pe, not " + name);
+}
+
 service_study_result measure_service(const service_study_options& options) {
     if (options.bytes != 8 && options.bytes != 64 && options.bytes != 256) {
         throw usage_error("bytes of a request: 8, 64 or 256, not " + std::to_string(options.bytes));

@@ -9,6 +9,9 @@
 
 namespace laneway::apps {
 
+/// "warps", "host" or "pe"; throws usage_error for others.
+service_by parse_servers(const std::string& name);
+
 struct service_study_options {
     options job;
     service_options service;

@@ -12,16 +12,6 @@ using namespace nb::literals;
 
 namespace laneway::python {
 
-namespace {
-
-service_by servers_of(const std::string& name) {
-    if (name == "warps") return service_by::warps;
-    if (name == "pe") return service_by::pe;
-    return service_by::host;
-}
-
-}  // namespace
-
 void register_service(nb::module_& module) {
     using apps::service_study_result;
     nb::class_<service_study_result>(module, "ServiceStudy")
@@ -41,7 +31,7 @@ void register_service(nb::module_& module) {
             how.rounds = rounds;
             how.requests = requests;
             how.least_seconds = least_seconds;
-            how.service.by = servers_of(by);
+            how.service.by = apps::parse_servers(by);
             how.service.pe = pe;
             how.service.threads = threads;
             const interruptible guard;

@@ -14,19 +14,12 @@ namespace {
 
 using namespace laneway;
 
-service_by servers_of(const std::string& name) {
-    if (name == "warps") return service_by::warps;
-    if (name == "host") return service_by::host;
-    if (name == "pe") return service_by::pe;
-    throw usage_error("servers: warps, host or pe, not " + name);
-}
-
 void measure(const bench::arguments& args, const std::string& devices, const std::string& by, const std::string& bytes,
              const std::string& warps, bench::json_lines& json) {
     apps::service_study_options o;
     o.job.devices = devices;
     o.job.timeout_seconds = args.real("timeout");
-    o.service.by = servers_of(by);
+    o.service.by = apps::parse_servers(by);
     o.service.pe = static_cast<int>(parse_devices(devices).size()) - 1;  // another than the one that asks
     o.service.threads = static_cast<int>(args.number("threads"));
     o.bytes = static_cast<std::uint32_t>(std::stoul(bytes));

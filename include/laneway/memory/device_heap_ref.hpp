@@ -175,7 +175,7 @@ private:
         const std::uint32_t free = ~ctx.load(word_of(page, index), order::relaxed, scope::device) & valid;
         if (free == 0) return 0;
         const std::uint32_t bits = lowest_bits(free, wanted);
-        // Partner: the fetch_and in clear_bits, of the pieces' last holders.
+        // Partner: the fetch_and in clear_bit, of the pieces' last holders.
         return bits & ~ctx.fetch_or(word_of(page, index), bits, order::acq_rel, scope::device);
     }
 

@@ -6,6 +6,8 @@ import json as json_format
 from pathlib import Path
 from typing import Callable, Optional, TypeVar
 
+import typer
+
 from laneway import _core
 from laneway.commands.side_files import side_files
 from laneway.phases import Phases
@@ -14,6 +16,8 @@ from laneway.summary import device_ranges
 
 Run = TypeVar("Run")
 Progress = Callable[[str], None]
+
+NUMBERS = typer.Option(None, help="Write all numbers as JSON.")
 
 
 def run_study(

@@ -8,8 +8,8 @@ from typing import Optional
 import typer
 from rich.table import Table
 
-from laneway.commands.program import BUFFERS
-from laneway.commands.study_files import Progress, run_study
+from laneway.commands.program import BUFFERS, SEED, TIMEOUT
+from laneway.commands.study_files import NUMBERS, Progress, run_study
 from laneway.forkjoin_plot import draw_forkjoin
 from laneway.plot import short_number
 from laneway.programs.forkjoin_study import SIZES, WIDTHS, ForkJoinRun, study_forkjoin
@@ -36,10 +36,10 @@ def forkjoin(
     devices: str = typer.Option(
         "", help="cuda:0, cpu:1 or others; each tree stays on a device.", show_default="every GPU, else every core"
     ),
-    json: Optional[Path] = typer.Option(None, help="Write all numbers as JSON."),
+    json: Optional[Path] = NUMBERS,
     plot: Optional[Path] = typer.Option(None, help="Draw speedups, widths and full warps: .png, .svg or .pdf."),
-    seed: int = typer.Option(1, help="Of checked devices: which interleaving of their lanes runs."),
-    timeout: float = typer.Option(60.0, help="Deadline of each run in seconds."),
+    seed: int = SEED,
+    timeout: float = TIMEOUT,
     buffer_bytes: int = BUFFERS,
 ) -> None:
     """Recursive programs on channels: time, dispatches and full warps by workers and by the width of channels."""

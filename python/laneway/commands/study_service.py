@@ -8,8 +8,8 @@ from typing import Optional
 import typer
 from rich.table import Table
 
-from laneway.commands.program import BUFFERS
-from laneway.commands.study_files import Progress, run_study
+from laneway.commands.program import BUFFERS, SEED, TIMEOUT
+from laneway.commands.study_files import NUMBERS, Progress, run_study
 from laneway.plot import short_number
 from laneway.programs.service_study import BYTES, SERVERS, WARPS, ServiceRun, study_service
 from laneway.service_plot import draw_service, name_of
@@ -34,10 +34,10 @@ def service(
     devices: str = typer.Option(
         "", help="cuda:0, cuda:0-1, cpu:2 or others.", show_default="every GPU, else every core"
     ),
-    json: Optional[Path] = typer.Option(None, help="Write all numbers as JSON."),
+    json: Optional[Path] = NUMBERS,
     plot: Optional[Path] = typer.Option(None, help="Draw times and rates: .png, .svg or .pdf."),
-    seed: int = typer.Option(1, help="Of checked devices: which interleaving of their lanes runs."),
-    timeout: float = typer.Option(60.0, help="Deadline of each run in seconds."),
+    seed: int = SEED,
+    timeout: float = TIMEOUT,
     buffer_bytes: int = BUFFERS,
 ) -> None:
     """Who serves the requests of a kernel's lanes: latency, rate and joules by servers, size and warps that ask."""

@@ -9,8 +9,8 @@ from typing import Optional
 import typer
 from rich.table import Table
 
-from laneway.commands.program import BUFFERS
-from laneway.commands.study_files import Progress, run_study
+from laneway.commands.program import BUFFERS, TIMEOUT
+from laneway.commands.study_files import NUMBERS, Progress, run_study
 from laneway.plot import short_number
 from laneway.programs.styles import PROGRAMS, StyleRun, compare_styles
 from laneway.style_plot import draw_styles
@@ -29,9 +29,9 @@ def styles(
     devices: str = typer.Option(
         "", help="cuda, cuda:0-3, cpu or cpu:4; they must share memory.", show_default="every GPU, else every core"
     ),
-    json: Optional[Path] = typer.Option(None, help="Write all numbers as JSON."),
+    json: Optional[Path] = NUMBERS,
     plot: Optional[Path] = typer.Option(None, help="Draw speed and lines of code: .png, .svg or .pdf."),
-    timeout: float = typer.Option(60.0, help="Deadline of each launch in seconds."),
+    timeout: float = TIMEOUT,
     buffer_bytes: int = BUFFERS,
 ) -> None:
     """Each program in five styles of sending small messages: speed and lines of code."""

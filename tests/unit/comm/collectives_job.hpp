@@ -25,6 +25,13 @@ LANEWAY_FN void watch_run(Ctx& ctx) {
     }
 }
 
+/// Where a warp's member of a group stands among the PE's members of its kind.
+LANEWAY_FN std::uint32_t number_of_member(group kind, const group_position& position) {
+    return static_cast<std::uint32_t>(kind == group::warp    ? position.pe_warp
+                                      : kind == group::block ? position.block
+                                                             : 0);
+}
+
 /// Every working warp calls `body(ctx, sums, position)` once.
 template <class Body>
 struct collectives_program {

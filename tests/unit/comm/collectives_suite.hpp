@@ -23,13 +23,6 @@ LANEWAY_FN T contribution(std::uint64_t pe, std::uint64_t number, std::uint64_t 
     }
 }
 
-/// Where a warp's member of a group stands among the PE's members of its kind.
-LANEWAY_FN std::uint32_t number_of_member(group kind, const group_position& position) {
-    return static_cast<std::uint32_t>(kind == group::warp    ? position.pe_warp
-                                      : kind == group::block ? position.block
-                                                             : 0);
-}
-
 /// Every group reduces an array of its own by the operation with this number.
 template <class T>
 struct reduce_arrays {

@@ -50,8 +50,7 @@ struct move_elements {
 
     template <class Ctx, class Sums>
     LANEWAY_FN void operator()(Ctx& ctx, Sums& sums, const group_position& position) const {
-        const int number = what.who == group::warp ? position.pe_warp : what.who == group::block ? position.block : 0;
-        const std::uint64_t begin = static_cast<std::uint64_t>(number) * what.room + what.skip;
+        const std::uint64_t begin = number_of_member(what.who, position) * what.room + what.skip;
         // Twice: what the second call loads the first has stored.
         for (int repeat = 0; repeat < 2; ++repeat) {
             if (move(ctx, sums, array[begin], other[begin]) != status::ok) {
