@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
+    from laneway.signals import Held
+
+    # NumPy that an exception stops half-way says ImportError instead, and can never be loaded again.
+    with Held():
+        return _load(name)
+
+
+def _load(name: str) -> object:
     from importlib import import_module
     from importlib.util import find_spec
 
@@ -50,5 +58,8 @@ def __dir__() -> list[str]:
     from importlib import import_module
     from importlib.util import find_spec
 
+    from laneway.signals import Held
+
     optional = ["KMeans"] if find_spec("sklearn") else []
-    return sorted({*globals(), *import_module("laneway.api").__all__, *optional})
+    with Held():
+        return sorted({*globals(), *import_module("laneway.api").__all__, *optional})

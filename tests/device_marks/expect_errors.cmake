@@ -1,6 +1,7 @@
 # Runs COMMAND, which must fail with one error for each of FUNCTIONS (separated by |), that names it and what it lacks.
 execute_process(COMMAND ${COMMAND} ERROR_VARIABLE messages OUTPUT_VARIABLE messages RESULT_VARIABLE code)
 string(REPLACE ";" "," messages "${messages}")
+string(REGEX REPLACE "\n +" " " messages "${messages}")  # nvcc breaks lines
 string(REPLACE "|" ";" FUNCTIONS "${FUNCTIONS}")
 if(code EQUAL 0)
     message(FATAL_ERROR "compiled as if nothing were missing")

@@ -67,10 +67,19 @@ def test_sessions_go_on_after_a_call_that_failed() -> None:
                 session.filter(values, "x >> 0")
     with pytest.raises(lw.UsageError, match="the session is closed"):
         session.filter(values, "x > 0")
+    late = 0
     with lw.Session(devices="cpu:2", timeout=1e-6) as session:
-        for _ in range(2):
-            with pytest.raises(lw.TimeoutError, match="within 1e-06 s"):
-                session.filter(values, "x > 0", packet_bytes=64)
+        for _ in range(200):  # a deadline is looked at by who waits, and a call need not wait so long
+            try:
+                kept = session.filter(values, "x > 0", packet_bytes=64).values
+            except lw.TimeoutError as error:
+                assert "within 1e-06 s" in str(error)
+                late += 1
+            else:
+                assert np.array_equal(kept, values[values > 0])
+            if late == 3:
+                break
+    assert late == 3
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,34 @@ def test_ctrl_c_leaves_a_call_and_nothing_of_it_goes_on(small: Path, tmp_path: P
     assert (started.returncode, output, errors) == (3, "caught 0 4\n", "")
 
 
+INTERRUPTED_AS_IT_LOADS = """
+import os, signal, sys
+import laneway as lw
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == WHERE and self in sys.meta_path:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+assert "numpy" not in sys.modules
+sys.meta_path.insert(0, Interrupt())
+try:
+    lw.Graph
+    print("went on")
+except KeyboardInterrupt:
+    print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, end=" ")
+print(lw.bfs(lw.Graph.from_edges([(0, 1)]), 0, devices="cpu:1").distance.tolist())
+"""
+
+
+@pytest.mark.parametrize("where", ["laneway._core", "datetime", "laneway.traces"])  # the second is loaded by NumPy's C
+def test_ctrl_c_as_the_package_loads_is_neither_lost_nor_another_error(where: str) -> None:
+    script = f"WHERE = {where!r}" + INTERRUPTED_AS_IT_LOADS
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("True [0, 1]\n", "")
+
+
 def test_a_script_that_catches_ctrl_c_ends_as_it_wants(small: Path) -> None:
     words = [sys.executable, "-c", SCRIPT, str(small), CALLS["threads"]]
     for run in range(8):

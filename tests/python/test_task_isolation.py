@@ -267,9 +267,8 @@ def test_a_process_that_dies_as_it_closes_is_not_replaced(monkeypatch: pytest.Mo
     worker = core._process
     monkeypatch.setattr(worker.channel, "send", lambda messages: worker.process.kill())
     monkeypatch.setattr(isolated_core, "WorkerProcess", None)
-    since = time.monotonic()
+    monkeypatch.setattr(isolated_core, "CLOSE_SECONDS", 3600)  # who waits for it hangs
     pool.shutdown()
-    assert time.monotonic() - since < isolated_core.CLOSE_SECONDS / 2
     assert not core._failure
 
 

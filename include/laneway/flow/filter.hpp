@@ -11,6 +11,7 @@
 #include "laneway/base/error.hpp"
 #include "laneway/flow/router.hpp"
 #include "laneway/simt/group.hpp"
+#include "laneway/simt/user_code.hpp"
 
 namespace laneway::flow {
 
@@ -80,7 +81,7 @@ struct count_kept {
         }
         std::uint64_t mine = 0;
         for (std::uint64_t i = part.begin + static_cast<unsigned>(ctx.lane()); i < part.end; i += Ctx::warp_lanes) {
-            mine += keeps(values[i]) ? 1 : 0;
+            mine += call_needs_LANEWAY_FN(keeps, values[i]) ? 1 : 0;
         }
         mine = warp_sum(ctx, mine);
         if (ctx.lane() != 0) return;
@@ -114,7 +115,7 @@ private:
         std::uint64_t at = 0;
         for (std::uint64_t i = 0; i < count; ++i) {
             kept[at] = values[i];
-            at += keeps(values[i]) ? 1 : 0;
+            at += call_needs_LANEWAY_FN(keeps, values[i]) ? 1 : 0;
         }
         return at;
     }
@@ -122,7 +123,7 @@ private:
     LANEWAY_FN std::uint64_t write_part(Ctx& ctx, const warp_part& part, std::uint64_t at) const {
         for (std::uint64_t base = part.begin; base < part.end; base += Ctx::warp_lanes) {
             const std::uint64_t i = base + static_cast<unsigned>(ctx.lane());
-            const bool keep = i < part.end && keeps(values[i]);
+            const bool keep = i < part.end && call_needs_LANEWAY_FN(keeps, values[i]);
             const lane_mask keepers = ctx.ballot(full_warp<Ctx>, keep);
             if (keep) kept[at + static_cast<unsigned>(rank_in(ctx, keepers))] = values[i];
             at += static_cast<unsigned>(Ctx::count_lanes(keepers));

@@ -13,6 +13,7 @@
 
 #include "laneway/flow/link.hpp"
 #include "laneway/flow/transfer_schedule.hpp"
+#include "laneway/simt/user_code.hpp"
 
 namespace laneway::flow {
 
@@ -46,7 +47,9 @@ struct combine_elements {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        for (std::uint64_t i = ctx.rank(); i < count; i += ctx.size()) into[i] = combine(into[i], with[i]);
+        for (std::uint64_t i = ctx.rank(); i < count; i += ctx.size()) {
+            into[i] = call_needs_LANEWAY_FN(combine, into[i], with[i]);
+        }
     }
 };
 

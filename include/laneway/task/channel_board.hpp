@@ -7,6 +7,7 @@
 #pragma once
 
 #include "laneway/queue/channel_queue.hpp"
+#include "laneway/simt/user_code.hpp"
 #include "laneway/task/channel.hpp"
 
 namespace laneway {
@@ -99,7 +100,7 @@ LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, s
         return std::uint64_t{all - place} * channel_rank_queues + q;
     }
     load.is_short = history.is_short();
-    const std::uint64_t priority = policy(load);
+    const std::uint64_t priority = call_needs_LANEWAY_FN(policy, load);
     if (priority == 0) return 0;
     return (load.ready >= at_least ? channel_rank_fills : 0) + priority * channel_rank_queues + q;
 }

@@ -61,6 +61,13 @@ inline options dataflow_options(const std::string& devices, std::uint64_t round)
     return o;
 }
 
+/// The same with a deadline beyond the test runner's own limit: a wait that lasts until it ends the test.
+inline options patient_options(const std::string& devices) {
+    options o = dataflow_options(devices, 0);
+    o.timeout_seconds = 3600;
+    return o;
+}
+
 /// Rounds of a piece: several host threads take part in each, so that few are enough where nothing is seeded.
 template <class Body>
 void dataflow_rounds(const std::string& devices, Body&& body) {

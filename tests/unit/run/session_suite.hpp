@@ -301,8 +301,9 @@ TEST_P(session_test, AnEpochEndsThoughOthersPostOn) {
 }
 
 TEST_P(session_test, WaitsCanBeLeftAndTheSessionStillEnds) {
-    runtime rt(with(0));
-    const auto begin = std::chrono::steady_clock::now();
+    options o = with(0);
+    o.timeout_seconds = 3600;  // beyond the test runner's own limit: who waits for it fails
+    runtime rt(o);
     {
         std::stop_source leave;
         const interruption on_this_thread(leave.get_token());  // also of what ends the session
@@ -311,7 +312,6 @@ TEST_P(session_test, WaitsCanBeLeftAndTheSessionStillEnds) {
         leave.request_stop();
         EXPECT_THROW(session.quiesce(), interrupted);
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50)) << "waited for the deadline";
 }
 
 TEST_P(session_test, ASecondSessionIsRefusedAndTheFirstGoesOn) {
