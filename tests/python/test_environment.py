@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -40,13 +41,26 @@ def test_little_memory(small: Path, mebibytes: int) -> None:
     assert done.stdout == "76\n" or "memory" in done.stdout or "thread" in done.stdout
 
 
+def open_for_writing(pipe: Path, reader: subprocess.Popen[str]) -> int:
+    """The file number of a named pipe, when somebody reads from it."""
+    while True:
+        try:
+            opened = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)  # a plain one waits for ever where the reader has ended
+        except OSError:
+            assert reader.poll() is None, reader.communicate()
+            time.sleep(0.001)  # between two looks
+        else:
+            os.set_blocking(opened, True)
+            return opened
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_leave_nothing_behind(new_york: Path, tmp_path: Path, number: signal.Signals) -> None:
     pipe = tmp_path.parent / f"{tmp_path.name}.gr"
     os.mkfifo(pipe)
     words = [COMMAND, "sssp", pipe, "--source", "1", "--devices", "checked:3", "--json", "r.json"]
     started = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with pipe.open("wb", buffering=0) as graph:  # waits until the command reads: its outputs are open by then
+    with open(open_for_writing(pipe, started), "wb", buffering=0) as graph:  # when it reads, its outputs are open
         assert len(names(tmp_path)) == 1
         graph.write(gzip.decompress(new_york.read_bytes())[: 1 << 16])
         started.send_signal(number)

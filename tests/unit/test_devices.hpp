@@ -27,7 +27,11 @@ inline std::uint64_t chosen_seeds() {
     static const char* const said = std::getenv("LANEWAY_SEEDS");
     return said != nullptr ? std::strtoull(said, nullptr, 10) : checked_seeds;
 }
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::uint64_t thread_rounds = 8;  // it sees races that did no harm
+#else
 inline constexpr std::uint64_t thread_rounds = 30;
+#endif
 inline constexpr std::uint64_t gpu_rounds = 10;
 
 /// Lists of at least `least` PEs; `checked`: those whose lanes run under the seeded scheduler.

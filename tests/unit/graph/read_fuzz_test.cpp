@@ -13,7 +13,7 @@
 namespace laneway::graph {
 namespace {
 
-constexpr int inputs_each = 1500;
+constexpr int inputs_each = 700;
 
 struct seed_input {
     const char* name;
