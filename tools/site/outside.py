@@ -32,6 +32,7 @@ PROGRAMS = (
     "md",
     "pagerank",
     "recursion",
+    "training",
     "triangles",
 )
 OUTSIDE = {
