@@ -1,12 +1,18 @@
 // Programs in several styles of communication, side by side: time of a step, and how much of it warps are blocked.
 //
 //   bench_communication_styles --devices "cuda:0;cuda:0-1" --widths "1024,4096,4096,1024" --samples 4096 --json FILE
-// Of each style one run warms up. What each run gives is compared with what one thread of the host does. A warp is
-// blocked while it does not compute: see apps/parallel/computing_time.hpp.
+//   bench_communication_styles --programs all_reduce --devices "cuda:0-1;cuda:0-3" --elements 16777216
+//   bench_communication_styles --programs ping_pong --devices "cuda:0-1" --words 1 --steps 1000
+// Steps are those of the training, rounds of all-reduces, and hops of a message from one PE to the next. Of each style
+// one run warms up. What each run gives is compared: with what one thread of the host does, with the sums, with the
+// message as it must be. A warp is blocked while it does not compute: see apps/parallel/computing_time.hpp.
 #include <cstdio>
 #include <exception>
 
+#include "all_reduce/all_reduce.hpp"
 #include "bench_support.hpp"
+#include "laneway/simt/device_list.hpp"
+#include "ping_pong/ping_pong.hpp"
 #include "training/training.hpp"
 
 namespace {
@@ -56,6 +62,25 @@ options job_of(const bench::arguments& args, const std::string& devices) {
     return job;
 }
 
+/// Calls `run()` once to warm up, and then as often as is asked for.
+template <class Run>
+style_times times_of(const bench::arguments& args, double steps, Run&& run) {
+    style_times times;
+    for (std::uint64_t number = 0; number <= args.number("runs"); ++number) {
+        const timed_run made = run();
+        if (number > 0) times.add(made, steps);
+    }
+    return times;
+}
+
+void require(bool right, const std::string& what) {
+    if (!right) throw device_fault(what);
+}
+
+bool runs_on(const std::string& style, const std::string& devices) {
+    return style != "service_host" || !devices.starts_with("cuda");
+}
+
 void measure_training(const bench::arguments& args, const std::string& devices, bench::json_lines& json) {
     apps::training_options o;
     o.job = job_of(args, devices);
@@ -67,21 +92,69 @@ void measure_training(const bench::arguments& args, const std::string& devices, 
     o.steps = static_cast<std::uint32_t>(args.number("steps"));
     const auto one = apps::training_by_one(o);
     for (const auto style : apps::training_styles) {
-        if (style == apps::training_style::service_host && devices.starts_with("cuda")) continue;
+        const std::string name = to_string(style);
+        if (!runs_on(name, devices)) continue;
         o.style = style;
-        style_times times;
-        for (std::uint64_t run = 0; run <= args.number("runs"); ++run) {
+        const auto times = times_of(args, o.steps, [&]() -> timed_run {
             const auto made = apps::training(o);
-            if (made.losses != one.losses || made.weights != one.weights) {
-                throw device_fault(std::string("training, ") + to_string(style) +
-                                   ": the bits differ from one thread's");
-            }
-            if (run > 0) times.add({made.seconds, made.computing_seconds}, o.steps);
-        }
-        times.show("training", devices, to_string(style),
+            require(made.losses == one.losses && made.weights == one.weights, name + ": not the bits of one thread");
+            return {made.seconds, made.computing_seconds};
+        });
+        times.show("training", devices, name,
                    {{"samples", o.samples}, {"weights", static_cast<double>(one.weights.size())}, {"steps", o.steps}},
                    json);
     }
+}
+
+void measure_all_reduce(const bench::arguments& args, const std::string& devices, bench::json_lines& json) {
+    apps::all_reduce_options o;
+    o.job = job_of(args, devices);
+    o.elements = args.number("elements");
+    o.rounds = static_cast<std::uint32_t>(args.number("steps"));
+    for (const auto style : apps::all_reduce_styles) {
+        const std::string name = to_string(style);
+        if (!runs_on(name, devices)) continue;
+        o.style = style;
+        const auto times = times_of(args, o.rounds, [&]() -> timed_run {
+            const auto made = apps::all_reduce(o);
+            require(made.wrong == 0, name + ": sums are wrong");
+            return {made.seconds, made.computing_seconds};
+        });
+        times.show("all_reduce", devices, name,
+                   {{"bytes", static_cast<double>(o.elements * sizeof(float))}, {"steps", o.rounds}}, json);
+    }
+}
+
+void measure_ping_pong(const bench::arguments& args, const std::string& devices, bench::json_lines& json) {
+    apps::ping_pong_options o;
+    o.job = job_of(args, devices);
+    o.words = args.number("words");
+    o.rounds = static_cast<std::uint32_t>(args.number("steps"));
+    const std::uint64_t hops = o.rounds * parse_devices(devices).size();
+    for (const auto style : apps::ping_pong_styles) {
+        const std::string name = to_string(style);
+        if (!runs_on(name, devices)) continue;
+        o.style = style;
+        const auto times = times_of(args, static_cast<double>(hops), [&]() -> timed_run {
+            const auto made = apps::ping_pong(o);
+            bool right = made.wrong == 0;
+            for (std::uint64_t i = 0; i < o.words; ++i) right = right && made.message[i] == i + hops;
+            require(right, name + ": the message is wrong");
+            return {made.seconds, made.computing_seconds};
+        });
+        times.show(
+            "ping_pong", devices, name,
+            {{"bytes", static_cast<double>(o.words * sizeof(std::uint64_t))}, {"steps", static_cast<double>(hops)}},
+            json);
+    }
+}
+
+void measure(const std::string& program, const bench::arguments& args, const std::string& devices,
+             bench::json_lines& json) {
+    if (program == "training") return measure_training(args, devices, json);
+    if (program == "all_reduce") return measure_all_reduce(args, devices, json);
+    if (program == "ping_pong") return measure_ping_pong(args, devices, json);
+    throw usage_error("no such program: " + program + "; there are training, all_reduce and ping_pong");
 }
 
 }  // namespace
@@ -89,10 +162,12 @@ void measure_training(const bench::arguments& args, const std::string& devices, 
 int main(int argc, char** argv) {
     try {
         const bench::arguments args(argc, argv,
-                                    {{"programs", "training"},
+                                    {{"programs", "training;all_reduce;ping_pong"},
                                      {"devices", "cpu:1;cpu:2"},
                                      {"widths", "64,128,128,16"},
                                      {"samples", "64"},
+                                     {"elements", "1048576"},
+                                     {"words", "1"},
                                      {"steps", "10"},
                                      {"runs", "3"},
                                      {"timeout", "60"},
@@ -100,13 +175,7 @@ int main(int argc, char** argv) {
         if (args.number("runs") == 0 || args.number("steps") == 0) throw usage_error("runs and steps: 1 at least");
         bench::json_lines json(args.text("json"));
         for (const auto& program : args.list("programs")) {
-            for (const auto& devices : args.list("devices")) {
-                if (program == "training") {
-                    measure_training(args, devices, json);
-                } else {
-                    throw usage_error("no such program: " + program);
-                }
-            }
+            for (const auto& devices : args.list("devices")) measure(program, args, devices, json);
         }
     } catch (const std::exception& e) {
         std::fprintf(stderr, "bench_communication_styles: %s\n", e.what());

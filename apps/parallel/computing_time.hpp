@@ -16,6 +16,13 @@ public:
         work();
         ns_ += ctx.now_ns() - begin;
     }
+    /// Within what it computes: `work` is none of it. Any lane.
+    template <class Ctx, class Work>
+    LANEWAY_FN void but_for(Ctx& ctx, Work&& work) {
+        const std::uint64_t begin = ctx.now_ns();
+        work();
+        ns_ -= ctx.now_ns() - begin;
+    }
     /// Adds it to the PE's: `clock` has nanoseconds, and of how many warps they are.
     template <class Ctx>
     LANEWAY_FN void add_to(Ctx& ctx, const working_warp& mine, std::uint64_t* clock) const {

@@ -39,4 +39,10 @@ struct working_warp {
     }
 };
 
+/// Whether all lanes of the warp may go on.
+template <class Ctx>
+LANEWAY_FN bool all_go_on(Ctx& ctx, status going) {
+    return ctx.ballot(full_warp<Ctx>, going != status::ok) == 0;
+}
+
 }  // namespace laneway::apps

@@ -178,12 +178,6 @@ struct network_ref {
     }
 };
 
-/// Whether all lanes of the warp may go on.
-template <class Ctx>
-LANEWAY_FN bool all_go_on(Ctx& ctx, status going) {
-    return ctx.ballot(full_warp<Ctx>, going != status::ok) == 0;
-}
-
 /// What networks begin with.
 struct training_data {
     std::vector<float> weights;
