@@ -2,15 +2,11 @@
 #pragma once
 
 #include "all_reduce/all_reduce.hpp"
+#include "all_reduce/numbers.hpp"
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
 
 namespace laneway::apps {
-
-/// Whole numbers, so small that floats add them up without rounding, in any order.
-LANEWAY_FN float contribution_to_sum(std::uint64_t element, int pe, std::uint32_t round) {
-    return static_cast<float>(((element + 1) * (static_cast<std::uint64_t>(pe) + 3) + round) % 127);
-}
 
 /// Cut into pieces, which are shared out among the PEs.
 struct array_shape {
