@@ -33,7 +33,9 @@ TEST_P(training_test, EveryStyleGivesTheBitsOfOneThread) {
             EXPECT_EQ(made.losses, one.losses);
             EXPECT_LT(made.losses.back(), made.losses.front());
             EXPECT_GT(made.computing_seconds, 0);
-            if (!is_checked(GetParam())) EXPECT_LT(made.computing_seconds, made.seconds);
+            if (!is_checked(GetParam())) {
+                EXPECT_LT(made.computing_seconds, made.seconds);
+            }
         });
     }
 }
