@@ -1,4 +1,4 @@
-// The Jacobi stencil in its styles, side by side: time of a step.
+// The Jacobi stencil in its styles, side by side: time of a step, and how much of it warps are blocked.
 //
 //   bench_jacobi --devices "cuda:0;cuda:0-1" --rows 4096 --columns 4096 --steps 200 --runs 5 --json FILE
 // Of each style one run warms up. Values are compared, bit by bit, with those of one thread of the host, and with the
@@ -37,15 +37,18 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
     for (const auto style : apps::jacobi_styles) {
         if (style == apps::jacobi_style::service_host && devices.starts_with("cuda")) continue;
         o.style = style;
-        std::vector<double> us;
+        std::vector<double> us, blocked;
         for (std::uint64_t run = 0; run <= args.number("runs"); ++run) {
             const auto made = apps::jacobi(o);
             check(o, made.values, expected, first);
-            if (run > 0) us.push_back(made.seconds / static_cast<double>(o.steps) * 1e6);
+            if (run == 0) continue;
+            us.push_back(made.seconds / static_cast<double>(o.steps) * 1e6);
+            blocked.push_back(1 - made.computing_seconds / made.seconds);
         }
         const auto spread = bench::spread_of(us);
-        std::printf("%-10s %-14s a step: least %10.2f us   median %10.2f us   most %10.2f us\n", devices.c_str(),
-                    to_string(style), spread.least, spread.median, spread.most);
+        const double blocked_share = bench::spread_of(blocked).median;
+        std::printf("%-10s %-16s least %10.2f us   median %10.2f us   most %10.2f us   blocked %5.1f %%\n",
+                    devices.c_str(), to_string(style), spread.least, spread.median, spread.most, 100 * blocked_share);
         json.write({{"benchmark", "jacobi"}, {"devices", devices}, {"style", to_string(style)}},
                    {{"rows", static_cast<double>(o.rows)},
                     {"columns", static_cast<double>(o.columns)},
@@ -53,7 +56,8 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
                     {"runs", static_cast<double>(us.size())},
                     {"least_us", spread.least},
                     {"median_us", spread.median},
-                    {"most_us", spread.most}});
+                    {"most_us", spread.most},
+                    {"median_blocked", blocked_share}});
     }
 }
 

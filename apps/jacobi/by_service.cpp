@@ -13,14 +13,15 @@ struct step_by_service {
 
     template <class Ctx, class Service, class Collectives>
     LANEWAY_FN void operator()(Ctx& ctx, Service& served, Collectives& together) const {
+        computing_time spent;
         for (std::uint64_t step = 0; step < steps; ++step) {
             const auto& to = all.values[(step + 1) % 2];
             status going = status::ok;
             const auto put = [&](int pe, std::uint64_t row, std::uint64_t column, double value) {
                 if (pe < 0 || pe >= ctx.n_pes() || going != status::ok) return;
-                going = served.put(ctx, to[all.cell(row, column)], pe, value);
+                spent.but_for(ctx, [&] { going = served.put(ctx, to[all.cell(row, column)], pe, value); });
             };
-            all.compute(ctx, step, [&](std::uint64_t row, std::uint64_t column, double value) {
+            all.compute(ctx, step, spent, [&](std::uint64_t row, std::uint64_t column, double value) {
                 if (row == 1) put(ctx.pe() - 1, all.rows + 1, column, value);
                 if (row == all.rows) put(ctx.pe() + 1, 0, column, value);
             });
@@ -28,6 +29,7 @@ struct step_by_service {
             // A halo is written again in the step after next: by then all have read it.
             if (going != status::ok || together.barrier(ctx) != status::ok) return;
         }
+        all.add(ctx, spent);
     }
 };
 

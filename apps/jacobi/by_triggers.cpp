@@ -20,15 +20,17 @@ struct step_by_triggers {
                 if (halo.free(ctx, triggers) != status::ok) return;
             }
         }
+        computing_time spent;
         for (std::uint64_t step = 0; step < steps; ++step) {
             const halo_exchange_ref &read = halos[step % 2], &written = halos[(step + 1) % 2];
-            all.compute(ctx, step, [](std::uint64_t, std::uint64_t, double) {});
+            all.compute(ctx, step, spent, [](std::uint64_t, std::uint64_t, double) {});
             if (together.barrier(ctx) != status::ok) return;
             // Of the first array the halo was not exchanged before it was read.
             if (leads && step > 0 && read.free(ctx, triggers) != status::ok) return;
             if (leads && written.send(ctx, triggers) != status::ok) return;
             if (written.wait(ctx, triggers, step / 2 + 1) != status::ok) return;
         }
+        all.add(ctx, spent);
     }
 };
 

@@ -26,53 +26,66 @@ std::vector<double> first_row(std::uint64_t row, std::uint64_t rows, std::uint64
 const char* to_string(jacobi_style style) {
     switch (style) {
         case jacobi_style::host_driven: return "host_driven";
+        case jacobi_style::stream_triggered: return "stream_triggered";
         case jacobi_style::triggered: return "triggered";
         case jacobi_style::service_warps: return "service_warps";
         default: return "service_host";
     }
 }
 
-membrane::membrane(runtime& rt, std::uint64_t rows, std::uint64_t columns)
-    : n_pes_(rt.n_pes()), rows_(rows / static_cast<std::uint64_t>(rt.n_pes())), width_(columns + 2),
-      a_(rt.allocate<double>((rows_ + 2) * width_)), b_(rt.allocate<double>((rows_ + 2) * width_)) {
-    for (int pe = 0; pe < n_pes_; ++pe) {
-        std::vector<double> mine;
-        for (std::uint64_t r = 0; r < rows_ + 2; ++r) {
-            const auto row = first_row(static_cast<std::uint64_t>(pe) * rows_ + r, rows, columns);
-            mine.insert(mine.end(), row.begin(), row.end());
-        }
-        a_.copy_in(pe, mine);
+std::vector<double> first_rows(int pe, std::uint64_t rows, std::uint64_t all_rows, std::uint64_t columns) {
+    std::vector<double> made;
+    for (std::uint64_t r = 0; r < rows + 2; ++r) {
+        const auto row = first_row(static_cast<std::uint64_t>(pe) * rows + r, all_rows, columns);
+        made.insert(made.end(), row.begin(), row.end());
+    }
+    return made;
+}
+
+void append_inner(std::vector<double>& all, const std::vector<double>& mine, std::uint64_t rows, std::uint64_t width) {
+    for (std::uint64_t r = 1; r <= rows; ++r) {
+        const auto first = mine.begin() + static_cast<std::ptrdiff_t>(r * width + 1);
+        all.insert(all.end(), first, first + static_cast<std::ptrdiff_t>(width - 2));
     }
 }
 
-std::vector<double> membrane::take(std::uint64_t steps) const {
-    std::vector<double> all;
-    for (int pe = 0; pe < n_pes_; ++pe) {
-        const auto mine = (steps % 2 == 0 ? a_ : b_).copy_out(pe);
-        for (std::uint64_t r = 1; r <= rows_; ++r) {
-            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(r * width_ + 1);
-            all.insert(all.end(), first, first + static_cast<std::ptrdiff_t>(width_ - 2));
-        }
-    }
-    return all;
-}
-
-jacobi_result jacobi(const jacobi_options& options) {
-    runtime rt(options.job);
-    const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+std::uint64_t rows_a_pe(const jacobi_options& options, std::size_t pes) {
     if (options.rows == 0 || options.columns == 0 || options.rows % pes != 0) {
         throw usage_error("jacobi: " + std::to_string(options.rows) + " rows of " + std::to_string(options.columns) +
                           " cells cannot be shared out evenly by " + std::to_string(pes) + " PEs");
     }
-    const membrane all(rt, options.rows, options.columns);
+    return options.rows / pes;
+}
+
+membrane::membrane(runtime& rt, const jacobi_options& options)
+    : n_pes_(rt.n_pes()), rows_(rows_a_pe(options, static_cast<std::size_t>(n_pes_))), width_(options.columns + 2),
+      a_(rt.allocate<double>((rows_ + 2) * width_)), b_(rt.allocate<double>((rows_ + 2) * width_)),
+      clock_(rt.allocate<std::uint64_t>(2)) {
+    for (int pe = 0; pe < n_pes_; ++pe) a_.copy_in(pe, first_rows(pe, rows_, options.rows, options.columns));
+}
+
+jacobi_result membrane::take(std::uint64_t steps) const {
     jacobi_result result;
-    switch (options.style) {
-        case jacobi_style::host_driven: result.seconds = jacobi_by_host(rt, all, options.steps); break;
-        case jacobi_style::triggered: result.seconds = jacobi_by_triggers(rt, all, options.steps); break;
-        case jacobi_style::service_warps: result.seconds = jacobi_by_service(rt, all, options.steps, false); break;
-        case jacobi_style::service_host: result.seconds = jacobi_by_service(rt, all, options.steps, true); break;
+    for (int pe = 0; pe < n_pes_; ++pe) {
+        append_inner(result.values, (steps % 2 == 0 ? a_ : b_).copy_out(pe), rows_, width_);
+        result.computing_seconds += seconds_of(clock_.copy_out(pe)) / n_pes_;
     }
-    result.values = all.take(options.steps);
+    return result;
+}
+
+jacobi_result jacobi(const jacobi_options& options) {
+    if (options.style == jacobi_style::stream_triggered) return jacobi_by_streams(options);
+    runtime rt(options.job);
+    const membrane all(rt, options);
+    double seconds = 0;
+    switch (options.style) {
+        case jacobi_style::triggered: seconds = jacobi_by_triggers(rt, all, options.steps); break;
+        case jacobi_style::service_warps: seconds = jacobi_by_service(rt, all, options.steps, false); break;
+        case jacobi_style::service_host: seconds = jacobi_by_service(rt, all, options.steps, true); break;
+        default: seconds = jacobi_by_host(rt, all, options.steps); break;
+    }
+    jacobi_result result = all.take(options.steps);
+    result.seconds = seconds;
     return result;
 }
 

@@ -10,13 +10,15 @@
 namespace laneway::apps {
 
 enum class jacobi_style {
-    host_driven,    ///< a run for each step and one for each exchange: the host is the barrier
-    triggered,      ///< one run; the exchange is prepared, and goes off when the borders have been written
-    service_warps,  ///< one run; lanes have warps of their PE put each cell of a border as soon as it is computed
-    service_host,   ///< the same by host threads; not on GPUs, whose memory they cannot touch
+    host_driven,       ///< a run for each step and one for each exchange: the host is the barrier
+    stream_triggered,  ///< kernels, copies and what they wait for are put into streams ahead of time
+    triggered,         ///< one run; the exchange is prepared, and goes off when the borders have been written
+    service_warps,     ///< one run; lanes have warps of their PE put each cell of a border as soon as it is computed
+    service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
 };
-inline constexpr jacobi_style jacobi_styles[] = {jacobi_style::host_driven, jacobi_style::triggered,
-                                                 jacobi_style::service_warps, jacobi_style::service_host};
+inline constexpr jacobi_style jacobi_styles[] = {jacobi_style::host_driven, jacobi_style::stream_triggered,
+                                                 jacobi_style::triggered, jacobi_style::service_warps,
+                                                 jacobi_style::service_host};
 const char* to_string(jacobi_style style);
 
 struct jacobi_options {
@@ -28,8 +30,9 @@ struct jacobi_options {
 };
 
 struct jacobi_result {
-    std::vector<double> values;  ///< rows × columns
-    double seconds = 0;          ///< of all runs
+    std::vector<double> values;    ///< rows × columns
+    double seconds = 0;            ///< of all runs
+    double computing_seconds = 0;  ///< of these, in which a warp computed, on average; the others it was blocked
 };
 
 /// Replaces each cell by the mean of its four neighbours, `steps` times, from the lowest mode of a membrane with fixed

@@ -4,6 +4,7 @@
 
 #include "jacobi/jacobi.hpp"
 #include "laneway/runtime.hpp"
+#include "parallel/computing_time.hpp"
 
 namespace laneway::apps {
 
@@ -12,39 +13,65 @@ LANEWAY_FN double mean_of(double up, double down, double left, double right) {
     return 0.25 * ((up + down) + (left + right));
 }
 
+/// A step of a PE's rows. `Doubles`: pointer to doubles, as symmetric_ref::local gives.
+template <class Doubles>
+struct membrane_step {
+    Doubles from;
+    Doubles to;
+    std::uint64_t rows = 0;   ///< of a PE, its own
+    std::uint64_t width = 0;  ///< of a row, with both ends
+
+    /// The cells that one of `lanes` lanes computes; `stored(row, column, value)` hears of each. Rows from 1.
+    template <class Stored>
+    LANEWAY_FN void compute(std::uint64_t lane, std::uint64_t lanes, Stored&& stored) const {
+        const std::uint64_t inner = width - 2;
+        for (std::uint64_t i = lane; i < rows * inner; i += lanes) {
+            const std::uint64_t row = 1 + i / inner, column = 1 + i % inner, cell = row * width + column;
+            const double up = from[cell - width], down = from[cell + width];
+            const double left = from[cell - 1], right = from[cell + 1];
+            const double value = mean_of(up, down, left, right);
+            to[cell] = value;
+            stored(row, column, value);
+        }
+    }
+};
+
 /// Device view.
 struct membrane_ref {
     symmetric_ref<double> values[2];
-    std::uint64_t rows = 0;   ///< of a PE, its own
-    std::uint64_t width = 0;  ///< of a row, with both ends
+    symmetric_ref<std::uint64_t> clock;  ///< of computing_time
+    std::uint64_t rows = 0;              ///< of a PE, its own
+    std::uint64_t width = 0;             ///< of a row, with both ends
 
     [[nodiscard]] LANEWAY_FN std::uint64_t cell(std::uint64_t row, std::uint64_t column) const {
         return row * width + column;
     }
 
-    /// The cells that this lane computes of step `step`; `stored(row, column, value)` hears of each. Rows from 1.
+    /// The cells that this lane computes of step `step`; `stored(row, column, value)` hears of each. All lanes of a
+    /// warp, together.
     template <class Ctx, class Stored>
-    LANEWAY_FN void compute(Ctx& ctx, std::uint64_t step, Stored&& stored) const {
+    LANEWAY_FN void compute(Ctx& ctx, std::uint64_t step, computing_time& spent, Stored&& stored) const {
         const auto from = values[step % 2].local(ctx), to = values[(step + 1) % 2].local(ctx);
-        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), inner = width - 2;
-        for (std::uint64_t i = ctx.rank() % lanes; i < rows * inner; i += lanes) {
-            const std::uint64_t row = 1 + i / inner, column = 1 + i % inner;
-            const double up = from[cell(row - 1, column)], down = from[cell(row + 1, column)];
-            const double left = from[cell(row, column - 1)], right = from[cell(row, column + 1)];
-            const double value = mean_of(up, down, left, right);
-            to[cell(row, column)] = value;
-            stored(row, column, value);
-        }
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        spent.of(ctx, [&] {
+            membrane_step<decltype(values[0].local(ctx))>{from, to, rows, width}.compute(ctx.rank() % lanes, lanes,
+                                                                                         stored);
+        });
+    }
+    template <class Ctx>
+    LANEWAY_FN void add(Ctx& ctx, const computing_time& spent) const {
+        spent.add_to(ctx, working_warp::of_run(ctx), address(ctx, clock[0], ctx.pe()));
     }
 };
 
 /// On the host.
 class membrane {
 public:
-    membrane(runtime& rt, std::uint64_t rows, std::uint64_t columns);
+    membrane(runtime& rt, const jacobi_options& options);
 
-    [[nodiscard]] membrane_ref ref() const { return {{a_.ref(), b_.ref()}, rows_, width_}; }
-    [[nodiscard]] std::vector<double> take(std::uint64_t steps) const;
+    [[nodiscard]] membrane_ref ref() const { return {{a_.ref(), b_.ref()}, clock_.ref(), rows_, width_}; }
+    /// What came of it, but for the seconds of runs.
+    [[nodiscard]] jacobi_result take(std::uint64_t steps) const;
 
 private:
     int n_pes_;
@@ -52,11 +79,20 @@ private:
     std::uint64_t width_;
     symmetric_array<double> a_;
     symmetric_array<double> b_;
+    symmetric_array<std::uint64_t> clock_;
 };
 
-// One function a style. Each returns the seconds of its runs.
+/// Rows of a PE at first, with the halo on either side. `rows`: of a PE, its own.
+std::vector<double> first_rows(int pe, std::uint64_t rows, std::uint64_t all_rows, std::uint64_t columns);
+/// Appends the inner cells of a PE's rows.
+void append_inner(std::vector<double>& all, const std::vector<double>& mine, std::uint64_t rows, std::uint64_t width);
+/// How many rows each of so many PEs has. Throws usage_error where they cannot be shared out.
+std::uint64_t rows_a_pe(const jacobi_options& options, std::size_t pes);
+
+// One function a style. In symmetric memory each returns the seconds of its runs.
 double jacobi_by_host(runtime& rt, const membrane& all, std::uint64_t steps);
 double jacobi_by_triggers(runtime& rt, const membrane& all, std::uint64_t steps);
 double jacobi_by_service(runtime& rt, const membrane& all, std::uint64_t steps, bool by_host_threads);
+jacobi_result jacobi_by_streams(const jacobi_options& options);
 
 }  // namespace laneway::apps

@@ -16,6 +16,18 @@ struct working_warp {
                 box.slots() / static_cast<unsigned>(Ctx::warp_lanes)};
     }
 
+    /// The same in a run or a kernel in which each PE has so many working lanes.
+    template <class Ctx>
+    LANEWAY_FN static working_warp of_lanes(const Ctx& ctx, std::uint64_t lanes) {
+        return {ctx.rank() % lanes / static_cast<unsigned>(Ctx::warp_lanes),
+                lanes / static_cast<unsigned>(Ctx::warp_lanes)};
+    }
+    /// The same in a run whose PEs all have as many.
+    template <class Ctx>
+    LANEWAY_FN static working_warp of_run(const Ctx& ctx) {
+        return of_lanes(ctx, ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+    }
+
     /// This lane's number among those of all these warps, and how many these are.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t lane(const Ctx& ctx) const {
@@ -26,5 +38,11 @@ struct working_warp {
         return warps * Ctx::warp_lanes;
     }
 };
+
+/// Whether all lanes of the warp may go on.
+template <class Ctx>
+LANEWAY_FN bool all_go_on(Ctx& ctx, status going) {
+    return ctx.ballot(full_warp<Ctx>, going != status::ok) == 0;
+}
 
 }  // namespace laneway::apps

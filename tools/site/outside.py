@@ -19,6 +19,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAMS = (
+    "all_reduce",
     "bfs",
     "cc",
     "cdlp",
@@ -31,7 +32,9 @@ PROGRAMS = (
     "kmer",
     "md",
     "pagerank",
+    "ping_pong",
     "recursion",
+    "training",
     "triangles",
 )
 OUTSIDE = {

@@ -16,6 +16,12 @@ concept forwarding = requires {
     requires Handler::forwards;
 };
 
+/// Says that its program has a queue for forwards, as others than handlers fill it (run/component.hpp).
+template <class Handler>
+concept others_forward = requires {
+    requires Handler::others_forward;
+};
+
 /// Serves variable-length messages: a header and a payload.
 template <class Handler>
 concept taking_payload = requires {

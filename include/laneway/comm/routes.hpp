@@ -98,7 +98,7 @@ struct route_list<routes<route<M, H>...>> {
 
     static constexpr std::uint32_t count = sizeof...(M);
     static constexpr bool allocates = (allocating<H> || ...);
-    static constexpr bool forwards = (forwarding<H> || ...);
+    static constexpr bool forwards = ((forwarding<H> || others_forward<H>) || ...);
     static constexpr auto answer_words = static_cast<std::uint32_t>(greatest(answer_words_of<H>...));
     static constexpr std::size_t message_bytes = greatest(sizeof(M)...);
     static constexpr std::size_t record_bytes = greatest(record_of<M, H>::min_chunk_bytes...);

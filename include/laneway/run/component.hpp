@@ -46,7 +46,10 @@
 // A view whose work server warps do (comm/roles.hpp), in threads mode also each lane that waits, says
 // `static constexpr bool serves = true;` and has
 //   using server_state = ...;                              what a server warp's lane keeps between turns
-//   bool serve(ctx, mine, server_state&) const;            a turn, for a whole warp; false: there was nothing to do
+//   bool serve(ctx, mine, server_state&, forward&) const;  a turn, for a whole warp; false: there was nothing to do.
+//                                                          Where it says `static constexpr bool servers_post = true;`
+//                                                          it posts messages of the program as handlers do, by
+//                                                          forward.post (comm/forward_queue.hpp)
 // and a view that says `static constexpr bool counts_work = true;` and has
 //   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out
 //                                                          where the program's own counter will do
@@ -80,6 +83,13 @@ inline constexpr bool is_serving = false;
 template <class View>
 requires requires { View::serves; }
 inline constexpr bool is_serving<View> = View::serves;
+
+/// Whether server warps post messages for a component.
+template <class View>
+inline constexpr bool servers_post = false;
+template <class View>
+requires requires { View::servers_post; }
+inline constexpr bool servers_post<View> = View::servers_post;
 
 /// What a server warp's lane keeps for a component.
 template <class View>
@@ -155,8 +165,8 @@ struct view_list {
 
     template <class Use>
     LANEWAY_FN void each(Use&&) const {}
-    template <class Ctx>
-    LANEWAY_FN bool serve(Ctx&, const roles&, states&) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN bool serve(Ctx&, const roles&, states&, Forward&) const {
         return false;
     }
 
@@ -176,11 +186,11 @@ struct view_list<First, Rest...> {
     view_list<Rest...> rest;
 
     /// A turn at what server warps do for the components; whether there was anything to do. The whole warp, together.
-    template <class Ctx>
-    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, states& kept) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, states& kept, Forward& forward) const {
         bool served = false;
-        if constexpr (is_serving<First>) served = first.serve(ctx, mine, kept.first);
-        return rest.serve(ctx, mine, kept.rest) || served;
+        if constexpr (is_serving<First>) served = first.serve(ctx, mine, kept.first, forward);
+        return rest.serve(ctx, mine, kept.rest, forward) || served;
     }
 
     template <class Use>
@@ -235,9 +245,37 @@ struct joined_routes<routes<>> {
 template <class... A, class... B, class... Rest>
 struct joined_routes<routes<A...>, routes<B...>, Rest...> : joined_routes<routes<A..., B...>, Rest...> {};
 
+/// A handler of a program in which others than handlers forward messages.
+template <class Handler>
+struct beside_others : Handler {
+    static constexpr bool others_forward = true;
+};
+
+/// The same messages, of which the first has such a handler.
+template <class Message, class Handler, class... Rest>
+auto with_forwards(const routes<route<Message, Handler>, Rest...>& all) {
+    if constexpr (route_list<routes<route<Message, Handler>, Rest...>>::forwards) {
+        return all;
+    } else {
+        const routes<route<Message, beside_others<Handler>>> first{{{handler_of<Message>(all)}}};
+        return first + routes<Rest...>{static_cast<const Rest&>(all)...};
+    }
+}
+
+template <bool Forwards, class Joined>
+struct routes_that_forward {
+    using type = Joined;
+};
+template <class Joined>
+struct routes_that_forward<true, Joined> {
+    using type = decltype(with_forwards(std::declval<const Joined&>()));
+};
+
 /// The messages of all components of a program.
 template <class... Views>
-using routes_of = typename joined_routes<routes<>, typename Views::routes_type...>::type;
+using routes_of =
+    typename routes_that_forward<(servers_post<Views> || ...),
+                                 typename joined_routes<routes<>, typename Views::routes_type...>::type>::type;
 
 template <class Routes>
 inline constexpr bool messages_differ = true;
@@ -255,6 +293,8 @@ template <class... Views>
 routes_of<Views...> joined_handlers(const view_list<Views...>& views) {
     if constexpr ((std::is_same_v<typename Views::routes_type, routes<>> && ...)) {
         return {};
+    } else if constexpr ((servers_post<Views> || ...)) {
+        return with_forwards(handlers_in(views));
     } else {
         return handlers_in(views);
     }

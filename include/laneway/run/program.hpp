@@ -100,10 +100,11 @@ struct program {
                                                       endpoint.answers, serve_replies, shared);
         server requests_in(ctx, links, mine.server_index, serve_request<Ctx, routes_type>{ctx, endpoint, responder});
         typename view_list<Views...>::states kept;
+        const forwarder<list> forward{endpoint.handlers.forward};
         const auto serve = [&] {
             bool active = requests_in.turn(ctx);
             active = serve_replies() || active;
-            active = views.serve(ctx, mine, kept) || active;
+            active = views.serve(ctx, mine, kept, forward) || active;
             if (list::replies && !active) responder.flush_ready(ctx);
             return active;
         };

@@ -36,6 +36,9 @@ public:
     service(machine& machine, const service_options& options, const Types&... types)
         : memory_(std::make_shared<service_memory>(machine, options, shapes())), types_(types...) {
         if (options.by != service_by::host) return;
+        if ((forwarding<Types> || ...)) {
+            throw usage_error("service: host threads post no messages: have warps serve requests that do");
+        }
         threads_ = std::make_shared<threads_type>(memory_, all_types(0));
         machine.attach(threads_);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/one_sided.hpp"
+#include "laneway/task/send_request.hpp"
 #include "laneway/task/service_operations.hpp"
 #include "laneway/task/service_queue.hpp"
 
@@ -47,6 +48,15 @@ public:
         ctx.sync(mask);
         if (elected(ctx, mask)) queue_->release(ctx, ring_, ticket);
         return {static_cast<status>(answer.code), answer.value};
+    }
+
+    /// Has a message posted to a PE, of a type that some mailbox of the run carries; it is served before the run
+    /// returns. The service has send_request<Message> among its types.
+    template <class Message>
+    LANEWAY_FN status send(Ctx& ctx, int pe, const Message& message) {
+        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post, pe);
+        (void)out_.send_forwards(ctx, ctx.converged());  // so that no more wait than lanes have posted
+        return post(ctx, task<send_request<Message>>, {message, pe});
     }
 
     /// Waits until all that lanes of this block have posted so far is done, and visible: what this lane posted, and

@@ -22,6 +22,7 @@ struct service_ref {
     using server_state = service_watch;
     static constexpr bool counts_work = true;
     static constexpr bool serves = true;
+    static constexpr bool servers_post = (forwarding<Types> || ...);
     static constexpr std::size_t shared_bytes = (sizeof(service_queue) + 15) / 16 * 16;
 
     service_rings_ref rings;
@@ -36,12 +37,12 @@ struct service_ref {
 
     /// Serves what has arrived in the queues of this warp, at most a slot of each; whether there was any. The whole
     /// warp, together.
-    template <class Ctx>
-    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state& watch) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state& watch, Forward& forward) const {
         const std::uint32_t queues = rings.served_by(ctx.pe(), ctx.n_pes());
         if constexpr (Ctx::warp_lanes == 1) {
             bool served = false;
-            for (std::uint32_t q = 0; q < queues; ++q) served = try_serve(ctx, q) || served;
+            for (std::uint32_t q = 0; q < queues; ++q) served = try_serve(ctx, q, forward) || served;
             return served;
         } else {
             // Queue q belongs to warp q mod server_warps, and there to one of its lanes.
@@ -50,7 +51,7 @@ struct service_ref {
             bool served = false;
             for (std::uint32_t base = first; base < queues; base += rings.server_warps * lanes) {
                 const std::uint32_t q = base + rings.server_warps * static_cast<std::uint32_t>(ctx.lane());
-                served = serve_own(ctx, q, q < queues, watch) || served;
+                served = serve_own(ctx, q, q < queues, watch, forward) || served;
             }
             return served;
         }
@@ -95,8 +96,8 @@ private:
     }
 
     /// Each lane looks at its queue, and the warp serves those that have something, one after the other.
-    template <class Ctx>
-    LANEWAY_FN bool serve_own(Ctx& ctx, std::uint32_t queue, bool exists, server_state& watch) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN bool serve_own(Ctx& ctx, std::uint32_t queue, bool exists, server_state& watch, Forward& forward) const {
         service_label label{};
         if (exists) {
             std::uint64_t* const head = address(ctx, rings.heads[queue], ctx.pe());
@@ -109,15 +110,15 @@ private:
             ctx.sync(full_warp<Ctx>);  // what the leader has acquired is visible to all
             const service_label taken{{ctx.shuffle(full_warp<Ctx>, label.label.bits, leader)}};
             serve_slot(ctx, ctx.shuffle(full_warp<Ctx>, queue, leader), ctx.shuffle(full_warp<Ctx>, watch.head, leader),
-                       taken);
+                       taken, forward);
             if (ctx.lane() == leader) *address(ctx, rings.heads[queue], ctx.pe()) = ++watch.head;
         }
         return seen != 0;
     }
 
     /// In threads mode any lane of the PE may serve any queue, but one at a time.
-    template <class Ctx>
-    LANEWAY_FN bool try_serve(Ctx& ctx, std::uint32_t queue) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN bool try_serve(Ctx& ctx, std::uint32_t queue, Forward& forward) const {
         std::uint64_t* const head = address(ctx, rings.heads[queue], ctx.pe());
         std::uint64_t* const lock = address(ctx, rings.locks[queue], ctx.pe());
         if (look(ctx, queue, ctx.load(head, order::relaxed, scope::device)).label.bits == 0) return false;
@@ -126,18 +127,19 @@ private:
         const std::uint64_t ticket = ctx.load(head, order::relaxed, scope::device);
         const service_label label = look(ctx, queue, ticket);
         if (label.label.bits != 0) {
-            serve_slot(ctx, queue, ticket, label);
+            serve_slot(ctx, queue, ticket, label, forward);
             ctx.store(head, ticket + 1, order::relaxed, scope::device);
         }
         ctx.store(lock, std::uint64_t{0}, order::release, scope::device);
         return label.label.bits != 0;
     }
 
-    template <class Ctx>
-    LANEWAY_FN void serve_slot(Ctx& ctx, std::uint32_t queue, std::uint64_t ticket, service_label label) const {
+    template <class Ctx, class Forward>
+    LANEWAY_FN void serve_slot(Ctx& ctx, std::uint32_t queue, std::uint64_t ticket, service_label label,
+                               Forward& forward) const {
         const service_call whose(rings.pe_of(queue, ctx.pe()), rings.block_of(queue), true);
         const service_served done =
-            service_server<Ctx, Types...>(rings, types).serve(ctx, ring_of(ctx, queue), ticket, label, whose);
+            service_server<Ctx, Types...>(rings, types).serve(ctx, ring_of(ctx, queue), ticket, label, whose, forward);
         if (ctx.lane() == 0) count(ctx, done);
     }
     /// For the report. One lane.

@@ -6,11 +6,13 @@
 //       static constexpr const char* name = "square";        // for messages; may be left out
 //       static constexpr bool ordered = false;               // may be left out; see below
 //       static constexpr bool by_warp = true;                // the same
+//       static constexpr bool forwards = true;               // the same
 //       template <class Ctx>
 //       LANEWAY_FN result operator()(Ctx& ctx, const arguments& x, service_call& call) const { return x * x; }
 //   };
 //
-// It must not wait for what lanes of the program do, and it posts nothing: so servers always come to the next request.
+// It must not wait for what lanes of the program do: so servers always come to the next request. One that `forwards`
+// has a fourth parameter, by which it posts messages of the run's mailboxes as handlers do: forward.post(ctx, pe, m).
 // `ctx` is that of a lane of the server; where host threads serve it is one of a CPU device, and on_host<Ctx> holds.
 // A request is ordered unless its type says otherwise: the functor sees what its poster has stored, and who waits for
 // the answer sees what the functor has stored. That takes two fences on GPUs, which requests that store nothing spare.
@@ -22,6 +24,7 @@
 #pragma once
 
 #include "laneway/comm/answers.hpp"
+#include "laneway/comm/handler_check.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {

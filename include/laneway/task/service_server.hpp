@@ -20,12 +20,14 @@ public:
         : rings_(rings), types_(types) {}
 
     /// Carries out the requests of a slot that has arrived, a lane each, answers those that are waited for, and says
-    /// that the slot is done. The whole warp, together. `reaches_memory`: see service_call.
+    /// that the slot is done. The whole warp, together. `reaches_memory`: see service_call. `forward`: what requests
+    /// post messages with.
+    template <class Forward>
     LANEWAY_FN service_served serve(Ctx& ctx, const service_ring& ring, std::uint64_t ticket, service_label label,
-                                    const service_call& whose) const {
+                                    const service_call& whose, Forward& forward) const {
         service_served served;
         types_.visit(label.label.kind(), [&]<class Type>(const Type& body) {
-            served = serve_type(ctx, body, slot{ring, ticket, label}, whose);
+            served = serve_type(ctx, body, slot{ring, ticket, label}, whose, forward);
         });
         ctx.sync(full_warp<Ctx>);
         // Partners: the acquire loads in service_queue::try_draw, service_agent::quiet and service_ref::add_completed.
@@ -41,9 +43,9 @@ private:
         service_label label;
     };
 
-    template <class Type>
-    LANEWAY_FN service_served serve_type(Ctx& ctx, const Type& body, const slot& from,
-                                         const service_call& whose) const {
+    template <class Type, class Forward>
+    LANEWAY_FN service_served serve_type(Ctx& ctx, const Type& body, const slot& from, const service_call& whose,
+                                         Forward& forward) const {
         constexpr std::uint32_t at_once = is_by_warp<Type> ? 1 : static_cast<std::uint32_t>(Ctx::warp_lanes);
         const bool answers = !is_by_warp<Type> || ctx.lane() == 0;
         const std::uint32_t count = from.label.requests();
@@ -53,7 +55,7 @@ private:
             typename Type::arguments asked{};
             service_answer<Type> answer;
             bool here = i < count && read<Type>(ctx, from, i, asked);
-            if (here) here = run(ctx, body, asked, whose, from.label.label.kind(), answer);
+            if (here) here = run(ctx, body, asked, whose, from.label.label.kind(), answer, forward);
             const bool refused = answers && answer.code != static_cast<std::uint32_t>(status::ok);
             served.refused += static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, refused)));
             if (!from.label.waits()) continue;
@@ -81,14 +83,16 @@ private:
     }
 
     /// False where the request has failed, so that the run ends and nobody is answered.
-    template <class Type>
+    template <class Type, class Forward>
     [[nodiscard]] LANEWAY_FN bool run(Ctx& ctx, const Type& body, const typename Type::arguments& asked,
-                                      const service_call& whose, std::uint32_t number,
-                                      service_answer<Type>& answer) const {
+                                      const service_call& whose, std::uint32_t number, service_answer<Type>& answer,
+                                      [[maybe_unused]] Forward& forward) const {
         service_call mine = whose;
         const user_code what{user_code::request, number, mine.pe(), mine.block()};
         const auto called = [&]() -> decltype(auto) {
-            if constexpr (requires { body(ctx, asked, mine); }) {
+            if constexpr (forwarding<Type>) {
+                return run_user_code(ctx, what, body, ctx, asked, mine, forward);
+            } else if constexpr (requires { body(ctx, asked, mine); }) {
                 return run_user_code(ctx, what, body, ctx, asked, mine);
             } else {
                 return run_user_code(ctx, what, body, ctx, asked);

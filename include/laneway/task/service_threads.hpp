@@ -52,6 +52,15 @@ private:
     sub_allocator* heap_;
 };
 
+/// In place of a forwarder: services whose requests post messages have other servers.
+struct no_forwards {
+    template <class Ctx, class Message>
+    status post(Ctx& ctx, int, const Message&) const {
+        ctx.fail_request();
+        return status::handler_failed;
+    }
+};
+
 /// The threads of one service.
 template <class... Types>
 class service_threads final : public host_service {
@@ -125,7 +134,9 @@ private:
         const service_call whose(pe, block, !job.device(pe)->is_gpu());
         service_served done;
         try {
-            done = service_server<service_host_lane, Types...>(rings, types_).serve(lane, ring, head, label, whose);
+            const no_forwards none;
+            done =
+                service_server<service_host_lane, Types...>(rings, types_).serve(lane, ring, head, label, whose, none);
         } catch (...) {
             tell(label.label.kind(), pe, block);
         }

@@ -342,6 +342,105 @@ TEST_P(service_test, AFunctionOfTheHostIsCalledWhoeverServes) {
     });
 }
 
+/// Carried by a mailbox whose handlers forward nothing: the first one answers.
+struct doubled {
+    std::uint64_t value;
+};
+struct counted {
+    std::uint64_t lane;
+    std::uint64_t value;
+};
+struct double_it {
+    using answer = std::uint64_t;
+
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t operator()(Ctx&, const doubled& message) const {
+        return 2 * message.value;
+    }
+};
+struct count_it {
+    symmetric_ref<std::uint64_t> sums;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const counted& message) const {
+        atomic_add(ctx, sums[message.lane], message.value);
+    }
+};
+
+/// Posts two messages of its own for each that it is asked for.
+struct post_twice {
+    using arguments = counted;
+    using result = std::uint64_t;
+    static constexpr const char* name = "post twice";
+    static constexpr bool forwards = true;
+
+    template <class Ctx, class Forward>
+    LANEWAY_FN result operator()(Ctx& ctx, const counted& a, service_call& call, Forward& forward) const {
+        for (int i = 0; i < 2; ++i) (void)forward.post(ctx, call.pe(), counted{a.lane, a.value << 32});
+        return a.value;
+    }
+};
+
+/// Each lane has as many messages sent to each PE as its number says, and more by a request of its own.
+struct have_sent {
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class Box, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Service& served) const {
+        const std::uint64_t lane = ctx.rank() % lanes_of_a_pe(ctx);
+        if (lane >= most_lanes) return;
+        for (std::uint64_t i = 0; i <= lane % 5; ++i) {
+            for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+                if (served.send(ctx, pe, counted{lane, i + 1}) != status::ok) return;
+            }
+        }
+        if (lane % 3 == 0) {
+            const auto told = served.call(ctx, task<post_twice>, {lane, lane + 1});
+            if (told.code != status::ok) return;
+            if (told.value != lane + 1) atomic_add(ctx, wrong[0], 1);
+        }
+        const auto twice = box.call(ctx, (ctx.pe() + 1) % ctx.n_pes(), doubled{lane});
+        if (!twice) return;
+        if (twice.value != 2 * lane) atomic_add(ctx, wrong[0], 1);
+        atomic_add(ctx, wrong[1], 1);
+    }
+};
+
+struct send_to_nobody {
+    template <class Ctx, class Box, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Box&, Service& served) const {
+        (void)served.send(ctx, ctx.n_pes() + 2, counted{});  // it ends the run
+    }
+};
+
+TEST_P(service_test, MessagesThatRequestsPostAreServedOnce) {
+    const auto served_once = [](const options& o, const service_options& s) {
+        runtime rt(o);
+        const auto sums = rt.allocate<std::uint64_t>(most_lanes), wrong = rt.allocate<std::uint64_t>(2);
+        const auto box = rt.mailbox<doubled, counted>(double_it{}, count_it{sums.ref()});
+        if (s.by == service_by::host) {
+            EXPECT_THROW(service(rt.machine(), s, send_request<counted>{}), usage_error);
+            return;
+        }
+        service served(rt.machine(), s, post_twice{}, send_request<counted>{});
+        rt.run(have_sent{wrong.ref()}, box, served);
+        const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto told = wrong.copy_out(pe), found = sums.copy_out(pe);
+            EXPECT_EQ(told[0], 0u);
+            ASSERT_GT(told[1], 0u);
+            for (std::uint64_t lane = 0; lane < told[1]; ++lane) {
+                const std::uint64_t sent = (lane % 5 + 1) * (lane % 5 + 2) / 2, asked = lane % 3 == 0 ? lane + 1 : 0;
+                ASSERT_EQ(found[lane], pes * sent + (2 * asked << 32)) << lane;
+            }
+        }
+        if (o.seed > 1) return;
+        says(thrown<device_fault>([&] { rt.run(send_to_nobody{}, box, served); }),
+             "no such PE while posting a message to PE " + std::to_string(rt.n_pes() + 2));
+    };
+    every_server(GetParam(), served_once, (service_rounds(GetParam()) + 2) / 3);
+}
+
 LANEWAY_ON_DEVICES(service_test, remote_devices());
 
 }  // namespace

@@ -1,0 +1,49 @@
+#include "all_reduce/all_reduce.hpp"
+
+#include "all_reduce/shared_array.hpp"
+
+namespace laneway::apps {
+
+const char* to_string(all_reduce_style style) {
+    switch (style) {
+        case all_reduce_style::host_driven: return "host_driven";
+        case all_reduce_style::stream_triggered: return "stream_triggered";
+        case all_reduce_style::triggered: return "triggered";
+        case all_reduce_style::service_warps: return "service_warps";
+        case all_reduce_style::service_host: return "service_host";
+        default: return "collective";
+    }
+}
+
+all_reduce_result shared_array::take() const {
+    all_reduce_result result;
+    const auto pes = static_cast<int>(shape_.n_pes);
+    for (int pe = 0; pe < pes; ++pe) add_to(result, values_.copy_out(pe), account_.copy_out(pe), pes);
+    return result;
+}
+
+void add_to(all_reduce_result& result, std::vector<float> values, const std::vector<std::uint64_t>& account, int pes) {
+    result.values.push_back(std::move(values));
+    result.computing_seconds += seconds_of(account) / pes;
+    result.wrong += account[2];
+}
+
+all_reduce_result all_reduce(const all_reduce_options& options) {
+    if (options.elements == 0) throw usage_error("all_reduce: an array of no elements");
+    if (options.style == all_reduce_style::host_driven) return add_up_by_host(options);
+    if (options.style == all_reduce_style::stream_triggered) return add_up_by_streams(options);
+    runtime rt(options.job);
+    const shared_array array(rt, options.elements);
+    double seconds = 0;
+    switch (options.style) {
+        case all_reduce_style::triggered: seconds = add_up_by_triggers(rt, array, options.rounds); break;
+        case all_reduce_style::service_warps: seconds = add_up_by_service(rt, array, options.rounds, false); break;
+        case all_reduce_style::service_host: seconds = add_up_by_service(rt, array, options.rounds, true); break;
+        default: seconds = add_up_by_collective(rt, array, options.rounds); break;
+    }
+    all_reduce_result result = array.take();
+    result.seconds = seconds;
+    return result;
+}
+
+}  // namespace laneway::apps

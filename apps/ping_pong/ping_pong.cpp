@@ -1,0 +1,57 @@
+#include "ping_pong/ping_pong.hpp"
+
+#include <numeric>
+
+#include "ping_pong/message.hpp"
+
+namespace laneway::apps {
+
+const char* to_string(ping_pong_style style) {
+    switch (style) {
+        case ping_pong_style::host_driven: return "host_driven";
+        case ping_pong_style::stream_triggered: return "stream_triggered";
+        case ping_pong_style::triggered: return "triggered";
+        case ping_pong_style::service_warps: return "service_warps";
+        default: return "service_host";
+    }
+}
+
+std::vector<std::uint64_t> first_message(std::uint64_t words) {
+    std::vector<std::uint64_t> made(words);
+    std::iota(made.begin(), made.end(), 0);
+    return made;
+}
+
+message::message(runtime& rt, const ping_pong_options& options)
+    : n_pes_(rt.n_pes()), rounds_(options.rounds), in_(rt.allocate<std::uint64_t>(options.words)),
+      out_(rt.allocate<std::uint64_t>(options.words)), arrived_(rt.allocate<std::uint64_t>(1)),
+      account_(rt.allocate<std::uint64_t>(message_account_words)) {
+    in_.copy_in(0, first_message(options.words));
+}
+
+ping_pong_result message::take() const {
+    ping_pong_result result;
+    result.message = in_.copy_out(0);
+    for (int pe = 0; pe < n_pes_; ++pe) {
+        const auto account = account_.copy_out(pe);
+        result.computing_seconds += seconds_of(account) / n_pes_;
+        result.wrong += account[2];
+    }
+    return result;
+}
+
+ping_pong_result ping_pong(const ping_pong_options& options) {
+    if (options.words == 0) throw usage_error("ping_pong: a message of no words");
+    if (options.style == ping_pong_style::host_driven) return pass_by_host(options);
+    if (options.style == ping_pong_style::stream_triggered) return pass_by_streams(options);
+    runtime rt(options.job);
+    const message all(rt, options);
+    const bool by_host_threads = options.style == ping_pong_style::service_host;
+    const double seconds = options.style == ping_pong_style::triggered ? pass_by_triggers(rt, all)
+                                                                       : pass_by_service(rt, all, by_host_threads);
+    ping_pong_result result = all.take();
+    result.seconds = seconds;
+    return result;
+}
+
+}  // namespace laneway::apps

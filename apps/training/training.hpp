@@ -1,0 +1,52 @@
+// A training step in several styles of communication, one file a style: a multi-layer perceptron, data-parallel, whose
+// gradients are reduced layer by layer as they appear. What decides is how they come to those who add them up, and how
+// the new weights come back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "laneway/base/options.hpp"
+
+namespace laneway::apps {
+
+enum class training_style {
+    host_driven,       ///< a run for each layer, each exchange and each update: the host is the barrier between them
+    stream_triggered,  ///< kernels, copies and what they wait for are put into streams ahead of time
+    triggered,         ///< one run; a prepared schedule reduces a layer when the PEs' gradients of it are written
+    service_warps,     ///< one run; lanes have warps of their PE copy each piece of a gradient when it is written
+    service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
+};
+inline constexpr training_style training_styles[] = {training_style::host_driven, training_style::stream_triggered,
+                                                     training_style::triggered, training_style::service_warps,
+                                                     training_style::service_host};
+const char* to_string(training_style style);
+
+struct training_options {
+    options job;
+    training_style style = training_style::triggered;
+    std::vector<std::uint32_t> widths = {16, 32, 32, 4};  ///< inputs, hidden units of each layer, outputs
+    std::uint32_t samples = 64;                           ///< of the batch; a multiple of 16
+    std::uint32_t steps = 20;
+    float rate = 0.125f;
+};
+
+struct training_result {
+    std::vector<double> losses;  ///< of each step, before its update: half the mean of the squared errors
+    std::vector<float> weights;  ///< after the last step; of each layer inputs × outputs, then the biases
+    double seconds = 0;          ///< of all runs
+    /// Of these, in which a warp was at the forward or backward pass, on average; in the others it was blocked on
+    /// communication, of which adding up gradients and weights is a part.
+    double computing_seconds = 0;
+};
+
+/// Trains the network by gradient descent on one batch, whose targets are the outputs of another network of the same
+/// widths. Hidden units are rectified, outputs linear. The bits are those of training_by_one on any number of PEs:
+/// gradients of 16 shards of the batch are added in pairs, whoever computes them. Throws usage_error for what cannot
+/// be, and as runtime::run does.
+training_result training(const training_options& options);
+
+/// The same by one thread of the host: the same bits.
+training_result training_by_one(const training_options& options);
+
+}  // namespace laneway::apps

@@ -1,0 +1,1 @@
+#include "communication_styles_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "training_suite.hpp"  // on GPUs
