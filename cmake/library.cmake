@@ -1,23 +1,28 @@
-# laneway: the runtime, src/<layer>/. laneway_apps: the programs that the command line and Python call.
+# laneway: the runtime, src/<layer>/. laneway_apps: the programs that the command line and Python call. laneway_compared:
+# programs that do the same in several styles of communication, for the tests and benchmarks alone.
 file(GLOB library_sources CONFIGURE_DEPENDS src/*.cpp src/*/*.cpp src/*/cpu/*.cpp src/*/checked/*.cpp)
 file(GLOB app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
+file(GLOB compared_sources CONFIGURE_DEPENDS apps/all_reduce/*.cpp apps/jacobi/*.cpp apps/ping_pong/*.cpp
+                                             apps/training/*.cpp)
+list(REMOVE_ITEM app_sources ${compared_sources})
 if(LANEWAY_HAS_CUDA)
     file(GLOB gpu_sources CONFIGURE_DEPENDS src/*/*.cu src/*/cuda/*.cpp src/*/cuda/*.cu)
     file(GLOB gpu_app_sources CONFIGURE_DEPENDS apps/*/*.cu)
 endif()
 # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
-set(device_app_sources apps/all_reduce/all_reduce.cpp apps/all_reduce/by_collective.cpp apps/all_reduce/by_host.cpp apps/all_reduce/by_service.cpp apps/all_reduce/by_streams.cpp apps/all_reduce/by_triggers.cpp apps/bfs/bfs.cpp apps/cc/cc.cpp apps/cdlp/cdlp.cpp apps/color/color.cpp apps/filter/filter.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp apps/jacobi/by_host.cpp apps/jacobi/by_service.cpp apps/jacobi/by_streams.cpp apps/jacobi/by_triggers.cpp apps/jacobi/jacobi.cpp apps/kmeans/kmeans.cpp
-                       apps/kmer/kmer.cpp apps/matching/replay.cpp apps/md/md.cpp apps/pagerank/pagerank.cpp apps/ping_pong/by_host.cpp apps/ping_pong/by_service.cpp apps/ping_pong/by_streams.cpp apps/ping_pong/by_triggers.cpp apps/ping_pong/ping_pong.cpp
-                       apps/recursion/fibonacci.cpp apps/recursion/merge_sort.cpp apps/recursion/quadrature.cpp
-                       apps/recursion/queens.cpp apps/recursion/strassen.cpp apps/recursion/uts.cpp
-                       apps/service/service_study.cpp apps/sssp/near_far.cpp apps/sssp/shortest_paths.cpp apps/tasks/task_service.cpp apps/training/by_host.cpp apps/training/by_one.cpp apps/training/by_service.cpp apps/training/by_streams.cpp apps/training/by_triggers.cpp apps/training/training.cpp apps/triangles/triangles.cpp apps/workspace/workspace.cpp)
+set(device_app_sources
+    apps/bfs/bfs.cpp apps/cc/cc.cpp apps/cdlp/cdlp.cpp apps/color/color.cpp apps/filter/filter.cpp apps/gups/gups.cpp
+    apps/indegree/indegree.cpp apps/kmeans/kmeans.cpp apps/kmer/kmer.cpp apps/matching/replay.cpp apps/md/md.cpp
+    apps/pagerank/pagerank.cpp apps/recursion/fibonacci.cpp apps/recursion/merge_sort.cpp apps/recursion/quadrature.cpp
+    apps/recursion/queens.cpp apps/recursion/strassen.cpp apps/recursion/uts.cpp apps/service/service_study.cpp
+    apps/sssp/near_far.cpp apps/sssp/shortest_paths.cpp apps/tasks/task_service.cpp apps/triangles/triangles.cpp
+    apps/workspace/workspace.cpp)
 if(LANEWAY_HAS_CUDA)
-    set_source_files_properties(${device_app_sources} PROPERTIES LANGUAGE CUDA)
+    set_source_files_properties(${device_app_sources} ${compared_sources} PROPERTIES LANGUAGE CUDA)
 endif()
-# Fused multiply-adds would round distances and forces in another way on some devices than on others.
-set_source_files_properties(apps/jacobi/by_host.cpp apps/jacobi/by_service.cpp apps/jacobi/by_streams.cpp apps/jacobi/by_triggers.cpp apps/jacobi/jacobi.cpp
-    apps/kmeans/kmeans.cpp apps/md/md.cpp apps/recursion/quadrature.cpp
-    apps/training/by_host.cpp apps/training/by_one.cpp apps/training/by_service.cpp apps/training/by_streams.cpp apps/training/by_triggers.cpp apps/training/training.cpp PROPERTIES COMPILE_OPTIONS
+# Fused multiply-adds would round distances, forces and sums in another way on some devices than on others.
+set_source_files_properties(apps/kmeans/kmeans.cpp apps/md/md.cpp apps/recursion/quadrature.cpp ${compared_sources}
+    PROPERTIES COMPILE_OPTIONS
     "$<IF:$<COMPILE_LANGUAGE:CUDA>,--fmad=false;-Xcompiler=-ffp-contract=off,-ffp-contract=off>")
 
 find_package(Threads REQUIRED)
@@ -71,9 +76,15 @@ foreach(codec ZLIB LIBLZMA)
     endif()
 endforeach()
 
-add_library(laneway_apps STATIC ${app_sources} ${gpu_app_sources})
-target_include_directories(laneway_apps PUBLIC apps)
-target_link_libraries(laneway_apps PUBLIC laneway PRIVATE laneway_flags)
-if(NOT LANEWAY_HAS_CUDA)  # else nvcc compiles what includes it
-    target_precompile_headers(laneway_apps PRIVATE ${PROJECT_SOURCE_DIR}/include/laneway/runtime.hpp)
+function(laneway_programs name)
+    add_library(${name} STATIC ${ARGN})
+    target_include_directories(${name} PUBLIC apps)
+    target_link_libraries(${name} PUBLIC laneway PRIVATE laneway_flags)
+    if(NOT LANEWAY_HAS_CUDA)  # else nvcc compiles what includes it
+        target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include/laneway/runtime.hpp)
+    endif()
+endfunction()
+laneway_programs(laneway_apps ${app_sources} ${gpu_app_sources})
+if(LANEWAY_TESTS OR LANEWAY_BENCH)
+    laneway_programs(laneway_compared ${compared_sources})
 endif()
