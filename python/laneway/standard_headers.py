@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 _NAMES = """
-    algorithm array bit cassert cfloat chrono climits complex concepts cstddef cstdint cstdlib cstring functional
+    algorithm array bit cassert chrono climits concepts cstddef cstdint cstdlib cstring functional
     initializer_list iterator limits numbers numeric optional ratio span tuple type_traits utility variant
 """
 _IN_C = "assert float limits math stddef stdint stdio stdlib string"
@@ -55,6 +55,30 @@ double NAME(A x, B y) { return ::NAME(static_cast<double>(x), static_cast<double
 """
 
 
+_OF_COMPLEX = """template <class Z, class = cuda::std::enable_if_t<laneway_is_complex<Z>>>
+auto NAME(const Z& z) { return cuda::std::NAME(z); }
+"""
+_POW_OF_COMPLEX = """template <class A, class B,
+          class = cuda::std::enable_if_t<laneway_is_complex<A> || laneway_is_complex<B>>>
+auto pow(const A& a, const B& b) { return cuda::std::pow(a, b); }
+"""
+_IS_COMPLEX = """#include <cmath>
+namespace std {
+template <class Z>
+inline constexpr bool laneway_is_complex = false;
+template <class T>
+inline constexpr bool laneway_is_complex<cuda::std::complex<T>> = true;
+"""
+
+
+def _complex() -> str:
+    """The names that `std` has from `_cmath` hide those of libcu++. With any type as parameter these are worse matches
+    than libcu++'s own, so that calls are not ambiguous."""
+    names = "abs acos acosh asin asinh atan atanh cos cosh exp log log10 sin sinh sqrt tan tanh"
+    text = _AS_STD.replace("NAME", "complex") + _IS_COMPLEX + _POW_OF_COMPLEX
+    return text + "".join(_OF_COMPLEX.replace("NAME", name) for name in names.split()) + "}\n"
+
+
 def _cmath() -> str:
     """NVRTC has the functions for float and double without a header. Those of libcu++ are others: `using namespace std`
     would make their calls ambiguous."""
@@ -66,10 +90,19 @@ def _cmath() -> str:
     return text + "namespace std {\n" + "".join(f"using ::{name};\n" for name in named) + "}\n"
 
 
+_LIMITS = {
+    "FLT_EPSILON": "1.1920929e-7f",
+    "FLT_MAX": "3.40282347e38f",
+    "FLT_MIN": "1.17549435e-38f",
+    "DBL_EPSILON": "2.2204460492503131e-16",
+    "DBL_MAX": "1.7976931348623157e308",
+    "DBL_MIN": "2.2250738585072014e-308",
+}
+_CFLOAT = "#pragma once\n" + "".join(f"#define {name} {value}\n" for name, value in _LIMITS.items())
 _CSTDIO = "#pragma once\nnamespace std { using ::printf; }\n"
 
 HEADERS = (
     {name: _AS_STD.replace("NAME", name) for name in _NAMES.split()}
-    | {"cmath": _cmath(), "cstdio": _CSTDIO}
+    | {"cfloat": _CFLOAT, "cmath": _cmath(), "complex": _complex(), "cstdio": _CSTDIO}
     | {f"{name}.h": f"#include <c{name}>\n" for name in _IN_C.split()}
 )

@@ -204,6 +204,7 @@ class TaskPool(Executor):
         """What devices do; None for a Python function."""
         if isinstance(task, TaskKind):
             if self._gpu_bodies is not None and isinstance(task, TaskBody):
+                self._keeper.require_open()
                 self._gpu_bodies.require(task.for_gpus, task.address)
             return task
         if isinstance(task, str):

@@ -26,7 +26,7 @@ extern "C" __global__ void pool(unsigned body, const void* in, void* out) { lane
 SHARED_NAMES = """
 #include <cmath>
 #include <cstdint>
-using namespace std;
+{start}
 static int calls;
 int factor = {factor};
 struct numbers {{ double a, b; }};
@@ -34,7 +34,7 @@ template <class T> T scaled(T x) {{ return x * factor; }}
 double body(const numbers& p) {{
     std::array<std::uint32_t, 2> halves{{1, 2}};
     if (++calls == 1) std::printf("%d\\n", calls);
-    return scaled(std::max(std::sqrt(4) * exp(p.a), M_PI)) + halves[0] + std::numeric_limits<float>::max();
+    return scaled(std::max(std::sqrt(4) * {value}, M_PI)) + halves[0] + std::numeric_limits<float>::max();
 }}
 """
 
@@ -56,7 +56,11 @@ def test_bodies_are_linked_into_a_program_and_kept(
 ) -> None:
     """Two with functions, variables and templates of the same names."""
     program = tools.compile(PROGRAM, "program", 90)
-    bodies = [body_of(SHARED_NAMES.format(factor=factor), tmp_path) for factor in (2, 3)]
+    texts = [
+        SHARED_NAMES.format(factor=2, start="using namespace std;", value="exp(p.a) * pow(p.b, 2)"),
+        SHARED_NAMES.format(factor=3, start="#include <complex>", value="std::abs(std::exp(std::complex(p.a, p.b)))"),
+    ]
+    bodies = [body_of(text, tmp_path) for text in texts]
     code = linked(program, bodies, 90)
     assert code.startswith(b"\x7fELF")
     for name in ("pool", "laneway_call_linked", bodies[0].symbol, bodies[1].symbol):
