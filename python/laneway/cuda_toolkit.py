@@ -69,8 +69,8 @@ class Toolkit(NamedTuple):
             raise CudaCompilerError("nvJitLink", f"error {code} for {' '.join(options)}")
         try:
             for number, text in enumerate(inputs):
-                name = f"input {number}".encode()
-                self._check_link(self.linker.nvJitLinkAddData(linking, _PTX, text, len(text) + 1, name), linking)
+                given = (text, ctypes.c_size_t(len(text) + 1), f"input {number}".encode())
+                self._check_link(self.linker.nvJitLinkAddData(linking, _PTX, *given), linking)
             self._check_link(self.linker.nvJitLinkComplete(linking), linking)
             made = self.linker.nvJitLinkGetLinkedCubinSize, self.linker.nvJitLinkGetLinkedCubin
             return _content(*made, linking)
