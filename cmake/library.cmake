@@ -88,3 +88,25 @@ laneway_programs(laneway_apps ${app_sources} ${gpu_app_sources})
 if(LANEWAY_TESTS OR LANEWAY_BENCH)
     laneway_programs(laneway_compared ${compared_sources})
 endif()
+if(LANEWAY_HAS_CUDA)
+    # The pool's program once more, as PTX that the library holds: bodies that users write are linked to it while it runs.
+    set(oldest ${CMAKE_CUDA_ARCHITECTURES})
+    list(TRANSFORM oldest REPLACE "[^0-9].*" "")
+    list(SORT oldest COMPARE NATURAL)
+    list(GET oldest 0 oldest)
+    if(NOT oldest)  # a word, native for instance
+        set(oldest 80)
+    endif()
+    add_library(linkable_pool OBJECT apps/tasks/task_service.cpp)
+    target_include_directories(linkable_pool PRIVATE apps)
+    target_link_libraries(linkable_pool PRIVATE laneway laneway_flags)
+    target_compile_definitions(linkable_pool PRIVATE LANEWAY_LINKS_BODIES)
+    target_compile_options(linkable_pool PRIVATE -rdc=true)
+    set_target_properties(linkable_pool PROPERTIES CUDA_PTX_COMPILATION ON CUDA_ARCHITECTURES ${oldest}-virtual)
+    set(linkable_pool_ptx ${CMAKE_CURRENT_BINARY_DIR}/linkable_pool.ptx)
+    add_custom_command(OUTPUT ${linkable_pool_ptx}
+                       COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_OBJECTS:linkable_pool> ${linkable_pool_ptx}
+                       DEPENDS linkable_pool $<TARGET_OBJECTS:linkable_pool>)
+    set_source_files_properties(apps/tasks/linkable_pool.cpp PROPERTIES
+        OBJECT_DEPENDS ${linkable_pool_ptx} COMPILE_DEFINITIONS LANEWAY_LINKABLE_POOL="${linkable_pool_ptx}")
+endif()

@@ -1,10 +1,16 @@
-// The task type `call_body`: calls a function of the host, for bodies that are compiled while the program runs. CPU
-// devices only.
+// The task type `call_body`: calls a function that is compiled while the program runs. On CPU devices it is the host's;
+// on GPUs it is linked into the pool's program, which linkable_pool.hpp has for that.
 #pragma once
 
 #include "laneway/base/error.hpp"
 #include "laneway/simt/user_code.hpp"
+#include "laneway/task/task_type.hpp"
 #include "operands.hpp"
+
+#if defined(LANEWAY_LINKS_BODIES)
+/// Defined by what is linked to the program: the body of this number.
+extern "C" __device__ void laneway_call_linked(std::uint32_t body, const void* arguments, void* result);
+#endif
 
 namespace laneway::apps {
 
@@ -23,26 +29,31 @@ struct call_body {
     /// `setting` is the address of a body_function.
     using arguments = const task_operands*;
     using result = void;
+    static constexpr task_width width = task_width::lane;
 
     template <class Ctx, class Worker>
     LANEWAY_FN void operator()(Ctx&, const arguments& operands, Worker& worker) const {
-        if (worker.lane() != 0) return;
+        const std::byte* const inputs = operands->template input<std::byte>(worker.index());
+        std::byte* const output = operands->template output<std::byte>(worker.index());
         if constexpr (catching<Ctx>) {
-            call(*operands, worker.index());
+            call(*operands, inputs, output);
         } else {
-            worker.fail(no_such_function);  // whoever submits refuses it before
+#if defined(LANEWAY_LINKS_BODIES)
+            laneway_call_linked(operands->linked_body, inputs, output);
+#else
+            (void)inputs, (void)output;
+            worker.fail(no_such_function);  // the program with bodies takes over before the first is submitted
+#endif
         }
     }
 
 private:
     static constexpr std::uint32_t no_such_function = 1;
 
-    static void call(const task_operands& operands, std::uint32_t index) {
+    static void call(const task_operands& operands, const std::byte* inputs, std::byte* output) {
         char text[1024];
         const auto function = reinterpret_cast<body_function>(operands.setting);
-        const int threw =
-            function(operands.input<std::byte>(index), operands.output<std::byte>(index), text, sizeof text);
-        if (threw != 0) throw body_error(text);
+        if (function(inputs, output, text, sizeof text) != 0) throw body_error(text);
     }
 };
 

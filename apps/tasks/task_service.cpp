@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "adder.hpp"
@@ -75,6 +77,18 @@ public:
     [[nodiscard]] machine& devices() { return runtime_.machine(); }
     [[nodiscard]] task_queue& queue() { return *pool_.feed(); }
 
+    void link(const linked_bodies& bodies) {
+        const std::lock_guard one_by_one(linking_);
+        if (!bodies.code.empty()) {
+            queue().hold_back([&] {
+                (void)session_.quiesce();  // so the program has been on the devices before
+                session_.while_away([&] { replace_kernels(bodies); });
+            });
+        }
+        const std::lock_guard lock(numbers_mutex_);
+        numbers_ = bodies.numbers;
+    }
+
     task_id submit(const task_submission& given) {
         const task_id id = pass_on(given);
         ++kept_;
@@ -111,6 +125,25 @@ public:
     }
 
 private:
+    void replace_kernels(const linked_bodies& bodies) {
+        for (int pe = 0; pe < devices().n_pes(); ++pe) {
+            if (!devices().device(pe)->is_gpu()) continue;
+            const auto code = bodies.code.find(cuda_backend::architecture(devices().device(pe)->id().index));
+            if (code == bodies.code.end())
+                throw usage_error("no bodies are linked for " + devices().device(pe)->name());
+            devices().replace_kernel(pe, code->second);
+        }
+    }
+
+    /// Number of the body of a task; 0 where no GPU needs it.
+    std::uint32_t linked_body(const task_submission& given) {
+        if (given.type != built_in::call_body || !devices().has_gpus()) return 0;
+        const std::lock_guard lock(numbers_mutex_);
+        const auto found = numbers_.find(given.setting);
+        if (found == numbers_.end()) throw usage_error("the body is not linked for the GPUs of the pool");
+        return found->second;
+    }
+
     task_id pass_on(const task_submission& given) {
         const auto kept = std::make_shared<submitted>();
         kept->tag = given.tag;
@@ -157,6 +190,7 @@ private:
 
     /// Copies inputs to where devices read them.
     const task_operands* store(const task_submission& given, submitted& kept) {
+        const std::uint32_t body = linked_body(given);
         const std::size_t tasks = tasks_of(given);
         kept.result_bytes = tasks * given.output_bytes;
         const std::size_t inputs_at = rounded(sizeof(task_operands));
@@ -165,8 +199,8 @@ private:
         std::byte* const memory = kept.memory.get();
         kept.outputs = memory + outputs_at;
         if (!given.inputs.empty()) std::memcpy(memory + inputs_at, given.inputs.data(), given.inputs.size());
-        return new (memory) task_operands{given.setting, memory + inputs_at, kept.outputs, given.inputs.size() / tasks,
-                                          given.output_bytes};
+        return new (memory) task_operands{
+            given.setting, memory + inputs_at, kept.outputs, given.inputs.size() / tasks, given.output_bytes, body};
     }
 
     std::shared_ptr<std::byte> allocate(std::size_t bytes, bool wait) {
@@ -240,6 +274,9 @@ private:
     operand_memory operands_;
     pool_type pool_;
     session_type session_;
+    std::mutex linking_;                                        ///< held by who has a program take over
+    std::mutex numbers_mutex_;                                  ///< of numbers_
+    std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  ///< of linked bodies
     std::vector<task_id> told_;                ///< ended tasks of the last take_ended, which may still be followed
     std::atomic<std::int64_t> kept_ = 0;       ///< tasks that were submitted and are not forgotten; a moment late
     std::atomic<std::thread::id> listener_{};  ///< who is in take_ended
@@ -266,6 +303,17 @@ std::vector<std::string> task_service::devices() const {
 }
 
 bool task_service::has_gpus() const { return implementation_->devices().has_gpus(); }
+
+std::vector<int> task_service::architectures() const {
+    std::set<int> found;
+    machine& all = implementation_->devices();
+    for (int pe = 0; pe < all.n_pes(); ++pe) {
+        if (all.device(pe)->is_gpu()) found.insert(cuda_backend::architecture(all.device(pe)->id().index));
+    }
+    return {found.begin(), found.end()};
+}
+
+void task_service::link(const linked_bodies& bodies) { implementation_->link(bodies); }
 
 task_id task_service::submit(const task_submission& submission) { return implementation_->submit(submission); }
 

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "laneway/base/options.hpp"
@@ -38,6 +40,14 @@ struct task_submission {
     void* tag = nullptr;             ///< comes back with the task's end
 };
 
+/// Bodies for tasks of the type call_body, as GPUs have them.
+struct linked_bodies {
+    /// By the task's setting: its number, with which linked code knows it.
+    std::unordered_map<std::uint64_t, std::uint32_t> numbers;
+    /// By architecture: linkable_pool() and all bodies, as machine code. None: GPUs have what they need.
+    std::map<int, std::vector<std::byte>> code;
+};
+
 /// A task, or a batch, that has ended.
 struct task_end {
     void* tag = nullptr;
@@ -63,9 +73,15 @@ public:
     /// One name a PE.
     [[nodiscard]] std::vector<std::string> devices() const;
     [[nodiscard]] bool has_gpus() const;
+    /// Of its GPUs, each once: 90 where the compute capability is 9.0.
+    [[nodiscard]] std::vector<int> architectures() const;
 
-    /// Throws as task_queue::submit; usage_error for inputs of a wrong size; unknown_task where a task that it is to
-    /// follow has ended and been taken.
+    /// Has a program with these bodies, in the place of all before, take over: GPUs finish what they have, and what is
+    /// submitted meanwhile waits. Throws what ended the session, and cuda_error for code that a GPU does not take; then
+    /// the pool goes on with the bodies of before.
+    void link(const linked_bodies& bodies);
+    /// Throws as task_queue::submit; usage_error for inputs of a wrong size, and a body that GPUs have not;
+    /// unknown_task where a task that it is to follow has ended and been taken.
     task_id submit(const task_submission& submission);
     /// Waits until tasks have ended, the session has, or wake() is called, and gives those that have. One thread at a
     /// time. Throws what ended the session; the next call, after close(), gives the tasks that this has ended.

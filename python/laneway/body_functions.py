@@ -69,7 +69,8 @@ def why_no_body(source: str, entry: str, words: str, label: str) -> str | None:
     refused = _REFUSED.search(words)
     if refused is not None:
         return refused.group(1)
-    if re.search(rf"^{re.escape(label)}:\d+:(?:\d+:)? (?:fatal )?error", words, re.MULTILINE):
+    place = rf"{re.escape(label)}(?::\d+:(?:\d+:)?|\(\d+\):)"
+    if re.search(rf"^{place} (?:fatal |catastrophic )?error", words, re.MULTILINE):
         return None
     functions = functions_of(source)
     same = [function for function in functions if function.name == entry]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from laneway.body_functions import why_no_body
 from laneway.body_wrapper import CALL, DESCRIBE, wrapped
+from laneway.compiled_files import key_of, whole_content, with_digest
 from laneway.errors import SystemError, TaskBodyError, UsageError, reason_of
 from laneway.pending_file import PendingFile
 
@@ -67,7 +67,7 @@ def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | Non
     if "clang" not in version_of(compiler):  # GCC would let bodies share what their types of the same name have
         flags = ("-fno-gnu-unique", *flags)
     text = wrapped(source, entry, LABEL)
-    key = hashlib.sha256("\0".join([text, version_of(compiler), *compiler, *FLAGS, *flags]).encode()).hexdigest()
+    key = key_of(text, version_of(compiler), *compiler, *FLAGS, *flags)
 
     def compiled(to: Path) -> Path:
         try:
@@ -79,8 +79,8 @@ def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | Non
     if cache is None:
         with tempfile.TemporaryDirectory(prefix="laneway-") as folder:
             return _loaded(compiled(Path(folder) / "body.so"))
-    library = cache / f"{key[:40]}.so"
-    if _is_whole(library):
+    library = cache / f"{key}.so"
+    if whole_content(library) is not None:  # one that was cut off would crash whoever loads it
         try:
             return _loaded(library)
         except TaskBodyError:
@@ -91,20 +91,6 @@ def load_body(source: str, entry: str, flags: tuple[str, ...], cache: Path | Non
         library.unlink(missing_ok=True)
         raise
     return made
-
-
-def _digest(content: bytes) -> bytes:
-    """Stands behind the library in its file, where a loader does not look."""
-    return hashlib.sha256(content).digest()
-
-
-def _is_whole(library: Path) -> bool:
-    """Whether the file is what was compiled: one that was cut off would crash whoever loads it."""
-    try:
-        content = library.read_bytes()
-    except OSError:
-        return False
-    return content[-32:] == _digest(content[:-32])
 
 
 def find_compiler() -> tuple[str, ...]:
@@ -168,7 +154,7 @@ def _compiled(text: str, compiler: tuple[str, ...], flags: tuple[str, ...], libr
             words = done.stderr.rstrip() or f"nothing, and ends with exit status {done.returncode}"
             raise CompilerError(Path(compiler[0]).name, words)
         if path.exists():  # a compiler that only looks at the text writes none
-            path.write_bytes((content := path.read_bytes()) + _digest(content))
+            path.write_bytes(with_digest(path.read_bytes()))
 
     try:
         with PendingFile(library) as file:

@@ -1,6 +1,11 @@
 """The C++ text around the source of a task's body: what finds its types, and what devices call."""
 
+from __future__ import annotations
+
 HEADERS = "algorithm array cmath cstddef cstdint cstdio cstring exception stdexcept string type_traits utility vector"
+
+GPU_HEADERS = "algorithm array cmath cstddef cstdint cstdio cstring type_traits utility"
+"""Those of them that there are on GPUs."""
 
 DESCRIBE = "laneway_describe"
 """Function of the library that tells its types; see `BodyTypes`."""
@@ -8,7 +13,7 @@ DESCRIBE = "laneway_describe"
 CALL = "laneway_call"
 """Function of the library that a device calls: `body_function` of apps/tasks/call_body.hpp."""
 
-_BEHIND = """
+_ENTRY = """
 #line 1 "laneway"
 namespace laneway_body {
 namespace {
@@ -79,29 +84,43 @@ struct entry<Result (*)(Inputs...)> {
     static void call(Result (*body)(Inputs...), const void* from, void* to) {
         call(body, static_cast<const char*>(from), to, std::index_sequence_for<Inputs...>());
     }
-    static std::string describe() {
-        std::string text = std::to_string(inputs::bytes()) + " " + kind<Result> + std::to_string(bytes_of<Result>);
-        for (std::size_t i = 0; i < inputs::count; ++i) {
-            text += std::string(" ") + inputs::kinds[i] + std::to_string(inputs::sizes[i]) + " " +
-                std::to_string(inputs::offset(i));
-        }
-        return text;
-    }
+    static constexpr char result_kind = kind<Result>;
+    static constexpr std::size_t result_bytes = bytes_of<Result>;
 };
 template <class Result, class... Inputs>
 struct entry<Result (*)(Inputs...) noexcept> : entry<Result (*)(Inputs...)> {};
+
+using body = entry<decltype(&::ENTRY)>;
+
+}  // namespace
+}  // namespace laneway_body
+"""
+
+_ON_HOST = """
+namespace laneway_body {
+namespace {
+
+std::string described() {
+    using inputs = body::inputs;
+    std::string text = std::to_string(inputs::bytes()) + " " + body::result_kind + std::to_string(body::result_bytes);
+    for (std::size_t i = 0; i < inputs::count; ++i) {
+        text += std::string(" ") + inputs::kinds[i] + std::to_string(inputs::sizes[i]) + " " +
+            std::to_string(inputs::offset(i));
+    }
+    return text;
+}
 
 }  // namespace
 }  // namespace laneway_body
 
 #define LANEWAY_SEEN __attribute__((visibility("default")))
 extern "C" LANEWAY_SEEN const char* laneway_describe() {
-    static const std::string text = laneway_body::entry<decltype(&ENTRY)>::describe();
+    static const std::string text = laneway_body::described();
     return text.c_str();
 }
 extern "C" LANEWAY_SEEN int laneway_call(const void* inputs, void* result, char* text, std::size_t text_bytes) {
     try {
-        laneway_body::entry<decltype(&ENTRY)>::call(&ENTRY, inputs, result);
+        laneway_body::body::call(&::ENTRY, inputs, result);
         return 0;
     } catch (const std::exception& thrown) {
         std::snprintf(text, text_bytes, "%s", thrown.what());
@@ -113,7 +132,45 @@ extern "C" LANEWAY_SEEN int laneway_call(const void* inputs, void* result, char*
 """
 
 
+_ON_GPU = """
+static_assert(laneway_body::body::inputs::bytes() == INPUT_BYTES && laneway_body::body::result_bytes == RESULT_BYTES,
+              "structs of this body are laid out in another way on GPUs");
+extern "C" __device__ void SYMBOL(const void* inputs, void* result) {
+    laneway_body::body::call(&::ENTRY, inputs, result);
+}
+"""
+
+_ALL_ON_GPU = """
+extern "C" __device__ void laneway_call_linked(unsigned body, const void* inputs, void* result) {
+    switch (body) {
+CASES    }
+}
+"""
+
+
 def wrapped(source: str, entry: str, label: str) -> str:
     """The text to compile. Messages of the compiler call the user's text `label`, and count its lines from 1."""
-    before = "".join(f"#include <{header}>\n" for header in HEADERS.split())
-    return f'{before}#line 1 "{label}"\n{source}\n{_BEHIND.replace("ENTRY", entry)}'
+    return _included(HEADERS.split()) + _labelled(source, entry, label) + _ON_HOST.replace("ENTRY", entry)
+
+
+def wrapped_for_gpu(source: str, entry: str, label: str, symbol: str, sizes: tuple[int, int]) -> str:
+    """The same for GPUs, as a function called `symbol`. `sizes`: bytes of all arguments, and of the result, as the host
+    has them."""
+    behind = _ON_GPU.replace("SYMBOL", symbol).replace("INPUT_BYTES", str(sizes[0]))
+    behind = behind.replace("RESULT_BYTES", str(sizes[1])).replace("ENTRY", entry)
+    return _included(GPU_HEADERS.split()) + _labelled(source, entry, label) + behind
+
+
+def dispatcher(symbols: list[str]) -> str:
+    """What the pool's program calls on GPUs: of all bodies the one with the number that it is given."""
+    declared = "".join(f'extern "C" __device__ void {symbol}(const void*, void*);\n' for symbol in symbols)
+    cases = "".join(f"        case {n}: return {symbol}(inputs, result);\n" for n, symbol in enumerate(symbols))
+    return declared + _ALL_ON_GPU.replace("CASES", cases)
+
+
+def _included(headers: list[str]) -> str:
+    return "".join(f"#include <{header}>\n" for header in headers)
+
+
+def _labelled(source: str, entry: str, label: str) -> str:
+    return f'#line 1 "{label}"\n{source}\n{_ENTRY.replace("ENTRY", entry)}'

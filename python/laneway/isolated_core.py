@@ -11,9 +11,9 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,13 @@ class Record:
         """None where it was taken, else why it was not."""
 
 
+class LinkedBodies(NamedTuple):
+    """What the GPUs of a process have, as `TaskPoolCore.link` takes it."""
+
+    numbers: dict[int, int]
+    code: dict[int, bytes]
+
+
 Ends = tuple[list[tuple[Any, Any]], list[tuple[Any, Exception]], list[Any]]
 
 
@@ -83,7 +90,8 @@ class IsolatedCore:
         """When the process was asked for a sign of life."""
         process = WorkerProcess(job, self._look)
         self._process: WorkerProcess | None = process
-        self._devices, self._has_gpus = process.devices, process.has_gpus
+        self._devices, self._architectures = process.devices, process.architectures
+        self._linked: LinkedBodies | None = None
         self._workers = process.workers
         self._past_entries, self._past_bundles = [0] * len(process.devices), 0
         self._entries, self._bundles = [0] * len(process.devices), 0
@@ -96,7 +104,21 @@ class IsolatedCore:
         return self._devices
 
     def has_gpus(self) -> bool:
-        return self._has_gpus
+        return bool(self._architectures)
+
+    def architectures(self) -> list[int]:
+        return self._architectures
+
+    def link(self, numbers: dict[int, int], code: dict[int, bytes]) -> None:
+        """For the process, and those that take its place."""
+        with self._lock:
+            before = self._linked
+            self._linked = LinkedBodies(numbers, code or (before.code if before is not None else {}))
+        refusal = self._ask("link")
+        if refusal is not None:
+            with self._lock:
+                self._linked = before
+            raise refusal
 
     def submit(
         self,
@@ -314,7 +336,7 @@ class IsolatedCore:
 
     def _messages_of(self, order: Record | tuple[Any, ...], process: WorkerProcess) -> list[tuple[Any, ...]]:
         if not isinstance(order, Record):
-            return [order]
+            return self._link_messages(order[1], process) if order[0] == "link" else [order]
         number, after = order.order.number, order.order.after
         if number not in self._records or order.process is not None:
             return []
@@ -327,12 +349,16 @@ class IsolatedCore:
             return []
         order.process = process
         order.tries += 1
-        messages: list[tuple[Any, ...]] = []
-        address = order.order.setting
-        if order.order.type == _core.task_call_body and address not in process.bodies:
-            process.bodies.add(address)
-            messages.append(("body", address, content_at(address)))
-        return [*messages, ("submit", order.order)]
+        if order.order.type != _core.task_call_body:
+            return [("submit", order.order)]
+        # A process that has taken the place of another has no bodies yet.
+        messages = self._link_messages(0, process) if process.linked is not self._linked else []
+        return [*messages, *_body_messages([order.order.setting], process), ("submit", order.order)]
+
+    def _link_messages(self, question: int, process: WorkerProcess) -> list[tuple[Any, ...]]:
+        process.linked = self._linked
+        assert self._linked is not None, "whoever asks for it has said what"
+        return [*_body_messages(self._linked.numbers, process), ("link", question, *self._linked)]
 
     # The thread that receives.
 
@@ -530,3 +556,10 @@ def _patient(answer: queue.SimpleQueue[Any]) -> Any:
     while True:
         with suppress(queue.Empty):
             return answer.get(timeout=1.0)
+
+
+def _body_messages(addresses: Iterable[int], process: WorkerProcess) -> list[tuple[Any, ...]]:
+    """Bodies that the process has not got yet."""
+    new = [address for address in addresses if address not in process.bodies]
+    process.bodies.update(new)
+    return [("body", address, content_at(address)) for address in new]

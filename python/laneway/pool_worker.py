@@ -78,7 +78,7 @@ def main(descriptor: int, parent: int) -> None:
         except Error as error:
             channel.send(("refused", error))
             return
-        channel.send(("ready", core.devices(), core.has_gpus(), core.statistics().workers))
+        channel.send(("ready", core.devices(), core.architectures(), core.statistics().workers))
         PoolWorker(core, job.batch_bytes, channel).serve()
     except ConnectionError:
         os._exit(1)  # the parent is gone
@@ -123,6 +123,14 @@ class PoolWorker:
 
     def body(self, address: int, library: bytes) -> None:
         self._bodies[address] = load_content(library)
+
+    def link(self, question: int, numbers: dict[int, int], code: dict[int, bytes]) -> None:
+        refusal: Error | None = None
+        try:
+            self._core.link({self._bodies[address]: number for address, number in numbers.items()}, code)
+        except Error as error:
+            refusal = error
+        self._send(("reply", question, refusal))
 
     def submit(self, order: TaskOrder) -> None:
         if order.type == _core.task_call_body:

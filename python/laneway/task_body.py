@@ -13,6 +13,7 @@ from laneway.body_functions import last_function
 from laneway.body_library import cache_folder, load_body, own_folder
 from laneway.errors import TaskBodyError, UsageError
 from laneway.file_names import PathLike, as_path
+from laneway.gpu_bodies import GpuBody
 from laneway.task_kinds import ScalarKind
 
 
@@ -21,7 +22,7 @@ def _is_word(flag: object) -> bool:
 
 
 class TaskBody(ScalarKind):
-    """A function in C++17, compiled now, that a `TaskPool` runs on its CPU devices.
+    """A function in C++17, compiled now, that a `TaskPool` runs on its devices.
 
         square = lw.TaskBody("double square(double x) { return x * x; }")
 
@@ -36,9 +37,11 @@ class TaskBody(ScalarKind):
     is kept in the folder `cache`, by default `laneway/bodies` below `$XDG_CACHE_HOME` or `~/.cache`; nobody else may
     write to it. Raises TaskBodyError, with the compiler's words, for text that does not compile or has no such
     function.
-    """
 
-    host_only = True
+    For a pool with GPUs the same text is compiled by NVRTC when it is submitted there first, with those of the `flags`
+    that begin with -D, -U or -I, and linked by nvJitLink into the pool's program. A GPU throws nothing, and has of the
+    standard library what CUDA's `cuda/std` has.
+    """
 
     def __init__(
         self,
@@ -65,6 +68,8 @@ class TaskBody(ScalarKind):
         types = load_body(source, entry, tuple(flags), folder)
         super().__init__(entry, _core.task_call_body, types.inputs, types.input_bytes, types.result, types.address)
         self.source = source
+        self.address = types.address
+        self.for_gpus = GpuBody(source, entry, tuple(flags), folder, (types.input_bytes, self._result_bytes))
         self._restored = (source, name, result, tuple(flags), cache)
         if wanted is not None:
             self._take_result_type(wanted)

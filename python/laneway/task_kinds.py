@@ -36,8 +36,6 @@ class TaskKind(ABC):
     """Something that devices do: a task of it has arguments and a result."""
 
     name: str
-    host_only = False
-    """Whether GPUs cannot do it."""
 
     @abstractmethod
     def pack_one(self, arguments: Sequence[Any]) -> Packed:

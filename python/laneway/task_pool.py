@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from laneway import _core
 from laneway.arguments import BUFFER_BYTES, job_options, require_real, require_whole
 from laneway.errors import UsageError
+from laneway.gpu_bodies import GpuBodies
 from laneway.isolated_core import IsolatedCore
 from laneway.pool_keeper import PoolKeeper
 from laneway.pool_worker import PoolJob
@@ -87,7 +88,7 @@ class TaskPool(Executor):
         else:
             core = _core.TaskPoolCore(job, capacity, bundle, batch_bytes, operand_bytes)
         self._devices = tuple(core.devices())
-        self._has_gpus = core.has_gpus()
+        self._gpu_bodies = GpuBodies(core) if core.has_gpus() else None
         self._keeper = PoolKeeper(core, host_threads, float(timeout))
         weakref.finalize(self, self._keeper.shut_down).atexit = False  # type: ignore[misc]  # the keeper sees to it
 
@@ -119,8 +120,8 @@ class TaskPool(Executor):
         executor, are done, and fails without a start where one of them fails. It fails with TimeoutError where it is
         not done `timeout` seconds after a device was given it; its worker is free only when its body returns. While the
         pool is full the call waits, or with `wait=False` raises PoolFullError. Host tasks have no priority and no
-        timeout; other keywords are for them. Raises UsageError for arguments that the task does not take and a TaskBody
-        on GPUs, PoolClosedError after shutdown.
+        timeout; other keywords are for them. Raises UsageError for arguments that the task does not take, TaskBodyError
+        for a body that does not compile for the pool's GPUs, PoolClosedError after shutdown.
         """
         keeper = self._keeper
         if keeper.refusal is not None:
@@ -202,9 +203,9 @@ class TaskPool(Executor):
     def _kind(self, task: Any) -> TaskKind | None:
         """What devices do; None for a Python function."""
         if isinstance(task, TaskKind):
-            if task.host_only and self._has_gpus:
-                gpu = next(name for name in self._devices if not name.startswith(("cpu", "checked")))
-                raise UsageError(f"a TaskBody runs on CPU devices only, and the pool has {gpu}: TaskPool('cpu:4')")
+            if self._gpu_bodies is not None and isinstance(task, TaskBody):
+                self._keeper.require_open()
+                self._gpu_bodies.require(task.for_gpus, task.address)
             return task
         if isinstance(task, str):
             if task not in BUILT_IN:

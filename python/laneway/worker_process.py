@@ -36,6 +36,8 @@ class WorkerProcess:
         self._deadline: float | None = time.monotonic() + START_SECONDS
         self.bodies: set[int] = set()
         """Addresses of bodies that it has."""
+        self.linked: object = None
+        """Which its GPUs have."""
         ours, theirs = socket.socketpair()
         with theirs:
             self.channel = Channel(ours, self._while_waiting)
@@ -50,7 +52,7 @@ class WorkerProcess:
             if word == "refused":
                 raise given[0]
             self.devices: list[str] = given[0]
-            self.has_gpus: bool = given[1]
+            self.architectures: list[int] = given[1]
             self.workers: int = given[2]
         except ConnectionError:
             raise TaskWorkerDied(f"{self.last_words()} before its devices were open") from None

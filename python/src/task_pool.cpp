@@ -1,5 +1,7 @@
 // Pools of tasks: laneway.TaskPool is made of it.
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/unordered_map.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "interruptible.hpp"
 #include "module.hpp"
 #include "strings.hpp"
+#include "tasks/linkable_pool.hpp"
 #include "tasks/task_service.hpp"
 
 namespace nb = nanobind;
@@ -141,6 +144,16 @@ public:
 
     [[nodiscard]] task_service& service() const { return *service_; }
 
+    void link(const std::unordered_map<std::uint64_t, std::uint32_t>& numbers, const std::map<int, nb::bytes>& code) {
+        apps::linked_bodies bodies{numbers, {}};
+        for (const auto& [architecture, given] : code) {
+            const auto* const first = static_cast<const std::byte*>(given.data());
+            bodies.code.emplace(architecture, std::vector<std::byte>(first, first + given.size()));
+        }
+        const interruptible released;
+        service_->link(bodies);
+    }
+
     std::optional<std::uint64_t> submit(nb::handle future, std::uint32_t type, std::uint64_t setting, nb::handle inputs,
                                         std::uint64_t output_bytes, char kind, std::uint32_t count, int priority,
                                         const std::vector<std::uint64_t>& after, double timeout_seconds, bool wait) {
@@ -249,6 +262,9 @@ void register_task_pool(nb::module_& module) {
              "capacity"_a, "bundle_tasks"_a, "batch_bytes"_a, "operand_bytes"_a)
         .def("devices", [](const task_pool_core& core) { return core.service().devices(); })
         .def("has_gpus", [](const task_pool_core& core) { return core.service().has_gpus(); })
+        .def("architectures", [](const task_pool_core& core) { return core.service().architectures(); })
+        .def("link", &task_pool_core::link, "numbers"_a, "code"_a,
+             "Bodies for GPUs, in the place of those before: their numbers by setting, and code by architecture.")
         .def("submit", &task_pool_core::submit, "future"_a, "type"_a, "setting"_a, "inputs"_a, "output_bytes"_a,
              "kind"_a, "count"_a, "priority"_a, "after"_a, "timeout_seconds"_a, "wait"_a,
              "The task's ticket; None where one that it is to follow has ended and been taken.")
@@ -278,6 +294,13 @@ void register_task_pool(nb::module_& module) {
           std::pair{"mandelbrot", built_in::mandelbrot}, std::pair{"call_body", built_in::call_body}}) {
         module.attr((std::string("task_") + name).c_str()) = static_cast<std::uint32_t>(type);
     }
+    module.def(
+        "linkable_pool",
+        [] {
+            const std::string_view text = apps::linkable_pool();
+            return nb::bytes(text.data(), text.size());
+        },
+        "PTX of the pool's program, to which bodies are linked; empty in a build without CUDA.");
 }
 
 }  // namespace laneway::python

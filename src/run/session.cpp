@@ -187,9 +187,11 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Lef
     if (thrown) std::rethrow_exception(thrown);
 }
 
-void resident_program::release() {
+void resident_program::while_away(const std::function<void()>& use) {
     hand_over();
+    const device::hold mine(using_);
     leave();
+    use();
 }
 
 /// Has the program leave the devices when what has been left for it is done.

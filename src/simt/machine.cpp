@@ -75,6 +75,7 @@ machine::machine(const std::string& devices, std::uint64_t seed, const checked_a
         host_visible_ = allocate_host_visible(faults_at + pes * sizeof(fault_record), has_gpus());
     });
     segments_ = std::make_shared<segment_table>(devices_);
+    kernels_.resize(pes);
     for (std::size_t p = 0; p < pes; ++p) {
         controls_.emplace_back(devices_[p], 1);
         pe_environment env;
@@ -249,7 +250,23 @@ machine::outcome machine::run_at_once(const std::vector<pe_program>& programs, c
 std::unique_ptr<running> machine::launch_one(int pe, const launch_shape& shape, const pe_program& program) {
     const auto& env = environments_[static_cast<std::size_t>(pe)];
     if (!device(pe)->is_gpu()) return cpu::launch(env, shape, program);
-    return cuda_backend::launch(device(pe)->id().index, env, shape, program.kernel(), program.data());
+    const void* const kernel = kernel_for(static_cast<std::size_t>(pe), shape, program);
+    return cuda_backend::launch(device(pe)->id().index, env, shape, kernel, program.data());
+}
+
+const void* machine::kernel_for(std::size_t pe, const launch_shape& shape, const pe_program& program) {
+    kernel_place& place = kernels_[pe];
+    place.asked = program.kernel();
+    place.shape = shape;
+    return place.asked == place.replaced ? place.by.get() : place.asked;
+}
+
+void machine::replace_kernel(int pe, std::span<const std::byte> code) {
+    const auto mine = refuse_during_run();
+    kernel_place& place = kernels_[static_cast<std::size_t>(pe)];
+    if (place.asked == nullptr) throw usage_error(device(pe)->name() + " has run no kernel that another could replace");
+    place.by = cuda_backend::load_kernel(device(pe)->id().index, code, place.shape, place.asked);
+    place.replaced = place.asked;
 }
 
 /// What the process that runs the PE has measured there.

@@ -33,6 +33,10 @@ int resident_blocks(int, const launch_shape&, const void*) { throw usage_error(r
 std::unique_ptr<running> launch(int, const pe_environment&, const launch_shape&, const void*, const void*) {
     throw usage_error(reason);
 }
+int architecture(int) { throw usage_error(reason); }
+std::shared_ptr<const void> load_kernel(int, std::span<const std::byte>, const launch_shape&, const void*) {
+    throw usage_error(reason);
+}
 std::shared_ptr<stream_backend> open_stream(const stream_place&) { throw usage_error(reason); }
 std::shared_ptr<void> keep_stream_pool(const std::shared_ptr<device>&) { throw usage_error(reason); }
 peer_finding find_peer(int, int) { throw usage_error(reason); }

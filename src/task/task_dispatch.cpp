@@ -73,6 +73,7 @@ void task_queue::set_window(pe_state& pe, clock::time_point now) {
 
 /// Gives PEs what is ready, as far as they may have more.
 void task_queue::give() {
+    if (holder_ != std::thread::id{}) return;
     while (!ready_.empty()) {
         auto& first = ready_.begin()->second;
         if (first.empty()) {
@@ -174,15 +175,36 @@ void task_queue::publish(clock::time_point now, bool all) {
 
 void task_queue::hand_over() {
     std::unique_lock lock(mutex_);
-    if (program_ == nullptr) return;
+    if (program_ == nullptr || holder_ == std::this_thread::get_id()) return;
     const std::uint64_t last = epoch_++;  // what others submit meanwhile is of the next
     work_until(lock, [&] { return not_given_.empty() || not_given_.begin()->first > last; });
     if (program_ != nullptr) publish(clock::now(), true);
 }
 
-bool task_queue::is_idle() const {
-    return ready_.empty() && std::all_of(pes_.begin(), pes_.end(), [](const auto& pe) { return pe->open == 0; });
+void task_queue::hold_back(const std::function<void()>& use) {
+    std::unique_lock lock(mutex_);
+    refuse_without_session();
+    holder_ = std::this_thread::get_id();
+    struct held {
+        ~held() {
+            if (!lock.owns_lock()) lock.lock();
+            holder = {};
+            queue_changed.notify_all();
+        }
+        std::unique_lock<std::mutex>& lock;
+        std::thread::id& holder;
+        std::condition_variable& queue_changed;
+    } const until_left{lock, holder_, changed_};
+    work_until(lock, [&] { return has_none(); });
+    lock.unlock();
+    use();
 }
+
+/// Whether no device has a task.
+bool task_queue::has_none() const {
+    return std::all_of(pes_.begin(), pes_.end(), [](const auto& pe) { return pe->open == 0; });
+}
+bool task_queue::is_idle() const { return ready_.empty() && has_none(); }
 
 // The pool's own thread: for bundles that grow old, tasks that follow others and tasks that are late while no thread of
 // the application is at the pool.

@@ -83,16 +83,6 @@ def test_bodies(devices: str, square: lw.TaskBody, isolate: bool) -> None:
         assert sum(pool.statistics.entries) >= count
 
 
-@pytest.mark.skipif(not GPUS, reason="no GPU")
-@pytest.mark.parametrize("devices", ["cuda:0"])
-def test_gpus_take_no_bodies_yet(devices: str, square: lw.TaskBody) -> None:
-    with lw.TaskPool(devices) as pool:
-        for submit in (pool.submit, pool.submit_many, pool.map):
-            with pytest.raises(lw.UsageError, match="a TaskBody runs on CPU devices only, and the pool has cuda:0"):
-                submit(square, [1.0])
-        assert pool.submit("spin", 1).result() > 0
-
-
 def test_arrays_of_batches(pool: lw.TaskPool, square: lw.TaskBody) -> None:
     for given in (np.arange(7, dtype=np.int16), [1, 2, 3], np.arange(20.0)[::2], np.array([True, False])):
         assert np.array_equal(pool.submit_many(square, given).result(), np.square(given, dtype=float))

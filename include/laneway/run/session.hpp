@@ -52,7 +52,8 @@ public:
     /// deadline, from now, it ends the program and throws timeout_error.
     [[nodiscard]] while_waiting waiting();
     epoch_report quiesce();
-    void release();
+    /// Has the program leave the devices when all is done, and calls `use` before it can come back.
+    void while_away(const std::function<void()>& use);
     /// Ends the program when all is done, for good. Throws as waiting.
     void stop();
 
@@ -159,7 +160,11 @@ public:
     epoch_report quiesce() { return program_.quiesce(); }
     /// Gives the devices back when all is done; the next post or call takes them again. Copies, allocations and runs by
     /// the thread that has started the session do so by themselves.
-    void release() { program_.release(); }
+    void release() {
+        while_away([] {});
+    }
+    /// The same, and calls `use` before the session can take them again.
+    void while_away(const std::function<void()>& use) { program_.while_away(use); }
     /// Waits until all is done and ends the session. The report is that of the session, whose messages are audited as
     /// after a run.
     run_report stop() {

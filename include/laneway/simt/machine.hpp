@@ -74,6 +74,11 @@ public:
     /// The same: ends the run.
     void end_soon() { leaving_ = true; }
 
+    /// From now on the program that this PE, a GPU of this process, has run last is launched as the kernel of the same
+    /// name in this machine code. Throws usage_error where the PE has run none, and as cuda_backend::load_kernel, and
+    /// then all stays as it was.
+    void replace_kernel(int pe, std::span<const std::byte> code);
+
     /// Whether a run did not end: no other can be started.
     [[nodiscard]] bool abandoned() const { return abandoned_; }
     /// Numbers that add_segment can still give.
@@ -140,6 +145,7 @@ private:
     outcome run_at_once(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
                         const run_deadline& until, service_run& services);
     [[nodiscard]] std::unique_ptr<running> launch_one(int pe, const launch_shape& shape, const pe_program& program);
+    [[nodiscard]] const void* kernel_for(std::size_t pe, const launch_shape& shape, const pe_program& program);
     void open_devices(const std::string& list);
     [[nodiscard]] int told_by_owner(int pe, int own) const;
     void begin_together(const char* program, const std::vector<launch_shape>& shapes);
@@ -168,6 +174,14 @@ private:
     checked_accesses accesses_;
     std::vector<pe_environment> environments_;
     std::vector<buffer<pe_control>> controls_;
+    /// The kernel that a GPU has been asked to run last, on which grid, and what takes its place; null: nothing does.
+    struct kernel_place {
+        const void* asked = nullptr;
+        launch_shape shape;
+        const void* replaced = nullptr;
+        std::shared_ptr<const void> by;
+    };
+    std::vector<kernel_place> kernels_;
     std::shared_ptr<segment_table> segments_;  ///< arrays may outlive the machine
     std::vector<std::weak_ptr<host_service>> services_;
     std::shared_ptr<thrown_log> thrown_ = std::make_shared<thrown_log>();

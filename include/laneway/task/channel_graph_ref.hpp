@@ -16,6 +16,7 @@ struct channel_graph_ref {
     using routes_type = typename moving_routes<Kernels...>::type;
     static constexpr bool counts_work = true;
     static constexpr bool has_blocks = ((width_of<Kernels> == task_width::block) || ...);
+    static_assert(((width_of<Kernels> != task_width::lane) && ...), "elements of channels take a warp or a block");
     static_assert(((width_of<Kernels> != task_width::block || !moves_elements<Kernels>)&&...),
                   "elements that a whole block works on stay on their PE");
     static constexpr bool uses_team = has_blocks;

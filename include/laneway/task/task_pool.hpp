@@ -21,6 +21,8 @@ class task_pool {
                   "a task type has `using arguments`, `using result` and is, as these are, trivially copyable; none is "
                   "aligned to more than 16 bytes");
     static_assert(sizeof...(Types) > 0, "a pool has one type of task at least");
+    static_assert(!((spawns_tasks<Types> && width_of<Types> == task_width::lane) || ...),
+                  "tasks that a lane runs by itself spawn none: leave their width away");
 
 public:
     using ref_type = task_pool_ref<Types...>;

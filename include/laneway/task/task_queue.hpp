@@ -99,6 +99,11 @@ public:
 
     [[nodiscard]] task_statistics statistics();
 
+    /// Waits until devices are done with the tasks that they have, and calls `use` before they are given others; what
+    /// the session has beside the pool goes on. One thread at a time. Throws what ended the session, and what `use`
+    /// throws.
+    void hold_back(const std::function<void()>& use);
+
     [[nodiscard]] std::uint64_t filled() const override;
     [[nodiscard]] bool any_wait() const override;
     void hand_over() override;
@@ -193,6 +198,7 @@ private:
     [[noreturn]] void throw_ending(task_id id);
     void refuse_without_session() const;
     void lose_all();
+    [[nodiscard]] bool has_none() const;
     [[nodiscard]] bool is_idle() const;
     void keep();
 
@@ -236,7 +242,8 @@ private:
     std::uint64_t listened_for_ = 0;
     std::condition_variable heard_;  ///< for take_ended
     bool listener_woken_ = false;
-    bool idle_ = false;  ///< the pool's own thread waits for work
+    std::thread::id holder_{};  ///< who is in hold_back
+    bool idle_ = false;         ///< the pool's own thread waits for work
     bool closing_ = false;
     std::thread thread_;
 };

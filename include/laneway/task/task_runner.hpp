@@ -118,7 +118,11 @@ private:
         if constexpr (spawns_tasks<Type>) origin.join = join_of_piece(ctx, origin, team);
         origin.can_spawn = origin.join != 0 ? 1 : 0;
         const std::uint64_t start = ctx.now_ns();
-        run_tasks(ctx, body, piece, count, origin, team);
+        if constexpr (width_of<Type> == task_width::lane) {
+            run_lanes(ctx, body, piece, count, origin);
+        } else {
+            run_tasks(ctx, body, piece, count, origin, team);
+        }
         if (is_first(ctx, team)) tell(ctx, origin.join, origin.record, (ctx.now_ns() - start) / count + 1);
     }
 
@@ -153,6 +157,27 @@ private:
         }
         if constexpr (staged != 0) {
             if (team == nullptr && i == count) stage<Type>(ctx, piece, count, count);
+        }
+    }
+
+    /// The same where a lane runs a task by itself: the lanes of the warp side by side.
+    template <class Type>
+    LANEWAY_FN void run_lanes(Ctx& ctx, const Type& body, const task_piece& piece, std::uint32_t count,
+                              const task_origin& first) {
+        using arguments = typename Type::arguments;
+        constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
+        std::uint32_t turn = 0;
+        for (std::uint32_t i = static_cast<std::uint32_t>(ctx.lane()); turn * lanes < count; ++turn, i += lanes) {
+            if (turn % 16 == 15 && ends(ctx)) return;
+            if (i < count) {
+                task_origin origin = first;
+                origin.index += i;
+                origin.status = piece.statuses + i;
+                origin.result = piece.results + i * result_bytes_of<typename Type::result>;
+                run_body(ctx, body, *reinterpret_cast<const arguments*>(piece.arguments + i * sizeof(arguments)),
+                         origin, nullptr);
+            }
+            ctx.sync(full_warp<Ctx>);
         }
     }
 
@@ -214,28 +239,34 @@ private:
         return team != nullptr ? &shared_->team_join : &shared_->joins[ctx.warp()];
     }
 
-    /// Runs a body. Behind it, the first lane knows all that the worker's lanes have stored.
+    /// Runs a task's body on its lanes. Behind it, the first lane knows all that they have stored.
     template <class Type>
     LANEWAY_FN void call(Ctx& ctx, const Type& body, const typename Type::arguments& given, const task_origin& origin,
                          block_team<Ctx>* team) {
+        if (width_of<Type> != task_width::lane || ctx.lane() == 0) run_body(ctx, body, given, origin, team);
+        sync(ctx, team);
+    }
+
+    template <class Type>
+    LANEWAY_FN void run_body(Ctx& ctx, const Type& body, const typename Type::arguments& given,
+                             const task_origin& origin, block_team<Ctx>* team) {
         task_worker<Ctx, Type, Types...> worker(ctx, pool_.nodes, own_, origin, team, join_word(ctx, team));
         std::uint32_t status = task_status::done;
         if constexpr (catching<Ctx>) {
-            const auto run_body = [&] { invoke(ctx, body, given, worker, origin.result); };
-            if (pool_.failures->catches(origin.record, origin.index, run_body)) status = task_status::threw;
+            const auto run = [&] { invoke(ctx, body, given, worker, origin.result); };
+            if (pool_.failures->catches(origin.record, origin.index, run)) status = task_status::threw;
         } else {
             invoke(ctx, body, given, worker, origin.result);
         }
         if (status == task_status::done) status = worker.status();
         if (status != task_status::done) ctx.store(origin.status, status, order::relaxed, scope::system);
-        sync(ctx, team);
     }
 
     template <class Type>
     static LANEWAY_FN void invoke(Ctx& ctx, const Type& body, const typename Type::arguments& given,
                                   task_worker<Ctx, Type, Types...>& worker, std::byte* result) {
         using result_type = typename Type::result;
-        const auto run_body = [&]() -> result_type {
+        const auto run = [&]() -> result_type {
             if constexpr (requires { body(ctx, given, worker); }) {
                 return call_needs_LANEWAY_FN(body, ctx, given, worker);
             } else {
@@ -243,9 +274,9 @@ private:
             }
         };
         if constexpr (std::is_void_v<result_type>) {
-            run_body();
+            run();
         } else {
-            const result_type value = run_body();
+            const result_type value = run();
             if (worker.lane() == 0 && result != nullptr) *reinterpret_cast<result_type*>(result) = value;
         }
     }

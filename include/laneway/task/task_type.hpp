@@ -46,10 +46,11 @@ inline constexpr std::size_t result_bytes_of<void> = 0;
 template <class Type>
 using result_pointer = typename Type::result*;
 
-/// The lanes that run one task of a type.
-enum class task_width : std::uint32_t { warp, block };
+/// The lanes that run one task of a type. With `lane` those of a warp run as many tasks of a batch side by side.
+enum class task_width : std::uint32_t { lane, warp, block };
 
-/// A type whose tasks take a whole block says `static constexpr task_width width = task_width::block;`.
+/// A type whose tasks take a whole block says `static constexpr task_width width = task_width::block;`, one whose tasks
+/// a lane runs by itself `task_width::lane`.
 template <class Type>
 inline constexpr task_width width_of = task_width::warp;
 template <class Type>

@@ -9,8 +9,8 @@
 
 namespace laneway {
 
-/// The lanes that run a task of type `Own` together: those of a warp, or of the working warps of a block. One object
-/// for each lane.
+/// The lanes that run a task of type `Own` together: those of a warp, or of the working warps of a block, or one. An
+/// object for each lane.
 template <class Ctx, class Own, class... Types>
 class task_worker {
 public:
@@ -18,13 +18,16 @@ public:
     /// spawns.
     LANEWAY_FN task_worker(const Ctx& ctx, const task_nodes_ref& nodes, std::uint32_t shard, const task_origin& origin,
                            block_team<Ctx>* team, std::uint32_t* join)
-        : nodes_(nodes), shard_(shard), origin_(origin), team_(team), join_(join), lane_(ctx.lane()) {
+        : nodes_(nodes), shard_(shard), origin_(origin), team_(team), join_(join), lane_(is_alone ? 0 : ctx.lane()) {
         if (team != nullptr) lane_ += team->index() * Ctx::warp_lanes;
     }
 
     /// Place of this lane among those of the worker.
     [[nodiscard]] LANEWAY_FN int lane() const { return lane_; }
-    [[nodiscard]] LANEWAY_FN int lanes() const { return team_ == nullptr ? Ctx::warp_lanes : team_lanes(); }
+    [[nodiscard]] LANEWAY_FN int lanes() const {
+        if constexpr (is_alone) return 1;
+        return team_ == nullptr ? Ctx::warp_lanes : team_lanes();
+    }
     /// Number of the task in its batch; 0 for one that was submitted alone.
     [[nodiscard]] LANEWAY_FN std::uint32_t index() const { return origin_.index; }
 
@@ -32,7 +35,7 @@ public:
     /// together. False where the program is ending and the others may not come: then the body should return.
     LANEWAY_FN bool sync(Ctx& ctx) const {
         if (team_ != nullptr) return team_->sync(ctx);
-        ctx.sync(full_warp<Ctx>);
+        if constexpr (!is_alone) ctx.sync(full_warp<Ctx>);
         return true;
     }
 
@@ -84,6 +87,8 @@ public:
     }
 
 private:
+    static constexpr bool is_alone = width_of<Own> == task_width::lane;
+
     template <class Type>
     static constexpr std::uint32_t number() {
         constexpr std::uint32_t found = number_of_type<Type, Types...>();

@@ -50,9 +50,9 @@ def sweep(formula: str, *, devices: str = "", timeout: float = 60.0, **parameter
         lw.sweep("exp(-a * t) * cos(w * t)", a=[0.1, 0.2], w=2.0, t=np.linspace(0, 10, 1000))
 
     `formula` is an expression of C++, or statements that return a number, with the functions of `<cmath>`; each keyword
-    is a parameter and its values, or one value. Parameters are doubles. `devices`: CPU devices, as `TaskPool` takes
-    them. Raises TaskBodyError for a formula that does not compile, UsageError for names or values that are none, and
-    TaskError, which names the point, where it throws.
+    is a parameter and its values, or one value. Parameters are doubles. `devices` are those of a `TaskPool`. Raises
+    TaskBodyError for a formula that does not compile, UsageError for names or values that are none, and TaskError,
+    which names the point, where it throws.
     """
     axes = {name: _axis(name, given) for name, given in parameters.items()}
     shape = tuple(len(axis) for axis in axes.values())

@@ -142,6 +142,40 @@ TEST_P(task_service_test, TasksFollowUntilTheirEndHasBeenTaken) {
     EXPECT_EQ(service.take_ended().size(), 1u);
 }
 
+TEST_P(task_service_test, AnotherProgramTakesOverBetweenTasks) {
+    apps::task_service service(chosen());
+    const auto architectures = service.architectures();
+    EXPECT_EQ(architectures.empty(), !service.has_gpus());
+    const std::size_t count = is_checked(GetParam()) ? 100 : 5000;
+    std::thread submits([&] {
+        for (std::size_t i = 1; i <= count; ++i) {
+            const std::vector<apps::adder::arguments> given{{static_cast<double>(i), 0, 1}};
+            service.submit({.inputs = bytes_of(given), .request = {}, .tag = tag(i)});
+        }
+    });
+    apps::linked_bodies bodies{{{1, 0}}, {{0, std::vector<std::byte>(64)}}};
+    for (const int architecture : architectures) bodies.code[architecture] = bodies.code[0];
+    for (int i = 0; i < 5; ++i) {
+        if (service.has_gpus()) {
+            EXPECT_THROW(service.link(bodies), error) << "that is no machine code, and the program stays";
+        } else {
+            EXPECT_NO_THROW(service.link(bodies)) << "CPU devices need none";
+        }
+    }
+    submits.join();
+    const auto ends = all_ends(service);
+    ASSERT_EQ(ends.size(), count);
+    for (const auto& [number, end] : ends) ASSERT_EQ(end.failure, nullptr);
+    if (service.has_gpus()) {
+        const std::vector<double> one{1};
+        EXPECT_THROW(
+            service.submit({.type = built_in::call_body, .inputs = bytes_of(one), .setting = 5, .request = {}}),
+            usage_error)
+            << "GPUs have no such body";
+    }
+    service.close();
+}
+
 TEST_P(task_service_test, WhatIsNotDoneWhenItEndsIsLost) {
     apps::task_service service(chosen());
     const std::vector<std::uint64_t> long_time(64, 1'000'000'000'000);

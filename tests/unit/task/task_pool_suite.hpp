@@ -1,6 +1,8 @@
 // Pools of tasks: results of single tasks and of batches.
 #pragma once
 
+#include <set>
+
 #include "unit/task/task_types.hpp"
 
 namespace laneway::test {
@@ -84,6 +86,78 @@ TEST_P(task_pool_test, BatchesGiveTheirResultsInTheOrderOfTheArguments) {
     for (std::uint64_t i = 0; i < 100; ++i) lists[i].values[19] = i;
     auto turned = pool.submit_many<reversed>(lists);
     for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(turned.get()[i].values[0], i);
+}
+
+/// Run by one lane, which it tells.
+struct run_alone {
+    struct arguments {
+        std::uint32_t number;
+        std::uint32_t fails;
+    };
+    using result = std::uint64_t;
+    static constexpr task_width width = task_width::lane;
+    template <class Ctx, class Worker>
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments& given, Worker& worker) const {
+        if (given.fails != 0) worker.fail(given.fails);
+        if (worker.lane() != 0 || worker.lanes() != 1 || !worker.sync(ctx)) worker.fail(99);
+        return std::uint64_t{given.number + worker.index()} << 32 | static_cast<std::uint32_t>(ctx.lane());
+    }
+};
+
+TEST_P(task_pool_test, LanesRunTasksOfTheirOwn) {
+    runtime rt(chosen());
+    task_pool pool(square{}, run_alone{});
+    auto session = rt.start(pool);
+    EXPECT_EQ(pool.submit<run_alone>({7, 0}).get(), std::uint64_t{7} << 32);
+    EXPECT_THROW((void)pool.submit<run_alone>({7, 3}).get(), task_failed);
+    std::set<std::uint32_t> lanes;
+    for (const std::uint32_t count : {0u, 1u, 33u, static_cast<std::uint32_t>(3 * many())}) {
+        auto all = pool.submit_many<run_alone>(std::vector<run_alone::arguments>(count));
+        ASSERT_EQ(all.get().size(), count);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            ASSERT_EQ(all.get()[i] >> 32, i);
+            lanes.insert(static_cast<std::uint32_t>(all.get()[i]));
+        }
+    }
+    if (GetParam().starts_with("cpu")) {
+        EXPECT_EQ(lanes.size(), 1u);
+    } else if (checked()) {
+        EXPECT_GT(lanes.size(), 1u);
+    }
+    std::vector<run_alone::arguments> some(200);
+    some[70].fails = some[199].fails = 5;
+    auto failed = pool.submit_many<run_alone>(some);
+    const auto statuses = failed.statuses();
+    for (std::size_t i = 0; i < some.size(); ++i) ASSERT_EQ(statuses[i], some[i].fails);
+}
+
+TEST_P(task_pool_test, DevicesCanBeHadWhileTasksWait) {
+    runtime rt(chosen());
+    task_pool pool(square{});
+    auto session = rt.start(pool);
+    std::vector<task_future<double>> squares;
+    for (std::uint64_t i = 0; i < many(); ++i) squares.push_back(pool.submit<square>(static_cast<double>(i)));
+    const auto given = [&] {
+        const auto entries = pool.statistics().entries;
+        return std::accumulate(entries.begin(), entries.end(), std::uint64_t{0});
+    };
+    std::thread([&] {  // not the one that has started the session
+        pool.feed()->hold_back([&] {
+            const std::uint64_t before = given();
+            EXPECT_EQ(pool.statistics().done, before) << "devices have done what they had";
+            (void)session.quiesce();
+            session.while_away([&] {
+                EXPECT_NO_THROW((void)rt.machine().refuse_during_run());
+                squares.push_back(pool.submit<square>(0.5));
+                EXPECT_EQ(given(), before) << "and get no more";
+            });
+        });
+        EXPECT_THROW(pool.feed()->hold_back([] { throw usage_error("of the caller"); }), usage_error);
+    })
+        .join();
+    EXPECT_EQ(squares.back().get(), 0.25);
+    squares.pop_back();
+    for (std::uint64_t i = 0; i < many(); ++i) ASSERT_EQ(squares[i].get(), static_cast<double>(i * i));
 }
 
 TEST_P(task_pool_test, MemoryOfBatchesIsUsedAgain) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,14 @@ int resident_blocks(int device_index, const launch_shape& shape, const void* ker
 /// Launches the kernel of a program cooperatively: either all blocks are resident or the launch fails.
 std::unique_ptr<running> launch(int device_index, const pe_environment& env, const launch_shape& shape,
                                 const void* kernel, const void* program);
+
+/// 90 where the compute capability is 9.0.
+int architecture(int index);
+/// Loads machine code onto the device, and gives the kernel in it that has the name of `like`: for launch, as long as
+/// the owner lives. Throws cuda_error where there is none, and where fewer blocks of it than `shape` has are resident.
+/// Loading waits for kernels that run on the device.
+std::shared_ptr<const void> load_kernel(int device_index, std::span<const std::byte> code, const launch_shape& shape,
+                                        const void* like);
 
 /// See device_stream.
 std::shared_ptr<stream_backend> open_stream(const stream_place& place);

@@ -1,0 +1,236 @@
+"""Bodies of tasks on GPUs: compiled and linked without one, and run where there is one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import laneway as lw
+import numpy as np
+import pytest
+from conftest import GPUS
+from laneway import cuda_toolkit, gpu_bodies
+from laneway.compiled_files import kept, whole_content
+from laneway.cuda_toolkit import Toolkit, toolkit
+from laneway.gpu_bodies import GpuBodies, GpuBody, linked, preprocessing
+
+PROGRAM = """
+extern "C" __device__ void laneway_call_linked(unsigned, const void*, void*);
+extern "C" __global__ void pool(unsigned body, const void* in, void* out) { laneway_call_linked(body, in, out); }
+"""
+"""Stands in for the pool's program, which only a build with CUDA has."""
+
+SHARED_NAMES = """
+#include <cmath>
+#include <cstdint>
+{start}
+static int calls;
+int factor = {factor};
+struct numbers {{ double a, b; }};
+template <class T> T scaled(T x) {{ return x * factor; }}
+double body(const numbers& p) {{
+    std::array<std::uint32_t, 2> halves{{1, 2}};
+    if (++calls == 1) std::printf("%d\\n", calls);
+    return scaled(std::max(std::sqrt(4) * {value}, M_PI)) + halves[0] + std::numeric_limits<float>::max();
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def tools() -> Toolkit:
+    try:
+        return toolkit()
+    except lw.TaskBodyError as error:
+        pytest.skip(str(error))
+
+
+def body_of(source: str, cache: Path | None = None, entry: str = "body", flags: tuple[str, ...] = ()) -> GpuBody:
+    return GpuBody(source, entry, flags, cache, (16, 8))
+
+
+def test_bodies_are_linked_into_a_program_and_kept(
+    tools: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two with functions, variables and templates of the same names."""
+    program = tools.compile(PROGRAM, "program", 90)
+    texts = [
+        SHARED_NAMES.format(factor=2, start="using namespace std;", value="exp(p.a) * pow(p.b, 2)"),
+        SHARED_NAMES.format(factor=3, start="#include <complex>", value="std::abs(std::exp(std::complex(p.a, p.b)))"),
+    ]
+    bodies = [body_of(text, tmp_path) for text in texts]
+    code = linked(program, bodies, 90)
+    assert code.startswith(b"\x7fELF")
+    for name in ("pool", "laneway_call_linked", bodies[0].symbol, bodies[1].symbol):
+        assert b"\0" + name.encode() + b"\0" in code, "a symbol of it"
+    assert bodies[0].symbol != bodies[1].symbol
+
+    made: list[int] = []
+    real = Toolkit.link
+
+    def link(tools: Toolkit, inputs: list[bytes], architecture: int) -> bytes:
+        made.append(architecture)
+        return real(tools, inputs, architecture)
+
+    monkeypatch.setattr(Toolkit, "compile", lambda *_: pytest.fail("it is kept"))
+    monkeypatch.setattr(Toolkit, "link", lambda *_: pytest.fail("it is kept"))
+    assert linked(program, bodies, 90) == code
+    (file,) = tmp_path.glob("*.cubin")
+    assert len(list(tmp_path.glob("*.ptx"))) == 2
+    os.truncate(file, 999)
+    monkeypatch.undo()
+    monkeypatch.setattr(Toolkit, "link", link)
+    assert linked(program, bodies, 90) == code, "what is damaged is made again"
+    assert made == [90]
+    assert whole_content(file) == code
+
+
+def test_messages_tell_the_line(tools: Toolkit) -> None:
+    with pytest.raises(lw.TaskBodyError) as caught:
+        body_of("\ndouble body(double x, double y) {\n    if (x < 0) throw 5;\n    return z;\n}\n").ptx(90)
+    first, *words = str(caught.value).splitlines()
+    assert first == "the body does not compile for GPUs; NVRTC says:"
+    assert any(line.startswith("body(3): error:") and "exception" in line for line in words)
+    assert any(line.startswith('body(4): error: identifier "z"') for line in words)
+
+
+def test_what_cannot_be_linked(tools: Toolkit) -> None:
+    with pytest.raises(cuda_toolkit.CudaCompilerError, match=r"nvJitLink says:\n.*laneway_call_linked"):
+        tools.link([tools.compile(PROGRAM, "program", 90)], 90)
+    with pytest.raises(cuda_toolkit.CudaCompilerError, match="NVRTC says:"):
+        tools.compile(PROGRAM, "program", 12)
+
+
+@pytest.mark.parametrize("lacks", ["nvrtc", "nvJitLink", "headers"])
+def test_a_machine_without_the_toolkit(lacks: str, tools: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = cuda_toolkit.find_in
+    monkeypatch.setattr(cuda_toolkit, "find_in", lambda name, *rest: None if name == lacks else real(name, *rest))
+    if lacks == "headers":
+        monkeypatch.setattr(cuda_toolkit, "_standard_library", lambda _: "")
+    wanted = "the headers of CUDA's C" if lacks == "headers" else "NVRTC and nvJitLink of one CUDA version"
+    with pytest.raises(
+        lw.TaskBodyError, match=f"a TaskBody on GPUs needs {wanted}.*which are not there: set CUDA_HOME"
+    ):
+        toolkit.__wrapped__()
+
+
+def test_flags_of_the_preprocessor_are_those_of_gpus_too() -> None:
+    given = ("-O3", "-DN=5", "-I", "/some where", "-march=native", "-UM", "-Wall", "-D", "X")
+    assert preprocessing(given) == ["-DN=5", "-I/some where", "-UM", "-DX"]
+    assert body_of("x", flags=("-DN=5",)).symbol != body_of("x").symbol
+
+
+def test_kept_files_are_whole(tmp_path: Path) -> None:
+    for damage in (b"", b"x", b"content" + bytes(32)):
+        assert kept(tmp_path, "file", lambda: b"content") == b"content"
+        assert kept(tmp_path, "file", lambda: pytest.fail("it is kept")) == b"content"
+        (tmp_path / "file").write_bytes(damage)
+        assert whole_content(tmp_path / "file") is None
+    assert kept(None, "file", lambda: b"other") == b"other"
+
+
+class TwoKinds:
+    """A core whose GPUs are of two kinds, and refuse what `refuses` says."""
+
+    def __init__(self) -> None:
+        self.linked: list[tuple[dict[int, int], dict[int, bytes]]] = []
+        self.refuses = False
+
+    def architectures(self) -> list[int]:
+        return [80, 90]
+
+    def link(self, numbers: dict[int, int], code: dict[int, bytes]) -> None:
+        if self.refuses:
+            raise lw.Error("no memory")
+        self.linked.append((numbers, code))
+
+
+def test_numbers_of_bodies_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks that wait have them, while the program with another body takes over."""
+    monkeypatch.setattr(gpu_bodies, "linked", lambda _, bodies, kind: f"{kind}{[b.source for b in bodies]}".encode())
+    core = TwoKinds()
+    bodies = GpuBodies(core)
+    bodies.require(body_of("a"), 1000)
+    bodies.require(body_of("a"), 1000)
+    assert core.linked == [({1000: 0}, {80: b"80['a']", 90: b"90['a']"})]
+    core.refuses = True
+    with pytest.raises(lw.Error, match="no memory"):
+        bodies.require(body_of("b"), 2000)
+    core.refuses = False
+    bodies.require(body_of("c"), 3000)
+    assert core.linked[-1] == ({1000: 0, 3000: 1}, {80: b"80['a', 'c']", 90: b"90['a', 'c']"})
+    bodies.require(body_of("a"), 4000)
+    assert core.linked[-1] == ({1000: 0, 3000: 1, 4000: 0}, {}), "the same text, loaded twice"
+
+
+def test_a_process_that_takes_anothers_place_gets_the_bodies() -> None:
+    square = lw.TaskBody("double square(double x) { return x * x; }")
+    with lw.TaskPool("cpu:1", isolate=True) as pool:
+        core: Any = pool._keeper.core
+        assert core.architectures() == []
+        core.link({square.address: 0}, {90: b"code, which CPU devices do not look at"})
+        first = core._process
+        assert first.linked is core._linked
+        assert first.bodies == {square.address}
+        os.kill(first.process.pid, signal.SIGKILL)
+        assert pool.submit(square, 3.0).result() == 9
+        assert core._process is not first
+        assert core._process.linked is core._linked
+
+
+on_gpus = pytest.mark.skipif(not GPUS, reason="no GPU")
+KINDS = ["cuda:0", "cuda:0,cpu:2", *([f"cuda:0-{GPUS - 1}"] if GPUS > 1 else [])]
+
+
+@on_gpus
+@pytest.mark.parametrize("devices", KINDS)
+@pytest.mark.parametrize("isolate", [False, True])
+def test_gpus_run_bodies(devices: str, isolate: bool, tools: Toolkit) -> None:
+    square = lw.TaskBody("double square(double x) { return x * x; }")
+    mean = lw.TaskBody("struct pair { float a; int b; }; pair mean(pair p, double w) { return {p.a * float(w), p.b}; }")
+    nothing = lw.TaskBody("void nothing() {}")
+    values = np.arange(100_000.0)
+    pairs = np.zeros(1000, np.dtype([("a", "f4"), ("b", "i4")], align=True))
+    pairs["a"], pairs["b"] = np.arange(1000), np.arange(1000) * 7
+    with lw.TaskPool(devices, isolate=isolate) as pool:
+        assert [pool.submit(square, x).result() for x in range(100)] == [x * x for x in range(100)]
+        assert np.array_equal(pool.submit_many(square, values).result(), values**2)
+        found = pool.submit_many(mean, pairs, 0.5).result().view(pairs.dtype)
+        assert np.array_equal(found["a"], pairs["a"] / 2)
+        assert np.array_equal(found["b"], pairs["b"])
+        assert pool.submit(nothing).result() is None
+        assert list(pool.map(square, range(10), chunksize=4)) == [x * x for x in range(10)]
+        assert pool.statistics.failed == 0
+
+
+@on_gpus
+def test_programs_take_over_while_tasks_come(tools: Toolkit) -> None:
+    """None is lost, and each is done by its own body."""
+    with lw.TaskPool("cuda:0") as pool:
+        stop = threading.Event()
+        sums: list[Any] = []
+
+        def submit() -> None:
+            while not stop.is_set():
+                sums.append(pool.submit("adder", 1.0, 1.0, 10))
+
+        other = threading.Thread(target=submit)
+        other.start()
+        for factor in range(2, 6):
+            body = lw.TaskBody(f"int times(int x) {{ return {factor} * x; }}")
+            assert np.array_equal(pool.submit_many(body, np.arange(999)).result(), factor * np.arange(999))
+        stop.set()
+        other.join()
+        assert {future.result() for future in sums} == {55.0}
+
+
+@on_gpus
+def test_text_that_only_the_host_takes(tools: Toolkit) -> None:
+    text = "int body(int x) {\n    std::vector<int> all(x);\n    return int(all.size());\n}"
+    with lw.TaskPool("cuda:0") as pool:
+        with pytest.raises(lw.TaskBodyError, match=r"does not compile for GPUs; NVRTC says:\nbody\(2\): error"):
+            pool.submit(lw.TaskBody(text), 5)
+        square = lw.TaskBody("double square(double x) { return x * x; }")
+        assert pool.submit(square, 5.0).result() == 25.0, "the pool goes on"
