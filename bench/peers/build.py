@@ -16,7 +16,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PROGRAMS = {"nvshmem": ["nvshmem_updates", "nvshmem_round_trip", "nvshmem_one_sided"], "nccl": ["nccl_updates"]}
+PROGRAMS = {
+    "nvshmem": ["nvshmem_updates", "nvshmem_round_trip", "nvshmem_messages", "nvshmem_one_sided"],
+    "nccl": ["nccl_updates", "nccl_messages"],
+}
 
 
 def wheel_folder(name: str) -> Path | None:
