@@ -135,33 +135,55 @@ void limit_memory(const message_area& area, std::uint64_t n_pes) {
                       std::to_string(max_memory >> 20));
 }
 
-/// Counts the groups of each PE, which depends on the whole program, then measures with the same one. `component_for` a
-/// number of groups.
+/// What a first run finds out, as it depends on the whole program.
+struct counted_groups {
+    std::vector<std::vector<std::uint64_t>> places;  ///< see message_area::place, by PE
+    std::uint64_t available = ~std::uint64_t{0};     ///< that each PE has
+};
+
 template <class Body, class Component>
-messaging_result measure_with(runtime& rt, const messaging_options& o, Body body, const Component& component_for) {
-    words_array place = rt.allocate<std::uint64_t>(3);
-    message_area& area = body.area;
-    area.pattern = o.pattern;
-    area.lanes = o.lanes;
-    area.words = o.bytes / 8;
-    area.window = window_of(o);
-    area.place = place.ref();
-    const auto run = [&] {
-        auto component = component_for(std::max<std::uint64_t>(area.groups, 1));
-        rt.run(body, component);
-    };
+counted_groups count_groups(runtime& rt, Body body, Component component) {
+    auto place = rt.allocate<std::uint64_t>(3);
     for (int pe = 0; pe < rt.n_pes(); ++pe) place.copy_in(pe, {~std::uint64_t{0}, ~std::uint64_t{0}, 0});
-    run();
-    std::uint64_t available = ~std::uint64_t{0};
-    for (int pe = 0; pe < rt.n_pes(); ++pe) available = std::min(available, place.copy_out(pe)[2]);
-    area.groups = o.groups == 0 ? available : std::min(o.groups, available);
-    area.rounds = o.rounds;
-    limit_memory(area, message_memory::pes(rt));
+    body.area.place = place.ref();
+    rt.run(body, component);
+    counted_groups counted;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        counted.places.push_back(place.copy_out(pe));
+        counted.available = std::min(counted.available, counted.places.back()[2]);
+    }
+    return counted;
+}
+
+/// Measures with a program of the same kind. `component_for` a runtime and a number of groups; what it takes on a PE
+/// comes on top of the options' buffer_bytes, so that the program is as it was counted.
+template <class Body, class ComponentFor>
+messaging_result measure_with(const messaging_options& o, options job, Body body, const ComponentFor& component_for) {
+    message_area& area = body.area;
+    counted_groups counted;
+    {
+        runtime rt(job);
+        check(o, rt);
+        area.pattern = o.pattern;
+        area.lanes = o.lanes;
+        area.words = o.bytes / 8;
+        area.window = window_of(o);
+        counted = count_groups(rt, body, component_for(rt, 1));
+        area.groups = o.groups == 0 ? counted.available : std::min(o.groups, counted.available);
+        area.rounds = o.rounds;
+        limit_memory(area, message_memory::pes(rt));
+        job.buffer_bytes += held_bytes_of(component_for(rt, area.groups), 0);
+    }
+    runtime rt(job);
+    auto component = component_for(rt, area.groups);
+    auto place = rt.allocate<std::uint64_t>(3);
+    for (int pe = 0; pe < rt.n_pes(); ++pe) place.copy_in(pe, counted.places[static_cast<std::size_t>(pe)]);
+    area.place = place.ref();
     const message_memory memory(rt, area);
     memory.lend_to(area);
-    run();
+    rt.run(body, component);
     messaging_result result = read(memory, area, rt.n_pes());
-    result.available = available;
+    result.available = counted.available;
     return result;
 }
 
@@ -194,17 +216,17 @@ width parse_width(const std::string& name) {
 messaging_result measure_messaging(const messaging_options& options) {
     auto job = options.job;
     job.path = path::direct;  // aggregated operations have no order, and a signal would not tell of the words before it
-    runtime rt(job);
-    check(options, rt);
     if (options.model == message_model::two_sided) {
-        return measure_with(rt, options, by_two_sided{}, [&](std::uint64_t groups) {
+        return measure_with(options, job, by_two_sided{}, [&](runtime& rt, std::uint64_t groups) {
             return rt.communicator(communicator_for(options, groups, message_memory::pes(rt)));
         });
     }
-    refuse_apart(rt.machine(), "models: all but two-sided want memory that all devices reach");
     by_one_sided body{};
     body.model = options.model;
-    return measure_with(rt, options, body, [&](std::uint64_t) { return rt.one_sided(); });
+    return measure_with(options, job, body, [](runtime& rt, std::uint64_t) {
+        refuse_apart(rt.machine(), "models: all but two-sided want memory that all devices reach");
+        return rt.one_sided();
+    });
 }
 
 }  // namespace laneway::apps
