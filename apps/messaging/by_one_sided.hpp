@@ -57,12 +57,21 @@ private:
     }
     [[nodiscard]] LANEWAY_FN symmetric_ptr<std::uint64_t> freed() const { return area_.freed[group_.number()]; }
 
+    /// Several loads are on their way at once, as in bulk gets.
     template <class To, class From>
     LANEWAY_FN void copy(const To& to, const From& from) {
+        constexpr int batch = 4;
         const copy_share& mine = group_.share();
-        for (std::uint64_t k = mine.first; k < area_.words; k += mine.step) {
-            const std::uint64_t word = from[k];
-            to[k] = word;
+        for (std::uint64_t k = mine.first; k < area_.words; k += batch * mine.step) {
+            std::uint64_t words[batch];
+            for (int i = 0; i < batch; ++i) {
+                const std::uint64_t at = k + static_cast<unsigned>(i) * mine.step;
+                if (at < area_.words) words[i] = from[at];
+            }
+            for (int i = 0; i < batch; ++i) {
+                const std::uint64_t at = k + static_cast<unsigned>(i) * mine.step;
+                if (at < area_.words) to[at] = words[i];
+            }
         }
     }
 
