@@ -2,19 +2,14 @@
 //
 //   nccl_messages --pes "2;4" --patterns "ping-pong;stream" --bytes "8;4096;1048576" --rounds 1000 --json FILE
 // A round trip is timed by the host of PE 0, which waits for its stream; streams by events of the PE that receives.
-#include <nccl.h>
-
 #include "messages_job.cuh"
+#include "nccl_process.cuh"
 
 namespace {
 
 using namespace laneway;
 using bench::message_job;
 using bench::message_pattern;
-
-void check(ncclResult_t code, const char* what) {
-    if (code != ncclSuccess) throw system_error(std::string("NCCL, ") + what + ": " + ncclGetErrorString(code));
-}
 
 /// Counts the words of a message that are as they should be.
 __global__ void count_right(const std::uint64_t* message, std::uint64_t words, std::uint64_t first,
@@ -72,13 +67,13 @@ public:
         const int to = job_.receiver(pes_.size()), me = pes_.rank();
         const bool sends = all || job_.streams(me), receives = all || me == to;
         for (std::uint64_t round = 0; round <= job_.rounds; ++round) {
-            check(ncclGroupStart(), "group");
+            bench::check(ncclGroupStart(), "group");
             for (int other = 0; other < pes_.size(); ++other) {
                 if (other == me) continue;
                 if (sends && (all || other == to)) send(of_round(round), other);
                 if (receives && (all || job_.streams(other))) receive(from(other), other);
             }
-            check(ncclGroupEnd(), "exchange");
+            bench::check(ncclGroupEnd(), "exchange");
             for (int other = 0; receives && other < pes_.size(); ++other) {
                 if (other != me && (all || job_.streams(other))) look_at(from(other), other, round);
             }
@@ -101,10 +96,10 @@ private:
         return in_.data() + job_.words * static_cast<std::uint64_t>(source);
     }
     void send(const std::uint64_t* message, int to) {
-        check(ncclSend(message, job_.words, ncclUint64, to, nccl_, stream_), "send");
+        bench::check(ncclSend(message, job_.words, ncclUint64, to, nccl_, stream_), "send");
     }
     void receive(std::uint64_t* message, int source) {
-        check(ncclRecv(message, job_.words, ncclUint64, source, nccl_, stream_), "receive");
+        bench::check(ncclRecv(message, job_.words, ncclUint64, source, nccl_, stream_), "receive");
     }
     void look_at(const std::uint64_t* message, int source, std::uint64_t round) {
         const auto blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(job_.words / 1024, 1, 1024));
@@ -126,12 +121,7 @@ private:
 };
 
 void run_pe(bench::team& pes, const bench::arguments& args) {
-    bench::check(cudaSetDevice(pes.rank()), "choosing the GPU");
-    ncclUniqueId id{};
-    if (pes.rank() == 0) check(ncclGetUniqueId(&id), "unique id");
-    id = pes.from_first(id);
-    ncclComm_t nccl = nullptr;
-    check(ncclCommInitRank(&nccl, pes.size(), id, pes.rank()), "start");
+    const ncclComm_t nccl = bench::start_nccl(pes);
     bench::for_each_message(args, [&](message_pattern pattern, const std::string& name, std::uint64_t bytes) {
         const message_job job{pattern, bytes / 8, bench::rounds_of(args.number("rounds"), bytes)};
         message_rounds messages(pes, nccl, job);
@@ -148,7 +138,7 @@ void run_pe(bench::team& pes, const bench::arguments& args) {
         }
         pes.meet();
     });
-    check(ncclCommDestroy(nccl), "end");
+    bench::check(ncclCommDestroy(nccl), "end");
 }
 
 }  // namespace
