@@ -16,7 +16,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PROGRAMS = {"nvshmem": ["nvshmem_updates", "nvshmem_round_trip", "nvshmem_one_sided"], "nccl": ["nccl_updates", "nccl_all_reduce"]}
+PROGRAMS = {
+    "nvshmem": ["nvshmem_updates", "nvshmem_round_trip", "nvshmem_messages", "nvshmem_one_sided"],
+    "nccl": ["nccl_updates", "nccl_all_reduce", "nccl_messages", "nccl_window_messages"],
+}
+NEEDS = {"nccl_window_messages": "nccl_device.h"}  # headers that older versions lack
 
 
 def wheel_folder(name: str) -> Path | None:
@@ -38,6 +42,10 @@ def link_options(name: str, lib: Path) -> list[str]:
 def build(name: str, folder: Path, nvcc: str, out: Path, arch: str) -> None:
     lib = folder / "lib"
     for program in PROGRAMS[name]:
+        header = NEEDS.get(program)
+        if header and not (folder / "include" / header).is_file():
+            print(f"build.py: {program}: left out, the wheel has no {header}", file=sys.stderr)
+            continue
         command = [nvcc, f"-arch={arch}", "-std=c++20", "-O3", "--expt-relaxed-constexpr"]
         command += [f"-I{path}" for path in (ROOT / "include", ROOT / "apps", ROOT / "bench", folder / "include")]
         command += [str(HERE / f"{program}.cu"), "-o", str(out / program), *link_options(name, lib)]

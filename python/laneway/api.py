@@ -32,6 +32,7 @@ from laneway.programs.kmer import KmerCounts, kmer, read_sequences, simulate_rea
 from laneway.programs.lcc import ClusteringResult, local_clustering
 from laneway.programs.matching import ANY_SOURCE, ANY_TAG, MatchResult, match_messages
 from laneway.programs.md import MdResult, md
+from laneway.programs.messaging_study import MessagingRun, study_messaging
 from laneway.programs.pagerank import PageRankResult, pagerank
 from laneway.programs.paths import Result, bfs, sssp
 from laneway.programs.recursion import (
@@ -96,6 +97,7 @@ __all__ = [
     "LabelsResult",
     "MatchResult",
     "MdResult",
+    "MessagingRun",
     "PageRankResult",
     "PoolClosedError",
     "PoolFullError",
@@ -165,6 +167,7 @@ __all__ = [
     "sssp",
     "strassen",
     "study_forkjoin",
+    "study_messaging",
     "study_service",
     "sweep",
     "timeline",

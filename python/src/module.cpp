@@ -30,6 +30,7 @@ NB_MODULE(_core, module) {
     register_flow(module);
     register_gups(module);
     register_recursion(module);
+    register_messaging(module);
     register_service(module);
     register_task_pool(module);
 #if LANEWAY_HAS_STYLES

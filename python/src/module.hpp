@@ -31,6 +31,7 @@ void register_flow(nanobind::module_& module);
 void register_gups(nanobind::module_& module);
 void register_task_pool(nanobind::module_& module);
 void register_recursion(nanobind::module_& module);
+void register_messaging(nanobind::module_& module);
 void register_service(nanobind::module_& module);
 void register_styles(nanobind::module_& module);
 

@@ -1,0 +1,61 @@
+"""Figures of other libraries to be read beside the study of messages, from what bench/peers writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from laneway.errors import UsageError, reason_of
+from laneway.programs.messaging_study import PATTERNS, MessagingRun
+
+BENCHMARK = "messaging"
+
+
+def read_peers(file: Path, devices: str) -> list[MessagingRun]:
+    """Runs from a file of JSON objects, one a line; those of other benchmarks are passed over. UsageError for what is
+    none, for a file that has none of this benchmark, and for one that was measured on other `devices`, in words."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: {reason_of(error)}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file}: not text") from None
+    found = [run for number, line in enumerate(lines, 1) for run in _read(f"{file}:{number}", line, devices)]
+    if not found:
+        raise UsageError(f"{file}: no measurement of messages")
+    return found
+
+
+def _read(place: str, line: str, devices: str) -> list[MessagingRun]:
+    """The run of a line, if it is one."""
+    if not line.strip():
+        return []
+    try:
+        row = json.loads(line)
+        if not isinstance(row, dict):
+            raise UsageError(f"{place}: no measurement")
+        if row.get("benchmark") != BENCHMARK:
+            return []
+        if row["devices"] != devices:
+            raise UsageError(f"{place}: measured on {row['devices']}, not on {devices}")
+        times = None
+        if row["pattern"] == "ping-pong":
+            times = (float(row["median_ns"]), float(row["p90_ns"]), float(row["p99_ns"]))
+        run = MessagingRun(
+            str(row["model"]),
+            str(row["pattern"]),
+            str(row["width"]),
+            int(row["groups"]),
+            int(row["bytes"]),
+            times,
+            int(row["messages"]),
+            float(row["seconds"]),
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{place}: no measurement: {error}") from None
+    positive = [run.bytes, run.groups, run.messages, run.seconds, *(run.round_trip_ns or ())]
+    if run.pattern not in PATTERNS or not all(0 < number < float("inf") for number in positive):
+        raise UsageError(f"{place}: no measurement of messages")
+    return [run]
