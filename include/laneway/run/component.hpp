@@ -46,7 +46,7 @@
 // A view whose work server warps do (comm/roles.hpp), in threads mode also each lane that waits, says
 // `static constexpr bool serves = true;` and has
 //   using server_state = ...;                              what a server warp's lane keeps between turns
-//   bool serve(ctx, mine, server_state&) const;            a turn, for a whole warp; false: there was nothing to do
+//   bool serve(ctx, mine, server_state&, shared) const;    a turn, for a whole warp; false: there was nothing to do
 // and a view that says `static constexpr bool counts_work = true;` and has
 //   std::uint64_t* completed(int block) const;             where a working block's finished work is counted; left out
 //                                                          where the program's own counter will do
@@ -156,7 +156,7 @@ struct view_list {
     template <class Use>
     LANEWAY_FN void each(Use&&) const {}
     template <class Ctx>
-    LANEWAY_FN bool serve(Ctx&, const roles&, states&) const {
+    LANEWAY_FN bool serve(Ctx&, const roles&, states&, std::byte*) const {
         return false;
     }
 
@@ -176,11 +176,12 @@ struct view_list<First, Rest...> {
     view_list<Rest...> rest;
 
     /// A turn at what server warps do for the components; whether there was anything to do. The whole warp, together.
+    /// `shared`: as for with_agents.
     template <class Ctx>
-    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, states& kept) const {
+    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, states& kept, std::byte* shared) const {
         bool served = false;
-        if constexpr (is_serving<First>) served = first.serve(ctx, mine, kept.first);
-        return rest.serve(ctx, mine, kept.rest) || served;
+        if constexpr (is_serving<First>) served = first.serve(ctx, mine, kept.first, shared);
+        return rest.serve(ctx, mine, kept.rest, shared + shared_bytes_of<First>) || served;
     }
 
     template <class Use>
