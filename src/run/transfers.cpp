@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 
 #include "laneway/base/error.hpp"
+#include "laneway/comm/host_calls.hpp"
+#include "laneway/simt/device_stream.hpp"
 
 namespace laneway {
 
@@ -23,6 +26,9 @@ transfer_options checked_transfer_options(const machine& machine, const transfer
     between(options.lane_bytes, 0, 1 << 20, "lane_bytes");
     between(options.bulk_bytes, 1, std::uint64_t{1} << 40, "bulk_bytes");
     between(options.piece_bytes, 512, 1 << 30, "piece_bytes");
+    if (options.method == transfer_method::engine && options.engine_bytes == 0) {
+        throw usage_error("transfers: the method of copy engines asks for engine_bytes above 0");
+    }
     if (!std::has_single_bit(options.slots)) {
         throw usage_error("transfers: slots: a power of two, not " + std::to_string(options.slots));
     }
@@ -39,14 +45,75 @@ transfer_options checked_transfer_options(const machine& machine, const transfer
 
 }  // namespace
 
+/// Copies that a thread of the host has copy engines do, each by a stream of the PE where the source lies.
+class engine_copies {
+public:
+    explicit engine_copies(machine& machine)
+        : streams_(std::make_shared<streams>(machine)),
+          calls_(machine, one_thread(), "transfers by copy engines",
+                 [copies = streams_](const engine_copy& asked) { copies->carry_out(asked); }) {}
+
+    void begin(const run_deadline& until) { streams_->seconds = until.seconds(); }
+    [[nodiscard]] host_calls_ref<engine_copy, no_reply> ref() const { return calls_.ref(); }
+
+private:
+    struct streams {
+        explicit streams(const machine& machine) {
+            const auto engine = std::make_shared<stream_engine>();
+            for (int pe = 0; pe < machine.n_pes(); ++pe) {
+                const stream_place place{machine.device(pe), pe, machine.n_pes(), {}};
+                of_pe.push_back(std::make_unique<device_stream>(engine, place, "transfers", [](const auto&) {}));
+                // Opens it: there is no time to ask CUDA for a stream while a kernel runs.
+                finish(*of_pe.back());
+            }
+        }
+        void carry_out(const engine_copy& asked) {
+            device_stream& stream = *of_pe[static_cast<std::size_t>(asked.pe)];
+            stream.copy(asked.to, asked.from, asked.bytes);
+            finish(stream);
+        }
+        /// Waits until all is done that the stream was given, no longer than the run may take.
+        void finish(device_stream& stream) const {
+            const event done = stream.record();
+            const auto start = std::chrono::steady_clock::now();
+            while (!done.wait_for(std::chrono::milliseconds(10))) {
+                const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+                if (waited.count() < seconds) continue;
+                throw timeout_error("a copy engine of " + stream.device().name() + " has not copied within " +
+                                    std::to_string(seconds) + " s");
+            }
+            if (const std::exception_ptr why = done.failure()) std::rethrow_exception(why);
+        }
+
+        std::vector<std::unique_ptr<device_stream>> of_pe;
+        double seconds = 60;
+    };
+
+    static options one_thread() {
+        options made;
+        made.host_threads = 1;  // streams are one thread's
+        return made;
+    }
+
+    std::shared_ptr<streams> streams_;
+    host_calls<engine_copy> calls_;
+};
+
 transfers_memory::transfers_memory(machine& machine, const transfer_options& options)
     : machine_(machine), options_(checked_transfer_options(machine, options)),
       slots_(machine, options.slots + transfers_memory_ref::together_slots), counters_(machine, 1),
       keys_(machine, options.keys), words_(machine, 2), small_(machine, std::bit_ceil(slots_.size())),
-      tokens_(machine, token_places) {}
+      tokens_(machine, token_places) {
+    bool checked = false;
+    for (int pe = 0; pe < machine.n_pes(); ++pe) {
+        checked = checked || machine.device(pe)->id().kind == device_kind::checked;
+    }
+    if (options_.engine_bytes != 0 && !checked) engine_ = std::make_shared<engine_copies>(machine);
+}
 
-void transfers_memory::begin(const machine& machine) {
+void transfers_memory::begin(const machine& machine, const run_deadline& until) {
     if (&machine != &machine_) throw usage_error("transfers belong to the runtime that has made them");
+    if (engine_ != nullptr) engine_->begin(until);
     slots_.clear();
     counters_.clear();
     keys_.clear();
@@ -93,6 +160,10 @@ transfers_memory_ref transfers_memory::ref() const {
     made.lane_bytes = options_.lane_bytes;
     made.bulk_bytes = options_.bulk_bytes;
     made.piece_bytes = options_.piece_bytes;
+    if (engine_ != nullptr) {
+        made.engine_bytes = options_.engine_bytes;
+        made.engine = engine_->ref();
+    }
     made.lends = options_.by == transfer_service::supervised ? 1 : 0;
     return made;
 }

@@ -1,7 +1,8 @@
 // Transfers by shape, size and method: the time of a lone one, from its post until the lane sees that it is done, and
 // bytes a second where many are posted at once.
 //
-//   bench_transfers --devices "cuda:0;cuda:0-1" --methods "automatic;lanes;warps;bulk" --shapes "copy;strided;gather"
+//   bench_transfers --devices "cuda:0;cuda:0-1" --methods "automatic;lanes;warps;bulk;engine" --shapes
+//   "copy;strided;gather"
 //       --bytes "64;4096;1048576" --row-bytes 256 --depth 64 --service "static;supervised" --json FILE
 // One lane of PE 0 posts, from its memory to that of the last PE. Strided rows lie two apart at both ends, gathered
 // ones in reverse. `plain`: the lane copies the words itself instead, beside the transfers of the same run. What has
@@ -75,7 +76,7 @@ Kind kind_of(const std::string& name, const std::vector<std::string>& names, con
 }
 
 const std::vector<std::string> shapes{"copy", "strided", "gather"};
-const std::vector<std::string> methods{"automatic", "lanes", "warps", "bulk"};
+const std::vector<std::string> methods{"automatic", "lanes", "warps", "bulk", "engine"};
 const std::vector<std::string> services{"static", "supervised"};
 
 void check(const post_rounds& program, const std::vector<std::uint64_t>& from, const std::vector<std::uint64_t>& to) {
@@ -123,6 +124,7 @@ found run(const bench::arguments& args, const std::string& devices, const std::s
     how.method = kind_of<transfer_method>(method, methods, "method");
     how.by = kind_of<transfer_service>(service, services, "service");
     how.server_share = args.real("server-share");
+    how.engine_bytes = how.method == transfer_method::engine ? 1 : args.number("engine-bytes");
     transfers moves(rt.machine(), how);
     rt.run(program, moves);
     check(program, values, to.copy_out(rt.n_pes() - 1));
@@ -151,12 +153,13 @@ void measure(const bench::arguments& args, const std::string& devices, const std
     const double moved = static_cast<double>(program.words * 8 * program.depth);
     std::printf(
         "%-10s %-10s %-8s %-10s %9llu B  lone: median %9.0f ns (plain %9.0f)  at once: %8.3f GB/s  lanes %llu "
-        "warps %llu bulk %llu\n",
+        "warps %llu bulk %llu engine %llu\n",
         devices.c_str(), service.c_str(), form.c_str(), method.c_str(),
         static_cast<unsigned long long>(program.words * 8), result.lone.median, result.plain.median,
         moved / result.round.median, static_cast<unsigned long long>(result.moved.by[1].transfers),
         static_cast<unsigned long long>(result.moved.by[2].transfers),
-        static_cast<unsigned long long>(result.moved.by[3].transfers));
+        static_cast<unsigned long long>(result.moved.by[3].transfers),
+        static_cast<unsigned long long>(result.moved.by[4].transfers));
     json.write(
         {{"benchmark", "transfers"}, {"devices", devices}, {"service", service}, {"shape", form}, {"method", method}},
         {{"bytes", static_cast<double>(program.words * 8)},
@@ -173,6 +176,7 @@ void measure(const bench::arguments& args, const std::string& devices, const std
          {"by_lanes", static_cast<double>(result.moved.by[1].transfers)},
          {"by_warps", static_cast<double>(result.moved.by[2].transfers)},
          {"by_bulk", static_cast<double>(result.moved.by[3].transfers)},
+         {"by_engine", static_cast<double>(result.moved.by[4].transfers)},
          {"bulk_bytes", static_cast<double>(result.moved.by[3].bytes)},
          {"lent_pieces", static_cast<double>(result.moved.lent_pieces)},
          {"most_lent", static_cast<double>(result.moved.most_lent)}});
@@ -192,6 +196,7 @@ int main(int argc, char** argv) {
                                      {"depth", "16"},
                                      {"rounds", "100"},
                                      {"server-share", "0.06"},
+                                     {"engine-bytes", "0"},
                                      {"timeout", "60"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

@@ -36,6 +36,9 @@ struct transfer_options {
     std::uint64_t lane_bytes = 128;        ///< what has no more is a lane's, automatically
     std::uint64_t bulk_bytes = 2048;       ///< rows of no less go by bulk-copy hardware, automatically
     std::uint64_t piece_bytes = 16 << 10;  ///< that a warp takes at once; a multiple of 512
+    /// Contiguous copies of no less to another PE go by copy engines, automatically; 0: none do. A thread of the host
+    /// then drives these engines during each run. Not on checked devices.
+    std::uint64_t engine_bytes = 0;
 };
 
 /// Of the last run, all PEs together.
@@ -50,13 +53,15 @@ struct transfer_statistics {
     }
 };
 
+class engine_copies;
+
 /// Transfers of all PEs of a runtime, on the host. One thread, between runs.
 class transfers_memory {
 public:
     /// Throws usage_error for options that cannot be, and where PEs cannot reach each other's memory.
     transfers_memory(machine& machine, const transfer_options& options);
 
-    void begin(const machine& machine);
+    void begin(const machine& machine, const run_deadline& until);
     /// Throws device_fault where some transfer was not carried out, or not posted by all of a PE's warps.
     void end() const;
     [[nodiscard]] transfers_memory_ref ref() const;
@@ -79,6 +84,7 @@ private:
     symmetric_array<warp_queue_words> words_;
     symmetric_array<std::uint64_t> small_;
     symmetric_array<std::uint64_t> tokens_;
+    std::shared_ptr<engine_copies> engine_;  ///< null: none
 };
 
 /// The component. A handle: copies are the same. It must outlive the runs that use it; it is for runs, not for
@@ -96,7 +102,7 @@ public:
     [[nodiscard]] const void* identity() const { return memory_.get(); }
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->held_bytes(); }
     [[nodiscard]] double server_share(int) const { return memory_->server_share(); }
-    void begin(machine& machine, const comm_plan&, const run_deadline&) { memory_->begin(machine); }
+    void begin(machine& machine, const comm_plan&, const run_deadline& until) { memory_->begin(machine, until); }
     void end(const run_report&) { memory_->end(); }
     [[nodiscard]] std::string account() const { return memory_->account(); }
     [[nodiscard]] ref_type ref(int) const { return {memory_->ref()}; }

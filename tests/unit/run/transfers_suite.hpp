@@ -23,14 +23,15 @@ inline std::vector<std::string> transfer_devices() {
 /// Options that change from round to round, so that all kinds of service and methods are met.
 transfer_options transfer_options_of(const options& o) {
     transfer_options made;
-    made.by = o.seed % 2 == 0 ? transfer_service::supervised : transfer_service::static_blocks;
+    made.by = o.seed / 2 % 2 == 0 ? transfer_service::supervised : transfer_service::static_blocks;
     made.server_share = 0.001;  // one block
     made.slots = 64;
     made.keys = 8;
-    made.method = static_cast<transfer_method>(o.seed / 2 % n_transfer_methods);
+    made.method = static_cast<transfer_method>(o.seed % n_transfer_methods);
     made.lane_bytes = 32;
     made.bulk_bytes = 64;
     made.piece_bytes = 512;
+    made.engine_bytes = 1024;
     return made;
 }
 
@@ -322,22 +323,35 @@ struct post_large {
 
 TEST_P(transfers_test, MethodsAreChosenAndWarpsLentByLoad) {
     std::uint64_t lent = 0;
-    for (std::uint64_t round = 0; round < (is_checked(GetParam()) ? 4 : 2); ++round) {
+    for (std::uint64_t round = 0; round < 4; ++round) {
         runtime rt(options_of(GetParam(), round));
         constexpr std::uint64_t words = 4096;
-        const auto from = rt.allocate<std::uint64_t>(words), to = rt.allocate<std::uint64_t>(words);
+        auto from = rt.allocate<std::uint64_t>(words);
+        const auto to = rt.allocate<std::uint64_t>(words);
+        std::vector<std::uint64_t> values(words);
+        std::iota(values.begin(), values.end(), round * words + 1);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) from.copy_in(pe, values);
         transfer_options how;
         how.by = round % 2 == 0 ? transfer_service::supervised : transfer_service::static_blocks;
         how.piece_bytes = 512;
+        how.engine_bytes = round / 2 * 4096;
         transfers moves(rt.machine(), how);
         rt.run(post_large{from.ref(), to.ref()}, moves);
         const transfer_statistics found = moves.statistics();
         const auto pes = static_cast<std::uint64_t>(rt.n_pes());
         EXPECT_EQ(found.transfers, pes);
-        // Nobody checks the accesses of copy hardware.
-        const bool by_bulk = !is_checked(GetParam());
-        EXPECT_EQ(found.of(by_bulk ? transfer_method::bulk : transfer_method::warps).transfers, pes);
-        EXPECT_EQ(found.of(transfer_method::bulk).bytes + found.of(transfer_method::warps).bytes, pes * words * 8);
+        // Nobody checks the accesses of copy hardware, and within a PE no copy engine is used.
+        const bool by_engine = how.engine_bytes != 0 && pes > 1;
+        const transfer_method chosen = is_checked(GetParam()) ? transfer_method::warps
+                                       : by_engine            ? transfer_method::engine
+                                                              : transfer_method::bulk;
+        EXPECT_EQ(found.of(chosen).transfers, pes);
+        if (chosen != transfer_method::bulk) {
+            EXPECT_EQ(found.of(chosen).bytes, pes * words * 8);
+        } else {  // warps of a block that find its hardware in use copy themselves
+            EXPECT_EQ(found.of(transfer_method::bulk).bytes + found.of(transfer_method::warps).bytes, pes * words * 8);
+        }
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(to.copy_out((pe + 1) % rt.n_pes()), values);
         if (how.by == transfer_service::static_blocks) {
             EXPECT_EQ(found.lent_pieces, 0u);
             EXPECT_EQ(found.most_lent, 0u);
@@ -474,6 +488,7 @@ TEST_P(transfers_test, OptionsThatCannotBeAreRefused) {
     refused([](auto& how) { how.slots = 65; }, "transfers: slots: a power of two, not 65");
     refused([](auto& how) { how.keys = 0; }, "transfers: keys: 1 to 65536, not 0");
     refused([](auto& how) { how.piece_bytes = 600; }, "transfers: piece_bytes: a multiple of 512, not 600");
+    refused([](auto& how) { how.method = transfer_method::engine; }, "transfers: the method of copy engines asks for");
     refused([](auto& how) { how.server_share = 1; }, "transfers: server_share: between 0 and 1");
 }
 

@@ -6,14 +6,15 @@
 
 namespace laneway {
 
-/// How a transfer is carried out; copies by the host's copy engines are lw::flow's.
+/// How a transfer is carried out.
 enum class transfer_method : std::uint32_t {
     automatic,  ///< by size, alignment and stride
     lanes,      ///< a lane of a warp each
     warps,      ///< lanes of warps together, in words as wide as both sides are aligned to
-    bulk        ///< the bulk-copy hardware of a multiprocessor (TMA), through shared memory; by memcpy on CPU devices
+    bulk,       ///< the bulk-copy hardware of a multiprocessor (TMA), through shared memory; by memcpy on CPU devices
+    engine      ///< a copy engine, which a thread of the host drives
 };
-inline constexpr std::size_t n_transfer_methods = 4;
+inline constexpr std::size_t n_transfer_methods = 5;
 
 /// A lane's handle of a transfer that it has posted, for any lane of its PE: what transfers_agent::test and wait take.
 struct transfer_event {

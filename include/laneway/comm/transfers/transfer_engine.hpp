@@ -111,16 +111,25 @@ private:
 
     [[nodiscard]] LANEWAY_FN transfer_method choose(const transfer& t) const {
         if (view_.method != transfer_method::automatic) {
-            const bool can = view_.method != transfer_method::bulk || suits_bulk(t);
+            const bool can = view_.method == transfer_method::bulk     ? suits_bulk(t)
+                             : view_.method == transfer_method::engine ? suits_engine(t)
+                                                                       : true;
             return can ? view_.method : transfer_method::warps;
         }
         if (t.bytes() <= view_.lane_bytes) return transfer_method::lanes;
+        if (suits_engine(t)) return transfer_method::engine;
         return t.row_bytes() >= view_.bulk_bytes && suits_bulk(t) ? transfer_method::bulk : transfer_method::warps;
+    }
+    /// Within a GPU the host's copies are kernels, which would wait for this one.
+    [[nodiscard]] LANEWAY_FN bool suits_engine(const transfer& t) const {
+        return view_.engine_bytes != 0 && t.bytes() >= view_.engine_bytes && is_one_row(t) && t.from_pe() != t.to_pe();
+    }
+    [[nodiscard]] static LANEWAY_FN bool is_one_row(const transfer& t) {
+        return t.rows() == 1 && t.form() == transfer::shape::rows;
     }
     /// Where memory begins is known to be aligned.
     [[nodiscard]] LANEWAY_FN bool suits_bulk(const transfer& t) const {
-        const bool one = t.rows() == 1 && t.form() == transfer::shape::rows;
-        const std::uint64_t pitches = one ? 0 : t.from_pitch() | t.to_pitch();
+        const std::uint64_t pitches = is_one_row(t) ? 0 : t.from_pitch() | t.to_pitch();
         return bulk_copier<Ctx>::available() &&
                (t.from().index | t.to().index | t.row_bytes() | pitches) % bulk_alignment == 0;
     }
@@ -129,7 +138,7 @@ private:
     LANEWAY_FN std::uint64_t share_out(transfer_slot& slot) const {
         const transfer& t = slot.what;
         const std::uint64_t row = t.row_bytes();
-        std::uint64_t part = view_.piece_bytes, rows = 1;
+        std::uint64_t part = slot.method == transfer_method::engine ? row : view_.piece_bytes, rows = 1;
         // So many pieces as the word counts, whatever the size.
         while ((row + part - 1) / part * t.rows() >= max_pieces && part < row) part *= 2;
         if (row <= part) {
@@ -194,8 +203,10 @@ private:
 
     LANEWAY_FN void carry_piece(Ctx& ctx, lane_mask mask, transfer_slot& slot, std::uint32_t number, bool lent) {
         const transfer_piece piece = slot.piece(number);
-        const bool by_bulk = slot.method == transfer_method::bulk && move_in_bulk(ctx, mask, slot.what, piece);
-        if (!by_bulk) {
+        transfer_method by = slot.method;
+        if (by == transfer_method::engine) move_by_engine(ctx, mask, slot.what);
+        if (by == transfer_method::bulk && !move_in_bulk(ctx, mask, slot.what, piece)) by = transfer_method::warps;
+        if (by == transfer_method::warps) {
             move_piece(
                 ctx, slot.what, piece,
                 {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
@@ -204,7 +215,7 @@ private:
         if (elected(ctx, mask)) {
             const std::uint32_t pieces = piece_word{ctx.load(&slot.pieces, order::relaxed, scope::device)}.pieces();
             if (lent) ctx.fetch_add(&counters_->lent_pieces, std::uint64_t{1}, order::relaxed, scope::device);
-            count(ctx, by_bulk ? transfer_method::bulk : transfer_method::warps, 0, piece.rows * piece.bytes);
+            count(ctx, by, 0, piece.rows * piece.bytes);
             if (pieces > 1) ctx.fence(scope::system);  // complete of another lane may follow
             // Partners: these adds of the other pieces.
             if (ctx.fetch_add(&slot.done, 1u, order::acq_rel, scope::device) + 1 == pieces) {
@@ -232,6 +243,15 @@ private:
                    ctx.store(&staging_.owned, 0u, order::release, scope::block);
                    return 1;
                }) != 0;
+    }
+
+    /// Has the host copy, and waits for it.
+    LANEWAY_FN void move_by_engine(Ctx& ctx, lane_mask mask, const transfer& t) {
+        if (!elected(ctx, mask)) return;
+        ctx.fence(scope::system);  // what the lane has acquired is there for the host's engine
+        const engine_copy asked{address(ctx, t.to(), t.to_pe()), address(ctx, t.from(), t.from_pe()), t.bytes(),
+                                t.from_pe()};
+        (void)view_.engine.call(ctx, asked);  // a failure ends the run
     }
 
     /// Tells all that a transfer is done. One lane, behind those that have carried it out.

@@ -6,6 +6,7 @@
 // left. A token may outlive its transfer: it then finds no piece left, or helps with the one that has come after.
 #pragma once
 
+#include "laneway/comm/host_calls_ref.hpp"
 #include "laneway/comm/transfers/transfer.hpp"
 #include "laneway/queue/warp_queue.hpp"
 
@@ -67,6 +68,14 @@ struct alignas(16) transfer_key {
     std::uint64_t done = 0;
 };
 
+/// A contiguous copy, as host threads carry it out.
+struct engine_copy {
+    std::byte* to = nullptr;
+    const std::byte* from = nullptr;
+    std::uint64_t bytes = 0;
+    std::int32_t pe = 0;  ///< whose copy engine does it: where the source lies
+};
+
 /// Device view of all PEs' transfers: the same bits on every PE.
 struct transfers_memory_ref {
     static constexpr std::uint32_t together_slots = 16;  ///< behind the others
@@ -82,7 +91,9 @@ struct transfers_memory_ref {
     std::uint64_t lane_bytes = 0;
     std::uint64_t bulk_bytes = 0;
     std::uint64_t piece_bytes = 0;
-    std::uint32_t lends = 0;  ///< 1: supervised
+    std::uint64_t engine_bytes = 0;
+    host_calls_ref<engine_copy, no_reply> engine;  ///< where `engine_bytes` is not 0
+    std::uint32_t lends = 0;                       ///< 1: supervised
 
     [[nodiscard]] LANEWAY_FN std::uint32_t own_slots() const {
         return static_cast<std::uint32_t>(slots.size()) - together_slots;
