@@ -50,6 +50,8 @@ enum class operation : std::uint32_t {
     put_item,         ///< putting an item into the queues of a worklist
     allocate_memory,  ///< allocating device memory
     release_memory,   ///< releasing it
+    queue_room,       ///< waiting for room in a queue
+    queue_place,      ///< waiting for a place of a queue that another lane is storing to or emptying
     transfer,         ///< posting a transfer: waiting for room, or for the warps that post it together
     carry,            ///< carrying out a transfer: finding a row by its index
     transferred,      ///< waiting for a transfer
@@ -107,6 +109,8 @@ constexpr operation_words words_of(operation op) {
         case operation::put_item: return {"putting an item into the worklist", " of PE ", "place #"};
         case operation::allocate_memory: return {"allocating device memory", " of PE ", "# bytes asked for"};
         case operation::release_memory: return {"releasing device memory", " of PE ", "byte #"};
+        case operation::queue_room: return {"waiting for room in a queue", " of PE ", "for # values"};
+        case operation::queue_place: return {"waiting for a place of a queue", " of PE ", "place #"};
         case operation::transfer: return {"posting a transfer", " to PE ", "transfer #"};
         case operation::carry: return {"carrying out a transfer", " with PE ", "index #"};
         case operation::transferred: return {"waiting for a transfer", " of PE ", "transfer #"};

@@ -48,7 +48,7 @@ public:
         const auto n = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
         ctx.sync(mask);  // as in pop
         const status room = wait_together(
-            ctx, mask, {operation::push_id, -1, n}, [&] { return reserve(ctx, n); }, static_cast<Idle&&>(idle));
+            ctx, mask, {operation::queue_room, -1, n}, [&] { return reserve(ctx, n); }, static_cast<Idle&&>(idle));
         if (room != status::ok) return room;
         const std::uint64_t first =
             once(ctx, mask, [&] { return ctx.fetch_add(&words_->tail, n, order::relaxed, Scope); });
@@ -61,7 +61,7 @@ public:
     template <class Ctx, class Idle>
     LANEWAY_FN status push_copies(Ctx& ctx, std::uint64_t n, const T& value, order o, Idle&& idle) const {
         status written = wait_until(
-            ctx, {operation::push_id, -1, n}, [&] { return reserve(ctx, n); }, static_cast<Idle&&>(idle));
+            ctx, {operation::queue_room, -1, n}, [&] { return reserve(ctx, n); }, static_cast<Idle&&>(idle));
         if (written != status::ok) return written;
         const std::uint64_t first = ctx.fetch_add(&words_->tail, n, order::relaxed, Scope);
         for (std::uint64_t i = 0; i < n && written == status::ok; ++i) written = write(ctx, first + i, value, o);
@@ -128,7 +128,7 @@ private:
         };
         // Somebody who has taken the value of the lap before has not emptied the place yet.
         if (!empty()) {
-            const status waited = wait_until(ctx, {operation::push_id, -1, position}, empty);
+            const status waited = wait_until(ctx, {operation::queue_place, -1, position}, empty);
             if (waited != status::ok) return waited;
         }
         const auto parts = __builtin_bit_cast(value_words<T>, padded_value<T>{value});
@@ -170,7 +170,7 @@ private:
             }
             return all;
         };
-        if (!here() && wait_until(ctx, {operation::push_id, -1, position}, here) != status::ok) return false;
+        if (!here() && wait_until(ctx, {operation::queue_place, -1, position}, here) != status::ok) return false;
         value = __builtin_bit_cast(padded_value<T>, parts).value;
         for (std::uint32_t i = 0; i < value_words_of; ++i) {
             ctx.store(word(position, i), std::uint64_t{0}, order::relaxed, Scope);

@@ -132,6 +132,38 @@ TEST_P(warp_queue_test, EveryValueComesOutOnce) {
     });
 }
 
+/// One warp puts in what nobody takes out.
+struct fill_program {
+    static constexpr int cuda_warps = 2;
+    warp_queue_words* words;
+    std::uint64_t* entries;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0) return;
+        const warp_queue_ref<std::uint32_t, scope::device> queue(words, entries, 64);
+        while (queue.push(ctx, full_warp<Ctx>, 1, order::relaxed, [] {}) == status::ok) {
+        }
+    }
+};
+
+TEST_P(warp_queue_test, AFullQueueIsWaitedForNoLongerThanTheDeadline) {
+    machine machine(GetParam());
+    const buffer<warp_queue_words> words(machine.device(0), 1);
+    const buffer<std::uint64_t> entries(machine.device(0), 64);
+    try {
+        run_programs(machine, small_grid(machine), is_checked(GetParam()) ? 0.01 : 0.1, [&](int) {
+            return fill_program{words.data(), entries.data()};
+        });
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const timeout_error& e) {
+        EXPECT_NE(std::string(e.what()).find("deadline passed while waiting for room in a queue: for "),
+                  std::string::npos)
+            << e.what();
+    }
+    EXPECT_EQ(words.copy_out()[0].ready, 64u);
+}
+
 LANEWAY_ON_DEVICES(warp_queue_test, lone_device());
 
 }  // namespace laneway::test
