@@ -55,8 +55,8 @@ public:
         return finished(ctx, of.slot, of.lap + 1);
     }
 
-    /// Leaves a transfer that has been checked in its free slot, and hands it to those who carry transfers out. One
-    /// lane; waits for room, calling `idle()`.
+    /// Leaves a transfer that has been checked in its free slot, and hands it to those who carry transfers out. Any
+    /// lane, each with its own; waits for room, calling `idle()`.
     template <class Idle>
     LANEWAY_SLOW status post(Ctx& ctx, transfer_event at, const transfer& t, Idle&& idle) {
         transfer_slot& slot = slots_[at.slot];
@@ -69,15 +69,17 @@ public:
         if (t.rows() == 0) {
             count(ctx, slot.method, 1, 0);
             complete(ctx, slot);
+            completed(ctx, 1);
             return status::ok;
         }
         slot.done = 0;
         const std::uint64_t pieces = share_out(slot);
         if (slot.method == transfer_method::lanes) {
-            return small_.push(ctx, lane_mask{1} << ctx.lane(), at.slot, order::release, idle);
+            return small_.push(ctx, ctx.converged(), at.slot, order::release, idle);
         }
         // Partner: the add in take_piece, also of those who hold a token of an earlier lap.
         ctx.store(&slot.pieces, piece_word::of(pieces).bits, order::release, scope::device);
+        if (pieces == 1) return tokens_.push(ctx, ctx.converged(), at.slot, order::release, idle);
         constexpr std::uint64_t most = transfers_memory_ref::max_sharing;
         return tokens_.push_copies(ctx, pieces < most ? pieces : most, at.slot, order::release, idle);
     }
@@ -161,15 +163,18 @@ private:
         if (got) {
             transfer_slot& slot = slots_[number];
             const transfer& t = slot.what;
+            const std::uint64_t bytes = t.bytes();
             move_piece(ctx, t, {0, t.rows(), 0, t.row_bytes()}, {});
-            // One atomic of a counter for the warp, where its lanes are together.
-            const lane_mask here = ctx.converged();
-            const std::uint64_t bytes =
-                reduce(ctx, here, t.bytes(), [](std::uint64_t a, std::uint64_t b) { return a + b; });
-            if (elected(ctx, here)) {
-                count(ctx, transfer_method::lanes, static_cast<std::uint64_t>(Ctx::count_lanes(here)), bytes);
-            }
             complete(ctx, slot);
+            // One atomic of a counter for all lanes that are together; the last of them knows the sum.
+            const lane_mask here = ctx.converged();
+            const int n = Ctx::count_lanes(here);
+            const std::uint64_t sum = inclusive_scan(ctx, here, bytes);
+            ctx.sync(here);
+            if (rank_in(ctx, here) + 1 == n) {
+                count(ctx, transfer_method::lanes, static_cast<std::uint64_t>(n), sum);
+                completed(ctx, static_cast<std::uint64_t>(n));
+            }
         }
         ctx.sync(mask);
         return true;
@@ -221,6 +226,7 @@ private:
             if (ctx.fetch_add(&slot.done, 1u, order::acq_rel, scope::device) + 1 == pieces) {
                 count(ctx, slot.method, 1, 0);
                 complete(ctx, slot);
+                completed(ctx, 1);
             }
         }
         ctx.sync(mask);
@@ -269,8 +275,11 @@ private:
             // Partner: the acquire load in transfers_agent::wait_key, behind which events are done as well.
             ctx.fetch_add(&keys_[key].done, std::uint64_t{1}, order::release, scope::device);
         }
+    }
+    /// So many transfers are done, and all are told. One lane, behind those that have told.
+    LANEWAY_FN void completed(Ctx& ctx, std::uint64_t transfers) {
         // Partner: the acquire load in add_completed of the view.
-        ctx.fetch_add(&counters_->completed, std::uint64_t{1}, order::release, scope::device);
+        ctx.fetch_add(&counters_->completed, transfers, order::release, scope::device);
     }
 
     /// For the report.
