@@ -252,6 +252,8 @@ enum class level : std::uint32_t { warp, block, pe };
 struct write_and_post {
     static constexpr std::uint32_t rounds = 18;
     level by;
+    std::uint64_t run;                  ///< from 1 on
+    symmetric_ref<std::uint64_t> told;  ///< how many have come of what whole PEs have posted
     symmetric_ref<std::uint32_t> from;  ///< for each round a word for each lane of the grid
     symmetric_ref<std::uint32_t> to;
     symmetric_ref<std::uint64_t> wrong;
@@ -271,7 +273,7 @@ struct write_and_post {
         for (std::uint32_t round = 0; round < rounds; ++round) {
             const std::uint64_t base = round * of_grid;
             from.local(ctx)[base + mine] = static_cast<std::uint32_t>(base + mine + 1);
-            const auto t = transfer::copy(from[base + first], ctx.pe(), to[base + first], next, count);
+            const auto t = transfer::copy(from[base + first], ctx.pe(), to[base + first], next, count).notify(told[0]);
             const auto sent = by == level::warp    ? moves.post_warp(ctx, t)
                               : by == level::block ? moves.post_block(ctx, t)
                                                    : moves.post_pe(ctx, t);
@@ -288,6 +290,13 @@ struct write_and_post {
             }
             if (!right) atomic_add(ctx, wrong[0], 1);
         }
+        if (by != level::pe) return;
+        // Where it goes to, the word alone tells.
+        if (moves.wait_signal(ctx, told[0], run * rounds) != status::ok) return;
+        for (std::uint64_t i = mine; i < rounds * of_grid; i += 5) {
+            const std::uint32_t arrived = to.local(ctx)[i];
+            if (arrived != 0 && arrived != i + 1) atomic_add(ctx, wrong[0], 1);  // 0: of lanes that run no body
+        }
     }
 };
 
@@ -299,8 +308,9 @@ TEST_P(transfers_test, WhatAGroupHasWrittenGoesAlong) {
             const auto from = rt.allocate<std::uint32_t>(1 << 18), to = rt.allocate<std::uint32_t>(1 << 18);
             const auto wrong = rt.allocate<std::uint64_t>(1);
             transfers moves(rt.machine(), transfer_options_of(o));
-            for (int run = 0; run < 2; ++run) {  // what the first run has left tells the second nothing
-                rt.run(write_and_post{by, from.ref(), to.ref(), wrong.ref()}, moves);
+            const auto told = rt.allocate<std::uint64_t>(1);
+            for (std::uint64_t run = 1; run <= 2; ++run) {  // what the first run has left tells the second nothing
+                rt.run(write_and_post{by, run, told.ref(), from.ref(), to.ref(), wrong.ref()}, moves);
                 for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
                 EXPECT_GT(moves.statistics().transfers, 0u);
             }
