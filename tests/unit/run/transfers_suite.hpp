@@ -180,13 +180,20 @@ struct post_planned {
     }
 
 private:
-    /// Whether what a plain copy has moved is visible; others are looked at after the run.
+    /// Whether what has been moved without an index list is visible; the rest is looked at after the run. Words of
+    /// eight bytes are read so that checked devices see it.
     template <class Ctx>
     static LANEWAY_FN bool is_there(Ctx& ctx, const transfer& t) {
         if (t.form() != transfer::shape::rows) return true;
         const std::byte* const from = address(ctx, t.from(), t.from_pe());
         const std::byte* const to = address(ctx, t.to(), t.to_pe());
         for (std::uint64_t row = 0; row < t.rows(); ++row) {
+            for (std::uint64_t i = 0; i < t.row_bytes() && t.element_bytes() == 8; i += 8) {
+                const auto at = (t.to().index + row * t.to_pitch() + i) / 8;
+                const symmetric_ptr<std::uint64_t> word{t.to().segment, at};
+                const std::uint64_t found = laneway::at(ctx, word, t.to_pe())[0];
+                if (found != *reinterpret_cast<const std::uint64_t*>(from + row * t.from_pitch() + i)) return false;
+            }
             for (std::uint64_t i = 0; i < t.row_bytes(); ++i) {
                 if (from[row * t.from_pitch() + i] != to[row * t.to_pitch() + i]) return false;
             }
