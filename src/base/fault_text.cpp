@@ -98,6 +98,8 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
         case status::not_allocated:
             return (record.number < record.limit ? number_of(record) : "an address outside") + " of " +
                    std::to_string(record.limit);
+        case status::bad_pitch:
+            return counted(record.number, "byte") + " from row to row, and a row has " + std::to_string(record.limit);
         case status::bad_threshold: return number_of(record) + ", threshold " + std::to_string(record.limit);
         case status::too_many_triggers: return number_of(record) + ", " + triggers_of(record);
         case status::too_deep: return number_of(record) + " has " + counted(record.limit, "level");

@@ -50,6 +50,12 @@ enum class operation : std::uint32_t {
     put_item,         ///< putting an item into the queues of a worklist
     allocate_memory,  ///< allocating device memory
     release_memory,   ///< releasing it
+    queue_room,       ///< waiting for room in a queue
+    queue_place,      ///< waiting for a place of a queue that another lane is storing to or emptying
+    transfer,         ///< posting a transfer: waiting for room, or for the warps that post it together
+    carry,            ///< carrying out a transfer: finding a row by its index
+    transferred,      ///< waiting for a transfer
+    use_key,          ///< posting a transfer under a key, or waiting for all that have been
 };
 
 /// How a fault tells of an operation.
@@ -103,6 +109,12 @@ constexpr operation_words words_of(operation op) {
         case operation::put_item: return {"putting an item into the worklist", " of PE ", "place #"};
         case operation::allocate_memory: return {"allocating device memory", " of PE ", "# bytes asked for"};
         case operation::release_memory: return {"releasing device memory", " of PE ", "byte #"};
+        case operation::queue_room: return {"waiting for room in a queue", " of PE ", "for # values"};
+        case operation::queue_place: return {"waiting for a place of a queue", " of PE ", "place #"};
+        case operation::transfer: return {"posting a transfer", " to PE ", "transfer #"};
+        case operation::carry: return {"carrying out a transfer", " with PE ", "index #"};
+        case operation::transferred: return {"waiting for a transfer", " of PE ", "transfer #"};
+        case operation::use_key: return {"using a key of transfers", " of PE ", "key #"};
     }
     return {"unknown operation", " with PE ", "number #"};
 }
@@ -120,8 +132,8 @@ struct fault_record {
     std::int32_t peer = -1;  ///< the other PE, where there is one; with bad_pe whatever was named
     /// What it is about: with bad_address the first element that is missing, with too_long bytes of elements, with
     /// no_room places that were tried, with uneven_barrier, uneven_post and collective_incomplete warps that came, with
-    /// collective_too_long bytes of the array, with truncated and wrong_length bytes of the message; with others see
-    /// words_of. Of a wait for a message with any tag: 2^32 - 1.
+    /// collective_too_long bytes of the array, with bad_pitch bytes from row to row, with truncated and wrong_length
+    /// bytes of the message; with others see words_of. Of a wait for a message with any tag: 2^32 - 1.
     std::uint64_t number = 0;
     /// What there is: with bad_address elements of the array, with too_long bytes that a chunk takes, with no_room all
     /// places where more are there than were tried, with uneven_barrier, uneven_post and collective_incomplete working
@@ -130,7 +142,7 @@ struct fault_record {
     /// times its threshold, with too_deep levels of the channel, with too_many_at_once elements that may be asked for,
     /// with quota_reached the quota's bytes and, times 2^56, its number, with not_allocated the bytes that there are,
     /// with waits for messages the communicator, with truncated and wrong_length the bytes that the receive takes, with
-    /// a request that is served the block that has posted it.
+    /// a request that is served the block that has posted it, with bad_pitch the bytes of a row.
     std::uint64_t limit = 0;
 };
 

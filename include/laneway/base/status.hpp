@@ -37,6 +37,7 @@ enum class [[nodiscard]] status : std::uint32_t{
     bad_index,              ///< a queue, kernel, buffer or signal of a remote queue that has not been registered
     quota_reached,          ///< a quota of device memory, or the PE's device memory, has no room for a request
     not_allocated,          ///< memory to be released that is not allocated, or has been released already
+    bad_pitch,              ///< rows of a transfer that would overlap: they are longer than from one to the next
 };
 
 constexpr const char* to_string(status s) {
@@ -72,6 +73,7 @@ constexpr const char* to_string(status s) {
         case status::bad_index: return "no such index";
         case status::quota_reached: return "a quota of device memory is used up";
         case status::not_allocated: return "memory that is not allocated, or has been released already";
+        case status::bad_pitch: return "rows that overlap";
     }
     return "unknown status";
 }

@@ -46,7 +46,9 @@
 // A view whose work server warps do (comm/roles.hpp), in threads mode also each lane that waits, says
 // `static constexpr bool serves = true;` and has
 //   using server_state = ...;                              what a server warp's lane keeps between turns
-//   bool serve(ctx, mine, server_state&, forward&) const;  a turn, for a whole warp; false: there was nothing to do.
+//   bool serve(ctx, mine, server_state&, shared, forward&) const;
+//                                                          a turn, for a whole warp; false: there was nothing to do.
+//                                                          `shared` is what its agents get.
 //                                                          Where it says `static constexpr bool servers_post = true;`
 //                                                          it posts messages of the program as handlers do, by
 //                                                          forward.post (comm/forward_queue.hpp)
@@ -166,7 +168,7 @@ struct view_list {
     template <class Use>
     LANEWAY_FN void each(Use&&) const {}
     template <class Ctx, class Forward>
-    LANEWAY_FN bool serve(Ctx&, const roles&, states&, Forward&) const {
+    LANEWAY_FN bool serve(Ctx&, const roles&, states&, std::byte*, Forward&) const {
         return false;
     }
 
@@ -186,11 +188,12 @@ struct view_list<First, Rest...> {
     view_list<Rest...> rest;
 
     /// A turn at what server warps do for the components; whether there was anything to do. The whole warp, together.
+    /// `shared`: as for with_agents.
     template <class Ctx, class Forward>
-    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, states& kept, Forward& forward) const {
+    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, states& kept, std::byte* shared, Forward& forward) const {
         bool served = false;
-        if constexpr (is_serving<First>) served = first.serve(ctx, mine, kept.first, forward);
-        return rest.serve(ctx, mine, kept.rest, forward) || served;
+        if constexpr (is_serving<First>) served = first.serve(ctx, mine, kept.first, shared, forward);
+        return rest.serve(ctx, mine, kept.rest, shared + shared_bytes_of<First>, forward) || served;
     }
 
     template <class Use>

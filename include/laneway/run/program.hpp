@@ -104,7 +104,7 @@ struct program {
         const auto serve = [&] {
             bool active = requests_in.turn(ctx);
             active = serve_replies() || active;
-            active = views.serve(ctx, mine, kept, forward) || active;
+            active = views.serve(ctx, mine, kept, of_components, forward) || active;
             if (list::replies && !active) responder.flush_ready(ctx);
             return active;
         };

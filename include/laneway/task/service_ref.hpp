@@ -38,7 +38,7 @@ struct service_ref {
     /// Serves what has arrived in the queues of this warp, at most a slot of each; whether there was any. The whole
     /// warp, together.
     template <class Ctx, class Forward>
-    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state& watch, Forward& forward) const {
+    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state& watch, std::byte*, Forward& forward) const {
         const std::uint32_t queues = rings.served_by(ctx.pe(), ctx.n_pes());
         if constexpr (Ctx::warp_lanes == 1) {
             bool served = false;

@@ -1,0 +1,171 @@
+// Values of 8 bytes a second through the warp-parallel queue: in a PE's memory, one queue for all warps, and in shared
+// memory, one a block; put in and taken out by whole warps, or by each lane for itself.
+//
+//   bench_warp_queue --devices "cuda:0" --blocks 132 --warps 32 --values-log2 26 --json FILE
+// Every warp puts values in and takes as many out, its own or others', turn by turn; a value counts once. The sum of
+// what has come out is checked.
+#include <bit>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+#include "bench_support.hpp"
+#include "laneway/queue/warp_queue.hpp"
+#include "laneway/simt/machine.hpp"
+
+namespace {
+
+using namespace laneway;
+
+template <scope Scope>
+struct pass_values {
+    static constexpr int cuda_warps = 32;
+
+    warp_queue_words* words;  ///< of queues in PE memory
+    std::uint64_t* entries;
+    std::uint64_t* sum;  ///< of what has come out
+    std::uint64_t each;  ///< values of a lane
+    std::uint32_t capacity;
+    std::uint32_t by_warps;  ///< 0: each lane by itself
+
+    static std::size_t shared_bytes(std::uint32_t capacity) {
+        return Scope == scope::block ? sizeof(warp_queue_words) + std::size_t{capacity} * 16 : 16;
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        auto* my_words = words;
+        auto* my_entries = entries;
+        if constexpr (Scope == scope::block) {
+            my_words = reinterpret_cast<warp_queue_words*>(ctx.shared());
+            my_entries = reinterpret_cast<std::uint64_t*>(ctx.shared() + sizeof(warp_queue_words));
+            const auto lanes = static_cast<std::uint32_t>(ctx.n_warps() * Ctx::warp_lanes);
+            const auto mine = static_cast<std::uint32_t>(ctx.warp() * Ctx::warp_lanes + ctx.lane());
+            if (mine == 0) *my_words = {};
+            for (std::uint32_t i = mine; i < capacity * 2; i += lanes) my_entries[i] = 0;
+        }
+        ctx.sync_block();
+        const warp_queue_ref<std::uint64_t, Scope> queue(my_words, my_entries, capacity);
+        const auto lane =
+            static_cast<std::uint64_t>((ctx.block() * ctx.n_warps() + ctx.warp()) * Ctx::warp_lanes + ctx.lane());
+        const lane_mask mask = by_warps != 0 ? full_warp<Ctx> : lane_mask{1} << ctx.lane();
+        std::uint64_t taken = 0;
+        for (std::uint64_t i = 0; i < each; ++i) {
+            if (queue.push(ctx, mask, lane * each + i + 1, order::relaxed, [] {}) != status::ok) return;
+            if (!take(ctx, queue, mask, taken)) return;
+        }
+        const std::uint64_t all = warp_sum(ctx, taken);
+        if (ctx.lane() == 0) ctx.fetch_add(sum, all, order::relaxed, scope::device);
+    }
+
+private:
+    /// As many values as the group has put in.
+    template <class Ctx, class Queue>
+    LANEWAY_FN bool take(Ctx& ctx, const Queue& queue, lane_mask mask, std::uint64_t& taken) const {
+        bounded_spin spin(2);
+        for (auto left = static_cast<std::uint32_t>(Ctx::count_lanes(mask)); left != 0;) {
+            std::uint64_t value = 0;
+            const bool got = queue.pop(ctx, mask, left, value, order::relaxed);
+            if (got) taken += value;
+            const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(mask, got)));
+            left -= n;
+            const bool ends = n == 0 && spin.next(ctx, {operation::user_code}) != status::ok;
+            if (ctx.ballot(mask, ends) != 0) return false;
+        }
+        return true;
+    }
+};
+
+/// The grid and the number of values.
+struct job {
+    launch_shape shape;
+    std::uint64_t lanes = 0;
+    std::uint64_t each = 0;
+};
+
+job job_for(const bench::arguments& args, const machine& machine) {
+    job made;
+    const bool gpu = machine.has_gpus();
+    made.shape.blocks = static_cast<int>(args.number("blocks"));
+    made.shape.warps_per_block = gpu ? static_cast<int>(args.number("warps")) : 1;
+    if (made.shape.blocks < 1 || made.shape.warps_per_block < 1 || made.shape.warps_per_block > 32) {
+        throw usage_error("blocks: 1 at least; warps: 1 to 32");
+    }
+    made.lanes = static_cast<std::uint64_t>(made.shape.blocks * made.shape.warps_per_block * (gpu ? 32 : 1));
+    made.each = std::max<std::uint64_t>(1, (std::uint64_t{1} << args.number("values-log2")) / made.lanes);
+    return made;
+}
+
+template <scope Scope>
+double seconds_of(machine& machine, const job& job, const bench::arguments& args, bool by_warps) {
+    const std::uint64_t lanes =
+        Scope == scope::block ? job.lanes / static_cast<std::uint64_t>(job.shape.blocks) : job.lanes;
+    const auto capacity = static_cast<std::uint32_t>(std::bit_ceil(lanes));  // so that nobody waits for room
+    launch_shape shape = job.shape;
+    shape.shared_bytes = pass_values<Scope>::shared_bytes(capacity);
+    const buffer<warp_queue_words> words(machine.device(0), 1);
+    const buffer<std::uint64_t> entries(machine.device(0), std::uint64_t{capacity} * 2), sum(machine.device(0), 1);
+    const std::vector programs{
+        pass_values<Scope>{words.data(), entries.data(), sum.data(), job.each, capacity, by_warps ? 1u : 0u}};
+    const int fits = machine.resident_blocks<pass_values<Scope>>(0, shape);
+    if (fits < shape.blocks) throw usage_error("blocks: at most " + std::to_string(fits) + " are resident");
+    const double seconds =
+        machine.run(programs, std::vector{shape}, args.real("timeout"), [] { return std::string{}; });
+    const std::uint64_t n = job.lanes * job.each;
+    if (sum.copy_out()[0] != n * (n + 1) / 2) throw device_fault("other values have come out than were put in");
+    return seconds;
+}
+
+void measure(const bench::arguments& args, const std::string& devices, const std::string& memory,
+             const std::string& group, bench::json_lines& json) {
+    if (memory != "device" && memory != "shared") throw usage_error("memory: device or shared, not " + memory);
+    if (group != "warps" && group != "lanes") throw usage_error("groups: warps or lanes, not " + group);
+    machine machine(devices);
+    const job work = job_for(args, machine);
+    std::vector<double> seconds;
+    for (std::uint64_t i = 0; i <= args.number("runs"); ++i) {
+        const double time = memory == "shared" ? seconds_of<scope::block>(machine, work, args, group == "warps")
+                                               : seconds_of<scope::device>(machine, work, args, group == "warps");
+        if (i > 0) seconds.push_back(time);  // the first warms up
+    }
+    if (seconds.empty()) throw usage_error("runs: 1 at least");
+    const auto spread = bench::spread_of(seconds);
+    const double values = static_cast<double>(work.lanes * work.each);
+    std::printf("%-10s %-7s by %-6s %10.3f M values/s (%.3f to %.3f)\n", devices.c_str(), memory.c_str(), group.c_str(),
+                values / spread.median / 1e6, values / spread.most / 1e6, values / spread.least / 1e6);
+    json.write({{"benchmark", "warp queue"}, {"devices", devices}, {"memory", memory}, {"groups", group}},
+               {{"values", values},
+                {"blocks", static_cast<double>(work.shape.blocks)},
+                {"warps_per_block", static_cast<double>(work.shape.warps_per_block)},
+                {"rate", values / spread.median},
+                {"median_s", spread.median},
+                {"min_s", spread.least},
+                {"max_s", spread.most}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const bench::arguments args(argc, argv,
+                                    {{"devices", "cpu:1"},
+                                     {"memory", "device;shared"},
+                                     {"groups", "warps;lanes"},
+                                     {"blocks", "2"},
+                                     {"warps", "32"},
+                                     {"values-log2", "20"},
+                                     {"runs", "5"},
+                                     {"timeout", "60"},
+                                     {"json", ""}});
+        bench::json_lines json(args.text("json"));
+        for (const auto& devices : args.list("devices")) {
+            for (const auto& memory : args.list("memory")) {
+                for (const auto& group : args.list("groups")) measure(args, devices, memory, group, json);
+            }
+        }
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "bench_warp_queue: %s\n", failure.what());
+        return 1;
+    }
+    return 0;
+}

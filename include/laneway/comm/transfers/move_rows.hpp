@@ -1,0 +1,126 @@
+// How lanes move rows of a transfer.
+#pragma once
+
+#include "laneway/comm/transfers/transfer.hpp"
+#include "laneway/comm/triggers/move_range.hpp"
+
+namespace laneway {
+
+/// Where the rows of a transfer lie.
+template <class Ctx>
+class transfer_rows {
+public:
+    LANEWAY_FN transfer_rows(const Ctx& ctx, const transfer& t)
+        : t_(t), from_(address(ctx, t.from(), t.from_pe())), to_(address(ctx, t.to(), t.to_pe())),
+          indices_(t.form() == transfer::shape::rows ? nullptr : address(ctx, t.indices(), ctx.pe())) {}
+
+    /// The numbers of a row on either side; false, and the run ends, where an index names none.
+    LANEWAY_FN bool find(Ctx& ctx, std::uint64_t row, std::uint64_t& source, std::uint64_t& target) const {
+        source = target = row;
+        if (indices_ == nullptr) return true;
+        const std::uint32_t index = index_at(ctx, row);
+        const bool gathers = t_.form() == transfer::shape::gather;
+        const symmetric_ptr<std::byte> first = gathers ? t_.from() : t_.to();
+        const std::uint64_t pitch = gathers ? t_.from_pitch() : t_.to_pitch();
+        const std::uint64_t held = (ctx.environment().segment_bytes[first.segment] - first.index) / pitch;
+        if (index >= held) {
+            (void)fail(ctx, status::bad_index, operation::carry, gathers ? t_.from_pe() : t_.to_pe(), index, held);
+            return false;
+        }
+        (gathers ? source : target) = index;
+        return true;
+    }
+    [[nodiscard]] LANEWAY_FN const std::byte* from(std::uint64_t source) const {
+        return from_ + source * t_.from_pitch();
+    }
+    [[nodiscard]] LANEWAY_FN std::byte* to(std::uint64_t target) const { return to_ + target * t_.to_pitch(); }
+    /// What all addresses and lengths of a piece are multiples of, up to 16.
+    [[nodiscard]] LANEWAY_FN std::uint64_t alignment(const transfer_piece& piece) const {
+        std::uint64_t all = reinterpret_cast<std::uintptr_t>(from_) | reinterpret_cast<std::uintptr_t>(to_) |
+                            piece.first | piece.bytes | 16;
+        if (t_.rows() > 1 || indices_ != nullptr) all |= t_.from_pitch() | t_.to_pitch();
+        return all & (~all + 1);
+    }
+
+private:
+    LANEWAY_FN std::uint32_t index_at(Ctx& ctx, std::uint64_t row) const {
+        if constexpr (checks_accesses<Ctx>) {
+            const std::uint32_t seen =
+                at(ctx, symmetric_ptr<std::uint32_t>{t_.indices().segment, t_.indices().index + row}, ctx.pe())[0];
+            return seen;
+        } else {
+            return indices_[row];
+        }
+    }
+
+    const transfer& t_;
+    const std::byte* from_;
+    std::byte* to_;
+    const std::uint32_t* indices_;
+};
+
+/// Moves words of short rows: neighbours among the lanes take neighbouring words, of whichever row.
+template <std::size_t Bytes, class Ctx>
+LANEWAY_FN void move_words(Ctx& ctx, const transfer_rows<Ctx>& rows, const transfer_piece& piece, copy_share mine) {
+    const std::uint64_t words = piece.bytes / Bytes, all = words * piece.rows;
+    for (std::uint64_t i = mine.first; i < all; i += mine.step) {
+        const std::uint64_t row = i / words, word = i - row * words;
+        std::uint64_t source = 0, target = 0;
+        if (!rows.find(ctx, piece.row + row, source, target)) return;
+        const std::uint64_t at = piece.first + word * Bytes;
+        *reinterpret_cast<byte_word<Bytes>*>(rows.to(target) + at) =
+            *reinterpret_cast<const byte_word<Bytes>*>(rows.from(source) + at);
+    }
+}
+
+/// The same on checked devices, which see each access: who changes a source too early, or reads a target, is told.
+template <class T, class Ctx>
+LANEWAY_FN void move_watched(Ctx& ctx, const transfer& t, const transfer_rows<Ctx>& rows, const transfer_piece& piece,
+                             copy_share mine) {
+    const auto watched = [&](symmetric_ptr<std::byte> first, int pe, std::uint64_t byte) {
+        return ctx.template element<T>(first.segment, pe, ~std::uint64_t{0}, (first.index + byte) / sizeof(T),
+                                       call_site_of<Ctx>::current());
+    };
+    const std::uint64_t words = piece.bytes / sizeof(T), all = words * piece.rows;
+    for (std::uint64_t i = mine.first; i < all; i += mine.step) {
+        const std::uint64_t row = i / words, at = piece.first + (i - row * words) * sizeof(T);
+        std::uint64_t source = 0, target = 0;
+        if (!rows.find(ctx, piece.row + row, source, target)) return;
+        const T value = watched(t.from(), t.from_pe(), source * t.from_pitch() + at)[0];
+        watched(t.to(), t.to_pe(), target * t.to_pitch() + at)[0] = value;
+    }
+}
+
+/// Moves this lane's share of a piece.
+template <class Ctx>
+LANEWAY_SLOW void move_piece(Ctx& ctx, const transfer& t, const transfer_piece& piece, copy_share mine) {
+    const transfer_rows<Ctx> rows(ctx, t);
+    if constexpr (checks_accesses<Ctx>) {
+        switch (t.element_bytes()) {
+            case 1: return move_watched<std::uint8_t>(ctx, t, rows, piece, mine);
+            case 2: return move_watched<std::uint16_t>(ctx, t, rows, piece, mine);
+            case 4: return move_watched<std::uint32_t>(ctx, t, rows, piece, mine);
+            case 8: return move_watched<std::uint64_t>(ctx, t, rows, piece, mine);
+            default: break;  // no words that lanes could race for
+        }
+    }
+    const std::uint64_t alignment = rows.alignment(piece);
+    // With a word for each lane in a row, several loads are on their way at once, and no division is due.
+    if (alignment >= 4 && piece.bytes >= alignment * mine.step) {
+        for (std::uint64_t i = 0; i < piece.rows; ++i) {
+            std::uint64_t source = 0, target = 0;
+            if (!rows.find(ctx, piece.row + i, source, target)) return;
+            store_range(rows.to(target) + piece.first, rows.from(source) + piece.first, piece.bytes, mine);
+        }
+        return;
+    }
+    switch (alignment) {
+        case 16: return move_words<16>(ctx, rows, piece, mine);
+        case 8: return move_words<8>(ctx, rows, piece, mine);
+        case 4: return move_words<4>(ctx, rows, piece, mine);
+        case 2: return move_words<2>(ctx, rows, piece, mine);
+        default: return move_words<1>(ctx, rows, piece, mine);
+    }
+}
+
+}  // namespace laneway

@@ -1,0 +1,260 @@
+// Transfers as a component of a program: what lanes of the body hold, and what serving warps do.
+#pragma once
+
+#include "laneway/comm/termination.hpp"
+#include "laneway/comm/transfers/transfer_check.hpp"
+#include "laneway/comm/transfers/transfer_engine.hpp"
+#include "laneway/run/component.hpp"
+#include "laneway/simt/message_order.hpp"
+
+namespace laneway {
+
+/// What the warps of a block share.
+struct alignas(16) transfers_shared {
+    bulk_staging staging;
+    std::uint64_t arrived;  ///< warps that have come to post together, in all
+    std::uint64_t posted;   ///< transfers that they have
+    transfer_event event;   ///< of the last one
+    std::uint32_t lent;     ///< as transfer_counters have it
+};
+
+/// A lane's access to transfers. What cannot be ends the run with bad_pe, bad_address, bad_pitch or bad_index; all
+/// members fail with stopped or timeout when the run ends. Lanes that wait do not carry out transfers, but in threads
+/// mode, and whole warps where they are supervised.
+template <class Ctx, class Out>
+class transfers_agent {
+public:
+    static constexpr bool polls = true;
+
+    LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, transfers_shared& block,
+                               const roles& mine)
+        : view_(view), out_(out), block_(block), engine_(ctx, view, block.staging),
+          worker_(static_cast<std::uint32_t>(mine.worker_index)) {}
+
+    /// Posts a transfer. Any lane, also in divergent code: lanes that arrive together share what it costs. What the
+    /// lane has stored before goes along. Waits while all slots, or places of the queue, are taken.
+    LANEWAY_FN answered<transfer_event> post(Ctx& ctx, const transfer& t) {
+        answered<transfer_event> made{check_transfer(ctx, t, keys()), {}};
+        if (made.code != status::ok) return made;
+        made.value = engine_.draw(ctx, ctx.converged());
+        made.code = await_free(ctx, made.value);
+        if (made.code == status::ok) made.code = hand_over(ctx, made.value, t);
+        return made;
+    }
+    /// The same once for a whole warp: all its lanes, together, with the same transfer; what any of them has stored
+    /// goes along.
+    LANEWAY_FN answered<transfer_event> post_warp(Ctx& ctx, const transfer& t) {
+        ctx.sync(full_warp<Ctx>);
+        answered<transfer_event> made{};
+        if (ctx.lane() == 0) made = post(ctx, t);
+        return from_lane_0(ctx, made);
+    }
+    /// The same for all working warps of a block, which meet.
+    LANEWAY_SLOW answered<transfer_event> post_block(Ctx& ctx, const transfer& t) {
+        const auto warps = static_cast<std::uint64_t>(out_.team().warps);
+        const std::uint64_t round = ++block_posts_;
+        ctx.sync(full_warp<Ctx>);
+        answered<transfer_event> made{};
+        if (ctx.lane() == 0) {
+            // Partners: these adds of other warps. What they have stored is part of the transfer.
+            const auto* const at = &block_.arrived;
+            tell_history(ctx, [at](auto& history) { history.fence(), history.carry(at); });
+            const std::uint64_t before = ctx.fetch_add(&block_.arrived, std::uint64_t{1}, order::acq_rel, scope::block);
+            if (before + 1 == warps * round) {
+                tell_history(ctx, [at](auto& history) { history.hear(at), history.fence(); });
+                made = post(ctx, t);
+                block_.event = made.value;
+                // Partner: the acquire load below. Nobody overwrites the event before all have come again.
+                if (made.code == status::ok) ctx.store(&block_.posted, round, order::release, scope::block);
+            } else {
+                made.code = await(ctx, {operation::transfer, -1, round},
+                                  [&] { return ctx.load(&block_.posted, order::acquire, scope::block) >= round; });
+                if (made.code == status::ok) made.value = block_.event;
+            }
+        }
+        return from_lane_0(ctx, made);
+    }
+    /// The same for all working warps of the PE. None waits for the others: the last one that comes posts it, and each
+    /// may wait for the event. So many at once as transfers_memory_ref::together_slots.
+    LANEWAY_SLOW answered<transfer_event> post_pe(Ctx& ctx, const transfer& t) {
+        const transfer_event event = engine_.together(pe_posts_++);
+        ctx.sync(full_warp<Ctx>);
+        answered<transfer_event> made{status::ok, event};
+        if (ctx.lane() == 0) {
+            made.code = check_transfer(ctx, t, keys());
+            if (made.code == status::ok) made.code = await_free(ctx, event);
+            const auto warps = static_cast<std::uint32_t>(out_.slots() / Ctx::warp_lanes);
+            if (made.code == status::ok && engine_.arrive(ctx, event, warps)) made.code = hand_over(ctx, event, t);
+        }
+        return from_lane_0(ctx, made);
+    }
+
+    /// Whether a transfer is done: then what it has moved is visible, and the source may be changed. Any lane of the PE
+    /// that has posted it, also another one. Does not wait.
+    [[nodiscard]] LANEWAY_FN bool test(Ctx& ctx, transfer_event of) { return engine_.is_done(ctx, of); }
+    /// Waits until it is. Any lanes, each for its own.
+    LANEWAY_SLOW status wait(Ctx& ctx, transfer_event of) {
+        if (of.slot >= view_.slots.size()) {
+            return fail(ctx, status::bad_index, operation::transferred, -1, of.slot, view_.slots.size());
+        }
+        return await(ctx, {operation::transferred, ctx.pe(), number_of(of)}, [&] { return test(ctx, of); });
+    }
+    /// Waits until no transfer is left that lanes of this PE have posted under a key: by this lane, and by others
+    /// before it met them. Where others go on posting under it, also those.
+    LANEWAY_SLOW status wait_key(Ctx& ctx, std::uint32_t key) {
+        if (key >= keys()) return fail(ctx, status::bad_index, operation::use_key, -1, key, keys());
+        const transfer_key& of = engine_.key(key);
+        return await(ctx, {operation::use_key, ctx.pe(), key}, [&] {
+            // Partner: the add in transfer_engine::complete. Looked at first: then all that were posted before are
+            // done.
+            const std::uint64_t done = ctx.load(&of.done, order::acquire, scope::device);
+            return ctx.load(&of.posted, order::relaxed, scope::device) == done;
+        });
+    }
+    /// Waits until a word of the own PE is `value` or more: what transfers have notified of by it is there.
+    LANEWAY_SLOW status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
+        if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
+        const std::uint64_t* const mine = address(ctx, word, ctx.pe());
+        // Partner: the fence in transfer_engine::complete.
+        return await(ctx, {operation::signal, ctx.pe(), value},
+                     [&] { return ctx.load(mine, order::acquire, scope::system) >= value; });
+    }
+
+    // As a component.
+    LANEWAY_FN void open(Ctx& ctx) {
+        if (ctx.warp() != 0 || ctx.lane() != 0) return;
+        block_.arrived = block_.posted = 0;
+        block_.lent = 0;
+        bulk_copier<Ctx>::open(block_.staging);
+    }
+    /// A warp that has nothing of its own is lent where the scheduler says so. In threads mode it serves anyway.
+    LANEWAY_FN bool poll(Ctx& ctx) {
+        if constexpr (Ctx::warp_lanes > 1) {
+            const auto lent =
+                once(ctx, full_warp<Ctx>, [&] { return ctx.load(&block_.lent, order::relaxed, scope::block); });
+            if (worker_ < lent && engine_.turn(ctx, full_warp<Ctx>, true)) return true;
+            ctx.pause(5);
+        }
+        return false;
+    }
+    LANEWAY_FN void refresh(Ctx& ctx) {
+        if (view_.lends == 0) return;
+        const std::uint32_t lent = ctx.load(&engine_.counters().lent, order::relaxed, scope::device);
+        ctx.store(&block_.lent, lent, order::relaxed, scope::block);
+    }
+    LANEWAY_FN void close(Ctx&) {}
+
+private:
+    [[nodiscard]] LANEWAY_FN std::uint32_t keys() const { return static_cast<std::uint32_t>(view_.keys.size()); }
+    [[nodiscard]] LANEWAY_FN std::uint64_t number_of(transfer_event of) const {
+        return std::uint64_t{of.lap} * view_.own_slots() + of.slot;
+    }
+    LANEWAY_FN status await_free(Ctx& ctx, transfer_event at) {
+        if (engine_.is_free(ctx, at)) return check_end(ctx, at);
+        return await(ctx, {operation::transfer, -1, number_of(at)}, [&] { return engine_.is_free(ctx, at); });
+    }
+    /// Who posts now and then, and never has to wait, would not hear of the end of the run, nor see its deadline.
+    LANEWAY_FN status check_end(Ctx& ctx, transfer_event at) {
+        if (at.slot % 64 != 63) return status::ok;
+        if (stopped(ctx)) return status::stopped;
+        if (ctx.now_ns() <= ctx.deadline_ns()) return status::ok;
+        return fail(ctx, status::timeout, operation::transfer, -1, number_of(at));
+    }
+    LANEWAY_FN status hand_over(Ctx& ctx, transfer_event at, const transfer& t) {
+        return engine_.post(ctx, at, t, [&] { help(ctx); });
+    }
+    LANEWAY_FN answered<transfer_event> from_lane_0(Ctx& ctx, answered<transfer_event> made) {
+        ctx.sync(full_warp<Ctx>);
+        return shuffle_value(ctx, full_warp<Ctx>, made, 0);
+    }
+
+    /// What lanes do between two looks at what they wait for.
+    LANEWAY_SLOW void help(Ctx& ctx) {
+        const lane_mask together = ctx.converged();
+        if (Ctx::warp_lanes > 1 && view_.lends != 0 && together == full_warp<Ctx>) {
+            (void)engine_.turn(ctx, together, true);
+        }
+        (void)out_.help(ctx, together);  // the end of the run is seen by who waits
+    }
+    /// Each lane leaves when its own has come.
+    template <class Done>
+    LANEWAY_FN status await(Ctx& ctx, const wait_site& site, Done&& done) {
+        bounded_spin spin(2);
+        for (unsigned looks = 1; !done(); ++looks) {
+            // On a GPU how soon a word is seen is what a step costs, and nothing has to be helped on its way.
+            if (Ctx::warp_lanes >= 32 && view_.lends == 0 && looks % 16 != 0) continue;
+            help(ctx);
+            const status going = spin.next(ctx, site);
+            if (going != status::ok) return going;
+        }
+        return status::ok;
+    }
+
+    const transfers_memory_ref& view_;
+    Out& out_;
+    transfers_shared& block_;
+    transfer_engine<Ctx> engine_;
+    std::uint32_t worker_;
+    std::uint32_t pe_posts_ = 0;
+    std::uint64_t block_posts_ = 0;
+};
+
+/// Device view of the component on a PE.
+struct transfers_component_ref {
+    using routes_type = routes<>;
+    struct server_state {};
+    static constexpr bool counts_work = true;
+    static constexpr bool serves = true;
+    static constexpr std::size_t shared_bytes = sizeof(transfers_shared);
+
+    transfers_memory_ref memory;
+
+    [[nodiscard]] routes_type handlers() const { return {}; }
+
+    template <class Ctx, class Out>
+    LANEWAY_FN transfers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared) const {
+        return {ctx, out, memory, *reinterpret_cast<transfers_shared*>(shared), mine};
+    }
+
+    /// Carries out what waits. The whole warp, together; the first server warp also lends others.
+    template <class Ctx, class Forward>
+    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state&, std::byte* shared, Forward&) const {
+        transfer_engine<Ctx> engine(ctx, memory, reinterpret_cast<transfers_shared*>(shared)->staging);
+        const bool schedules = Ctx::warp_lanes > 1 && memory.lends != 0 && mine.server_index == 0;
+        return engine.turn(ctx, full_warp<Ctx>, false, [&] {
+            if (schedules && ctx.lane() == 0) lend(ctx, engine);
+        });
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
+        if (ctx.lane() != 0) return;
+        // Partner: the release add in transfer_engine::complete.
+        sum.completed += ctx.load(&counters(ctx).completed, order::acquire, scope::device);
+    }
+    template <class Ctx>
+    LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
+        if (ctx.lane() != 0) return;
+        sum.created += ctx.load(&counters(ctx).tickets, order::acquire, scope::device) +
+                       ctx.load(&counters(ctx).together, order::acquire, scope::device);
+    }
+    template <class Ctx>
+    LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+
+private:
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN transfer_counters& counters(const Ctx& ctx) const {
+        return *address(ctx, memory.counters[0], ctx.pe());
+    }
+    /// As many of the warps that have nothing to do as there is work for. One lane of the PE.
+    template <class Ctx>
+    LANEWAY_FN void lend(Ctx& ctx, transfer_engine<Ctx>& engine) const {
+        const std::uint64_t load = engine.load(ctx);
+        const auto lent = static_cast<std::uint32_t>(load < 0xffff ? load : 0xffff);
+        transfer_counters& all = engine.counters();
+        ctx.store(&all.lent, lent, order::relaxed, scope::device);
+        if (lent > all.most_lent) all.most_lent = lent;
+    }
+};
+
+}  // namespace laneway

@@ -1,0 +1,169 @@
+// The warp-parallel queue: every value comes out once, whole, in PE memory and in shared memory, over many laps.
+#pragma once
+
+#include "laneway/queue/warp_queue.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+
+/// Every warp puts in values, of some of its lanes or several of one lane at once, and takes out what it finds, until
+/// all values of its queue have come out. What a producer has written beforehand is read, unordered otherwise, by who
+/// gets the value.
+template <class T, scope Scope>
+struct exchange_program {
+    static constexpr int cuda_warps = 3;
+    static constexpr std::uint32_t capacity = 32;
+
+    warp_queue_words* words = nullptr;  ///< null: in shared memory, a queue a block
+    std::uint64_t* entries = nullptr;
+    std::uint32_t* written = nullptr;  ///< plain words, one a value, by blocks
+    std::uint32_t* came = nullptr;     ///< how often, one a value
+    std::uint32_t* popped = nullptr;   ///< one a queue
+    std::uint32_t values = 0;          ///< of each lane
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        constexpr bool shared = Scope == scope::block;
+        auto* const my_words = shared ? reinterpret_cast<warp_queue_words*>(ctx.shared()) : words;
+        auto* const my_entries =
+            shared ? reinterpret_cast<std::uint64_t*>(ctx.shared() + sizeof(warp_queue_words)) : entries;
+        if (shared && ctx.warp() == 0 && ctx.lane() == 0) {
+            *my_words = {};
+            for (std::uint32_t i = 0; i < capacity * tagged_words<T>; ++i) my_entries[i] = 0;
+        }
+        ctx.sync_block();
+        const warp_queue_ref<T, Scope> queue(my_words, my_entries, capacity);
+        const auto block_lanes = static_cast<std::uint32_t>(ctx.n_warps() * Ctx::warp_lanes);
+        const std::uint32_t before = static_cast<std::uint32_t>(ctx.block()) * block_lanes;
+        const std::uint32_t lane = before + static_cast<std::uint32_t>(ctx.warp() * Ctx::warp_lanes + ctx.lane());
+        const std::uint32_t all = (shared ? 1 : static_cast<std::uint32_t>(ctx.n_blocks())) * block_lanes * values;
+        std::uint32_t* const taken = popped + (shared ? ctx.block() : 0);
+        bounded_spin spin;
+        for (std::uint32_t sent = 0;;) {
+            if (sent < values) {
+                const bool together = (static_cast<std::uint32_t>(ctx.warp()) + sent) % 2 == 0;
+                // Who waits for room takes values out meanwhile, or all might wait.
+                const auto idle = [&] { (void)take(ctx, queue, ctx.converged(), taken); };
+                status pushed = status::ok;
+                const std::uint32_t id = lane * values + sent;
+                if (together) {
+                    written[id] = 1;
+                    pushed = queue.push(ctx, full_warp<Ctx>, value(id, 1), order::release, idle);
+                    sent += 1;
+                } else {
+                    const std::uint32_t n = values - sent < 3 ? values - sent : 3;
+                    written[id] = 1;
+                    pushed = queue.push_copies(ctx, n, value(id, n), order::release, idle);
+                    sent += n;
+                }
+                if (pushed != status::ok) return;
+            }
+            const bool got = take(ctx, queue, full_warp<Ctx>, taken);
+            const bool ended = sent >= values && ctx.load(taken, order::relaxed, scope::device) >= all;
+            if (ctx.ballot(full_warp<Ctx>, ended) == full_warp<Ctx>) break;
+            const status going = got ? status::ok : spin.next(ctx, {operation::user_code, -1, 0});
+            if (ctx.ballot(full_warp<Ctx>, going != status::ok) != 0) return;
+        }
+        if (queue.waiting(ctx) != 0) ctx.fetch_add(taken, 1u << 20, order::relaxed, scope::device);
+    }
+
+private:
+    /// A value whose halves both tell its id, and how often it was put in.
+    static LANEWAY_FN T value(std::uint32_t id, std::uint32_t n) {
+        if constexpr (sizeof(T) == 8) {
+            return T{id} << 34 | (std::uint64_t{~id} << 2 & 0x3'ffff'fffc) | n;
+        } else {
+            return id << 2 | n;
+        }
+    }
+    template <class Ctx, class Queue>
+    LANEWAY_FN bool take(Ctx& ctx, const Queue& queue, lane_mask mask, std::uint32_t* taken) const {
+        T got{};
+        const auto most = static_cast<std::uint32_t>(1 + ctx.warp() % Ctx::warp_lanes);
+        if (!queue.pop(ctx, mask, most, got, order::acquire)) return false;
+        const auto id = static_cast<std::uint32_t>(sizeof(T) == 8 ? static_cast<std::uint64_t>(got) >> 34 : got >> 2);
+        const std::uint32_t n = got & 3;
+        if (got == value(id, n) && written[id] == 1) {
+            // Of each copy an equal part, so that n copies make one value and fewer or more do not.
+            ctx.fetch_add(came + id, 6 / n, order::relaxed, scope::device);
+        }
+        ctx.fetch_add(taken, 1u, order::relaxed, scope::device);
+        return true;
+    }
+};
+
+class warp_queue_test : public testing::TestWithParam<std::string> {};
+
+template <class T, scope Scope>
+void exchange_values(const options& o, std::uint32_t values) {
+    using program = exchange_program<T, Scope>;
+    machine machine(o.devices, o.seed);
+    const auto& device = machine.device(0);
+    launch_shape shape = small_grid(machine);
+    shape.shared_bytes = sizeof(warp_queue_words) + program::capacity * tagged_words<T> * sizeof(std::uint64_t);
+    const auto lanes = static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block) *
+                       (is_checked(o.devices)           ? checked::context::warp_lanes
+                        : o.devices.starts_with("cuda") ? 32
+                                                        : 1);
+    const buffer<warp_queue_words> words(device, 1);
+    const buffer<std::uint64_t> entries(device, program::capacity * tagged_words<T>);
+    const buffer<std::uint32_t> written(device, lanes * values), came(device, lanes * values);
+    const buffer<std::uint32_t> popped(device, static_cast<std::size_t>(shape.blocks));
+    run_programs(machine, shape, o.timeout_seconds, [&](int) {
+        return program{words.data(), entries.data(), written.data(), came.data(), popped.data(), values};
+    });
+    // Ids whose copies are others' have neither been written nor come.
+    std::vector<std::uint32_t> wanted = written.copy_out();
+    for (std::uint32_t& count : wanted) count *= 6;
+    EXPECT_EQ(came.copy_out(), wanted);
+    const auto blocks = static_cast<std::uint32_t>(shape.blocks);
+    std::vector<std::uint32_t> of_queues(blocks, Scope == scope::block ? lanes / blocks * values : 0);
+    if (Scope == scope::device) of_queues[0] = lanes * values;
+    EXPECT_EQ(popped.copy_out(), of_queues) << "values that came, more by 2^20 where some are said to wait";
+}
+
+TEST_P(warp_queue_test, EveryValueComesOutOnce) {
+    const std::uint32_t values = is_checked(GetParam()) ? 8 : 200;
+    repeat_rounds(GetParam(), (rounds_within(GetParam()) + 3) / 4, [&](const options& o) {
+        exchange_values<std::uint32_t, scope::device>(o, values);
+        exchange_values<std::uint64_t, scope::device>(o, values);
+        exchange_values<std::uint32_t, scope::block>(o, values);
+        exchange_values<std::uint64_t, scope::block>(o, values);
+    });
+}
+
+/// One warp puts in what nobody takes out.
+struct fill_program {
+    static constexpr int cuda_warps = 2;
+    warp_queue_words* words;
+    std::uint64_t* entries;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0) return;
+        const warp_queue_ref<std::uint32_t, scope::device> queue(words, entries, 64);
+        while (queue.push(ctx, full_warp<Ctx>, 1, order::relaxed, [] {}) == status::ok) {
+        }
+    }
+};
+
+TEST_P(warp_queue_test, AFullQueueIsWaitedForNoLongerThanTheDeadline) {
+    machine machine(GetParam());
+    const buffer<warp_queue_words> words(machine.device(0), 1);
+    const buffer<std::uint64_t> entries(machine.device(0), 64);
+    try {
+        run_programs(machine, small_grid(machine), is_checked(GetParam()) ? 0.01 : 0.1, [&](int) {
+            return fill_program{words.data(), entries.data()};
+        });
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const timeout_error& e) {
+        EXPECT_NE(std::string(e.what()).find("deadline passed while waiting for room in a queue: for "),
+                  std::string::npos)
+            << e.what();
+    }
+    EXPECT_EQ(words.copy_out()[0].ready, 64u);
+}
+
+LANEWAY_ON_DEVICES(warp_queue_test, lone_device());
+
+}  // namespace laneway::test

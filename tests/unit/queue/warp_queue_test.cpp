@@ -1,0 +1,1 @@
+#include "warp_queue_suite.hpp"  // on CPU devices

@@ -1,0 +1,1 @@
+#include "transfers_suite.hpp"
