@@ -88,6 +88,9 @@ endfunction()
 laneway_programs(laneway_apps ${app_sources} ${gpu_app_sources})
 if(LANEWAY_TESTS OR LANEWAY_BENCH)
     laneway_programs(laneway_compared ${compared_sources})
+    if(NOT LANEWAY_BENCH)  # the tests alone, as these are compiled
+        target_compile_options(laneway_compared PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-Og>)
+    endif()
 endif()
 if(LANEWAY_HAS_CUDA)
     # The pool's program once more, as PTX that the library holds: bodies that users write are linked to it while it runs.

@@ -34,7 +34,8 @@ set(old "laneway runs on GPUs of architecture 80 or newer")
 if(STEP STREQUAL "library")
     run("" ${CMAKE} -E rm -rf ${prefix})
     run("" ${CMAKE} -S ${SOURCE} -B ${FOLDER}/release ${common} -DLANEWAY_TESTS=OFF -DLANEWAY_CUDA=${cuda}
-        -DLANEWAY_DEPS=${DEPS} -DCMAKE_INSTALL_LIBDIR=lib -DLANEWAY_UNITY=ON)
+        -DLANEWAY_DEPS=${DEPS} -DCMAKE_INSTALL_LIBDIR=lib -DLANEWAY_UNITY=ON
+        -DCMAKE_BUILD_TYPE=None)  # no optimisation: what is installed is looked at, not measured
     run("" ${CMAKE} --build ${FOLDER}/release --target laneway)
     if(EXISTS ${FOLDER}/release/liblaneway_apps.a)
         message(FATAL_ERROR "the target laneway built more than the library")
