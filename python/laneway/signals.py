@@ -10,11 +10,6 @@ import io
 import os
 import sys
 
-TYPE_CHECKING = False  # that of `typing`, without loading it
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
 CAUGHT = {
     _signal.SIGINT: "interrupted",
     _signal.SIGTERM: "ended by SIGTERM",
@@ -33,43 +28,6 @@ def end_on_signals() -> None:
     for number in CAUGHT:
         if _signal.getsignal(number) in (_signal.SIG_DFL, _signal.default_int_handler):
             _signal.signal(number, _end)
-
-
-class Held:
-    """Within it, signals whose handlers are Python's wait, and so do the exceptions that these raise; at its end the
-    handlers run. The command's own handler does not wait, as it raises nothing. Other threads than the main one run no
-    handlers."""
-
-    def __init__(self) -> None:
-        self._handlers: dict[int, Callable[[int, Any], object]] = {}
-        self._came: list[int] = []
-        self._over = False
-
-    def __enter__(self) -> None:
-        for number in CAUGHT:
-            handler = _signal.getsignal(number)
-            if not callable(handler) or handler is _end:
-                continue
-            self._handlers[number] = handler
-            try:
-                _signal.signal(number, self._note)
-            except ValueError:  # not the main thread
-                self._handlers.clear()
-                return
-
-    def __exit__(self, *_: object) -> None:
-        self._over = True  # what comes at any of these lines
-        for number, handler in self._handlers.items():
-            _signal.signal(number, handler)
-        for number in self._came:
-            _signal.raise_signal(number)
-
-    def _note(self, number: int, frame: object) -> None:
-        if self._over:
-            _signal.signal(number, self._handlers[number])
-            self._handlers[number](number, frame)
-        elif number not in self._came:
-            self._came.append(number)
 
 
 def point_of_no_return() -> None:

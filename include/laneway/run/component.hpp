@@ -251,6 +251,7 @@ struct joined_routes<routes<A...>, routes<B...>, Rest...> : joined_routes<routes
 /// A handler of a program in which others than handlers forward messages.
 template <class Handler>
 struct beside_others : Handler {
+    static_assert(!std::is_final_v<Handler>, "a handler in a run with a service that posts messages is not `final`");
     static constexpr bool others_forward = true;
 };
 

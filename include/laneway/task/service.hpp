@@ -35,10 +35,11 @@ public:
     explicit service(machine& machine, const Types&... types) : service(machine, service_options{}, types...) {}
     service(machine& machine, const service_options& options, const Types&... types)
         : memory_(std::make_shared<service_memory>(machine, options, shapes())), types_(types...) {
-        if (options.by != service_by::host) return;
-        if ((forwarding<Types> || ...)) {
-            throw usage_error("service: host threads post no messages: have warps serve requests that do");
+        // Another PE's lanes would not know of these messages at a barrier, nor make room for them.
+        if (options.by != service_by::warps && (forwarding<Types> || ...)) {
+            throw usage_error("service: requests that post messages are served by warps of the same PE: service_by::warps");
         }
+        if (options.by != service_by::host) return;
         threads_ = std::make_shared<threads_type>(memory_, all_types(0));
         machine.attach(threads_);
     }

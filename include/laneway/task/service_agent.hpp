@@ -55,7 +55,7 @@ public:
     template <class Message>
     LANEWAY_FN status send(Ctx& ctx, int pe, const Message& message) {
         if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::post, pe);
-        (void)out_.send_forwards(ctx, ctx.converged());  // so that no more wait than lanes have posted
+        (void)out_.send_forwards(ctx, ctx.converged());  // makes room where warps of this PE put what they post
         return post(ctx, task<send_request<Message>>, {message, pe});
     }
 

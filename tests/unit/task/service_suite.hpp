@@ -406,6 +406,26 @@ struct have_sent {
     }
 };
 
+/// One lane has messages sent to all PEs, which a barrier behind `quiet` waits for.
+struct look_behind_a_barrier {
+    static constexpr std::uint64_t messages = 40;
+    symmetric_ref<std::uint64_t> sums;
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class Box, class Service>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Service& served) const {
+        const bool sends = ctx.pe() + 1 == ctx.n_pes() && ctx.rank() % lanes_of_a_pe(ctx) == 0;
+        for (std::uint64_t i = 0; sends && i < messages; ++i) {
+            for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+                if (served.send(ctx, pe, counted{0, 1}) != status::ok) return;
+            }
+        }
+        if (served.quiet(ctx) != status::ok || box.barrier(ctx) != status::ok) return;
+        if (ctx.load(local(ctx, sums[0]), order::relaxed, scope::device) != messages) atomic_add(ctx, wrong[0], 1);
+        atomic_add(ctx, wrong[1], 1);
+    }
+};
+
 struct send_to_nobody {
     template <class Ctx, class Box, class Service>
     LANEWAY_FN void operator()(Ctx& ctx, Box&, Service& served) const {
@@ -416,9 +436,9 @@ struct send_to_nobody {
 TEST_P(service_test, MessagesThatRequestsPostAreServedOnce) {
     const auto served_once = [](const options& o, const service_options& s) {
         runtime rt(o);
-        const auto sums = rt.allocate<std::uint64_t>(most_lanes), wrong = rt.allocate<std::uint64_t>(2);
+        auto sums = rt.allocate<std::uint64_t>(most_lanes), wrong = rt.allocate<std::uint64_t>(2);
         const auto box = rt.mailbox<doubled, counted>(double_it{}, count_it{sums.ref()});
-        if (s.by == service_by::host) {
+        if (s.by != service_by::warps) {
             EXPECT_THROW(service(rt.machine(), s, send_request<counted>{}), usage_error);
             return;
         }
@@ -433,6 +453,13 @@ TEST_P(service_test, MessagesThatRequestsPostAreServedOnce) {
                 const std::uint64_t sent = (lane % 5 + 1) * (lane % 5 + 2) / 2, asked = lane % 3 == 0 ? lane + 1 : 0;
                 ASSERT_EQ(found[lane], pes * sent + (2 * asked << 32)) << lane;
             }
+        }
+        sums.clear();
+        wrong.clear();
+        rt.run(look_behind_a_barrier{sums.ref(), wrong.ref()}, box, served);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+            EXPECT_GT(wrong.copy_out(pe)[1], 0u);
         }
         if (o.seed > 1) return;
         says(thrown<device_fault>([&] { rt.run(send_to_nobody{}, box, served); }),
