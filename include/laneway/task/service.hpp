@@ -37,7 +37,7 @@ public:
         : memory_(std::make_shared<service_memory>(machine, options, shapes())), types_(types...) {
         // Another PE's lanes would not know of these messages at a barrier, nor make room for them.
         if (options.by != service_by::warps && (forwarding<Types> || ...)) {
-            throw usage_error("service: requests that post messages are served by warps of the same PE: service_by::warps");
+            throw usage_error("service: warps of the same PE serve requests that post messages: service_by::warps");
         }
         if (options.by != service_by::host) return;
         threads_ = std::make_shared<threads_type>(memory_, all_types(0));
