@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,93 @@ def test_a_process_that_takes_anothers_place_gets_the_bodies() -> None:
         assert core._process.linked is core._linked
 
 
+NAP = """
+#include <chrono>
+#include <thread>
+int nap(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); return milliseconds; }
+"""
+
+
+def given_nap(pool: lw.TaskPool, milliseconds: int) -> Any:
+    future = pool.submit(lw.TaskBody(NAP), milliseconds)
+    while not future.running():
+        time.sleep(0.01)
+    return future
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_a_take_over_gives_up_for_long_tasks(isolate: bool) -> None:
+    """The pool, whose deadline renews itself as short ones get done, outlives them and the wait for them."""
+    square = lw.TaskBody("double square(double x) { return x * x; }")
+    stop = threading.Event()
+    seen: list[object] = []
+
+    def others() -> None:
+        try:
+            while not stop.is_set():
+                seen.append(pool.submit("adder", 1.0, 1.0, 10).result())
+        except BaseException as error:
+            seen.append(error)
+
+    with lw.TaskPool("cpu:2", timeout=0.3, isolate=isolate) as pool:
+        core: Any = pool._keeper.core
+        thread = threading.Thread(target=others)
+        thread.start()
+        try:
+            long = given_nap(pool, 700)
+            with pytest.raises(lw.TimeoutError, match=r"devices are not done with their tasks after 0\.3 s"):
+                core.link({square.address: 0}, {90: b"code"})
+            assert not long.done()
+            assert long.result() == 700
+            core.link({square.address: 0}, {90: b"code"})
+        finally:
+            stop.set()
+            thread.join()
+        assert set(seen) == {55.0}
+
+
+def test_a_worker_answers_while_it_links() -> None:
+    square = lw.TaskBody("double square(double x) { return x * x; }")
+    refusals: list[Exception] = []
+    with lw.TaskPool("cpu:1", isolate=True) as pool:
+        core: Any = pool._keeper.core
+
+        def link() -> None:
+            try:
+                core.link({square.address: 0}, {90: b"code"})
+            except lw.Error as error:
+                refusals.append(error)
+
+        def linking() -> threading.Thread:
+            thread = threading.Thread(target=link)
+            thread.start()
+            time.sleep(0.1)
+            assert thread.is_alive()
+            return thread
+
+        long = given_nap(pool, 500)
+        thread = linking()
+        waiting, later = pool.submit(square, 3.0), pool.submit("adder", 1.0, 1.0, 10)
+        assert later.cancel()
+        assert long.running()
+        thread.join()
+        assert waiting.result() == 9
+        assert not refusals
+
+        core.link({}, {90: b"other code"})
+        before = core._linked
+        long = given_nap(pool, 300)
+        thread = linking()
+        os.kill(core._process.process.pid, signal.SIGKILL)
+        thread.join()
+        (refusal,) = refusals
+        assert isinstance(refusal, lw.TaskWorkerDied)
+        assert "before its GPUs had the body" in str(refusal)
+        assert core._linked is before
+        assert pool.submit(square, 5.0).result() == 25
+        assert long.result() == 300, "in the process that took the other's place"
+
+
 on_gpus = pytest.mark.skipif(not GPUS, reason="no GPU")
 KINDS = ["cuda:0", "cuda:0,cpu:2", *([f"cuda:0-{GPUS - 1}"] if GPUS > 1 else [])]
 
@@ -211,18 +299,25 @@ def test_programs_take_over_while_tasks_come(tools: Toolkit) -> None:
     with lw.TaskPool("cuda:0") as pool:
         stop = threading.Event()
         sums: list[Any] = []
+        thrown: list[BaseException] = []
 
         def submit() -> None:
-            while not stop.is_set():
-                sums.append(pool.submit("adder", 1.0, 1.0, 10))
+            try:
+                while not stop.is_set():
+                    sums.append(pool.submit("adder", 1.0, 1.0, 10))
+            except BaseException as error:
+                thrown.append(error)
 
         other = threading.Thread(target=submit)
         other.start()
         for factor in range(2, 6):
+            before = len(sums)
             body = lw.TaskBody(f"int times(int x) {{ return {factor} * x; }}")
             assert np.array_equal(pool.submit_many(body, np.arange(999)).result(), factor * np.arange(999))
+            assert len(sums) > before, "others submit meanwhile"
         stop.set()
         other.join()
+        assert not thrown
         assert {future.result() for future in sums} == {55.0}
 
 
