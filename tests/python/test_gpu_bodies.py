@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import threading
 import time
@@ -13,10 +15,10 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import GPUS
-from laneway import cuda_toolkit, gpu_bodies
+from laneway import _core, cuda_toolkit, gpu_bodies, standard_headers
 from laneway.compiled_files import kept, whole_content
 from laneway.cuda_toolkit import Toolkit, toolkit
-from laneway.gpu_bodies import GpuBodies, GpuBody, linked, preprocessing
+from laneway.gpu_bodies import GpuBodies, GpuBody, alone, linked, preprocessing
 
 PROGRAM = """
 extern "C" __device__ void laneway_call_linked(unsigned, const void*, void*);
@@ -52,6 +54,11 @@ def body_of(source: str, cache: Path | None = None, entry: str = "body", flags: 
     return GpuBody(source, entry, flags, cache, (16, 8))
 
 
+def seen_by_others(ptx: bytes) -> list[str]:
+    """First lines of definitions."""
+    return re.findall(r"^[ \t]*\.(?:visible|weak|common)\b.*$", ptx.decode(), re.MULTILINE)
+
+
 def test_bodies_are_linked_into_a_program_and_kept(
     tools: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,16 +74,19 @@ def test_bodies_are_linked_into_a_program_and_kept(
     for name in ("pool", "laneway_call_linked", bodies[0].symbol, bodies[1].symbol):
         assert b"\0" + name.encode() + b"\0" in code, "a symbol of it"
     assert bodies[0].symbol != bodies[1].symbol
+    for body in bodies:
+        assert seen_by_others(body.ptx(90)) == [f".visible .func {body.symbol}("]
 
     made: list[int] = []
     real = Toolkit.link
 
-    def link(tools: Toolkit, inputs: list[bytes], architecture: int) -> bytes:
+    def link(tools: Toolkit, inputs: dict[str, bytes], architecture: int) -> tuple[bytes, str]:
         made.append(architecture)
         return real(tools, inputs, architecture)
 
     monkeypatch.setattr(Toolkit, "compile", lambda *_: pytest.fail("it is kept"))
     monkeypatch.setattr(Toolkit, "link", lambda *_: pytest.fail("it is kept"))
+    bodies = [body_of(text, tmp_path) for text in texts]
     assert linked(program, bodies, 90) == code
     (file,) = tmp_path.glob("*.cubin")
     assert len(list(tmp_path.glob("*.ptx"))) == 2
@@ -98,16 +108,77 @@ def test_messages_tell_the_line(tools: Toolkit) -> None:
 
 
 def test_what_cannot_be_linked(tools: Toolkit) -> None:
-    with pytest.raises(cuda_toolkit.CudaCompilerError, match=r"nvJitLink says:\n.*laneway_call_linked"):
-        tools.link([tools.compile(PROGRAM, "program", 90)], 90)
+    with pytest.raises(cuda_toolkit.CudaCompilerError, match=r"nvJitLink says:\n.*laneway_call_linked.*'the program'"):
+        tools.link({"the program": tools.compile(PROGRAM, "program", 90)}, 90)
     with pytest.raises(cuda_toolkit.CudaCompilerError, match="NVRTC says:"):
         tools.compile(PROGRAM, "program", 12)
 
 
+def test_the_linker_is_not_believed(tools: Toolkit) -> None:
+    """After an error it says of others that they are none, as of what it calls a warning."""
+    program = tools.compile(PROGRAM, "program", 90)
+    newer = re.sub(rb"^\.version .*$", b".version 99.9", program, flags=re.MULTILINE)
+    for given, text, message in (
+        (newer, "return n;", r"Unsupported \.version 99\.9"),
+        (program, "return other(n);", r"'(_Z5otheri|other\(int\))' in 'body f'"),
+        (program, "return n < 2 ? n : f(n - 1) + f(n - 2);", "the body f calls itself, or"),
+    ):
+        with pytest.raises(lw.TaskBodyError, match=message):
+            linked(given, [compiled(tools, text)], 90)
+    assert linked(program, [compiled(tools, "return n;")], 90)
+
+
+def compiled(tools: Toolkit, text: str) -> GpuBody:
+    """Without headers, which take longest."""
+    body = GpuBody(text, "f", (), None, (4, 4))
+    functions = f"int other(int);\nint f(int n) {{ {text} }}\n"
+    call = f'extern "C" void {body.symbol}(const void* in, void* out) {{ *(int*)out = f(*(const int*)in); }}'
+    body.made[90] = alone(tools.compile(functions + call, "body", 90), body.symbol)
+    return body
+
+
+def test_bodies_keep_all_to_themselves(tools: Toolkit) -> None:
+    """Also kernels and shared memory, and what is called as if it were a body."""
+    text = """
+    #define APART extern "C" __attribute__((noinline))
+    APART void laneway_body_h(int* x) { *x *= 2; }
+    #ifdef __CUDA_ARCH__
+    __shared__ int scratch[4];
+    __global__ void kernel(int* x) { *x = 2; }
+    #endif
+    int body(int x) { laneway_body_h(&x); return x; }
+    """
+    body = GpuBody(text, "body", (), None, (4, 4))
+    assert seen_by_others(body.ptx(90)) == [f".visible .func {body.symbol}("]
+    program = tools.compile(PROGRAM, "program", 90)
+    with pytest.raises(lw.TaskBodyError, match="the body body is defined 2 times in the pool's program for GPUs"):
+        linked(program, [body, body], 90)
+
+
+def test_what_was_compiled_is_used_again(tools: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    body = body_of("struct two { double a, b; }; double body(two x) { return x.a; }", folder)
+    first = body.ptx(90)
+    shutil.rmtree(folder)
+    monkeypatch.setattr(Toolkit, "compile", lambda *_: pytest.fail("it has been compiled"))
+    assert body.ptx(90) == first
+    monkeypatch.setattr(Toolkit, "compile", lambda *_: first)
+    assert body_of(body.source, folder).ptx(90) == first, "nothing can be kept where there is no folder"
+    folder.mkdir()
+    for _ in range(2):
+        body_of(body.source, folder).ptx(90)
+    assert len(list(folder.iterdir())) == 1
+    monkeypatch.setitem(standard_headers.HEADERS, "cmath", "")
+    body_of(body.source, folder).ptx(90)
+    assert len(list(folder.iterdir())) == 2, "of other headers"
+
+
 @pytest.mark.parametrize("lacks", ["nvrtc", "nvJitLink", "headers"])
 def test_a_machine_without_the_toolkit(lacks: str, tools: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = cuda_toolkit.find_in
-    monkeypatch.setattr(cuda_toolkit, "find_in", lambda name, *rest: None if name == lacks else real(name, *rest))
+    real = cuda_toolkit.libraries
+    monkeypatch.setattr(cuda_toolkit, "libraries", lambda name, among: {} if name == lacks else real(name, among))
+    monkeypatch.setattr(cuda_toolkit, "find_library", lambda _: None)
     if lacks == "headers":
         monkeypatch.setattr(cuda_toolkit, "_standard_library", lambda _: "")
     wanted = "the headers of CUDA's C" if lacks == "headers" else "NVRTC and nvJitLink of one CUDA version"
@@ -115,6 +186,34 @@ def test_a_machine_without_the_toolkit(lacks: str, tools: Toolkit, monkeypatch: 
         lw.TaskBodyError, match=f"a TaskBody on GPUs needs {wanted}.*which are not there: set CUDA_HOME"
     ):
         toolkit.__wrapped__()
+
+
+def test_a_toolkit_is_of_one_version(tools: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of others, and what cannot be read or loaded, are passed over."""
+
+    def part(folder: str, *names: str, headers: bool = False) -> None:
+        (tmp_path / folder / "lib").mkdir(parents=True)
+        for name in names:
+            (tmp_path / folder / "lib" / name).write_bytes(b"no library")
+        if headers:
+            (tmp_path / folder / "include/cuda/std").mkdir(parents=True)
+            (tmp_path / folder / "include/cuda/std/type_traits").touch()
+
+    part("site/nvidia/cuda_nvrtc", "libnvrtc.so.12")
+    part("home", "libnvrtc.so.13", "libnvJitLink.so.13", headers=True)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    for home in ("home", "loop", "x" * 300, "\udcff"):
+        monkeypatch.setenv("CUDA_HOME", str(tmp_path / home))
+        found = toolkit.__wrapped__()
+        assert (found.version, found.folders) == (tools.version, tools.folders)
+    part("old", "libnvrtc.so.12", "libnvJitLink.so.12", headers=True)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "old"))
+    before = [choice for choice in cuda_toolkit._choices() if "so.12" in choice[0]]
+    assert [Path(name).parent.parent for name in before[0][:2]] == [tmp_path / "old"] * 2
+    built = b"// Cuda compilation tools, release 13.0, V13.0.88"
+    monkeypatch.setattr(_core, "linkable_pool", lambda: built)
+    assert not [choice for choice in cuda_toolkit._choices() if "so.12" in choice[0]]
 
 
 def test_flags_of_the_preprocessor_are_those_of_gpus_too() -> None:
