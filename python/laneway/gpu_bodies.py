@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from laneway import _core
-from laneway.body_functions import why_no_body
+from laneway.body_functions import why_no_body, why_not_ascii
 from laneway.body_wrapper import dispatcher, wrapped_for_gpu
 from laneway.compiled_files import kept, key_of
 from laneway.cuda_toolkit import CudaCompilerError, Toolkit, compile_options, link_options, toolkit
@@ -65,6 +65,8 @@ class GpuBody:
                 return alone(tools.compile(text, LABEL, architecture, flags), self.symbol)
             except CudaCompilerError as error:
                 why = why_no_body(self.source, self.entry, error.words, LABEL)
+                if why is None and "unrecognized token" in error.words:
+                    why = why_not_ascii(self.source)
                 reason = f": {why}" if why else ""
                 raise TaskBodyError(f"the body does not compile for GPUs{reason}; {error}") from None
 

@@ -107,6 +107,11 @@ def test_messages_tell_the_line(tools: Toolkit) -> None:
     assert any(line.startswith('body(4): error: identifier "z"') for line in words)
 
 
+def test_names_of_other_letters(tools: Toolkit) -> None:
+    with pytest.raises(lw.TaskBodyError, match="compile for GPUs: line 2 has a name with letters that are not ASCII"):
+        GpuBody("// ä\nint größe(int x) { return x; }", "größe", (), None, (4, 4)).ptx(90)
+
+
 def test_what_cannot_be_linked(tools: Toolkit) -> None:
     with pytest.raises(cuda_toolkit.CudaCompilerError, match=r"nvJitLink says:\n.*laneway_call_linked.*'the program'"):
         tools.link({"the program": tools.compile(PROGRAM, "program", 90)}, 90)
