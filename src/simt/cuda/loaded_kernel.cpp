@@ -33,18 +33,23 @@ void refuse_eager_loading(int device_index) {
     }
 }
 
-/// The driver takes the stacks of all threads that a GPU can hold when the kernel is launched, which then would fail.
-void refuse_large_stacks(int device_index, const std::string& device, cudaKernel_t kernel) {
+std::size_t stack_of(const void* kernel) {
     cudaFuncAttributes found{};
     check(cudaFuncGetAttributes(&found, kernel), "cudaFuncGetAttributes");
+    return found.localSizeBytes;
+}
+
+/// The driver takes the stacks of all threads that a GPU can hold when the kernel is launched, which then would fail.
+/// It has those of the kernel before.
+void refuse_large_stacks(int device_index, const std::string& device, const void* kernel, const void* before) {
+    const std::size_t stack = stack_of(kernel), had = stack_of(before);
     const auto threads = static_cast<std::size_t>(attribute_of(device_index, cudaDevAttrMultiProcessorCount)) *
                          static_cast<std::size_t>(attribute_of(device_index, cudaDevAttrMaxThreadsPerMultiProcessor));
     std::size_t free = 0, all = 0;
     check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
-    if (found.localSizeBytes <= free / threads) return;
-    throw cuda_error("linked code: stacks of " + std::to_string(found.localSizeBytes) + " bytes for " +
-                     std::to_string(threads) + " threads do not fit into the " + std::to_string(free >> 20) +
-                     " MiB that are free on " + device);
+    if (stack <= had || stack - had <= free / threads) return;
+    throw cuda_error("linked code: stacks of " + std::to_string(stack) + " bytes for " + std::to_string(threads) +
+                     " threads do not fit into the " + std::to_string(free >> 20) + " MiB that are free on " + device);
 }
 
 }  // namespace
@@ -67,7 +72,7 @@ std::shared_ptr<const void> load_kernel(int device_index, std::span<const std::b
     const std::shared_ptr<void> loaded(library, [](void* p) { cudaLibraryUnload(static_cast<cudaLibrary_t>(p)); });
     cudaKernel_t kernel = nullptr;
     check(cudaLibraryGetKernel(&kernel, library, name), "looking for a kernel in linked code");
-    refuse_large_stacks(device_index, device, kernel);
+    refuse_large_stacks(device_index, device, kernel, like);
     // What takes a kernel's address takes such a handle as well. This also gives it its shared memory.
     const int resident = resident_blocks(device_index, shape, kernel);
     if (resident < shape.blocks) {
