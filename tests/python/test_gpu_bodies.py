@@ -299,9 +299,9 @@ def given_nap(pool: lw.TaskPool, milliseconds: int) -> Any:
     return future
 
 
-@pytest.mark.parametrize("isolate", [False, True])
-def test_a_take_over_gives_up_for_long_tasks(isolate: bool) -> None:
-    """The pool, whose deadline renews itself as short ones get done, outlives them and the wait for them."""
+def test_a_take_over_gives_up_for_long_tasks() -> None:
+    """The pool, whose deadline renews itself as short ones get done, outlives them and the wait for them. Its process
+    answers meanwhile, which it must within the deadline."""
     square = lw.TaskBody("double square(double x) { return x * x; }")
     stop = threading.Event()
     seen: list[object] = []
@@ -313,16 +313,16 @@ def test_a_take_over_gives_up_for_long_tasks(isolate: bool) -> None:
         except BaseException as error:
             seen.append(error)
 
-    with lw.TaskPool("cpu:2", timeout=0.3, isolate=isolate) as pool:
+    with lw.TaskPool("cpu:2", timeout=0.5, isolate=True) as pool:
         core: Any = pool._keeper.core
         thread = threading.Thread(target=others)
         thread.start()
         try:
-            long = given_nap(pool, 700)
-            with pytest.raises(lw.TimeoutError, match=r"devices are not done with their tasks after 0\.3 s"):
+            long = given_nap(pool, 1100)
+            with pytest.raises(lw.TimeoutError, match=r"devices are not done with their tasks after 0\.5 s"):
                 core.link({square.address: 0}, {90: b"code"})
             assert not long.done()
-            assert long.result() == 700
+            assert long.result() == 1100
             core.link({square.address: 0}, {90: b"code"})
         finally:
             stop.set()
@@ -349,7 +349,7 @@ def test_a_worker_answers_while_it_links() -> None:
             assert thread.is_alive()
             return thread
 
-        long = given_nap(pool, 500)
+        long = given_nap(pool, 700)
         thread = linking()
         waiting, later = pool.submit(square, 3.0), pool.submit("adder", 1.0, 1.0, 10)
         assert later.cancel()
@@ -360,7 +360,7 @@ def test_a_worker_answers_while_it_links() -> None:
 
         core.link({}, {90: b"other code"})
         before = core._linked
-        long = given_nap(pool, 300)
+        long = given_nap(pool, 500)
         thread = linking()
         os.kill(core._process.process.pid, signal.SIGKILL)
         thread.join()
@@ -369,7 +369,7 @@ def test_a_worker_answers_while_it_links() -> None:
         assert "before its GPUs had the body" in str(refusal)
         assert core._linked is before
         assert pool.submit(square, 5.0).result() == 25
-        assert long.result() == 300, "in the process that took the other's place"
+        assert long.result() == 500, "in the process that took the other's place"
 
 
 on_gpus = pytest.mark.skipif(not GPUS, reason="no GPU")
