@@ -95,10 +95,12 @@ endif()
 if(LANEWAY_HAS_CUDA)
     # The pool's program once more, as PTX that the library holds: bodies that users write are linked to it while it runs.
     set(oldest ${CMAKE_CUDA_ARCHITECTURES})
+    list(FILTER oldest INCLUDE REGEX "^[0-9]")  # words are native, for instance
     list(TRANSFORM oldest REPLACE "[^0-9].*" "")
     list(SORT oldest COMPARE NATURAL)
-    list(GET oldest 0 oldest)
-    if(NOT oldest)  # a word, native for instance
+    if(oldest)
+        list(GET oldest 0 oldest)
+    else()
         set(oldest 80)
     endif()
     add_library(linkable_pool OBJECT apps/tasks/task_service.cpp)

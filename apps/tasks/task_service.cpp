@@ -80,7 +80,7 @@ public:
     void link(const linked_bodies& bodies) {
         const std::lock_guard one_by_one(linking_);
         if (!bodies.code.empty()) {
-            queue().hold_back([&] {
+            queue().hold_back(options_.job.timeout_seconds, [&] {
                 (void)session_.quiesce();  // so the program has been on the devices before
                 session_.while_away([&] { replace_kernels(bodies); });
             });

@@ -77,8 +77,8 @@ public:
     [[nodiscard]] std::vector<int> architectures() const;
 
     /// Has a program with these bodies, in the place of all before, take over: GPUs finish what they have, and what is
-    /// submitted meanwhile waits. Throws what ended the session, and cuda_error for code that a GPU does not take; then
-    /// the pool goes on with the bodies of before.
+    /// submitted meanwhile waits. Throws what ended the session, timeout_error where devices have tasks for longer than
+    /// the deadline, and cuda_error for code that a GPU does not take; then the pool goes on with the bodies of before.
     void link(const linked_bodies& bodies);
     /// Throws as task_queue::submit; usage_error for inputs of a wrong size, and a body that GPUs have not;
     /// unknown_task where a task that it is to follow has ended and been taken.

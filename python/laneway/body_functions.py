@@ -55,6 +55,26 @@ def _blank(match: re.Match[str]) -> str:
     return " " + "\n" * match.group().count("\n")
 
 
+def refuse_text(source: str) -> None:
+    """TaskBodyError for characters and names that no body can have."""
+    if "\0" in source:
+        line = source[: source.index("\0")].count("\n") + 1
+        raise TaskBodyError(f"the source of a body has a NUL character, in line {line}")
+    code = _TEXT_OR_COMMENT.sub(_blank, source)
+    reserved = re.search(r"\blaneway_\w+", code)
+    if reserved is not None:
+        line = code[: reserved.start()].count("\n") + 1
+        raise TaskBodyError(f"{reserved.group()}, in line {line}: names that begin with laneway_ are the package's own")
+
+
+def why_not_ascii(source: str) -> str | None:
+    """Of a text that NVRTC does not take: which line has letters in names that it does not know."""
+    for number, line in enumerate(_TEXT_OR_COMMENT.sub(_blank, source).split("\n"), 1):
+        if not line.isascii():
+            return f"line {number} has a name with letters that are not ASCII, which NVRTC does not know"
+    return None
+
+
 def last_function(source: str) -> str:
     """Name of the last function outside namespaces and classes; TaskBodyError where there is none."""
     found = functions_of(source)

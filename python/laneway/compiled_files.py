@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable
 
-from laneway.errors import SystemError, UsageError
+from laneway.errors import UsageError
 from laneway.pending_file import PendingFile
 
 
@@ -34,15 +35,12 @@ def whole_content(file: Path) -> bytes | None:
 
 
 def kept(folder: Path | None, name: str, make: Callable[[], bytes]) -> bytes:
-    """Content of the file, which is made where it is not there or damaged. SystemError where it cannot be written."""
+    """Content of the file, which is made where it is not there or damaged, and kept where that can be."""
     found = None if folder is None else whole_content(folder / name)
     if found is not None or folder is None:
         return make() if found is None else found
     content = make()
-    try:
-        with PendingFile(folder / name) as file:
-            file.fill(lambda path: path.write_bytes(with_digest(content)))
-            file.commit()
-    except UsageError as error:
-        raise SystemError(str(error)) from None
+    with suppress(UsageError), PendingFile(folder / name) as file:  # a full disk, for instance
+        file.fill(lambda path: path.write_bytes(with_digest(content)))
+        file.commit()
     return content

@@ -110,15 +110,21 @@ class IsolatedCore:
         return self._architectures
 
     def link(self, numbers: dict[int, int], code: dict[int, bytes]) -> None:
-        """For the process, and those that take its place."""
+        """For the process, and those that take its place. TaskWorkerDied where it ends meanwhile."""
         with self._lock:
             before = self._linked
             self._linked = LinkedBodies(numbers, code or (before.code if before is not None else {}))
-        refusal = self._ask("link")
-        if refusal is not None:
-            with self._lock:
-                self._linked = before
-            raise refusal
+        answer = None
+        try:
+            answer = self._ask("link")
+        finally:
+            if answer != "linked":
+                with self._lock:
+                    self._linked = before
+        if isinstance(answer, Error):
+            raise answer
+        if answer is None:
+            raise TaskWorkerDied("the pool's worker process ended before its GPUs had the body")
 
     def submit(
         self,
@@ -336,7 +342,9 @@ class IsolatedCore:
 
     def _messages_of(self, order: Record | tuple[Any, ...], process: WorkerProcess) -> list[tuple[Any, ...]]:
         if not isinstance(order, Record):
-            return self._link_messages(order[1], process) if order[0] == "link" else [order]
+            if order[0] != "link":
+                return [order]
+            return self._link_messages(order[1], process) if order[1] in self._questions else []
         number, after = order.order.number, order.order.after
         if number not in self._records or order.process is not None:
             return []
@@ -352,12 +360,14 @@ class IsolatedCore:
         if order.order.type != _core.task_call_body:
             return [("submit", order.order)]
         # A process that has taken the place of another has no bodies yet.
-        messages = self._link_messages(0, process) if process.linked is not self._linked else []
+        is_new = self._linked is not None and process.linked is not self._linked
+        messages = self._link_messages(0, process) if is_new else []
         return [*messages, *_body_messages([order.order.setting], process), ("submit", order.order)]
 
     def _link_messages(self, question: int, process: WorkerProcess) -> list[tuple[Any, ...]]:
         process.linked = self._linked
-        assert self._linked is not None, "whoever asks for it has said what"
+        if self._linked is None:  # whoever has asked has just been told that the process ended
+            return []
         return [*_body_messages(self._linked.numbers, process), ("link", question, *self._linked)]
 
     # The thread that receives.

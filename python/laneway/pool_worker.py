@@ -6,6 +6,7 @@ A task is known by the number that the pool gave it. Messages are lists of tuple
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import socket
 import threading
@@ -85,7 +86,8 @@ def main(descriptor: int, parent: int) -> None:
 
 
 class PoolWorker:
-    """Two threads: one takes what the parent sends, one tells it of ends."""
+    """Three threads: one takes what the parent sends, one tells it of ends, and one has programs with other bodies take
+    over, which waits for tasks."""
 
     def __init__(self, core: _core.TaskPoolCore, batch_bytes: int, channel: Channel) -> None:
         self._core = core
@@ -97,14 +99,20 @@ class PoolWorker:
         self._bad: set[int] = set()
         """Those that have not ended well, until the parent forgets them."""
         self._blocked: dict[int, TaskOrder] = {}
-        """What waits for room, or for such a task, in order."""
+        """What waits for room, for its body, or for such a task, in order."""
         self._bodies: dict[int, int] = {}
         """Addresses of bodies by those in the parent's process."""
+        self._links: queue.SimpleQueue[tuple[int, dict[int, int], dict[int, bytes]]] = queue.SimpleQueue()
+        self._linked: set[int] = set()
+        """Addresses of bodies that the GPUs have."""
+        self._unlinked: set[int] = set()
+        """Of those that they are about to get, whose tasks wait."""
         self._is_closing = False
 
     def serve(self) -> None:
         """Ends the process."""
-        threading.Thread(target=self._guarded, args=(self._listen,), daemon=True).start()
+        for loop in (self._listen, self._link_all):
+            threading.Thread(target=self._guarded, args=(loop,), daemon=True).start()
         self._guarded(self._take)
 
     def _guarded(self, loop: Callable[[], None]) -> None:
@@ -125,12 +133,25 @@ class PoolWorker:
         self._bodies[address] = load_content(library)
 
     def link(self, question: int, numbers: dict[int, int], code: dict[int, bytes]) -> None:
-        refusal: Error | None = None
-        try:
-            self._core.link({self._bodies[address]: number for address, number in numbers.items()}, code)
-        except Error as error:
-            refusal = error
-        self._send(("reply", question, refusal))
+        ours = {self._bodies[address]: number for address, number in numbers.items()}
+        with self._lock:
+            self._unlinked.update(ours.keys() - self._linked)
+        self._links.put((question, ours, code))
+
+    def _link_all(self) -> None:
+        while True:
+            question, numbers, code = self._links.get()
+            answer: Error | str = "linked"
+            try:
+                self._core.link(numbers, code)
+            except Error as error:
+                answer = error
+            with self._lock:
+                if answer == "linked":
+                    self._linked.update(numbers)
+                self._unlinked.difference_update(numbers)
+            self._core.wake()  # for what has waited
+            self._send(("reply", question, answer))
 
     def submit(self, order: TaskOrder) -> None:
         if order.type == _core.task_call_body:
@@ -182,7 +203,7 @@ class PoolWorker:
             self._bad.add(order.number)
             self._send(("ended", [], [(order.number, after_failure())], [], *self._progress()))
             return True
-        if any(number in self._blocked for number in order.after):
+        if self._waits_for_other(order):
             return False
         tickets = [self._tickets[number] for number in order.after if number in self._tickets]
         fits = order.tasks * MIN_BATCH_BYTES <= self._batch_bytes
@@ -203,6 +224,11 @@ class PoolWorker:
                 self._send(("accepted", order.number))
         return True
 
+    def _waits_for_other(self, order: TaskOrder) -> bool:
+        """Whether it waits for one that waits itself, or for its body. With the lock."""
+        is_unlinked = order.type == _core.task_call_body and order.setting in self._unlinked
+        return is_unlinked or any(number in self._blocked for number in order.after)
+
     def _listen(self) -> None:
         while True:
             try:
@@ -216,7 +242,7 @@ class PoolWorker:
                     del self._blocked[number]
                     if not self._try(order, may_wait=not is_last_chance):
                         self._blocked[number] = order
-                if self._blocked and self._core.open() == 0:
+                if self._core.open() == 0 and not all(map(self._waits_for_other, self._blocked.values())):
                     self._core.wake()
                 is_over = self._is_closing and not self._blocked
             if is_over:

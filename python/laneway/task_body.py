@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from laneway import _core
-from laneway.body_functions import last_function
+from laneway.body_functions import last_function, refuse_text
 from laneway.body_library import cache_folder, load_body, own_folder
 from laneway.errors import TaskBodyError, UsageError
 from laneway.file_names import PathLike, as_path
@@ -63,6 +63,7 @@ class TaskBody(ScalarKind):
             wanted = None if result is None else np.dtype(result)
         except (UnicodeEncodeError, TypeError) as error:
             raise UsageError(f"a TaskBody cannot be made of that: {error}") from None
+        refuse_text(source)
         folder = cache_folder() if cache is None else own_folder(as_path(cache, "the name of the cache's folder"))
         entry = name or last_function(source)
         types = load_body(source, entry, tuple(flags), folder)

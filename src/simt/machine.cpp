@@ -449,6 +449,7 @@ void machine::abandon(std::vector<std::unique_ptr<running>>& runs) {
     // Kernels may go on: what they see must outlive this object.
     keep_for_good(host_visible_);
     keep_for_good(thrown_);
+    for (const kernel_place& place : kernels_) keep_for_good(std::const_pointer_cast<void>(place.by));
     runs.clear();  // leaves threads and kernels to themselves
 }
 

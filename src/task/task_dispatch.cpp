@@ -1,7 +1,9 @@
 // What PEs are given, and when.
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
+#include "laneway/base/error.hpp"
 #include "laneway/task/task_queue.hpp"
 
 namespace laneway {
@@ -15,6 +17,13 @@ double seconds_of(std::chrono::steady_clock::duration span) { return std::chrono
 std::chrono::steady_clock::duration span_of(double seconds) {
     seconds = std::min(seconds, 1e9);  // what the clock can tell
     return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+std::string not_done_within(double seconds) {
+    std::ostringstream text;
+    text << "devices are not done with their tasks after " << seconds
+         << " s, for which a program that is to take over waits: the pool goes on as before";
+    return text.str();
 }
 
 }  // namespace
@@ -181,7 +190,7 @@ void task_queue::hand_over() {
     if (program_ != nullptr) publish(clock::now(), true);
 }
 
-void task_queue::hold_back(const std::function<void()>& use) {
+void task_queue::hold_back(double seconds, const std::function<void()>& use) {
     std::unique_lock lock(mutex_);
     refuse_without_session();
     holder_ = std::this_thread::get_id();
@@ -195,7 +204,9 @@ void task_queue::hold_back(const std::function<void()>& use) {
         std::thread::id& holder;
         std::condition_variable& queue_changed;
     } const until_left{lock, holder_, changed_};
-    work_until(lock, [&] { return has_none(); });
+    const auto end = clock::now() + span_of(seconds);
+    work_until(lock, [&] { return has_none() || clock::now() > end; });
+    if (!has_none()) throw timeout_error(not_done_within(seconds));
     lock.unlock();
     use();
 }

@@ -118,7 +118,7 @@ task_statistics task_queue::statistics() {
 }
 
 /// Works until it is so, or the session has ended. The deadline is that of the session, from the last time on that a
-/// device was done with something.
+/// device was done with something, or was given nothing for hold_back's sake.
 void task_queue::work_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until) {
     if (until()) return;
     refuse_without_session();
@@ -130,7 +130,8 @@ void task_queue::work_until(std::unique_lock<std::mutex>& lock, const std::funct
         progress();
         if (until()) return;
         // Not each time: one that has waited for a while looks less often, and leaves the core to others.
-        if (heard_entries_ != seen && clock::now() - renewed > renewed_after) {
+        const bool gets_on = heard_entries_ != seen || holder_ != std::thread::id{};
+        if (gets_on && clock::now() - renewed > renewed_after) {
             seen = heard_entries_;
             renewed = clock::now();
             waiting = program_->waiting();

@@ -10,7 +10,7 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import GPUS
-from laneway.cuda_toolkit import find_in, toolkit_folders
+from laneway.cuda_toolkit import installations, libraries
 from numpy.typing import NDArray
 
 pytestmark = pytest.mark.skipif(not GPUS, reason="no GPU")
@@ -22,7 +22,10 @@ class Cublas:
     """Products of matrices on GPU 0, in memory that each call allocates and frees."""
 
     def __init__(self) -> None:
-        names = [find_in(name, toolkit_folders(), None) or find_library(name) for name in ("cudart", "cublas")]
+        folders = [folder for group in installations() for folder in group]
+        found = [libraries(name, folders) for name in ("cudart", "cublas")]
+        majors = found[0].keys() & found[1].keys()
+        names = [str(one[max(majors)]) if majors else find_library(n) for one, n in zip(found, ("cudart", "cublas"))]
         if None in names:
             pytest.skip("cuBLAS is not installed")
         self._cuda, self._blas = (ctypes.CDLL(name) for name in names)

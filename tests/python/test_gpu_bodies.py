@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,10 @@ import laneway as lw
 import numpy as np
 import pytest
 from conftest import GPUS
-from laneway import cuda_toolkit, gpu_bodies
+from laneway import _core, cuda_toolkit, gpu_bodies, standard_headers
 from laneway.compiled_files import kept, whole_content
 from laneway.cuda_toolkit import Toolkit, toolkit
-from laneway.gpu_bodies import GpuBodies, GpuBody, linked, preprocessing
+from laneway.gpu_bodies import GpuBodies, GpuBody, alone, linked, preprocessing
 
 PROGRAM = """
 extern "C" __device__ void laneway_call_linked(unsigned, const void*, void*);
@@ -51,6 +54,11 @@ def body_of(source: str, cache: Path | None = None, entry: str = "body", flags: 
     return GpuBody(source, entry, flags, cache, (16, 8))
 
 
+def seen_by_others(ptx: bytes) -> list[str]:
+    """First lines of definitions."""
+    return re.findall(r"^[ \t]*\.(?:visible|weak|common)\b.*$", ptx.decode(), re.MULTILINE)
+
+
 def test_bodies_are_linked_into_a_program_and_kept(
     tools: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,16 +74,19 @@ def test_bodies_are_linked_into_a_program_and_kept(
     for name in ("pool", "laneway_call_linked", bodies[0].symbol, bodies[1].symbol):
         assert b"\0" + name.encode() + b"\0" in code, "a symbol of it"
     assert bodies[0].symbol != bodies[1].symbol
+    for body in bodies:
+        assert seen_by_others(body.ptx(90)) == [f".visible .func {body.symbol}("]
 
     made: list[int] = []
     real = Toolkit.link
 
-    def link(tools: Toolkit, inputs: list[bytes], architecture: int) -> bytes:
+    def link(tools: Toolkit, inputs: dict[str, bytes], architecture: int) -> tuple[bytes, str]:
         made.append(architecture)
         return real(tools, inputs, architecture)
 
     monkeypatch.setattr(Toolkit, "compile", lambda *_: pytest.fail("it is kept"))
     monkeypatch.setattr(Toolkit, "link", lambda *_: pytest.fail("it is kept"))
+    bodies = [body_of(text, tmp_path) for text in texts]
     assert linked(program, bodies, 90) == code
     (file,) = tmp_path.glob("*.cubin")
     assert len(list(tmp_path.glob("*.ptx"))) == 2
@@ -96,17 +107,83 @@ def test_messages_tell_the_line(tools: Toolkit) -> None:
     assert any(line.startswith('body(4): error: identifier "z"') for line in words)
 
 
+def test_names_of_other_letters(tools: Toolkit) -> None:
+    with pytest.raises(lw.TaskBodyError, match="compile for GPUs: line 2 has a name with letters that are not ASCII"):
+        GpuBody("// ä\nint größe(int x) { return x; }", "größe", (), None, (4, 4)).ptx(90)
+
+
 def test_what_cannot_be_linked(tools: Toolkit) -> None:
-    with pytest.raises(cuda_toolkit.CudaCompilerError, match=r"nvJitLink says:\n.*laneway_call_linked"):
-        tools.link([tools.compile(PROGRAM, "program", 90)], 90)
+    with pytest.raises(cuda_toolkit.CudaCompilerError, match=r"nvJitLink says:\n.*laneway_call_linked.*'the program'"):
+        tools.link({"the program": tools.compile(PROGRAM, "program", 90)}, 90)
     with pytest.raises(cuda_toolkit.CudaCompilerError, match="NVRTC says:"):
         tools.compile(PROGRAM, "program", 12)
 
 
+def test_the_linker_is_not_believed(tools: Toolkit) -> None:
+    """After an error it says of others that they are none, as of what it calls a warning."""
+    program = tools.compile(PROGRAM, "program", 90)
+    newer = re.sub(rb"^\.version .*$", b".version 99.9", program, flags=re.MULTILINE)
+    for given, text, message in (
+        (newer, "return n;", r"Unsupported \.version 99\.9"),
+        (program, "return other(n);", r"'(_Z5otheri|other\(int\))' in 'body f'"),
+        (program, "return n < 2 ? n : f(n - 1) + f(n - 2);", "the body f calls itself, or"),
+    ):
+        with pytest.raises(lw.TaskBodyError, match=message):
+            linked(given, [compiled(tools, text)], 90)
+    assert linked(program, [compiled(tools, "return n;")], 90)
+
+
+def compiled(tools: Toolkit, text: str) -> GpuBody:
+    """Without headers, which take longest."""
+    body = GpuBody(text, "f", (), None, (4, 4))
+    functions = f"int other(int);\nint f(int n) {{ {text} }}\n"
+    call = f'extern "C" void {body.symbol}(const void* in, void* out) {{ *(int*)out = f(*(const int*)in); }}'
+    body.made[90] = alone(tools.compile(functions + call, "body", 90), body.symbol)
+    return body
+
+
+def test_bodies_keep_all_to_themselves(tools: Toolkit) -> None:
+    """Also kernels and shared memory, and what is called as if it were a body."""
+    text = """
+    #define APART extern "C" __attribute__((noinline))
+    APART void laneway_body_h(int* x) { *x *= 2; }
+    #ifdef __CUDA_ARCH__
+    __shared__ int scratch[4];
+    __global__ void kernel(int* x) { *x = 2; }
+    #endif
+    int body(int x) { laneway_body_h(&x); return x; }
+    """
+    body = GpuBody(text, "body", (), None, (4, 4))
+    assert seen_by_others(body.ptx(90)) == [f".visible .func {body.symbol}("]
+    program = tools.compile(PROGRAM, "program", 90)
+    with pytest.raises(lw.TaskBodyError, match="the body body is defined 2 times in the pool's program for GPUs"):
+        linked(program, [body, body], 90)
+
+
+def test_what_was_compiled_is_used_again(tools: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    body = body_of("struct two { double a, b; }; double body(two x) { return x.a; }", folder)
+    first = body.ptx(90)
+    shutil.rmtree(folder)
+    monkeypatch.setattr(Toolkit, "compile", lambda *_: pytest.fail("it has been compiled"))
+    assert body.ptx(90) == first
+    monkeypatch.setattr(Toolkit, "compile", lambda *_: first)
+    assert body_of(body.source, folder).ptx(90) == first, "nothing can be kept where there is no folder"
+    folder.mkdir()
+    for _ in range(2):
+        body_of(body.source, folder).ptx(90)
+    assert len(list(folder.iterdir())) == 1
+    monkeypatch.setitem(standard_headers.HEADERS, "cmath", "")
+    body_of(body.source, folder).ptx(90)
+    assert len(list(folder.iterdir())) == 2, "of other headers"
+
+
 @pytest.mark.parametrize("lacks", ["nvrtc", "nvJitLink", "headers"])
 def test_a_machine_without_the_toolkit(lacks: str, tools: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = cuda_toolkit.find_in
-    monkeypatch.setattr(cuda_toolkit, "find_in", lambda name, *rest: None if name == lacks else real(name, *rest))
+    real = cuda_toolkit.libraries
+    monkeypatch.setattr(cuda_toolkit, "libraries", lambda name, among: {} if name == lacks else real(name, among))
+    monkeypatch.setattr(cuda_toolkit, "find_library", lambda _: None)
     if lacks == "headers":
         monkeypatch.setattr(cuda_toolkit, "_standard_library", lambda _: "")
     wanted = "the headers of CUDA's C" if lacks == "headers" else "NVRTC and nvJitLink of one CUDA version"
@@ -114,6 +191,34 @@ def test_a_machine_without_the_toolkit(lacks: str, tools: Toolkit, monkeypatch: 
         lw.TaskBodyError, match=f"a TaskBody on GPUs needs {wanted}.*which are not there: set CUDA_HOME"
     ):
         toolkit.__wrapped__()
+
+
+def test_a_toolkit_is_of_one_version(tools: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of others, and what cannot be read or loaded, are passed over."""
+
+    def part(folder: str, *names: str, headers: bool = False) -> None:
+        (tmp_path / folder / "lib").mkdir(parents=True)
+        for name in names:
+            (tmp_path / folder / "lib" / name).write_bytes(b"no library")
+        if headers:
+            (tmp_path / folder / "include/cuda/std").mkdir(parents=True)
+            (tmp_path / folder / "include/cuda/std/type_traits").touch()
+
+    part("site/nvidia/cuda_nvrtc", "libnvrtc.so.12")
+    part("home", "libnvrtc.so.13", "libnvJitLink.so.13", headers=True)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    for home in ("home", "loop", "x" * 300, "\udcff"):
+        monkeypatch.setenv("CUDA_HOME", str(tmp_path / home))
+        found = toolkit.__wrapped__()
+        assert (found.version, found.folders) == (tools.version, tools.folders)
+    part("old", "libnvrtc.so.12", "libnvJitLink.so.12", headers=True)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "old"))
+    before = [choice for choice in cuda_toolkit._choices() if "so.12" in choice[0]]
+    assert [Path(name).parent.parent for name in before[0][:2]] == [tmp_path / "old"] * 2
+    built = b"// Cuda compilation tools, release 13.0, V13.0.88"
+    monkeypatch.setattr(_core, "linkable_pool", lambda: built)
+    assert not [choice for choice in cuda_toolkit._choices() if "so.12" in choice[0]]
 
 
 def test_flags_of_the_preprocessor_are_those_of_gpus_too() -> None:
@@ -180,6 +285,93 @@ def test_a_process_that_takes_anothers_place_gets_the_bodies() -> None:
         assert core._process.linked is core._linked
 
 
+NAP = """
+#include <chrono>
+#include <thread>
+int nap(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); return milliseconds; }
+"""
+
+
+def given_nap(pool: lw.TaskPool, milliseconds: int) -> Any:
+    future = pool.submit(lw.TaskBody(NAP), milliseconds)
+    while not future.running():
+        time.sleep(0.01)
+    return future
+
+
+def test_a_take_over_gives_up_for_long_tasks() -> None:
+    """The pool, whose deadline renews itself as short ones get done, outlives them and the wait for them. Its process
+    answers meanwhile, which it must within the deadline."""
+    square = lw.TaskBody("double square(double x) { return x * x; }")
+    stop = threading.Event()
+    seen: list[object] = []
+
+    def others() -> None:
+        try:
+            while not stop.is_set():
+                seen.append(pool.submit("adder", 1.0, 1.0, 10).result())
+        except BaseException as error:
+            seen.append(error)
+
+    with lw.TaskPool("cpu:2", timeout=0.5, isolate=True) as pool:
+        core: Any = pool._keeper.core
+        thread = threading.Thread(target=others)
+        thread.start()
+        try:
+            long = given_nap(pool, 1100)
+            with pytest.raises(lw.TimeoutError, match=r"devices are not done with their tasks after 0\.5 s"):
+                core.link({square.address: 0}, {90: b"code"})
+            assert not long.done()
+            assert long.result() == 1100
+            core.link({square.address: 0}, {90: b"code"})
+        finally:
+            stop.set()
+            thread.join()
+        assert set(seen) == {55.0}
+
+
+def test_a_worker_answers_while_it_links() -> None:
+    square = lw.TaskBody("double square(double x) { return x * x; }")
+    refusals: list[Exception] = []
+    with lw.TaskPool("cpu:1", isolate=True) as pool:
+        core: Any = pool._keeper.core
+
+        def link() -> None:
+            try:
+                core.link({square.address: 0}, {90: b"code"})
+            except lw.Error as error:
+                refusals.append(error)
+
+        def linking() -> threading.Thread:
+            thread = threading.Thread(target=link)
+            thread.start()
+            time.sleep(0.1)
+            assert thread.is_alive()
+            return thread
+
+        long = given_nap(pool, 700)
+        thread = linking()
+        waiting, later = pool.submit(square, 3.0), pool.submit("adder", 1.0, 1.0, 10)
+        assert later.cancel()
+        assert long.running()
+        thread.join()
+        assert waiting.result() == 9
+        assert not refusals
+
+        core.link({}, {90: b"other code"})
+        before = core._linked
+        long = given_nap(pool, 500)
+        thread = linking()
+        os.kill(core._process.process.pid, signal.SIGKILL)
+        thread.join()
+        (refusal,) = refusals
+        assert isinstance(refusal, lw.TaskWorkerDied)
+        assert "before its GPUs had the body" in str(refusal)
+        assert core._linked is before
+        assert pool.submit(square, 5.0).result() == 25
+        assert long.result() == 500, "in the process that took the other's place"
+
+
 on_gpus = pytest.mark.skipif(not GPUS, reason="no GPU")
 KINDS = ["cuda:0", "cuda:0,cpu:2", *([f"cuda:0-{GPUS - 1}"] if GPUS > 1 else [])]
 
@@ -211,18 +403,25 @@ def test_programs_take_over_while_tasks_come(tools: Toolkit) -> None:
     with lw.TaskPool("cuda:0") as pool:
         stop = threading.Event()
         sums: list[Any] = []
+        thrown: list[BaseException] = []
 
         def submit() -> None:
-            while not stop.is_set():
-                sums.append(pool.submit("adder", 1.0, 1.0, 10))
+            try:
+                while not stop.is_set():
+                    sums.append(pool.submit("adder", 1.0, 1.0, 10))
+            except BaseException as error:
+                thrown.append(error)
 
         other = threading.Thread(target=submit)
         other.start()
         for factor in range(2, 6):
+            before = len(sums)
             body = lw.TaskBody(f"int times(int x) {{ return {factor} * x; }}")
             assert np.array_equal(pool.submit_many(body, np.arange(999)).result(), factor * np.arange(999))
+            assert len(sums) > before, "others submit meanwhile"
         stop.set()
         other.join()
+        assert not thrown
         assert {future.result() for future in sums} == {55.0}
 
 

@@ -182,6 +182,17 @@ def test_text_that_does_not_compile(source: str, words: str) -> None:
     assert issubclass(lw.TaskBodyError, lw.UsageError)
 
 
+def test_text_that_no_body_can_have() -> None:
+    for source, words in (
+        ("int f(int x) {\n    return x;\0\n}", "the source of a body has a NUL character, in line 2"),
+        ("/*\n*/ namespace laneway_body {}\nint f(int x) { return x; }", "laneway_body, in line 2: names that begin"),
+        ("#define laneway_call f\nint f(int x) { return x; }", "laneway_call, in line 1: names that begin"),
+    ):
+        with pytest.raises(lw.TaskBodyError, match=words):
+            lw.TaskBody(source)
+    assert lw.TaskBody("// laneway_call\nint f(int x) { return x; }").name == "f"
+
+
 FUNCTIONS = """int f(int x) { return x; }
 /* two
    lines */

@@ -100,9 +100,10 @@ public:
     [[nodiscard]] task_statistics statistics();
 
     /// Waits until devices are done with the tasks that they have, and calls `use` before they are given others; what
-    /// the session has beside the pool goes on. One thread at a time. Throws what ended the session, and what `use`
-    /// throws.
-    void hold_back(const std::function<void()>& use);
+    /// the session has beside the pool goes on. No deadline of the session passes meanwhile. One thread at a time.
+    /// Throws timeout_error where devices have tasks for longer than so many seconds, which then go on, what ended the
+    /// session, and what `use` throws.
+    void hold_back(double seconds, const std::function<void()>& use);
 
     [[nodiscard]] std::uint64_t filled() const override;
     [[nodiscard]] bool any_wait() const override;

@@ -142,7 +142,7 @@ TEST_P(task_pool_test, DevicesCanBeHadWhileTasksWait) {
         return std::accumulate(entries.begin(), entries.end(), std::uint64_t{0});
     };
     std::thread([&] {  // not the one that has started the session
-        pool.feed()->hold_back([&] {
+        pool.feed()->hold_back(60, [&] {
             const std::uint64_t before = given();
             EXPECT_EQ(pool.statistics().done, before) << "devices have done what they had";
             (void)session.quiesce();
@@ -152,7 +152,7 @@ TEST_P(task_pool_test, DevicesCanBeHadWhileTasksWait) {
                 EXPECT_EQ(given(), before) << "and get no more";
             });
         });
-        EXPECT_THROW(pool.feed()->hold_back([] { throw usage_error("of the caller"); }), usage_error);
+        EXPECT_THROW(pool.feed()->hold_back(60, [] { throw usage_error("of the caller"); }), usage_error);
     })
         .join();
     EXPECT_EQ(squares.back().get(), 0.25);

@@ -50,8 +50,8 @@ std::unique_ptr<running> launch(int device_index, const pe_environment& env, con
 /// 90 where the compute capability is 9.0.
 int architecture(int index);
 /// Loads machine code onto the device, and gives the kernel in it that has the name of `like`: for launch, as long as
-/// the owner lives. Throws cuda_error where there is none, and where fewer blocks of it than `shape` has are resident.
-/// Loading waits for kernels that run on the device.
+/// the owner lives. Throws cuda_error where there is none, where fewer blocks of it than `shape` has are resident, and
+/// where its stacks do not fit, or other GPUs would load it as well. Loading waits for kernels that run on the device.
 std::shared_ptr<const void> load_kernel(int device_index, std::span<const std::byte> code, const launch_shape& shape,
                                         const void* like);
 
