@@ -1,6 +1,7 @@
 #include "all_reduce/all_reduce.hpp"
 
 #include "all_reduce/shared_array.hpp"
+#include "parallel/equal_lanes.hpp"
 
 namespace laneway::apps {
 
@@ -33,6 +34,7 @@ all_reduce_result all_reduce(const all_reduce_options& options) {
     if (options.style == all_reduce_style::host_driven) return add_up_by_host(options);
     if (options.style == all_reduce_style::stream_triggered) return add_up_by_streams(options);
     runtime rt(options.job);
+    require_equal_lanes(rt, "all_reduce");
     const shared_array array(rt, options.elements);
     double seconds = 0;
     switch (options.style) {

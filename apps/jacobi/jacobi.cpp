@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "jacobi/membrane.hpp"
+#include "parallel/equal_lanes.hpp"
 
 namespace laneway::apps {
 
@@ -76,6 +77,7 @@ jacobi_result membrane::take(std::uint64_t steps) const {
 jacobi_result jacobi(const jacobi_options& options) {
     if (options.style == jacobi_style::stream_triggered) return jacobi_by_streams(options);
     runtime rt(options.job);
+    require_equal_lanes(rt, "jacobi");
     const membrane all(rt, options);
     double seconds = 0;
     switch (options.style) {

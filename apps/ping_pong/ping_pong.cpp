@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "parallel/equal_lanes.hpp"
 #include "ping_pong/message.hpp"
 
 namespace laneway::apps {
@@ -45,6 +46,7 @@ ping_pong_result ping_pong(const ping_pong_options& options) {
     if (options.style == ping_pong_style::host_driven) return pass_by_host(options);
     if (options.style == ping_pong_style::stream_triggered) return pass_by_streams(options);
     runtime rt(options.job);
+    require_equal_lanes(rt, "ping_pong");
     const message all(rt, options);
     const bool by_host_threads = options.style == ping_pong_style::service_host;
     const double seconds = options.style == ping_pong_style::triggered ? pass_by_triggers(rt, all)

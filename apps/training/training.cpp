@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parallel/equal_lanes.hpp"
 #include "training/network.hpp"
 
 namespace laneway::apps {
@@ -205,6 +206,7 @@ namespace {
 training_result train_in_style(const training_options& options, const training_data& data) {
     if (options.style == training_style::stream_triggered) return train_by_streams(options, data);
     runtime rt(options.job);
+    require_equal_lanes(rt, "training");
     const network net(rt, options, data);
     double seconds = 0;
     switch (options.style) {
