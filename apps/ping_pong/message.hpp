@@ -21,8 +21,8 @@ LANEWAY_FN std::uint64_t pass_on(Ctx& ctx, Words in, Words out, std::uint64_t wo
     return wrong;
 }
 
-/// Words of a PE's account: those of computing_time, and wrong words of messages.
-inline constexpr std::uint64_t message_account_words = 3;
+/// Words of a PE's account: its clock of computing_time, and how many words of messages were wrong.
+inline constexpr std::uint64_t message_account_words = 2;
 
 /// Device view of the messages in symmetric memory.
 struct message_ref {
@@ -46,8 +46,8 @@ struct message_ref {
             if (!all_go_on(ctx, send())) return;
         }
         std::uint64_t* const words = address(ctx, account[0], ctx.pe());
-        spent.add_to(ctx, {0, 1}, words);
-        if (wrong > 0) ctx.fetch_add(words + 2, wrong, order::relaxed, scope::device);
+        spent.add_to(ctx, 1, words);
+        if (wrong > 0) ctx.fetch_add(words + 1, wrong, order::relaxed, scope::device);
     }
 };
 

@@ -35,8 +35,8 @@ ping_pong_result message::take() const {
     result.message = in_.copy_out(0);
     for (int pe = 0; pe < n_pes_; ++pe) {
         const auto account = account_.copy_out(pe);
-        result.computing_seconds += seconds_of(account) / n_pes_;
-        result.wrong += account[2];
+        result.computing_seconds += seconds_of(account[0]) / n_pes_;
+        result.wrong += account[1];
     }
     return result;
 }

@@ -171,7 +171,7 @@ struct network_ref {
     }
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent) const {
-        spent.add_to(ctx, working_warp::of_run(ctx), address(ctx, clock[0], ctx.pe()));
+        spent.add_to(ctx, working_warp::of_run(ctx).warps, address(ctx, clock[0], ctx.pe()));
     }
     [[nodiscard]] LANEWAY_FN std::uint64_t in_row(int row, std::uint64_t weight) const {
         return static_cast<std::uint64_t>(row) * shape.weights + weight;

@@ -164,7 +164,7 @@ network::network(runtime& rt, const training_options& options, const training_da
       targets_(rt.allocate<float>(std::uint64_t{shape_.most_samples()} * options.widths.back())),
       rows_(rt.allocate<float>(static_cast<unsigned>(shape_.n_rows) * shape_.weights)),
       squares_(rt.allocate<double>(std::uint64_t{options.steps} * shape_.most_samples())),
-      clock_(rt.allocate<std::uint64_t>(2)),
+      clock_(rt.allocate<std::uint64_t>(1)),
       updated_(rt.allocate<std::uint64_t>(static_cast<unsigned>(shape_.n_layers))) {
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         const batch_share mine(shape_, data, pe);
@@ -188,7 +188,7 @@ training_result network::take(std::uint32_t steps) const {
             const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape_.most_samples());
             squares[step].insert(squares[step].end(), first, first + shape_.samples_of(pe));
         }
-        result.computing_seconds += seconds_of(clock_.copy_out(pe)) / shape_.n_pes;
+        result.computing_seconds += seconds_of(clock_.copy_out(pe)[0]) / shape_.n_pes;
     }
     for (const auto& of_step : squares) result.losses.push_back(loss_of(of_step));
     result.weights = (steps % 2 == 0 ? a_ : b_).copy_out(0);

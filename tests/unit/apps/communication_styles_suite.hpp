@@ -34,6 +34,10 @@ TEST_P(communication_styles_test, AllReducesGiveTheSums) {
             const std::uint32_t rounds = o.seed == 1 ? 3 : 2;
             const auto made = apps::all_reduce({o, style, elements, rounds});
             EXPECT_EQ(made.wrong, 0u);
+            EXPECT_GT(made.computing_seconds, 0);
+            if (!is_checked(GetParam())) {
+                EXPECT_LT(made.computing_seconds, made.seconds);
+            }
             EXPECT_EQ(made.values, std::vector(pes, sums_of(elements, pes, rounds - 1)));
         });
     }
@@ -54,6 +58,10 @@ TEST_P(communication_styles_test, MessagesGoRound) {
             const std::uint32_t rounds = 4;
             const auto made = apps::ping_pong({o, style, words, rounds});
             EXPECT_EQ(made.wrong, 0u);
+            EXPECT_GT(made.computing_seconds, 0);
+            if (!is_checked(GetParam())) {
+                EXPECT_LT(made.computing_seconds, made.seconds);
+            }
             ASSERT_EQ(made.message.size(), words);
             for (std::uint64_t i = 0; i < words; ++i) EXPECT_EQ(made.message[i], i + rounds * pes) << i;
         });

@@ -24,6 +24,10 @@ TEST_P(jacobi_test, EveryStyleGivesTheBitsOfOneThreadAndTheModesDecay) {
             const std::uint64_t rows = o.seed % 3 == 0 ? 12 : 12 * o.seed, columns = 3 + 7 * o.seed;
             const std::uint64_t steps = o.seed % 4 + (is_checked(GetParam()) ? 2 : 9);
             const auto made = apps::jacobi({o, style, rows, columns, steps});
+            EXPECT_GT(made.computing_seconds, 0);
+            if (!is_checked(GetParam())) {
+                EXPECT_LT(made.computing_seconds, made.seconds);
+            }
             EXPECT_EQ(made.values, apps::jacobi_by_one(rows, columns, steps));
             const auto first = apps::jacobi_by_one(rows, columns, 0);
             const double left = apps::jacobi_decay(rows, columns, steps);
