@@ -36,15 +36,16 @@ all_reduce_result all_reduce(const all_reduce_options& options) {
     runtime rt(options.job);
     require_equal_lanes(rt, "all_reduce");
     const shared_array array(rt, options.elements);
-    double seconds = 0;
+    served_run made;
     switch (options.style) {
-        case all_reduce_style::triggered: seconds = reduce_by_triggers(rt, array, options.rounds); break;
-        case all_reduce_style::service_warps: seconds = reduce_by_service(rt, array, options.rounds, false); break;
-        case all_reduce_style::service_host: seconds = reduce_by_service(rt, array, options.rounds, true); break;
-        default: seconds = reduce_by_collective(rt, array, options.rounds); break;
+        case all_reduce_style::triggered: made.seconds = reduce_by_triggers(rt, array, options.rounds); break;
+        case all_reduce_style::service_warps: made = reduce_by_service(rt, array, options.rounds, false); break;
+        case all_reduce_style::service_host: made = reduce_by_service(rt, array, options.rounds, true); break;
+        default: made.seconds = reduce_by_collective(rt, array, options.rounds); break;
     }
     all_reduce_result result = array.take();
-    result.seconds = seconds;
+    result.seconds = made.seconds;
+    result.requests = made.requests;
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include "all_reduce/numbers.hpp"
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
+#include "parallel/served_run.hpp"
 
 namespace laneway::apps {
 
@@ -144,7 +145,7 @@ void add_to(all_reduce_result& result, std::vector<float> values, const std::vec
 
 // One function a style. In symmetric memory each returns the seconds of its run.
 double reduce_by_triggers(runtime& rt, const shared_array& array, std::uint32_t rounds);
-double reduce_by_service(runtime& rt, const shared_array& array, std::uint32_t rounds, bool by_host_threads);
+served_run reduce_by_service(runtime& rt, const shared_array& array, std::uint32_t rounds, bool by_host_threads);
 double reduce_by_collective(runtime& rt, const shared_array& array, std::uint32_t rounds);
 all_reduce_result reduce_by_host(const all_reduce_options& options);
 all_reduce_result reduce_by_streams(const all_reduce_options& options);

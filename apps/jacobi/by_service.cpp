@@ -43,10 +43,11 @@ private:
 
 }  // namespace
 
-double jacobi_by_service(runtime& rt, const membrane& all, std::uint64_t steps, bool by_host_threads) {
+served_run jacobi_by_service(runtime& rt, const membrane& all, std::uint64_t steps, bool by_host_threads) {
     service served(rt.machine(), copying_service(rt, "jacobi", by_host_threads));
     auto together = rt.collectives();
-    return rt.run(step_by_service{all.ref(), steps}, served, together).run_seconds;
+    const double seconds = rt.run(step_by_service{all.ref(), steps}, served, together).run_seconds;
+    return {seconds, served.statistics().requests};
 }
 
 }  // namespace laneway::apps

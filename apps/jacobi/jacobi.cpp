@@ -79,15 +79,16 @@ jacobi_result jacobi(const jacobi_options& options) {
     runtime rt(options.job);
     require_equal_lanes(rt, "jacobi");
     const membrane all(rt, options);
-    double seconds = 0;
+    served_run made;
     switch (options.style) {
-        case jacobi_style::triggered: seconds = jacobi_by_triggers(rt, all, options.steps); break;
-        case jacobi_style::service_warps: seconds = jacobi_by_service(rt, all, options.steps, false); break;
-        case jacobi_style::service_host: seconds = jacobi_by_service(rt, all, options.steps, true); break;
-        default: seconds = jacobi_by_host(rt, all, options.steps); break;
+        case jacobi_style::triggered: made.seconds = jacobi_by_triggers(rt, all, options.steps); break;
+        case jacobi_style::service_warps: made = jacobi_by_service(rt, all, options.steps, false); break;
+        case jacobi_style::service_host: made = jacobi_by_service(rt, all, options.steps, true); break;
+        default: made.seconds = jacobi_by_host(rt, all, options.steps); break;
     }
     jacobi_result result = all.take(options.steps);
-    result.seconds = seconds;
+    result.seconds = made.seconds;
+    result.requests = made.requests;
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include "jacobi/jacobi.hpp"
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
+#include "parallel/served_run.hpp"
 
 namespace laneway::apps {
 
@@ -94,7 +95,7 @@ std::uint64_t rows_a_pe(const jacobi_options& options, std::size_t pes);
 // One function a style. In symmetric memory each returns the seconds of its runs.
 double jacobi_by_host(runtime& rt, const membrane& all, std::uint64_t steps);
 double jacobi_by_triggers(runtime& rt, const membrane& all, std::uint64_t steps);
-double jacobi_by_service(runtime& rt, const membrane& all, std::uint64_t steps, bool by_host_threads);
+served_run jacobi_by_service(runtime& rt, const membrane& all, std::uint64_t steps, bool by_host_threads);
 jacobi_result jacobi_by_streams(const jacobi_options& options);
 
 }  // namespace laneway::apps

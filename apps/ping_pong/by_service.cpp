@@ -23,9 +23,10 @@ struct pass_with_service {
 
 }  // namespace
 
-double pass_by_service(runtime& rt, const message& all, bool by_host_threads) {
+served_run pass_by_service(runtime& rt, const message& all, bool by_host_threads) {
     service served(rt.machine(), copying_service(rt, "ping_pong", by_host_threads));
-    return rt.run(pass_with_service{all.ref()}, served).run_seconds;
+    const double seconds = rt.run(pass_with_service{all.ref()}, served).run_seconds;
+    return {seconds, served.statistics().requests};
 }
 
 }  // namespace laneway::apps

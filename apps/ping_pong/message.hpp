@@ -3,6 +3,7 @@
 
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
+#include "parallel/served_run.hpp"
 #include "ping_pong/ping_pong.hpp"
 
 namespace laneway::apps {
@@ -74,7 +75,7 @@ std::vector<std::uint64_t> first_message(std::uint64_t words);
 
 // One function a style. In symmetric memory each returns the seconds of its run.
 double pass_by_triggers(runtime& rt, const message& all);
-double pass_by_service(runtime& rt, const message& all, bool by_host_threads);
+served_run pass_by_service(runtime& rt, const message& all, bool by_host_threads);
 ping_pong_result pass_by_host(const ping_pong_options& options);
 ping_pong_result pass_by_streams(const ping_pong_options& options);
 

@@ -49,10 +49,12 @@ ping_pong_result ping_pong(const ping_pong_options& options) {
     require_equal_lanes(rt, "ping_pong");
     const message all(rt, options);
     const bool by_host_threads = options.style == ping_pong_style::service_host;
-    const double seconds = options.style == ping_pong_style::triggered ? pass_by_triggers(rt, all)
-                                                                       : pass_by_service(rt, all, by_host_threads);
+    const bool triggered = options.style == ping_pong_style::triggered;
+    const served_run made =
+        triggered ? served_run{pass_by_triggers(rt, all), 0} : pass_by_service(rt, all, by_host_threads);
     ping_pong_result result = all.take();
-    result.seconds = seconds;
+    result.seconds = made.seconds;
+    result.requests = made.requests;
     return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
+#include "parallel/served_run.hpp"
 #include "training/network_shape.hpp"
 
 namespace laneway::apps {
@@ -220,7 +221,7 @@ double loss_of(const std::vector<double>& squares);
 // One function a style. In symmetric memory each returns the seconds of its runs.
 double train_by_host(runtime& rt, const network& net, std::uint32_t steps);
 double train_by_triggers(runtime& rt, const network& net, std::uint32_t steps);
-double train_by_service(runtime& rt, const network& net, std::uint32_t steps, bool by_host_threads);
+served_run train_by_service(runtime& rt, const network& net, std::uint32_t steps, bool by_host_threads);
 training_result train_by_streams(const training_options& options, const training_data& data);
 
 }  // namespace laneway::apps

@@ -208,15 +208,16 @@ training_result train_in_style(const training_options& options, const training_d
     runtime rt(options.job);
     require_equal_lanes(rt, "training");
     const network net(rt, options, data);
-    double seconds = 0;
+    served_run made;
     switch (options.style) {
-        case training_style::triggered: seconds = train_by_triggers(rt, net, options.steps); break;
-        case training_style::service_warps: seconds = train_by_service(rt, net, options.steps, false); break;
-        case training_style::service_host: seconds = train_by_service(rt, net, options.steps, true); break;
-        default: seconds = train_by_host(rt, net, options.steps); break;
+        case training_style::triggered: made.seconds = train_by_triggers(rt, net, options.steps); break;
+        case training_style::service_warps: made = train_by_service(rt, net, options.steps, false); break;
+        case training_style::service_host: made = train_by_service(rt, net, options.steps, true); break;
+        default: made.seconds = train_by_host(rt, net, options.steps); break;
     }
     training_result result = net.take(options.steps);
-    result.seconds = seconds;
+    result.seconds = made.seconds;
+    result.requests = made.requests;
     return result;
 }
 

@@ -53,6 +53,7 @@ struct training_result {
     /// Of these, in which a warp was at the forward or backward pass, on average; in the others it was blocked on
     /// communication, of which adding up gradients and weights is a part.
     double computing_seconds = 0;
+    std::uint64_t requests = 0;  ///< that a service has carried out; 0 in styles without one
 };
 
 /// Trains the network by gradient descent on one batch, whose targets are the outputs of another network of the same

@@ -31,6 +31,7 @@ TEST_P(training_test, EveryStyleGivesTheBitsOfOneThread) {
             const apps::training_data data(wanted);
             const auto one = apps::training_by_one(wanted, data), made = apps::training(wanted, data);
             EXPECT_EQ(made.weights, one.weights);
+            EXPECT_EQ(made.requests > 0, by_host || style == apps::training_style::service_warps);
             EXPECT_EQ(made.losses, one.losses);
             EXPECT_LT(made.losses.back(), made.losses.front());
             EXPECT_GT(made.computing_seconds, 0);
