@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -27,8 +28,26 @@ public:
         }
     }
     [[nodiscard]] const std::string& text(const std::string& name) const { return values_.at(name); }
-    [[nodiscard]] std::uint64_t number(const std::string& name) const { return std::stoull(values_.at(name)); }
-    [[nodiscard]] double real(const std::string& name) const { return std::stod(values_.at(name)); }
+    /// Throws usage_error for what is no whole number within these bounds.
+    [[nodiscard]] std::uint64_t number(const std::string& name, std::uint64_t least = 0,
+                                       std::uint64_t most = ~std::uint64_t{0}) const {
+        return whole_number(name, values_.at(name), least, most);
+    }
+    /// Throws usage_error for what is no number, or none of a reasonable size.
+    [[nodiscard]] double real(const std::string& name) const {
+        const std::string& text = values_.at(name);
+        double value = 0;
+        const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (failed == std::errc{} && end == text.data() + text.size() && value >= 0 && value < 1e18) return value;
+        throw usage_error(name + ": a number from 0 to 1e18, not \"" + text + "\"");
+    }
+    /// The same for each part of a list.
+    [[nodiscard]] std::vector<std::uint64_t> numbers(const std::string& name, char separator, std::uint64_t least,
+                                                     std::uint64_t most) const {
+        std::vector<std::uint64_t> made;
+        for (const std::string& part : list(name, separator)) made.push_back(whole_number(name, part, least, most));
+        return made;
+    }
     [[nodiscard]] std::vector<std::string> list(const std::string& name, char separator = ';') const {
         std::vector<std::string> parts;
         std::string part;
@@ -43,6 +62,16 @@ public:
     }
 
 private:
+    static std::uint64_t whole_number(const std::string& name, const std::string& text, std::uint64_t least,
+                                      std::uint64_t most) {
+        std::uint64_t value = 0;
+        const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool whole = failed == std::errc{} && end == text.data() + text.size();
+        if (whole && value >= least && value <= most) return value;
+        throw usage_error(name + ": a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+                          ", not \"" + text + "\"");
+    }
+
     std::map<std::string, std::string> values_;
 };
 

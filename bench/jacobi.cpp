@@ -11,6 +11,7 @@
 
 #include "bench_support.hpp"
 #include "laneway/base/error.hpp"
+#include "style_times.hpp"
 
 namespace {
 
@@ -29,35 +30,24 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
     apps::jacobi_options o;
     o.job.devices = devices;
     o.job.timeout_seconds = args.real("timeout");
-    o.rows = args.number("rows");
-    o.columns = args.number("columns");
-    o.steps = args.number("steps");
+    o.rows = args.number("rows", 1, 1u << 20);
+    o.columns = args.number("columns", 1, 1u << 20);
+    o.steps = args.number("steps", 1, 1u << 30);
     const auto expected = apps::jacobi_by_one(o.rows, o.columns, o.steps);
     const auto first = apps::jacobi_by_one(o.rows, o.columns, 0);
     for (const auto style : apps::jacobi_styles) {
-        if (style == apps::jacobi_style::service_host && devices.starts_with("cuda")) continue;
+        if (!bench::runs_on(to_string(style), devices)) continue;
         o.style = style;
-        std::vector<double> us, blocked;
-        for (std::uint64_t run = 0; run <= args.number("runs"); ++run) {
+        const auto steps = static_cast<double>(o.steps);
+        const auto times = bench::times_of(args.number("runs", 1, 1000), steps, [&]() -> bench::timed_run {
             const auto made = apps::jacobi(o);
             check(o, made.values, expected, first);
-            if (run == 0) continue;
-            us.push_back(made.seconds / static_cast<double>(o.steps) * 1e6);
-            blocked.push_back(1 - made.computing_seconds / made.seconds);
-        }
-        const auto spread = bench::spread_of(us);
-        const double blocked_share = bench::spread_of(blocked).median;
-        std::printf("%-10s %-16s least %10.2f us   median %10.2f us   most %10.2f us   blocked %5.1f %%\n",
-                    devices.c_str(), to_string(style), spread.least, spread.median, spread.most, 100 * blocked_share);
-        json.write({{"benchmark", "jacobi"}, {"devices", devices}, {"style", to_string(style)}},
-                   {{"rows", static_cast<double>(o.rows)},
-                    {"columns", static_cast<double>(o.columns)},
-                    {"steps", static_cast<double>(o.steps)},
-                    {"runs", static_cast<double>(us.size())},
-                    {"least_us", spread.least},
-                    {"median_us", spread.median},
-                    {"most_us", spread.most},
-                    {"median_blocked", blocked_share}});
+            return {made.seconds, made.computing_seconds};
+        });
+        times.show(
+            "jacobi", devices, to_string(style),
+            {{"rows", static_cast<double>(o.rows)}, {"columns", static_cast<double>(o.columns)}, {"steps", steps}},
+            json);
     }
 }
 
@@ -73,7 +63,6 @@ int main(int argc, char** argv) {
                                      {"runs", "3"},
                                      {"timeout", "60"},
                                      {"json", ""}});
-        if (args.number("runs") == 0 || args.number("steps") == 0) throw usage_error("runs and steps: 1 at least");
         bench::json_lines json(args.text("json"));
         for (const auto& devices : args.list("devices")) measure(args, devices, json);
     } catch (const std::exception& e) {

@@ -1,6 +1,7 @@
 #include "all_reduce/all_reduce.hpp"
 
 #include "all_reduce/shared_array.hpp"
+#include "parallel/equal_lanes.hpp"
 
 namespace laneway::apps {
 
@@ -24,25 +25,27 @@ all_reduce_result shared_array::take() const {
 
 void add_to(all_reduce_result& result, std::vector<float> values, const std::vector<std::uint64_t>& account, int pes) {
     result.values.push_back(std::move(values));
-    result.computing_seconds += seconds_of(account) / pes;
-    result.wrong += account[2];
+    result.computing_seconds += seconds_of(account[0]) / pes;
+    result.wrong += account[1];
 }
 
 all_reduce_result all_reduce(const all_reduce_options& options) {
     if (options.elements == 0) throw usage_error("all_reduce: an array of no elements");
-    if (options.style == all_reduce_style::host_driven) return add_up_by_host(options);
-    if (options.style == all_reduce_style::stream_triggered) return add_up_by_streams(options);
+    if (options.style == all_reduce_style::host_driven) return reduce_by_host(options);
+    if (options.style == all_reduce_style::stream_triggered) return reduce_by_streams(options);
     runtime rt(options.job);
+    require_equal_lanes(rt, "all_reduce");
     const shared_array array(rt, options.elements);
-    double seconds = 0;
+    served_run made;
     switch (options.style) {
-        case all_reduce_style::triggered: seconds = add_up_by_triggers(rt, array, options.rounds); break;
-        case all_reduce_style::service_warps: seconds = add_up_by_service(rt, array, options.rounds, false); break;
-        case all_reduce_style::service_host: seconds = add_up_by_service(rt, array, options.rounds, true); break;
-        default: seconds = add_up_by_collective(rt, array, options.rounds); break;
+        case all_reduce_style::triggered: made.seconds = reduce_by_triggers(rt, array, options.rounds); break;
+        case all_reduce_style::service_warps: made = reduce_by_service(rt, array, options.rounds, false); break;
+        case all_reduce_style::service_host: made = reduce_by_service(rt, array, options.rounds, true); break;
+        default: made.seconds = reduce_by_collective(rt, array, options.rounds); break;
     }
     all_reduce_result result = array.take();
-    result.seconds = seconds;
+    result.seconds = made.seconds;
+    result.requests = made.requests;
     return result;
 }
 

@@ -36,6 +36,7 @@ struct all_reduce_result {
     /// Of these, in which a warp wrote numbers or looked at sums, on average; in the others it was blocked on
     /// communication, of which adding up is a part.
     double computing_seconds = 0;
+    std::uint64_t requests = 0;  ///< that a service has carried out; 0 in styles without one
 };
 
 /// In each round lanes write contribution_to_sum into an array of their PE, which is added up over all PEs, and look at

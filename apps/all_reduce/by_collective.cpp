@@ -6,7 +6,7 @@ namespace laneway::apps {
 
 namespace {
 
-struct add_up_together {
+struct reduce_together {
     shared_array_ref array;
     std::uint32_t rounds;
 
@@ -18,7 +18,7 @@ struct add_up_together {
             array.write(ctx, round, spent);
             const status going = together.all_reduce(ctx, array.values[0], array.shape.elements, reduction::sum{});
             if (going != status::ok) return;
-            array.look(ctx, round, spent, wrong);
+            array.verify(ctx, round, spent, wrong);
         }
         array.add(ctx, spent, wrong);
     }
@@ -26,9 +26,9 @@ struct add_up_together {
 
 }  // namespace
 
-double add_up_by_collective(runtime& rt, const shared_array& array, std::uint32_t rounds) {
+double reduce_by_collective(runtime& rt, const shared_array& array, std::uint32_t rounds) {
     auto together = rt.collectives();
-    return rt.run(add_up_together{array.ref(), rounds}, together).run_seconds;
+    return rt.run(reduce_together{array.ref(), rounds}, together).run_seconds;
 }
 
 }  // namespace laneway::apps

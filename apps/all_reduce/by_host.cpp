@@ -1,13 +1,11 @@
 // Host-driven: kernels end, the host waits for them, and has a dataflow's group add up, whose calls return when all is
 // done.
-#include <chrono>
-
 #include "all_reduce/stream_array.hpp"
 #include "laneway/flow/group.hpp"
 
 namespace laneway::apps {
 
-all_reduce_result add_up_by_host(const all_reduce_options& options) {
+all_reduce_result reduce_by_host(const all_reduce_options& options) {
     flow::context ctx(options.job);
     std::vector<stream_array> all;
     std::vector<float*> buffers;
@@ -21,18 +19,18 @@ all_reduce_result add_up_by_host(const all_reduce_options& options) {
         for (stream_array& pe : all) ends.push_back(pe.computing().record());
         ctx.wait(when_all(ends), "kernels");
     };
-    const auto begin = std::chrono::steady_clock::now();
-    for (std::uint32_t round = 0; round < options.rounds; ++round) {
-        for (stream_array& pe : all) pe.write(round);
-        wait_for_all();
-        together.all_reduce<float>(buffers, options.elements, flow::plus{});
-        for (stream_array& pe : all) pe.look(round);
-        wait_for_all();
-    }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const double seconds = wall_seconds([&] {
+        for (std::uint32_t round = 0; round < options.rounds; ++round) {
+            for (stream_array& pe : all) pe.write(round);
+            wait_for_all();
+            together.all_reduce<float>(buffers, options.elements, flow::plus{});
+            for (stream_array& pe : all) pe.verify(round);
+            wait_for_all();
+        }
+    });
     all_reduce_result result;
     for (stream_array& pe : all) pe.collect(ctx, result);
-    result.seconds = seconds.count();
+    result.seconds = seconds;
     return result;
 }
 

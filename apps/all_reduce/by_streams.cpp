@@ -1,7 +1,5 @@
 // Stream-triggered: kernels, copies and what they wait for are put into the devices' streams, all rounds ahead of time,
 // and go off at the ends of kernels.
-#include <chrono>
-
 #include "all_reduce/stream_array.hpp"
 
 namespace laneway::apps {
@@ -9,7 +7,7 @@ namespace laneway::apps {
 namespace {
 
 /// Adds up a PE's own pieces.
-struct add_up_own {
+struct reduce_own {
     array_view<float*> array;
     float* staged;
 
@@ -18,7 +16,7 @@ struct add_up_own {
         const auto mine = working_warp::of_lanes(ctx, ctx.size());
         const std::uint64_t end = array.shape.first_piece(ctx.pe() + 1);
         for (std::uint64_t p = array.shape.first_piece(ctx.pe()) + mine.number; p < end; p += mine.warps) {
-            array.add_up(ctx, p, staged);
+            array.reduce(ctx, p, staged);
         }
     }
 };
@@ -52,10 +50,10 @@ public:
         sent_ = sending_.record();
     }
     /// Adds up the PE's own pieces, and copies the sums to all.
-    void add_up(const std::vector<stream_pe>& all) {
+    void reduce(const std::vector<stream_pe>& all) {
         const array_shape& shape = array_.shape();
         for (const stream_pe& sender : all) adding_.wait(sender.sent_);
-        adding_.run(add_up_own{{shape, array_.values()}, staged_.get()});
+        adding_.run(reduce_own{{shape, array_.values()}, staged_.get()});
         const std::uint64_t first = shape.first_of(array_.pe());
         for (const stream_pe& to : all) {
             if (to.array_.pe() == array_.pe()) continue;
@@ -64,9 +62,9 @@ public:
         }
         given_ = adding_.record();
     }
-    void look(std::uint32_t round, const std::vector<stream_pe>& all) {
+    void verify(std::uint32_t round, const std::vector<stream_pe>& all) {
         for (const stream_pe& owner : all) array_.computing().wait(owner.given_);
-        array_.look(round);
+        array_.verify(round);
     }
 
 private:
@@ -82,27 +80,24 @@ private:
 
 }  // namespace
 
-all_reduce_result add_up_by_streams(const all_reduce_options& options) {
+all_reduce_result reduce_by_streams(const all_reduce_options& options) {
     flow::context ctx(options.job);
     std::vector<stream_pe> all;
     for (const flow::endpoint& on : ctx.devices()) all.emplace_back(ctx, on, options.elements);
-    const event start = event::pending();
-    for (stream_pe& pe : all) pe.start_after(start);
+    common_start start;
+    for (stream_pe& pe : all) pe.start_after(start.mark());
     for (std::uint32_t round = 0; round < options.rounds; ++round) {
         for (stream_pe& pe : all) pe.write(round);
         for (stream_pe& pe : all) pe.send(all);
-        for (stream_pe& pe : all) pe.add_up(all);
-        for (stream_pe& pe : all) pe.look(round, all);
+        for (stream_pe& pe : all) pe.reduce(all);
+        for (stream_pe& pe : all) pe.verify(round, all);
     }
     std::vector<event> ends;
     for (stream_pe& pe : all) ends.push_back(pe.end());
-    const auto begin = std::chrono::steady_clock::now();
-    start.complete();
-    ctx.wait(when_all(ends), "adding up");
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const double seconds = start.seconds_until(ctx, ends, "adding up");
     all_reduce_result result;
     for (stream_pe& pe : all) pe.array().collect(ctx, result);
-    result.seconds = seconds.count();
+    result.seconds = seconds;
     return result;
 }
 

@@ -7,7 +7,7 @@ namespace laneway::apps {
 
 namespace {
 
-struct add_up_by_ring {
+struct reduce_by_ring {
     shared_array_ref array;
     ring_all_reduce_ref ring;
     std::uint32_t rounds;
@@ -23,7 +23,7 @@ struct add_up_by_ring {
             status going = leads ? ring.start(ctx, triggers) : status::ok;
             if (going == status::ok) going = ring.wait(ctx, triggers, round + 1);
             if (!all_go_on(ctx, going)) return;
-            array.look(ctx, round, spent, wrong);
+            array.verify(ctx, round, spent, wrong);
         }
         array.add(ctx, spent, wrong);
     }
@@ -31,12 +31,12 @@ struct add_up_by_ring {
 
 }  // namespace
 
-double add_up_by_triggers(runtime& rt, const shared_array& array, std::uint32_t rounds) {
+double reduce_by_triggers(runtime& rt, const shared_array& array, std::uint32_t rounds) {
     const shared_array_ref ref = array.ref();
     auto tags = rt.triggers({.tags = ring_all_reduce_ref::n_tags(rt.n_pes())});
     const ring_all_reduce<float> ring(rt.machine(), tags, ref.values, ref.shape.elements);
     auto together = rt.collectives();
-    return rt.run(add_up_by_ring{ref, ring.ref(), rounds}, tags, together).run_seconds;
+    return rt.run(reduce_by_ring{ref, ring.ref(), rounds}, tags, together).run_seconds;
 }
 
 }  // namespace laneway::apps

@@ -5,6 +5,7 @@
 #include "all_reduce/numbers.hpp"
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
+#include "parallel/served_run.hpp"
 
 namespace laneway::apps {
 
@@ -63,7 +64,7 @@ struct array_view {
     }
     /// Adds to this PE's elements of a piece of its own those of the others.
     template <class Ctx>
-    LANEWAY_FN void add_up(Ctx& ctx, std::uint64_t piece, Floats staged) const {
+    LANEWAY_FN void reduce(Ctx& ctx, std::uint64_t piece, Floats staged) const {
         each(ctx, piece, [&](std::uint64_t i) {
             float sum = values[i];
             for (int pe = 0; pe < ctx.n_pes(); ++pe) {
@@ -85,8 +86,8 @@ private:
     }
 };
 
-/// Words of a PE's account: those of computing_time, and wrong sums.
-inline constexpr std::uint64_t account_words = 3;
+/// Words of a PE's account: its clock of computing_time, and how many sums were wrong.
+inline constexpr std::uint64_t account_words = 2;
 
 /// Device view of an array in symmetric memory.
 struct shared_array_ref {
@@ -102,7 +103,7 @@ struct shared_array_ref {
         });
     }
     template <class Ctx>
-    LANEWAY_FN void look(Ctx& ctx, std::uint32_t round, computing_time& spent, std::uint64_t& wrong) const {
+    LANEWAY_FN void verify(Ctx& ctx, std::uint32_t round, computing_time& spent, std::uint64_t& wrong) const {
         const auto mine = working_warp::of_run(ctx);
         spent.of(ctx, [&] {
             for (std::uint64_t p = mine.number; p < shape.pieces(); p += mine.warps) {
@@ -113,8 +114,8 @@ struct shared_array_ref {
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent, std::uint64_t wrong) const {
         std::uint64_t* const words = address(ctx, account[0], ctx.pe());
-        spent.add_to(ctx, working_warp::of_run(ctx), words);
-        if (wrong > 0) ctx.fetch_add(words + 2, wrong, order::relaxed, scope::device);
+        spent.add_to(ctx, working_warp::of_run(ctx).warps, words);
+        if (wrong > 0) ctx.fetch_add(words + 1, wrong, order::relaxed, scope::device);
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN auto view(const Ctx& ctx) const {
@@ -143,10 +144,10 @@ private:
 void add_to(all_reduce_result& result, std::vector<float> values, const std::vector<std::uint64_t>& account, int pes);
 
 // One function a style. In symmetric memory each returns the seconds of its run.
-double add_up_by_triggers(runtime& rt, const shared_array& array, std::uint32_t rounds);
-double add_up_by_service(runtime& rt, const shared_array& array, std::uint32_t rounds, bool by_host_threads);
-double add_up_by_collective(runtime& rt, const shared_array& array, std::uint32_t rounds);
-all_reduce_result add_up_by_host(const all_reduce_options& options);
-all_reduce_result add_up_by_streams(const all_reduce_options& options);
+double reduce_by_triggers(runtime& rt, const shared_array& array, std::uint32_t rounds);
+served_run reduce_by_service(runtime& rt, const shared_array& array, std::uint32_t rounds, bool by_host_threads);
+double reduce_by_collective(runtime& rt, const shared_array& array, std::uint32_t rounds);
+all_reduce_result reduce_by_host(const all_reduce_options& options);
+all_reduce_result reduce_by_streams(const all_reduce_options& options);
 
 }  // namespace laneway::apps

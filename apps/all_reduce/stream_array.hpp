@@ -3,7 +3,7 @@
 #pragma once
 
 #include "all_reduce/shared_array.hpp"
-#include "laneway/flow/context.hpp"
+#include "parallel/stream_job.hpp"
 
 namespace laneway::apps {
 
@@ -20,12 +20,12 @@ struct write_numbers {
         spent.of(ctx, [&] {
             for (std::uint64_t p = mine.number; p < array.shape.pieces(); p += mine.warps) array.write(ctx, p, round);
         });
-        spent.add_to(ctx, mine, account);
+        spent.add_to(ctx, mine.warps, account);
     }
 };
 
-/// Looks at a round's sums.
-struct look_at_sums {
+/// Verifies a round's sums.
+struct verify_sums {
     array_view<float*> array;
     std::uint64_t* account;
     std::uint32_t round;
@@ -40,8 +40,8 @@ struct look_at_sums {
                 wrong += array.wrong(ctx, p, round);
             }
         });
-        spent.add_to(ctx, mine, account);
-        if (wrong > 0) ctx.fetch_add(account + 2, wrong, order::relaxed, scope::device);
+        spent.add_to(ctx, mine.warps, account);
+        if (wrong > 0) ctx.fetch_add(account + 1, wrong, order::relaxed, scope::device);
     }
 };
 
@@ -50,7 +50,8 @@ class stream_array {
 public:
     stream_array(flow::context& ctx, const flow::endpoint& on, std::uint64_t elements)
         : on_(on), shape_{elements, ctx.devices().size()}, values_(ctx.allocate<float>(on, elements)),
-          account_(ctx.allocate<std::uint64_t>(on, account_words)), computing_(ctx.make_stream(on, "computing")) {
+          account_(ctx.allocate<std::uint64_t>(on, account_words)), computing_(ctx.make_stream(on, "computing")),
+          blocks_(resident_grid<write_numbers, verify_sums>(computing_)) {
         const std::vector<std::uint64_t> zeros(account_words);
         computing_.copy(account_.get(), zeros.data(), account_words * sizeof(std::uint64_t));
         ctx.wait(computing_.record(), "clearing");
@@ -61,8 +62,12 @@ public:
     [[nodiscard]] float* values() const { return values_.get(); }
     [[nodiscard]] device_stream& computing() { return computing_; }
 
-    void write(std::uint32_t round) { computing_.run(write_numbers{{shape_, values_.get()}, account_.get(), round}); }
-    void look(std::uint32_t round) { computing_.run(look_at_sums{{shape_, values_.get()}, account_.get(), round}); }
+    void write(std::uint32_t round) {
+        computing_.run(write_numbers{{shape_, values_.get()}, account_.get(), round}, blocks_);
+    }
+    void verify(std::uint32_t round) {
+        computing_.run(verify_sums{{shape_, values_.get()}, account_.get(), round}, blocks_);
+    }
 
     void collect(flow::context& ctx, all_reduce_result& result) {
         std::vector<float> values(shape_.elements);
@@ -79,6 +84,7 @@ private:
     std::shared_ptr<float> values_;
     std::shared_ptr<std::uint64_t> account_;
     device_stream computing_;
+    int blocks_;
 };
 
 }  // namespace laneway::apps

@@ -1,5 +1,6 @@
 // Host-driven: kernels compute or exchange, and the host, which waits for each, is the barrier between them.
 #include "jacobi/membrane.hpp"
+#include "parallel/wall_seconds.hpp"
 
 namespace laneway::apps {
 
@@ -12,7 +13,7 @@ struct compute_step {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
         computing_time spent;
-        all.compute(ctx, step, spent, [](std::uint64_t, std::uint64_t, double) {});
+        all.compute(ctx, step, spent);
         all.add(ctx, spent);
     }
 };
@@ -41,12 +42,12 @@ struct exchange_borders {
 }  // namespace
 
 double jacobi_by_host(runtime& rt, const membrane& all, std::uint64_t steps) {
-    double seconds = 0;
-    for (std::uint64_t step = 0; step < steps; ++step) {
-        seconds += rt.run(compute_step{all.ref(), step}).run_seconds;
-        if (rt.n_pes() > 1) seconds += rt.run(exchange_borders{all.ref(), step}).run_seconds;
-    }
-    return seconds;
+    return wall_seconds([&] {
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            rt.run(compute_step{all.ref(), step});
+            if (rt.n_pes() > 1) rt.run(exchange_borders{all.ref(), step});
+        }
+    });
 }
 
 }  // namespace laneway::apps

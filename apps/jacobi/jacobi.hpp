@@ -33,6 +33,7 @@ struct jacobi_result {
     std::vector<double> values;    ///< rows × columns
     double seconds = 0;            ///< of all runs
     double computing_seconds = 0;  ///< of these, in which a warp computed, on average; the others it was blocked
+    std::uint64_t requests = 0;    ///< that a service has carried out; 0 in styles without one
 };
 
 /// Replaces each cell by the mean of its four neighbours, `steps` times, from the lowest mode of a membrane with fixed

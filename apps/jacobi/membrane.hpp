@@ -5,6 +5,7 @@
 #include "jacobi/jacobi.hpp"
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
+#include "parallel/served_run.hpp"
 
 namespace laneway::apps {
 
@@ -21,17 +22,14 @@ struct membrane_step {
     std::uint64_t rows = 0;   ///< of a PE, its own
     std::uint64_t width = 0;  ///< of a row, with both ends
 
-    /// The cells that one of `lanes` lanes computes; `stored(row, column, value)` hears of each. Rows from 1.
-    template <class Stored>
-    LANEWAY_FN void compute(std::uint64_t lane, std::uint64_t lanes, Stored&& stored) const {
+    /// The cells that one of `lanes` lanes computes.
+    LANEWAY_FN void compute(std::uint64_t lane, std::uint64_t lanes) const {
         const std::uint64_t inner = width - 2;
         for (std::uint64_t i = lane; i < rows * inner; i += lanes) {
             const std::uint64_t row = 1 + i / inner, column = 1 + i % inner, cell = row * width + column;
             const double up = from[cell - width], down = from[cell + width];
             const double left = from[cell - 1], right = from[cell + 1];
-            const double value = mean_of(up, down, left, right);
-            to[cell] = value;
-            stored(row, column, value);
+            to[cell] = mean_of(up, down, left, right);
         }
     }
 };
@@ -47,20 +45,25 @@ struct membrane_ref {
         return row * width + column;
     }
 
-    /// The cells that this lane computes of step `step`; `stored(row, column, value)` hears of each. All lanes of a
-    /// warp, together.
-    template <class Ctx, class Stored>
-    LANEWAY_FN void compute(Ctx& ctx, std::uint64_t step, computing_time& spent, Stored&& stored) const {
+    /// The cells that this lane computes of step `step`. All lanes of a warp, together.
+    template <class Ctx>
+    LANEWAY_FN void compute(Ctx& ctx, std::uint64_t step, computing_time& spent) const {
         const auto from = values[step % 2].local(ctx), to = values[(step + 1) % 2].local(ctx);
         const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
         spent.of(ctx, [&] {
-            membrane_step<decltype(values[0].local(ctx))>{from, to, rows, width}.compute(ctx.rank() % lanes, lanes,
-                                                                                         stored);
+            membrane_step<decltype(values[0].local(ctx))>{from, to, rows, width}.compute(ctx.rank() % lanes, lanes);
         });
+    }
+    /// Calls `use(column)` for the cells of a row, from 1, that this lane has computed.
+    template <class Ctx, class Use>
+    LANEWAY_FN void each_computed(Ctx& ctx, std::uint64_t row, Use&& use) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), inner = width - 2;
+        const std::uint64_t first = (ctx.rank() % lanes + lanes - (row - 1) * inner % lanes) % lanes;
+        for (std::uint64_t i = first; i < inner; i += lanes) use(1 + i);
     }
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent) const {
-        spent.add_to(ctx, working_warp::of_run(ctx), address(ctx, clock[0], ctx.pe()));
+        spent.add_to(ctx, working_warp::of_run(ctx).warps, address(ctx, clock[0], ctx.pe()));
     }
 };
 
@@ -92,7 +95,7 @@ std::uint64_t rows_a_pe(const jacobi_options& options, std::size_t pes);
 // One function a style. In symmetric memory each returns the seconds of its runs.
 double jacobi_by_host(runtime& rt, const membrane& all, std::uint64_t steps);
 double jacobi_by_triggers(runtime& rt, const membrane& all, std::uint64_t steps);
-double jacobi_by_service(runtime& rt, const membrane& all, std::uint64_t steps, bool by_host_threads);
+served_run jacobi_by_service(runtime& rt, const membrane& all, std::uint64_t steps, bool by_host_threads);
 jacobi_result jacobi_by_streams(const jacobi_options& options);
 
 }  // namespace laneway::apps

@@ -157,8 +157,11 @@ private:
             if (!others.receive(ctx.pe() == 0 ? echo : first, other, round)) return;
             if (ctx.pe() == last && !others.send(echo, other, round)) return;
             group.note(round, ctx.now_ns() - start);
-            if (ctx.pe() == 0) group.check(area.buffer(last, group.number(), ctx.n_pes(), round), 0, round);
+            if (ctx.pe() != 0) continue;
+            group.check(area.buffer(last, group.number(), ctx.n_pes(), round), 0, round);
+            if (round == 0) group.start_clock();
         }
+        if (ctx.pe() == 0) group.stop_clock();
     }
 
     template <class Ctx, class Others>

@@ -46,8 +46,11 @@ private:
             if (world.recv(ctx, buffer, area.words, other, tag, nullptr, area.lanes) != status::ok) return;
             if (ctx.pe() == last && !send(buffer)) return;
             group.note(round, ctx.now_ns() - start);
-            if (ctx.pe() == 0) group.check(buffer, 0, round);
+            if (ctx.pe() != 0) continue;
+            group.check(buffer, 0, round);
+            if (round == 0) group.start_clock();
         }
+        if (ctx.pe() == 0) group.stop_clock();
     }
 
     /// As many messages are on their way as the receiver has buffers, where they are not copied at once.

@@ -23,11 +23,16 @@ struct message_area {
     symmetric_ref<std::uint64_t> out{};
     symmetric_ref<std::uint64_t> in{};
     symmetric_ref<std::uint64_t> place{};    ///< of the PE's groups: first rank, first block, and how many there are
-    symmetric_ref<std::uint64_t> times{};    ///< of each round of ping_pong, else the first start and the last end
+    symmetric_ref<std::uint64_t> times{};    ///< the first start, the last end, and of ping_pong each round
     symmetric_ref<std::uint64_t> right{};    ///< words that came as they should
     symmetric_ref<std::uint64_t> arrived{};  ///< one-sided: messages that have come, by source and group
     symmetric_ref<std::uint64_t> freed{};    ///< and that the receiver has done with, by group of the sender
     symmetric_ref<std::uint64_t> met{};      ///< warps of a block that have come to meetings, by group
+
+    static constexpr std::uint64_t clock_words = 2;  ///< of `times`, before the rounds
+    [[nodiscard]] LANEWAY_FN std::uint64_t time_words() const {
+        return clock_words + (pattern == message_pattern::ping_pong ? rounds + 1 : 0);
+    }
 
     /// Word k of what a source's group sends in round 0.
     static LANEWAY_FN std::uint64_t word_of(int source, std::uint64_t group, std::uint64_t k) {
@@ -99,7 +104,7 @@ public:
     }
     /// Writes a round of ping_pong down.
     LANEWAY_FN void note(std::uint64_t round, std::uint64_t ns) {
-        if (leads() && number_ == 0) area_.times.local(ctx_)[round] = ns;
+        if (leads() && number_ == 0) area_.times.local(ctx_)[message_area::clock_words + round] = ns;
     }
     /// Tells the host how many words were right. Once, by every lane.
     LANEWAY_FN void report() { atomic_add(ctx_, area_.right[0], right_); }

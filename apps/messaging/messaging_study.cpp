@@ -25,7 +25,10 @@ void check(const messaging_options& o, const runtime& rt) {
         refuse("bytes of a message: a multiple of 8 up to " + std::to_string(messaging_options::max_bytes) + ", not " +
                std::to_string(o.bytes));
     }
-    if (o.rounds == 0) refuse("rounds: 1 at least");
+    if (o.rounds == 0 || o.rounds > messaging_options::max_rounds) {
+        refuse("rounds: from 1 to " + std::to_string(messaging_options::max_rounds) + ", not " +
+               std::to_string(o.rounds));
+    }
     if (o.window == 0 || o.window > messaging_options::max_window) {
         refuse("window: from 1 to " + std::to_string(messaging_options::max_window) + " buffers, not " +
                std::to_string(o.window));
@@ -62,7 +65,7 @@ struct message_memory {
     message_memory(runtime& rt, const message_area& area)
         : out(rt.allocate<std::uint64_t>(area.groups * (area.words + message_area::margin))),
           in(rt.allocate<std::uint64_t>(area.window * pes(rt) * area.groups * area.words)),
-          times(rt.allocate<std::uint64_t>(area.rounds + 2)), right(rt.allocate<std::uint64_t>(1)),
+          times(rt.allocate<std::uint64_t>(area.time_words())), right(rt.allocate<std::uint64_t>(1)),
           arrived(rt.allocate<std::uint64_t>(pes(rt) * area.groups)), freed(rt.allocate<std::uint64_t>(area.groups)),
           met(rt.allocate<std::uint64_t>(area.groups)) {
         std::vector<std::uint64_t> words(out.size());
@@ -70,7 +73,6 @@ struct message_memory {
         for (int pe = 0; pe < rt.n_pes(); ++pe) {
             for (std::uint64_t i = 0; i < words.size(); ++i) words[i] = message_area::word_of(pe, i / each, i % each);
             out.copy_in(pe, words);
-            if (area.pattern == message_pattern::ping_pong) continue;
             std::vector<std::uint64_t> none(times.size());
             none[0] = ~std::uint64_t{0};  // the earliest start is looked for
             times.copy_in(pe, none);
@@ -114,23 +116,23 @@ messaging_result read(const message_memory& memory, const message_area& area, in
     const std::vector<std::uint64_t> times = memory.times.copy_out(receives);
     if (area.pattern == message_pattern::ping_pong) {
         for (std::uint64_t round = 1; round <= area.rounds; ++round) {
-            result.round_trip_ns.push_back(static_cast<double>(times[round]));
-            result.seconds += result.round_trip_ns.back() * 1e-9;
+            result.round_trip_ns.push_back(static_cast<double>(times[message_area::clock_words + round]));
         }
         result.messages = 2 * area.rounds * area.groups;  // there and back
     } else {
         result.messages = checked_by(area, receives, n_pes) / (area.rounds + 1) * area.rounds;
-        result.seconds = static_cast<double>(times[1] - times[0]) * 1e-9;
     }
+    result.seconds = static_cast<double>(times[1] - times[0]) * 1e-9;
     return result;
 }
 
 /// Throws usage_error for more memory than a measurement may have.
 void limit_memory(const message_area& area, std::uint64_t n_pes) {
-    const double needed = 8.0 * static_cast<double>(area.groups) * static_cast<double>(area.words) *
-                          static_cast<double>(area.window * n_pes + 1);
+    const double buffers = static_cast<double>(area.groups) * static_cast<double>(area.words) *
+                           static_cast<double>(area.window * n_pes + 1);
+    const double needed = 8.0 * (buffers + static_cast<double>(area.time_words()));
     if (needed <= static_cast<double>(max_memory)) return;
-    throw usage_error("bytes, groups and window: messages of " + std::to_string(area.groups) + " groups take " +
+    throw usage_error("bytes, groups, window and rounds: messages of " + std::to_string(area.groups) + " groups take " +
                       std::to_string(static_cast<std::uint64_t>(needed) >> 20) + " MiB of each device, more than " +
                       std::to_string(max_memory >> 20));
 }

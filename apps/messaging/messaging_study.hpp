@@ -24,6 +24,7 @@ width parse_width(const std::string& name);
 struct messaging_options {
     static constexpr std::uint64_t max_bytes = std::uint64_t{1} << 26;
     static constexpr std::uint32_t max_window = 16;
+    static constexpr std::uint64_t max_rounds = std::uint64_t{1} << 31;
     static constexpr int max_pes = 64;
 
     options job;
@@ -43,7 +44,9 @@ struct messaging_result {
     std::uint64_t groups = 0;           ///< of each PE that took part
     std::uint64_t available = 0;        ///< groups that each PE has
     std::uint64_t messages = 0;         ///< timed; of all_to_all those that PE 0 received
-    double seconds = 0;                 ///< that they took, by the clock of the PE that received them; of PE 0
+    /// From the end of the first group's round that is not timed to the last group's end, by the clock of the PE that
+    /// received them; of ping_pong PE 0's.
+    double seconds = 0;
 };
 
 /// Measures, and checks every word of every message. Throws usage_error for what cannot be, device_fault where

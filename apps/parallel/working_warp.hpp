@@ -22,7 +22,7 @@ struct working_warp {
         return {ctx.rank() % lanes / static_cast<unsigned>(Ctx::warp_lanes),
                 lanes / static_cast<unsigned>(Ctx::warp_lanes)};
     }
-    /// The same in a run whose PEs all have as many.
+    /// The same in a run whose PEs all have as many: see require_equal_lanes.
     template <class Ctx>
     LANEWAY_FN static working_warp of_run(const Ctx& ctx) {
         return of_lanes(ctx, ctx.size() / static_cast<unsigned>(ctx.n_pes()));

@@ -1,5 +1,5 @@
 // By a service: a lane of the warp that has written the message asks for it to be copied to the next PE.
-#include "laneway/task/service.hpp"
+#include "parallel/copying_service.hpp"
 #include "ping_pong/message.hpp"
 
 namespace laneway::apps {
@@ -23,12 +23,10 @@ struct pass_with_service {
 
 }  // namespace
 
-double pass_by_service(runtime& rt, const message& all, bool by_host_threads) {
-    if (by_host_threads && rt.machine().has_gpus()) {
-        throw usage_error("ping_pong: host threads copy nothing in a GPU's memory: choose another style");
-    }
-    service served(rt.machine(), {.by = by_host_threads ? service_by::host : service_by::warps, .heap_bytes = 0});
-    return rt.run(pass_with_service{all.ref()}, served).run_seconds;
+served_run pass_by_service(runtime& rt, const message& all, bool by_host_threads) {
+    service served(rt.machine(), copying_service(rt, "ping_pong", by_host_threads));
+    const double seconds = rt.run(pass_with_service{all.ref()}, served).run_seconds;
+    return {seconds, served.statistics().requests};
 }
 
 }  // namespace laneway::apps

@@ -1,7 +1,5 @@
 // Stream-triggered: kernels, copies and what they wait for are put into the devices' streams, all of them ahead of
 // time, and go off at the ends of kernels and copies.
-#include <chrono>
-
 #include "ping_pong/stream_message.hpp"
 
 namespace laneway::apps {
@@ -10,8 +8,8 @@ ping_pong_result pass_by_streams(const ping_pong_options& options) {
     flow::context ctx(options.job);
     std::vector<stream_message> all;
     for (const flow::endpoint& on : ctx.devices()) all.emplace_back(ctx, on, options.words);
-    const event start = event::pending();
-    event arrived = start;
+    common_start start;
+    event arrived = start.mark();
     for (std::uint64_t hops = 0; hops < options.rounds * all.size(); ++hops) {
         stream_message& pe = all[hops % all.size()];
         pe.stream().wait(arrived);
@@ -19,13 +17,10 @@ ping_pong_result pass_by_streams(const ping_pong_options& options) {
         pe.copy_to(all[(hops + 1) % all.size()]);
         arrived = pe.stream().record();
     }
-    const auto begin = std::chrono::steady_clock::now();
-    start.complete();
-    ctx.wait(arrived, "messages");
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const double seconds = start.seconds_until(ctx, {arrived}, "messages");
     ping_pong_result result;
     for (stream_message& pe : all) pe.collect(ctx, result, all.size());
-    result.seconds = seconds.count();
+    result.seconds = seconds;
     return result;
 }
 

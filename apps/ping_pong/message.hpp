@@ -3,6 +3,7 @@
 
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
+#include "parallel/served_run.hpp"
 #include "ping_pong/ping_pong.hpp"
 
 namespace laneway::apps {
@@ -21,8 +22,8 @@ LANEWAY_FN std::uint64_t pass_on(Ctx& ctx, Words in, Words out, std::uint64_t wo
     return wrong;
 }
 
-/// Words of a PE's account: those of computing_time, and wrong words of messages.
-inline constexpr std::uint64_t message_account_words = 3;
+/// Words of a PE's account: its clock of computing_time, and how many words of messages were wrong.
+inline constexpr std::uint64_t message_account_words = 2;
 
 /// Device view of the messages in symmetric memory.
 struct message_ref {
@@ -46,8 +47,8 @@ struct message_ref {
             if (!all_go_on(ctx, send())) return;
         }
         std::uint64_t* const words = address(ctx, account[0], ctx.pe());
-        spent.add_to(ctx, {0, 1}, words);
-        if (wrong > 0) ctx.fetch_add(words + 2, wrong, order::relaxed, scope::device);
+        spent.add_to(ctx, 1, words);
+        if (wrong > 0) ctx.fetch_add(words + 1, wrong, order::relaxed, scope::device);
     }
 };
 
@@ -74,7 +75,7 @@ std::vector<std::uint64_t> first_message(std::uint64_t words);
 
 // One function a style. In symmetric memory each returns the seconds of its run.
 double pass_by_triggers(runtime& rt, const message& all);
-double pass_by_service(runtime& rt, const message& all, bool by_host_threads);
+served_run pass_by_service(runtime& rt, const message& all, bool by_host_threads);
 ping_pong_result pass_by_host(const ping_pong_options& options);
 ping_pong_result pass_by_streams(const ping_pong_options& options);
 

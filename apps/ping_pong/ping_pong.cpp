@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "parallel/equal_lanes.hpp"
 #include "ping_pong/message.hpp"
 
 namespace laneway::apps {
@@ -34,8 +35,8 @@ ping_pong_result message::take() const {
     result.message = in_.copy_out(0);
     for (int pe = 0; pe < n_pes_; ++pe) {
         const auto account = account_.copy_out(pe);
-        result.computing_seconds += seconds_of(account) / n_pes_;
-        result.wrong += account[2];
+        result.computing_seconds += seconds_of(account[0]) / n_pes_;
+        result.wrong += account[1];
     }
     return result;
 }
@@ -45,12 +46,15 @@ ping_pong_result ping_pong(const ping_pong_options& options) {
     if (options.style == ping_pong_style::host_driven) return pass_by_host(options);
     if (options.style == ping_pong_style::stream_triggered) return pass_by_streams(options);
     runtime rt(options.job);
+    require_equal_lanes(rt, "ping_pong");
     const message all(rt, options);
     const bool by_host_threads = options.style == ping_pong_style::service_host;
-    const double seconds = options.style == ping_pong_style::triggered ? pass_by_triggers(rt, all)
-                                                                       : pass_by_service(rt, all, by_host_threads);
+    const bool triggered = options.style == ping_pong_style::triggered;
+    const served_run made =
+        triggered ? served_run{pass_by_triggers(rt, all), 0} : pass_by_service(rt, all, by_host_threads);
     ping_pong_result result = all.take();
-    result.seconds = seconds;
+    result.seconds = made.seconds;
+    result.requests = made.requests;
     return result;
 }
 

@@ -33,6 +33,7 @@ struct ping_pong_result {
     std::uint64_t wrong = 0;             ///< words that PEs found not to be as they must
     double seconds = 0;                  ///< of all rounds
     double computing_seconds = 0;  ///< of these, in which a PE's warp looked at messages and wrote them, on average
+    std::uint64_t requests = 0;    ///< that a service has carried out; 0 in styles without one
 };
 
 /// The message goes from PE 0 to PE 1, and on to the next; from the last one it goes back to PE 0, alone to itself.

@@ -2,7 +2,7 @@
 // communicate at the ends of kernels.
 #pragma once
 
-#include "laneway/flow/context.hpp"
+#include "parallel/stream_job.hpp"
 #include "ping_pong/message.hpp"
 
 namespace laneway::apps {
@@ -21,8 +21,8 @@ struct pass_once {
         computing_time spent;
         std::uint64_t wrong = 0;
         spent.of(ctx, [&] { wrong = pass_on(ctx, in, out, words, hops); });
-        spent.add_to(ctx, {0, 1}, account);
-        if (wrong > 0) ctx.fetch_add(account + 2, wrong, order::relaxed, scope::device);
+        spent.add_to(ctx, 1, account);
+        if (wrong > 0) ctx.fetch_add(account + 1, wrong, order::relaxed, scope::device);
     }
 };
 
@@ -54,8 +54,8 @@ public:
         stream_.copy(account.data(), account_.get(), message_account_words * sizeof(std::uint64_t));
         ctx.wait(stream_.record(), "copying to the host");
         if (pe_ == 0) result.message = message;
-        result.computing_seconds += seconds_of(account) / static_cast<double>(pes);
-        result.wrong += account[2];
+        result.computing_seconds += seconds_of(account[0]) / static_cast<double>(pes);
+        result.wrong += account[1];
     }
 
 private:

@@ -1,4 +1,5 @@
 // Host-driven: kernels compute, exchange or update, and the host, which waits for each, is the barrier between them.
+#include "parallel/wall_seconds.hpp"
 #include "training/network.hpp"
 
 namespace laneway::apps {
@@ -94,16 +95,16 @@ struct update_weights {
 
 double train_by_host(runtime& rt, const network& net, std::uint32_t steps) {
     const network_ref all = net.ref();
-    double seconds = 0;
-    for (std::uint32_t step = 0; step < steps; ++step) {
-        seconds += rt.run(forward_pass{all, step}).run_seconds;
-        for (int layer = net.shape().n_layers - 1; layer >= 0; --layer) {
-            seconds += rt.run(backward_pass{all, step, layer}).run_seconds;
-            if (rt.n_pes() > 1) seconds += rt.run(exchange_rows{all, layer}).run_seconds;
-            seconds += rt.run(update_weights{all, step, layer}).run_seconds;
+    return wall_seconds([&] {
+        for (std::uint32_t step = 0; step < steps; ++step) {
+            rt.run(forward_pass{all, step});
+            for (int layer = net.shape().n_layers - 1; layer >= 0; --layer) {
+                rt.run(backward_pass{all, step, layer});
+                if (rt.n_pes() > 1) rt.run(exchange_rows{all, layer});
+                rt.run(update_weights{all, step, layer});
+            }
         }
-    }
-    return seconds;
+    });
 }
 
 }  // namespace laneway::apps

@@ -71,9 +71,9 @@ std::vector<float> tree_of(const network_shape& shape, const std::vector<sample_
 
 }  // namespace
 
-training_result training_by_one(const training_options& options) {
+training_result training_by_one(const training_options& options, const training_data& data) {
+    require_fit(options, data);
     const network_shape shape(options, 1);
-    const training_data data(options, shape);
     training_result result;
     result.weights = data.weights;
     for (std::uint32_t step = 0; step < options.steps; ++step) {
@@ -88,6 +88,7 @@ training_result training_by_one(const training_options& options) {
         const auto sums = tree_of(shape, batch, 0, network_shape::n_shards);
         for (std::size_t w = 0; w < sums.size(); ++w) result.weights[w] += sums[w];
     }
+    require_finite(result.losses);
     return result;
 }
 

@@ -1,6 +1,6 @@
 // By a service: a warp that has written a piece of a gradient asks for it to be copied to the piece's owner, and goes
 // on with the next. Owners add pieces up when the backward pass is through, and have the new weights copied to all.
-#include "laneway/task/service.hpp"
+#include "parallel/copying_service.hpp"
 #include "training/network.hpp"
 
 namespace laneway::apps {
@@ -55,7 +55,8 @@ private:
         return true;
     }
 
-    /// Asks for the PE's rows of a piece to be copied to its owner: what is there already is told only.
+    /// Asks for the PE's rows of a piece to be copied to its owner. Of its own ones none has to move: a copy of no
+    /// elements still raises the signal.
     template <class Ctx, class Service>
     LANEWAY_FN status send(Ctx& ctx, Service& served, int layer, std::uint64_t piece) const {
         const layer_shape& shape = all.shape.layers[layer];
@@ -105,14 +106,12 @@ private:
 
 }  // namespace
 
-double train_by_service(runtime& rt, const network& net, std::uint32_t steps, bool by_host_threads) {
-    if (by_host_threads && rt.machine().has_gpus()) {
-        throw usage_error("training: host threads copy nothing in a GPU's memory: choose another style");
-    }
+served_run train_by_service(runtime& rt, const network& net, std::uint32_t steps, bool by_host_threads) {
     const auto arrived = rt.allocate<std::uint64_t>(static_cast<unsigned>(net.shape().n_layers));
-    service served(rt.machine(), {.by = by_host_threads ? service_by::host : service_by::warps, .heap_bytes = 0});
+    service served(rt.machine(), copying_service(rt, "training", by_host_threads));
     auto together = rt.collectives();
-    return rt.run(train_with_service{net.ref(), arrived.ref(), steps}, served, together).run_seconds;
+    const double seconds = rt.run(train_with_service{net.ref(), arrived.ref(), steps}, served, together).run_seconds;
+    return {seconds, served.statistics().requests};
 }
 
 }  // namespace laneway::apps

@@ -1,8 +1,6 @@
 // Stream-triggered: kernels, copies and what they wait for are put into the devices' streams ahead of time, all steps
 // of them, and go off at the ends of kernels. No host thread takes part but the one that hands operations on to a GPU.
-#include <chrono>
-
-#include "laneway/flow/context.hpp"
+#include "parallel/stream_job.hpp"
 #include "training/network.hpp"
 
 namespace laneway::apps {
@@ -34,7 +32,7 @@ struct stream_step {
         const auto mine = working_warp::of_lanes(ctx, ctx.size());
         computing_time spent;
         spent.of(ctx, [&] { work(view(), mine); });
-        spent.add_to(ctx, mine, memory.clock);
+        spent.add_to(ctx, mine.warps, memory.clock);
     }
 };
 
@@ -47,7 +45,7 @@ struct stream_forward {
         all.measured(ctx, [&](const network_view<float*>& net, const working_warp& mine) {
             net.forward(ctx, mine, layer);
             if (layer + 1 < all.shape.n_layers) return;
-            net.errors(ctx, mine, all.memory.squares + std::uint64_t{all.step} * all.shape.samples);
+            net.errors(ctx, mine, all.memory.squares + std::uint64_t{all.step} * all.shape.most_samples());
         });
     }
 };
@@ -86,28 +84,22 @@ struct stream_update {
 /// A device's memory and streams.
 class stream_pe {
 public:
-    stream_pe(flow::context& ctx, const flow::endpoint& on, const network_shape& shape, const training_options& options)
+    stream_pe(flow::context& ctx, const flow::endpoint& on, const network_shape& shape, const training_data& data,
+              std::uint32_t steps)
         : shape_(shape), on_(on), computing_(ctx.make_stream(on, "computing")),
           sending_(ctx.make_stream(on, "sending")), updating_(ctx.make_stream(on, "updating")),
-          written_(static_cast<unsigned>(shape.n_layers)), sent_(written_.size()), given_(written_.size()) {
-        const training_data data(options, shape);
-        const std::size_t inputs = options.widths.front(), outputs = options.widths.back(), batch = shape.samples;
-        std::vector<float> units(batch * shape.units), targets(batch * outputs);
-        const std::size_t first = shape.first_sample(pe());
-        for (std::size_t s = 0; s < shape.samples_of(pe()); ++s) {
-            std::copy_n(data.inputs.begin() + static_cast<std::ptrdiff_t>((first + s) * inputs), inputs,
-                        units.begin() + static_cast<std::ptrdiff_t>(s * shape.units));
-        }
-        std::copy_n(data.targets.begin() + static_cast<std::ptrdiff_t>(first * outputs),
-                    shape.samples_of(pe()) * outputs, targets.begin());
+          written_(static_cast<unsigned>(shape.n_layers)), sent_(written_.size()), given_(written_.size()),
+          blocks_(resident_grid<stream_forward, stream_backward>(computing_)) {
+        const batch_share mine(shape, data, pe());
         memory_.weights[0] = place(ctx, data.weights);
         memory_.weights[1] = place(ctx, data.weights);
-        memory_.units = place(ctx, units);
-        memory_.deltas = place(ctx, units);
-        memory_.targets = place(ctx, targets);
+        memory_.units = place(ctx, mine.units);
+        memory_.deltas = place(ctx, mine.units);
+        memory_.targets = place(ctx, mine.targets);
         memory_.rows = place(ctx, std::vector<float>(static_cast<unsigned>(shape.n_rows) * shape.weights));
-        memory_.squares = place(ctx, std::vector<double>(std::max<std::size_t>(options.steps * batch, 1)));
-        memory_.clock = place(ctx, std::vector<std::uint64_t>(2));
+        memory_.squares =
+            place(ctx, std::vector<double>(std::max<std::size_t>(std::size_t{steps} * shape.most_samples(), 1)));
+        memory_.clock = place(ctx, std::vector<std::uint64_t>(1));
     }
 
     [[nodiscard]] int pe() const { return on_.device(); }
@@ -117,10 +109,10 @@ public:
 
     void forward(std::uint32_t step, int layer, const std::vector<stream_pe>& all) {
         for (const stream_pe& owner : all) computing_.wait(owner.given_[index(layer)]);
-        computing_.run(stream_forward{{shape_, memory_, step}, layer});
+        computing_.run(stream_forward{{shape_, memory_, step}, layer}, blocks_);
     }
     void backward(std::uint32_t step, int layer) {
-        computing_.run(stream_backward{{shape_, memory_, step}, layer});
+        computing_.run(stream_backward{{shape_, memory_, step}, layer}, blocks_);
         written_[index(layer)] = computing_.record();
     }
     /// Copies the PE's rows of a layer to the owners of its pieces.
@@ -182,6 +174,7 @@ private:
     std::vector<event> written_;
     std::vector<event> sent_;
     std::vector<event> given_;
+    int blocks_;
     std::vector<std::shared_ptr<void>> held_;
     pe_memory memory_{};
 };
@@ -202,12 +195,12 @@ training_result collect(flow::context& ctx, std::vector<stream_pe>& all, const n
     training_result result;
     std::vector<std::vector<double>> squares(steps);
     for (stream_pe& pe : all) {
-        const auto mine = pe.fetch(ctx, pe.memory().squares, std::size_t{steps} * shape.samples);
+        const auto mine = pe.fetch(ctx, pe.memory().squares, std::size_t{steps} * shape.most_samples());
         for (std::size_t step = 0; step < steps; ++step) {
-            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape.samples);
+            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape.most_samples());
             squares[step].insert(squares[step].end(), first, first + shape.samples_of(pe.pe()));
         }
-        result.computing_seconds += seconds_of(pe.fetch(ctx, pe.memory().clock, 2)) / shape.n_pes;
+        result.computing_seconds += seconds_of(pe.fetch(ctx, pe.memory().clock, 1)[0]) / shape.n_pes;
     }
     for (const auto& of_step : squares) result.losses.push_back(loss_of(of_step));
     result.weights = all[0].fetch(ctx, all[0].memory().weights[steps % 2], shape.weights);
@@ -216,22 +209,19 @@ training_result collect(flow::context& ctx, std::vector<stream_pe>& all, const n
 
 }  // namespace
 
-training_result train_by_streams(const training_options& options) {
+training_result train_by_streams(const training_options& options, const training_data& data) {
     flow::context ctx(options.job);
     const network_shape shape(options, static_cast<int>(ctx.devices().size()));
     std::vector<stream_pe> all;
-    for (const flow::endpoint& on : ctx.devices()) all.emplace_back(ctx, on, shape, options);
-    const event start = event::pending();
-    for (stream_pe& pe : all) pe.start_after(start);
+    for (const flow::endpoint& on : ctx.devices()) all.emplace_back(ctx, on, shape, data, options.steps);
+    common_start start;
+    for (stream_pe& pe : all) pe.start_after(start.mark());
     for (std::uint32_t step = 0; step < options.steps; ++step) put_step(all, step, shape.n_layers);
     std::vector<event> ends;
     for (stream_pe& pe : all) ends.push_back(pe.end());
-    const auto begin = std::chrono::steady_clock::now();
-    start.complete();
-    ctx.wait(when_all(ends), "training");
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const double seconds = start.seconds_until(ctx, ends, "training");
     training_result result = collect(ctx, all, shape, options.steps);
-    result.seconds = seconds.count();
+    result.seconds = seconds;
     return result;
 }
 

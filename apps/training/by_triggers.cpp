@@ -106,7 +106,7 @@ public:
 
     void prepare() {
         if (count_ == 0) return;
-        add_up();
+        reduce();
         update();
     }
 
@@ -122,7 +122,7 @@ private:
     };
 
     /// Rows from left to right; of two sums that are siblings the right one is added to the left one's row.
-    void add_up() {
+    void reduce() {
         std::vector<sum> open;
         int joins = 0;
         for (int row = 0; row < all_.shape.n_rows; ++row) {

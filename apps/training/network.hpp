@@ -6,6 +6,7 @@
 
 #include "laneway/runtime.hpp"
 #include "parallel/computing_time.hpp"
+#include "parallel/served_run.hpp"
 #include "training/network_shape.hpp"
 
 namespace laneway::apps {
@@ -167,30 +168,21 @@ struct network_ref {
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN auto squares_of(const Ctx& ctx, std::uint32_t step) const {
-        return squares.local(ctx) + std::uint64_t{step} * shape.samples;
+        return squares.local(ctx) + std::uint64_t{step} * shape.most_samples();
     }
     template <class Ctx>
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent) const {
-        spent.add_to(ctx, working_warp::of_run(ctx), address(ctx, clock[0], ctx.pe()));
+        spent.add_to(ctx, working_warp::of_run(ctx).warps, address(ctx, clock[0], ctx.pe()));
     }
     [[nodiscard]] LANEWAY_FN std::uint64_t in_row(int row, std::uint64_t weight) const {
         return static_cast<std::uint64_t>(row) * shape.weights + weight;
     }
 };
 
-/// What networks begin with.
-struct training_data {
-    std::vector<float> weights;
-    std::vector<float> inputs;   ///< samples × inputs
-    std::vector<float> targets;  ///< samples × outputs
-
-    training_data(const training_options& options, const network_shape& shape);
-};
-
 /// In symmetric memory, on the host.
 class network {
 public:
-    network(runtime& rt, const training_options& options);
+    network(runtime& rt, const training_options& options, const training_data& data);
 
     [[nodiscard]] network_ref ref() const;
     [[nodiscard]] const network_shape& shape() const { return shape_; }
@@ -210,13 +202,26 @@ private:
     symmetric_array<std::uint64_t> updated_;
 };
 
+/// A PE's part of the batch.
+struct batch_share {
+    std::vector<float> units;    ///< [sample][unit], of which the inputs are set
+    std::vector<float> targets;  ///< [sample][output]
+
+    batch_share(const network_shape& shape, const training_data& data, int pe);
+};
+
+/// Throws usage_error for data of other sizes than the options'.
+void require_fit(const training_options& options, const training_data& data);
+/// Throws usage_error where the loss of a step is not finite.
+void require_finite(const std::vector<double>& losses);
+
 /// The loss of a step, of the squares of all samples in their order.
 double loss_of(const std::vector<double>& squares);
 
 // One function a style. In symmetric memory each returns the seconds of its runs.
 double train_by_host(runtime& rt, const network& net, std::uint32_t steps);
 double train_by_triggers(runtime& rt, const network& net, std::uint32_t steps);
-double train_by_service(runtime& rt, const network& net, std::uint32_t steps, bool by_host_threads);
-training_result train_by_streams(const training_options& options);
+served_run train_by_service(runtime& rt, const network& net, std::uint32_t steps, bool by_host_threads);
+training_result train_by_streams(const training_options& options, const training_data& data);
 
 }  // namespace laneway::apps

@@ -74,6 +74,11 @@ struct network_shape {
     [[nodiscard]] LANEWAY_FN std::uint32_t first_sample(int pe) const { return first_shard(pe) * shard_samples(); }
     [[nodiscard]] LANEWAY_FN std::uint32_t samples_of(int pe) const { return first_sample(pe + 1) - first_sample(pe); }
 
+    /// Of the PE that has most: what each has room for.
+    [[nodiscard]] LANEWAY_FN std::uint32_t most_samples() const {
+        return (n_shards + static_cast<std::uint32_t>(n_pes) - 1) / static_cast<std::uint32_t>(n_pes) * shard_samples();
+    }
+
     /// Pieces of a layer that a PE owns: from this one to before that of the next PE.
     [[nodiscard]] LANEWAY_FN std::uint64_t first_piece(int layer, int pe) const {
         return layers[layer].pieces() * static_cast<std::uint64_t>(pe) / static_cast<std::uint64_t>(n_pes);

@@ -1,7 +1,9 @@
 #include "training/training.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "parallel/equal_lanes.hpp"
 #include "training/network.hpp"
 
 namespace laneway::apps {
@@ -37,13 +39,13 @@ std::vector<float> outputs_of(const network_shape& shape, const std::vector<floa
                               std::vector<float> values) {
     for (int l = 0; l < shape.n_layers; ++l) {
         const layer_shape& layer = shape.layers[l];
-        const float* const first = weights.data() + layer.first_weight;
-        std::vector<float> next(layer.outputs);
-        for (std::uint32_t o = 0; o < layer.outputs; ++o) {
-            float sum = first[std::uint64_t{layer.inputs} * layer.outputs + o];
-            for (std::uint32_t i = 0; i < layer.inputs; ++i)
-                sum += values[i] * first[std::uint64_t{i} * layer.outputs + o];
-            next[o] = l + 1 == shape.n_layers || sum > 0 ? sum : 0.0f;
+        const float* weight = weights.data() + layer.first_weight;
+        std::vector<float> next(weight + std::uint64_t{layer.inputs} * layer.outputs, weight + layer.weights());
+        for (const float value : values) {
+            for (float& sum : next) sum += value * *weight++;
+        }
+        if (l + 1 < shape.n_layers) {
+            for (float& sum : next) sum = sum > 0 ? sum : 0.0f;
         }
         values = next;
     }
@@ -68,7 +70,8 @@ void require_sound(const training_options& options, int pes) {
     if (pes > static_cast<int>(network_shape::n_shards)) {
         throw usage_error("training: " + std::to_string(pes) + " PEs, where the batch has 16 shards");
     }
-    if (!(std::abs(options.rate) < 1e6f)) throw usage_error("training: the rate is a number below 1e6");
+    if (options.rate && !(std::abs(*options.rate) < 1e6f))
+        throw usage_error("training: the rate is a number below 1e6");
 }
 
 }  // namespace
@@ -94,7 +97,7 @@ network_shape::network_shape(const training_options& options, int pes) : n_pes(p
         weights += layers[l].weights();
     }
     units += options.widths.back();
-    scale = -options.rate / static_cast<float>(samples);
+    scale = -options.rate.value_or(rate_for(options.widths)) / static_cast<float>(samples);
     for (int pe = 0; pe < pes; ++pe) {
         for (std::uint32_t shard = first_shard(pe); shard < first_shard(pe + 1);) {
             int level = 0;
@@ -105,8 +108,13 @@ network_shape::network_shape(const training_options& options, int pes) : n_pes(p
     }
 }
 
-training_data::training_data(const training_options& options, const network_shape& shape)
-    : weights(random_weights(shape, 1)) {
+float rate_for(const std::vector<std::uint32_t>& widths) {
+    return 4.0f / static_cast<float>(*std::max_element(widths.begin(), widths.end()));
+}
+
+training_data::training_data(const training_options& options) {
+    const network_shape shape(options, 1);
+    weights = random_weights(shape, 1);
     const std::vector<float> teacher = random_weights(shape, 2);
     numbers from(3);
     for (std::uint32_t s = 0; s < options.samples; ++s) {
@@ -118,27 +126,51 @@ training_data::training_data(const training_options& options, const network_shap
     }
 }
 
-network::network(runtime& rt, const training_options& options)
+void require_fit(const training_options& options, const training_data& data) {
+    const network_shape shape(options, 1);
+    const std::size_t samples = options.samples;
+    if (data.weights.size() == shape.weights && data.inputs.size() == samples * options.widths.front() &&
+        data.targets.size() == samples * options.widths.back()) {
+        return;
+    }
+    throw usage_error("training: the data are of other widths or another batch than the options");
+}
+
+void require_finite(const std::vector<double>& losses) {
+    for (std::size_t step = 0; step < losses.size(); ++step) {
+        if (std::isfinite(losses[step])) continue;
+        throw usage_error("training: the loss of step " + std::to_string(step) +
+                          " is not finite: the rate is too large for these widths");
+    }
+}
+
+batch_share::batch_share(const network_shape& shape, const training_data& data, int pe)
+    : units(std::uint64_t{shape.most_samples()} * shape.units) {
+    const std::size_t inputs = shape.layers[0].inputs, outputs = shape.layers[shape.n_layers - 1].outputs;
+    const std::size_t first = shape.first_sample(pe), count = shape.samples_of(pe);
+    for (std::size_t s = 0; s < count; ++s) {
+        std::copy_n(data.inputs.begin() + static_cast<std::ptrdiff_t>((first + s) * inputs), inputs,
+                    units.begin() + static_cast<std::ptrdiff_t>(s * shape.units));
+    }
+    targets.assign(data.targets.begin() + static_cast<std::ptrdiff_t>(first * outputs),
+                   data.targets.begin() + static_cast<std::ptrdiff_t>((first + count) * outputs));
+    targets.resize(shape.most_samples() * outputs);
+}
+
+network::network(runtime& rt, const training_options& options, const training_data& data)
     : shape_(options, rt.n_pes()), a_(rt.allocate<float>(shape_.weights)), b_(rt.allocate<float>(shape_.weights)),
-      units_(rt.allocate<float>(std::uint64_t{shape_.samples} * shape_.units)),
+      units_(rt.allocate<float>(std::uint64_t{shape_.most_samples()} * shape_.units)),
       deltas_(rt.allocate<float>(units_.size())),
-      targets_(rt.allocate<float>(std::uint64_t{shape_.samples} * options.widths.back())),
+      targets_(rt.allocate<float>(std::uint64_t{shape_.most_samples()} * options.widths.back())),
       rows_(rt.allocate<float>(static_cast<unsigned>(shape_.n_rows) * shape_.weights)),
-      squares_(rt.allocate<double>(std::uint64_t{options.steps} * shape_.samples)),
-      clock_(rt.allocate<std::uint64_t>(2)),
+      squares_(rt.allocate<double>(std::uint64_t{options.steps} * shape_.most_samples())),
+      clock_(rt.allocate<std::uint64_t>(1)),
       updated_(rt.allocate<std::uint64_t>(static_cast<unsigned>(shape_.n_layers))) {
-    const training_data data(options, shape_);
-    const std::size_t inputs = options.widths.front(), outputs = options.widths.back();
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
-        std::vector<float> units(units_.size()), targets(targets_.size());
-        for (std::size_t s = 0; s < shape_.samples_of(pe); ++s) {
-            const std::size_t sample = shape_.first_sample(pe) + s;
-            for (std::size_t i = 0; i < inputs; ++i) units[s * shape_.units + i] = data.inputs[sample * inputs + i];
-            for (std::size_t o = 0; o < outputs; ++o) targets[s * outputs + o] = data.targets[sample * outputs + o];
-        }
+        const batch_share mine(shape_, data, pe);
         a_.copy_in(pe, data.weights);
-        units_.copy_in(pe, units);
-        targets_.copy_in(pe, targets);
+        units_.copy_in(pe, mine.units);
+        targets_.copy_in(pe, mine.targets);
     }
 }
 
@@ -153,10 +185,10 @@ training_result network::take(std::uint32_t steps) const {
     for (int pe = 0; pe < shape_.n_pes; ++pe) {
         const auto mine = squares_.copy_out(pe);
         for (std::size_t step = 0; step < steps; ++step) {
-            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape_.samples);
+            const auto first = mine.begin() + static_cast<std::ptrdiff_t>(step * shape_.most_samples());
             squares[step].insert(squares[step].end(), first, first + shape_.samples_of(pe));
         }
-        result.computing_seconds += seconds_of(clock_.copy_out(pe)) / shape_.n_pes;
+        result.computing_seconds += seconds_of(clock_.copy_out(pe)[0]) / shape_.n_pes;
     }
     for (const auto& of_step : squares) result.losses.push_back(loss_of(of_step));
     result.weights = (steps % 2 == 0 ? a_ : b_).copy_out(0);
@@ -169,19 +201,32 @@ double loss_of(const std::vector<double>& squares) {
     return 0.5 * sum / static_cast<double>(squares.size());
 }
 
-training_result training(const training_options& options) {
-    if (options.style == training_style::stream_triggered) return train_by_streams(options);
+namespace {
+
+training_result train_in_style(const training_options& options, const training_data& data) {
+    if (options.style == training_style::stream_triggered) return train_by_streams(options, data);
     runtime rt(options.job);
-    const network net(rt, options);
-    double seconds = 0;
+    require_equal_lanes(rt, "training");
+    const network net(rt, options, data);
+    served_run made;
     switch (options.style) {
-        case training_style::triggered: seconds = train_by_triggers(rt, net, options.steps); break;
-        case training_style::service_warps: seconds = train_by_service(rt, net, options.steps, false); break;
-        case training_style::service_host: seconds = train_by_service(rt, net, options.steps, true); break;
-        default: seconds = train_by_host(rt, net, options.steps); break;
+        case training_style::triggered: made.seconds = train_by_triggers(rt, net, options.steps); break;
+        case training_style::service_warps: made = train_by_service(rt, net, options.steps, false); break;
+        case training_style::service_host: made = train_by_service(rt, net, options.steps, true); break;
+        default: made.seconds = train_by_host(rt, net, options.steps); break;
     }
     training_result result = net.take(options.steps);
-    result.seconds = seconds;
+    result.seconds = made.seconds;
+    result.requests = made.requests;
+    return result;
+}
+
+}  // namespace
+
+training_result training(const training_options& options, const training_data& data) {
+    require_fit(options, data);
+    training_result result = train_in_style(options, data);
+    require_finite(result.losses);
     return result;
 }
 

@@ -74,7 +74,7 @@ inline std::uint64_t rounds_of(std::uint64_t rounds, std::uint64_t bytes) {
     return std::max(std::min<std::uint64_t>(rounds, 10), std::min(rounds, rounds * 16384 / bytes));
 }
 
-/// Writes a row: `times` of each round there and back, or the seconds of all that was timed. One process.
+/// Writes a row: `times` of each round there and back, if any, and the seconds of all that was timed. One process.
 inline void tell_messages(const arguments& args, const message_job& job, int n_pes, const std::string& model,
                           const std::string& width, const std::string& pattern, std::vector<double> times_ns,
                           double seconds) {
@@ -87,7 +87,6 @@ inline void tell_messages(const arguments& args, const message_job& job, int n_p
                       static_cast<double>(job.rounds + 1) * static_cast<double>(job.rounds);
     if (there_and_back) messages *= 2;
     const double bytes = static_cast<double>(job.words) * 8;
-    for (const double time : times_ns) seconds += time * 1e-9;
     std::vector<std::pair<std::string, double>> numbers{
         {"groups", static_cast<double>(job.groups)}, {"bytes", bytes}, {"messages", messages}, {"seconds", seconds}};
     if (there_and_back) {

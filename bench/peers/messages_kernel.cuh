@@ -33,7 +33,7 @@ struct message_words {
     std::uint64_t* out;
     std::uint64_t* arrived;  ///< by source and group: messages that have come
     std::uint64_t* freed;    ///< by group: those that the receiver has done with
-    std::uint64_t* times;    ///< earliest start and latest end, or each round there and back
+    std::uint64_t* times;    ///< earliest start and latest end, then each round there and back
     unsigned long long* right;
 
     static std::uint64_t of_in(const message_job& job, std::uint64_t window, std::uint64_t n_pes) {
@@ -114,9 +114,12 @@ __device__ void pass_ping_pong(Group& group) {
         if (group.me == 0) group.send(group.to_send(round), other, round);
         group.wait(group.flag(other), round + 1);
         if (group.me == last) group.send(group.buffer(other, round), other, round);
-        if (group.first == 0 && group.number == 0) group.at.times[round] = device_now_ns() - start;
-        if (group.me == 0) group.check(group.buffer(other, round), 0, round);
+        if (group.first == 0 && group.number == 0) group.at.times[2 + round] = device_now_ns() - start;
+        if (group.me != 0) continue;
+        group.check(group.buffer(other, round), 0, round);
+        if (round == 0) group.start_clock();
     }
+    if (group.me == 0) group.stop_clock();
 }
 
 template <class Group>
@@ -191,9 +194,9 @@ void measure_groups(team& pes, const arguments& args, const message_job& job, co
                     const std::string& pattern, const std::string& width, std::uint64_t window, std::uint64_t* base,
                     const Transport& by) {
     const auto n = static_cast<std::uint64_t>(pes.size());
-    const device_words times(job.rounds + 2), right(1);
+    const device_words times(job.rounds + 3), right(1);
     const bool there_and_back = job.pattern == message_pattern::ping_pong;
-    if (!there_and_back) check(cudaMemset(times.data(), 0xff, 8), "times");  // the earliest is looked for
+    check(cudaMemset(times.data(), 0xff, 8), "times");  // the earliest is looked for
     std::uint64_t* const out = base + message_words::of_in(job, window, n);
     std::uint64_t* const arrived = out + message_words::of_out(job);
     fill_messages<<<64, message_threads>>>(job, pes.rank(), out);
@@ -211,9 +214,9 @@ void measure_groups(team& pes, const arguments& args, const message_job& job, co
     if (pes.rank() != job.receiver(pes.size())) return;
     std::vector<double> rounds;
     for (std::uint64_t round = 1; there_and_back && round <= job.rounds; ++round) {
-        rounds.push_back(static_cast<double>(times.read(round)));
+        rounds.push_back(static_cast<double>(times.read(2 + round)));
     }
-    const double seconds = there_and_back ? 0 : static_cast<double>(times.read(1) - times.read(0)) * 1e-9;
+    const double seconds = static_cast<double>(times.read(1) - times.read(0)) * 1e-9;
     tell_messages(args, job, pes.size(), model, width, pattern, rounds, seconds);
 }
 

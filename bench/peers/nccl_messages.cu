@@ -129,6 +129,7 @@ void run_pe(bench::team& pes, const bench::arguments& args) {
         double seconds = 0;
         if (pattern == message_pattern::ping_pong) {
             times = messages.ping_pong();
+            for (const double time : times) seconds += time * 1e-9;
         } else {
             seconds = messages.streams();
         }

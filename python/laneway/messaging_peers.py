@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from laneway.errors import UsageError, reason_of
@@ -24,6 +25,18 @@ def read_peers(file: Path, devices: str) -> list[MessagingRun]:
     if not found:
         raise UsageError(f"{file}: no measurement of messages")
     return found
+
+
+def name_apart(runs: list[MessagingRun], width: str, groups: int) -> list[MessagingRun]:
+    """Runs whose messages were shared otherwise than by so many `groups` of that `width` say so in their model's name,
+    so that none stands in the column of another. In "rate" lanes send in all, and are told apart by their number."""
+
+    def named(run: MessagingRun) -> MessagingRun:
+        if run.pattern == "rate" or (run.width, run.groups) == (width, groups):
+            return run
+        return replace(run, model=f"{run.model}, {run.groups} {run.width}{'s' * (run.groups != 1)}")
+
+    return [named(run) for run in runs]
 
 
 def _read(place: str, line: str, devices: str) -> list[MessagingRun]:

@@ -85,19 +85,24 @@ def test_wrong_arguments_are_refused(arguments: dict[str, object]) -> None:
 def test_the_command_writes_what_it_measured_and_what_stands_beside(laneway: Run, tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / "peers.json").write_text(json.dumps({"bench": "random updates"}) + "\n\n" + json.dumps(PEER) + "\n")
-    options = ["--devices", "cpu:2", "--rounds", 20, "--bytes", 64, "--patterns", "ping-pong", "--patterns", "stream"]
+    more = json.dumps({**PEER, "width": "lane", "groups": 2})
+    with (work / "peers.json").open("a") as peers:
+        peers.write(more + "\n")
+    options = ["--devices", "cpu:2", "--rounds", 20, "--bytes", 64, "--width", "block"]
+    options += ["--patterns", "ping-pong", "--patterns", "stream"]
     done = laneway("study", "messaging", *options, "--beside", "peers.json", "--json", "m.json", "--plot", "m.svg")
     assert (done.returncode, done.stderr) == (0, "")
     table = done.stdout.splitlines()
-    assert table[1].split() == ["pattern", *MODELS, "other", "library"]
-    assert table[2].startswith("ping-pong") and table[2].endswith(" 10 µs"), "half of 20"
+    assert table[1].split() == ["pattern", *MODELS, *"other library other library, 2 lanes".split()]
+    assert table[2].startswith("ping-pong") and table[2].count(" 10 µs") == 2, "half of 20"
     assert table[3].startswith("stream") and table[3].count("B/s") == len(MODELS)
     report = json.loads((work / "m.json").read_text())
     assert report["devices"] == ["cpu:0", "cpu:1"]
     points = [(run["pattern"], run["model"]) for run in report["runs"]]
     own = [(pattern, model) for pattern in ("ping-pong", "stream") for model in MODELS]
-    assert points == [*own, ("ping-pong", "other library")]
-    assert report["runs"][-1]["messages_per_second"] == 1e5
+    assert points == [*own, ("ping-pong", "other library"), ("ping-pong", "other library, 2 lanes")]
+    rates = [run["messages_per_second"] for run in report["runs"][-2:]]
+    assert rates == pytest.approx([1e5, 1e5]), "by the median, and by all groups' time"
     drawn = (work / "m.svg").read_text()
     assert "bandwidth, one to one" in drawn and "other library" in drawn and "all to all" not in drawn
 

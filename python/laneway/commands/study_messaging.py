@@ -11,7 +11,7 @@ from rich.table import Table
 from laneway import _core
 from laneway.commands.program import BUFFERS, SEED, TIMEOUT
 from laneway.commands.study_files import NUMBERS, Progress, run_study
-from laneway.messaging_peers import read_peers
+from laneway.messaging_peers import name_apart, read_peers
 from laneway.messaging_plot import draw_messaging
 from laneway.plot import short_number
 from laneway.programs.messaging_study import BYTES, LANES, MODELS, PATTERNS, MessagingRun, study_messaging
@@ -74,7 +74,7 @@ def messaging(
             buffer_bytes=buffer_bytes,
             progress=progress,
         )
-        return own + [run for run in peers if run.pattern in patterns]
+        return own + name_apart([run for run in peers if run.pattern in patterns], width, groups)
 
     names, found = run_study("messaging", devices, json, plot, measure, _as_row, draw_messaging)
     show(_as_table(found), f"messages on {device_ranges(names)}: ping-pong half a trip, rate messages of 8 bytes")

@@ -55,7 +55,8 @@ class MessagingRun:
     """That were timed: of "ping-pong" both ways, else those that the receiver got; of "all-to-all" those of device
     0."""
     seconds: float
-    """That they took, by the clock of the device that received them, or of device 0. The first round is not timed."""
+    """From the end of the first group's first round, which is not timed, to the last group's end, by the clock of the
+    device that received them; of "ping-pong" and "all-to-all" of device 0."""
 
     @property
     def half_trip_ns(self) -> float | None:
@@ -64,9 +65,9 @@ class MessagingRun:
 
     @property
     def messages_per_second(self) -> float:
-        """Received by one device; of "ping-pong" those of the median round."""
-        if self.half_trip_ns is not None:
-            return self.groups * 1e9 / self.half_trip_ns
+        """Received by one device, of "ping-pong" both ways; those of the median round where one group plays it."""
+        if self.half_trip_ns is not None and self.groups == 1:
+            return 1e9 / self.half_trip_ns
         return self.messages / self.seconds
 
     @property

@@ -33,7 +33,15 @@ TEST_P(communication_styles_test, AllReducesGiveTheSums) {
             const std::uint64_t elements = o.seed == 1 ? 5 : 3 * 1024 + 7;
             const std::uint32_t rounds = o.seed == 1 ? 3 : 2;
             const auto made = apps::all_reduce({o, style, elements, rounds});
+            // A PE's piece goes to its owner, and from there to all others.
+            const bool serves = by_host || style == apps::all_reduce_style::service_warps;
+            const std::uint64_t pieces = (elements + 1023) / 1024;
+            EXPECT_EQ(made.requests, serves ? rounds * pieces * (2 * pes - 1) : 0);
             EXPECT_EQ(made.wrong, 0u);
+            EXPECT_GT(made.computing_seconds, 0);
+            if (!is_checked(GetParam())) {
+                EXPECT_LT(made.computing_seconds, made.seconds);
+            }
             EXPECT_EQ(made.values, std::vector(pes, sums_of(elements, pes, rounds - 1)));
         });
     }
@@ -53,7 +61,13 @@ TEST_P(communication_styles_test, MessagesGoRound) {
             const std::uint64_t words = o.seed == 1 ? 1 : 100;
             const std::uint32_t rounds = 4;
             const auto made = apps::ping_pong({o, style, words, rounds});
+            const bool serves = by_host || style == apps::ping_pong_style::service_warps;
+            EXPECT_EQ(made.requests, serves ? rounds * pes : 0);
             EXPECT_EQ(made.wrong, 0u);
+            EXPECT_GT(made.computing_seconds, 0);
+            if (!is_checked(GetParam())) {
+                EXPECT_LT(made.computing_seconds, made.seconds);
+            }
             ASSERT_EQ(made.message.size(), words);
             for (std::uint64_t i = 0; i < words; ++i) EXPECT_EQ(made.message[i], i + rounds * pes) << i;
         });

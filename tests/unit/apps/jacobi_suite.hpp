@@ -24,7 +24,14 @@ TEST_P(jacobi_test, EveryStyleGivesTheBitsOfOneThreadAndTheModesDecay) {
             const std::uint64_t rows = o.seed % 3 == 0 ? 12 : 12 * o.seed, columns = 3 + 7 * o.seed;
             const std::uint64_t steps = o.seed % 4 + (is_checked(GetParam()) ? 2 : 9);
             const auto made = apps::jacobi({o, style, rows, columns, steps});
+            if (!is_checked(GetParam())) {  // whose clock counts steps, of which plain loads and stores are none
+                EXPECT_GT(made.computing_seconds, 0);
+                EXPECT_LT(made.computing_seconds, made.seconds);
+            }
             EXPECT_EQ(made.values, apps::jacobi_by_one(rows, columns, steps));
+            const bool serves = by_host || style == apps::jacobi_style::service_warps;
+            const std::uint64_t borders = 2 * (parse_devices(GetParam()).size() - 1);
+            EXPECT_EQ(made.requests, serves ? steps * borders * columns : 0);
             const auto first = apps::jacobi_by_one(rows, columns, 0);
             const double left = apps::jacobi_decay(rows, columns, steps);
             EXPECT_LT(left, 0.999);

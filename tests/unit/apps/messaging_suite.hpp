@@ -51,6 +51,12 @@ TEST_P(messaging_test, EveryModelCarriesEveryPattern) {
             EXPECT_EQ(made.messages, made.groups * messages_of(pattern, others, how.rounds));
             EXPECT_EQ(made.round_trip_ns.size(), pattern == message_pattern::ping_pong ? how.rounds : 0);
             EXPECT_GT(made.seconds, 0);
+            // All groups' time has that of the first one's rounds in it.
+            double rounds_ns = 0;
+            for (const double ns : made.round_trip_ns) rounds_ns += ns;
+            if (!is_checked(GetParam())) {
+                EXPECT_LE(rounds_ns, made.seconds * 1e9 * (1 + 1e-9));
+            }
         }
     }
 }
@@ -79,6 +85,9 @@ TEST_P(messaging_test, WhatCannotBeIsRefused) {
     refused(job, [](auto& how) { how.bytes = 12; });
     refused(job, [](auto& how) { how.bytes = how.max_bytes + 8; });
     refused(job, [](auto& how) { how.rounds = 0; });
+    refused(job, [](auto& how) { how.rounds = how.max_rounds + 1; });
+    refused(job, [](auto& how) { how.rounds = ~std::uint64_t{0}; });
+    refused(job, [](auto& how) { how.rounds = how.max_rounds; });  // more memory than a measurement may have
     refused(job, [](auto& how) { how.window = 0; });
     refused(job, [](auto& how) { how.window = how.max_window + 1; });
     refused(job, [](auto& how) { how.model = message_model::two_sided, how.engines = 3; });

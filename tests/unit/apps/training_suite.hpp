@@ -28,8 +28,10 @@ TEST_P(training_test, EveryStyleGivesTheBitsOfOneThread) {
             wanted.widths = odd == 1 ? std::vector<std::uint32_t>{5, 19, 31, 2} : std::vector<std::uint32_t>{4, 3};
             wanted.samples = 16 + 16 * odd;
             wanted.steps = is_checked(GetParam()) ? 2 + odd : 3 + odd;
-            const auto one = apps::training_by_one(wanted), made = apps::training(wanted);
+            const apps::training_data data(wanted);
+            const auto one = apps::training_by_one(wanted, data), made = apps::training(wanted, data);
             EXPECT_EQ(made.weights, one.weights);
+            EXPECT_EQ(made.requests > 0, by_host || style == apps::training_style::service_warps);
             EXPECT_EQ(made.losses, one.losses);
             EXPECT_LT(made.losses.back(), made.losses.front());
             EXPECT_GT(made.computing_seconds, 0);
@@ -41,11 +43,12 @@ TEST_P(training_test, EveryStyleGivesTheBitsOfOneThread) {
 }
 
 TEST_P(training_test, WhatCannotBeIsRefused) {
+    const apps::training_data data({});
     const auto refuses = [&](auto change) {
         apps::training_options o;
         o.job = options_of(GetParam(), 0);
         change(o);
-        EXPECT_THROW((void)apps::training(o), usage_error);
+        EXPECT_THROW((void)apps::training(o, data), usage_error);
     };
     refuses([](auto& o) { o.widths = {4}; });
     refuses([](auto& o) { o.widths = {4, 0, 4}; });
@@ -53,6 +56,8 @@ TEST_P(training_test, WhatCannotBeIsRefused) {
     refuses([](auto& o) { o.samples = 24; });
     refuses([](auto& o) { o.samples = 0; });
     refuses([](auto& o) { o.rate = std::nanf(""); });
+    refuses([](auto& o) { o.widths.back() = 5; });  // data of other widths
+    refuses([](auto& o) { o.samples = 32; });       // or of another batch
 }
 
 /// The step of one layer by the textbook: rate times the mean of error times input.
@@ -62,14 +67,15 @@ TEST(training_by_one_test, StepsDownTheGradientOfTheLoss) {
     o.samples = 32;
     o.rate = 1e-3f;
     o.steps = 1;
-    const auto weights = apps::training_by_one(o).weights;
+    const apps::training_data data(o);
+    const auto weights = apps::training_by_one(o, data).weights;
     o.steps = 2;
-    const auto made = apps::training_by_one(o);
+    const auto made = apps::training_by_one(o, data);
     // Down the gradient g by rate r the loss falls by r |g|², and the step is r g.
     double square = 0;
-    o.steps = 0;
-    const auto first = apps::training_by_one(o).weights;
-    for (std::size_t w = 0; w < first.size(); ++w) square += std::pow(double{weights[w]} - double{first[w]}, 2);
+    for (std::size_t w = 0; w < weights.size(); ++w) {
+        square += std::pow(double{weights[w]} - double{data.weights[w]}, 2);
+    }
     EXPECT_NEAR((made.losses[0] - made.losses[1]) / (square / 1e-3), 1, 0.01);
     EXPECT_GT(square, 0);
 }
@@ -77,8 +83,20 @@ TEST(training_by_one_test, StepsDownTheGradientOfTheLoss) {
 TEST(training_by_one_test, LearnsWhatTheOtherNetworkDoes) {
     apps::training_options o;
     o.steps = 200;
-    const auto losses = apps::training_by_one(o).losses;
+    const auto losses = apps::training_by_one(o, apps::training_data(o)).losses;
     EXPECT_LT(losses.back(), losses.front() / 20);
+}
+
+TEST(training_by_one_test, WideNetworksLearnByTheDefaultRateAndThoseThatDivergeAreRefused) {
+    apps::training_options o;
+    o.widths = {64, 256, 256, 64};
+    o.samples = 16;
+    o.steps = 3;
+    const apps::training_data data(o);
+    const auto losses = apps::training_by_one(o, data).losses;
+    EXPECT_LT(losses.back(), losses.front());
+    o.rate = 1e5f;
+    EXPECT_THROW((void)apps::training_by_one(o, data), usage_error);
 }
 
 LANEWAY_ON_DEVICES(training_test, [] {
