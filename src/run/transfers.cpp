@@ -15,6 +15,9 @@ namespace {
 /// Tokens of transfers that several warps may share: posts wait while there are no places.
 constexpr std::uint64_t token_places = 1 << 15;
 
+/// About what a warp moves in a turn: enough that its token costs little beside it, and soon over.
+constexpr std::uint64_t turn_bytes = 128 << 10;
+
 transfer_options checked_transfer_options(const machine& machine, const transfer_options& options) {
     const auto between = [](std::uint64_t value, std::uint64_t least, std::uint64_t most, const char* name) {
         if (value >= least && value <= most) return;
@@ -122,23 +125,19 @@ void transfers_memory::begin(const machine& machine, const run_deadline& until) 
     tokens_.clear();
 }
 
-transfers_memory::work transfers_memory::work_of_all() const {
-    work sum;
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const transfer_counters found = counters_.copy_out(pe)[0];
-        sum.posted += found.tickets + found.together;
-        sum.completed += found.completed;
-    }
-    return sum;
+transfers_memory::work transfers_memory::work_of(int pe) const {
+    const transfer_counters found = counters_.copy_out(pe)[0];
+    return {found.tickets + found.together, found.completed};
 }
 
 void transfers_memory::end() const {
-    const work all = work_of_all();
-    if (all.posted != all.completed) {
-        throw device_fault("audit mismatch; transfers: " + std::to_string(all.posted) + " posted, " +
-                           std::to_string(all.completed) + " carried out");
-    }
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const work own = work_of(pe);
+        if (own.posted != own.completed) {
+            throw device_fault("audit mismatch; transfers of PE " + std::to_string(pe) + ": " +
+                               std::to_string(own.posted) + " posted, " + std::to_string(own.completed) +
+                               " carried out");
+        }
         for (const transfer_slot& slot : slots_.copy_out(pe)) {
             if (slot.arrived == 0) continue;
             throw device_fault("a transfer of all warps of PE " + std::to_string(pe) + " was never posted: only " +
@@ -160,6 +159,7 @@ transfers_memory_ref transfers_memory::ref() const {
     made.lane_bytes = options_.lane_bytes;
     made.bulk_bytes = options_.bulk_bytes;
     made.piece_bytes = options_.piece_bytes;
+    made.pieces_a_turn = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(turn_bytes / made.piece_bytes, 1, 8));
     if (engine_ != nullptr) {
         made.engine_bytes = options_.engine_bytes;
         made.engine = engine_->ref();
@@ -183,7 +183,7 @@ transfer_statistics transfers_memory::statistics() const {
         const transfer_counters found = counters_.copy_out(pe)[0];
         sum.transfers += found.completed;
         sum.lent_pieces += found.lent_pieces;
-        sum.most_lent = std::max(sum.most_lent, found.most_lent);
+        sum.max_lent = std::max(sum.max_lent, found.max_lent);
         for (std::size_t i = 0; i < n_transfer_methods; ++i) {
             sum.by[i].transfers += found.by[i].transfers;
             sum.by[i].bytes += found.by[i].bytes;
@@ -193,7 +193,12 @@ transfer_statistics transfers_memory::statistics() const {
 }
 
 std::string transfers_memory::account() const {
-    const work all = work_of_all();
+    work all;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        const work own = work_of(pe);
+        all.posted += own.posted;
+        all.completed += own.completed;
+    }
     return "; transfers: " + std::to_string(all.posted) + " posted, " + std::to_string(all.completed) + " done";
 }
 

@@ -179,7 +179,7 @@ void measure(const bench::arguments& args, const std::string& devices, const std
          {"by_engine", static_cast<double>(result.moved.by[4].transfers)},
          {"bulk_bytes", static_cast<double>(result.moved.by[3].bytes)},
          {"lent_pieces", static_cast<double>(result.moved.lent_pieces)},
-         {"most_lent", static_cast<double>(result.moved.most_lent)}});
+         {"max_lent", static_cast<double>(result.moved.max_lent)}});
 }
 
 }  // namespace

@@ -21,9 +21,10 @@ namespace laneway {
 
 /// Counters of a queue, zeroed before use.
 struct warp_queue_words {
-    alignas(destructive_bytes) std::uint64_t tail = 0;   ///< places handed out to producers
-    alignas(destructive_bytes) std::uint64_t head = 0;   ///< and to consumers
-    alignas(destructive_bytes) std::uint64_t used = 0;   ///< places that producers have claimed and nobody has emptied
+    alignas(destructive_bytes) std::uint64_t tail = 0;  ///< places handed out to producers
+    alignas(destructive_bytes) std::uint64_t head = 0;  ///< and to consumers
+    alignas(destructive_bytes) std::uint64_t used =
+        0;  ///< places that producers have claimed and consumers have not freed
     alignas(destructive_bytes) std::uint64_t ready = 0;  ///< values that no consumer has claimed, as a signed number
 };
 
@@ -74,18 +75,31 @@ public:
     /// push says release.
     template <class Ctx>
     LANEWAY_FN bool pop(Ctx& ctx, lane_mask mask, std::uint32_t most, T& value, order o) const {
-        const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
-        std::uint64_t first = 0;
-        ctx.sync(mask);  // who draws a position waits for no mate afterwards, who may be waiting for that place
-        const std::uint32_t got = once(ctx, mask, [&] { return claim(ctx, most < lanes ? most : lanes, first); });
-        if (got == 0) return false;
-        first = ctx.shuffle(mask, first, Ctx::first_lane(mask));
-        const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
-        const bool taken = mine < got && read(ctx, first + mine, value, o);
-        ctx.sync(mask);
-        // Partner: the add in reserve. The places are empty before.
-        if (elected(ctx, mask)) ctx.fetch_add(&words_->used, ~std::uint64_t{got} + 1, order::release, Scope);
+        std::uint32_t got = 0;
+        const bool taken = take(ctx, mask, most, value, o, got);
+        if (got != 0 && elected(ctx, mask)) give_room(ctx, got);
         return taken;
+    }
+
+    /// Takes one value, for the first lane of the mask, and keeps the room that it had: so `give_back` waits for no
+    /// room. Whoever gets one calls that or `drop`. Otherwise as pop.
+    template <class Ctx>
+    LANEWAY_FN bool borrow(Ctx& ctx, lane_mask mask, T& value, order o) const {
+        std::uint32_t got = 0;
+        return take(ctx, mask, 1, value, o, got);
+    }
+    /// Puts a borrowed value back, behind the others. One lane.
+    template <class Ctx>
+    LANEWAY_FN status give_back(Ctx& ctx, const T& value, order o) const {
+        const std::uint64_t position = ctx.fetch_add(&words_->tail, std::uint64_t{1}, order::relaxed, Scope);
+        const status written = write(ctx, position, value, o);
+        ctx.fetch_add(&words_->ready, std::uint64_t{1}, order::relaxed, Scope);
+        return written;
+    }
+    /// A borrowed value does not come back. One lane.
+    template <class Ctx>
+    LANEWAY_FN void drop(Ctx& ctx) const {
+        give_room(ctx, 1);
     }
 
     /// Values that nobody has claimed, about. Any lane.
@@ -105,12 +119,31 @@ private:
         return static_cast<std::uint32_t>(position / capacity_ % 0xffff'ffff) + 1;
     }
 
+    template <class Ctx>
+    LANEWAY_FN bool take(Ctx& ctx, lane_mask mask, std::uint32_t most, T& value, order o, std::uint32_t& got) const {
+        const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        std::uint64_t first = 0;
+        ctx.sync(mask);  // who draws a position waits for no mate afterwards, who may be waiting for that place
+        got = once(ctx, mask, [&] { return claim(ctx, most < lanes ? most : lanes, first); });
+        if (got == 0) return false;
+        first = ctx.shuffle(mask, first, Ctx::first_lane(mask));
+        const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
+        const bool taken = mine < got && read(ctx, first + mine, value, o);
+        ctx.sync(mask);
+        return taken;
+    }
+    /// Partner: the add in reserve. The places are empty before.
+    template <class Ctx>
+    LANEWAY_FN void give_room(Ctx& ctx, std::uint64_t n) const {
+        ctx.fetch_add(&words_->used, ~n + 1, order::release, Scope);
+    }
+
     /// Whether there is room for `n`, which is taken then. One lane. What others have taken and give back may make it
     /// seem that there is none.
     template <class Ctx>
     LANEWAY_FN bool reserve(Ctx& ctx, std::uint64_t n) const {
         if (ctx.load(&words_->used, order::relaxed, Scope) + n > capacity_) return false;
-        // Partner: the release add in pop.
+        // Partner: the release add in give_room.
         if (ctx.fetch_add(&words_->used, n, order::acquire, Scope) + n <= capacity_) return true;
         ctx.fetch_add(&words_->used, ~n + 1, order::relaxed, Scope);
         return false;

@@ -46,7 +46,7 @@ struct transfer_statistics {
     std::uint64_t transfers = 0;
     transfer_count by[n_transfer_methods];  ///< indexed by transfer_method; none is automatic
     std::uint64_t lent_pieces = 0;          ///< carried out by warps that were lent
-    std::uint32_t most_lent = 0;            ///< warps of a PE that might have been, at once
+    std::uint32_t max_lent = 0;             ///< most warps of a PE that were at once
 
     [[nodiscard]] const transfer_count& of(transfer_method method) const {
         return by[static_cast<std::size_t>(method)];
@@ -74,7 +74,7 @@ private:
     struct work {
         std::uint64_t posted = 0, completed = 0;
     };
-    [[nodiscard]] work work_of_all() const;
+    [[nodiscard]] work work_of(int pe) const;
 
     machine& machine_;
     transfer_options options_;

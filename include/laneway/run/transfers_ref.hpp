@@ -26,10 +26,8 @@ class transfers_agent {
 public:
     static constexpr bool polls = true;
 
-    LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, transfers_shared& block,
-                               const roles& mine)
-        : view_(view), out_(out), block_(block), engine_(ctx, view, block.staging),
-          worker_(static_cast<std::uint32_t>(mine.worker_index)) {}
+    LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, transfers_shared& block)
+        : view_(view), out_(out), block_(block), engine_(ctx, view, block.staging) {}
 
     /// Posts a transfer. Any lane, also in divergent code: lanes that arrive together share what it costs. What the
     /// lane has stored before goes along. Waits while all slots, or places of the queue, are taken.
@@ -91,13 +89,15 @@ public:
 
     /// Whether a transfer is done: then what it has moved is visible, and the source may be changed. Any lane of the PE
     /// that has posted it, also another one. Does not wait.
-    [[nodiscard]] LANEWAY_FN bool test(Ctx& ctx, transfer_event of) { return engine_.is_done(ctx, of); }
+    /// False for an event that names none, which ends the run.
+    [[nodiscard]] LANEWAY_FN bool test(Ctx& ctx, transfer_event of) {
+        return names_one(ctx, of) == status::ok && engine_.is_done(ctx, of);
+    }
     /// Waits until it is. Any lanes, each for its own.
     LANEWAY_SLOW status wait(Ctx& ctx, transfer_event of) {
-        if (of.slot >= view_.slots.size()) {
-            return fail(ctx, status::bad_index, operation::transferred, -1, of.slot, view_.slots.size());
-        }
-        return await(ctx, {operation::transferred, ctx.pe(), number_of(of)}, [&] { return test(ctx, of); });
+        const status named = names_one(ctx, of);
+        if (named != status::ok) return named;
+        return await(ctx, {operation::transferred, ctx.pe(), number_of(of)}, [&] { return engine_.is_done(ctx, of); });
     }
     /// Waits until no transfer is left that lanes of this PE have posted under a key: by this lane, and by others
     /// before it met them. Where others go on posting under it, also those.
@@ -132,7 +132,7 @@ public:
         if constexpr (Ctx::warp_lanes > 1) {
             const auto lent =
                 once(ctx, full_warp<Ctx>, [&] { return ctx.load(&block_.lent, order::relaxed, scope::block); });
-            if (worker_ < lent && engine_.turn(ctx, full_warp<Ctx>, true)) return true;
+            if (lent != 0 && stand_in(ctx, full_warp<Ctx>, lent)) return true;
             ctx.pause(5);
         }
         return false;
@@ -145,6 +145,10 @@ public:
     LANEWAY_FN void close(Ctx&) {}
 
 private:
+    LANEWAY_FN status names_one(Ctx& ctx, transfer_event of) const {
+        if (of.slot < view_.slots.size()) return status::ok;
+        return fail(ctx, status::bad_index, operation::transferred, -1, of.slot, view_.slots.size());
+    }
     [[nodiscard]] LANEWAY_FN std::uint32_t keys() const { return static_cast<std::uint32_t>(view_.keys.size()); }
     [[nodiscard]] LANEWAY_FN std::uint64_t number_of(transfer_event of) const {
         return std::uint64_t{of.lap} * view_.own_slots() + of.slot;
@@ -168,11 +172,29 @@ private:
         return shuffle_value(ctx, full_warp<Ctx>, made, 0);
     }
 
+    /// A turn by a warp that is no server, unless `most` are at it. Whether there was anything.
+    LANEWAY_FN bool stand_in(Ctx& ctx, lane_mask mask, std::uint32_t most) {
+        transfer_counters& all = engine_.counters();
+        const auto leave = [&] { ctx.fetch_add(&all.helping, ~0u, order::relaxed, scope::device); };
+        const auto goes = once(ctx, mask, [&]() -> std::uint32_t {
+            if (engine_.load(ctx) == 0) return 0;
+            const std::uint32_t before = ctx.fetch_add(&all.helping, 1u, order::relaxed, scope::device);
+            if (before >= most) return leave(), 0;
+            if (before >= ctx.load(&all.max_lent, order::relaxed, scope::device)) {
+                ctx.fetch_max(&all.max_lent, before + 1, order::relaxed, scope::device);
+            }
+            return 1;
+        });
+        if (goes == 0) return false;
+        const bool some = engine_.turn(ctx, mask, true);
+        if (elected(ctx, mask)) leave();
+        return some;
+    }
     /// What lanes do between two looks at what they wait for.
     LANEWAY_SLOW void help(Ctx& ctx) {
         const lane_mask together = ctx.converged();
         if (Ctx::warp_lanes > 1 && view_.lends != 0 && together == full_warp<Ctx>) {
-            (void)engine_.turn(ctx, together, true);
+            (void)stand_in(ctx, together, ~0u);
         }
         (void)out_.help(ctx, together);  // the end of the run is seen by who waits
     }
@@ -182,8 +204,7 @@ private:
         bounded_spin spin(2);
         for (unsigned looks = 1; !done(); ++looks) {
             // On a GPU how soon a word is seen is what a step costs, and nothing has to be helped on its way.
-            if (Ctx::warp_lanes >= 32 && view_.lends == 0 && looks % 16 != 0) continue;
-            help(ctx);
+            if (Ctx::warp_lanes < 32 || view_.lends != 0 || looks % 16 == 0) help(ctx);
             const status going = spin.next(ctx, site);
             if (going != status::ok) return going;
         }
@@ -194,8 +215,7 @@ private:
     Out& out_;
     transfers_shared& block_;
     transfer_engine<Ctx> engine_;
-    std::uint32_t worker_;
-    std::uint32_t pe_posts_ = 0;
+    std::uint64_t pe_posts_ = 0;
     std::uint64_t block_posts_ = 0;
 };
 
@@ -212,8 +232,8 @@ struct transfers_component_ref {
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
-    LANEWAY_FN transfers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared) const {
-        return {ctx, out, memory, *reinterpret_cast<transfers_shared*>(shared), mine};
+    LANEWAY_FN transfers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
+        return {ctx, out, memory, *reinterpret_cast<transfers_shared*>(shared)};
     }
 
     /// Carries out what waits. The whole warp, together; the first server warp also lends others.
@@ -221,9 +241,8 @@ struct transfers_component_ref {
     LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state&, std::byte* shared, Forward&) const {
         transfer_engine<Ctx> engine(ctx, memory, reinterpret_cast<transfers_shared*>(shared)->staging);
         const bool schedules = Ctx::warp_lanes > 1 && memory.lends != 0 && mine.server_index == 0;
-        return engine.turn(ctx, full_warp<Ctx>, false, [&] {
-            if (schedules && ctx.lane() == 0) lend(ctx, engine);
-        });
+        if (schedules && ctx.lane() == 0) lend(ctx, engine);
+        return engine.turn(ctx, full_warp<Ctx>, false);
     }
 
     template <class Ctx>
@@ -251,9 +270,7 @@ private:
     LANEWAY_FN void lend(Ctx& ctx, transfer_engine<Ctx>& engine) const {
         const std::uint64_t load = engine.load(ctx);
         const auto lent = static_cast<std::uint32_t>(load < 0xffff ? load : 0xffff);
-        transfer_counters& all = engine.counters();
-        ctx.store(&all.lent, lent, order::relaxed, scope::device);
-        if (lent > all.most_lent) all.most_lent = lent;
+        ctx.store(&engine.counters().lent, lent, order::relaxed, scope::device);
     }
 };
 

@@ -39,6 +39,7 @@ transfer_options transfer_options_of(const options& o) {
 class transfer_plan {
 public:
     static constexpr std::uint64_t cell_bytes = 2048, cells = 20, bytes = cell_bytes * cells;
+    static constexpr std::uint64_t piece_bytes = 512;
 
     transfer_plan(int n_pes, std::uint64_t seed, symmetric_ref<std::uint64_t> from, symmetric_ref<std::uint64_t> to,
                   symmetric_ref<std::uint32_t> indices, symmetric_ref<std::uint64_t> arrived)
@@ -116,6 +117,10 @@ private:
         }
         if (below(2) == 0) made = made.under(static_cast<std::uint32_t>(below(8)));
         moved += rows * row * sizeof(T);
+        if (rows * row * sizeof(T) <= piece_bytes) {
+            of_pieces += 1;
+            moved_of_pieces += rows * row * sizeof(T);
+        }
         posted[by].push_back(made);
     }
     /// Puts a list of `count` indices below `limit` into the memory of the PE that posts.
@@ -149,6 +154,8 @@ public:
     std::vector<std::vector<std::uint64_t>> wanted;   ///< afterwards
     std::vector<std::uint64_t> notices;               ///< sum of what is added to each PE's word
     std::uint64_t moved = 0;                          ///< bytes
+    std::uint64_t of_pieces = 0;                      ///< transfers that are no larger than a piece
+    std::uint64_t moved_of_pieces = 0;                ///< their bytes
 };
 
 /// The lanes of each PE share its transfers out, in twos, wait for them in one way or another, and look at what they
@@ -244,9 +251,12 @@ TEST_P(transfers_test, RandomTransfersArriveAndTellSo) {
         }
         EXPECT_EQ(transfers, all);
         EXPECT_EQ(moved, plan.moved);
-        if (how.method == transfer_method::lanes || how.method == transfer_method::warps) {
+        if (how.method == transfer_method::warps) {
             EXPECT_EQ(found.of(how.method).transfers, all);
             EXPECT_EQ(found.of(how.method).bytes, plan.moved);
+        } else if (how.method == transfer_method::lanes) {  // what is more than a piece is no lane's
+            EXPECT_EQ(found.of(how.method).transfers, plan.of_pieces);
+            EXPECT_EQ(found.of(how.method).bytes, plan.moved_of_pieces);
         }
     });
 }
@@ -371,7 +381,7 @@ TEST_P(transfers_test, MethodsAreChosenAndWarpsLentByLoad) {
         for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(to.copy_out((pe + 1) % rt.n_pes()), values);
         if (how.by == transfer_service::static_blocks) {
             EXPECT_EQ(found.lent_pieces, 0u);
-            EXPECT_EQ(found.most_lent, 0u);
+            EXPECT_EQ(found.max_lent, 0u);
         }
         EXPECT_LE(found.lent_pieces, pes * words * 8 / 512);
         lent += found.lent_pieces;
@@ -379,6 +389,188 @@ TEST_P(transfers_test, MethodsAreChosenAndWarpsLentByLoad) {
     if (is_checked(GetParam())) {
         EXPECT_GT(lent, 0u);
     }
+}
+
+/// Each lane posts more copies to the next PE than there are slots, then waits for each, and for those of the PE
+/// before, of which the word alone tells.
+struct post_laps {
+    static constexpr std::uint64_t max_words = 66;  ///< more than a piece
+    std::uint64_t run;                              ///< from 1 on
+    std::uint64_t each;                             ///< lane posts
+    symmetric_ref<std::uint64_t> told;              ///< of each lane
+    symmetric_ref<std::uint64_t> from;
+    symmetric_ref<std::uint64_t> to;
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        transfer_event events[256];
+        for (std::uint64_t i = 0; i < each; ++i) {
+            const std::uint64_t first = (mine * each + i) * max_words;
+            for (std::uint64_t k = 0; k < words(mine + i); ++k) from.local(ctx)[first + k] = value(ctx.pe(), first + k);
+            const auto sent = moves.post(
+                ctx, transfer::copy(from[first], ctx.pe(), to[first], next, words(mine + i)).notify(told[mine]));
+            if (sent.code != status::ok) return;
+            events[i] = sent.value;
+        }
+        for (std::uint64_t i = 0; i < each; ++i) {
+            if (moves.wait(ctx, events[i]) != status::ok) return;
+            check(ctx, next, ctx.pe(), mine, i);
+        }
+        if (moves.wait_signal(ctx, told[mine], run * each) != status::ok) return;
+        for (std::uint64_t i = 0; i < each; ++i) check(ctx, ctx.pe(), before, mine, i);
+    }
+
+private:
+    static LANEWAY_FN std::uint64_t words(std::uint64_t i) { return i % 8 == 7 ? max_words : 1 + i % 8; }
+    LANEWAY_FN std::uint64_t value(int pe, std::uint64_t at) const {
+        return run << 40 | static_cast<std::uint64_t>(pe + 1) << 32 | at;
+    }
+    template <class Ctx>
+    LANEWAY_FN void check(Ctx& ctx, int pe, int of, std::uint64_t mine, std::uint64_t i) const {
+        const std::uint64_t first = (mine * each + i) * max_words;
+        for (std::uint64_t k = 0; k < words(mine + i); ++k) {
+            const std::uint64_t found = to.at(ctx, pe)[first + k];
+            if (found != value(of, first + k)) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(transfers_test, SlotsAreUsedAgainAndNoticesComeBehindTheData) {
+    repeat_rounds(GetParam(), (rounds_of(GetParam()) + 19) / 20, [](const options& o) {
+        const bool on_gpu = GetParam().starts_with("cuda");
+        const std::uint64_t each = on_gpu ? 1 : is_checked(GetParam()) ? 17 : 200, lanes = on_gpu ? 1 << 18 : 1 << 6;
+        runtime rt(o);
+        const std::uint64_t words = lanes * each * post_laps::max_words;
+        const auto from = rt.allocate<std::uint64_t>(words), to = rt.allocate<std::uint64_t>(words);
+        const auto told = rt.allocate<std::uint64_t>(lanes), wrong = rt.allocate<std::uint64_t>(1);
+        transfers moves(rt.machine(), transfer_options_of(o));
+        for (std::uint64_t run = 1; run <= 2; ++run) {
+            rt.run(post_laps{run, each, told.ref(), from.ref(), to.ref(), wrong.ref()}, moves);
+            for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+        }
+        EXPECT_GT(moves.statistics().transfers, 64u * static_cast<std::uint64_t>(rt.n_pes()));
+    });
+}
+
+/// A lane posts a large copy, and small ones one after the other until it is done.
+struct post_small_beside_large {
+    symmetric_ref<std::uint64_t> from;
+    symmetric_ref<std::uint64_t> to;
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> came;  ///< small ones meanwhile
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        if (ctx.rank() != 0) return;
+        const auto large = moves.post(ctx, transfer::copy(from[0], 0, to[0], 0, from.size()));
+        if (large.code != status::ok) return;
+        std::uint64_t n = 0;
+        while (!moves.test(ctx, large.value)) {
+            const auto small = moves.post(ctx, transfer::copy(words[0], 0, words[1], 0, 1));
+            if (small.code != status::ok || moves.wait(ctx, small.value) != status::ok) return;
+            ++n;
+        }
+        *address(ctx, came[0], 0) = n;
+    }
+};
+
+TEST_P(transfers_test, ALargeCopyHoldsUpNoOther) {
+    for (const transfer_service by : {transfer_service::static_blocks, transfer_service::supervised}) {
+        options o = options_of(GetParam(), 1);
+        o.checked_blocks = 2;
+        o.checked_warps = 2;
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint64_t>(1 << 14), to = rt.allocate<std::uint64_t>(1 << 14);
+        const auto words = rt.allocate<std::uint64_t>(2), came = rt.allocate<std::uint64_t>(1);
+        transfer_options how;
+        how.by = by;
+        how.piece_bytes = 512;
+        transfers moves(rt.machine(), how);
+        rt.run(post_small_beside_large{from.ref(), to.ref(), words.ref(), came.ref()}, moves);
+        // How many come depends on time elsewhere.
+        if (is_checked(GetParam())) {
+            EXPECT_GE(came.copy_out(0)[0], 6u);
+        }
+    }
+}
+
+/// Warps of the first half wait in their bodies, one lane each, for copies that the first has posted; the others have
+/// nothing to do.
+struct wait_in_half {
+    symmetric_ref<std::uint64_t> from;
+    symmetric_ref<std::uint64_t> to;
+    symmetric_ref<std::uint64_t> told;
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        if (ctx.pe() != 0 || ctx.lane() != 0 || ctx.rank() % lanes >= lanes / 2) return;
+        for (std::uint64_t i = 0; i < 8 && ctx.rank() == 0; ++i) {
+            const auto t = transfer::copy(from[i * 512], 0, to[i * 512], 0, 512).notify(told[0]);
+            if (moves.post(ctx, t).code != status::ok) return;
+        }
+        (void)moves.wait_signal(ctx, told[0], 8);  // a failure ends the run
+    }
+};
+
+TEST_P(transfers_test, AnyWarpWithNothingToDoIsLent) {
+    if (!is_checked(GetParam())) GTEST_SKIP() << "which warps are free at a time depends on the device";
+    std::uint64_t lent = 0;
+    for (std::uint64_t round = 0; round < 2; ++round) {
+        options o = options_of(GetParam(), round);
+        o.checked_blocks = 5;
+        o.checked_warps = 2;
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint64_t>(4096), to = rt.allocate<std::uint64_t>(4096);
+        const auto told = rt.allocate<std::uint64_t>(1);
+        transfer_options how;
+        how.by = transfer_service::supervised;
+        how.piece_bytes = 512;
+        transfers moves(rt.machine(), how);
+        rt.run(wait_in_half{from.ref(), to.ref(), told.ref()}, moves);
+        const transfer_statistics found = moves.statistics();
+        lent += found.lent_pieces;
+        EXPECT_LE(found.max_lent, 10u);
+        EXPECT_EQ(found.max_lent == 0, found.lent_pieces == 0);
+    }
+    EXPECT_GT(lent, 0u);
+}
+
+struct wide_element {
+    double x[2];
+};
+
+/// A lane changes a word of what it has posted, and does not wait.
+struct change_too_early {
+    symmetric_ref<wide_element> from;
+    symmetric_ref<wide_element> to;
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        if (ctx.rank() != 0) return;
+        (void)moves.post(ctx, transfer::copy(from[0], 0, to[0], 0, 64));
+        const symmetric_ptr<double> word{from[0].segment, 11};
+        at(ctx, word, 0)[0] = 3.0;
+    }
+};
+
+TEST_P(transfers_test, ElementsOfAnySizeAreWatched) {
+    if (!is_checked(GetParam())) GTEST_SKIP() << "checked devices only";
+    int told = 0;
+    for (std::uint64_t round = 0; round < 4; ++round) {
+        runtime rt(options_of(GetParam(), round));
+        const auto from = rt.allocate<wide_element>(64), to = rt.allocate<wide_element>(64);
+        transfers moves(rt.machine());
+        try {
+            rt.run(change_too_early{from.ref(), to.ref()}, moves);
+        } catch (const usage_error&) {
+            ++told;
+        }
+    }
+    EXPECT_GT(told, 0);
 }
 
 /// What one lane of the last PE does wrong.
@@ -391,9 +583,15 @@ enum class wrong_transfer : std::uint32_t {
     word,
     key,
     index,
+    large_index,
     huge,
+    overlap,
+    rows_between,
+    rows_that_meet,
+    no_word,
     never,
     no_event,
+    no_tested_event,
     signal,
     uneven_block,
     uneven_pe
@@ -429,15 +627,27 @@ private:
             case wrong_transfer::pitch: return post(transfer::strided(words[0], 0, 8, words[32], 0, 2, 2, 3));
             case wrong_transfer::list: return post(transfer::gather(words[0], 0, indices[2], words[32], 0, 3));
             case wrong_transfer::word: return post(transfer::copy(words[0], 0, words[32], 0, 4).notify(arrived[3]));
+            case wrong_transfer::no_word: return post(transfer::copy(words[0], 0, words[32], 0, 4).notify({}));
+            case wrong_transfer::overlap: return post(transfer::copy(words[0], 0, words[4], 0, 8));
+            case wrong_transfer::rows_between: return post(transfer::strided(words[0], 0, 8, words[4], 0, 8, 3, 4));
+            case wrong_transfer::rows_that_meet: return post(transfer::strided(words[0], 0, 8, words[14], 0, 8, 3, 4));
             case wrong_transfer::key: return post(transfer::copy(words[0], 0, words[32], 0, 4).under(64));
             case wrong_transfer::huge: return post(transfer::copy(words[0], 0, words[0], 0, ~std::uint64_t{0} / 2));
             case wrong_transfer::index: {
                 indices.local(ctx)[1] = 7;
-                const auto sent = moves.post(ctx, transfer::scatter(words[0], 0, indices[0], words[32], 0, 2, 5));
+                const auto t = transfer::scatter(words[0], 0, indices[0], words[32], 0, 2, 5).notify(arrived[0]);
+                const auto sent = moves.post(ctx, t);
+                return sent.code == status::ok ? moves.wait(ctx, sent.value) : sent.code;
+            }
+            case wrong_transfer::large_index: {
+                indices.local(ctx)[1] = 7;
+                const auto t = transfer::scatter(words[24], 0, indices[0], words[0], 0, 2, 20).notify(arrived[0]);
+                const auto sent = moves.post(ctx, t);
                 return sent.code == status::ok ? moves.wait(ctx, sent.value) : sent.code;
             }
             case wrong_transfer::never: return moves.wait(ctx, transfer_event{5, 0});
             case wrong_transfer::no_event: return moves.wait(ctx, transfer_event{});
+            case wrong_transfer::no_tested_event: return moves.test(ctx, {}) ? status::ok : status::stopped;
             default: return moves.wait_signal(ctx, arrived[0], 3);
         }
     }
@@ -480,6 +690,15 @@ TEST_P(transfers_test, WhatCannotBeIsNamed) {
             "no such index while using a key of transfers: key 64, where there are 0 to 63");
     says_so(told_of(wrong_transfer::index),
             "no such index while carrying out a transfer with PE 0: index 7, where there are 0 to 5");
+    says_so(told_of(wrong_transfer::large_index),
+            "no such index while carrying out a transfer with PE 0: index 7, where there are 0 to 2");
+    EXPECT_EQ(arrived.copy_out(0)[0], 0u) << "what has not been moved is told of";
+    says_so(told_of(wrong_transfer::no_word), bad + "PE 0");
+    const std::string meet = "rows that overlap while posting a transfer to PE 0: ";
+    says_so(told_of(wrong_transfer::overlap), meet + "16 bytes from row to row, and a row has 32");
+    says_so(told_of(wrong_transfer::rows_that_meet), meet + "8 bytes from row to row, and a row has 16");
+    EXPECT_NO_THROW(run(wrong_transfer::rows_between));
+    says_so(told_of(wrong_transfer::no_tested_event), "no such index while waiting for a transfer: transfer");
     says_so(told_of(wrong_transfer::no_event), "no such index while waiting for a transfer: transfer");
     const auto waited_for = [&](wrong_transfer what) { return thrown<timeout_error>([&] { run(what); }); };
     says_so(waited_for(wrong_transfer::never),

@@ -14,21 +14,20 @@ public:
         : t_(t), from_(address(ctx, t.from(), t.from_pe())), to_(address(ctx, t.to(), t.to_pe())),
           indices_(t.form() == transfer::shape::rows ? nullptr : address(ctx, t.indices(), ctx.pe())) {}
 
-    /// The numbers of a row on either side; false, and the run ends, where an index names none.
-    LANEWAY_FN bool find(Ctx& ctx, std::uint64_t row, std::uint64_t& source, std::uint64_t& target) const {
+    /// The numbers of a row on either side; bad_index, and the run ends, where an index names none.
+    LANEWAY_FN status find(Ctx& ctx, std::uint64_t row, std::uint64_t& source, std::uint64_t& target) const {
         source = target = row;
-        if (indices_ == nullptr) return true;
+        if (indices_ == nullptr) return status::ok;
         const std::uint32_t index = index_at(ctx, row);
         const bool gathers = t_.form() == transfer::shape::gather;
         const symmetric_ptr<std::byte> first = gathers ? t_.from() : t_.to();
         const std::uint64_t pitch = gathers ? t_.from_pitch() : t_.to_pitch();
         const std::uint64_t held = (ctx.environment().segment_bytes[first.segment] - first.index) / pitch;
         if (index >= held) {
-            (void)fail(ctx, status::bad_index, operation::carry, gathers ? t_.from_pe() : t_.to_pe(), index, held);
-            return false;
+            return fail(ctx, status::bad_index, operation::carry, gathers ? t_.from_pe() : t_.to_pe(), index, held);
         }
         (gathers ? source : target) = index;
-        return true;
+        return status::ok;
     }
     [[nodiscard]] LANEWAY_FN const std::byte* from(std::uint64_t source) const {
         return from_ + source * t_.from_pitch();
@@ -61,22 +60,24 @@ private:
 
 /// Moves words of short rows: neighbours among the lanes take neighbouring words, of whichever row.
 template <std::size_t Bytes, class Ctx>
-LANEWAY_FN void move_words(Ctx& ctx, const transfer_rows<Ctx>& rows, const transfer_piece& piece, copy_share mine) {
+LANEWAY_FN status move_words(Ctx& ctx, const transfer_rows<Ctx>& rows, const transfer_piece& piece, copy_share mine) {
     const std::uint64_t words = piece.bytes / Bytes, all = words * piece.rows;
     for (std::uint64_t i = mine.first; i < all; i += mine.step) {
         const std::uint64_t row = i / words, word = i - row * words;
         std::uint64_t source = 0, target = 0;
-        if (!rows.find(ctx, piece.row + row, source, target)) return;
+        const status found = rows.find(ctx, piece.row + row, source, target);
+        if (found != status::ok) return found;
         const std::uint64_t at = piece.first + word * Bytes;
         *reinterpret_cast<byte_word<Bytes>*>(rows.to(target) + at) =
             *reinterpret_cast<const byte_word<Bytes>*>(rows.from(source) + at);
     }
+    return status::ok;
 }
 
 /// The same on checked devices, which see each access: who changes a source too early, or reads a target, is told.
 template <class T, class Ctx>
-LANEWAY_FN void move_watched(Ctx& ctx, const transfer& t, const transfer_rows<Ctx>& rows, const transfer_piece& piece,
-                             copy_share mine) {
+LANEWAY_FN status move_watched(Ctx& ctx, const transfer& t, const transfer_rows<Ctx>& rows, const transfer_piece& piece,
+                               copy_share mine) {
     const auto watched = [&](symmetric_ptr<std::byte> first, int pe, std::uint64_t byte) {
         return ctx.template element<T>(first.segment, pe, ~std::uint64_t{0}, (first.index + byte) / sizeof(T),
                                        call_site_of<Ctx>::current());
@@ -85,23 +86,26 @@ LANEWAY_FN void move_watched(Ctx& ctx, const transfer& t, const transfer_rows<Ct
     for (std::uint64_t i = mine.first; i < all; i += mine.step) {
         const std::uint64_t row = i / words, at = piece.first + (i - row * words) * sizeof(T);
         std::uint64_t source = 0, target = 0;
-        if (!rows.find(ctx, piece.row + row, source, target)) return;
+        const status found = rows.find(ctx, piece.row + row, source, target);
+        if (found != status::ok) return found;
         const T value = watched(t.from(), t.from_pe(), source * t.from_pitch() + at)[0];
         watched(t.to(), t.to_pe(), target * t.to_pitch() + at)[0] = value;
     }
+    return status::ok;
 }
 
-/// Moves this lane's share of a piece.
+/// Moves this lane's share of a piece. Fails where an index names no row.
 template <class Ctx>
-LANEWAY_SLOW void move_piece(Ctx& ctx, const transfer& t, const transfer_piece& piece, copy_share mine) {
+LANEWAY_SLOW status move_piece(Ctx& ctx, const transfer& t, const transfer_piece& piece, copy_share mine) {
     const transfer_rows<Ctx> rows(ctx, t);
     if constexpr (checks_accesses<Ctx>) {
-        switch (t.element_bytes()) {
-            case 1: return move_watched<std::uint8_t>(ctx, t, rows, piece, mine);
-            case 2: return move_watched<std::uint16_t>(ctx, t, rows, piece, mine);
+        // All begins and lengths are multiples of an element's size.
+        switch (t.element_bytes() % 8) {
+            case 0: return move_watched<std::uint64_t>(ctx, t, rows, piece, mine);
             case 4: return move_watched<std::uint32_t>(ctx, t, rows, piece, mine);
-            case 8: return move_watched<std::uint64_t>(ctx, t, rows, piece, mine);
-            default: break;  // no words that lanes could race for
+            case 2:
+            case 6: return move_watched<std::uint16_t>(ctx, t, rows, piece, mine);
+            default: return move_watched<std::uint8_t>(ctx, t, rows, piece, mine);
         }
     }
     const std::uint64_t alignment = rows.alignment(piece);
@@ -109,10 +113,11 @@ LANEWAY_SLOW void move_piece(Ctx& ctx, const transfer& t, const transfer_piece& 
     if (alignment >= 4 && piece.bytes >= alignment * mine.step) {
         for (std::uint64_t i = 0; i < piece.rows; ++i) {
             std::uint64_t source = 0, target = 0;
-            if (!rows.find(ctx, piece.row + i, source, target)) return;
+            const status found = rows.find(ctx, piece.row + i, source, target);
+            if (found != status::ok) return found;
             store_range(rows.to(target) + piece.first, rows.from(source) + piece.first, piece.bytes, mine);
         }
-        return;
+        return status::ok;
     }
     switch (alignment) {
         case 16: return move_words<16>(ctx, rows, piece, mine);

@@ -69,6 +69,7 @@ public:
     [[nodiscard]] LANEWAY_FN transfer notify(symmetric_ptr<std::uint64_t> word, std::uint64_t value = 1) const {
         transfer made = *this;
         made.word_ = word;
+        made.notifies_ = 1;
         made.value_ = value;
         return made;
     }
@@ -91,7 +92,7 @@ public:
     [[nodiscard]] LANEWAY_FN std::uint32_t element_bytes() const { return element_bytes_; }
     [[nodiscard]] LANEWAY_FN shape form() const { return form_; }
     [[nodiscard]] LANEWAY_FN symmetric_ptr<std::uint32_t> indices() const { return indices_; }
-    [[nodiscard]] LANEWAY_FN bool notifies() const { return word_.segment != unnamed_segment; }
+    [[nodiscard]] LANEWAY_FN bool notifies() const { return notifies_ != 0; }
     [[nodiscard]] LANEWAY_FN symmetric_ptr<std::uint64_t> word() const { return word_; }
     [[nodiscard]] LANEWAY_FN std::uint64_t value() const { return value_; }
     [[nodiscard]] LANEWAY_FN std::uint32_t key() const { return key_; }
@@ -139,6 +140,7 @@ private:
     std::int32_t to_pe_ = -1;
     std::uint32_t element_bytes_ = 1;
     std::uint32_t key_ = no_key;
+    std::uint32_t notifies_ = 0;
     shape form_ = shape::rows;
 };
 

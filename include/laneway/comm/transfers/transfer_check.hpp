@@ -27,6 +27,21 @@ LANEWAY_FN status check_rows(Ctx& ctx, const transfer& t, symmetric_ptr<std::byt
                 held / t.element_bytes());
 }
 
+/// Whether rows of the source and of the target lie in the same memory; then how far apart they begin. Answered where
+/// pitches are equal. Any lane.
+LANEWAY_FN bool rows_meet(const transfer& t, std::uint64_t& apart) {
+    if (t.form() != transfer::shape::rows || t.rows() == 0 || t.from_pe() != t.to_pe()) return false;
+    if (t.from().segment != t.to().segment || (t.rows() > 1 && t.from_pitch() != t.to_pitch())) return false;
+    const std::uint64_t from = t.from().index, to = t.to().index;
+    apart = from < to ? to - from : from - to;
+    if (t.rows() == 1) return apart < t.row_bytes();
+    // A row meets the one that begins at or before it, so many rows on, or the next.
+    const std::uint64_t before = apart / t.from_pitch(), behind = apart % t.from_pitch();
+    const bool meets_first = before < t.rows() && behind < t.row_bytes();
+    apart = meets_first ? behind : t.from_pitch() - behind;
+    return meets_first || (before + 1 < t.rows() && apart < t.row_bytes());
+}
+
 /// bad_pe, bad_address, bad_pitch, and bad_index for a key. Rows that are named by an index are looked at when they
 /// are moved. A transfer of no rows names no memory. Any lane.
 template <class Ctx>
@@ -37,6 +52,9 @@ LANEWAY_SLOW status check_transfer(Ctx& ctx, const transfer& t, std::uint32_t ke
     status found = check_rows(ctx, t, t.from(), t.from_pe(), of_source, t.from_pitch());
     if (found == status::ok) found = check_rows(ctx, t, t.to(), t.to_pe(), of_target, t.to_pitch());
     if (found != status::ok) return found;
+    if (std::uint64_t apart = 0; rows_meet(t, apart)) {
+        return fail(ctx, status::bad_pitch, operation::transfer, t.to_pe(), apart, t.row_bytes());
+    }
     if (t.form() != shape::rows && t.rows() > 0 && !exists(ctx, t.indices(), t.rows())) {
         return refuse_address(ctx, operation::transfer, ctx.pe(), t.indices());
     }

@@ -1,4 +1,5 @@
-// Posting and carrying out transfers, by lanes of any kind. Nothing here waits but for room in a queue.
+// Posting and carrying out transfers, by lanes of any kind. Who posts waits for room in a queue; who carries out, only
+// for positions of a queue that others have drawn before, and for copies that it has asked hardware or the host for.
 //
 // Counted as work: a transfer when its ticket is drawn, before anything of it can be seen; done when its data is there
 // and all are told.
@@ -33,9 +34,9 @@ public:
                 static_cast<std::uint32_t>(ticket / view_.own_slots())};
     }
     /// The slot of a transfer that all warps post together, their `round`th.
-    [[nodiscard]] LANEWAY_FN transfer_event together(std::uint32_t round) const {
+    [[nodiscard]] LANEWAY_FN transfer_event together(std::uint64_t round) const {
         constexpr std::uint32_t n = transfers_memory_ref::together_slots;
-        return {view_.own_slots() + round % n, round / n};
+        return {view_.own_slots() + static_cast<std::uint32_t>(round % n), static_cast<std::uint32_t>(round / n)};
     }
     /// A warp comes to post it; whether it is the last of `warps`. One lane of it; the slot is free, so nobody is a lap
     /// ahead.
@@ -73,7 +74,7 @@ public:
             return status::ok;
         }
         slot.done = 0;
-        const std::uint64_t pieces = share_out(slot);
+        const std::uint64_t pieces = split(slot);
         if (slot.method == transfer_method::lanes) {
             return small_.push(ctx, ctx.converged(), at.slot, order::release, idle);
         }
@@ -84,17 +85,12 @@ public:
         return tokens_.push_copies(ctx, pieces < most ? pieces : most, at.slot, order::release, idle);
     }
 
-    /// Carries out what waits: small transfers, a lane each, then pieces of a larger one until it has none left.
-    /// Whether there was anything. The lanes of the mask, together. `lent`: the warp is no server. `before()` is called
-    /// first, and before each piece.
-    template <class Before>
-    LANEWAY_FN bool turn(Ctx& ctx, lane_mask mask, bool lent, Before&& before) {
-        before();
-        const bool some = carry_small(ctx, mask);
-        return carry_large(ctx, mask, lent, before) || some;
-    }
+    /// Carries out some of what waits: small transfers, a lane each, then a few pieces of a larger one, so that the
+    /// caller soon looks again at what else there is. Whether there was anything. The lanes of the mask, together.
+    /// `lent`: the warp is no server.
     LANEWAY_FN bool turn(Ctx& ctx, lane_mask mask, bool lent) {
-        return turn(ctx, mask, lent, [] {});
+        const bool some = carry_small(ctx, mask);
+        return carry_large(ctx, mask, lent) || some;
     }
 
     /// How many warps might have something to do.
@@ -113,15 +109,18 @@ private:
 
     [[nodiscard]] LANEWAY_FN transfer_method choose(const transfer& t) const {
         if (view_.method != transfer_method::automatic) {
-            const bool can = view_.method == transfer_method::bulk     ? suits_bulk(t)
+            const bool can = view_.method == transfer_method::lanes    ? suits_lane(t)
+                             : view_.method == transfer_method::bulk   ? suits_bulk(t)
                              : view_.method == transfer_method::engine ? suits_engine(t)
                                                                        : true;
             return can ? view_.method : transfer_method::warps;
         }
-        if (t.bytes() <= view_.lane_bytes) return transfer_method::lanes;
+        if (t.bytes() <= view_.lane_bytes && suits_lane(t)) return transfer_method::lanes;
         if (suits_engine(t)) return transfer_method::engine;
         return t.row_bytes() >= view_.bulk_bytes && suits_bulk(t) ? transfer_method::bulk : transfer_method::warps;
     }
+    /// Mates wait for a lane that moves more than a piece.
+    [[nodiscard]] LANEWAY_FN bool suits_lane(const transfer& t) const { return t.bytes() <= view_.piece_bytes; }
     /// Within a GPU the host's copies are kernels, which would wait for this one.
     [[nodiscard]] LANEWAY_FN bool suits_engine(const transfer& t) const {
         return view_.engine_bytes != 0 && t.bytes() >= view_.engine_bytes && is_one_row(t) && t.from_pe() != t.to_pe();
@@ -136,8 +135,8 @@ private:
                (t.from().index | t.to().index | t.row_bytes() | pitches) % bulk_alignment == 0;
     }
 
-    /// Shares a transfer out in pieces: several rows each, or part of one. Returns how many there are.
-    LANEWAY_FN std::uint64_t share_out(transfer_slot& slot) const {
+    /// Splits a transfer into pieces: several rows each, or part of one. Returns how many there are.
+    LANEWAY_FN std::uint64_t split(transfer_slot& slot) const {
         const transfer& t = slot.what;
         const std::uint64_t row = t.row_bytes();
         std::uint64_t part = slot.method == transfer_method::engine ? row : view_.piece_bytes, rows = 1;
@@ -160,12 +159,11 @@ private:
         const bool got = small_.pop(ctx, mask, Ctx::warp_lanes, number, order::acquire);
         const lane_mask busy = ctx.ballot(mask, got);
         if (busy == 0) return false;
-        if (got) {
-            transfer_slot& slot = slots_[number];
-            const transfer& t = slot.what;
+        const transfer& t = slots_[number].what;
+        // What has not been moved whole is not told of: the run is ending.
+        if (got && move_piece(ctx, t, {0, t.rows(), 0, t.row_bytes()}, {}) == status::ok) {
             const std::uint64_t bytes = t.bytes();
-            move_piece(ctx, t, {0, t.rows(), 0, t.row_bytes()}, {});
-            complete(ctx, slot);
+            complete(ctx, slots_[number]);
             // One atomic of a counter for all lanes that are together; the last of them knows the sum.
             const lane_mask here = ctx.converged();
             const int n = Ctx::count_lanes(here);
@@ -180,43 +178,57 @@ private:
         return true;
     }
 
-    /// Takes a token, and pieces for it.
-    template <class Before>
-    LANEWAY_FN bool carry_large(Ctx& ctx, lane_mask mask, bool lent, Before&& before) {
+    /// Takes a token, and a few pieces for it. Where more are left the token goes back: nobody keeps one while he does
+    /// something else.
+    LANEWAY_FN bool carry_large(Ctx& ctx, lane_mask mask, bool lent) {
         std::uint32_t number = 0;
-        const bool got = tokens_.pop(ctx, mask, 1, number, order::acquire);
+        const bool got = tokens_.borrow(ctx, mask, number, order::acquire);
         if (ctx.ballot(mask, got) == 0) return false;
         number = ctx.shuffle(mask, number, Ctx::first_lane(mask));
         transfer_slot& slot = slots_[number];
-        for (std::uint32_t piece = 0; take_piece(ctx, mask, slot, piece);) {
-            before();
-            carry_piece(ctx, mask, slot, piece, lent);
+        bool more = true;
+        for (std::uint32_t i = 0; more && i < view_.pieces_a_turn; ++i) {
+            const piece_word before = take_piece(ctx, mask, slot);
+            more = before.taken() < before.pieces() && carry_piece(ctx, mask, slot, before.taken(), lent) &&
+                   before.taken() + 1 < before.pieces();
         }
+        if (elected(ctx, mask)) {
+            if (more) {
+                (void)tokens_.give_back(ctx, number, order::release);  // fails where the run ends
+            } else {
+                tokens_.drop(ctx);
+            }
+        }
+        ctx.sync(mask);
         return true;
     }
 
-    LANEWAY_FN bool take_piece(Ctx& ctx, lane_mask mask, transfer_slot& slot, std::uint32_t& piece) {
+    /// The slot's pieces before one was taken.
+    LANEWAY_FN piece_word take_piece(Ctx& ctx, lane_mask mask, transfer_slot& slot) {
         const std::uint64_t bits = once(ctx, mask, [&] {
             // Partner: the release store in post. Who gets a piece sees the transfer that it belongs to.
             return ctx.fetch_add(&slot.pieces, std::uint64_t{1}, order::acquire, scope::device);
         });
         ctx.sync(mask);  // what one lane has acquired is visible to all
-        const piece_word before{bits};
-        piece = before.taken();
-        return piece < before.pieces();
+        return {bits};
     }
 
-    LANEWAY_FN void carry_piece(Ctx& ctx, lane_mask mask, transfer_slot& slot, std::uint32_t number, bool lent) {
+    /// False where it could not be moved: the run is ending.
+    LANEWAY_FN bool carry_piece(Ctx& ctx, lane_mask mask, transfer_slot& slot, std::uint32_t number, bool lent) {
         const transfer_piece piece = slot.piece(number);
         transfer_method by = slot.method;
-        if (by == transfer_method::engine) move_by_engine(ctx, mask, slot.what);
-        if (by == transfer_method::bulk && !move_in_bulk(ctx, mask, slot.what, piece)) by = transfer_method::warps;
+        status moved = status::ok;
+        if (by == transfer_method::engine) moved = move_by_engine(ctx, mask, slot.what);
+        if (by == transfer_method::bulk && !move_in_bulk(ctx, mask, slot.what, piece, moved)) {
+            by = transfer_method::warps;
+        }
         if (by == transfer_method::warps) {
-            move_piece(
+            moved = move_piece(
                 ctx, slot.what, piece,
                 {static_cast<std::uint64_t>(rank_in(ctx, mask)), static_cast<std::uint64_t>(Ctx::count_lanes(mask))});
         }
         ctx.sync(mask);
+        if (ctx.ballot(mask, moved != status::ok) != 0) return false;  // what is not there is not told of
         if (elected(ctx, mask)) {
             const std::uint32_t pieces = piece_word{ctx.load(&slot.pieces, order::relaxed, scope::device)}.pieces();
             if (lent) ctx.fetch_add(&counters_->lent_pieces, std::uint64_t{1}, order::relaxed, scope::device);
@@ -230,34 +242,36 @@ private:
             }
         }
         ctx.sync(mask);
+        return true;
     }
 
     /// False where another warp of the block uses its copy hardware: then lanes copy beside it.
-    LANEWAY_FN bool move_in_bulk(Ctx& ctx, lane_mask mask, const transfer& t, const transfer_piece& piece) {
+    LANEWAY_FN bool move_in_bulk(Ctx& ctx, lane_mask mask, const transfer& t, const transfer_piece& piece,
+                                 status& moved) {
         return once(ctx, mask, [&]() -> std::uint32_t {
                    // Partner: the release store below.
                    if (ctx.exchange(&staging_.owned, 1u, order::acquire, scope::block) != 0) return 0;
                    const transfer_rows<Ctx> rows(ctx, t);
-                   for (std::uint64_t i = 0; i < piece.rows; ++i) {
+                   for (std::uint64_t i = 0; i < piece.rows && moved == status::ok; ++i) {
                        std::uint64_t source = 0, target = 0;
-                       if (!rows.find(ctx, piece.row + i, source, target)) break;
-                       if (bulk_copier<Ctx>::copy(ctx, staging_, rows.to(target) + piece.first,
-                                                  rows.from(source) + piece.first, piece.bytes) != status::ok) {
-                           break;  // the run is ending
-                       }
+                       moved = rows.find(ctx, piece.row + i, source, target);
+                       if (moved != status::ok) continue;
+                       moved = bulk_copier<Ctx>::copy(ctx, staging_, rows.to(target) + piece.first,
+                                                      rows.from(source) + piece.first, piece.bytes);
                    }
-                   ctx.store(&staging_.owned, 0u, order::release, scope::block);
+                   // A copy that was stopped may have loads under way into the stages: nobody else gets them.
+                   if (moved == status::ok) ctx.store(&staging_.owned, 0u, order::release, scope::block);
                    return 1;
                }) != 0;
     }
 
     /// Has the host copy, and waits for it.
-    LANEWAY_FN void move_by_engine(Ctx& ctx, lane_mask mask, const transfer& t) {
-        if (!elected(ctx, mask)) return;
+    LANEWAY_FN status move_by_engine(Ctx& ctx, lane_mask mask, const transfer& t) {
+        if (!elected(ctx, mask)) return status::ok;
         ctx.fence(scope::system);  // what the lane has acquired is there for the host's engine
         const engine_copy asked{address(ctx, t.to(), t.to_pe()), address(ctx, t.from(), t.from_pe()), t.bytes(),
                                 t.from_pe()};
-        (void)view_.engine.call(ctx, asked);  // a failure ends the run
+        return view_.engine.call(ctx, asked).code;
     }
 
     /// Tells all that a transfer is done. One lane, behind those that have carried it out.

@@ -2,8 +2,9 @@
 //
 // A slot holds a transfer from its post until it is done, and is used lap by lap: a handle is a slot and a lap, so it
 // needs no release, and stays true for ever. Small transfers wait in one queue, a lane of a serving warp for each; of a
-// larger one as many tokens wait in another as warps may share it, and whoever takes one takes pieces until none is
-// left. A token may outlive its transfer: it then finds no piece left, or helps with the one that has come after.
+// larger one as many tokens wait in another as warps may share it, and whoever takes one takes a few pieces, and gives
+// it back where more are left. A token may outlive its transfer: it then finds no piece left, or helps with the one
+// that has come after.
 #pragma once
 
 #include "laneway/comm/host_calls_ref.hpp"
@@ -53,11 +54,12 @@ struct transfer_count {
 
 /// Counters of a PE.
 struct transfer_counters {
-    alignas(destructive_bytes) std::uint64_t tickets = 0;    ///< of lanes, warps and blocks
-    alignas(destructive_bytes) std::uint64_t together = 0;   ///< transfers that all warps have posted
-    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< of both
-    alignas(destructive_bytes) std::uint32_t lent = 0;       ///< warps that may help, as the scheduler has found
-    std::uint32_t most_lent = 0;
+    alignas(destructive_bytes) std::uint64_t tickets = 0;      ///< of lanes, warps and blocks
+    alignas(destructive_bytes) std::uint64_t together = 0;     ///< transfers that all warps have posted
+    alignas(destructive_bytes) std::uint64_t completed = 0;    ///< of both
+    alignas(destructive_bytes) std::uint32_t lent = 0;         ///< warps that may help, as the scheduler has found
+    alignas(destructive_bytes) std::uint32_t helping = 0;      ///< warps that do
+    std::uint32_t max_lent = 0;                                ///< most that have, at once
     alignas(destructive_bytes) std::uint64_t lent_pieces = 0;  ///< that they have carried out
     transfer_count by[n_transfer_methods];
 };
@@ -92,6 +94,7 @@ struct transfers_memory_ref {
     std::uint64_t bulk_bytes = 0;
     std::uint64_t piece_bytes = 0;
     std::uint64_t engine_bytes = 0;
+    std::uint32_t pieces_a_turn = 1;               ///< that a warp carries out before it looks at what else there is
     host_calls_ref<engine_copy, no_reply> engine;  ///< where `engine_bytes` is not 0
     std::uint32_t lends = 0;                       ///< 1: supervised
 
