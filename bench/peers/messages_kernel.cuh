@@ -21,12 +21,6 @@ inline group_width parse_group_width(const std::string& name) {
     throw usage_error("width: lane, warp or block, not " + name);
 }
 
-__device__ inline std::uint64_t device_now_ns() {
-    std::uint64_t ns = 0;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-    return ns;
-}
-
 /// Memory of a PE, of which all but times and right are symmetric.
 struct message_words {
     std::uint64_t* in;  ///< by buffer, source and group
