@@ -158,8 +158,9 @@ int main(int argc, char** argv) {
             {{"pes", "1"}, {"elements", "16777216"}, {"steps", "20"}, {"runs", "5"}, {"timeout", "120"}, {"json", ""}});
         (void)args.number("runs", 1, 1000);
         (void)args.number("steps", 1, 1u << 20);
-        for (const std::string& pes : args.list("pes")) {
-            bench::run_processes(std::stoi(pes), args.real("timeout"), [&](bench::team& team) { run_pe(team, args); });
+        for (const std::uint64_t pes : args.numbers("pes", ';', 1, bench::team::most)) {
+            bench::run_processes(static_cast<int>(pes), args.real("timeout"),
+                                 [&](bench::team& team) { run_pe(team, args); });
         }
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "nccl_all_reduce: %s\n", failure.what());

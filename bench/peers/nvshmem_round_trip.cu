@@ -120,10 +120,9 @@ void run_pe(bench::team& pes, const bench::arguments& args) {
 int main(int argc, char** argv) {
     try {
         const bench::arguments args(argc, argv, {{"pes", "2"}, {"rounds", "2000"}, {"timeout", "60"}, {"json", ""}});
-        if (args.number("rounds") == 0) throw usage_error("rounds must be above 0");
-        for (const std::string& pes : args.list("pes")) {
-            if (std::stoi(pes) < 2) throw usage_error("pes: at least two are needed");
-            bench::run_processes(std::stoi(pes), args.real("timeout"), [&](bench::team& t) { run_pe(t, args); });
+        (void)args.number("rounds", 1, 1u << 28);
+        for (const std::uint64_t pes : args.numbers("pes", ';', 2, bench::team::most)) {
+            bench::run_processes(static_cast<int>(pes), args.real("timeout"), [&](bench::team& t) { run_pe(t, args); });
         }
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "nvshmem_round_trip: %s\n", failure.what());
