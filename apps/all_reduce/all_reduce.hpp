@@ -10,12 +10,12 @@
 namespace laneway::apps {
 
 enum class all_reduce_style {
-    host_driven,       ///< kernels end, and the host has a group of a dataflow add up; it waits for each
-    stream_triggered,  ///< kernels, copies and what they wait for are put into streams, all rounds ahead of time
+    host_driven,       ///< kernels end, and the host has a group of a dataflow reduce; it waits for each
+    stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
     triggered,         ///< one run; a prepared ring goes off when all lanes of a PE have written
-    service_warps,     ///< one run; lanes have warps of their PE copy each piece when it is written or added up
+    service_warps,     ///< one run; lanes have warps of their PE copy each piece when it is written or reduced
     service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
-    collective,        ///< one run; all lanes load from all PEs, add up, and store to all
+    collective,        ///< one run; all lanes load from all PEs, reduce, and store to all
 };
 inline constexpr all_reduce_style all_reduce_styles[] = {
     all_reduce_style::host_driven,   all_reduce_style::stream_triggered, all_reduce_style::triggered,
@@ -33,13 +33,13 @@ struct all_reduce_result {
     std::vector<std::vector<float>> values;  ///< of each PE after the last round
     std::uint64_t wrong = 0;                 ///< elements that lanes found to differ from the sum, in all rounds
     double seconds = 0;                      ///< of all rounds
-    /// Of these, in which a warp wrote numbers or looked at sums, on average; in the others it was blocked on
-    /// communication, of which adding up is a part.
+    /// Of these, in which a warp wrote numbers or verified sums, on average; in the others it was blocked on
+    /// communication, of which reducing is a part.
     double computing_seconds = 0;
     std::uint64_t requests = 0;  ///< that a service has carried out; 0 in styles without one
 };
 
-/// In each round lanes write contribution_to_sum into an array of their PE, which is added up over all PEs, and look at
+/// In each round lanes write contribution_to_sum into an array of their PE, which is reduced over all PEs, and verify
 /// every sum. Throws usage_error for what cannot be, and as runtime::run does.
 all_reduce_result all_reduce(const all_reduce_options& options);
 

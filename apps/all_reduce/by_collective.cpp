@@ -1,4 +1,4 @@
-// By a collective inside the kernel: all lanes of all PEs meet, each loads its share from all, adds up, and stores the
+// By a collective inside the kernel: all lanes of all PEs meet, each loads its share from all, reduces, and stores the
 // sums to all.
 #include "all_reduce/shared_array.hpp"
 

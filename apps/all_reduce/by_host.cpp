@@ -1,4 +1,4 @@
-// Host-driven: kernels end, the host waits for them, and has a dataflow's group add up, whose calls return when all is
+// Host-driven: kernels end, the host waits for them, and has a dataflow's group reduce, whose calls return when all is
 // done.
 #include "all_reduce/stream_array.hpp"
 #include "laneway/flow/group.hpp"

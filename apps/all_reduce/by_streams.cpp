@@ -1,5 +1,5 @@
-// Stream-triggered: kernels, copies and what they wait for are put into the devices' streams, all rounds ahead of time,
-// and go off at the ends of kernels.
+// Stream-triggered: kernels, copies and what they wait for are put into the devices' streams, and go off at the ends of
+// kernels; the host waits for none of them.
 #include "all_reduce/stream_array.hpp"
 
 namespace laneway::apps {

@@ -1,4 +1,4 @@
-// What the lanes write that an all-reduce adds up; other libraries' programs beside it write the same.
+// What the lanes write that an all-reduce reduces; other libraries' programs beside it write the same.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The array that all styles add up: what lanes write and look at, and who adds up which part.
+// The array that all styles reduce: what lanes write and verify, and who reduces which part.
 #pragma once
 
 #include "all_reduce/all_reduce.hpp"

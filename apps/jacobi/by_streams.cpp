@@ -1,5 +1,5 @@
-// Stream-triggered: kernels, copies of the borders and what they wait for are put into the devices' streams, all steps
-// ahead of time, and go off at the ends of kernels.
+// Stream-triggered: kernels, copies of the borders and what they wait for are put into the devices' streams,
+// and go off at the ends of kernels; the host waits for none of them.
 #include "jacobi/membrane.hpp"
 #include "parallel/stream_job.hpp"
 

@@ -11,9 +11,9 @@ namespace laneway::apps {
 
 enum class jacobi_style {
     host_driven,       ///< a run for each step and one for each exchange: the host is the barrier
-    stream_triggered,  ///< kernels, copies and what they wait for are put into streams ahead of time
+    stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
     triggered,         ///< one run; the exchange is prepared, and goes off when the borders have been written
-    service_warps,     ///< one run; lanes have warps of their PE put each cell of a border as soon as it is computed
+    service_warps,     ///< one run; lanes have warps of their PE put their cells of a border when theirs are computed
     service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
 };
 inline constexpr jacobi_style jacobi_styles[] = {jacobi_style::host_driven, jacobi_style::stream_triggered,

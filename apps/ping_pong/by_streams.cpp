@@ -1,5 +1,5 @@
-// Stream-triggered: kernels, copies and what they wait for are put into the devices' streams, all of them ahead of
-// time, and go off at the ends of kernels and copies.
+// Stream-triggered: kernels, copies and what they wait for are put into the devices' streams, and go off at the ends of
+// kernels and copies; the host waits for none of them.
 #include "ping_pong/stream_message.hpp"
 
 namespace laneway::apps {

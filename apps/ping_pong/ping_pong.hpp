@@ -11,7 +11,7 @@ namespace laneway::apps {
 
 enum class ping_pong_style {
     host_driven,       ///< the host waits for a kernel, copies the message, waits, and starts the other PE's kernel
-    stream_triggered,  ///< kernels, copies and what they wait for are put into streams, all of them ahead of time
+    stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
     triggered,         ///< one run; a prepared copy goes off when a warp has written the message
     service_warps,     ///< one run; a lane has warps of its PE copy the message
     service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch

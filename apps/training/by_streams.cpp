@@ -1,5 +1,5 @@
-// Stream-triggered: kernels, copies and what they wait for are put into the devices' streams ahead of time, all steps
-// of them, and go off at the ends of kernels. No host thread takes part but the one that hands operations on to a GPU.
+// Stream-triggered: kernels, copies and what they wait for are put into the devices' streams, and go off at the ends of
+// kernels. No host thread takes part but the one that hands operations on to a GPU.
 #include "parallel/stream_job.hpp"
 #include "training/network.hpp"
 

@@ -13,7 +13,7 @@ namespace laneway::apps {
 
 enum class training_style {
     host_driven,       ///< a run for each layer, each exchange and each update: the host is the barrier between them
-    stream_triggered,  ///< kernels, copies and what they wait for are put into streams ahead of time
+    stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
     triggered,         ///< one run; a prepared schedule reduces a layer when the PEs' gradients of it are written
     service_warps,     ///< one run; lanes have warps of their PE copy each piece of a gradient when it is written
     service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch

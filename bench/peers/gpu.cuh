@@ -47,6 +47,23 @@ int full_grid(Kernel kernel, int threads) {
     return processors * blocks;
 }
 
+/// The GPU's clock.
+__device__ inline std::uint64_t device_now_ns() {
+    std::uint64_t ns = 0;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+/// Calls `arrived()` until it is true. After 30 s the kernel ends with an error, which the host sees.
+template <class Arrived>
+__device__ void wait_until(Arrived&& arrived) {
+    constexpr std::uint64_t limit_ns = 30'000'000'000;
+    const std::uint64_t begin = device_now_ns();
+    while (!arrived()) {
+        if (device_now_ns() - begin > limit_ns) __trap();
+    }
+}
+
 /// How the benchmarks name GPUs 0 to n - 1.
 inline std::string gpu_names(int n) { return n == 1 ? "cuda:0" : "cuda:0-" + std::to_string(n - 1); }
 

@@ -114,11 +114,8 @@ void for_each_message(const arguments& args, One one) {
         const auto* const known =
             std::ranges::find_if(message_patterns, [&](const auto& p) { return p.second == name; });
         if (known == message_patterns.end()) throw usage_error("no such pattern: " + name);
-        for (const std::string& text : args.list("bytes")) {
-            const std::uint64_t bytes = std::stoull(text);
-            if (bytes == 0 || bytes % 8 != 0 || bytes > 1u << 26) {
-                throw usage_error("bytes: multiples of 8 up to 64 MiB, not " + text);
-            }
+        for (const std::uint64_t bytes : args.numbers("bytes", ';', 8, 1u << 26)) {
+            if (bytes % 8 != 0) throw usage_error("bytes: multiples of 8, not " + std::to_string(bytes));
             one(known->first, name, bytes);
         }
     }
@@ -138,10 +135,9 @@ inline std::map<std::string, std::string> message_arguments(std::map<std::string
 /// Runs `one_pe(team)` for each number of PEs in the arguments.
 template <class OnePe>
 void for_each_team(const arguments& args, OnePe one_pe) {
-    if (args.number("rounds") == 0) throw usage_error("rounds must be above 0");
-    for (const std::string& pes : args.list("pes")) {
-        if (std::stoi(pes) < 2) throw usage_error("pes: at least two are needed");
-        run_processes(std::stoi(pes), args.real("timeout"), one_pe);
+    (void)args.number("rounds", 1, 1u << 31);
+    for (const std::uint64_t pes : args.numbers("pes", ';', 2, team::most)) {
+        run_processes(static_cast<int>(pes), args.real("timeout"), one_pe);
     }
 }
 

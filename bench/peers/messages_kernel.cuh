@@ -21,12 +21,6 @@ inline group_width parse_group_width(const std::string& name) {
     throw usage_error("width: lane, warp or block, not " + name);
 }
 
-__device__ inline std::uint64_t device_now_ns() {
-    std::uint64_t ns = 0;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-    return ns;
-}
-
 /// Memory of a PE, of which all but times and right are symmetric.
 struct message_words {
     std::uint64_t* in;  ///< by buffer, source and group
@@ -223,16 +217,15 @@ void measure_groups(team& pes, const arguments& args, const message_job& job, co
 /// Calls `one(job, pattern, width, window)` for what the arguments name.
 template <class One>
 void for_each_groups(const arguments& args, One one) {
-    const std::uint64_t window = args.number("window"), groups = args.number("groups"), rounds = args.number("rounds");
-    if (window == 0 || groups == 0) throw usage_error("window and groups: 1 at least");
+    const std::uint64_t window = args.number("window", 1, 16), groups = args.number("groups", 1, 1u << 28);
+    const std::uint64_t rounds = args.number("rounds", 1, 1u << 31);
     for_each_message(args, [&](message_pattern pattern, const std::string& name, std::uint64_t bytes) {
         const bool all = pattern == message_pattern::all_to_all;
         const std::uint64_t buffers = pattern == message_pattern::ping_pong ? 1 : all ? 2 : window;
         one(message_job{pattern, bytes / 8, rounds_of(rounds, bytes), groups}, name, args.text("width"), buffers);
     });
-    for (const std::string& lanes : args.list("lanes")) {
-        const message_job job{message_pattern::stream, 1, rounds, std::stoull(lanes)};
-        if (job.groups == 0) throw usage_error("lanes: 1 at least");
+    for (const std::uint64_t lanes : args.numbers("lanes", ';', 1, 1u << 28)) {
+        const message_job job{message_pattern::stream, 1, rounds, lanes};
         one(job, "rate", "lane", window);
     }
 }

@@ -1,13 +1,11 @@
 // An all-reduce of a large array as a coprocessor program does it: a kernel writes numbers, NCCL adds them up over all
-// PEs, a kernel looks at all sums. The same numbers, rounds and checks as bench_communication_styles.
+// PEs, a kernel verifies all sums. The same numbers, rounds and checks as bench_communication_styles.
 //
 //   nccl_all_reduce --pes "1;2;4" --elements 16777216 --steps 20 --runs 5 --json FILE
-#include <nccl.h>
+#include "nccl_process.cuh"
 
 #include "all_reduce/numbers.hpp"
 #include "bench_support.hpp"
-#include "gpu.cuh"
-#include "processes.hpp"
 
 namespace {
 
@@ -15,57 +13,53 @@ using namespace laneway;
 
 constexpr int threads = 256;
 
-void check(ncclResult_t code, const char* what) {
-    if (code != ncclSuccess) throw system_error(std::string("NCCL, ") + what + ": " + ncclGetErrorString(code));
-}
+/// The time that a warp is in a kernel, added to the GPU's clock on average of the kernel's warps: as computing_time in
+/// apps/parallel does, so that waves, imbalance and gaps count as blocked here as there.
+class warp_time {
+public:
+    static constexpr unsigned fraction_bits = 16;  ///< of a nanosecond
 
-__global__ void write_numbers(float* values, std::uint64_t elements, int pe, std::uint32_t round) {
+    __device__ explicit warp_time(std::uint64_t* clock) : clock_(clock), begin_(bench::device_now_ns()) {}
+    __device__ void add() const {
+        __syncwarp();
+        if (threadIdx.x % 32 != 0) return;
+        const std::uint64_t warps = std::uint64_t{gridDim.x} * (blockDim.x / 32);
+        const std::uint64_t part = ((bench::device_now_ns() - begin_) << fraction_bits) / warps;
+        atomicAdd(reinterpret_cast<unsigned long long*>(clock_), static_cast<unsigned long long>(part));
+    }
+
+private:
+    std::uint64_t* clock_;
+    std::uint64_t begin_;
+};
+
+__global__ void write_numbers(float* values, std::uint64_t elements, int pe, std::uint32_t round,
+                              std::uint64_t* clock) {
+    const warp_time spent(clock);
     const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
     for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += step) {
         values[i] = apps::contribution_to_sum(i, pe, round);
     }
+    spent.add();
 }
 
-__global__ void look_at_sums(const float* values, std::uint64_t elements, int pes, std::uint32_t round,
-                             std::uint64_t* wrong) {
+__global__ void verify_sums(const float* values, std::uint64_t elements, int pes, std::uint32_t round,
+                            std::uint64_t* wrong, std::uint64_t* clock) {
+    const warp_time spent(clock);
     const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
     for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += step) {
         float sum = 0;
         for (int pe = 0; pe < pes; ++pe) sum += apps::contribution_to_sum(i, pe, round);
         if (values[i] != sum) atomicAdd(reinterpret_cast<unsigned long long*>(wrong), 1ull);
     }
+    spent.add();
 }
-
-/// Begin and end of a round's kernels that compute.
-class kernel_times {
-public:
-    kernel_times() {
-        for (cudaEvent_t& mark : marks_) bench::check(cudaEventCreate(&mark), "event");
-    }
-    kernel_times(const kernel_times&) = delete;
-    kernel_times& operator=(const kernel_times&) = delete;
-    ~kernel_times() {
-        for (const cudaEvent_t mark : marks_) (void)cudaEventDestroy(mark);  // a failure shows at the next call
-    }
-
-    void mark(int number, cudaStream_t stream) { bench::check(cudaEventRecord(marks_[number], stream), "event"); }
-    /// When all have passed.
-    [[nodiscard]] double seconds() const {
-        float writing = 0, looking = 0;
-        bench::check(cudaEventElapsedTime(&writing, marks_[0], marks_[1]), "time of a kernel");
-        bench::check(cudaEventElapsedTime(&looking, marks_[2], marks_[3]), "time of a kernel");
-        return (writing + looking) * 1e-3;
-    }
-
-private:
-    cudaEvent_t marks_[4] = {};
-};
 
 /// The array of one GPU.
 class reduced_array {
 public:
     reduced_array(bench::team& pes, ncclComm_t nccl, std::uint64_t elements)
-        : pes_(pes), nccl_(nccl), elements_(elements), words_((elements + 1) / 2), wrong_(1) {
+        : pes_(pes), nccl_(nccl), elements_(elements), words_((elements + 1) / 2), wrong_(1), clock_(1) {
         bench::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
     }
     reduced_array(const reduced_array&) = delete;
@@ -73,24 +67,27 @@ public:
     ~reduced_array() { (void)cudaStreamDestroy(stream_); }  // a failure shows at the next call
 
     /// `waits`: the host waits for each operation.
-    void round(std::uint32_t number, bool waits, kernel_times& times) {
+    void round(std::uint32_t number, bool waits) {
         auto* const values = reinterpret_cast<float*>(words_.data());
-        times.mark(0, stream_);
         write_numbers<<<bench::full_grid(write_numbers, threads), threads, 0, stream_>>>(values, elements_, pes_.rank(),
-                                                                                         number);
-        times.mark(1, stream_);
+                                                                                         number, clock_.data());
         if (waits) wait();
-        check(ncclAllReduce(values, values, elements_, ncclFloat, ncclSum, nccl_, stream_), "all-reduce");
+        bench::check(ncclAllReduce(values, values, elements_, ncclFloat, ncclSum, nccl_, stream_), "all-reduce");
         if (waits) wait();
-        times.mark(2, stream_);
-        look_at_sums<<<bench::full_grid(look_at_sums, threads), threads, 0, stream_>>>(values, elements_, pes_.size(),
-                                                                                       number, wrong_.data());
-        times.mark(3, stream_);
+        verify_sums<<<bench::full_grid(verify_sums, threads), threads, 0, stream_>>>(
+            values, elements_, pes_.size(), number, wrong_.data(), clock_.data());
         if (waits) wait();
         bench::check(cudaGetLastError(), "launching a round");
     }
     void wait() { bench::check(cudaStreamSynchronize(stream_), "waiting for a round"); }
     [[nodiscard]] std::uint64_t wrong() const { return wrong_.read(0); }
+    /// Seconds that warps were in kernels since the last call, on average.
+    [[nodiscard]] double take_computing_seconds() {
+        const auto clock = static_cast<double>(clock_.read(0));
+        clock_.clear(1);
+        bench::check(cudaDeviceSynchronize(), "clearing the clock");
+        return clock / (1u << warp_time::fraction_bits) * 1e-9;
+    }
 
 private:
     bench::team& pes_;
@@ -98,31 +95,27 @@ private:
     std::uint64_t elements_;
     bench::device_words words_;
     bench::device_words wrong_;
+    bench::device_words clock_;
     cudaStream_t stream_ = nullptr;
 };
 
 /// All rounds once: their seconds, and those of kernels that compute, on average of the PEs.
-std::pair<double, double> run_once(bench::team& pes, reduced_array& array, std::vector<kernel_times>& times,
-                                   bool waits) {
+std::pair<double, double> run_once(bench::team& pes, reduced_array& array, std::uint64_t steps, bool waits) {
     pes.meet();
     const double start = bench::now_seconds();
-    for (std::size_t round = 0; round < times.size(); ++round) {
-        array.round(static_cast<std::uint32_t>(round), waits, times[round]);
-    }
+    for (std::uint64_t round = 0; round < steps; ++round) array.round(static_cast<std::uint32_t>(round), waits);
     array.wait();
     const std::vector<double> ends = pes.gather(bench::now_seconds()), starts = pes.gather(start);
-    double mine = 0, computing = 0;
-    for (const kernel_times& round : times) mine += round.seconds();
-    for (const double seconds : pes.gather(mine)) computing += seconds / pes.size();
+    double computing = 0;
+    for (const double seconds : pes.gather(array.take_computing_seconds())) computing += seconds / pes.size();
     return {*std::ranges::max_element(ends) - *std::ranges::min_element(starts), computing};
 }
 
 void measure(bench::team& pes, const bench::arguments& args, reduced_array& array, bool waits) {
-    const std::uint64_t steps = args.number("steps");
-    std::vector<kernel_times> times(steps);
+    const std::uint64_t steps = args.number("steps", 1, 1u << 20);
     std::vector<double> us, blocked;
-    for (std::uint64_t run = 0; run <= args.number("runs"); ++run) {
-        const auto [seconds, computing] = run_once(pes, array, times, waits);
+    for (std::uint64_t run = 0; run <= args.number("runs", 1, 1000); ++run) {
+        const auto [seconds, computing] = run_once(pes, array, steps, waits);
         if (run == 0) continue;  // warms up
         us.push_back(seconds / static_cast<double>(steps) * 1e6);
         blocked.push_back(1 - computing / seconds);
@@ -148,17 +141,12 @@ void measure(bench::team& pes, const bench::arguments& args, reduced_array& arra
 }
 
 void run_pe(bench::team& pes, const bench::arguments& args) {
-    bench::check(cudaSetDevice(pes.rank()), "choosing the GPU");
-    ncclUniqueId id{};
-    if (pes.rank() == 0) check(ncclGetUniqueId(&id), "unique id");
-    id = pes.from_first(id);
-    ncclComm_t nccl = nullptr;
-    check(ncclCommInitRank(&nccl, pes.size(), id, pes.rank()), "start");
+    const ncclComm_t nccl = bench::start_nccl(pes);
     {
-        reduced_array array(pes, nccl, args.number("elements"));
+        reduced_array array(pes, nccl, args.number("elements", 1, std::uint64_t{1} << 36));
         for (const bool waits : {true, false}) measure(pes, args, array, waits);
     }
-    check(ncclCommDestroy(nccl), "end");
+    bench::check(ncclCommDestroy(nccl), "end");
 }
 
 }  // namespace
@@ -168,9 +156,11 @@ int main(int argc, char** argv) {
         const bench::arguments args(
             argc, argv,
             {{"pes", "1"}, {"elements", "16777216"}, {"steps", "20"}, {"runs", "5"}, {"timeout", "120"}, {"json", ""}});
-        if (args.number("runs") == 0 || args.number("steps") == 0) throw usage_error("runs and steps: 1 at least");
-        for (const std::string& pes : args.list("pes")) {
-            bench::run_processes(std::stoi(pes), args.real("timeout"), [&](bench::team& team) { run_pe(team, args); });
+        (void)args.number("runs", 1, 1000);
+        (void)args.number("steps", 1, 1u << 20);
+        for (const std::uint64_t pes : args.numbers("pes", ';', 1, bench::team::most)) {
+            bench::run_processes(static_cast<int>(pes), args.real("timeout"),
+                                 [&](bench::team& team) { run_pe(team, args); });
         }
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "nccl_all_reduce: %s\n", failure.what());

@@ -50,8 +50,7 @@ struct by_window {
         system_word(*there(flag, pe)).store(value, cuda::std::memory_order_release);
     }
     __device__ void wait(std::uint64_t* flag, std::uint64_t value) const {
-        while (system_word(*flag).load(cuda::std::memory_order_acquire) < value) {
-        }
+        bench::wait_until([&] { return system_word(*flag).load(cuda::std::memory_order_acquire) >= value; });
     }
 
     static int most_blocks(const void* kernel, void**) { return bench::full_grid(kernel, bench::message_threads); }

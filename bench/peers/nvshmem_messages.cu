@@ -31,7 +31,7 @@ struct by_put_signal {
         nvshmemx_signal_op(flag, value, NVSHMEM_SIGNAL_SET, pe);
     }
     __device__ void wait(std::uint64_t* flag, std::uint64_t value) const {
-        nvshmem_signal_wait_until(flag, NVSHMEM_CMP_GE, value);
+        bench::wait_until([&] { return nvshmem_uint64_test(flag, NVSHMEM_CMP_GE, value) != 0; });
     }
 
     static int most_blocks(const void* kernel, void** arguments) {

@@ -18,12 +18,6 @@ constexpr int threads = 256;
 
 enum class what { put_signal, signal, barrier, grid_barrier };
 
-__device__ std::uint64_t now_ns() {
-    std::uint64_t ns = 0;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-    return ns;
-}
-
 struct words {
     std::uint64_t* value;   ///< symmetric: what the other PE puts here
     std::uint64_t* signal;  ///< symmetric: number of the last round
@@ -44,12 +38,12 @@ __device__ void send(const words& w, std::uint64_t round, int to, bool with_valu
 /// PE 0 sends a signal, and another value with it where asked; the other PE sends both back.
 __device__ void pass(const words& w, bool asking, int other, std::uint64_t rounds, bool with_value) {
     for (std::uint64_t round = 1; round <= rounds; ++round) {
-        const std::uint64_t start = now_ns();
+        const std::uint64_t start = bench::device_now_ns();
         if (asking) send(w, round, other, with_value);
-        nvshmem_signal_wait_until(w.signal, NVSHMEM_CMP_GE, round);
+        bench::wait_until([&] { return nvshmem_uint64_test(w.signal, NVSHMEM_CMP_GE, round) != 0; });
         if (with_value && *static_cast<volatile std::uint64_t*>(w.value) != 3 * round) ++*w.wrong;
         if (asking) {
-            w.times[round - 1] = now_ns() - start;
+            w.times[round - 1] = bench::device_now_ns() - start;
         } else {
             send(w, round, other, with_value);
         }
@@ -66,11 +60,11 @@ __global__ void time_operations(what kind, words w, int me, int n_pes, std::uint
     }
     const auto grid = cooperative_groups::this_grid();
     for (std::uint64_t round = 0; round < rounds; ++round) {
-        const std::uint64_t start = now_ns();
+        const std::uint64_t start = bench::device_now_ns();
         if (kind == what::grid_barrier) grid.sync();
         if (blockIdx.x == 0) nvshmemx_barrier_all_block();
         if (kind == what::grid_barrier) grid.sync();
-        if (first) w.times[round] = now_ns() - start;
+        if (first) w.times[round] = bench::device_now_ns() - start;
     }
 }
 
@@ -126,10 +120,9 @@ void run_pe(bench::team& pes, const bench::arguments& args) {
 int main(int argc, char** argv) {
     try {
         const bench::arguments args(argc, argv, {{"pes", "2"}, {"rounds", "2000"}, {"timeout", "60"}, {"json", ""}});
-        if (args.number("rounds") == 0) throw usage_error("rounds must be above 0");
-        for (const std::string& pes : args.list("pes")) {
-            if (std::stoi(pes) < 2) throw usage_error("pes: at least two are needed");
-            bench::run_processes(std::stoi(pes), args.real("timeout"), [&](bench::team& t) { run_pe(t, args); });
+        (void)args.number("rounds", 1, 1u << 28);
+        for (const std::uint64_t pes : args.numbers("pes", ';', 2, bench::team::most)) {
+            bench::run_processes(static_cast<int>(pes), args.real("timeout"), [&](bench::team& t) { run_pe(t, args); });
         }
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "nvshmem_round_trip: %s\n", failure.what());

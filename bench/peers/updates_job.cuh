@@ -110,9 +110,9 @@ inline std::map<std::string, std::string> update_arguments(std::map<std::string,
 /// Runs `one_pe(team)` for each number of PEs in the arguments, which must be powers of two.
 template <class OnePe>
 void for_each_size(const arguments& args, OnePe one_pe) {
-    for (const std::string& text : args.list("pes")) {
-        const int pes = std::stoi(text);
-        if (pes < 1 || (pes & (pes - 1)) != 0) throw usage_error("pes must be a power of two, not " + text);
+    for (const std::uint64_t number : args.numbers("pes", ';', 1, team::most)) {
+        const int pes = static_cast<int>(number);
+        if ((pes & (pes - 1)) != 0) throw usage_error("pes must be a power of two, not " + std::to_string(pes));
         run_processes(pes, args.real("timeout"), one_pe);
     }
 }

@@ -93,7 +93,7 @@ def test_the_command_writes_what_it_measured_and_what_stands_beside(laneway: Run
     done = laneway("study", "messaging", *options, "--beside", "peers.json", "--json", "m.json", "--plot", "m.svg")
     assert (done.returncode, done.stderr) == (0, "")
     table = done.stdout.splitlines()
-    assert table[1].split() == ["pattern", *MODELS, *"other library other library, 2 lanes".split()]
+    assert table[1].split() == ["pattern", *MODELS, "other", "library", "other", "library,", "2", "lanes"]
     assert table[2].startswith("ping-pong") and table[2].count(" 10 µs") == 2, "half of 20"
     assert table[3].startswith("stream") and table[3].count("B/s") == len(MODELS)
     report = json.loads((work / "m.json").read_text())

@@ -45,6 +45,10 @@ TEST_P(communication_styles_test, AllReducesGiveTheSums) {
             EXPECT_EQ(made.values, std::vector(pes, sums_of(elements, pes, rounds - 1)));
         });
     }
+    if (GetParam() == "cuda:0") {  // devices with different numbers of lanes
+        EXPECT_THROW((void)apps::all_reduce({options_of("cuda:0,cpu:1", 0), apps::all_reduce_style::triggered, 5, 1}),
+                     usage_error);
+    }
     EXPECT_THROW((void)apps::all_reduce({options_of(GetParam(), 0), apps::all_reduce_style::triggered, 0, 1}),
                  usage_error);
 }
@@ -71,6 +75,10 @@ TEST_P(communication_styles_test, MessagesGoRound) {
             ASSERT_EQ(made.message.size(), words);
             for (std::uint64_t i = 0; i < words; ++i) EXPECT_EQ(made.message[i], i + rounds * pes) << i;
         });
+    }
+    if (GetParam() == "cuda:0") {  // devices with different numbers of lanes
+        EXPECT_THROW((void)apps::ping_pong({options_of("cuda:0,cpu:1", 0), apps::ping_pong_style::triggered, 1, 1}),
+                     usage_error);
     }
     EXPECT_THROW((void)apps::ping_pong({options_of(GetParam(), 0), apps::ping_pong_style::host_driven, 0, 1}),
                  usage_error);

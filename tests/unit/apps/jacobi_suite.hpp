@@ -55,6 +55,10 @@ TEST_P(jacobi_test, RowsThatCannotBeSharedOutEvenlyAreRefused) {
     const options o = options_of(GetParam(), 0);
     EXPECT_THROW((void)apps::jacobi({o, apps::jacobi_style::host_driven, 0, 4, 1}), usage_error);
     EXPECT_THROW((void)apps::jacobi({o, apps::jacobi_style::host_driven, 4, 0, 1}), usage_error);
+    if (GetParam() == "cuda:0") {  // devices with different numbers of lanes
+        EXPECT_THROW((void)apps::jacobi({options_of("cuda:0,cpu:1", 0), apps::jacobi_style::triggered, 4, 4, 1}),
+                     usage_error);
+    }
     if (GetParam().ends_with("3")) {
         EXPECT_THROW((void)apps::jacobi({o, apps::jacobi_style::host_driven, 7, 4, 1}), usage_error);
     }

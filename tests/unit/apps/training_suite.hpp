@@ -58,6 +58,9 @@ TEST_P(training_test, WhatCannotBeIsRefused) {
     refuses([](auto& o) { o.rate = std::nanf(""); });
     refuses([](auto& o) { o.widths.back() = 5; });  // data of other widths
     refuses([](auto& o) { o.samples = 32; });       // or of another batch
+    if (GetParam() == "cuda:0") {
+        refuses([](auto& o) { o.job.devices = "cuda:0,cpu:1"; });  // different numbers of lanes
+    }
 }
 
 /// The step of one layer by the textbook: rate times the mean of error times input.
