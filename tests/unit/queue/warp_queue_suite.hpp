@@ -80,6 +80,12 @@ private:
     LANEWAY_FN bool take(Ctx& ctx, const Queue& queue, lane_mask mask, std::uint32_t* taken) const {
         T got{};
         const auto most = static_cast<std::uint32_t>(1 + ctx.warp() % Ctx::warp_lanes);
+        if (most == 1) {  // what is borrowed goes back, also into a full queue, and comes out later
+            T lent{};
+            const bool has = queue.borrow(ctx, mask, lent, order::acquire);
+            if (has && queue.give_back(ctx, lent, order::release) != status::ok) return false;
+            ctx.sync(mask);
+        }
         if (!queue.pop(ctx, mask, most, got, order::acquire)) return false;
         const auto id = static_cast<std::uint32_t>(sizeof(T) == 8 ? static_cast<std::uint64_t>(got) >> 34 : got >> 2);
         const std::uint32_t n = got & 3;
