@@ -1,1 +1,3 @@
+#include "transfer_misuse_suite.hpp"
+#include "transfer_scheduling_suite.hpp"
 #include "transfers_suite.hpp"

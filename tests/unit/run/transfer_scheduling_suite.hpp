@@ -1,0 +1,152 @@
+// Transfers: by whom and how they are carried out.
+#pragma once
+
+#include "transfer_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+/// One lane of each PE posts a large copy to the next, and returns.
+struct post_large {
+    symmetric_ref<std::uint64_t> from;
+    symmetric_ref<std::uint64_t> to;
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        (void)moves.post(ctx, transfer::copy(from[0], ctx.pe(), to[0], next, from.size()));  // a failure ends the run
+    }
+};
+
+TEST_P(transfers_test, MethodsAreChosenAndWarpsLentByLoad) {
+    std::uint64_t lent = 0;
+    for (std::uint64_t round = 0; round < 4; ++round) {
+        runtime rt(options_of(GetParam(), round));
+        constexpr std::uint64_t words = 4096;
+        auto from = rt.allocate<std::uint64_t>(words);
+        const auto to = rt.allocate<std::uint64_t>(words);
+        std::vector<std::uint64_t> values(words);
+        std::iota(values.begin(), values.end(), round * words + 1);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) from.copy_in(pe, values);
+        transfer_options how;
+        how.by = round % 2 == 0 ? transfer_service::supervised : transfer_service::static_blocks;
+        how.piece_bytes = 512;
+        how.engine_bytes = round / 2 * 4096;
+        transfers moves(rt.machine(), how);
+        rt.run(post_large{from.ref(), to.ref()}, moves);
+        const transfer_statistics found = moves.statistics();
+        const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+        EXPECT_EQ(found.transfers, pes);
+        // Nobody checks the accesses of copy hardware, and within a PE no copy engine is used.
+        const bool by_engine = how.engine_bytes != 0 && pes > 1;
+        const transfer_method chosen = is_checked(GetParam()) ? transfer_method::warps
+                                       : by_engine            ? transfer_method::engine
+                                                              : transfer_method::bulk;
+        EXPECT_EQ(found.of(chosen).transfers, pes);
+        if (chosen != transfer_method::bulk) {
+            EXPECT_EQ(found.of(chosen).bytes, pes * words * 8);
+        } else {  // warps of a block that find its hardware in use copy themselves
+            EXPECT_EQ(found.of(transfer_method::bulk).bytes + found.of(transfer_method::warps).bytes, pes * words * 8);
+        }
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(to.copy_out((pe + 1) % rt.n_pes()), values);
+        if (how.by == transfer_service::static_blocks) {
+            EXPECT_EQ(found.lent_pieces, 0u);
+            EXPECT_EQ(found.max_lent, 0u);
+        }
+        EXPECT_LE(found.lent_pieces, pes * words * 8 / 512);
+        lent += found.lent_pieces;
+    }
+    if (is_checked(GetParam())) {
+        EXPECT_GT(lent, 0u);
+    }
+}
+
+/// A lane posts a large copy, and small ones one after the other until it is done.
+struct post_small_beside_large {
+    symmetric_ref<std::uint64_t> from;
+    symmetric_ref<std::uint64_t> to;
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> came;  ///< small ones meanwhile
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        if (ctx.rank() != 0) return;
+        const auto large = moves.post(ctx, transfer::copy(from[0], 0, to[0], 0, from.size()));
+        if (large.code != status::ok) return;
+        std::uint64_t n = 0;
+        while (!moves.test(ctx, large.value)) {
+            const auto small = moves.post(ctx, transfer::copy(words[0], 0, words[1], 0, 1));
+            if (small.code != status::ok || moves.wait(ctx, small.value) != status::ok) return;
+            ++n;
+        }
+        *address(ctx, came[0], 0) = n;
+    }
+};
+
+TEST_P(transfers_test, ALargeCopyHoldsUpNoOther) {
+    for (const transfer_service by : {transfer_service::static_blocks, transfer_service::supervised}) {
+        options o = options_of(GetParam(), 1);
+        o.checked_blocks = 2;
+        o.checked_warps = 2;
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint64_t>(1 << 14), to = rt.allocate<std::uint64_t>(1 << 14);
+        const auto words = rt.allocate<std::uint64_t>(2), came = rt.allocate<std::uint64_t>(1);
+        transfer_options how;
+        how.by = by;
+        how.piece_bytes = 512;
+        transfers moves(rt.machine(), how);
+        rt.run(post_small_beside_large{from.ref(), to.ref(), words.ref(), came.ref()}, moves);
+        // How many come depends on time elsewhere.
+        if (is_checked(GetParam())) {
+            EXPECT_GE(came.copy_out(0)[0], 6u);
+        }
+    }
+}
+
+/// Warps of the first half wait in their bodies, one lane each, for copies that the first posts, fewer at once than
+/// these warps are; the others have nothing to do.
+struct wait_in_half {
+    static constexpr std::uint64_t copies = 24;
+    symmetric_ref<std::uint64_t> from;
+    symmetric_ref<std::uint64_t> to;
+    symmetric_ref<std::uint64_t> told;
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        if (ctx.pe() != 0 || ctx.lane() != 0 || ctx.rank() % lanes >= lanes / 2) return;
+        for (std::uint64_t i = 0; i < copies && ctx.rank() == 0; ++i) {
+            const auto t = transfer::copy(from[i * 64], 0, to[i * 64], 0, 64).notify(told[0]);
+            if (moves.post(ctx, t).code != status::ok) return;
+            if (i % 3 == 2 && moves.wait_signal(ctx, told[0], i + 1) != status::ok) return;
+        }
+        (void)moves.wait_signal(ctx, told[0], copies);  // a failure ends the run
+    }
+};
+
+TEST_P(transfers_test, AnyWarpWithNothingToDoIsLent) {
+    if (!is_checked(GetParam())) GTEST_SKIP() << "which warps are free at a time depends on the device";
+    std::uint64_t lent = 0;
+    for (std::uint64_t round = 0; round < 2; ++round) {
+        options o = options_of(GetParam(), round);
+        o.checked_blocks = 5;
+        o.checked_warps = 2;
+        runtime rt(o);
+        const auto from = rt.allocate<std::uint64_t>(64 * 24), to = rt.allocate<std::uint64_t>(64 * 24);
+        const auto told = rt.allocate<std::uint64_t>(1);
+        transfer_options how;
+        how.by = transfer_service::supervised;
+        how.piece_bytes = 512;
+        transfers moves(rt.machine(), how);
+        rt.run(wait_in_half{from.ref(), to.ref(), told.ref()}, moves);
+        const transfer_statistics found = moves.statistics();
+        lent += found.lent_pieces;
+        EXPECT_LE(found.max_lent, 10u);
+        EXPECT_TRUE(found.max_lent > 0 || found.lent_pieces == 0);
+    }
+    EXPECT_GT(lent, 0u);
+}
+
+}  // namespace
+}  // namespace laneway::test
