@@ -6,8 +6,9 @@
 // 6.2.1 and 6.2.2), where a lane of each warp takes a range of places by compare-and-swap. Here ranges are handed out
 // by adds, which never fail, as in the broker queue (Kerbl and others, ICS 2018): producers first take from the number
 // of places that are free, and consumers from that of values that are there, so each position that is drawn has
-// somebody on the other side who has been there already. A place is empty or holds a value with the lap in which it was
-// written, so nobody reads the value of a lap before, and nobody needs a flag.
+// somebody on the other side who has been there already. Each word of a place says how often the place was filled and
+// emptied: whoever fills or empties it waits for its turn, as a producer may still be storing the value of the lap
+// before when the next one comes.
 //
 // Who has drawn a position waits only for who has drawn an earlier one, and does nothing else meanwhile: so lanes may
 // take values out while they wait for room.
@@ -115,8 +116,9 @@ private:
     [[nodiscard]] LANEWAY_FN std::uint64_t* word(std::uint64_t position, std::uint32_t number) const {
         return entries_ + number * capacity_ + (position & (capacity_ - 1));
     }
-    [[nodiscard]] LANEWAY_FN std::uint32_t lap(std::uint64_t position) const {
-        return static_cast<std::uint32_t>(position / capacity_ % 0xffff'ffff) + 1;
+    /// How often its place is filled and emptied before the value of a position; it wraps round.
+    [[nodiscard]] LANEWAY_FN std::uint32_t turn(std::uint64_t position) const {
+        return static_cast<std::uint32_t>(position / capacity_ * 2);
     }
 
     template <class Ctx>
@@ -155,11 +157,11 @@ private:
             bool all = true;
             for (std::uint32_t i = 0; i < value_words_of; ++i) {
                 // Relaxed: coherence of the one word orders the store below behind it.
-                all = ctx.load(word(position, i), order::relaxed, Scope) == 0 && all;
+                all = ctx.load(word(position, i), order::relaxed, Scope) >> 32 == turn(position) && all;
             }
             return all;
         };
-        // Somebody who has taken the value of the lap before has not emptied the place yet.
+        // The value of the lap before is not stored yet, or not taken.
         if (!empty()) {
             const status waited = wait_until(ctx, {operation::queue_place, -1, position}, empty);
             if (waited != status::ok) return waited;
@@ -168,7 +170,7 @@ private:
         for (std::uint32_t i = 0; i < value_words_of; ++i) {
             // Partner: the load of the last word in read.
             const order how = i + 1 < value_words_of ? order::relaxed : o;
-            ctx.store(word(position, i), std::uint64_t{lap(position)} << 32 | parts.words[i], how, Scope);
+            ctx.store(word(position, i), std::uint64_t{turn(position) + 1} << 32 | parts.words[i], how, Scope);
         }
         return status::ok;
     }
@@ -199,14 +201,14 @@ private:
                 const std::uint64_t seen =
                     ctx.load(word(position, i), i + 1 < value_words_of ? order::relaxed : o, Scope);
                 parts.words[i] = static_cast<std::uint32_t>(seen);
-                all = static_cast<std::uint32_t>(seen >> 32) == lap(position) && all;
+                all = static_cast<std::uint32_t>(seen >> 32) == turn(position) + 1 && all;
             }
             return all;
         };
         if (!here() && wait_until(ctx, {operation::queue_place, -1, position}, here) != status::ok) return false;
         value = __builtin_bit_cast(padded_value<T>, parts).value;
         for (std::uint32_t i = 0; i < value_words_of; ++i) {
-            ctx.store(word(position, i), std::uint64_t{0}, order::relaxed, Scope);
+            ctx.store(word(position, i), std::uint64_t{turn(position) + 2} << 32, order::relaxed, Scope);
         }
         return true;
     }

@@ -92,9 +92,11 @@ struct filling_program {
     std::uint64_t most = 0;
     std::uint64_t* drawn = nullptr;  ///< requests
     std::uint64_t* refused = nullptr;
+    std::uint64_t lanes = ~std::uint64_t{0};  ///< that take part, at most
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.rank() >= lanes) return;
         while (ctx.fetch_add(drawn, 1, order::relaxed, scope::device) < most) {
             if (heap.allocate(ctx, bytes) == nullptr) ctx.fetch_add(refused, 1, order::relaxed, scope::device);
         }
@@ -107,7 +109,7 @@ inline void expect_gives_all(machine& machine, const device_heap& heap, const de
     const buffer<std::uint64_t> counters(machine.device(0), 2);
     const std::uint64_t most = options.bytes / bytes;
     run_programs(machine, small_grid(machine), 100, [&](int) {
-        return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1};
+        return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1, ~std::uint64_t{0}};
     });
     EXPECT_EQ(counters.copy_out()[1], 0u) << "refused, of " << most << " pieces of " << bytes << " bytes";
     EXPECT_EQ(heap.live().size(), most);
@@ -120,11 +122,14 @@ inline void expect_gives_all(machine& machine, const device_heap& heap, const de
 /// hold.
 inline void expect_fills_up(machine& machine, const device_heap& heap, const device_heap_options& options,
                             std::size_t bytes) {
-    const std::uint64_t most = (options.bytes - heap.statistics().used_bytes) / bytes;
-    const buffer<std::uint64_t> counters(machine.device(0), 2);
-    run_programs(machine, small_grid(machine), 100, [&](int) {
-        return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1};
-    });
+    // Who is refused while another lane sets a page up asks once more, alone.
+    for (const std::uint64_t lanes : {~std::uint64_t{0}, std::uint64_t{1}}) {
+        const std::uint64_t most = (options.bytes - heap.statistics().used_bytes) / bytes;
+        const buffer<std::uint64_t> counters(machine.device(0), 2);
+        run_programs(machine, small_grid(machine), 100, [&](int) {
+            return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1, lanes};
+        });
+    }
     const auto live = heap.live();
     const auto held = std::count_if(live.begin(), live.end(), [&](const auto& one) { return one.bytes == bytes; });
     EXPECT_EQ(static_cast<std::size_t>(held) * bytes % options.page_bytes, 0u)
