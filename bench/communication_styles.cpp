@@ -37,7 +37,7 @@ void require(bool right, const std::string& what) {
 void measure_training_on(const bench::arguments& args, apps::training_options o, const apps::training_data& data,
                          const apps::training_result& one, const std::string& devices, bench::json_lines& json) {
     o.job = job_of(args, devices);
-    for (const auto style : apps::training_styles) {
+    for (const auto style : apps::communication_styles) {
         const std::string name = to_string(style);
         if (!bench::runs_on(name, devices)) continue;
         o.style = style;
@@ -91,7 +91,7 @@ void measure_ping_pong(const bench::arguments& args, const std::string& devices,
     o.words = args.number("words", 1, std::uint64_t{1} << 33);
     o.rounds = static_cast<std::uint32_t>(args.number("steps", 1, 1u << 20));
     const std::uint64_t hops = o.rounds * parse_devices(devices).size();
-    for (const auto style : apps::ping_pong_styles) {
+    for (const auto style : apps::communication_styles) {
         const std::string name = to_string(style);
         if (!bench::runs_on(name, devices)) continue;
         o.style = style;

@@ -35,7 +35,7 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
     o.steps = args.number("steps", 1, 1u << 30);
     const auto expected = apps::jacobi_by_one(o.rows, o.columns, o.steps);
     const auto first = apps::jacobi_by_one(o.rows, o.columns, 0);
-    for (const auto style : apps::jacobi_styles) {
+    for (const auto style : apps::communication_styles) {
         if (!bench::runs_on(to_string(style), devices)) continue;
         o.style = style;
         const auto steps = static_cast<double>(o.steps);

@@ -5,17 +5,6 @@
 
 namespace laneway::apps {
 
-const char* to_string(all_reduce_style style) {
-    switch (style) {
-        case all_reduce_style::host_driven: return "host_driven";
-        case all_reduce_style::stream_triggered: return "stream_triggered";
-        case all_reduce_style::triggered: return "triggered";
-        case all_reduce_style::service_warps: return "service_warps";
-        case all_reduce_style::service_host: return "service_host";
-        default: return "collective";
-    }
-}
-
 all_reduce_result shared_array::take() const {
     all_reduce_result result;
     const auto pes = static_cast<int>(shape_.n_pes);
@@ -31,16 +20,16 @@ void add_to(all_reduce_result& result, std::vector<float> values, const std::vec
 
 all_reduce_result all_reduce(const all_reduce_options& options) {
     if (options.elements == 0) throw usage_error("all_reduce: an array of no elements");
-    if (options.style == all_reduce_style::host_driven) return reduce_by_host(options);
-    if (options.style == all_reduce_style::stream_triggered) return reduce_by_streams(options);
+    if (options.style == communication_style::host_driven) return reduce_by_host(options);
+    if (options.style == communication_style::stream_triggered) return reduce_by_streams(options);
     runtime rt(options.job);
     require_equal_lanes(rt, "all_reduce");
     const shared_array array(rt, options.elements);
     served_run made;
     switch (options.style) {
-        case all_reduce_style::triggered: made.seconds = reduce_by_triggers(rt, array, options.rounds); break;
-        case all_reduce_style::service_warps: made = reduce_by_service(rt, array, options.rounds, false); break;
-        case all_reduce_style::service_host: made = reduce_by_service(rt, array, options.rounds, true); break;
+        case communication_style::triggered: made.seconds = reduce_by_triggers(rt, array, options.rounds); break;
+        case communication_style::service_warps: made = reduce_by_service(rt, array, options.rounds, false); break;
+        case communication_style::service_host: made = reduce_by_service(rt, array, options.rounds, true); break;
         default: made.seconds = reduce_by_collective(rt, array, options.rounds); break;
     }
     all_reduce_result result = array.take();

@@ -6,25 +6,17 @@
 #include <vector>
 
 #include "laneway/base/options.hpp"
+#include "parallel/communication_style.hpp"
 
 namespace laneway::apps {
 
-enum class all_reduce_style {
-    host_driven,       ///< kernels end, and the host has a group of a dataflow reduce; it waits for each
-    stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
-    triggered,         ///< one run; a prepared ring goes off when all lanes of a PE have written
-    service_warps,     ///< one run; lanes have warps of their PE copy each piece when it is written or reduced
-    service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
-    collective,        ///< one run; all lanes load from all PEs, reduce, and store to all
-};
-inline constexpr all_reduce_style all_reduce_styles[] = {
-    all_reduce_style::host_driven,   all_reduce_style::stream_triggered, all_reduce_style::triggered,
-    all_reduce_style::service_warps, all_reduce_style::service_host,     all_reduce_style::collective};
-const char* to_string(all_reduce_style style);
+inline constexpr communication_style all_reduce_styles[] = {
+    communication_style::host_driven,   communication_style::stream_triggered, communication_style::triggered,
+    communication_style::service_warps, communication_style::service_host,     communication_style::collective};
 
 struct all_reduce_options {
     options job;
-    all_reduce_style style = all_reduce_style::triggered;
+    communication_style style = communication_style::triggered;
     std::uint64_t elements = 1 << 16;  ///< floats, of each PE
     std::uint32_t rounds = 10;
 };

@@ -24,16 +24,6 @@ std::vector<double> first_row(std::uint64_t row, std::uint64_t rows, std::uint64
 
 }  // namespace
 
-const char* to_string(jacobi_style style) {
-    switch (style) {
-        case jacobi_style::host_driven: return "host_driven";
-        case jacobi_style::stream_triggered: return "stream_triggered";
-        case jacobi_style::triggered: return "triggered";
-        case jacobi_style::service_warps: return "service_warps";
-        default: return "service_host";
-    }
-}
-
 std::vector<double> first_rows(int pe, std::uint64_t rows, std::uint64_t all_rows, std::uint64_t columns) {
     std::vector<double> made;
     for (std::uint64_t r = 0; r < rows + 2; ++r) {
@@ -75,15 +65,16 @@ jacobi_result membrane::take(std::uint64_t steps) const {
 }
 
 jacobi_result jacobi(const jacobi_options& options) {
-    if (options.style == jacobi_style::stream_triggered) return jacobi_by_streams(options);
+    require_common(options.style, "jacobi");
+    if (options.style == communication_style::stream_triggered) return jacobi_by_streams(options);
     runtime rt(options.job);
     require_equal_lanes(rt, "jacobi");
     const membrane all(rt, options);
     served_run made;
     switch (options.style) {
-        case jacobi_style::triggered: made.seconds = jacobi_by_triggers(rt, all, options.steps); break;
-        case jacobi_style::service_warps: made = jacobi_by_service(rt, all, options.steps, false); break;
-        case jacobi_style::service_host: made = jacobi_by_service(rt, all, options.steps, true); break;
+        case communication_style::triggered: made.seconds = jacobi_by_triggers(rt, all, options.steps); break;
+        case communication_style::service_warps: made = jacobi_by_service(rt, all, options.steps, false); break;
+        case communication_style::service_host: made = jacobi_by_service(rt, all, options.steps, true); break;
         default: made.seconds = jacobi_by_host(rt, all, options.steps); break;
     }
     jacobi_result result = all.take(options.steps);

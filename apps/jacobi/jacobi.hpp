@@ -6,24 +6,13 @@
 #include <vector>
 
 #include "laneway/base/options.hpp"
+#include "parallel/communication_style.hpp"
 
 namespace laneway::apps {
 
-enum class jacobi_style {
-    host_driven,       ///< a run for each step and one for each exchange: the host is the barrier
-    stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
-    triggered,         ///< one run; the exchange is prepared, and goes off when the borders have been written
-    service_warps,     ///< one run; lanes have warps of their PE put their cells of a border when theirs are computed
-    service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
-};
-inline constexpr jacobi_style jacobi_styles[] = {jacobi_style::host_driven, jacobi_style::stream_triggered,
-                                                 jacobi_style::triggered, jacobi_style::service_warps,
-                                                 jacobi_style::service_host};
-const char* to_string(jacobi_style style);
-
 struct jacobi_options {
     options job;
-    jacobi_style style = jacobi_style::service_warps;
+    communication_style style = communication_style::service_warps;
     std::uint64_t rows = 256;  ///< inner ones, the same number on each PE
     std::uint64_t columns = 256;
     std::uint64_t steps = 100;

@@ -7,16 +7,6 @@
 
 namespace laneway::apps {
 
-const char* to_string(ping_pong_style style) {
-    switch (style) {
-        case ping_pong_style::host_driven: return "host_driven";
-        case ping_pong_style::stream_triggered: return "stream_triggered";
-        case ping_pong_style::triggered: return "triggered";
-        case ping_pong_style::service_warps: return "service_warps";
-        default: return "service_host";
-    }
-}
-
 std::vector<std::uint64_t> first_message(std::uint64_t words) {
     std::vector<std::uint64_t> made(words);
     std::iota(made.begin(), made.end(), 0);
@@ -42,14 +32,15 @@ ping_pong_result message::take() const {
 }
 
 ping_pong_result ping_pong(const ping_pong_options& options) {
+    require_common(options.style, "ping_pong");
     if (options.words == 0) throw usage_error("ping_pong: a message of no words");
-    if (options.style == ping_pong_style::host_driven) return pass_by_host(options);
-    if (options.style == ping_pong_style::stream_triggered) return pass_by_streams(options);
+    if (options.style == communication_style::host_driven) return pass_by_host(options);
+    if (options.style == communication_style::stream_triggered) return pass_by_streams(options);
     runtime rt(options.job);
     require_equal_lanes(rt, "ping_pong");
     const message all(rt, options);
-    const bool by_host_threads = options.style == ping_pong_style::service_host;
-    const bool triggered = options.style == ping_pong_style::triggered;
+    const bool by_host_threads = options.style == communication_style::service_host;
+    const bool triggered = options.style == communication_style::triggered;
     const served_run made =
         triggered ? served_run{pass_by_triggers(rt, all), 0} : pass_by_service(rt, all, by_host_threads);
     ping_pong_result result = all.take();

@@ -6,24 +6,13 @@
 #include <vector>
 
 #include "laneway/base/options.hpp"
+#include "parallel/communication_style.hpp"
 
 namespace laneway::apps {
 
-enum class ping_pong_style {
-    host_driven,       ///< the host waits for a kernel, copies the message, waits, and starts the other PE's kernel
-    stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
-    triggered,         ///< one run; a prepared copy goes off when a warp has written the message
-    service_warps,     ///< one run; a lane has warps of its PE copy the message
-    service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
-};
-inline constexpr ping_pong_style ping_pong_styles[] = {ping_pong_style::host_driven, ping_pong_style::stream_triggered,
-                                                       ping_pong_style::triggered, ping_pong_style::service_warps,
-                                                       ping_pong_style::service_host};
-const char* to_string(ping_pong_style style);
-
 struct ping_pong_options {
     options job;
-    ping_pong_style style = ping_pong_style::triggered;
+    communication_style style = communication_style::triggered;
     std::uint64_t words = 1;      ///< of 8 bytes, in the message
     std::uint32_t rounds = 1000;  ///< from PE 0 over all others and back
 };

@@ -17,28 +17,13 @@ struct train_with_service {
         computing_time spent;
         bool going = true;
         for (std::uint32_t step = 0; step < steps && going; ++step) {
-            going = forward(ctx, served, step, spent) && backward(ctx, served, together, step, spent) &&
+            going = all.forward(ctx, served, step, spent) && backward(ctx, served, together, step, spent) &&
                     update(ctx, served, step);
         }
         all.add(ctx, spent);
     }
 
 private:
-    template <class Ctx, class Service>
-    LANEWAY_FN bool forward(Ctx& ctx, Service& served, std::uint32_t step, computing_time& spent) const {
-        const auto net = all.view(ctx, step);
-        const auto mine = working_warp::of_run(ctx);
-        for (int layer = 0; layer < all.shape.n_layers; ++layer) {
-            const std::uint64_t pieces = all.shape.layers[layer].pieces();
-            if (!all_go_on(ctx, served.wait_signal(ctx, all.updated[static_cast<unsigned>(layer)], step * pieces))) {
-                return false;
-            }
-            spent.of(ctx, [&] { net.forward(ctx, mine, layer); });
-        }
-        spent.of(ctx, [&] { net.errors(ctx, mine, all.squares_of(ctx, step)); });
-        return true;
-    }
-
     template <class Ctx, class Service, class Collectives>
     LANEWAY_FN bool backward(Ctx& ctx, Service& served, Collectives& together, std::uint32_t step,
                              computing_time& spent) const {

@@ -53,27 +53,12 @@ struct train_with_triggers {
         computing_time spent;
         bool going = true;
         for (std::uint32_t step = 0; step < steps && going; ++step) {
-            going = forward(ctx, triggers, step, spent) && backward(ctx, triggers, together, step, spent);
+            going = all.forward(ctx, triggers, step, spent) && backward(ctx, triggers, together, step, spent);
         }
         all.add(ctx, spent);
     }
 
 private:
-    template <class Ctx, class Triggers>
-    LANEWAY_FN bool forward(Ctx& ctx, Triggers& triggers, std::uint32_t step, computing_time& spent) const {
-        const auto net = all.view(ctx, step);
-        const auto mine = working_warp::of_run(ctx);
-        for (int layer = 0; layer < all.shape.n_layers; ++layer) {
-            const std::uint64_t pieces = all.shape.layers[layer].pieces();
-            if (!all_go_on(ctx, triggers.wait_signal(ctx, all.updated[static_cast<unsigned>(layer)], step * pieces))) {
-                return false;
-            }
-            spent.of(ctx, [&] { net.forward(ctx, mine, layer); });
-        }
-        spent.of(ctx, [&] { net.errors(ctx, mine, all.squares_of(ctx, step)); });
-        return true;
-    }
-
     template <class Ctx, class Triggers, class Collectives>
     LANEWAY_FN bool backward(Ctx& ctx, Triggers& triggers, Collectives& together, std::uint32_t step,
                              computing_time& spent) const {

@@ -174,6 +174,21 @@ struct network_ref {
     LANEWAY_FN void add(Ctx& ctx, const computing_time& spent) const {
         spent.add_to(ctx, working_warp::of_run(ctx).warps, address(ctx, clock[0], ctx.pe()));
     }
+    /// The forward pass of a step and the errors, within one run: each layer once all of its new weights have come, for
+    /// which `agent` waits, of a component that raises signals. False where the run is ending.
+    template <class Ctx, class Agent>
+    LANEWAY_FN bool forward(Ctx& ctx, Agent& agent, std::uint32_t step, computing_time& spent) const {
+        const auto net = view(ctx, step);
+        const auto mine = working_warp::of_run(ctx);
+        for (int layer = 0; layer < shape.n_layers; ++layer) {
+            const std::uint64_t all_pieces = step * shape.layers[layer].pieces();
+            if (!all_go_on(ctx, agent.wait_signal(ctx, updated[static_cast<unsigned>(layer)], all_pieces)))
+                return false;
+            spent.of(ctx, [&] { net.forward(ctx, mine, layer); });
+        }
+        spent.of(ctx, [&] { net.errors(ctx, mine, squares_of(ctx, step)); });
+        return true;
+    }
     [[nodiscard]] LANEWAY_FN std::uint64_t in_row(int row, std::uint64_t weight) const {
         return static_cast<std::uint64_t>(row) * shape.weights + weight;
     }

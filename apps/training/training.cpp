@@ -76,16 +76,6 @@ void require_sound(const training_options& options, int pes) {
 
 }  // namespace
 
-const char* to_string(training_style style) {
-    switch (style) {
-        case training_style::host_driven: return "host_driven";
-        case training_style::stream_triggered: return "stream_triggered";
-        case training_style::triggered: return "triggered";
-        case training_style::service_warps: return "service_warps";
-        default: return "service_host";
-    }
-}
-
 network_shape::network_shape(const training_options& options, int pes) : n_pes(pes), samples(options.samples) {
     require_sound(options, pes);
     n_layers = static_cast<int>(options.widths.size()) - 1;
@@ -204,15 +194,15 @@ double loss_of(const std::vector<double>& squares) {
 namespace {
 
 training_result train_in_style(const training_options& options, const training_data& data) {
-    if (options.style == training_style::stream_triggered) return train_by_streams(options, data);
+    if (options.style == communication_style::stream_triggered) return train_by_streams(options, data);
     runtime rt(options.job);
     require_equal_lanes(rt, "training");
     const network net(rt, options, data);
     served_run made;
     switch (options.style) {
-        case training_style::triggered: made.seconds = train_by_triggers(rt, net, options.steps); break;
-        case training_style::service_warps: made = train_by_service(rt, net, options.steps, false); break;
-        case training_style::service_host: made = train_by_service(rt, net, options.steps, true); break;
+        case communication_style::triggered: made.seconds = train_by_triggers(rt, net, options.steps); break;
+        case communication_style::service_warps: made = train_by_service(rt, net, options.steps, false); break;
+        case communication_style::service_host: made = train_by_service(rt, net, options.steps, true); break;
         default: made.seconds = train_by_host(rt, net, options.steps); break;
     }
     training_result result = net.take(options.steps);
@@ -224,6 +214,7 @@ training_result train_in_style(const training_options& options, const training_d
 }  // namespace
 
 training_result training(const training_options& options, const training_data& data) {
+    require_common(options.style, "training");
     require_fit(options, data);
     training_result result = train_in_style(options, data);
     require_finite(result.losses);

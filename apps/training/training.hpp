@@ -8,24 +8,13 @@
 #include <vector>
 
 #include "laneway/base/options.hpp"
+#include "parallel/communication_style.hpp"
 
 namespace laneway::apps {
 
-enum class training_style {
-    host_driven,       ///< a run for each layer, each exchange and each update: the host is the barrier between them
-    stream_triggered,  ///< kernels, copies and what they wait for are put into streams; the host waits for none of them
-    triggered,         ///< one run; a prepared schedule reduces a layer when the PEs' gradients of it are written
-    service_warps,     ///< one run; lanes have warps of their PE copy each piece of a gradient when it is written
-    service_host,      ///< the same by host threads; not on GPUs, whose memory they cannot touch
-};
-inline constexpr training_style training_styles[] = {training_style::host_driven, training_style::stream_triggered,
-                                                     training_style::triggered, training_style::service_warps,
-                                                     training_style::service_host};
-const char* to_string(training_style style);
-
 struct training_options {
     options job;
-    training_style style = training_style::triggered;
+    communication_style style = communication_style::triggered;
     std::vector<std::uint32_t> widths = {16, 32, 32, 4};  ///< inputs, hidden units of each layer, outputs
     std::uint32_t samples = 64;                           ///< of the batch; a multiple of 16
     std::uint32_t steps = 20;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laneway.plot import FAINT, INK, OPEN, SERVED
+from laneway.plot import INK, OPEN, SERVED, open_frame
 from laneway.programs.forkjoin_study import ForkJoinRun
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _by_workers(axes: Axes, runs: list[ForkJoinRun]) -> None:
     axes.set_xticks(places, [str(run.workers or "all") for run in runs])
     axes.set_xlabel("workers: blocks of each device")
     axes.margins(y=0.15)
-    _frame(axes)
+    open_frame(axes)
 
 
 def _by_width(axes: Axes, runs: list[ForkJoinRun]) -> None:
@@ -74,10 +74,4 @@ def _width_axis(axes: Axes) -> None:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("width of channels")
-    _frame(axes)
-
-
-def _frame(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, alpha=0.25)
-    axes.set_axisbelow(True)
+    open_frame(axes)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable
 
-from laneway.plot import FAINT, INK
+from laneway.plot import INK, open_frame
 from laneway.programs.messaging_study import MODELS, MessagingRun
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ def _frame(axes: Axes, title: str, unit: str, label: str) -> None:
     axes.set_yscale("log")
     axes.set_ylabel(unit)
     axes.set_xlabel(label)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, alpha=0.25)
-    axes.set_axisbelow(True)
+    open_frame(axes)
 
 
 def _name_ticks(axes: Axes, numbers: list[int]) -> None:

@@ -48,6 +48,13 @@ def draw(summary: Summary, file: Path, kind: str) -> None:
         figure.savefig(file, format=kind)
 
 
+def open_frame(axes: Axes) -> None:
+    """Axes without lines above and on the right, and faint lines behind what is drawn."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=FAINT, alpha=0.25)
+    axes.set_axisbelow(True)
+
+
 def _head(figure: Figure, summary: Summary) -> None:
     report = summary.report
     title = f"{summary.program} · {Path(summary.account.subject).name}"
@@ -76,8 +83,7 @@ def _progress(served: Axes, open_work: Axes, summary: Summary) -> None:
         axes.set_ylim(0, max(1.0, 1.06 * float(values.max())))
         axes.set_xlim(0, time[-1])
         axes.yaxis.set_major_formatter(lambda value, _: short_number(value))
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color=FAINT, alpha=0.25)
+        open_frame(axes)
     open_work.set_xlabel(f"time since the start ({unit})")
 
 

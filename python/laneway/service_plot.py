@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laneway.plot import FAINT, INK, OPEN, SERVED
+from laneway.plot import FAINT, INK, OPEN, SERVED, open_frame
 from laneway.programs.service_study import ServiceRun
 
 if TYPE_CHECKING:
@@ -54,6 +54,4 @@ def _frame(axes: Axes, title: str, unit: str, label: str) -> None:
     axes.set_yscale("log")
     axes.set_ylabel(unit)
     axes.set_xlabel(label)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, alpha=0.25)
-    axes.set_axisbelow(True)
+    open_frame(axes)

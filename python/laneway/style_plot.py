@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laneway.plot import FAINT, INK, OPEN, SERVED, short_number
+from laneway.plot import FAINT, INK, OPEN, SERVED, open_frame, short_number
 from laneway.programs.styles import StyleRun
 
 if TYPE_CHECKING:
@@ -53,7 +53,5 @@ def _lines(axes: Axes, runs: list[StyleRun]) -> None:
 
 
 def _frame(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, alpha=0.25)
-    axes.set_axisbelow(True)
+    open_frame(axes)
     axes.margins(y=0.12)

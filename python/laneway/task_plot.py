@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from laneway.plot import FAINT, INK, OPEN, SERVED, short_number
+from laneway.plot import INK, OPEN, SERVED, open_frame, short_number
 from laneway.programs.task_rates import TaskRates
 
 
@@ -24,7 +24,6 @@ def draw_efficiency(found: TaskRates, devices: str, file: Path, kind: str) -> No
         axes.set_ylim(0, 105)
         axes.set_xlabel("length of a task in µs")
         axes.set_ylabel("time that workers work, %")
-        axes.grid(color=FAINT, alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        open_frame(axes)
         axes.legend(frameon=False)
         figure.savefig(file, format=kind)

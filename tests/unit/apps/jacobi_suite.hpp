@@ -14,9 +14,9 @@ namespace {
 class jacobi_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(jacobi_test, EveryStyleGivesTheBitsOfOneThreadAndTheModesDecay) {
-    for (const apps::jacobi_style style : apps::jacobi_styles) {
+    for (const apps::communication_style style : apps::communication_styles) {
         SCOPED_TRACE(to_string(style));
-        const bool by_host = style == apps::jacobi_style::service_host;
+        const bool by_host = style == apps::communication_style::service_host;
         if (by_host && GetParam().starts_with("cuda")) continue;
         repeat_rounds(GetParam(), is_checked(GetParam()) ? 4 : 6, [&](options o) {
             o.checked_blocks = 3;
@@ -29,7 +29,7 @@ TEST_P(jacobi_test, EveryStyleGivesTheBitsOfOneThreadAndTheModesDecay) {
                 EXPECT_LT(made.computing_seconds, made.seconds);
             }
             EXPECT_EQ(made.values, apps::jacobi_by_one(rows, columns, steps));
-            const bool serves = by_host || style == apps::jacobi_style::service_warps;
+            const bool serves = by_host || style == apps::communication_style::service_warps;
             const std::uint64_t borders = 2 * (parse_devices(GetParam()).size() - 1);
             EXPECT_EQ(made.requests, serves ? steps * borders * columns : 0);
             const auto first = apps::jacobi_by_one(rows, columns, 0);
@@ -41,8 +41,8 @@ TEST_P(jacobi_test, EveryStyleGivesTheBitsOfOneThreadAndTheModesDecay) {
 }
 
 TEST_P(jacobi_test, ARowAPeAndNoStepsAreFine) {
-    for (const apps::jacobi_style style : apps::jacobi_styles) {
-        if (style == apps::jacobi_style::service_host) continue;
+    for (const apps::communication_style style : apps::communication_styles) {
+        if (style == apps::communication_style::service_host) continue;
         options o = options_of(GetParam(), 0);
         o.checked_blocks = 3;
         const std::uint64_t rows = parse_devices(GetParam()).size(), steps = 5;
@@ -53,14 +53,14 @@ TEST_P(jacobi_test, ARowAPeAndNoStepsAreFine) {
 
 TEST_P(jacobi_test, RowsThatCannotBeSharedOutEvenlyAreRefused) {
     const options o = options_of(GetParam(), 0);
-    EXPECT_THROW((void)apps::jacobi({o, apps::jacobi_style::host_driven, 0, 4, 1}), usage_error);
-    EXPECT_THROW((void)apps::jacobi({o, apps::jacobi_style::host_driven, 4, 0, 1}), usage_error);
+    EXPECT_THROW((void)apps::jacobi({o, apps::communication_style::host_driven, 0, 4, 1}), usage_error);
+    EXPECT_THROW((void)apps::jacobi({o, apps::communication_style::host_driven, 4, 0, 1}), usage_error);
     if (GetParam() == "cuda:0") {  // devices with different numbers of lanes
-        EXPECT_THROW((void)apps::jacobi({options_of("cuda:0,cpu:1", 0), apps::jacobi_style::triggered, 4, 4, 1}),
+        EXPECT_THROW((void)apps::jacobi({options_of("cuda:0,cpu:1", 0), apps::communication_style::triggered, 4, 4, 1}),
                      usage_error);
     }
     if (GetParam().ends_with("3")) {
-        EXPECT_THROW((void)apps::jacobi({o, apps::jacobi_style::host_driven, 7, 4, 1}), usage_error);
+        EXPECT_THROW((void)apps::jacobi({o, apps::communication_style::host_driven, 7, 4, 1}), usage_error);
     }
 }
 

@@ -14,9 +14,9 @@ namespace {
 class training_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(training_test, EveryStyleGivesTheBitsOfOneThread) {
-    for (const apps::training_style style : apps::training_styles) {
+    for (const apps::communication_style style : apps::communication_styles) {
         SCOPED_TRACE(to_string(style));
-        const bool by_host = style == apps::training_style::service_host;
+        const bool by_host = style == apps::communication_style::service_host;
         if (by_host && GetParam().starts_with("cuda")) continue;
         repeat_rounds(GetParam(), is_checked(GetParam()) ? 2 : 4, [&](options o) {
             o.checked_accesses.races = !by_host;  // what is ordered by host threads is not seen
@@ -31,7 +31,7 @@ TEST_P(training_test, EveryStyleGivesTheBitsOfOneThread) {
             const apps::training_data data(wanted);
             const auto one = apps::training_by_one(wanted, data), made = apps::training(wanted, data);
             EXPECT_EQ(made.weights, one.weights);
-            EXPECT_EQ(made.requests > 0, by_host || style == apps::training_style::service_warps);
+            EXPECT_EQ(made.requests > 0, by_host || style == apps::communication_style::service_warps);
             EXPECT_EQ(made.losses, one.losses);
             EXPECT_LT(made.losses.back(), made.losses.front());
             EXPECT_GT(made.computing_seconds, 0);
