@@ -73,7 +73,7 @@ two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owne
                                              int n_pes)
     : engine(owner, engine_options(options)), next(owner, static_cast<std::size_t>(n_pes)),
       taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots), asked(owner, asked_places(options)),
-      waiting(owner, options.requests), unexpected(owner, options.unexpected + spare),
+      sends(owner, taken.size()), sending(owner, taken.size()), unexpected(owner, options.unexpected + spare),
       free_places(owner, options.unexpected + spare), state(owner, 1) {
     std::vector<std::uint32_t> places(options.unexpected + spare);
     std::iota(places.begin(), places.end(), 0);
@@ -121,7 +121,8 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     made.taken = shard.taken.data();
     made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered,
                   asked_places(options_)};
-    made.waiting = shard.waiting.data();
+    made.sends = shard.sends.data();
+    made.sending = shard.sending.data();
     made.unexpected = shard.unexpected.data();
     made.free_places = shard.free_places.data();
     made.state = shard.state.data();
@@ -156,9 +157,9 @@ std::uint64_t two_sided_memory::held_bytes() const {
     const std::uint64_t kept = (std::uint64_t{options_.unexpected} + spare) * (sizeof(unexpected_message) + 4);
     const std::uint64_t rings =
         message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
-    const std::uint64_t a_shard = engine + kept + rings + options_.requests * 4u + asked_places(options_) * 8u +
-                                  sizeof(shard_state) +
-                                  static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
+    const std::uint64_t slots = static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
+    const std::uint64_t a_shard = engine + kept + rings + asked_places(options_) * 8u + sizeof(shard_state) +
+                                  slots * (1 + sizeof(send_chain) + 4);
     const std::uint64_t requests =
         options_.requests * (sizeof(request_slot) + 16u) + looks(options_) * sizeof(request_slot);
     return options_.engines * a_shard + requests + sizeof(two_sided_counters) +

@@ -52,6 +52,48 @@ TEST_P(communicator_test, LanesPassNumbersRound) {
     });
 }
 
+/// One lane sends itself many messages at once, through a ring of one slot: all but the first wait for room.
+struct send_many {
+    symmetric_ref<std::uint64_t> wrong;
+    std::uint32_t n;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() != 0) return;
+        message_request receives[256], sends[256];
+        std::uint64_t sent[256], got[256];
+        for (std::uint32_t i = 0; i < n; ++i) {
+            sent[i] = i + 1;
+            if (world.irecv(ctx, got + i, 1, 0, i, receives[i]) != status::ok) return;
+        }
+        for (std::uint32_t i = 0; i < n; ++i) {
+            if (world.isend(ctx, sent + i, 1, 0, i, sends[i]) != status::ok) return;
+        }
+        if (world.wait_all(ctx, sends, n) != status::ok || world.wait_all(ctx, receives, n) != status::ok) return;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            if (got[i] != i + 1) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+/// Four times as many take at most eight times as long: were each sender looked at each time, it would be sixteen
+/// times. Time of checked devices is virtual, and the same in each run.
+TEST(communicator_waiting_sends, WhatAMessageTakesDoesNotGrowWithThoseThatWait) {
+    const auto seconds = [](std::uint32_t n) {
+        const options o = options_of("checked:1", 1);
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options small;
+        small.requests = 1024;
+        small.ring_slots = 1;
+        auto world = rt.communicator(small);
+        const double taken = rt.run(send_many{wrong.ref(), n}, world).run_seconds;
+        EXPECT_EQ(wrong.copy_out(0)[0], 0u);
+        return taken;
+    };
+    EXPECT_LT(seconds(256), 8 * seconds(64));
+}
+
 LANEWAY_ON_DEVICES(communicator_test, device_lists());
 
 }  // namespace

@@ -77,8 +77,8 @@ struct alignas(64) request_slot {
     payload_place place;    ///< of a payload that is fetched
     std::uint64_t fetched;  ///< see fetch_queue
     std::uint32_t pieces_done;
-    std::uint32_t other;               ///< cancel: which one
-    std::uint32_t other_generation;    ///< of that
+    std::uint32_t other;               ///< cancel: which one; a send that waits for room: see send_chain
+    std::uint32_t other_generation;    ///< cancel: of that
     std::uint32_t n_pieces;            ///< of a send
     std::uint64_t pieces[max_pieces];  ///< of a send; of a receive: its payload, where that is short
 };

@@ -4,6 +4,7 @@
 
 #include "laneway/comm/two_sided/fetch_queue.hpp"
 #include "laneway/comm/two_sided/message_delivery.hpp"
+#include "laneway/comm/two_sided/waiting_sends.hpp"
 
 namespace laneway {
 
@@ -14,7 +15,7 @@ template <class Ctx>
 class message_turn {
 public:
     LANEWAY_FN message_turn(const two_sided_ref& view, const message_shard_ref& shard)
-        : view_(view), shard_(shard), delivery_(view) {}
+        : view_(view), shard_(shard), delivery_(view), sends_(view, shard) {}
 
     /// Whether there was anything to do, and nobody else at it.
     LANEWAY_SLOW bool operator()(Ctx& ctx) const {
@@ -32,7 +33,7 @@ public:
 
     /// Whether something seems to be due. One lane.
     [[nodiscard]] LANEWAY_FN bool seems_due(Ctx& ctx) const {
-        if (shard_.asked.any(ctx) || n_waiting(ctx) != 0) return true;
+        if (shard_.asked.any(ctx) || sends_.n_chains(ctx) != 0) return true;
         for (int source = 0; source < ctx.n_pes(); ++source) {
             if (shard_.from[source].arrived(ctx, next(ctx, source)).bits != 0) return true;
         }
@@ -51,10 +52,6 @@ private:
     /// Words that others look at while a turn goes on.
     [[nodiscard]] LANEWAY_FN std::uint64_t next(Ctx& ctx, int source) const {
         return ctx.load(shard_.next + source, order::relaxed, scope::device);
-    }
-    [[nodiscard]] LANEWAY_FN std::uint64_t n_waiting(Ctx& ctx) const {
-        return ctx.load(&shard_.state->end_waiting, order::relaxed, scope::device) -
-               ctx.load(&shard_.state->first_waiting, order::relaxed, scope::device);
     }
     /// Lanes at the start of the warp for which this holds, without a gap.
     [[nodiscard]] LANEWAY_FN int leading(Ctx& ctx, bool holds) const {
@@ -80,7 +77,7 @@ private:
         if (all == request_kind::receive) post(ctx, active, number);
         if (all == request_kind::probe) probe(ctx, active, number);
         if (all == request_kind::cancel) cancel(ctx, active, number);
-        if (all == request_kind::send) wait_for_room(ctx, active, number);
+        if (all == request_kind::send) sends_.add(ctx, active, number);
         complete(ctx, n);
         return true;
     }
@@ -153,40 +150,20 @@ private:
         ctx.sync(full_warp<Ctx>);
     }
 
-    /// Sends whose slot was not free yet.
-    LANEWAY_FN void wait_for_room(Ctx& ctx, bool active, std::uint32_t number) const {
-        const lane_mask lanes = ctx.ballot(full_warp<Ctx>, active);
-        const std::uint64_t end = ctx.load(&shard_.state->end_waiting, order::relaxed, scope::device);
-        if (active) shard_.waiting[(end + static_cast<std::uint64_t>(rank_in(ctx, lanes))) % view_.n_requests] = number;
-        ctx.sync(full_warp<Ctx>);
-        move_on(ctx, &shard_.state->end_waiting, end, lanes);
-    }
-    LANEWAY_FN void move_on(Ctx& ctx, std::uint64_t* word, std::uint64_t from, lane_mask by) const {
-        if (ctx.lane() == 0) {
-            ctx.store(word, from + static_cast<std::uint64_t>(Ctx::count_lanes(by)), order::relaxed, scope::device);
-        }
-        ctx.sync(full_warp<Ctx>);
-    }
-
-    /// Sends those of the waiting messages whose slot is free by now; the others wait behind the rest. Tickets keep the
-    /// order of messages, whoever is sent first.
+    /// Sends those messages that have waited and whose slot is free by now.
     LANEWAY_FN bool send_waiting(Ctx& ctx) const {
-        const std::uint64_t first = ctx.load(&shard_.state->first_waiting, order::relaxed, scope::device);
-        const std::uint64_t end = ctx.load(&shard_.state->end_waiting, order::relaxed, scope::device);
-        const bool active = first + static_cast<std::uint64_t>(ctx.lane()) < end;
-        if (ctx.ballot(full_warp<Ctx>, active) == 0) return false;
-        std::uint32_t number = 0;
-        if (active) number = shard_.waiting[(first + static_cast<std::uint64_t>(ctx.lane())) % view_.n_requests];
-        bool free = false;
-        if (active) {
-            const request_slot& slot = view_.requests[number];
-            free = shard_.to[slot.key.source].is_free(ctx, slot.ticket);
+        bool worked = false;
+        std::uint64_t left = sends_.n_chains(ctx);
+        for (int batch = 0; batch < max_batches && left > 0; ++batch) {
+            bool mine = false;
+            std::uint32_t number = 0;
+            if (sends_.take(ctx, mine, number)) {
+                delivery_.send(ctx, shard_, mine, number);
+                worked = true;
+            }
+            left -= left < Ctx::warp_lanes ? left : Ctx::warp_lanes;
         }
-        const lane_mask sent = ctx.ballot(full_warp<Ctx>, free), rest = ctx.ballot(full_warp<Ctx>, active && !free);
-        move_on(ctx, &shard_.state->first_waiting, first, sent | rest);
-        wait_for_room(ctx, active && !free, number);
-        delivery_.send(ctx, shard_, free, number);
-        return sent != 0;
+        return worked;
     }
 
     /// Takes what has come from each PE, a batch from each, the PEs by turns.
@@ -333,6 +310,7 @@ private:
     const two_sided_ref& view_;
     const message_shard_ref& shard_;
     message_delivery<Ctx> delivery_;
+    waiting_sends<Ctx> sends_;
 };
 
 }  // namespace laneway

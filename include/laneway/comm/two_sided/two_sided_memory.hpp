@@ -72,7 +72,8 @@ private:
         buffer<std::uint64_t> next;
         buffer<std::uint8_t> taken;
         buffer<std::uint64_t> asked;
-        buffer<std::uint32_t> waiting;
+        buffer<send_chain> sends;
+        buffer<std::uint32_t> sending;
         buffer<unexpected_message> unexpected;
         buffer<std::uint32_t> free_places;
         buffer<shard_state> state;

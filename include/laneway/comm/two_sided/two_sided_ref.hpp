@@ -75,11 +75,16 @@ struct shard_state {
     alignas(destructive_bytes) std::uint32_t lock;
     alignas(destructive_bytes) std::uint64_t asked;  ///< of the queue `asked`
     alignas(destructive_bytes) std::uint64_t answered;
-    std::uint64_t first_waiting;  ///< sends that wait for room; others look at both
+    std::uint64_t first_waiting;  ///< of the queue `sending`; others look at both
     std::uint64_t end_waiting;
     std::uint64_t arrived;  ///< messages so far; others look at it
     std::uint32_t n_free;   ///< places for unexpected messages
     std::uint32_t next_source;
+};
+
+/// 1 more than the numbers of the first and last request of a chain; 0: none. Each has the next in `other`.
+struct send_chain {
+    std::uint32_t first, last;
 };
 
 struct message_shard_ref {
@@ -89,7 +94,8 @@ struct message_shard_ref {
     std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next
     std::uint8_t* taken = nullptr;         ///< a slot of each of `from`: 1 where its message came in before its turn
     number_queue_ref asked;                ///< requests that want something of the engine, or wait for room
-    std::uint32_t* waiting = nullptr;      ///< as many places as requests: sends that wait for room
+    send_chain* sends = nullptr;           ///< a slot of each of `to`: sends that wait for it, see waiting_sends
+    std::uint32_t* sending = nullptr;      ///< as many places: a queue of the chains with something in them
     unexpected_message* unexpected = nullptr;
     std::uint32_t* free_places = nullptr;  ///< a stack
     shard_state* state = nullptr;
