@@ -94,7 +94,8 @@ inline constexpr bool fed_by_host<Counters> = Counters::fed_by_host;
 ///                                                       keyed_reply, where there are thresholds
 ///   void apply(Ctx&, std::uint64_t threshold);          lane 0
 ///   static constexpr bool fed_by_host;                  may be left out: whether epochs end the program (epoch_words);
-///   void take_from_host(Ctx&, std::uint64_t) const;     then lane 0 does as the orders of a termination_command say
+///   void take_from_host(Ctx&, std::uint64_t) const;     then the whole warp, together, does as the orders of a
+///                                                       termination_command say: words of the host are far
 template <class Ctx, class Counters>
 class termination_detector {
 public:
@@ -198,8 +199,10 @@ private:
 
     /// Does as told. All lanes know the threshold, lane 0 the whole command.
     LANEWAY_FN void handle_command(Ctx& ctx, const termination_command& command) {
+        if constexpr (fed_by_host<Counters>) {
+            counters_.take_from_host(ctx, ctx.shuffle(full_warp<Ctx>, command.orders, 0));
+        }
         if (ctx.lane() == 0) {
-            if constexpr (fed_by_host<Counters>) counters_.take_from_host(ctx, command.orders);
             if ((command.orders & termination_command::finish) != 0)
                 ctx.store(termination_.finished, 1u, order::relaxed, scope::device);
             if (command.threshold != applied_) counters_.apply(ctx, command.threshold);

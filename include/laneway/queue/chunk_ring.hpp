@@ -169,6 +169,13 @@ public:
         return {static_cast<std::uint32_t>(ctx.load(flag, order::acquire, scope::system) & label_mask)};
     }
 
+    /// Whether it seems to have: for who looks at several rings at once. Any lane; orders nothing.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool seems_arrived(Ctx& ctx, std::uint64_t ticket) const {
+        const std::uint64_t seen = ctx.load(flags + slot_of(ticket), order::relaxed, scope::system);
+        return seen >> chunk_label::bits_used == ticket + 1;
+    }
+
     /// Message i of the chunk with this ticket, which has arrived in words. Any lane. Waits for words that are still on
     /// their way; false when the run ends.
     template <class Ctx, class Message>

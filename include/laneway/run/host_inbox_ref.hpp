@@ -78,6 +78,7 @@ struct host_inbox_ref {
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
+        if (ctx.lane() != 0) return;
         if ((orders & termination_command::look) != 0) pass_on(ctx);
         const bool open = (orders & termination_command::open) != 0;
         ctx.store(is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);

@@ -36,13 +36,15 @@ public:
     /// Takes commands of the queue with the highest priority that has some; label 0: there are none. `first`: the
     /// source to begin with, so that all have their turn.
     LANEWAY_FN taken_commands take(Ctx& ctx, lane_mask mask, std::uint32_t first) const {
-        const std::uint32_t rings = all_.rings.n_queues * sources(ctx);
+        const std::uint32_t places = all_.rings.n_queues * sources(ctx);
         const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
         const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
         first = ctx.shuffle(mask, first, Ctx::first_lane(mask));  // what each lane has come to may differ
+        const std::uint32_t share = (places + lanes - 1) / lanes, each = share < at_once ? share : at_once;
         taken_commands found;
-        for (std::uint32_t base = 0; base < rings; base += lanes) {
-            if (base + mine < rings) found = look(ctx, base + mine, first);
+        for (std::uint32_t base = 0; base < places; base += lanes * each) {
+            const std::uint32_t from = base + mine * each, end = from + each < places ? from + each : places;
+            if (from < end) found = look_at_some(ctx, from, end - from, first);
             const lane_mask seen = ctx.ballot(mask, found.label != 0);
             if (seen == 0) continue;
             const int leader = Ctx::first_lane(seen);
@@ -89,20 +91,53 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t at_once = 8;  ///< places that a lane looks at together
+
     /// Where commands of a queue come from: the shards of all PEs, and the host.
     LANEWAY_FN std::uint32_t sources(const Ctx& ctx) const {
         return all_.rings.n_shards * static_cast<std::uint32_t>(ctx.n_pes()) + (Fed ? 1 : 0);
     }
 
-    /// What waits in a ring, by its place in the order in which they are served. One lane.
-    [[nodiscard]] LANEWAY_FN taken_commands look(Ctx& ctx, std::uint32_t place, std::uint32_t first) const {
-        taken_commands found;
-        found.queue = all_.rings.by_priority[place / sources(ctx)];
+    /// What waits at the first of `n` places that has something. One lane, whose loads are all on their way at once: a
+    /// lone lane that waits for a signal and looks at one ring after the other would look away for tens of
+    /// microseconds.
+    [[nodiscard]] LANEWAY_FN taken_commands look_at_some(Ctx& ctx, std::uint32_t from, std::uint32_t n,
+                                                         std::uint32_t first) const {
+        if (n == 1) return look(ctx, from, first);
+        std::uint64_t heads[at_once];
+        for (std::uint32_t k = 0; k < at_once; ++k) {
+            const taken_commands at = k < n ? place_at(ctx, from + k, first) : taken_commands{};
+            heads[k] = k < n && !is_host(at) ? ctx.load(head(ctx, at), order::relaxed, scope::device) : 0;
+        }
+        std::uint32_t due = 0;
+        for (std::uint32_t k = 0; k < at_once; ++k) {
+            if (k >= n) continue;
+            const taken_commands at = place_at(ctx, from + k, first);
+            if (is_host(at) || ring(ctx, at).seems_arrived(ctx, heads[k])) due |= std::uint32_t{1} << k;
+        }
+        for (std::uint32_t k = 0; k < n; ++k) {
+            if ((due >> k & 1) == 0) continue;
+            const taken_commands found = look(ctx, from + k, first);
+            if (found.label != 0) return found;
+        }
+        return {};
+    }
+    /// Where a place is, in the order in which they are served.
+    [[nodiscard]] LANEWAY_FN taken_commands place_at(Ctx& ctx, std::uint32_t place, std::uint32_t first) const {
+        taken_commands at;
+        at.queue = all_.rings.by_priority[place / sources(ctx)];
         const std::uint32_t number = (place + first) % sources(ctx);
         const auto pes = static_cast<std::uint32_t>(ctx.n_pes());
-        found.shard = number / pes;
-        found.source = static_cast<std::int32_t>(number % pes);
-        if (found.shard == all_.rings.n_shards) return look_at_host(ctx, found);
+        at.shard = number / pes;
+        at.source = static_cast<std::int32_t>(number % pes);
+        return at;
+    }
+    [[nodiscard]] LANEWAY_FN bool is_host(const taken_commands& at) const { return at.shard == all_.rings.n_shards; }
+
+    /// What waits in a ring. One lane.
+    [[nodiscard]] LANEWAY_FN taken_commands look(Ctx& ctx, std::uint32_t place, std::uint32_t first) const {
+        taken_commands found = place_at(ctx, place, first);
+        if (is_host(found)) return look_at_host(ctx, found);
         found.ticket = ctx.load(head(ctx, found), order::relaxed, scope::device);
         const chunk_label seen = ring(ctx, found).arrived(ctx, found.ticket);
         // What the launch thread has no room for stays where it is, and holds its poster up.

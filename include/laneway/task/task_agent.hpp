@@ -25,10 +25,7 @@ public:
     LANEWAY_FN void close(Ctx&) const {}
 
     LANEWAY_FN void attend(Ctx& ctx) {
-        if (ctx.load(pool_.rings.is_open, order::relaxed, scope::device) == 0) return;
-        for (auto s = static_cast<std::uint32_t>(ctx.lane()); s < pool_.rings.n_shards; s += Ctx::warp_lanes) {
-            pool_.rings.pass_on(ctx, s);
-        }
+        if (ctx.load(pool_.rings.is_open, order::relaxed, scope::device) != 0) pool_.pass_on(ctx);
     }
 
     /// Relaxed: the words only say that looking is worth while. Some shards at once, as the answers to all loads of a

@@ -47,11 +47,17 @@ struct task_pool_ref {
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
-        if ((orders & termination_command::look) != 0) {
-            for (std::uint32_t s = 0; s < rings.n_shards; ++s) rings.pass_on(ctx, s);
-        }
+        if ((orders & termination_command::look) != 0) pass_on(ctx);
         const bool open = (orders & termination_command::open) != 0;
-        ctx.store(rings.is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);
+        if (ctx.lane() == 0) ctx.store(rings.is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);
+    }
+    /// Lets warps take what the host has filled. The whole control warp: each lane reads another shard's word, as one
+    /// such load after the other, over PCIe, would take tens of microseconds.
+    template <class Ctx>
+    LANEWAY_FN void pass_on(Ctx& ctx) const {
+        for (auto s = static_cast<std::uint32_t>(ctx.lane()); s < rings.n_shards; s += Ctx::warp_lanes) {
+            rings.pass_on(ctx, s);
+        }
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
