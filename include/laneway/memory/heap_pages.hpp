@@ -25,12 +25,12 @@ public:
                                                         std::uint32_t start) const {
         page_reservation found;
         // One lane of all that find no room opens a page for them: else each would have one.
-        in_turn(ctx, use, [&](bool opens) {
-            bool sure = in_open_page(ctx, use, wanted, start, found);
-            if (found.count == 0 && opens) sure = in_fresh_page(ctx, use, wanted, start, found) && sure;
-            return found.count != 0 || (opens && sure);
+        const bool sure = in_turn(ctx, use, [&](bool opens) {
+            bool all_seen = in_open_page(ctx, use, wanted, start, found);
+            if (found.count == 0 && opens) all_seen = in_fresh_page(ctx, use, wanted, start, found) && all_seen;
+            return found.count != 0 || (opens && all_seen);
         });
-        return found;
+        return sure ? found : heap_pages(heap_, quota_, true).reserve_anywhere(ctx, use, wanted, start);
     }
 
     /// Gives back room for pieces whose bits are clear. A page without a live piece keeps its size until a page is
@@ -50,11 +50,11 @@ public:
     [[nodiscard]] LANEWAY_SLOW std::uint32_t claim_span(Ctx& ctx, std::uint32_t count) const {
         std::uint32_t first = heap_.n_pages;
         // In turn, as two that claim pages of one row would refuse each other.
-        in_turn(ctx, page_word::free, [&](bool claims) {
+        const bool had_turn = in_turn(ctx, page_word::free, [&](bool claims) {
             if (claims) first = claim_within_quota(ctx, count);
             return claims;
         });
-        return first;
+        return had_turn ? first : claim_within_quota(ctx, count);
     }
 
     /// Frees the span that begins with a page; false where none does.
@@ -74,6 +74,34 @@ private:
     static constexpr std::uint32_t max_turns = 1024;
     static constexpr std::uint32_t max_tries = 8;
 
+    /// `all`: looks at every page, not at those of sets only.
+    LANEWAY_FN heap_pages(const device_heap_layout& heap, std::uint32_t quota, bool all)
+        : heap_(heap), quota_(quota), allowed_(heap), all_(all) {}
+
+    /// For a lane that has waited for its turn in vain. While another lane is opening a page, that page is in no set,
+    /// and sets that it takes the page out of may miss others.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN page_reservation reserve_anywhere(Ctx& ctx, std::uint32_t use, std::uint32_t wanted,
+                                                               std::uint32_t start) const {
+        page_reservation found;
+        (void)in_open_page(ctx, use, wanted, start, found);
+        if (found.count == 0) (void)in_fresh_page(ctx, use, wanted, start, found);
+        // One may have been opened behind the first look.
+        if (found.count == 0) (void)in_open_page(ctx, use, wanted, start, found);
+        return found;
+    }
+
+    /// Calls `visit(page)` for pages of a set until it returns true. Whether it has seen all there were, if it did not.
+    template <class Ctx, class Visit>
+    LANEWAY_FN bool find(Ctx& ctx, std::uint32_t use, std::uint32_t quota, std::uint32_t start, Visit&& visit) const {
+        if (!all_) return heap_.set_of(use, quota).find(ctx, start, visit);
+        for (std::uint32_t i = 0; i < heap_.n_pages; ++i) {
+            const std::uint32_t page = (start + i) % heap_.n_pages;
+            if (belongs(look(ctx, page), use, quota) && visit(page)) break;
+        }
+        return true;
+    }
+
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN page_word look(Ctx& ctx, std::uint32_t page) const {
         return {ctx.load(heap_.pages + page, order::relaxed, scope::device)};
@@ -90,22 +118,23 @@ private:
     }
 
     /// Calls `body(mine)` until it returns true: `mine` says whether it is this lane's turn, which one lane has at a
-    /// time, or any that has waited for long. It is asked for after the first call.
+    /// time. It is asked for after the first call. False where the lane has waited for too long.
     template <class Ctx, class Body>
-    LANEWAY_FN void in_turn(Ctx& ctx, std::uint32_t use, Body&& body) const {
+    [[nodiscard]] LANEWAY_FN bool in_turn(Ctx& ctx, std::uint32_t use, Body&& body) const {
         std::uint32_t* const word = heap_.opener_of(use, quota_);
         for (std::uint32_t turn = 0; turn < max_turns; ++turn) {
-            if (body(false)) return;
+            if (body(false)) return true;
             // Partner: the release store below: who has the turn sees the pages that others have opened in theirs.
             const bool mine = ctx.load(word, order::relaxed, scope::device) == 0 &&
                               ctx.exchange(word, 1u, order::acquire, scope::device) == 0;
-            if (mine || turn + 1 == max_turns) {
+            if (mine) {
                 const bool done = body(true);
-                if (mine) ctx.store(word, 0u, order::release, scope::device);
-                if (done) return;
+                ctx.store(word, 0u, order::release, scope::device);
+                if (done) return true;
             }
             ctx.pause(turn / 32 < 6 ? turn / 32 : 6);
         }
+        return false;
     }
 
     /// Both of these set what they found; else they say whether they have seen all there was.
@@ -113,7 +142,7 @@ private:
     [[nodiscard]] LANEWAY_FN bool in_open_page(Ctx& ctx, std::uint32_t use, std::uint32_t wanted, std::uint32_t start,
                                                page_reservation& found) const {
         bool contended = false;
-        const bool sure = heap_.set_of(use, quota_).find(ctx, start, [&](std::uint32_t page) {
+        const bool sure = find(ctx, use, quota_, start, [&](std::uint32_t page) {
             found = {page, reserve_in(ctx, page, use, wanted, contended)};
             return found.count != 0;
         });
@@ -154,7 +183,7 @@ private:
         const bool within = allowed_.take(ctx, quota_, 1);
         bool sure = true;
         if (within) {
-            sure = heap_.set_of(page_word::free, 0).find(ctx, start % page_set::word_pages, [&](std::uint32_t page) {
+            sure = find(ctx, page_word::free, 0, start % page_set::word_pages, [&](std::uint32_t page) {
                 if (!claim(ctx, page, to)) return false;
                 found = {page, count};
                 return true;
@@ -188,7 +217,7 @@ private:
     template <class Ctx, class Made>
     LANEWAY_FN bool each_idle(Ctx& ctx, std::uint32_t quota, std::uint32_t start, page_word to, Made&& made) const {
         bool lost = false;
-        const bool sure = heap_.set_of(heap_.idle(), quota).find(ctx, start, [&](std::uint32_t page) {
+        const bool sure = find(ctx, heap_.idle(), quota, start, [&](std::uint32_t page) {
             page_word now = look(ctx, page);
             const bool idle = belongs(now, heap_.idle(), quota);
             // Partner: the fetch_add in give_back: bits of pieces are clear. It fails where room has been reserved.
@@ -278,6 +307,7 @@ private:
     const device_heap_layout& heap_;
     std::uint32_t quota_;
     page_quota allowed_;
+    bool all_ = false;
 };
 
 }  // namespace laneway

@@ -92,11 +92,11 @@ struct filling_program {
     std::uint64_t most = 0;
     std::uint64_t* drawn = nullptr;  ///< requests
     std::uint64_t* refused = nullptr;
-    std::uint64_t lanes = ~std::uint64_t{0};  ///< that take part, at most
+    bool alone = false;  ///< one lane, for all
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        if (ctx.rank() >= lanes) return;
+        if (alone && (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0)) return;
         while (ctx.fetch_add(drawn, 1, order::relaxed, scope::device) < most) {
             if (heap.allocate(ctx, bytes) == nullptr) ctx.fetch_add(refused, 1, order::relaxed, scope::device);
         }
@@ -109,7 +109,7 @@ inline void expect_gives_all(machine& machine, const device_heap& heap, const de
     const buffer<std::uint64_t> counters(machine.device(0), 2);
     const std::uint64_t most = options.bytes / bytes;
     run_programs(machine, small_grid(machine), 100, [&](int) {
-        return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1, ~std::uint64_t{0}};
+        return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1, false};
     });
     EXPECT_EQ(counters.copy_out()[1], 0u) << "refused, of " << most << " pieces of " << bytes << " bytes";
     EXPECT_EQ(heap.live().size(), most);
@@ -123,11 +123,11 @@ inline void expect_gives_all(machine& machine, const device_heap& heap, const de
 inline void expect_fills_up(machine& machine, const device_heap& heap, const device_heap_options& options,
                             std::size_t bytes) {
     // Who is refused while another lane sets a page up asks once more, alone.
-    for (const std::uint64_t lanes : {~std::uint64_t{0}, std::uint64_t{1}}) {
+    for (const bool alone : {false, true}) {
         const std::uint64_t most = (options.bytes - heap.statistics().used_bytes) / bytes;
         const buffer<std::uint64_t> counters(machine.device(0), 2);
         run_programs(machine, small_grid(machine), 100, [&](int) {
-            return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1, lanes};
+            return filling_program{heap.ref(), bytes, most, counters.data(), counters.data() + 1, alone};
         });
     }
     const auto live = heap.live();
@@ -186,6 +186,35 @@ TEST_P(device_heap_test, ServesEverySizeToTheLastPieceOneAfterTheOther) {
             expect_gives_all(machine, heap, size, bytes);
         }
     });
+}
+
+/// One lane asks while another one, which never goes on, is opening the only page: it has given the page its size and
+/// taken a piece, but not told others of it.
+struct stuck_opener_program {
+    static constexpr int cuda_warps = 2;
+    device_heap_ref heap;
+    std::uint32_t use = 0;
+    std::uint64_t* served = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        const device_heap_layout& layout = heap.layout();
+        ctx.store(layout.opener_of(use, 0), 1u, order::relaxed, scope::device);
+        ctx.store(layout.pages, page_word::of(use, 0, 1).bits, order::relaxed, scope::device);
+        while (heap.allocate(ctx, std::size_t{1} << layout.log2_piece(use)) != nullptr) ++*served;
+    }
+};
+
+TEST_P(device_heap_test, RoomOfAPageThatAnotherLaneIsOpeningIsFound) {
+    machine machine(GetParam());
+    const device_heap heap(machine.device(0), {.bytes = 1024, .page_bytes = 1024});
+    const buffer<std::uint64_t> served(machine.device(0), 1);
+    const std::uint32_t use = 2;
+    run_programs(machine, small_grid(machine), 100, [&](int) {
+        return stuck_opener_program{heap.ref(), use, served.data()};
+    });
+    EXPECT_EQ(served.copy_out()[0], heap.ref().layout().capacity(use) - 1);
 }
 
 /// One lane tries what must be refused.
