@@ -283,6 +283,70 @@ TEST_P(one_sided_test, AddressesAndPesThatDoNotExistEndTheRun) {
     }
 }
 
+/// Lanes get words of both sizes by messages, in bulk.
+struct get_words {
+    symmetric_ref<std::uint64_t> long_words;
+    symmetric_ref<std::uint32_t> short_words;
+    symmetric_ref<std::uint64_t> wrong;
+    std::uint64_t lanes = ~std::uint64_t{0};  ///< of each PE that take part
+
+    static constexpr std::uint64_t count = 43;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.rank() >= lanes) return;
+        one_sided remote(ctx, box);
+        get(ctx, remote, long_words);
+        get(ctx, remote, short_words);
+    }
+
+    template <class Ctx, class Remote, class Word>
+    LANEWAY_FN void get(Ctx& ctx, Remote& remote, symmetric_ref<Word> words) const {
+        const int pe = (ctx.pe() + 1) % ctx.n_pes();
+        Word values[count] = {};
+        (void)remote.get(width::lane, values, words[0], pe, count, path::aggregated);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            if (values[i] != value_of<Word>(pe, i)) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+
+    template <class Word>
+    static LANEWAY_FN Word value_of(int pe, std::uint64_t i) {
+        return static_cast<Word>((static_cast<std::uint64_t>(pe) + 1) * 0x9e3779b97f4a7c15 + i);
+    }
+    template <class Word>
+    static void fill(symmetric_array<Word>& words, int n_pes) {
+        for (int pe = 0; pe < n_pes; ++pe) {
+            std::vector<Word> given;
+            for (std::uint64_t i = 0; i < count; ++i) given.push_back(value_of<Word>(pe, i));
+            words.copy_in(pe, given);
+        }
+    }
+};
+
+TEST_P(one_sided_test, BulkGetsByMessagesHaveManyWordsOnTheirWay) {
+    every_fourth_round(GetParam(), [](const options& round) {
+        options o = one_sided_options(round);
+        o.chunk_bytes = 4096;
+        runtime rt(o);
+        auto words = rt.allocate<std::uint64_t>(get_words::count);
+        auto halves = rt.allocate<std::uint32_t>(get_words::count);
+        get_words::fill(words, rt.n_pes());
+        get_words::fill(halves, rt.n_pes());
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        get_words body{words.ref(), halves.ref(), wrong.ref()};
+        rt.run(body, rt.one_sided());
+        // A lone lane has nobody to share chunks with but its own words.
+        body.lanes = 1;
+        const auto bulk = rt.run(body, rt.one_sided());
+        EXPECT_EQ(total(wrong, rt.n_pes(), 0), 0u);
+        // On checked devices other warps may send what the block has after every post.
+        if (!is_checked(GetParam())) {
+            EXPECT_GE(bulk.carried, 2 * bulk.chunks());
+        }
+    });
+}
+
 LANEWAY_ON_DEVICES(one_sided_test, device_lists());
 
 }  // namespace laneway::test
