@@ -248,6 +248,28 @@ TEST_P(channel_remote_test, AFullPeLetsOthersWaitAndLosesNothing) {
     });
 }
 
+TEST_P(channel_remote_test, WhatAWarpSendsIsConsumedByAWarp) {
+    every_fourth_round(GetParam(), [&](options o) {
+        o.chunk_bytes = 1024;
+        runtime rt(o);
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        channel_graph graph(rt, {.rooms = 1024});
+        const auto from = graph.channel<std::uint32_t>(1024);
+        const auto to = graph.channel<std::uint64_t>(1024);
+        const auto sender = graph.kernel(send_to_last{to});
+        const auto adder = graph.kernel(add_up{sum.ref()});
+        graph.connect(from, sender);
+        graph.connect(to, adder);
+        graph.init(from, std::vector<std::uint32_t>(512, 1));
+        graph.run(sender, adder);
+        EXPECT_EQ(sum.copy_out(rt.n_pes() - 1)[0], 512u);
+        const channel_statistics statistics = graph.statistics();
+        if (is_checked(GetParam())) {
+            EXPECT_GT(4 * statistics.full_dispatches, 3 * statistics.dispatches);
+        }
+    });
+}
+
 TEST_P(channel_remote_test, LanesOfABodySendToAllPes) {
     every_round(GetParam(), [&](const options& o) {
         runtime rt(roomy(o));
