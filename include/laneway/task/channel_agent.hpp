@@ -133,18 +133,15 @@ public:
         outcome out = outcome::done;
         if (mine) {
             come_behind(ctx, queue.element(place));
-            out = consume<task_width::warp>(
-                view_.kernels, layout.consumer, element, came,
-                [&](const auto& code, auto& given) { return call_kernel(ctx, code, given, node); });
+            out = consume<task_width::warp>(view_.kernels, layout.consumer, element, came,
+                                            [&](const auto& code, auto& given) {
+                                                return ended(ctx, number, node, call_kernel(ctx, code, given, node));
+                                            });
         }
         ctx.sync(full_warp<Ctx>);
         note_node(node);
         if constexpr (View::receives) {
             if (came && mine && out == outcome::done) leave_room(ctx, queue, node.room(), room_class);
-            if (node.has_forwarded() && out == outcome::yield) {
-                const std::uint32_t channel = view_.set.users_number(view_.set.channel_of(inside));
-                (void)fail(ctx, status::yielded_after_forward, operation::consume, -1, channel);
-            }
             ctx.sync(full_warp<Ctx>);
         }
         end(ctx, number, place, node.filled(), count, mine, out);
@@ -177,6 +174,18 @@ private:
     LANEWAY_FN void note_node(const Node& node) {
         stalls_ += node.stalls();
         if constexpr (View::receives) sent_ += node.sent();
+    }
+    /// The end of an element of a queue. One whose room has gone on has no place to wait in.
+    template <class Node>
+    LANEWAY_FN outcome ended(Ctx& ctx, std::uint32_t number, const Node& node, outcome out) const {
+        if constexpr (View::receives) {
+            if (out == outcome::yield && node.has_forwarded()) {
+                const std::uint32_t inside = view_.set.channel_of(number % view_.set.queues_a_shard);
+                (void)fail(ctx, status::yielded_after_forward, operation::consume, -1, view_.set.users_number(inside));
+                return outcome::done;
+            }
+        }
+        return out;
     }
     /// An element that came in a room is done. The room goes back, unless it has gone on. Any lane.
     LANEWAY_FN void leave_room(Ctx& ctx, const channel_queue_ref& queue, std::uint32_t room, std::uint32_t room_class) {

@@ -105,7 +105,7 @@ struct remote_routes<false, Kernels...> {
 
 /// Their handlers, all of which know their PE's channels. Host.
 template <class... M, class... H>
-routes<route<M, H>...> handlers_of_set(const routes<route<M, H>...>*, const channel_set_ref* set) {
+routes<route<M, H>...> handlers_of_set(const routes<route<M, H>...>*, [[maybe_unused]] const channel_set_ref* set) {
     return (routes<>{} + ... + routes<route<M, H>>{{H{set}}});
 }
 
