@@ -19,8 +19,8 @@ struct channel_graph_options {
 void add_remote(std::vector<channel_plan>& plans, std::size_t of_user, const std::vector<bool>& receives, int pes,
                 std::uint32_t rooms);
 
-/// "; from other PEs in channel 0: 2 at PE 1; PE 0 has no room: 2 of 2 are out": what has been sent and is not
-/// consumed, for a graph that did not come to its end; empty where there is nothing.
+/// "; sent to channel 0 of PE 1 and not consumed: 2; PE 0 has 2 of 2 rooms out (all)": for a graph that did not come to
+/// its end; empty where there is nothing.
 std::string remote_text(const std::vector<channel_plan>& plans, const std::vector<channel_memory>& memories);
 
 }  // namespace laneway
