@@ -30,7 +30,9 @@ struct kernel_node {
 /// Host only; not thread-safe. Refers to its runtime.
 class channel_graph {
 public:
-    explicit channel_graph(runtime& runtime) : runtime_(runtime) {}
+    /// Throws usage_error for options that cannot be.
+    explicit channel_graph(runtime& runtime, const channel_graph_options& options = {})
+        : runtime_(runtime), table_(options) {}
     channel_graph(const channel_graph&) = delete;
     channel_graph& operator=(const channel_graph&) = delete;
 
@@ -145,7 +147,7 @@ private:
             for (const auto& memory : store_.memories()) {
                 if (memory.is_lost()) throw;
             }
-            throw timeout_error(late.what() + std::string("; ") + occupancy_text(table_.plans(), store_.memories()),
+            throw timeout_error(late.what() + std::string("; ") + occupancy_text(store_.plans(), store_.memories()),
                                 late.where());
         }
     }

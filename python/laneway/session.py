@@ -37,6 +37,21 @@ from laneway.programs.md import (
 from laneway.programs.pagerank import MAX_ITER, TOL, PageRankResult, find_ranks
 from laneway.programs.paths import Result, find_distances, find_levels
 from laneway.programs.proportions import VertexNumbers
+from laneway.programs.recursion import (
+    MEMORY_BYTES,
+    FibonacciResult,
+    ProductResult,
+    QuadratureResult,
+    QueensResult,
+    SortResult,
+    TreeResult,
+    count_nodes,
+    find_fibonacci,
+    integrate_peaks,
+    multiply_matrices,
+    place_queens,
+    sort_keys,
+)
 from laneway.programs.triangles import TrianglesResult, count_triangles
 from laneway.workspace import KEPT_BYTES, Workspace
 
@@ -293,3 +308,39 @@ class Session:
     ) -> GupsResult:
         """As `laneway.gups`. The table is there as long as the session is open."""
         return update_table(self._workspace, mode, log2_words, size, updates, look_ahead, region_bytes, round_updates)
+
+    def fibonacci(self, n: int, *, grain: int = 1, width: int = 0, memory_bytes: int = MEMORY_BYTES) -> FibonacciResult:
+        """As `laneway.fibonacci`. Memory for channels is taken for each call, as with all recursive programs."""
+        return find_fibonacci(self._workspace, n, grain, width, memory_bytes)
+
+    def queens(self, n: int, *, grain: int = 4, width: int = 0, memory_bytes: int = MEMORY_BYTES) -> QueensResult:
+        """As `laneway.queens`."""
+        return place_queens(self._workspace, n, grain, width, memory_bytes)
+
+    def quadrature(
+        self,
+        start: float = 0.0,
+        end: float = 1.0,
+        *,
+        tolerance: float = 1e-6,
+        width: int = 0,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> QuadratureResult:
+        """As `laneway.quadrature`."""
+        return integrate_peaks(self._workspace, start, end, tolerance, width, memory_bytes)
+
+    def merge_sort(
+        self, keys: ArrayLike, *, grain: int = 64, width: int = 0, memory_bytes: int = MEMORY_BYTES
+    ) -> SortResult:
+        """As `laneway.merge_sort`. Keys are copied for each call, as arrays may change."""
+        return sort_keys(self._workspace, keys, grain, width, memory_bytes)
+
+    def strassen(
+        self, a: ArrayLike, b: ArrayLike, *, grain: int = 16, width: int = 0, memory_bytes: int = MEMORY_BYTES
+    ) -> ProductResult:
+        """As `laneway.strassen`. Matrices are copied for each call, as arrays may change."""
+        return multiply_matrices(self._workspace, a, b, grain, width, memory_bytes)
+
+    def uts(self, tree: str = "T1", *, width: int = 0, memory_bytes: int = MEMORY_BYTES) -> TreeResult:
+        """As `laneway.uts`."""
+        return count_nodes(self._workspace, tree, width, memory_bytes)

@@ -159,7 +159,7 @@ void channel_host::audit() {
 std::string channel_host::account() const {
     const auto& all = store_.memories();
     if (std::any_of(all.begin(), all.end(), [](const channel_memory& memory) { return memory.is_lost(); })) return {};
-    return "; " + occupancy_text(table_.plans(), all);
+    return "; " + occupancy_text(plans_, all);
 }
 
 channel_statistics channel_host::statistics() const { return statistics_of(store_.memories()); }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "laneway/base/error.hpp"
+#include "laneway/task/channel_remote_plan.hpp"
 
 namespace laneway {
 
@@ -17,50 +18,78 @@ constexpr std::uint32_t min_shard_width = 256;
 std::uint32_t shards_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks) {
     std::uint32_t shards = std::max(worker_blocks, 1u);
     for (const auto& plan : plans) {
-        if (plan.is_arrivals) continue;
+        if (plan.is_arrivals || plan.rooms_a_pe != 0) continue;
         // What a lane reserves at once lies in one shard.
         shards = std::min(shards, plan.options.width / std::max(min_shard_width, std::bit_ceil(plan.options.at_once)));
     }
     return std::bit_floor(std::max(shards, 1u));
 }
 
-/// The queues of a PE, without memory.
+/// The queues of a channel behind those that the set has.
+void lay_out(channel_set_ref& set, const channel_plan& plan, channel_layout& layout) {
+    const channel_options& options = plan.options;
+    layout.width = plan.is_arrivals ? options.width : options.width / set.n_shards;
+    // A channel that may be part of a cycle: with levels, what is deeper needs no such help.
+    if (options.levels == 1 && !plan.is_arrivals) {
+        layout.margin = std::min(2 * set.n_channels, layout.width - options.at_once);
+    }
+    layout.is_after = plan.is_after ? 1 : 0;
+    layout.is_arrivals = plan.is_arrivals ? 1 : 0;
+    layout.first_data = set.data_a_shard;
+    layout.first_done = set.done_a_shard;
+    const std::uint64_t bytes = std::uint64_t{layout.width} * options.levels * plan.element_bytes;
+    set.data_a_shard += (bytes + destructive_bytes - 1) / destructive_bytes * destructive_bytes;
+    set.done_a_shard += std::uint64_t{channel_queue_ref::done_words(layout.width)} * options.levels;
+}
+
+/// The queues of a channel whose places are those of rooms. All such channels share the places, which begin at `pool`,
+/// as a room has one place on a PE, whatever the channel.
+void lay_out_remote(channel_set_ref& set, const channel_plan& plan, channel_layout& layout, std::uint64_t pool) {
+    constexpr std::uint32_t together = 32;  // see shard_of_room
+    const std::uint32_t groups = (plan.options.width + together - 1) / together;
+    layout.width = std::bit_ceil((groups + set.n_shards - 1) / set.n_shards * together);
+    layout.is_remote = 1;
+    layout.remote = plan.of_channel;
+    const std::uint64_t class_bytes = std::uint64_t{layout.width} * plan.element_bytes;
+    layout.first_data = pool + channel_rooms_ref::class_of(plan.options.levels, 0) * class_bytes;
+    const std::uint32_t classes = channel_rooms_ref::class_of(plan.options.levels, plan.options.levels - 1) + 1;
+    set.data_a_shard = std::max(set.data_a_shard, pool + classes * class_bytes);
+    set.rooms.a_pe = plan.rooms_a_pe;
+    set.rooms.classes = std::max(set.rooms.classes, classes);
+}
+
+/// The queues of a PE, without memory. Channels for what comes in rooms are behind all others.
 channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks, int warp_lanes) {
     channel_set_ref set;
     set.n_channels = static_cast<std::uint32_t>(plans.size());
     set.n_shards = shards_of(plans, worker_blocks);
-    std::uint64_t levels = 0;
+    std::uint64_t levels = 0, pool = 0;
     for (const auto& plan : plans) levels += plan.options.levels;
     if (levels > channel_rank_queues) {
         throw usage_error("the channels of a graph have " + std::to_string(channel_rank_queues) +
                           " levels together at most, not " + std::to_string(levels));
     }
-    for (std::size_t c = 0; c < plans.size(); ++c) {
-        const channel_options& options = plans[c].options;
+    for (std::uint32_t c = 0; c < set.n_channels; ++c) {
+        const channel_plan& plan = plans[c];
         channel_layout& layout = set.channels[c];
-        layout.element_bytes = static_cast<std::uint32_t>(plans[c].element_bytes);
-        layout.width = plans[c].is_arrivals ? options.width : options.width / set.n_shards;
-        layout.levels = options.levels;
+        layout.element_bytes = static_cast<std::uint32_t>(plan.element_bytes);
+        layout.levels = plan.options.levels;
         layout.first_queue = set.queues_a_shard;
-        layout.at_once = options.at_once;
-        layout.at_least =
-            std::min(layout.width, options.at_least != 0 ? options.at_least : static_cast<std::uint32_t>(warp_lanes));
-        // A channel that may be part of a cycle: with levels, what is deeper needs no such help.
-        if (layout.levels == 1 && !plans[c].is_arrivals) {
-            layout.margin = std::min(2 * set.n_channels, layout.width - layout.at_once);
-        }
-        layout.consumer = plans[c].consumer;
-        layout.is_after = plans[c].is_after ? 1 : 0;
-        layout.is_arrivals = plans[c].is_arrivals ? 1 : 0;
-        layout.first_data = set.data_a_shard;
+        layout.at_once = plan.options.at_once;
+        layout.consumer = plan.consumer;
         layout.first_entry = set.entries_a_shard;
-        layout.first_done = set.done_a_shard;
-        const std::uint64_t places = std::uint64_t{layout.width} * layout.levels;
+        if (plan.rooms_a_pe == 0) {
+            lay_out(set, plan, layout);
+            pool = set.data_a_shard;
+        } else {
+            lay_out_remote(set, plan, layout, pool);
+            set.channels[plan.of_channel].remote = c;
+        }
+        layout.at_least =
+            std::min({layout.width, plan.options.width,
+                      plan.options.at_least != 0 ? plan.options.at_least : static_cast<std::uint32_t>(warp_lanes)});
         set.queues_a_shard += layout.levels;
-        set.data_a_shard +=
-            (places * layout.element_bytes + destructive_bytes - 1) / destructive_bytes * destructive_bytes;
-        set.entries_a_shard += places;
-        set.done_a_shard += std::uint64_t{channel_queue_ref::done_words(layout.width)} * layout.levels;
+        set.entries_a_shard += std::uint64_t{layout.width} * layout.levels;
     }
     return set;
 }
@@ -86,6 +115,7 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
       data_(owner, set_.n_shards * set_.data_a_shard), control_(owner, set_.n_shards * set_.entries_a_shard),
       done_(owner, set_.n_shards * set_.done_a_shard),
       flags_(owner, std::uint64_t{set_.n_shards} * set_.flags_a_shard()),
+      rooms_(owner, std::uint64_t{set_.rooms.classes} * set_.rooms.words_a_class()),
       created_(owner, std::uint64_t{set_.n_shards} * channel_set_ref::words_a_shard),
       finished_(owner, std::uint64_t{worker_blocks} * (destructive_bytes / sizeof(std::uint64_t))), totals_(owner, 1),
       set_copy_(owner, 1), moving_(owner, 1) {
@@ -94,6 +124,7 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
     set_.control = control_.data();
     set_.done = done_.data();
     set_.flags = flags_.data();
+    set_.rooms.free = rooms_.data();
     set_.created = created_.data();
     set_.totals = totals_.data();
     set_copy_.copy_in(&set_, 1);
@@ -104,6 +135,9 @@ void channel_memory::clear() {
     control_.fill_bytes(0);
     done_.fill_bytes(0);
     flags_.fill_bytes(0);
+    // All rooms of the PE are at home.
+    const std::uint32_t whole = set_.rooms.a_pe % 32 == 0 ? ~std::uint32_t{0} : (1u << set_.rooms.a_pe) - 1;
+    rooms_.copy_in(std::vector<std::uint32_t>(rooms_.size(), whole));
     created_.fill_bytes(0);
     finished_.fill_bytes(0);
     totals_.fill_bytes(0);
@@ -178,6 +212,8 @@ void channel_memory::add_to(channel_statistics& sum) const {
     sum.yields += totals.yields;
     sum.stalls += totals.stalls;
     sum.moved += totals.moved;
+    sum.sent += totals.sent;
+    sum.received += totals.received;
     sum.peak = std::max(sum.peak, totals.peak);
 }
 
@@ -186,6 +222,7 @@ std::uint64_t channel_memory::open_in(std::uint32_t number, std::uint32_t shard,
                                       const std::vector<std::uint32_t>& done) const {
     const channel_layout& layout = set_.channels[number];
     const channel_words& queue = words[shard * set_.queues_a_shard + layout.first_queue + level];
+    if (layout.is_remote != 0) return queue.reserved - queue.released;
     const std::uint32_t* const bits = done.data() + shard * set_.done_a_shard + layout.first_done +
                                       std::uint64_t{level} * channel_queue_ref::done_words(layout.width);
     std::uint64_t open = 0;
@@ -198,7 +235,21 @@ std::uint64_t channel_memory::open_in(std::uint32_t number, std::uint32_t shard,
 }
 
 std::uint64_t channel_memory::room(std::uint32_t number) const {
+    if (plans_[number].rooms_a_pe != 0) return plans_[number].options.width;
     return std::uint64_t{set_.channels[number].width} * set_.n_shards;
+}
+
+std::vector<std::uint64_t> channel_memory::rooms_out() const {
+    std::vector<std::uint64_t> out;
+    const auto words = rooms_.copy_out();
+    const std::uint32_t a_class = set_.rooms.words_a_class();
+    for (std::uint32_t c = 0; c < set_.rooms.classes; ++c) {
+        std::uint64_t home = 0;
+        for (std::uint32_t w = 0; w < a_class; ++w)
+            home += static_cast<std::uint64_t>(std::popcount(words[c * a_class + w]));
+        out.push_back(set_.rooms.a_pe - home);
+    }
+    return out;
 }
 
 std::uint64_t channel_memory::unfreed(std::uint32_t number) const {
@@ -257,6 +308,7 @@ std::string occupancy_text(const std::vector<channel_plan>& plans, const std::ve
     constexpr std::size_t max_levels = 8;  // that are named
     std::ostringstream text;
     for (std::uint32_t c = 0; c < plans.size(); ++c) {
+        if (plans[c].rooms_a_pe != 0) continue;  // see remote_text
         std::vector<std::uint64_t> open(plans[c].options.levels);
         std::vector<bool> full(open.size());  // on some PE
         for (const auto& memory : memories) {
@@ -268,6 +320,7 @@ std::string occupancy_text(const std::vector<channel_plan>& plans, const std::ve
         }
         std::uint64_t sum = 0;
         for (const std::uint64_t n : open) sum += n;
+        if (plans[c].is_arrivals && sum == 0) continue;
         text << (c == 0 ? "" : "; ") << channel_name(c, plans[c]) << ": " << sum
              << (sum == 1 ? " element" : " elements");
         const auto used =
@@ -280,6 +333,7 @@ std::string occupancy_text(const std::vector<channel_plan>& plans, const std::ve
         }
         if (used > named) text << ", and others at " << used - named << " deeper levels";
     }
+    text << remote_text(plans, memories);
     return text.str();
 }
 
@@ -291,6 +345,14 @@ void audit_channels(const std::vector<channel_plan>& plans, const std::vector<ch
         if (left == 0) continue;
         text += (text.empty() ? "" : "; ") + channel_name(c, plans[c]) + ": " + std::to_string(left) +
                 (left == 1 ? " element was" : " elements were") + " reserved and never freed";
+    }
+    std::uint64_t out = 0;
+    for (const auto& memory : memories) {
+        for (const std::uint64_t of_class : memory.rooms_out()) out += of_class;
+    }
+    if (out != 0) {
+        text += (text.empty() ? "" : "; ") + std::to_string(out) + " of the rooms for elements on their way to other " +
+                "PEs have not come back";
     }
     if (!text.empty()) throw device_fault(text);
 }

@@ -9,9 +9,18 @@ namespace laneway {
 
 namespace {
 
+constexpr std::uint32_t max_rooms = 1u << 16;
 constexpr std::uint32_t max_at_once = 1u << 26;  // what the lanes of a warp reserve together is told in 32 bits
 
 }  // namespace
+
+channel_table::channel_table(const channel_graph_options& options) : rooms_(options.rooms) {
+    if (rooms_ == 0 || rooms_ > max_rooms) {
+        throw usage_error("channel_graph_options.rooms: 1 to " + std::to_string(max_rooms) + ", not " +
+                          std::to_string(rooms_));
+    }
+    rooms_ = std::bit_ceil(rooms_);
+}
 
 std::uint32_t channel_table::add_channel(const channel_plan& plan, std::size_t alignment) {
     const auto number = static_cast<std::uint32_t>(plans_.size());

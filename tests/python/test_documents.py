@@ -216,14 +216,14 @@ def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_guide_to_channels_shows_programs() -> None:
-    examples = ("channels", "channels_service", "continuations")
+    examples = ("channels", "channels_remote", "channels_service", "continuations")
     sources = [
         *(f"examples/{name}.cpp" for name in examples),
         *(f"tests/unit/task/channel_{name}_suite.hpp" for name in ("block", "graph", "scheduling")),
     ]
     program = "".join(squeezed((ROOT / source).read_text()) for source in sources)
     shown = code_blocks(DOCS / "guides" / "channels.md", "cpp")
-    assert len(shown) == 12
+    assert len(shown) == 14
     for block in shown:
         assert squeezed(block) in program, block
 

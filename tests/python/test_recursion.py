@@ -46,6 +46,11 @@ def test_a_tree_of_the_benchmark() -> None:
     found = lw.uts("T1", devices="cpu:2")
     assert (found.nodes, found.leaves, found.depth) == (4130071, 3305118, 10)
     assert references.verify_tree(found).mismatches == 0
+    with lw.Session(devices="cpu:2") as session:
+        with pytest.raises(lw.UsageError, match="tree must be one of"):
+            session.uts("T9")
+        again = session.uts("T1", width=512)
+        assert (again, again.channels.width) == (found, 512)
 
 
 def test_references_notice_wrong_results() -> None:

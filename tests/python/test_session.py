@@ -21,6 +21,7 @@ from conftest import GPUS, metis
 DEVICES = ["cpu:1", "cpu:3", "checked:2", *(["cuda:0"] if GPUS else []), *(["cuda:0-1"] if GPUS > 1 else [])]
 PROGRAMS = ["sssp", "bfs", "pagerank", "color", "indegree", "kmeans", "kmer", "md", "gups", "filter"]
 PROGRAMS += ["connected_components", "triangles", "local_clustering", "label_propagation"]
+PROGRAMS += ["fibonacci", "queens", "quadrature", "merge_sort", "strassen", "uts"]
 RUN_OPTIONS = {"devices", "seed", "timeout", "buffer_bytes", "progress"}
 MIB = 2**20
 ATOMS = lw.Atoms(0, np.array([[0.0, 6]] * 3), np.arange(1, 4), np.diag([1.0, 2, 3]), np.eye(3))
@@ -80,6 +81,11 @@ def test_results_are_those_of_single_calls(devices: str) -> None:
             lambda on, kind, policy=policy: on.filter(points[:, 0], "x > 0.5", policy=policy, packet_bytes=64, **kind)
             for policy in ("available", "even", "available")
         ),
+        *(lambda on, kind, n=n: on.fibonacci(n, memory_bytes=2**16, **kind) for n in (7, 0, 9)),
+        *(lambda on, kind, width=width: on.queens(5, grain=2, width=width, **kind) for width in (32, 64)),
+        lambda on, kind: on.quadrature(0.2, 0.4, tolerance=1e-2, width=16, **kind),
+        *(lambda on, kind, n=n: on.merge_sort(np.arange(n)[::-1], grain=8, width=16, **kind) for n in (60, 1)),
+        lambda on, kind: on.strassen(np.eye(8, dtype=int), np.arange(64).reshape(8, 8), grain=4, width=16, **kind),
     ]
     with lw.Session(devices=devices) as session:
         for number, call in enumerate(calls):

@@ -28,6 +28,8 @@ enum class [[nodiscard]] status : std::uint32_t{
     freed_twice,            ///< an element of a channel was freed more than once
     too_deep,               ///< a channel has fewer levels than the recursion is deep
     too_many_at_once,       ///< more elements of a channel were asked for at once than it is made for
+    not_receiving,          ///< an element was sent into a channel whose kernel does not receive
+    yielded_after_forward,  ///< a kernel forwarded the element that it consumes, and returned outcome::yield
     truncated,              ///< a message is longer than the receive that it was matched with
     wrong_length,           ///< a message and its receive differ in length where the program promised that none does
     unexpected_message,     ///< a message found no receive where the program promised that each does
@@ -64,6 +66,8 @@ constexpr const char* to_string(status s) {
         case status::freed_twice: return "an element of a channel was freed twice";
         case status::too_deep: return "deeper than the channel has levels";
         case status::too_many_at_once: return "more elements at once than the channel is made for";
+        case status::not_receiving: return "a channel whose kernel does not receive what is sent";
+        case status::yielded_after_forward: return "an element was forwarded, and put back";
         case status::truncated: return "a message is longer than its receive";
         case status::wrong_length: return "a message is not as long as its receive, as the communicator promises";
         case status::unexpected_message: return "a message found no receive, as the communicator promises";

@@ -107,6 +107,16 @@ public:
         store_entry(ctx, first + static_cast<std::uint64_t>(rank_in(ctx, mask)), place);
     }
 
+    /// In a queue whose places others than `reserve` hand out: so many elements have come, and were freed. One lane.
+    template <class Ctx>
+    LANEWAY_FN void count_reserved(Ctx& ctx, std::uint64_t n) const {
+        ctx.fetch_add(&words_->reserved, n, order::relaxed, scope::device);
+    }
+    template <class Ctx>
+    LANEWAY_FN void count_released(Ctx& ctx, std::uint64_t n) const {
+        ctx.fetch_add(&words_->released, n, order::relaxed, scope::device);
+    }
+
     /// deq: claims ready elements, at most `limit` and one a lane, in the order in which they became ready, and only
     /// among the first `end` that ever did; returns how many, and lanes below that get a place. A whole warp, together;
     /// does not wait, and gets none where another warp claims at the same moment.

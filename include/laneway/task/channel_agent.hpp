@@ -3,8 +3,8 @@
 #pragma once
 
 #include "laneway/comm/roles.hpp"
-#include "laneway/simt/user_code.hpp"
 #include "laneway/task/channel_chooser.hpp"
+#include "laneway/task/channel_consuming.hpp"
 #include "laneway/task/channel_moving.hpp"
 #include "laneway/task/channel_team.hpp"
 #include "laneway/task/task_type.hpp"
@@ -24,7 +24,7 @@ public:
                              block_team<Ctx>* team = nullptr, std::uint32_t component = 0)
         : view_(view), out_(out), chooser_(view),
           own_(static_cast<std::uint32_t>(mine.team_number) % view.set.n_shards), victim_(own_),
-          of_body_(view.set, own_, ~std::uint32_t{0}),
+          of_body_(node_of(~std::uint32_t{0}, none)),
           team_(reinterpret_cast<channel_team_shared*>(shared), team, component) {}
 
     /// As channel_node's, for the first level of a channel. Does not wait: a body that finds no space does something
@@ -36,6 +36,12 @@ public:
     template <class T>
     LANEWAY_FN void enq(Ctx& ctx, const reserved_elements<T>& elements) {
         of_body_.enq(ctx, elements);
+    }
+
+    /// As remote_node's, where a kernel receives.
+    template <class T>
+    [[nodiscard]] LANEWAY_FN bool send(Ctx& ctx, int pe, channel<T> to, const std::type_identity_t<T>& element) {
+        return of_body_.send(ctx, pe, to, element);
     }
 
     LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
@@ -55,13 +61,14 @@ public:
                 return false;
             }
             idle_turns_ = 0;
-            return true;
+            return !waits_for_rooms();
         } else {
-            return serve(ctx);
+            return serve(ctx) && !waits_for_rooms();
         }
     }
     LANEWAY_FN void close(Ctx& ctx) {
-        std::uint64_t sums[] = {stalls_ + of_body_.stalls(), yields_, items_, moved_};
+        if constexpr (View::receives) sent_ += of_body_.sent();
+        std::uint64_t sums[] = {stalls_ + of_body_.stalls(), yields_, items_, moved_, sent_};
         warp_sums(ctx, sums);
         const std::uint64_t least = warp_min(ctx, ~chooser_.peak());
         out_.count_items(ctx, ctx.lane() == 0 ? sums[2] : 0);
@@ -72,12 +79,16 @@ public:
         ctx.fetch_add(&totals.stalls, sums[0], order::relaxed, scope::device);
         ctx.fetch_add(&totals.yields, sums[1], order::relaxed, scope::device);
         ctx.fetch_add(&totals.moved, sums[3], order::relaxed, scope::device);
+        ctx.fetch_add(&totals.sent, sums[4], order::relaxed, scope::device);
         ctx.fetch_max(&totals.peak, ~least, order::relaxed, scope::device);
     }
 
     // For one that decides for others, or follows orders: see channel_ordered_agent.hpp.
 
     [[nodiscard]] LANEWAY_FN channel_chooser<Ctx, View>& chooser() { return chooser_; }
+    /// Whether the last dispatch brought nothing, so that what has been aggregated should leave now: rooms come back
+    /// for it.
+    [[nodiscard]] LANEWAY_FN bool waits_for_rooms() { return View::receives && chooser_.history().stuck != 0; }
     /// Takes part in what the block has begun, if it has. The whole warp.
     LANEWAY_FN bool help_block(Ctx& ctx) {
         if constexpr (View::has_blocks) {
@@ -114,17 +125,25 @@ public:
         }
         // What is first in its queue keeps all behind it from being freed: in a cycle of channels it might wait for
         // them.
-        const bool is_first = chooser_.history().stuck != 0 && mine && queue.is_first(ctx, place);
-        channel_node node(view_.set, own_, level, is_first ? number : none);
+        const bool came = View::receives && layout.is_remote != 0;
+        const bool is_first = chooser_.history().stuck != 0 && !came && mine && queue.is_first(ctx, place);
+        const std::uint32_t room = came && mine ? view_.set.room_at(number, queue, place) : none;
+        const std::uint32_t room_class = channel_rooms_ref::class_of(layout.levels, level);
+        auto node = node_of(level, is_first ? number : none, room, room_class);
         outcome out = outcome::done;
         if (mine) {
             come_behind(ctx, queue.element(place));
-            out = consume<task_width::warp>(layout.consumer, element, [&](const auto& code, auto& given) {
-                return run_kernel(ctx, code, given, node);
-            });
+            out = consume<task_width::warp>(view_.kernels, layout.consumer, element, came,
+                                            [&](const auto& code, auto& given) {
+                                                return ended(ctx, number, node, call_kernel(ctx, code, given, node));
+                                            });
         }
         ctx.sync(full_warp<Ctx>);
-        stalls_ += node.stalls();
+        note_node(node);
+        if constexpr (View::receives) {
+            if (came && mine && out == outcome::done) leave_room(ctx, queue, node.room(), room_class);
+            ctx.sync(full_warp<Ctx>);
+        }
         end(ctx, number, place, node.filled(), count, mine, out);
         if constexpr (View::moves) {
             // Behind the release: the place must be free.
@@ -140,6 +159,43 @@ private:
     static constexpr unsigned max_age = 64;  ///< turns of a warp that part of a warp's elements may wait for
     static constexpr unsigned turns_to_give = 8, turns_to_ask = 16;
     static constexpr std::uint32_t none = channel_node::no_queue;
+    static_assert(none == channel_rooms_ref::none);
+
+    /// What a kernel has of the channels, for an element of this level.
+    LANEWAY_FN auto node_of(std::uint32_t level, std::uint32_t first_in, [[maybe_unused]] std::uint32_t room = none,
+                            [[maybe_unused]] std::uint32_t room_class = 0) const {
+        if constexpr (View::receives) {
+            return remote_node<Out, View>(view_.set, own_, level, first_in, room, room_class, out_);
+        } else {
+            return channel_node(view_.set, own_, level, first_in);
+        }
+    }
+    template <class Node>
+    LANEWAY_FN void note_node(const Node& node) {
+        stalls_ += node.stalls();
+        if constexpr (View::receives) sent_ += node.sent();
+    }
+    /// The end of an element of a queue. One whose room has gone on has no place to wait in.
+    template <class Node>
+    LANEWAY_FN outcome ended(Ctx& ctx, std::uint32_t number, const Node& node, outcome out) const {
+        if constexpr (View::receives) {
+            if (out == outcome::yield && node.has_forwarded()) {
+                const std::uint32_t inside = view_.set.channel_of(number % view_.set.queues_a_shard);
+                (void)fail(ctx, status::yielded_after_forward, operation::consume, -1, view_.set.users_number(inside));
+                return outcome::done;
+            }
+        }
+        return out;
+    }
+    /// An element that came in a room is done. The room goes back, unless it has gone on. Any lane.
+    LANEWAY_FN void leave_room(Ctx& ctx, const channel_queue_ref& queue, std::uint32_t room, std::uint32_t room_class) {
+        const lane_mask all = ctx.converged();
+        if (elected(ctx, all)) queue.count_released(ctx, static_cast<std::uint64_t>(Ctx::count_lanes(all)));
+        if (room == none) return;
+        const std::uint32_t a_pe = view_.set.rooms.a_pe;
+        const returned_room<typename View::kernel_types> back{room_class, room % a_pe};
+        (void)out_.post(ctx, static_cast<int>(room / a_pe), back);  // a failure ends the run
+    }
 
     /// Runs what is to run next; false where nothing was found.
     LANEWAY_FN bool serve(Ctx& ctx) {
@@ -212,12 +268,12 @@ private:
                 const std::uint32_t inside = number % set.queues_a_shard;
                 const channel_layout& layout = set.channels[set.channel_of(inside)];
                 const bool is_first = chooser_.history().stuck != 0 && queue.is_first(ctx, place);
-                channel_node node(set, own_, inside - layout.first_queue, is_first ? number : none);
+                auto node = node_of(inside - layout.first_queue, is_first ? number : none);
                 come_behind(ctx, queue.element(place));
                 const outcome out = consume<task_width::block>(
-                    layout.consumer, queue.element(place),
-                    [&](const auto& code, auto& element) { return run_kernel(ctx, code, element, node, worker); });
-                stalls_ += node.stalls();
+                    view_.kernels, layout.consumer, queue.element(place), false,
+                    [&](const auto& code, auto& element) { return call_kernel(ctx, code, element, node, worker); });
+                note_node(node);
                 if (node.filled() != none) filled = node.filled();
                 return out;
             },
@@ -226,6 +282,7 @@ private:
                 const bool mine = lane < count;
                 const outcome out = (yields >> lane & 1) != 0 ? outcome::yield : outcome::done;
                 end(ctx, number, team_.place(lane), filled, static_cast<int>(count), mine, out);
+                if (View::receives && ++sends_ % 16 == 0) (void)out_.flush_old(ctx);
             });
     }
 
@@ -236,7 +293,9 @@ private:
         const channel_queue_ref queue = view_.set.queue(number);
         const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
         const lane_mask done = ctx.ballot(full_warp<Ctx>, mine && out == outcome::done);
-        if (mine && out == outcome::done) (void)queue.release(ctx, done, place);
+        const bool came = View::receives &&
+                          view_.set.channels[view_.set.channel_of(number % view_.set.queues_a_shard)].is_remote != 0;
+        if (mine && out == outcome::done && !came) (void)queue.release(ctx, done, place);
         if (mine && out == outcome::yield) {
             go_before(ctx, queue.element(place));
             queue.publish_place(ctx, yielded, place);
@@ -260,26 +319,6 @@ private:
         full_ += count == Ctx::warp_lanes ? 1 : 0;
         if ((yielded >> ctx.lane() & 1) != 0) ++yields_;
         if ((done >> ctx.lane() & 1) != 0) ++items_;
-    }
-
-    /// Calls `run(kernel, element)` with the kernel of this number, which is of this width.
-    template <task_width Width, class Run>
-    LANEWAY_FN outcome consume(std::uint32_t kernel, std::byte* at, Run&& run) const {
-        outcome out = outcome::done;
-        view_.kernels.visit(kernel, [&]<class Kernel>(const Kernel& code) {
-            if constexpr (width_of<Kernel> == Width) out = run(code, *reinterpret_cast<typename Kernel::element*>(at));
-        });
-        return out;
-    }
-    /// `more`: the node, and of a block the worker.
-    template <class Kernel, class Element, class... More>
-    static LANEWAY_FN outcome run_kernel(Ctx& ctx, const Kernel& code, Element& element, More&... more) {
-        if constexpr (std::is_void_v<decltype(code(ctx, element, more...))>) {
-            run_user_code(ctx, {user_code::functor}, code, ctx, element, more...);
-            return outcome::done;
-        } else {
-            return run_user_code(ctx, {user_code::functor}, code, ctx, element, more...);
-        }
     }
 
     /// Sends part of the least deep elements of this block's shard to a PE that has asked for work.
@@ -327,7 +366,7 @@ private:
         std::uint64_t best = ~std::uint64_t{0};
         for (auto q = static_cast<std::uint32_t>(ctx.lane()); q < set.queues_a_shard; q += Ctx::warp_lanes) {
             const std::uint32_t c = set.channel_of(q);
-            bool moves = set.channels[c].is_arrivals == 0;
+            bool moves = set.channels[c].is_arrivals == 0 && set.channels[c].is_remote == 0;
             view_.kernels.visit(set.channels[c].consumer,
                                 [&]<class Kernel>(const Kernel&) { moves = moves && moves_elements<Kernel>; });
             if (!moves || set.queue(own_ * set.queues_a_shard + q).fill(ctx) < 2) continue;
@@ -345,15 +384,15 @@ private:
     channel_chooser<Ctx, View> chooser_;
     std::uint32_t own_;     ///< the shard of this block
     std::uint32_t victim_;  ///< the other shard that was looked at last
-    channel_node of_body_;
+    std::conditional_t<View::receives, remote_node<Out, View>, channel_node> of_body_;
     std::conditional_t<View::has_blocks, channel_team<Ctx>, no_channel_team<Ctx>> team_;
     unsigned turn_ = 0;
     unsigned sends_ = 0;
     std::uint32_t filled_ = none;
     std::uint32_t served_ = none;
     unsigned idle_turns_ = 0;
-    std::uint64_t stalls_ = 0, yields_ = 0, items_ = 0, moved_ = 0;  ///< of this lane
-    std::uint64_t dispatches_ = 0, full_ = 0;                        ///< of the warp
+    std::uint64_t stalls_ = 0, yields_ = 0, items_ = 0, moved_ = 0, sent_ = 0;  ///< of this lane
+    std::uint64_t dispatches_ = 0, full_ = 0;                                   ///< of the warp
 };
 
 }  // namespace laneway

@@ -5,6 +5,7 @@
 
 #include "laneway/run/component_host.hpp"
 #include "laneway/task/channel_graph_ref.hpp"
+#include "laneway/task/channel_remote_plan.hpp"
 #include "laneway/task/channel_scheduling.hpp"
 #include "laneway/task/channel_table.hpp"
 
@@ -29,6 +30,18 @@ std::uint32_t add_arrivals(std::vector<channel_plan>& plans, int pes) {
                           " channels, one for what arrives for each kernel whose elements move among them");
     }
     return first;
+}
+
+/// Adds the channels that a graph has beside the user's: of what moves, whose first it returns the number of, and of
+/// what arrives in rooms.
+template <class... Kernels>
+std::uint32_t add_inner_channels(std::vector<channel_plan>& plans, int pes, std::uint32_t rooms) {
+    std::vector<bool> receives;
+    (receives.push_back(receives_elements<Kernels>), ...);
+    const std::size_t of_user = plans.size();
+    const std::uint32_t first_arrivals = add_arrivals<Kernels...>(plans, pes);
+    add_remote(plans, of_user, receives, pes, rooms);
+    return first_arrivals;
 }
 
 /// The view of a PE whose channels have this memory.
@@ -56,7 +69,7 @@ public:
         : table_(table), store_(store), plans_(std::move(plans)), policy_(policy), kernels_(kernels) {}
 
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
-        first_arrivals_ = add_arrivals<Kernels...>(plans_, machine.n_pes());
+        first_arrivals_ = add_inner_channels<Kernels...>(plans_, machine.n_pes(), table_.rooms());
         store_.prepare(machine, plan, plans_, until);
         store_.set_boards(plan, scheduler_of<Policy>);
         table_.fill(store_.memories());

@@ -5,6 +5,7 @@
 #include "laneway/run/component.hpp"
 #include "laneway/task/channel_moving.hpp"
 #include "laneway/task/channel_ordered_agent.hpp"
+#include "laneway/task/channel_remote.hpp"
 #include "laneway/task/task_type.hpp"
 
 namespace laneway {
@@ -13,12 +14,17 @@ namespace laneway {
 template <class Policy, class... Kernels>
 struct channel_graph_ref {
     static constexpr bool moves = (moves_elements<Kernels> || ...);
-    using routes_type = typename moving_routes<Kernels...>::type;
+    static constexpr bool receives = (receives_elements<Kernels> || ...);
+    using kernel_types = task_types<Kernels...>;
+    using sent_type = typename remote_routes<receives, Kernels...>::type;
+    using routes_type = typename routes_together<typename moving_routes<Kernels...>::type, sent_type>::type;
     static constexpr bool counts_work = true;
     static constexpr bool has_blocks = ((width_of<Kernels> == task_width::block) || ...);
     static_assert(((width_of<Kernels> != task_width::lane) && ...), "elements of channels take a warp or a block");
     static_assert(((width_of<Kernels> != task_width::block || !moves_elements<Kernels>)&&...),
                   "elements that a whole block works on stay on their PE");
+    static_assert(((width_of<Kernels> != task_width::block || !receives_elements<Kernels>)&&...),
+                  "elements that a whole block works on are produced on their PE");
     static constexpr bool uses_team = has_blocks;
     static constexpr std::size_t shared_bytes = has_blocks ? (sizeof(channel_team_shared) + 15) / 16 * 16 : 0;
     static constexpr std::uint32_t words_a_block = destructive_bytes / sizeof(std::uint64_t);
@@ -30,7 +36,9 @@ struct channel_graph_ref {
     std::uint32_t blocks = 0;
     moving_ref moving;  ///< where elements of some kernel may move
 
-    [[nodiscard]] routes_type handlers() const { return moving.template handlers<Kernels...>(); }
+    [[nodiscard]] routes_type handlers() const {
+        return moving.template handlers<Kernels...>() + handlers_of_set(static_cast<sent_type*>(nullptr), moving.set);
+    }
 
     static constexpr channel_scheduler by = scheduler_of<Policy>;
     template <class Ctx, class Out>

@@ -33,6 +33,10 @@ struct channel_plan {
     bool is_after = false;       ///< see channel_layout
     bool is_arrivals = false;    ///< the same; each shard has its whole width
     std::uint32_t consumer = 0;  ///< number of the kernel
+    /// Where elements lie that came in rooms: rooms that each PE has of each level; 0: it is another channel. Its width
+    /// is that of all PEs' rooms.
+    std::uint32_t rooms_a_pe = 0;
+    std::uint32_t of_channel = 0;  ///< then: number of the channel that they were sent to
 
     friend bool operator==(const channel_plan&, const channel_plan&) = default;
 };
@@ -49,6 +53,8 @@ struct channel_statistics {
     std::uint64_t yields = 0;           ///< elements that were put back for want of space
     std::uint64_t stalls = 0;           ///< requests for space that found none
     std::uint64_t moved = 0;            ///< elements that were sent to PEs without work
+    std::uint64_t sent = 0;             ///< elements that kernels have produced for other PEs
+    std::uint64_t received = 0;         ///< elements that came from kernels of other PEs
     std::uint64_t peak = 0;             ///< most elements that a warp has seen ready in one queue when it chose
 };
 
@@ -84,6 +90,8 @@ public:
     [[nodiscard]] std::uint64_t unfreed(std::uint32_t number) const;
     /// Elements of each level of a channel that are reserved, ready or dispatched.
     [[nodiscard]] std::vector<std::uint64_t> occupancy(std::uint32_t number) const;
+    /// Rooms of each class that have gone out with elements and not come back; empty where there are none.
+    [[nodiscard]] std::vector<std::uint64_t> rooms_out() const;
     [[nodiscard]] bool is_lost() const { return owner_->abandoned(); }
 
     /// Bytes that channels take on a PE with so many working blocks.
@@ -104,6 +112,7 @@ private:
     buffer<std::uint32_t> control_;
     buffer<std::uint32_t> done_;
     buffer<std::uint32_t> flags_;
+    buffer<std::uint32_t> rooms_;
     buffer<std::uint64_t> created_;
     buffer<std::uint64_t> finished_;
     buffer<channel_totals> totals_;
@@ -124,6 +133,8 @@ public:
     /// Has warps get their orders from this scheduler in the next run.
     void set_boards(const comm_plan& plan, channel_scheduler by);
 
+    /// Of the run, with the channels that it has added.
+    [[nodiscard]] const std::vector<channel_plan>& plans() const { return plans_; }
     [[nodiscard]] std::vector<channel_memory>& memories() { return memories_; }
     [[nodiscard]] const std::vector<channel_memory>& memories() const { return memories_; }
     /// What PEs ask each other for work with; see moving_ref.

@@ -27,7 +27,7 @@ public:
     /// too_deep, too_many_at_once.
     template <class Ctx, class T>
     [[nodiscard]] LANEWAY_FN reserved_elements<T> talloc(Ctx& ctx, channel<T> to, std::uint32_t count = 1) {
-        return talloc_at(ctx, to, set_.channels[to.number].levels == 1 ? 0 : level_ + 1, count);
+        return talloc_at(ctx, to, level_in(to.number), count);
     }
     /// The same at a given level, which must not be less deep than what the lane consumes.
     template <class Ctx, class T>
@@ -84,7 +84,13 @@ public:
     [[nodiscard]] LANEWAY_FN std::uint32_t stalls() const { return stalls_; }
     [[nodiscard]] LANEWAY_FN const channel_set_ref& set() const { return set_; }
 
-private:
+protected:
+    [[nodiscard]] LANEWAY_FN std::uint32_t shard() const { return shard_; }
+    /// Level of what the lane produces into a channel.
+    [[nodiscard]] LANEWAY_FN std::uint32_t level_in(std::uint32_t number) const {
+        return set_.channels[number].levels == 1 ? 0 : level_ + 1;
+    }
+    LANEWAY_FN void count_stall() { ++stalls_; }
     template <class Ctx>
     LANEWAY_FN bool may_reserve(Ctx& ctx, std::uint32_t number, std::uint32_t level, std::uint32_t count) const {
         const channel_layout& layout = set_.channels[number];
@@ -99,6 +105,7 @@ private:
         return true;
     }
 
+private:
     const channel_set_ref& set_;
     std::uint32_t shard_;
     std::uint32_t level_;

@@ -29,6 +29,10 @@ public:
     LANEWAY_FN void enq(Ctx& ctx, const reserved_elements<T>& elements) {
         channels_.enq(ctx, elements);
     }
+    template <class T>
+    [[nodiscard]] LANEWAY_FN bool send(Ctx& ctx, int pe, channel<T> to, const std::type_identity_t<T>& element) {
+        return channels_.send(ctx, pe, to, element);
+    }
     LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
         channels_.enq_place(ctx, queue, place);
     }
@@ -57,7 +61,7 @@ public:
         if (channels_.help_block(ctx)) return true;
         if (channels_.is_called_away(ctx)) return false;
         const bool gave = gives_ && give_orders(ctx);
-        return (takes_orders() && follow_order(ctx)) || gave;
+        return (takes_orders() && follow_order(ctx) && !channels_.waits_for_rooms()) || gave;
     }
 
 private:

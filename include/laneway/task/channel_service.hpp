@@ -28,7 +28,7 @@ public:
 
     channel_service(machine& machine, channel_table table, std::vector<channel_plan> plans,
                     const channel_service_options& options, const Policy& policy, const task_types<Kernels...>& kernels)
-        : first_arrivals_(add_arrivals<Kernels...>(plans, machine.n_pes())),
+        : first_arrivals_(add_inner_channels<Kernels...>(plans, machine.n_pes(), table.rooms())),
           host_(std::make_shared<channel_host>(machine, std::move(table), std::move(plans), options,
                                                scheduler_of<Policy>)),
           policy_(policy), kernels_(kernels) {}

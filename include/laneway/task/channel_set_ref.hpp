@@ -8,6 +8,7 @@
 #include "laneway/queue/channel_queue.hpp"
 #include "laneway/task/channel_board.hpp"
 #include "laneway/task/channel_result_ring_ref.hpp"
+#include "laneway/task/channel_rooms.hpp"
 
 namespace laneway {
 
@@ -25,7 +26,11 @@ struct channel_layout {
     std::uint32_t margin = 0;
     std::uint32_t consumer = 0;     ///< number of the kernel
     std::uint32_t is_after = 0;     ///< 1: deeper than other channels of the same level
-    std::uint32_t is_arrivals = 0;  ///< 1: holds what other PEs have sent, see channel_moving.hpp
+    std::uint32_t is_arrivals = 0;  ///< 1: holds work that has moved here, see channel_moving.hpp
+    /// Where elements lie that came in rooms, see channel_remote.hpp: number of that channel; none. Of such a one: that
+    /// of the channel which they were sent to.
+    std::uint32_t remote = channel_rooms_ref::none;
+    std::uint32_t is_remote = 0;    ///< 1: it is such a one, whose places are those of rooms
     std::uint64_t first_data = 0;   ///< bytes from the shard's data on
     std::uint64_t first_entry = 0;  ///< words from the shard's control words on
     std::uint64_t first_done = 0;   ///< words from the shard's done words on
@@ -38,6 +43,8 @@ struct channel_totals {
     std::uint64_t yields;           ///< elements that were put back
     std::uint64_t stalls;           ///< requests for space that found none
     std::uint64_t moved;            ///< elements that were sent to PEs without work
+    std::uint64_t sent;             ///< elements that kernels have produced for other PEs
+    std::uint64_t received;         ///< elements that came from kernels of other PEs
     std::uint64_t peak;             ///< most elements that a warp has seen ready in one queue
 };
 
@@ -58,6 +65,7 @@ struct channel_set_ref {
     std::uint32_t* flags = nullptr;
     std::uint64_t* created = nullptr;  ///< words_a_shard a shard: entries of all its queues
     channel_totals* totals = nullptr;
+    channel_rooms_ref rooms;          ///< for elements that travel between PEs
     channel_board_ref board;          ///< where warps get orders what to serve
     channel_result_ring_ref results;  ///< in a session: where elements for host threads go
 
@@ -91,6 +99,18 @@ struct channel_set_ref {
         const std::uint32_t number = channel_of(inside);
         return queue(shard, number, inside - channels[number].first_queue);
     }
+    /// Where an element lies that has come in a room of the job: 32 rooms that follow each other lie in one shard, as
+    /// what a warp sends together is consumed together.
+    [[nodiscard]] LANEWAY_FN std::uint32_t shard_of_room(std::uint32_t room) const { return room / 32 % n_shards; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t place_of_room(std::uint32_t room) const {
+        return room / 32 / n_shards * 32 + room % 32;
+    }
+    /// The room whose element lies at a place of such a queue of the PE.
+    [[nodiscard]] LANEWAY_FN std::uint32_t room_at(std::uint32_t of_pe, const channel_queue_ref& queue,
+                                                   std::uint32_t place) const {
+        const std::uint32_t index = place & (queue.width() - 1);
+        return (index / 32 * n_shards + of_pe / queues_a_shard) * 32 + index % 32;
+    }
     /// Elements have become ready in a queue of the PE. One lane.
     template <class Ctx>
     LANEWAY_FN void raise_flag(Ctx& ctx, std::uint32_t of_pe) const {
@@ -107,12 +127,16 @@ struct channel_set_ref {
         const std::uint32_t bit = std::uint32_t{1} << inside % 32;
         ctx.fetch_and(flags + shard * flags_a_shard() + inside / 32, ~bit, order::relaxed, scope::device);
     }
+    /// By which the user knows a channel.
+    [[nodiscard]] LANEWAY_FN std::uint32_t users_number(std::uint32_t number) const {
+        return channels[number].is_remote != 0 ? channels[number].remote : number;
+    }
     /// What a policy is told of a queue of a shard that holds so many ready elements.
     [[nodiscard]] LANEWAY_FN channel_load load(std::uint32_t number, std::uint32_t queue, std::uint64_t ready) const {
         const channel_layout& layout = channels[number];
         const std::uint32_t level = queue - layout.first_queue;
         const auto waiting = static_cast<std::uint32_t>(ready < layout.width ? ready : layout.width);
-        return {number, level, layout.levels, depth(number, level), waiting, layout.width, false};
+        return {users_number(number), level, layout.levels, depth(number, level), waiting, layout.width, false};
     }
     /// Deeper queues depend on nothing that is less deep.
     [[nodiscard]] LANEWAY_FN std::uint32_t depth(std::uint32_t number, std::uint32_t level) const {

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "laneway/task/channel_memory.hpp"
+#include "laneway/task/channel_remote_plan.hpp"
 
 namespace laneway {
 
@@ -15,6 +15,9 @@ enum class graph_use { run, run_with_body, session };
 class channel_table {
 public:
     static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+
+    /// Throws usage_error for options that cannot be.
+    explicit channel_table(const channel_graph_options& options);
 
     std::uint32_t add_channel(const channel_plan& plan, std::size_t alignment);
     std::uint32_t add_kernel() { return n_kernels_++; }
@@ -33,6 +36,8 @@ public:
     /// A copy with what the next run begins with, which this one forgets.
     [[nodiscard]] channel_table take();
     [[nodiscard]] const std::vector<channel_plan>& plans() const { return plans_; }
+    /// Of each PE and level, for elements that travel between PEs.
+    [[nodiscard]] std::uint32_t rooms() const { return rooms_; }
 
 private:
     struct beginning {
@@ -47,6 +52,7 @@ private:
     std::vector<beginning> beginnings_;
     std::vector<std::uint32_t> of_host_;  ///< kernels that give elements to host threads
     std::uint32_t n_kernels_ = 0;
+    std::uint32_t rooms_;
 };
 
 }  // namespace laneway
