@@ -273,7 +273,7 @@ def test_wrong_use(ctx: lw.flow.Context) -> None:
             (lambda: link.send(np.arange(8), pieces=[(0, 1), (-1, 1)]), "neither number can be negative"),
             (lambda: link.send(np.arange(8), pieces=[(0, -1)]), "neither number can be negative"),
             (lambda: link.send(np.arange(8), pieces=[(0, 0.5)]), "pairs of whole numbers"),
-            (lambda: link.send(np.arange(8), pieces=[1, 2]), "pairs of whole numbers"),  # type: ignore[list-item]
+            (lambda: link.send(np.arange(8), pieces=[1, 2]), "pairs of whole numbers"),
             (lambda: lw.flow.Link(device, ctx.host, copies="fast"), "rule, engine or kernel, not fast"),
             (
                 lambda: lw.flow.Link(ctx.host, ctx.add_endpoint(ctx.host, "h"), copies="kernel").send([1]),
