@@ -19,7 +19,8 @@ set(device_app_sources
     apps/sssp/near_far.cpp apps/sssp/shortest_paths.cpp apps/tasks/task_service.cpp apps/triangles/triangles.cpp
     apps/workspace/workspace.cpp)
 if(LANEWAY_HAS_CUDA)
-    set_source_files_properties(${device_app_sources} ${compared_sources} PROPERTIES LANGUAGE CUDA)
+    set_source_files_properties(src/flow/copy_by_kernel.cpp ${device_app_sources} ${compared_sources}
+        PROPERTIES LANGUAGE CUDA)
 endif()
 # Fused multiply-adds would round distances, forces and sums in another way on some devices than on others.
 set_source_files_properties(apps/kmeans/kmeans.cpp apps/md/md.cpp apps/recursion/quadrature.cpp ${compared_sources}

@@ -2,6 +2,7 @@
 #include "flow.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -16,7 +17,24 @@ namespace laneway::python {
 
 namespace {
 
-using byte_rows = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::device::cpu>;
+using piece_list = nb::ndarray<const std::int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+
+/// Where the elements of an array are. Threads of the library share what it points to, not the Python object.
+struct flow_layout {
+    std::shared_ptr<const flow::layout> where;
+
+    static flow_layout strided(std::size_t row_bytes,
+                               const std::vector<std::pair<std::uint64_t, std::int64_t>>& levels) {
+        std::vector<flow::stride> all;
+        for (const auto& [count, bytes] : levels) all.push_back({count, bytes});
+        return {std::make_shared<const flow::layout>(flow::layout::strided(row_bytes, std::move(all)))};
+    }
+    static flow_layout scattered(std::size_t element_bytes, std::int64_t extent, const piece_list& list) {
+        std::vector<flow::piece> pieces;
+        for (std::size_t i = 0; i < list.shape(0); ++i) pieces.push_back({list(i, 0), list(i, 1)});
+        return {std::make_shared<const flow::layout>(flow::layout::scattered(element_bytes, extent, pieces))};
+    }
+};
 
 flow::routing_policy known_policy(const std::string& name) {
     if (name == "available") return flow::any_available();
@@ -26,6 +44,13 @@ flow::routing_policy known_policy(const std::string& name) {
     if (name == "ring") return flow::ring();
     if (name == "tree") return flow::tree();
     throw usage_error("policy must be available, broadcast, owner, even, ring, tree or a function, not " + name);
+}
+
+flow::copy_path known_path(const std::string& name) {
+    if (name == "rule") return flow::copy_path::by_rule;
+    if (name == "engine") return flow::copy_path::engine;
+    if (name == "kernel") return flow::copy_path::kernel;
+    throw usage_error("copies must be rule, engine or kernel, not " + name);
 }
 
 /// A router needs no object of its own: its links know it.
@@ -91,6 +116,20 @@ public:
         return {data, {size}, owner};
     }
 
+    /// Puts its bytes into an array of the host's, and returns when they are there.
+    void unpack(const nb::object& array, std::uintptr_t address, const flow_layout& order) const {
+        if (released_) throw usage_error(on_->link().name() + ": the segment has been released");
+        const auto into = flow::target::of(reinterpret_cast<std::byte*>(address), *order.where);
+        event done;
+        {
+            const flow_call beginning(on_->of());
+            done = on_->unpack(beginning.context(), packet_, into);
+        }
+        on_->of().hold(done, array);  // where the wait is left, they may still come
+        const flow_call waiting(on_->of());
+        waiting.context().wait(done, "unpacking a segment of " + on_->link().name());
+    }
+
 private:
     std::shared_ptr<flow_link> on_;
     flow::pending_segment packet_;
@@ -125,16 +164,10 @@ event send_now(const flow_link& on, const flow::segment& what) {
     }
 }
 
-/// `array`: bytes in rows; of a contiguous one all of them in one row.
-flow_send send_rows(const std::shared_ptr<flow_link>& on, const nb::object& array, std::size_t element_bytes,
-                    std::uint64_t tag) {
-    const auto rows = nb::cast<byte_rows>(array);
-    const std::size_t count = rows.shape(0), bytes = rows.shape(1);
-    flow::segment what{rows.data(), count * bytes, element_bytes, tag};
-    if (count > 1) {
-        what.pitch = static_cast<std::size_t>(rows.stride(0));
-        what.row_bytes = bytes;
-    }
+/// Of the memory of `array`, which is kept until it has been received.
+flow_send send_array(const std::shared_ptr<flow_link>& on, const nb::object& array, std::uintptr_t address,
+                     const flow_layout& order, std::size_t element_bytes, std::uint64_t tag) {
+    flow::segment what{reinterpret_cast<const void*>(address), order.where->bytes(), element_bytes, tag, order.where};
     const event sent = send_now(*on, what);
     on->of().hold(sent, array);
     return {on, sent};
@@ -149,7 +182,7 @@ flow_send pass_on(const std::shared_ptr<flow_link>& on, const std::shared_ptr<fl
                           " is sent from there");
     }
     segment->take();
-    const event sent = send_now(*on, {segment->packet().as<std::uint8_t>(), segment->packet().bytes(), 1, tag});
+    const event sent = send_now(*on, {segment->packet().as<std::uint8_t>(), segment->packet().bytes(), 1, tag, {}});
     sent.then([sent, from = in.link(), packet = segment->packet()] {
         if (!sent.failure()) from.release(packet);
     });
@@ -225,6 +258,7 @@ void register_flow(nb::module_& module) {
         .def_prop_ro("source", &flow_segment::source)
         .def_prop_ro("released", &flow_segment::released)
         .def("release", &flow_segment::release)
+        .def("unpack", &flow_segment::unpack, "array"_a, "address"_a, "order"_a)
         .def("bytes", &flow_segment::bytes, nb::sig("def bytes(self) -> numpy.typing.NDArray[numpy.uint8]"));
     nb::class_<flow_send>(module, "FlowSend", "A send that goes on.")
         .def("done", [](const flow_send& s) { return s.sent.done(); })
@@ -233,16 +267,30 @@ void register_flow(nb::module_& module) {
         .def("done", [](const flow_receive& r) { return r.coming.arrived().done(); })
         .def("wait", &flow_receive::wait, nb::sig("def wait(self) -> FlowSegment | None"));
     nb::class_<flow_link>(module, "FlowLink", "Joins two endpoints.")
-        .def(nb::init<const flow_endpoint&, const flow_endpoint&, std::size_t, int>(), "source"_a, "destination"_a,
-             "packet_bytes"_a, "buffers"_a)
+        .def(
+            "__init__",
+            [](flow_link* made, const flow_endpoint& source, const flow_endpoint& destination, std::size_t packet_bytes,
+               int buffers, const std::string& copies) {
+                new (made) flow_link(source, destination, {packet_bytes, buffers, known_path(copies), {}});
+            },
+            "source"_a, "destination"_a, "packet_bytes"_a, "buffers"_a, "copies"_a)
+        .def_prop_ro("packets",
+                     [](const flow_link& l) {
+                         const auto counted = l.link().count();
+                         return std::pair(counted.packets, counted.by_kernel);
+                     })
         .def_prop_ro("name", [](const flow_link& l) { return l.link().name(); })
         .def("shutdown", [](const flow_link& l) {
             const flow_call ending(l.of());
             l.link().shutdown();
         });
-    module.def("flow_send", &send_rows, "link"_a, "array"_a, "element_bytes"_a, "tag"_a,
-               nb::sig("def flow_send(link: FlowLink, array: numpy.typing.NDArray[numpy.uint8], element_bytes: int, "
-                       "tag: int) -> FlowSend"));
+    nb::class_<flow_layout>(module, "FlowLayout", "Where the elements of an array are.")
+        .def_prop_ro("nbytes", [](const flow_layout& l) { return l.where->bytes(); });
+    module.def("flow_strided", &flow_layout::strided, "row_bytes"_a, "levels"_a);
+    module.def("flow_scattered", &flow_layout::scattered, "element_bytes"_a, "extent"_a, "pieces"_a,
+               nb::sig("def flow_scattered(element_bytes: int, extent: int, pieces: numpy.typing.NDArray[numpy.int64]) "
+                       "-> FlowLayout"));
+    module.def("flow_send", &send_array, "link"_a, "array"_a, "address"_a, "order"_a, "element_bytes"_a, "tag"_a);
     module.def("flow_pass_on", &pass_on, "link"_a, "segment"_a, "tag"_a);
     module.def(
         "flow_receive",

@@ -94,7 +94,7 @@ struct flow_endpoint {
 /// A link, of which its Python object, its receives and its segments have a share.
 class flow_link {
 public:
-    flow_link(const flow_endpoint& source, const flow_endpoint& destination, std::size_t packet_bytes, int buffers);
+    flow_link(const flow_endpoint& source, const flow_endpoint& destination, const flow::link_options& sizes);
     ~flow_link();
     flow_link(const flow_link&) = delete;
     flow_link& operator=(const flow_link&) = delete;
@@ -108,7 +108,12 @@ public:
     [[nodiscard]] std::shared_ptr<std::vector<std::uint8_t>> copy(flow::context& context,
                                                                   const flow::pending_segment& packet);
 
+    /// The same into memory that the caller keeps; returns at once.
+    [[nodiscard]] event unpack(flow::context& context, const flow::pending_segment& packet, const flow::target& into);
+
 private:
+    [[nodiscard]] device_stream& copies(flow::context& context);  ///< under `copying_`
+
     std::shared_ptr<dataflow> of_;
     flow::endpoint source_;
     flow::endpoint destination_;

@@ -86,15 +86,13 @@ std::size_t dataflow::add_policy(nb::callable policy) {
     return policies_.size() - 1;
 }
 
-flow_link::flow_link(const flow_endpoint& source, const flow_endpoint& destination, std::size_t packet_bytes,
-                     int buffers)
+flow_link::flow_link(const flow_endpoint& source, const flow_endpoint& destination, const flow::link_options& sizes)
     : of_(source.of), source_(source.end), destination_(destination.end) {
     if (source.of != destination.of) {
         throw usage_error("link " + source_.name() + " -> " + destination_.name() +
                           ": its ends belong to different contexts");
     }
-    link_ =
-        std::make_unique<flow::link>(of_->context(), source_, destination_, flow::link_options{packet_bytes, buffers});
+    link_ = std::make_unique<flow::link>(of_->context(), source_, destination_, sizes);
 }
 
 flow_link::~flow_link() {
@@ -105,18 +103,28 @@ flow_link::~flow_link() {
     new flow::endpoint(destination_);
 }
 
+device_stream& flow_link::copies(flow::context& context) {
+    if (!copies_) copies_ = std::make_unique<device_stream>(context.make_stream(destination_, "copying segments"));
+    return *copies_;
+}
+
+event flow_link::unpack(flow::context& context, const flow::pending_segment& packet, const flow::target& into) {
+    const std::lock_guard lock(copying_);
+    device_stream& stream = copies(context);
+    link_->unpack(packet, into, stream);
+    return stream.record();
+}
+
 std::shared_ptr<std::vector<std::uint8_t>> flow_link::copy(flow::context& context,
                                                            const flow::pending_segment& packet) {
     const auto memory = std::make_shared<std::vector<std::uint8_t>>(packet.bytes());
     event done;
     {
         const std::lock_guard lock(copying_);
-        if (!copies_) {
-            copies_ = std::make_unique<device_stream>(context.make_stream(destination_, "copying segments"));
-        }
-        copies_->wait(packet.arrived());
-        copies_->copy(memory->data(), packet.as<std::uint8_t>(), memory->size());
-        done = copies_->record();
+        device_stream& stream = copies(context);
+        stream.wait(packet.arrived());
+        stream.copy(memory->data(), packet.as<std::uint8_t>(), memory->size());
+        done = stream.record();
     }
     done.then([memory] {});  // where the wait is left, the copy may still come
     context.wait(done, "copying a segment of " + link_->name());

@@ -71,6 +71,7 @@ context_core::context_core(const options& o) : job(o), number_(next_number()) {
     devices.push_back(open_host());
     const auto host = engine();
     engines_.push_back({host, host});
+    loads_ = std::vector<device_load>(devices.size());
     paths = std::make_unique<topology>(std::vector(devices.begin(), devices.end() - 1));
     host_endpoint = std::make_unique<endpoint>(make_endpoint(host_memory, "host"));
     for (std::size_t d = 0; d + 1 < devices.size(); ++d) {
@@ -176,6 +177,38 @@ std::shared_ptr<std::byte> context_core::allocate(int device, std::size_t bytes)
     }
     return {static_cast<std::byte*>(owner->allocate(bytes)),
             [owner, bytes](std::byte* memory) { owner->release(memory, bytes); }};
+}
+
+std::shared_ptr<run_table> context_core::take_run_table(int device) {
+    run_table taken;
+    {
+        const std::lock_guard lock(tables_mutex_);
+        auto& unused = tables_[device];
+        if (!unused.empty()) {
+            taken = std::move(unused.back());
+            unused.pop_back();
+        }
+    }
+    const auto made = [&](int on) {
+        auto bytes = allocate(on, run_table::runs * sizeof(layout_run));
+        return std::shared_ptr<layout_run>(bytes, reinterpret_cast<layout_run*>(bytes.get()));
+    };
+    if (!taken.host) taken = {made(host_memory), made(device)};
+    return {new run_table(std::move(taken)), [weak = weak_from_this(), device](run_table* used) {
+                const std::unique_ptr<run_table> owned(used);
+                const auto core = weak.lock();
+                if (!core) return;
+                const std::lock_guard lock(core->tables_mutex_);
+                core->tables_[device].push_back(std::move(*owned));
+            }};
+}
+
+bool context_core::lanes_reach(int device, const endpoint& from, const void* there, const endpoint& to,
+                               const void* here) const {
+    if (device == host_memory) return false;
+    if (!is_gpu(device)) return !is_gpu(from.device()) && !is_gpu(to.device());
+    const int index = devices[place(device)]->id().index;
+    return cuda_backend::lanes_reach(index, there) && cuda_backend::lanes_reach(index, here);
 }
 
 void context_core::add_link(const endpoint& source, const endpoint& destination, const std::string& name,

@@ -1,6 +1,7 @@
 // What a context and all that refers to it share.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -12,12 +13,26 @@
 #include <vector>
 
 #include "laneway/flow/context.hpp"
+#include "laneway/flow/layout.hpp"
 #include "laneway/flow/topology.hpp"
 
 namespace laneway::flow {
 
 /// `why` again, with who it happened to in front of what it says. Its type stays where it is one of the library's.
 std::exception_ptr named_failure(const std::exception_ptr& why, const std::string& who);
+
+/// Where the pieces of a kernel's copy lie: filled by the host, and read by lanes of a device.
+struct run_table {
+    static constexpr std::size_t runs = 4096;
+    std::shared_ptr<layout_run> host;
+    std::shared_ptr<layout_run> device;
+};
+
+/// copy_load of a device, as its links change it.
+struct device_load {
+    std::atomic<int> by_engine = 0;
+    std::atomic<int> by_kernel = 0;
+};
 
 struct context_core : std::enable_shared_from_this<context_core> {
     explicit context_core(const options& o);
@@ -39,6 +54,13 @@ struct context_core : std::enable_shared_from_this<context_core> {
     /// `copies`: a stream of copies, which go on beside a CPU device's kernels.
     [[nodiscard]] device_stream make_stream(int device, const std::string& name, bool copies);
     [[nodiscard]] std::shared_ptr<std::byte> allocate(int device, std::size_t bytes);
+    /// One that nobody uses; it can be used again when its last owner goes.
+    [[nodiscard]] std::shared_ptr<run_table> take_run_table(int device);
+    /// Of a device, or of the host.
+    [[nodiscard]] device_load& load_of(int device) { return loads_[place(device)]; }
+    /// Whether kernels of the device reach memory that belongs to endpoints `from` and `to`.
+    [[nodiscard]] bool lanes_reach(int device, const endpoint& from, const void* there, const endpoint& to,
+                                   const void* here) const;
     [[nodiscard]] bool is_gpu(int device) const;
     [[nodiscard]] bool has_gpus() const;
     /// Throws usage_error for a second link between the same two as long as the first one lives.
@@ -91,6 +113,9 @@ private:
     std::uint32_t next_id_ = 0;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::weak_ptr<void>> links_;  ///< by source, destination
     workers workers_;
+    std::vector<device_load> loads_;  ///< of each device
+    std::mutex tables_mutex_;
+    std::map<int, std::vector<run_table>> tables_;  ///< that nobody uses, by device
 };
 
 }  // namespace laneway::flow

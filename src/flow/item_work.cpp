@@ -16,6 +16,9 @@ void item_work::add(item_counters& sum, const item_counters& more) {
     sum.refused += more.refused;
     sum.to_pass += more.to_pass;
     sum.passed_on += more.passed_on;
+    sum.lent += more.lent;
+    sum.stolen += more.stolen;
+    sum.returned += more.returned;
     sum.done += more.done;
     sum.useful += more.useful;
 }
@@ -31,19 +34,22 @@ void item_work::take(const item_counters& sum) {
     passed_on = sum.passed_on;
     done = sum.done;
     useful = sum.useful;
+    stolen = sum.stolen;
+    returned = sum.returned;
     to_pass_ = sum.to_pass;
+    lent_ = sum.lent;
 }
 
 void item_work::audit(const waiting_items& left) const {
-    if (done == started + kept + accepted && arrived == sent + passed_on && passed_on == to_pass_ &&
+    if (done == started + kept + accepted && arrived == sent + passed_on && passed_on == to_pass_ && stolen == lent_ &&
         left.near + left.far + left.reserve == 0) {
         return;
     }
     throw device_fault("audit mismatch; items: " + std::to_string(started) + " started, " + std::to_string(kept) +
                        " kept, " + std::to_string(accepted) + " accepted, " + std::to_string(done) + " done, " +
                        std::to_string(sent) + " sent, " + std::to_string(passed_on) + " of " +
-                       std::to_string(to_pass_) + " passed on, " + std::to_string(arrived) + " arrived" +
-                       told_of(-1, left));
+                       std::to_string(to_pass_) + " passed on, " + std::to_string(arrived) + " arrived, " +
+                       std::to_string(stolen) + " of " + std::to_string(lent_) + " lent stolen" + told_of(-1, left));
 }
 
 void add(waiting_items& sum, const waiting_items& more) {

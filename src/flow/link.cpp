@@ -24,6 +24,10 @@ void link::release(const pending_segment& packet) const { core_->release(packet,
 
 void link::release(const pending_segment& packet, device_stream& stream) const { core_->release(packet, &stream); }
 
+void link::unpack(const pending_segment& packet, const target& into, device_stream& stream) const {
+    core_->unpack(packet, into, stream);
+}
+
 const std::string& link::name() const { return core_->name; }
 
 link::counts link::count() const {

@@ -56,22 +56,25 @@ std::size_t link_core::packet_limit() const {
     return std::min(sizes.packet_bytes, destination.router()->packet_limit());
 }
 
-/// What each packet of a message holds: whole elements, or whole rows, as many as the smallest receiver takes.
+/// What each packet of a message holds: whole elements, or whole rows where one fits, as many as the smallest receiver
+/// takes.
 std::vector<packet_info> link_core::cut(const segment& what, std::uint64_t message) const {
-    const std::size_t unit = what.pitch == 0 ? what.element_bytes : what.row_bytes;
-    if (what.element_bytes == 0 || unit == 0 || unit % what.element_bytes != 0 || what.bytes % unit != 0) {
-        throw usage_error(name + ": a segment of " + std::to_string(what.bytes) + " bytes has no whole " +
-                          (what.pitch == 0 ? "elements of " : "rows of ") + std::to_string(unit) + " bytes");
+    if (what.element_bytes == 0 || what.bytes % what.element_bytes != 0) {
+        throw usage_error(name + ": a segment of " + std::to_string(what.bytes) + " bytes has no whole elements of " +
+                          std::to_string(what.element_bytes) + " bytes");
     }
-    if (what.pitch != 0 && what.pitch < what.row_bytes) {
-        throw usage_error(name + ": rows of " + std::to_string(what.row_bytes) + " bytes overlap: one begins every " +
-                          std::to_string(what.pitch));
+    if (what.where && what.where->bytes() != what.bytes) {
+        throw usage_error(name + ": a segment of " + std::to_string(what.bytes) + " bytes whose layout has " +
+                          std::to_string(what.where->bytes()));
     }
     if (what.data == nullptr && what.bytes > 0) throw usage_error(name + ": a segment without memory");
-    const std::size_t limit = packet_limit() / unit * unit;
+    const std::size_t room = packet_limit();
+    const bool in_rows = what.where && !what.where->is_scattered() && what.where->row_bytes() <= room;
+    const std::size_t unit = in_rows ? what.where->row_bytes() : what.element_bytes;
+    const std::size_t limit = room / unit * unit;
     if (limit == 0) {
-        throw usage_error(name + ": packets of " + std::to_string(packet_limit()) + " bytes hold no " +
-                          (what.pitch == 0 ? "element of " : "row of ") + std::to_string(unit));
+        throw usage_error(name + ": packets of " + std::to_string(room) + " bytes hold no element of " +
+                          std::to_string(unit));
     }
     std::vector<packet_info> packets;
     for (std::size_t at = 0; at < what.bytes || packets.empty(); at += limit) {
@@ -81,8 +84,9 @@ std::vector<packet_info> link_core::cut(const segment& what, std::uint64_t messa
 }
 
 planned_send link_core::plan(std::vector<std::shared_ptr<link_core>> takers, const packet_info& info,
-                             const endpoint& from, const segment& part, const event& ready) {
-    auto op = std::make_shared<send_op>(info, from, part);
+                             const endpoint& from, const segment& whole, const event& ready) {
+    for (const auto& taker : takers) taker->require_path(from, whole);
+    auto op = std::make_shared<send_op>(info, from, whole);
     op->ready = ready;
     op->takers.assign(takers.begin(), takers.end());
     return {std::move(op), std::move(takers)};
@@ -106,14 +110,10 @@ event link_core::send(const segment& what, const event& ready) {
         // All of it is planned before anything of it can be taken: a send that throws has sent nothing.
         std::vector<planned_send> planned;
         for (const packet_info& info : cut(what, message)) {
-            segment part = what;
-            const std::size_t skip = what.pitch == 0 ? info.offset : info.offset / what.row_bytes * what.pitch;
-            part.data = static_cast<const std::byte*>(what.data) + skip;
-            part.bytes = info.bytes;
             if (destination.is_router()) {
-                destination.router()->plan(info, source, part, ready, planned);
+                destination.router()->plan(info, source, what, ready, planned);
             } else {
-                planned.push_back(plan({shared_from_this()}, info, source, part, ready));
+                planned.push_back(plan({shared_from_this()}, info, source, what, ready));
             }
         }
         std::vector<event> all;
@@ -215,27 +215,6 @@ bool link_core::match_one() {
         if (other && other.get() != this && other->closing()) other->match();  // this may have been its last
     }
     return true;
-}
-
-event link_core::carry(const send_op& op, std::byte* to) {
-    device_stream& stream = stream_from(op.source);
-    stream.wait(op.ready);
-    if (op.part.pitch == 0) {
-        stream.copy(to, op.part.data, op.part.bytes);
-    } else {
-        const std::size_t row = op.part.row_bytes;
-        stream.copy_rows(to, row, op.part.data, op.part.pitch, row, op.part.bytes / row);
-    }
-    return stream.record();
-}
-
-/// Each sender's packets have a stream of their own: one that is not ready yet keeps no other sender waiting.
-device_stream& link_core::stream_from(const endpoint& sender) {
-    const auto found = streams_.find(sender.id());
-    if (found != streams_.end()) return found->second;
-    const bool pulls = context->is_gpu(destination.device()) || !context->is_gpu(sender.device());
-    const int device = pulls ? destination.device() : sender.device();
-    return streams_.emplace(sender.id(), context->make_stream(device, name, true)).first->second;
 }
 
 void link_core::give(receive_state& to, const pending_segment& packet) {

@@ -17,21 +17,22 @@
 #include <vector>
 
 #include "flow/context_core.hpp"
+#include "flow/packet_copy.hpp"
 #include "laneway/flow/link.hpp"
 
 namespace laneway::flow {
 
 /// A packet before it has a receiver.
 struct send_op {
-    send_op(packet_info i, endpoint from, segment p) : info(i), source(std::move(from)), part(p) {}
+    send_op(packet_info i, endpoint from, segment w) : info(i), source(std::move(from)), whole(std::move(w)) {}
     ~send_op();
     send_op(const send_op&) = delete;
     send_op& operator=(const send_op&) = delete;
 
     packet_info info;
     endpoint source;
-    segment part;  ///< this packet's elements in the sender's memory
-    event ready;   ///< they are there
+    segment whole;  ///< the message, in the sender's memory
+    event ready;    ///< it is there
     event sent = event::pending();
     std::vector<std::weak_ptr<link_core>> takers;  ///< links in whose queues it stands
     std::atomic<bool> taken = false;               ///< partners: the exchanges of all takers
@@ -73,7 +74,7 @@ struct link_core : std::enable_shared_from_this<link_core> {
     event send(const segment& what, const event& ready);
     /// Of a packet that one of the takers is to get.
     static planned_send plan(std::vector<std::shared_ptr<link_core>> takers, const packet_info& info,
-                             const endpoint& from, const segment& part, const event& ready);
+                             const endpoint& from, const segment& whole, const event& ready);
     void shutdown();
 
     // The destination's side, where that is a device or the host.
@@ -84,6 +85,7 @@ struct link_core : std::enable_shared_from_this<link_core> {
     /// A packet was given to a receive that went without having been asked for it: the next one gets it.
     void take_back(const pending_segment& packet);
     void release(const pending_segment& packet, device_stream* stream);
+    void unpack(const pending_segment& packet, const target& into, device_stream& stream);
     /// What a deadline's message says of this link.
     [[nodiscard]] std::string account() const;
 
@@ -107,13 +109,19 @@ private:
     [[nodiscard]] std::size_t packet_limit() const;
     [[nodiscard]] bool match_one();
     [[nodiscard]] event carry(const send_op& op, std::byte* to);
+    /// The device whose kernels can copy from a sender's memory; none where no lanes reach both.
+    [[nodiscard]] std::optional<int> kernel_device(const endpoint& sender, const void* data) const;
+    [[nodiscard]] copy_rule rule_for(const endpoint& sender) const;
+    /// Throws usage_error where copies by kernel are asked for and cannot be.
+    void require_path(const endpoint& sender, const segment& whole) const;
     static void give(receive_state& to, const pending_segment& packet);
     /// Gives what has arrived to the receives that wait, both in their order; under the mutex, which it releases.
     void hand_out(std::unique_lock<std::mutex> lock);
     void end_receives();
     void begin_release(const pending_segment& packet);
     void free_buffer(std::size_t buffer);
-    [[nodiscard]] device_stream& stream_from(const endpoint& sender);
+    /// `by`: the device whose kernels copy; none: the copy engine.
+    [[nodiscard]] device_stream& stream_from(const endpoint& sender, std::optional<int> by);
     /// Under the mutex: drops sends in front that another link has taken.
     void drop_stale();
 
@@ -128,7 +136,8 @@ private:
     std::deque<std::size_t> free_;
     std::deque<std::weak_ptr<receive_state>> receives_;  ///< those that wait belong to the application
     std::deque<pending_segment> arrived_;
-    std::map<std::uint32_t, device_stream> streams_;  ///< by the sender's endpoint; of the thread that matches
+    /// By the sender's endpoint, and whether kernels copy; of the thread that matches.
+    std::map<std::pair<std::uint32_t, bool>, device_stream> streams_;
     std::atomic<bool> closing_ = false;
     bool ended_ = false;
     bool matching_ = false;

@@ -71,7 +71,7 @@ route router_core::choose(const packet_info& info, const endpoint& from, const s
     return chosen;
 }
 
-void router_core::plan(const packet_info& info, const endpoint& from, const segment& part, const event& ready,
+void router_core::plan(const packet_info& info, const endpoint& from, const segment& whole, const event& ready,
                        std::vector<planned_send>& into) {
     std::vector<std::weak_ptr<link_core>> known;
     std::vector<endpoint> to;
@@ -87,10 +87,10 @@ void router_core::plan(const packet_info& info, const endpoint& from, const segm
         if (!takers.back()) throw usage_error(name + ": its link to " + to[output].name() + " is gone");
     }
     if (!chosen.to_all) {
-        into.push_back(link_core::plan(std::move(takers), info, from, part, ready));
+        into.push_back(link_core::plan(std::move(takers), info, from, whole, ready));
         return;
     }
-    for (const auto& taker : takers) into.push_back(link_core::plan({taker}, info, from, part, ready));
+    for (const auto& taker : takers) into.push_back(link_core::plan({taker}, info, from, whole, ready));
 }
 
 std::string router_core::account() const {

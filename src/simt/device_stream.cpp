@@ -49,6 +49,8 @@ void device_stream::copy_rows(void* to, std::size_t to_pitch, const void* from, 
     push([=](stream_backend& backend) { backend.copy_rows(to, to_pitch, from, from_pitch, row_bytes, rows); });
 }
 
+void device_stream::copies(std::function<void(stream_backend& by)> calls) { push(std::move(calls)); }
+
 void device_stream::wait(const event& mark) {
     if (mark.done() && !mark.failure()) return;
     // A GPU takes an event that is in a GPU's queue; else the engine's thread goes on with other streams until then.

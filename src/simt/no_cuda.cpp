@@ -40,6 +40,7 @@ std::shared_ptr<const void> load_kernel(int, std::span<const std::byte>, const l
 std::shared_ptr<stream_backend> open_stream(const stream_place&) { throw usage_error(reason); }
 std::shared_ptr<void> keep_stream_pool(const std::shared_ptr<device>&) { throw usage_error(reason); }
 peer_finding find_peer(int, int) { throw usage_error(reason); }
+bool lanes_reach(int, const void*) { throw usage_error(reason); }
 std::string pci_address(int) { throw usage_error(reason); }
 std::optional<double> consumed_joules(int) { return std::nullopt; }
 std::shared_ptr<void> pin_host_memory(void*, std::size_t) { throw usage_error(reason); }

@@ -75,6 +75,73 @@ def test_kinds_of_arrays(ctx: lw.flow.Context) -> None:
     assert [link.receive().result().array(np.int64).tolist() for _ in range(2)] == [[0, 1, 2], [1, 2]]  # type: ignore[union-attr]
 
 
+def views(item: str) -> list[Any]:
+    """Arrays whose elements are not side by side."""
+    block = (np.arange(7 * 6 * 10) % 120).astype(item).reshape(7, 6, 10)
+    records = np.zeros(9, dtype=[("a", np.int8), ("b", item)])
+    records["b"] = np.arange(9).astype(item)
+    return [
+        block[:, ::2],
+        block[::-1, :, 3],
+        block[1:6:2, ::-2, 2:9],
+        block.T,
+        block.transpose(1, 0, 2)[:, :, ::3],
+        np.broadcast_to(block[0, 0], (4, 10)),
+        np.lib.stride_tricks.sliding_window_view(block[0, 0], 4),
+        records["b"][::2],
+        records[::-3],
+        block[::2, 0:0],
+    ]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("copies", ["engine", "kernel", "rule"])
+def test_views_with_strides_arrive_without_a_copy(devices: str, copies: str) -> None:
+    if copies == "kernel" and "cuda" in devices:
+        pytest.skip("lanes need not reach memory of NumPy")
+    with lw.flow.Context(devices, timeout=20) as ctx:
+        link = lw.flow.Link(ctx.host, ctx.devices[-1], packet_bytes=96, buffers=3, copies=copies)
+        for array in [view for item in ("i2", "f8", "S3") for view in views(item)]:
+            sending = link.send(array)
+            into = np.zeros(array.shape, array.dtype)[::-1]  # of strides of its own
+            got = -1
+            while got < array.nbytes:
+                got = max(got, 0)
+                with link.receive().result() as segment:  # type: ignore[union-attr]
+                    segment.unpack(into)
+                    got += segment.nbytes
+            sending.result()
+            assert np.array_equal(into, array), array.strides
+        total, by_kernel = link.packets
+        assert by_kernel == {"engine": 0, "kernel": total - 3}.get(copies, by_kernel), "empty ones have no copy"
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_pieces_arrive_in_their_order_and_go_where_they_belong(devices: str) -> None:
+    random = np.random.default_rng(5)
+    with lw.flow.Context(devices, timeout=20) as ctx:
+        link = lw.flow.Link(ctx.host, ctx.devices[-1], packet_bytes=200, buffers=2)
+        for _ in range(10):
+            sent = random.integers(0, 1000, 500)
+            starts = np.sort(random.choice(500, 40, replace=False))
+            counts = np.minimum(random.integers(0, 9, 40), np.diff(starts, append=500))
+            order = random.permutation(40)
+            pieces = np.column_stack((starts, counts))[order]
+            wanted = np.concatenate([sent[first : first + count] for first, count in pieces])
+            into, places = np.full(500, -1), np.zeros(500, bool)
+            sending = link.send(sent, pieces=pieces)
+            parts: dict[int, Any] = {}
+            while sum(map(len, parts.values())) < len(wanted):
+                with link.receive().result() as segment:  # type: ignore[union-attr]
+                    parts[segment.offset] = segment.array(sent.dtype)
+                    segment.unpack(into, pieces)
+            sending.result()
+            assert np.array_equal(np.concatenate([parts[at] for at in sorted(parts)]), wanted)
+            for first, count in pieces:
+                places[first : first + count] = True
+            assert np.array_equal(into, np.where(places, sent, -1)), "nothing else has changed"
+
+
 @pytest.mark.parametrize("devices", DEVICES)
 def test_workers_share_packets_and_send_results_back(devices: str) -> None:
     """Figure 3 of Groute, in Python: whoever has room gets a packet, what it makes is gathered."""
@@ -201,8 +268,17 @@ def test_wrong_use(ctx: lw.flow.Context) -> None:
             (lambda: lw.flow.Link(device, ctx.host, buffers=0), "buffers must be a whole number from 1"),
             (lambda: ctx.add_endpoint(router, "second"), "no endpoints of its own"),
             (lambda: link.send(np.array([None])), "no elements that can be sent"),
-            (lambda: link.send(np.arange(8)[::2]), "must be contiguous"),
-            (lambda: link.send(np.zeros((4, 9))[:, :5]), "packets of 16 bytes hold no row of 40"),
+            (lambda: link.send(np.arange(8)[::2], pieces=[(0, 1)]), "pieces are of a contiguous array"),
+            (lambda: link.send(np.arange(8), pieces=[(0, 9)]), "9 elements from element 0 on is not within .* of 8"),
+            (lambda: link.send(np.arange(8), pieces=[(0, 1), (-1, 1)]), "neither number can be negative"),
+            (lambda: link.send(np.arange(8), pieces=[(0, -1)]), "neither number can be negative"),
+            (lambda: link.send(np.arange(8), pieces=[(0, 0.5)]), "pairs of whole numbers"),
+            (lambda: link.send(np.arange(8), pieces=[1, 2]), "pairs of whole numbers"),
+            (lambda: lw.flow.Link(device, ctx.host, copies="fast"), "rule, engine or kernel, not fast"),
+            (
+                lambda: lw.flow.Link(ctx.host, ctx.add_endpoint(ctx.host, "h"), copies="kernel").send([1]),
+                "so kernels cannot copy",
+            ),
             (lambda: link.send(np.zeros(3, "S20")), "packets of 16 bytes hold no element of 20"),
             (lambda: link.send(np.ma.masked_array([1], [True])), "masked"),
             (lambda: link.send([1], tag=-1), "tag must be a whole number"),
@@ -221,9 +297,29 @@ def test_wrong_use(ctx: lw.flow.Context) -> None:
     assert segment is not None
     with pytest.raises(lw.UsageError, match="a segment of 16 bytes has no whole elements of"):
         segment.array("S5")
+    whole = np.zeros(4, np.int32)
+    frozen = np.zeros(4, np.int32)
+    frozen.flags.writeable = False
+    broadcast = np.lib.stride_tricks.as_strided(whole, (4,), (0,), writeable=True)
+    badly: list[tuple[Any, Any, str]] = [
+        (np.zeros(3, np.int32), None, "a message of 16 bytes and a target of 12"),
+        (whole, [(0, 3)], "a message of 16 bytes and a target of 12"),
+        (whole, [(0, 3), (2, 1)], "overlap"),
+        (whole, [(1, 4)], "not within"),
+        (broadcast, None, "overlap"),
+        (frozen, None, "can be written to"),
+        ([0, 0, 0, 0], None, "can be written to"),
+    ]
+    for into, pieces, told in badly:
+        with pytest.raises(lw.UsageError, match=told):
+            segment.unpack(into, pieces)
+    with pytest.raises(lw.UsageError, match="a segment is passed on as a whole"):
+        link.send(segment, pieces=[(0, 1)])
+    assert not whole.any(), "nothing has been written"
     segment.release()
-    with pytest.raises(lw.UsageError, match="link host -> cpu:0: the segment has been released"):
-        segment.release()
+    for call in (segment.release, lambda: segment.unpack(whole)):
+        with pytest.raises(lw.UsageError, match="link host -> cpu:0: the segment has been released"):
+            call()
     link.shutdown()
     link.shutdown()
     with pytest.raises(lw.UsageError, match="link host -> cpu:0: a send after"):

@@ -20,6 +20,10 @@ struct item_counters {
     std::uint64_t refused = 0;    ///< dropped
     std::uint64_t to_pass = 0;    ///< to be passed on
     std::uint64_t passed_on = 0;  ///< of these, sent
+    // Of entries that idle PEs take: items, or pieces of such of many parts.
+    std::uint64_t lent = 0;      ///< given away
+    std::uint64_t stolen = 0;    ///< taken
+    std::uint64_t returned = 0;  ///< items that taken ones made and that went to the PE that these were taken from
     // Of those in the queues:
     std::uint64_t done = 0;
     std::uint64_t useful = 0;  ///< of these, neither stale nor in vain, as the application says
@@ -29,6 +33,30 @@ struct item_counters {
 template <class Application>
 struct item_message {
     typename Application::packed packed;
+};
+
+/// An entry of an idle PE's to be, with the numbers of item_entry.
+template <class Application>
+struct item_loan {
+    typename Application::packed packed;
+    std::uint32_t first;
+    std::uint32_t count;
+    std::uint32_t lender;
+};
+
+/// "I have nothing to do."
+struct item_request {
+    std::uint32_t pe;
+};
+
+/// Notes who has nothing to do.
+struct note_request {
+    std::uint32_t* wants = nullptr;  ///< one a PE
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const item_request& told) const {
+        ctx.store(wants + told.pe, 1u, order::relaxed, scope::device);
+    }
 };
 
 /// "My reserve holds something" where the epoch is odd, else "It is empty again."
@@ -57,7 +85,7 @@ LANEWAY_FN void count_lanes_that(Ctx& ctx, lane_mask mask, bool counts, std::uin
 /// Serves items on the PE that they have come to. Never waits: items to be passed on wait in the PE's own queues.
 template <class Application>
 struct receive_item {
-    using entry = item_entry<typename Application::item, typename Application::packed>;
+    using entry = item_entry<typename Application::item, typename Application::packed, items_move<Application>>;
 
     item_queues_ref queues;
     item_application<Application> application;
@@ -100,6 +128,24 @@ struct receive_item {
             ctx.fetch_min(&block.least_far, priority, order::relaxed, scope::device);
         }
         return place;
+    }
+};
+
+/// Puts what was lent to this PE into its queues. on_receive is not asked: the item belongs where it was.
+template <class Application>
+struct receive_loan {
+    receive_item<Application> arrivals;
+    std::uint32_t* asked = nullptr;  ///< one a PE
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const item_loan<Application>& loan) const {
+        using entry = typename receive_item<Application>::entry;
+        entry taken = entry::of(arrivals.application.unpack(ctx, loan.packed), loan.first, loan.count);
+        taken.set_lender(static_cast<int>(loan.lender));
+        ctx.store(asked + loan.lender, 0u, order::relaxed, scope::device);
+        const lane_mask mask = ctx.converged();
+        count_lanes_that(ctx, mask, true, &arrivals.counters->stolen);
+        (void)arrivals.queues.put(ctx, mask, true, taken);
     }
 };
 

@@ -12,9 +12,24 @@
 
 namespace laneway {
 
+/// The PE that an entry was taken from; -1: none. Takes no room where items do not move.
+template <bool Moves>
+struct entry_lender {
+    [[nodiscard]] LANEWAY_FN int lender() const { return -1; }
+    LANEWAY_FN void set_lender(int) {}
+};
+template <>
+struct entry_lender<true> {
+    [[nodiscard]] LANEWAY_FN int lender() const { return lender_; }
+    LANEWAY_FN void set_lender(int pe) { lender_ = pe; }
+
+private:
+    std::int32_t lender_ = -1;
+};
+
 /// An item as it waits: whole, some of its parts, or packed for another PE.
-template <class Item, class Packed>
-struct item_entry {
+template <class Item, class Packed, bool Moves>
+struct item_entry : entry_lender<Moves> {
     static constexpr std::uint32_t whole = 0xffffffff;
     static constexpr std::uint32_t passing = 0xfffffffe;
 

@@ -20,6 +20,8 @@ struct item_worklist_options {
     threshold_policy policy{1, 1, 0};
     /// Whether one run does all. Else each run does what waited when it began, and the host starts one after the other.
     bool fused = true;
+    /// Whether PEs that have nothing to do take items of others, which items_move of the application has to allow.
+    bool stealing = false;
 };
 
 /// What waits on a PE, between runs.

@@ -11,6 +11,9 @@
 // and, to work on items, which may make others,
 //   item_parts parts(ctx, const item&) const;               of how many independent parts an item's work is
 //   void work(ctx, const item&, std::uint32_t part, list&) const;     one of them; list.push(ctx, item) makes an item
+// and, where `parts` and `work` are the same on every PE, as they use the item and what every PE has, and change
+// nothing but by push and by what is added up over all PEs:
+//   static constexpr bool items_move = true;                item_worklist_options.stealing is possible
 // All run on any lane, at the same time as others, and none waits: only `push` inside `work` may. on_receive, unpack
 // and priority also run inside handlers. item_defaults has those that many applications do not need.
 #pragma once
@@ -46,6 +49,16 @@ private:
     }
     [[nodiscard]] LANEWAY_FN bool passes() const { return has(item_flags::pass); }
 };
+
+/// Whether an application says that its items may be worked on by any PE.
+template <class Application>
+inline constexpr bool items_move = [] {
+    if constexpr (requires { Application::items_move; }) {
+        return bool{Application::items_move};
+    } else {
+        return false;
+    }
+}();
 
 /// What work an item is. One that is of no use any more, as a better one has come meanwhile, has no parts.
 struct item_parts {

@@ -23,6 +23,8 @@ struct item_work {
     std::uint64_t accepted = 0;   ///< arrived, and put into the queues
     std::uint64_t refused = 0;    ///< arrived, and dropped
     std::uint64_t passed_on = 0;  ///< arrived, and sent to a further PE
+    std::uint64_t stolen = 0;     ///< items, or pieces of such of many parts, that idle PEs have taken from others
+    std::uint64_t returned = 0;   ///< of those sent: made by stolen items, and sent to the PE these were taken from
     std::uint64_t spilled = 0;    ///< entries for which only the reserve had room
     std::uint64_t rises = 0;      ///< of the threshold
     std::uint64_t waves = 0;      ///< runs; 1 where they are fused
@@ -34,6 +36,7 @@ struct item_work {
 
 private:
     std::uint64_t to_pass_ = 0;
+    std::uint64_t lent_ = 0;
 };
 
 /// Adds up what waits on several PEs.

@@ -56,6 +56,8 @@ public:
         for (std::size_t p = 0; p < queues_.size(); ++p) {
             queues_[p].begin(!options_.fused, looks_through_, threshold_);
             epochs_[p].fill_bytes(0);
+            // At the start each PE counts as one that has nothing to do: whoever has much shares it out.
+            loans_[p].copy_in(std::vector<std::uint32_t>(loans_[p].size(), 1));
         }
         goes_on_ = false;
         ++work_.waves;
@@ -68,7 +70,9 @@ public:
                  options_.priorities,
                  options_.priorities && !options_.fused},
                 epochs_[p].data(),
-                !options_.fused};
+                !options_.fused,
+                options_.stealing ? loans_[p].data() : nullptr,
+                options_.stealing ? loans_[p].data() + machine_->n_pes() : nullptr};
     }
     [[nodiscard]] threshold_policy policy() const {
         threshold_policy policy = options_.policy;
@@ -99,12 +103,17 @@ public:
     [[nodiscard]] bool goes_on() const { return goes_on_; }
 
 private:
-    using entry = item_entry<typename Application::item, typename Application::packed>;
+    using entry = typename receive_item<Application>::entry;
     using clock = std::chrono::steady_clock;
 
     static void check(const item_worklist_options& options) {
         if (options.priorities && options.policy.step == 0)
             throw usage_error("item_worklist_options.policy: expected a step above 0");
+        if (options.stealing && !items_move<Application>)
+            throw usage_error("item_worklist_options.stealing: the application does not say that its items move");
+        if (options.stealing && !options.fused)
+            throw usage_error(
+                "item_worklist_options.stealing: a wave ends with the items that it began with: fused only");
     }
 
     /// Each working block has queues of its own, so what a run needs depends on its grids.
@@ -116,6 +125,7 @@ private:
         queues_.clear();
         counters_.clear();
         epochs_.clear();
+        loans_.clear();
         goes_on_ = false;
         for (int pe = 0; pe < machine_->n_pes(); ++pe) {
             (void)until.left();
@@ -123,6 +133,7 @@ private:
             queues_.emplace_back(device, sizeof(entry), rings[static_cast<std::size_t>(pe)], options_);
             counters_.emplace_back(device, 1);
             epochs_.emplace_back(device, static_cast<std::size_t>(machine_->n_pes()));
+            loans_.emplace_back(device, static_cast<std::size_t>(2 * machine_->n_pes()));
         }
         rings_ = std::move(rings);
     }
@@ -185,6 +196,7 @@ private:
     std::vector<item_queues_memory> queues_;
     std::vector<buffer<item_counters>> counters_;
     std::vector<buffer<std::uint64_t>> epochs_;
+    std::vector<buffer<std::uint32_t>> loans_;  ///< of each PE: whom it has asked, then who has asked it
     bool goes_on_ = false;
     bool looks_through_ = false;  ///< the next wave looks through what was put off
     std::uint64_t threshold_ = 0;

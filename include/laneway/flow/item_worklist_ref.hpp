@@ -14,6 +14,10 @@ namespace laneway {
 /// Parts of an item that a lane's warp does in a turn, at most; of more, others take their share.
 inline constexpr std::uint32_t max_parts_at_once = 512;
 
+/// Entries that wait in a block's queue before it lends some, and those that it lends at once, at most.
+inline constexpr std::uint32_t min_to_lend = 4;
+inline constexpr std::uint32_t max_loan = 64;
+
 /// What the warps of a working block share, in its shared memory.
 struct alignas(16) item_shared {
     threshold_shared threshold;
@@ -28,8 +32,13 @@ class item_agent;
 /// Device view of one PE's part.
 template <class Application, int Warps = 16>
 struct item_worklist_ref {
-    using routes_type =
-        routes<route<item_message<Application>, receive_item<Application>>, route<reserve_message, note_reserve>>;
+    static constexpr bool moves = items_move<Application>;
+    using item_routing = route<item_message<Application>, receive_item<Application>>;
+    using reserve_routing = route<reserve_message, note_reserve>;
+    using routes_type = std::conditional_t<moves,
+                                           routes<item_routing, reserve_routing, route<item_request, note_request>,
+                                                  route<item_loan<Application>, receive_loan<Application>>>,
+                                           routes<item_routing, reserve_routing>>;
     static constexpr int cuda_warps = Warps;
     static constexpr std::size_t shared_bytes = sizeof(item_shared);
     static constexpr bool counts_work = true;
@@ -37,8 +46,16 @@ struct item_worklist_ref {
     receive_item<Application> arrivals;
     std::uint64_t* reserve_epochs = nullptr;  ///< one a PE: what each has told last
     bool in_waves = false;                    ///< the host moves the threshold, between runs
+    std::uint32_t* asked = nullptr;  ///< one a PE: 1 where it knows that this one has nothing to do; null: no stealing
+    std::uint32_t* wants = nullptr;  ///< one a PE: 1 where that one had nothing to do
 
-    [[nodiscard]] routes_type handlers() const { return {{arrivals}, {note_reserve{reserve_epochs}}}; }
+    [[nodiscard]] routes_type handlers() const {
+        if constexpr (moves) {
+            return {{arrivals}, {note_reserve{reserve_epochs}}, {note_request{wants}}, {{arrivals, asked}}};
+        } else {
+            return {{arrivals}, {note_reserve{reserve_epochs}}};
+        }
+    }
     [[nodiscard]] LANEWAY_FN const item_queues_ref& queues() const { return arrivals.queues; }
 
     template <class Ctx, class Out>
@@ -110,6 +127,7 @@ public:
         mine_.sent += leaves ? 1 : 0;
         mine_.suppressed += !keeps && !leaves && spared ? 1 : 0;
         mine_.dropped += !keeps && !leaves && !spared ? 1 : 0;
+        mine_.returned += leaves && route.pe == lender_ ? 1 : 0;
         if (keeps) part_.arrivals.keep(ctx, ctx.converged(), made);
         if (!leaves) return status::ok;
         return out_.post(ctx, route.pe, item_message<Application>{app().pack(ctx, made)});
@@ -139,10 +157,14 @@ public:
         if (shared_word(ctx, &shared_->starts_nothing) != 0) return false;
         const bool goes_on = has_rest_;
         bool active = goes_on;
-        if (ctx.ballot(full_warp<Ctx>, goes_on) == 0) active = ctx.lane() < take(ctx, rest_);
+        if (ctx.ballot(full_warp<Ctx>, goes_on) == 0) {
+            if constexpr (part::moves) lend(ctx);
+            active = ctx.lane() < take(ctx, rest_);
+        }
         if (ctx.ballot(full_warp<Ctx>, active) == 0) return false;
         work_on(ctx, active);
         const lane_mask done = ctx.ballot(full_warp<Ctx>, active && !has_rest_);
+        if constexpr (part::moves) ask(ctx);
         if (done != 0 && ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(done)));
         return true;
     }
@@ -157,6 +179,8 @@ public:
         add(ctx, &item_counters::suppressed);
         add(ctx, &item_counters::dropped);
         add(ctx, &item_counters::passed_on);
+        add(ctx, &item_counters::lent);
+        add(ctx, &item_counters::returned);
         add(ctx, &item_counters::done);
         add(ctx, &item_counters::useful);
     }
@@ -216,6 +240,72 @@ private:
         ctx.sync(full_warp<Ctx>);
         // What others make until they hear of it must find room. That there is room again has time.
         if (epoch % 2 != 0) (void)out_.flush(ctx);
+    }
+
+    /// Gives half of what waits in the block's near queue to a PE that has nothing to do. The whole warp, together.
+    LANEWAY_FN void lend(Ctx& ctx) {
+        if (part_.wants == nullptr) return;
+        constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
+        const channel_queue_ref queue = part_.queues().near(ring_);
+        const std::uint64_t chosen = once(ctx, full_warp<Ctx>, [&]() -> std::uint64_t {
+            const std::uint32_t waiting = queue.fill(ctx);
+            for (int pe = 0; waiting >= min_to_lend && pe < ctx.n_pes(); ++pe) {
+                std::uint32_t one = 1;
+                if (pe == ctx.pe() || ctx.load(part_.wants + pe, order::relaxed, scope::device) == 0) continue;
+                if (!ctx.compare_exchange(part_.wants + pe, one, 0u, order::relaxed, scope::device)) continue;
+                const std::uint32_t share = waiting / 2 < max_loan ? waiting / 2 : max_loan;
+                return std::uint64_t{share} << 32 | static_cast<std::uint32_t>(pe);
+            }
+            return 0;
+        });
+        const auto pe = static_cast<std::uint32_t>(chosen);
+        for (auto left = static_cast<std::uint32_t>(chosen >> 32), all = left; left > 0;) {
+            std::uint32_t place = 0;
+            const int n = queue.claim(ctx, left < lanes ? left : lanes, place, part_.queues().blocks[ring_].near.end);
+            if (n == 0) {  // other warps have been first; it stays as it was where nothing has been lent
+                if (left == all && ctx.lane() == 0) ctx.store(part_.wants + pe, 1u, order::relaxed, scope::device);
+                break;
+            }
+            lend_some(ctx, queue, n, place, pe);
+            left -= static_cast<std::uint32_t>(n);
+        }
+    }
+
+    /// The same for entries that were claimed: they count as done when what they are sent as has been counted.
+    LANEWAY_FN void lend_some(Ctx& ctx, const channel_queue_ref& queue, int n, std::uint32_t place, std::uint32_t pe) {
+        entry given;
+        (void)fetch(ctx, queue, n, place, given);
+        if (ctx.lane() < n && given.count == entry::passing) {
+            mine_.passed_on += 1;
+            (void)out_.post(ctx, static_cast<int>(given.first), item_message<Application>{given.packed()});
+        } else if (ctx.lane() < n) {
+            mine_.lent += 1;
+            const item_loan<Application> loan{app().pack(ctx, given.item()), given.first, given.count,
+                                              static_cast<std::uint32_t>(ctx.pe())};
+            (void)out_.post(ctx, static_cast<int>(pe), loan);
+        }
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(n));
+    }
+
+    /// Tells the other PEs that there is nothing left to do here. Called while what has just been done does not count
+    /// as done yet: so a request has a cause that termination detection knows, and no idle PE makes messages. The whole
+    /// warp, together.
+    LANEWAY_FN void ask(Ctx& ctx) {
+        if (part_.asked == nullptr) return;
+        const item_queues_ref& queues = part_.queues();
+        bool some = has_rest_ || queues.uses_reserve(ctx);
+        for (auto ring = static_cast<std::uint32_t>(ctx.lane()); ring < queues.rings; ring += Ctx::warp_lanes) {
+            some = some || queues.near(ring).fill(ctx) != 0;
+        }
+        if (ctx.ballot(full_warp<Ctx>, some) != 0) return;
+        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
+            std::uint32_t zero = 0;
+            if (pe == ctx.pe() || ctx.load(part_.asked + pe, order::relaxed, scope::device) != 0) continue;
+            if (!ctx.compare_exchange(part_.asked + pe, zero, 1u, order::relaxed, scope::device)) continue;
+            (void)out_.post(ctx, pe, item_request{static_cast<std::uint32_t>(ctx.pe())});
+        }
+        ctx.sync(full_warp<Ctx>);
     }
 
     /// Takes entries for the lowest lanes of the warp, and returns for how many: far ones that are to be looked
@@ -278,20 +368,37 @@ private:
         const bool works = active && rest_.count != entry::passing && rest_.count != 0;
         const item own = works ? rest_.item() : item{};
         arc_range range = works ? parts_of(ctx, own) : arc_range{};
+        const int lender = works ? rest_.lender() : -1;
         share(ctx, own, range);
         has_rest_ = range.count > max_parts_at_once;
         if (has_rest_) {
-            rest_ = entry::of(own, static_cast<std::uint32_t>(range.begin) + max_parts_at_once,
-                              range.count - max_parts_at_once);
+            rest_ = piece_of(own, static_cast<std::uint32_t>(range.begin) + max_parts_at_once,
+                             range.count - max_parts_at_once);
             range.count = max_parts_at_once;
         }
-        for_each_arc(ctx, range, own, [&](const arc_batch& batch, const item& one) {
+        for_each_arc(ctx, range, in_work{own, lender}, [&](const arc_batch& batch, const in_work& one) {
+            lender_ = one.lender();
             for (int k = 0; k < batch.count; ++k) {
                 const std::uint64_t number = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
-                app().work(ctx, one, static_cast<std::uint32_t>(number), *this);
+                app().work(ctx, one.own, static_cast<std::uint32_t>(number), *this);
             }
+            lender_ = -1;
         });
         ctx.sync(full_warp<Ctx>);
+    }
+
+    /// An item that lanes of the warp share, and whom it was taken from.
+    struct in_work : entry_lender<part::moves> {
+        LANEWAY_FN in_work() = default;
+        LANEWAY_FN in_work(const item& one, int lender) : own(one) { this->set_lender(lender); }
+        item own = {};
+    };
+
+    /// Some parts of the entry's item, whose lender they keep.
+    LANEWAY_FN entry piece_of(const item& own, std::uint32_t first, std::uint32_t count) const {
+        entry made = entry::of(own, first, count);
+        made.set_lender(rest_.lender());
+        return made;
     }
 
     /// Parts of the lane's entry that are still of use.
@@ -313,7 +420,7 @@ private:
             if (!is_long) continue;
             const std::uint32_t half = range.count / 2;
             const auto first = static_cast<std::uint32_t>(range.begin) + half;
-            is_long = part_.queues().try_put(ctx, some, entry::of(own, first, range.count - half));
+            is_long = part_.queues().try_put(ctx, some, piece_of(own, first, range.count - half));
             if (is_long) range.count = half;
             is_long = is_long && range.count > max_parts_at_once;
         }
@@ -327,6 +434,7 @@ private:
     item_counters mine_;     ///< what this lane has done
     entry rest_;             ///< what the lane has taken,
     bool has_rest_ = false;  ///< and has not yet done all of, as there was no room for the other parts elsewhere
+    int lender_ = -1;        ///< of the item that is being worked on
     unsigned turns_ = 0;
 };
 

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "laneway/flow/context.hpp"
+#include "laneway/flow/copy_rule.hpp"
 #include "laneway/flow/endpoint.hpp"
 #include "laneway/flow/segment.hpp"
 
@@ -15,8 +17,10 @@ namespace laneway::flow {
 struct link_core;
 
 struct link_options {
-    std::size_t packet_bytes = 1 << 20;  ///< payload of a packet, at most
-    int buffers = 2;                     ///< packets that the destination holds: received, or on their way
+    std::size_t packet_bytes = 1 << 20;     ///< payload of a packet, at most
+    int buffers = 2;                        ///< packets that the destination holds: received, or on their way
+    copy_path copies = copy_path::by_rule;  ///< into the buffers; behind a router that of the receiving link counts
+    std::optional<copy_rule> rule = {};     ///< for copies by rule; none: as suits the devices
 };
 
 /// What of a message a packet holds, as routing policies and receivers see it.
@@ -104,7 +108,8 @@ public:
 
     /// Sends a segment of the source's memory. Returns at once; the event happens when all of it has been received and
     /// the memory can be changed. Throws usage_error after shutdown(), where the router's policy names no destination,
-    /// for elements larger than a packet, and at links from routers; then nothing has been sent.
+    /// for elements larger than a packet, at links from routers, and where copies by kernel are asked for and no
+    /// device's lanes reach both memories; then nothing has been sent.
     [[nodiscard]] event send(const segment& what) const;
     /// The same for what the operations given to `stream` so far have made.
     [[nodiscard]] event send(const segment& what, device_stream& stream) const;
@@ -120,6 +125,11 @@ public:
     void release(const pending_segment& packet) const;
     void release(const pending_segment& packet, device_stream& stream) const;
 
+    /// Puts a packet's bytes where its place in the message says, when they have come and the stream's turn is there.
+    /// The stream is of the destination's device or of the host; the packet is released behind that, on the stream.
+    /// Throws usage_error for a packet of another link, and where the target has not as many bytes as the message.
+    void unpack(const pending_segment& packet, const target& into, device_stream& stream) const;
+
     /// "link host -> cpu:0".
     [[nodiscard]] const std::string& name() const;
 
@@ -128,7 +138,8 @@ public:
         std::uint64_t packets = 0;   ///< given to the destination of this link; 0 where that is a router
         std::uint64_t bytes = 0;     ///< in them
         std::uint64_t released = 0;
-        std::uint64_t stale = 0;  ///< sends found in the queue that another destination had taken already
+        std::uint64_t by_kernel = 0;  ///< of the packets, copied by multiprocessors
+        std::uint64_t stale = 0;      ///< sends found in the queue that another destination had taken already
     };
     [[nodiscard]] counts count() const;
 

@@ -81,6 +81,8 @@ public:
     /// `rows` pieces of `row_bytes`, which begin so many bytes behind each other.
     void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t row_bytes,
                    std::size_t rows);
+    /// Copies of any number as one operation: `calls` is called once, and calls the backend for each.
+    void copies(std::function<void(stream_backend& by)> calls);
     /// What follows is done after the event. Where both are of GPUs the GPU waits, and no thread of the host.
     void wait(const event& mark);
     /// Happens when all that was given so far is done; it fails when nothing of that goes on any more.

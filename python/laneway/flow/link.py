@@ -64,6 +64,15 @@ class Segment:
         copied: NDArray[Any] = self._core.bytes().view(kind)
         return copied
 
+    def unpack(self, into: NDArray[Any], pieces: ArrayLike | None = None) -> None:
+        """Put its elements where they belong in `into`: an array of as many bytes as was sent, of any strides, or
+        `pieces` of it as `Link.send` takes them. Also from a GPU; nothing else of `into` changes. Raises UsageError
+        where pieces overlap or are not within the array, where sizes differ, and when it has been released."""
+        if not isinstance(into, np.ndarray) or isinstance(into, np.ma.MaskedArray) or not into.flags.writeable:
+            raise UsageError("into must be an array of NumPy that can be written to")
+        order = order_of(into, pieces)
+        self._core.unpack(into, address_of(into), order)
+
     def release(self) -> None:
         """Make the buffer free for another packet. Raises UsageError the second time."""
         self._core.release()
@@ -123,36 +132,58 @@ class Link:
     the source of links to its receivers; a link from a device or the host to a router has no buffers, as packets go to
     the receiver's at once.
 
+    `copies` says what copies packets: "engine", a device's copy engine, "kernel", its multiprocessors, or "rule", which
+    chooses for each packet by its size, its strides and what is under way. Behind a router that of the receiving link
+    counts.
+
     Packets of one sender arrive in their order where they take one road. Any thread. Raises UsageError for a link from
     an endpoint to itself, a second one between the same two, one between two routers, and ends in different contexts.
     """
 
     def __init__(
-        self, source: Endpoint, destination: Endpoint, *, packet_bytes: int = PACKET_BYTES, buffers: int = BUFFERS
+        self,
+        source: Endpoint,
+        destination: Endpoint,
+        *,
+        packet_bytes: int = PACKET_BYTES,
+        buffers: int = BUFFERS,
+        copies: str = "rule",
     ) -> None:
         require_whole("packet_bytes", packet_bytes, 1, 48)
         require_whole("buffers", buffers, 1, 16)
-        self._core = _core.FlowLink(core_of(source), core_of(destination), packet_bytes, buffers)
+        self._core = _core.FlowLink(core_of(source), core_of(destination), packet_bytes, buffers, str(copies))
 
     @property
     def name(self) -> str:
         """ "link host -> cpu:0"."""
         return self._core.name
 
-    def send(self, what: ArrayLike | Segment, tag: int = 0) -> Sending:
+    @property
+    def packets(self) -> tuple[int, int]:
+        """Packets given to the destination, and how many of these multiprocessors have copied; none where it is a
+        router."""
+        total, by_kernel = self._core.packets
+        return total, by_kernel
+
+    def send(self, what: ArrayLike | Segment, tag: int = 0, *, pieces: ArrayLike | None = None) -> Sending:
         """Send an array, or pass on a segment that has been received where the link begins, which then is released when
         it has gone on. Returns at once.
 
-        An array is of any numbers, contiguous, or a matrix with contiguous rows, of which a packet holds whole ones. It
-        is not copied: it stays as it is until the send is done. It may belong to the host, whatever the link's source.
-        Receivers get `tag` with each packet. Raises UsageError after `shutdown`, for elements or rows longer than a
-        packet, at links from routers, and where a router's policy raises or names no destination.
+        An array is of any numbers and any strides; its elements arrive in their order, side by side, whole rows in a
+        packet where one fits. `pieces`, pairs of a first element and a count, says which elements of a contiguous array
+        are sent, in which order. It is not copied: it stays as it is until the send is done. It may belong to the host,
+        whatever the link's source. Receivers get `tag` with each packet. Raises UsageError after `shutdown`, for
+        elements longer than a packet, for pieces that are not within the array, at links from routers, where a router's
+        policy raises or names no destination, and where `copies` is "kernel" and no device's lanes reach the array.
         """
         require_whole("tag", tag)
         if isinstance(what, Segment):
+            if pieces is not None:
+                raise UsageError("pieces are of an array: a segment is passed on as a whole")
             return Sending(_core.flow_pass_on(self._core, what._core, tag))
         array = as_array("what", what)
-        return Sending(_core.flow_send(self._core, _rows_of(array), array.dtype.itemsize, tag))
+        order = order_of(array, pieces)
+        return Sending(_core.flow_send(self._core, array, address_of(array), order, array.dtype.itemsize, tag))
 
     def shutdown(self) -> None:
         """Say that nothing more will be sent: receivers get all that was, and then the end. More than once is no
@@ -174,13 +205,23 @@ class Link:
         return f"<laneway.flow.Link: {self.name}>"
 
 
-def _rows_of(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes of an array as a matrix: of a contiguous one in one row."""
-    if array.dtype.hasobject or array.dtype.itemsize == 0:
-        raise UsageError(f"an array of {array.dtype} has no elements that can be sent")
-    if array.flags.c_contiguous:
-        return array.reshape(-1).view(np.uint8).reshape(1, -1)
+def address_of(array: NDArray[Any]) -> int:
+    """Of its first element."""
+    return int(array.__array_interface__["data"][0])
+
+
+def order_of(array: NDArray[Any], pieces: ArrayLike | None) -> _core.FlowLayout:
+    """Where the elements of an array lie behind its first one, or those of some pieces of it."""
     item = array.dtype.itemsize
-    if array.ndim == 2 and array.strides[1] == item and array.strides[0] >= array.shape[1] * item:
-        return array.view(np.uint8)
-    raise UsageError("an array that is sent must be contiguous, or a matrix with contiguous rows: np.ascontiguousarray")
+    if array.dtype.hasobject or item == 0:
+        raise UsageError(f"an array of {array.dtype} has no elements that can be sent")
+    if pieces is None:
+        return _core.flow_strided(item, list(zip(array.shape, array.strides)))
+    if not array.flags.c_contiguous:
+        raise UsageError("pieces are of a contiguous array: np.ascontiguousarray")
+    pairs = np.asarray(pieces)
+    if pairs.size == 0:
+        pairs = np.empty((0, 2), np.int64)
+    if pairs.dtype.kind not in "iu" or pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise UsageError("pieces must be pairs of whole numbers, a first element and a count each")
+    return _core.flow_scattered(item, array.size, np.ascontiguousarray(pairs, np.int64))

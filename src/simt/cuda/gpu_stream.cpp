@@ -262,6 +262,19 @@ peer_finding find_peer(int from, int to) {
     return found;
 }
 
+bool lanes_reach(int index, const void* memory) {
+    cudaPointerAttributes of{};
+    check(cudaPointerGetAttributes(&of, memory), "cudaPointerGetAttributes");
+    int pageable = 0;
+    switch (of.type) {
+        case cudaMemoryTypeDevice: return of.device == index || find_peer(index, of.device).access;
+        case cudaMemoryTypeUnregistered:
+            check(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, index), "cudaDeviceGetAttribute");
+            return pageable != 0;
+        default: return true;
+    }
+}
+
 std::string pci_address(int index) {
     char text[32] = {};
     check(cudaDeviceGetPCIBusId(text, sizeof text, index), "cudaDeviceGetPCIBusId");

@@ -68,6 +68,8 @@ struct peer_finding {
     int rank = 0;                 ///< the driver's rating of the path, 0 the best
 };
 peer_finding find_peer(int from, int to);
+/// Whether lanes of a GPU can use an address: memory of its own, of peers, of the host where it is pinned or managed.
+bool lanes_reach(int index, const void* memory);
 /// "0000:1b:00.0".
 std::string pci_address(int index);
 /// See simt/energy.hpp.

@@ -1,0 +1,1 @@
+#include "item_stealing_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "layouts_suite.hpp"  // on GPUs
