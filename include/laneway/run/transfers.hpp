@@ -79,11 +79,9 @@ private:
     machine& machine_;
     transfer_options options_;
     symmetric_array<transfer_slot> slots_;
+    symmetric_array<std::uint64_t> work_;
     symmetric_array<transfer_counters> counters_;
     symmetric_array<transfer_key> keys_;
-    symmetric_array<warp_queue_words> words_;
-    symmetric_array<std::uint64_t> small_;
-    symmetric_array<std::uint64_t> tokens_;
     std::shared_ptr<engine_copies> engine_;  ///< null: none
 };
 
