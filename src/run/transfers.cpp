@@ -103,7 +103,7 @@ transfers_memory::transfers_memory(machine& machine, const transfer_options& opt
     : machine_(machine), options_(checked_transfer_options(machine, options)),
       slots_(machine, options.slots + transfers_memory_ref::together_slots),
       work_(machine, options.slots + transfers_memory_ref::look_slots), counters_(machine, 1),
-      keys_(machine, options.keys) {
+      keys_(machine, options.keys), host_(std::make_shared<host_transfers>(machine, options.keys)) {
     bool checked = false;
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         checked = checked || machine.device(pe)->id().kind == device_kind::checked;
@@ -112,8 +112,26 @@ transfers_memory::transfers_memory(machine& machine, const transfer_options& opt
 }
 
 void transfers_memory::begin(const machine& machine, const run_deadline& until) {
-    if (&machine != &machine_) throw usage_error("transfers belong to the runtime that has made them");
+    clear(machine);
     if (engine_ != nullptr) engine_->begin(until);
+}
+
+void transfers_memory::attach(machine& machine, const comm_plan&) {
+    if (engine_ != nullptr) throw usage_error("transfers: copy engines are for runs, not for sessions");
+    clear(machine);
+    host_->attach();
+    in_session_ = true;
+}
+
+void transfers_memory::disconnect(bool) noexcept {
+    in_session_ = false;
+    host_->disconnect();
+}
+
+void transfers_memory::clear(const machine& machine) {
+    if (host_->is_connected()) throw usage_error("the transfers belong to a session that has not been stopped");
+    in_session_ = false;
+    if (&machine != &machine_) throw usage_error("transfers belong to the runtime that has made them");
     slots_.clear();
     work_.clear();
     counters_.clear();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "laneway/comm/termination.hpp"
-#include "laneway/comm/transfers/transfer_check.hpp"
+#include "laneway/comm/transfers/host_transfers_ref.hpp"
 #include "laneway/comm/transfers/transfer_engine.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/simt/message_order.hpp"
@@ -25,9 +25,11 @@ template <class Ctx, class Out>
 class transfers_agent {
 public:
     static constexpr bool polls = true;
+    static constexpr bool attends = true;
 
-    LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, transfers_shared& block)
-        : view_(view), out_(out), block_(block), desk_(ctx, view) {}
+    LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, const host_transfers_ref& host,
+                               transfers_shared& block)
+        : view_(view), host_(host), out_(out), block_(block), desk_(ctx, view) {}
 
     /// Posts a transfer. Any lane, also in divergent code: lanes that arrive together share what it costs. What the
     /// lane has stored before goes along. Waits while all slots are taken.
@@ -142,7 +144,14 @@ public:
         const std::uint32_t lent = ctx.load(&desk_.counters().lent, order::relaxed, scope::device);
         ctx.store(&block_.lent, lent, order::relaxed, scope::block);
     }
-    LANEWAY_FN void close(Ctx&) {}
+    LANEWAY_FN void attend(Ctx& ctx) {
+        if (host_.n_slots != 0) host_transfer_turn<Ctx>(host_, desk_)(ctx, keys());
+    }
+    /// When all is done: host threads hear of it.
+    LANEWAY_FN void close(Ctx& ctx) {
+        if (host_.n_slots == 0 || ctx.block() != 0 || ctx.warp() != 0) return;
+        host_transfer_turn<Ctx>(host_, desk_).answer(ctx);
+    }
 
 private:
     LANEWAY_FN status names_one(Ctx& ctx, transfer_event of) const {
@@ -209,6 +218,7 @@ private:
     }
 
     const transfers_memory_ref& view_;
+    const host_transfers_ref& host_;
     Out& out_;
     transfers_shared& block_;
     transfer_desk<Ctx> desk_;
@@ -226,12 +236,13 @@ struct transfers_component_ref {
     static constexpr std::size_t shared_bytes = sizeof(transfers_shared);
 
     transfers_memory_ref memory;
+    host_transfers_ref host;
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
     LANEWAY_FN transfers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
-        return {ctx, out, memory, *reinterpret_cast<transfers_shared*>(shared)};
+        return {ctx, out, memory, host, *reinterpret_cast<transfers_shared*>(shared)};
     }
 
     /// Carries out what waits. The whole warp, together; the first server warp also lends others.
