@@ -11,14 +11,14 @@ namespace laneway {
 
 namespace {
 
-constexpr std::size_t accepted_at = destructive_bytes, slots_at = 2 * destructive_bytes;
+constexpr std::size_t transfers_accepted_at = destructive_bytes, transfer_slots_at = 2 * destructive_bytes;
 
-std::atomic_ref<std::uint64_t> word_at(const std::shared_ptr<std::byte>& memory, std::size_t at) {
+std::atomic_ref<std::uint64_t> transfer_word(const std::shared_ptr<std::byte>& memory, std::size_t at) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.get() + at));
 }
 
-host_transfer_slot* slots_of(const std::shared_ptr<std::byte>& memory) {
-    return reinterpret_cast<host_transfer_slot*>(memory.get() + slots_at);
+host_transfer_slot* transfer_slots_of(const std::shared_ptr<std::byte>& memory) {
+    return reinterpret_cast<host_transfer_slot*>(memory.get() + transfer_slots_at);
 }
 
 }  // namespace
@@ -27,8 +27,8 @@ host_transfer_slots::host_transfer_slots(machine& machine) {
     const host_transfer_progress nothing{};
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         part made;
-        made.memory = allocate_host_visible(slots_at + count * sizeof(host_transfer_slot), machine.has_gpus());
-        std::uninitialized_fill_n(slots_of(made.memory), count, host_transfer_slot{});
+        made.memory = allocate_host_visible(transfer_slots_at + count * sizeof(host_transfer_slot), machine.has_gpus());
+        std::uninitialized_fill_n(transfer_slots_of(made.memory), count, host_transfer_slot{});
         made.progress = buffer<host_transfer_progress>(machine.device(pe), 1);
         made.progress.copy_in(&nothing, 1);
         made.events = buffer<transfer_event>(machine.device(pe), count);
@@ -40,9 +40,9 @@ host_transfer_slots::host_transfer_slots(machine& machine) {
 host_transfers_ref host_transfer_slots::ref(int pe) const {
     const part& p = part_of(pe);
     host_transfers_ref made;
-    made.slots = slots_of(p.memory);
+    made.slots = transfer_slots_of(p.memory);
     made.filled = reinterpret_cast<const std::uint64_t*>(p.memory.get());
-    made.accepted = reinterpret_cast<std::uint64_t*>(p.memory.get() + accepted_at);
+    made.accepted = reinterpret_cast<std::uint64_t*>(p.memory.get() + transfers_accepted_at);
     made.progress = p.progress.data();
     made.events = p.events.data();
     made.n_slots = count;
@@ -52,28 +52,28 @@ host_transfers_ref host_transfer_slots::ref(int pe) const {
 bool host_transfer_slots::try_leave(int pe, const transfer& t, std::uint64_t& number) {
     const part& p = part_of(pe);
     const std::lock_guard lock(*p.leaving);
-    number = word_at(p.memory, 0).load(std::memory_order_relaxed);
+    number = transfer_word(p.memory, 0).load(std::memory_order_relaxed);
     if (number >= count && !is_over(pe, number - count)) return false;
-    host_transfer_slot& slot = slots_of(p.memory)[number % count];
+    host_transfer_slot& slot = transfer_slots_of(p.memory)[number % count];
     slot.what = t;
     slot.asked = number + 1;
     // Partner: the acquire load of host_transfer_turn; and, in one order with it, resident_program::wake, which looks
     // whether the program is there, as any_wait looks for transfers when it has gone.
-    word_at(p.memory, 0).store(number + 1);
+    transfer_word(p.memory, 0).store(number + 1);
     return true;
 }
 
 bool host_transfer_slots::is_over(int pe, std::uint64_t number) const {
     // Partner: the release store of host_transfer_turn. The slot may be a later one's by now.
-    std::uint64_t& answered = slots_of(part_of(pe).memory)[number % count].answered;
+    std::uint64_t& answered = transfer_slots_of(part_of(pe).memory)[number % count].answered;
     return std::atomic_ref(answered).load(std::memory_order_acquire) > number;
 }
 
-std::uint64_t host_transfer_slots::filled(int pe) const { return word_at(part_of(pe).memory, 0).load(); }
+std::uint64_t host_transfer_slots::filled(int pe) const { return transfer_word(part_of(pe).memory, 0).load(); }
 
 std::uint64_t host_transfer_slots::accepted(int pe) const {
     // Partner: the release store of host_transfer_turn.
-    return word_at(part_of(pe).memory, accepted_at).load(std::memory_order_acquire);
+    return transfer_word(part_of(pe).memory, transfers_accepted_at).load(std::memory_order_acquire);
 }
 
 /// What lanes would end the session for.
