@@ -137,11 +137,12 @@ public:
     [[nodiscard]] auto start(Components&&... components) {
         static_assert(
             (component<Components> && ...),
-            "start(components...): mailboxes, triggers, communicators, remote queues, a pool of tasks, a graph of "
-            "channels");
-        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
-                      "a session has mailboxes, triggers, communicators, remote queues, a pool of tasks and a graph of "
-                      "channels; other components are for run()");
+            "start(components...): mailboxes, triggers, transfers, communicators, remote queues, a pool of tasks, a "
+            "graph of channels");
+        static_assert(
+            ((!prepares<Components> || has_feed<Components>)&&...),
+            "a session has mailboxes, triggers, transfers, communicators, remote queues, a pool of tasks and a "
+            "graph of channels; other components are for run()");
         using routes_type = routes_of<session_ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;

@@ -128,10 +128,14 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
 }  // namespace
 
 std::string describe(const fault_record& record, const fault_scene& scene) {
+    return "PE " + std::to_string(record.pe) + " (" + scene.device + ") block " + std::to_string(record.block) +
+           " warp " + std::to_string(record.warp) + " lane " + std::to_string(record.lane) + ": " +
+           describe_cause(record, scene);
+}
+
+std::string describe_cause(const fault_record& record, const fault_scene& scene) {
     const operation_words words = words_of(record.what);
-    std::string text = "PE " + std::to_string(record.pe) + " (" + scene.device + ") block " +
-                       std::to_string(record.block) + " warp " + std::to_string(record.warp) + " lane " +
-                       std::to_string(record.lane) + ": " + to_string(record.code);
+    std::string text = to_string(record.code);
     // Who finds that others have returned from an uneven barrier need not have come to it.
     if (record.code != status::uneven_barrier) text += std::string(" while ") + words.doing;
     // A PE that does not exist may be negative, as the one that is no PE at all.

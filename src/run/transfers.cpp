@@ -12,10 +12,7 @@ namespace laneway {
 
 namespace {
 
-/// Tokens of transfers that several warps may share: posts wait while there are no places.
-constexpr std::uint64_t token_places = 1 << 15;
-
-/// About what a warp moves in a turn: enough that its token costs little beside it, and soon over.
+/// About what a warp moves in a turn: enough that to look for work costs little beside it, and soon over.
 constexpr std::uint64_t turn_bytes = 128 << 10;
 
 transfer_options checked_transfer_options(const machine& machine, const transfer_options& options) {
@@ -104,9 +101,9 @@ private:
 
 transfers_memory::transfers_memory(machine& machine, const transfer_options& options)
     : machine_(machine), options_(checked_transfer_options(machine, options)),
-      slots_(machine, options.slots + transfers_memory_ref::together_slots), counters_(machine, 1),
-      keys_(machine, options.keys), words_(machine, 2), small_(machine, std::bit_ceil(slots_.size())),
-      tokens_(machine, token_places) {
+      slots_(machine, options.slots + transfers_memory_ref::together_slots),
+      work_(machine, options.slots + transfers_memory_ref::look_slots), counters_(machine, 1),
+      keys_(machine, options.keys), host_(std::make_shared<host_transfers>(machine, options.keys)) {
     bool checked = false;
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         checked = checked || machine.device(pe)->id().kind == device_kind::checked;
@@ -115,14 +112,30 @@ transfers_memory::transfers_memory(machine& machine, const transfer_options& opt
 }
 
 void transfers_memory::begin(const machine& machine, const run_deadline& until) {
-    if (&machine != &machine_) throw usage_error("transfers belong to the runtime that has made them");
+    clear(machine);
     if (engine_ != nullptr) engine_->begin(until);
+}
+
+void transfers_memory::attach(machine& machine, const comm_plan&) {
+    if (engine_ != nullptr) throw usage_error("transfers: copy engines are for runs, not for sessions");
+    clear(machine);
+    host_->attach();
+    in_session_ = true;
+}
+
+void transfers_memory::disconnect(bool) noexcept {
+    in_session_ = false;
+    host_->disconnect();
+}
+
+void transfers_memory::clear(const machine& machine) {
+    if (host_->is_connected()) throw usage_error("the transfers belong to a session that has not been stopped");
+    in_session_ = false;
+    if (&machine != &machine_) throw usage_error("transfers belong to the runtime that has made them");
     slots_.clear();
+    work_.clear();
     counters_.clear();
     keys_.clear();
-    words_.clear();
-    small_.clear();
-    tokens_.clear();
 }
 
 transfers_memory::work transfers_memory::work_of(int pe) const {
@@ -150,11 +163,10 @@ void transfers_memory::end() const {
 transfers_memory_ref transfers_memory::ref() const {
     transfers_memory_ref made;
     made.slots = slots_.ref();
+    made.work = work_.ref();
+    made.slot_bits = static_cast<std::uint32_t>(std::countr_zero(options_.slots));
     made.counters = counters_.ref();
     made.keys = keys_.ref();
-    made.words = words_.ref();
-    made.small = small_.ref();
-    made.tokens = tokens_.ref();
     made.method = options_.method;
     made.lane_bytes = options_.lane_bytes;
     made.bulk_bytes = options_.bulk_bytes;
@@ -170,7 +182,7 @@ transfers_memory_ref transfers_memory::ref() const {
 
 std::uint64_t transfers_memory::held_bytes() const {
     return slots_.size() * sizeof(transfer_slot) + sizeof(transfer_counters) + keys_.size() * sizeof(transfer_key) +
-           words_.size() * sizeof(warp_queue_words) + (small_.size() + tokens_.size()) * sizeof(std::uint64_t);
+           work_.size() * sizeof(std::uint64_t);
 }
 
 double transfers_memory::server_share() const {

@@ -18,6 +18,11 @@ std::uint32_t segment_table::add(const std::vector<void*>& bases, std::uint64_t 
     return static_cast<std::uint32_t>(bytes_.size() - 1);
 }
 
+std::vector<std::uint64_t> segment_table::sizes() const {
+    const std::lock_guard lock(changing_);
+    return bytes_;
+}
+
 std::uint64_t segment_table::left() const {
     const std::lock_guard lock(changing_);
     return max_segments - bytes_.size();

@@ -18,5 +18,7 @@ struct fault_scene {
 /// One line: PE, block, warp and lane, what went wrong while doing what with whom, then the numbers with their units
 /// and the limit that was passed.
 std::string describe(const fault_record& record, const fault_scene& scene);
+/// The same without PE, block, warp and lane.
+std::string describe_cause(const fault_record& record, const fault_scene& scene);
 
 }  // namespace laneway

@@ -6,9 +6,12 @@
 // 6.2.1 and 6.2.2), where a lane of each warp takes a range of places by compare-and-swap. Here ranges are handed out
 // by adds, which never fail, as in the broker queue (Kerbl and others, ICS 2018): producers first take from the number
 // of places that are free, and consumers from that of values that are there, so each position that is drawn has
-// somebody on the other side who has been there already. Each word of a place says how often the place was filled and
-// emptied: whoever fills or empties it waits for its turn, as a producer may still be storing the value of the lap
+// somebody on the other side who has been there already. Each word of a place says for which lap it is, and whether it
+// is filled: whoever fills or empties it waits for its turn, as a producer may still be storing the value of the lap
 // before when the next one comes.
+//
+// Counters are words of 32 bits and wrap round: in shared memory GPUs add to these in one operation, and to wider ones
+// in a loop of compare-and-swap.
 //
 // Who has drawn a position waits only for who has drawn an earlier one, and does nothing else meanwhile: so lanes may
 // take values out while they wait for room.
@@ -22,11 +25,10 @@ namespace laneway {
 
 /// Counters of a queue, zeroed before use.
 struct warp_queue_words {
-    alignas(destructive_bytes) std::uint64_t tail = 0;  ///< places handed out to producers
-    alignas(destructive_bytes) std::uint64_t head = 0;  ///< and to consumers
-    alignas(destructive_bytes) std::uint64_t used =
-        0;  ///< places that producers have claimed and consumers have not freed
-    alignas(destructive_bytes) std::uint64_t ready = 0;  ///< values that no consumer has claimed, as a signed number
+    alignas(destructive_bytes) std::uint32_t tail = 0;   ///< places handed out to producers
+    alignas(destructive_bytes) std::uint32_t head = 0;   ///< and to consumers
+    alignas(destructive_bytes) std::uint32_t used = 0;   ///< places that producers have claimed, consumers not freed
+    alignas(destructive_bytes) std::uint32_t ready = 0;  ///< values that no consumer has claimed, as a signed number
 };
 
 /// Device view of a queue. `Scope`: device where it lies in PE memory, block where it lies in shared memory.
@@ -38,8 +40,8 @@ public:
     static constexpr std::uint32_t value_words_of = tagged_words<T>;
 
     /// `entries`: capacity * value_words_of words, zeroed before use; `capacity`: a power of two, a warp's lanes or
-    /// more.
-    LANEWAY_FN warp_queue_ref(warp_queue_words* words, std::uint64_t* entries, std::uint64_t capacity)
+    /// more, 2 to 2^30.
+    LANEWAY_FN warp_queue_ref(warp_queue_words* words, std::uint64_t* entries, std::uint32_t capacity)
         : words_(words), entries_(entries), capacity_(capacity) {}
 
     /// Puts in a value for each lane of the mask; exactly these lanes, together. Waits for room; all of them call
@@ -47,27 +49,16 @@ public:
     /// with stopped or timeout.
     template <class Ctx, class Idle>
     LANEWAY_FN status push(Ctx& ctx, lane_mask mask, const T& value, order o, Idle&& idle) const {
-        const auto n = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
+        const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
         ctx.sync(mask);  // as in pop
         const status room = wait_together(
             ctx, mask, {operation::queue_room, -1, n}, [&] { return reserve(ctx, n); }, static_cast<Idle&&>(idle));
         if (room != status::ok) return room;
-        const std::uint64_t first =
+        const std::uint32_t first =
             once(ctx, mask, [&] { return ctx.fetch_add(&words_->tail, n, order::relaxed, Scope); });
-        const status written = write(ctx, first + static_cast<std::uint64_t>(rank_in(ctx, mask)), value, o);
+        const status written = write(ctx, first + static_cast<std::uint32_t>(rank_in(ctx, mask)), value, o);
         ctx.sync(mask);
         if (elected(ctx, mask)) ctx.fetch_add(&words_->ready, n, order::relaxed, Scope);
-        return written;
-    }
-    /// Puts the same value in `n` times, no more than there are places. One lane; otherwise as above.
-    template <class Ctx, class Idle>
-    LANEWAY_FN status push_copies(Ctx& ctx, std::uint64_t n, const T& value, order o, Idle&& idle) const {
-        status written = wait_until(
-            ctx, {operation::queue_room, -1, n}, [&] { return reserve(ctx, n); }, static_cast<Idle&&>(idle));
-        if (written != status::ok) return written;
-        const std::uint64_t first = ctx.fetch_add(&words_->tail, n, order::relaxed, Scope);
-        for (std::uint64_t i = 0; i < n && written == status::ok; ++i) written = write(ctx, first + i, value, o);
-        ctx.fetch_add(&words_->ready, n, order::relaxed, Scope);
         return written;
     }
 
@@ -76,88 +67,56 @@ public:
     /// push says release.
     template <class Ctx>
     LANEWAY_FN bool pop(Ctx& ctx, lane_mask mask, std::uint32_t most, T& value, order o) const {
-        std::uint32_t got = 0;
-        const bool taken = take(ctx, mask, most, value, o, got);
-        if (got != 0 && elected(ctx, mask)) give_room(ctx, got);
-        return taken;
-    }
-
-    /// Takes one value, for the first lane of the mask, and keeps the room that it had: so `give_back` waits for no
-    /// room. Whoever gets one calls that or `drop`. Otherwise as pop.
-    template <class Ctx>
-    LANEWAY_FN bool borrow(Ctx& ctx, lane_mask mask, T& value, order o) const {
-        std::uint32_t got = 0;
-        return take(ctx, mask, 1, value, o, got);
-    }
-    /// Puts a borrowed value back, behind the others. One lane.
-    template <class Ctx>
-    LANEWAY_FN status give_back(Ctx& ctx, const T& value, order o) const {
-        const std::uint64_t position = ctx.fetch_add(&words_->tail, std::uint64_t{1}, order::relaxed, Scope);
-        const status written = write(ctx, position, value, o);
-        ctx.fetch_add(&words_->ready, std::uint64_t{1}, order::relaxed, Scope);
-        return written;
-    }
-    /// A borrowed value does not come back. One lane.
-    template <class Ctx>
-    LANEWAY_FN void drop(Ctx& ctx) const {
-        give_room(ctx, 1);
-    }
-
-    /// Values that nobody has claimed, about. Any lane.
-    template <class Ctx>
-    [[nodiscard]] LANEWAY_FN std::uint64_t waiting(Ctx& ctx) const {
-        const auto ready = static_cast<std::int64_t>(ctx.load(&words_->ready, order::relaxed, Scope));
-        return ready > 0 ? static_cast<std::uint64_t>(ready) : 0;
-    }
-    [[nodiscard]] LANEWAY_FN std::uint64_t capacity() const { return capacity_; }
-
-private:
-    /// A word of a value. Those of neighbours lie side by side.
-    [[nodiscard]] LANEWAY_FN std::uint64_t* word(std::uint64_t position, std::uint32_t number) const {
-        return entries_ + number * capacity_ + (position & (capacity_ - 1));
-    }
-    /// How often its place is filled and emptied before the value of a position; it wraps round.
-    [[nodiscard]] LANEWAY_FN std::uint32_t turn(std::uint64_t position) const {
-        return static_cast<std::uint32_t>(position / capacity_ * 2);
-    }
-
-    template <class Ctx>
-    LANEWAY_FN bool take(Ctx& ctx, lane_mask mask, std::uint32_t most, T& value, order o, std::uint32_t& got) const {
         const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
-        std::uint64_t first = 0;
+        std::uint32_t first = 0;
         ctx.sync(mask);  // who draws a position waits for no mate afterwards, who may be waiting for that place
-        got = once(ctx, mask, [&] { return claim(ctx, most < lanes ? most : lanes, first); });
+        const std::uint32_t got = once(ctx, mask, [&] { return claim(ctx, most < lanes ? most : lanes, first); });
         if (got == 0) return false;
         first = ctx.shuffle(mask, first, Ctx::first_lane(mask));
         const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
         const bool taken = mine < got && read(ctx, first + mine, value, o);
         ctx.sync(mask);
+        // Partner: the add in reserve. The places are empty before.
+        if (elected(ctx, mask)) ctx.fetch_add(&words_->used, ~got + 1, order::release, Scope);
         return taken;
     }
-    /// Partner: the add in reserve. The places are empty before.
+
+    /// Values that nobody has claimed, about. Any lane.
     template <class Ctx>
-    LANEWAY_FN void give_room(Ctx& ctx, std::uint64_t n) const {
-        ctx.fetch_add(&words_->used, ~n + 1, order::release, Scope);
+    [[nodiscard]] LANEWAY_FN std::uint32_t waiting(Ctx& ctx) const {
+        const auto ready = static_cast<std::int32_t>(ctx.load(&words_->ready, order::relaxed, Scope));
+        return ready > 0 ? static_cast<std::uint32_t>(ready) : 0;
     }
+    [[nodiscard]] LANEWAY_FN std::uint32_t capacity() const { return capacity_; }
+
+private:
+    /// A word of a value. Those of neighbours lie side by side.
+    [[nodiscard]] LANEWAY_FN std::uint64_t* word(std::uint32_t position, std::uint32_t number) const {
+        return entries_ + std::uint64_t{number} * capacity_ + (position & (capacity_ - 1));
+    }
+    /// What a word of its place says while it is empty for the value of a position: the lap, in its upper bits. The
+    /// lowest one says that it is filled.
+    [[nodiscard]] LANEWAY_FN std::uint32_t lap(std::uint32_t position) const { return position & ~(capacity_ - 1); }
+    static constexpr std::uint32_t filled = 1;
 
     /// Whether there is room for `n`, which is taken then. One lane. What others have taken and give back may make it
     /// seem that there is none.
     template <class Ctx>
-    LANEWAY_FN bool reserve(Ctx& ctx, std::uint64_t n) const {
+    LANEWAY_FN bool reserve(Ctx& ctx, std::uint32_t n) const {
         if (ctx.load(&words_->used, order::relaxed, Scope) + n > capacity_) return false;
-        // Partner: the release add in give_room.
+        // Partner: the release add in pop.
         if (ctx.fetch_add(&words_->used, n, order::acquire, Scope) + n <= capacity_) return true;
         ctx.fetch_add(&words_->used, ~n + 1, order::relaxed, Scope);
         return false;
     }
 
     template <class Ctx>
-    LANEWAY_FN status write(Ctx& ctx, std::uint64_t position, const T& value, order o) const {
+    LANEWAY_FN status write(Ctx& ctx, std::uint32_t position, const T& value, order o) const {
         const auto empty = [&] {
             bool all = true;
             for (std::uint32_t i = 0; i < value_words_of; ++i) {
                 // Relaxed: coherence of the one word orders the store below behind it.
-                all = ctx.load(word(position, i), order::relaxed, Scope) >> 32 == turn(position) && all;
+                all = ctx.load(word(position, i), order::relaxed, Scope) >> 32 == lap(position) && all;
             }
             return all;
         };
@@ -170,29 +129,31 @@ private:
         for (std::uint32_t i = 0; i < value_words_of; ++i) {
             // Partner: the load of the last word in read.
             const order how = i + 1 < value_words_of ? order::relaxed : o;
-            ctx.store(word(position, i), std::uint64_t{turn(position) + 1} << 32 | parts.words[i], how, Scope);
+            ctx.store(word(position, i), std::uint64_t{lap(position) | filled} << 32 | parts.words[i], how, Scope);
         }
         return status::ok;
     }
 
     /// Takes up to `wanted` of what is there; one lane. Only consumers take from `ready`, so what it gives is there.
     template <class Ctx>
-    LANEWAY_FN std::uint32_t claim(Ctx& ctx, std::uint32_t wanted, std::uint64_t& first) const {
-        const std::uint64_t seen = waiting(ctx);
+    LANEWAY_FN std::uint32_t claim(Ctx& ctx, std::uint32_t wanted, std::uint32_t& first) const {
+        const std::uint32_t seen = waiting(ctx);
         if (seen == 0) return 0;
-        if (seen < wanted) wanted = static_cast<std::uint32_t>(seen);
+        if (seen < wanted) wanted = seen;
         const auto before =
-            static_cast<std::int64_t>(ctx.fetch_add(&words_->ready, ~std::uint64_t{wanted} + 1, order::relaxed, Scope));
-        const std::uint32_t got = before <= 0 ? 0 : before < wanted ? static_cast<std::uint32_t>(before) : wanted;
-        if (got < wanted) ctx.fetch_add(&words_->ready, std::uint64_t{wanted - got}, order::relaxed, Scope);
-        if (got != 0) first = ctx.fetch_add(&words_->head, std::uint64_t{got}, order::relaxed, Scope);
+            static_cast<std::int32_t>(ctx.fetch_add(&words_->ready, ~wanted + 1, order::relaxed, Scope));
+        const std::uint32_t got = before <= 0                                   ? 0
+                                  : static_cast<std::uint32_t>(before) < wanted ? static_cast<std::uint32_t>(before)
+                                                                                : wanted;
+        if (got < wanted) ctx.fetch_add(&words_->ready, wanted - got, order::relaxed, Scope);
+        if (got != 0) first = ctx.fetch_add(&words_->head, got, order::relaxed, Scope);
         return got;
     }
 
     /// Waits for the value at a position that this lane has drawn, takes it, and empties the place. False where the run
     /// ends.
     template <class Ctx>
-    LANEWAY_FN bool read(Ctx& ctx, std::uint64_t position, T& value, order o) const {
+    LANEWAY_FN bool read(Ctx& ctx, std::uint32_t position, T& value, order o) const {
         value_words<T> parts;
         const auto here = [&] {
             bool all = true;
@@ -201,21 +162,21 @@ private:
                 const std::uint64_t seen =
                     ctx.load(word(position, i), i + 1 < value_words_of ? order::relaxed : o, Scope);
                 parts.words[i] = static_cast<std::uint32_t>(seen);
-                all = static_cast<std::uint32_t>(seen >> 32) == turn(position) + 1 && all;
+                all = static_cast<std::uint32_t>(seen >> 32) == (lap(position) | filled) && all;
             }
             return all;
         };
         if (!here() && wait_until(ctx, {operation::queue_place, -1, position}, here) != status::ok) return false;
         value = __builtin_bit_cast(padded_value<T>, parts).value;
         for (std::uint32_t i = 0; i < value_words_of; ++i) {
-            ctx.store(word(position, i), std::uint64_t{turn(position) + 2} << 32, order::relaxed, Scope);
+            ctx.store(word(position, i), std::uint64_t{lap(position + capacity_)} << 32, order::relaxed, Scope);
         }
         return true;
     }
 
     warp_queue_words* words_;
     std::uint64_t* entries_;
-    std::uint64_t capacity_;
+    std::uint32_t capacity_;
 };
 
 }  // namespace laneway

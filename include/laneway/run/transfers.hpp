@@ -7,6 +7,9 @@
 //   const auto sent = moves.post(ctx, lw::transfer::copy(edge[0], ctx.pe(), ghost[0], right, 64).notify(arrived[0]));
 //   if (moves.wait(ctx, sent.value) != lw::status::ok) return;
 //
+//   auto session = runtime.start(moves);                              // host threads, each for any PE:
+//   moves.post(0, lw::transfer::copy(edge.ref()[0], 0, ghost.ref()[0], 1, 64)).wait();
+//
 // After the software NIC of Klenk (Communication Architectures for Scalable GPU-centric Computing Systems, 2017,
 // chapter 6).
 #pragma once
@@ -17,6 +20,8 @@
 
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/component_host.hpp"
+#include "laneway/run/host_feed.hpp"
+#include "laneway/run/host_transfers.hpp"
 #include "laneway/run/transfers_ref.hpp"
 
 namespace laneway {
@@ -56,7 +61,7 @@ struct transfer_statistics {
 class engine_copies;
 
 /// Transfers of all PEs of a runtime, on the host. One thread, between runs.
-class transfers_memory {
+class transfers_memory : public session_feed {
 public:
     /// Throws usage_error for options that cannot be, and where PEs cannot reach each other's memory.
     transfers_memory(machine& machine, const transfer_options& options);
@@ -68,9 +73,24 @@ public:
     [[nodiscard]] std::uint64_t held_bytes() const;
     [[nodiscard]] double server_share() const;
     [[nodiscard]] transfer_statistics statistics() const;
-    [[nodiscard]] std::string account() const;
+    [[nodiscard]] std::string account() const override;
+    [[nodiscard]] const std::shared_ptr<host_transfers>& host() const { return host_; }
+    [[nodiscard]] host_transfers_ref host_ref(int pe) const {
+        return in_session_ ? host_->ref(pe) : host_transfers_ref{};
+    }
+
+    [[nodiscard]] std::uint64_t filled() const override { return host_->filled(); }
+    [[nodiscard]] bool any_wait() const override { return host_->any_wait(); }
+    void hand_over() override { host_->hand_over(); }
+    /// Throws usage_error where copy engines are asked for.
+    void attach(machine& machine, const comm_plan& plan) override;
+    void connect(resident_program& program) override { host_->connect(program); }
+    void disconnect(bool ended_well) noexcept override;
+    void audit() override { end(); }
 
 private:
+    void clear(const machine& machine);
+
     struct work {
         std::uint64_t posted = 0, completed = 0;
     };
@@ -79,16 +99,15 @@ private:
     machine& machine_;
     transfer_options options_;
     symmetric_array<transfer_slot> slots_;
+    symmetric_array<std::uint64_t> work_;
     symmetric_array<transfer_counters> counters_;
     symmetric_array<transfer_key> keys_;
-    symmetric_array<warp_queue_words> words_;
-    symmetric_array<std::uint64_t> small_;
-    symmetric_array<std::uint64_t> tokens_;
     std::shared_ptr<engine_copies> engine_;  ///< null: none
+    std::shared_ptr<host_transfers> host_;
+    bool in_session_ = false;  ///< one goes on
 };
 
-/// The component. A handle: copies are the same. It must outlive the runs that use it; it is for runs, not for
-/// sessions.
+/// The component. A handle: copies are the same. It must outlive the runs and sessions that use it.
 class transfers {
 public:
     using ref_type = transfers_component_ref;
@@ -98,6 +117,11 @@ public:
 
     [[nodiscard]] transfer_statistics statistics() const { return memory_->statistics(); }
 
+    /// Posts a transfer for a PE, as a lane of it would, while a session goes on. Any thread of the host. Throws
+    /// usage_error for what cannot be and where no session goes on, timeout_error past the deadline, and what ended the
+    /// session.
+    host_transfer post(int pe, const transfer& t) { return {memory_->host(), memory_->host()->post(pe, t)}; }
+
     // As a component, see run/component.hpp.
     [[nodiscard]] const void* identity() const { return memory_.get(); }
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->held_bytes(); }
@@ -105,7 +129,8 @@ public:
     void begin(machine& machine, const comm_plan&, const run_deadline& until) { memory_->begin(machine, until); }
     void end(const run_report&) { memory_->end(); }
     [[nodiscard]] std::string account() const { return memory_->account(); }
-    [[nodiscard]] ref_type ref(int) const { return {memory_->ref()}; }
+    [[nodiscard]] ref_type ref(int pe) const { return {memory_->ref(), memory_->host_ref(pe)}; }
+    [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
 
 private:
     std::shared_ptr<transfers_memory> memory_;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "laneway/comm/termination.hpp"
-#include "laneway/comm/transfers/transfer_check.hpp"
+#include "laneway/comm/transfers/host_transfers_ref.hpp"
 #include "laneway/comm/transfers/transfer_engine.hpp"
 #include "laneway/run/component.hpp"
 #include "laneway/simt/message_order.hpp"
@@ -25,18 +25,20 @@ template <class Ctx, class Out>
 class transfers_agent {
 public:
     static constexpr bool polls = true;
+    static constexpr bool attends = true;
 
-    LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, transfers_shared& block)
-        : view_(view), out_(out), block_(block), engine_(ctx, view, block.staging) {}
+    LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, const host_transfers_ref& host,
+                               transfers_shared& block)
+        : view_(view), host_(host), out_(out), block_(block), desk_(ctx, view) {}
 
     /// Posts a transfer. Any lane, also in divergent code: lanes that arrive together share what it costs. What the
-    /// lane has stored before goes along. Waits while all slots, or places of the queue, are taken.
+    /// lane has stored before goes along. Waits while all slots are taken.
     LANEWAY_FN answered<transfer_event> post(Ctx& ctx, const transfer& t) {
         answered<transfer_event> made{check_transfer(ctx, t, keys()), {}};
         if (made.code != status::ok) return made;
-        made.value = engine_.draw(ctx, ctx.converged());
+        made.value = desk_.draw(ctx, ctx.converged());
         made.code = await_free(ctx, made.value);
-        if (made.code == status::ok) made.code = hand_over(ctx, made.value, t);
+        if (made.code == status::ok) desk_.post(ctx, made.value, t);
         return made;
     }
     /// The same once for a whole warp: all its lanes, together, with the same transfer; what any of them has stored
@@ -75,14 +77,14 @@ public:
     /// The same for all working warps of the PE. None waits for the others: the last one that comes posts it, and each
     /// may wait for the event. So many at once as transfers_memory_ref::together_slots.
     LANEWAY_SLOW answered<transfer_event> post_pe(Ctx& ctx, const transfer& t) {
-        const transfer_event event = engine_.together(pe_posts_++);
+        const transfer_event event = desk_.together(pe_posts_++);
         ctx.sync(full_warp<Ctx>);
         answered<transfer_event> made{status::ok, event};
         if (ctx.lane() == 0) {
             made.code = check_transfer(ctx, t, keys());
             if (made.code == status::ok) made.code = await_free(ctx, event);
             const auto warps = static_cast<std::uint32_t>(out_.slots() / Ctx::warp_lanes);
-            if (made.code == status::ok && engine_.arrive(ctx, event, warps)) made.code = hand_over(ctx, event, t);
+            if (made.code == status::ok && desk_.arrive(ctx, event, warps)) desk_.post(ctx, event, t);
         }
         return from_lane_0(ctx, made);
     }
@@ -90,21 +92,21 @@ public:
     /// Whether a transfer is done: then what it has moved is visible, and the source may be changed. Any lane of the PE
     /// that has posted it, also another one. Does not wait. False for an event that names none, which ends the run.
     [[nodiscard]] LANEWAY_FN bool test(Ctx& ctx, transfer_event of) {
-        return names_one(ctx, of) == status::ok && engine_.is_done(ctx, of);
+        return names_one(ctx, of) == status::ok && desk_.is_done(ctx, of);
     }
     /// Waits until it is. Any lanes, each for its own.
     LANEWAY_SLOW status wait(Ctx& ctx, transfer_event of) {
         const status named = names_one(ctx, of);
         if (named != status::ok) return named;
-        return await(ctx, {operation::transferred, ctx.pe(), number_of(of)}, [&] { return engine_.is_done(ctx, of); });
+        return await(ctx, {operation::transferred, ctx.pe(), number_of(of)}, [&] { return desk_.is_done(ctx, of); });
     }
     /// Waits until no transfer is left that lanes of this PE have posted under a key: by this lane, and by others
     /// before it met them. Where others go on posting under it, also those.
     LANEWAY_SLOW status wait_key(Ctx& ctx, std::uint32_t key) {
         if (key >= keys()) return fail(ctx, status::bad_index, operation::use_key, -1, key, keys());
-        const transfer_key& of = engine_.key(key);
+        const transfer_key& of = desk_.key(key);
         return await(ctx, {operation::use_key, ctx.pe(), key}, [&] {
-            // Partner: the add in transfer_engine::complete. Looked at first: then all that were posted before are
+            // Partner: the add in transfer_desk::complete. Looked at first: then all that were posted before are
             // done.
             const std::uint64_t done = ctx.load(&of.done, order::acquire, scope::device);
             return ctx.load(&of.posted, order::relaxed, scope::device) == done;
@@ -114,7 +116,7 @@ public:
     LANEWAY_SLOW status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
         if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
         const std::uint64_t* const mine = address(ctx, word, ctx.pe());
-        // Partner: the fence in transfer_engine::complete.
+        // Partner: the fence in transfer_desk::complete.
         return await(ctx, {operation::signal, ctx.pe(), value},
                      [&] { return ctx.load(mine, order::acquire, scope::system) >= value; });
     }
@@ -138,10 +140,17 @@ public:
     }
     LANEWAY_FN void refresh(Ctx& ctx) {
         if (view_.lends == 0) return;
-        const std::uint32_t lent = ctx.load(&engine_.counters().lent, order::relaxed, scope::device);
+        const std::uint32_t lent = ctx.load(&desk_.counters().lent, order::relaxed, scope::device);
         ctx.store(&block_.lent, lent, order::relaxed, scope::block);
     }
-    LANEWAY_FN void close(Ctx&) {}
+    LANEWAY_FN void attend(Ctx& ctx) {
+        if (host_.n_slots != 0) host_transfer_turn<Ctx>(host_, desk_)(ctx, keys());
+    }
+    /// When all is done: host threads hear of it.
+    LANEWAY_FN void close(Ctx& ctx) {
+        if (host_.n_slots == 0 || ctx.block() != 0 || ctx.warp() != 0) return;
+        host_transfer_turn<Ctx>(host_, desk_).answer(ctx);
+    }
 
 private:
     LANEWAY_FN status names_one(Ctx& ctx, transfer_event of) const {
@@ -153,8 +162,8 @@ private:
         return std::uint64_t{of.lap} * view_.own_slots() + of.slot;
     }
     LANEWAY_FN status await_free(Ctx& ctx, transfer_event at) {
-        if (engine_.is_free(ctx, at)) return check_end(ctx, at);
-        return await(ctx, {operation::transfer, -1, number_of(at)}, [&] { return engine_.is_free(ctx, at); });
+        if (desk_.is_free(ctx, at)) return check_end(ctx, at);
+        return await(ctx, {operation::transfer, -1, number_of(at)}, [&] { return desk_.is_free(ctx, at); });
     }
     /// Who posts now and then, and never has to wait, would not hear of the end of the run, nor see its deadline.
     LANEWAY_FN status check_end(Ctx& ctx, transfer_event at) {
@@ -163,9 +172,6 @@ private:
         if (ctx.now_ns() <= ctx.deadline_ns()) return status::ok;
         return fail(ctx, status::timeout, operation::transfer, -1, number_of(at));
     }
-    LANEWAY_FN status hand_over(Ctx& ctx, transfer_event at, const transfer& t) {
-        return engine_.post(ctx, at, t, [&] { help(ctx); });
-    }
     LANEWAY_FN answered<transfer_event> from_lane_0(Ctx& ctx, answered<transfer_event> made) {
         ctx.sync(full_warp<Ctx>);
         return shuffle_value(ctx, full_warp<Ctx>, made, 0);
@@ -173,10 +179,10 @@ private:
 
     /// A turn by a warp that is no server, unless `most` are at it. Whether there was anything.
     LANEWAY_FN bool stand_in(Ctx& ctx, lane_mask mask, std::uint32_t most) {
-        transfer_counters& all = engine_.counters();
+        transfer_counters& all = desk_.counters();
         const auto leave = [&] { ctx.fetch_add(&all.helping, ~0u, order::relaxed, scope::device); };
         const auto goes = once(ctx, mask, [&]() -> std::uint32_t {
-            if (engine_.load(ctx) == 0) return 0;
+            if (desk_.waiting(ctx) == 0) return 0;
             const std::uint32_t before = ctx.fetch_add(&all.helping, 1u, order::relaxed, scope::device);
             if (before >= most) return leave(), 0;
             if (before >= ctx.load(&all.max_lent, order::relaxed, scope::device)) {
@@ -185,7 +191,7 @@ private:
             return 1;
         });
         if (goes == 0) return false;
-        const bool some = engine_.turn(ctx, mask, true);
+        const bool some = transfer_engine<Ctx>(view_, desk_, block_.staging).turn(ctx, mask, look_, true);
         if (elected(ctx, mask)) leave();
         return some;
     }
@@ -211,9 +217,11 @@ private:
     }
 
     const transfers_memory_ref& view_;
+    const host_transfers_ref& host_;
     Out& out_;
     transfers_shared& block_;
-    transfer_engine<Ctx> engine_;
+    transfer_desk<Ctx> desk_;
+    transfer_look look_;
     std::uint64_t pe_posts_ = 0;
     std::uint64_t block_posts_ = 0;
 };
@@ -221,33 +229,35 @@ private:
 /// Device view of the component on a PE.
 struct transfers_component_ref {
     using routes_type = routes<>;
-    struct server_state {};
+    using server_state = transfer_look;
     static constexpr bool counts_work = true;
     static constexpr bool serves = true;
     static constexpr std::size_t shared_bytes = sizeof(transfers_shared);
 
     transfers_memory_ref memory;
+    host_transfers_ref host;
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
     LANEWAY_FN transfers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
-        return {ctx, out, memory, *reinterpret_cast<transfers_shared*>(shared)};
+        return {ctx, out, memory, host, *reinterpret_cast<transfers_shared*>(shared)};
     }
 
     /// Carries out what waits. The whole warp, together; the first server warp also lends others.
     template <class Ctx, class Forward>
-    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state&, std::byte* shared, Forward&) const {
-        transfer_engine<Ctx> engine(ctx, memory, reinterpret_cast<transfers_shared*>(shared)->staging);
+    LANEWAY_FN bool serve(Ctx& ctx, const roles& mine, server_state& look, std::byte* shared, Forward&) const {
+        transfer_desk<Ctx> desk(ctx, memory);
         const bool schedules = Ctx::warp_lanes > 1 && memory.lends != 0 && mine.server_index == 0;
-        if (schedules && ctx.lane() == 0) lend(ctx, engine);
-        return engine.turn(ctx, full_warp<Ctx>, false);
+        if (schedules && ctx.lane() == 0) lend(ctx, desk);
+        bulk_staging& staging = reinterpret_cast<transfers_shared*>(shared)->staging;
+        return transfer_engine<Ctx>(memory, desk, staging).turn(ctx, full_warp<Ctx>, look, false);
     }
 
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
         if (ctx.lane() != 0) return;
-        // Partner: the release add in transfer_engine::complete.
+        // Partner: the release add in transfer_desk::complete.
         sum.completed += ctx.load(&counters(ctx).completed, order::acquire, scope::device);
     }
     template <class Ctx>
@@ -266,10 +276,10 @@ private:
     }
     /// As many of the warps that have nothing to do as there is work for. One lane of the PE.
     template <class Ctx>
-    LANEWAY_FN void lend(Ctx& ctx, transfer_engine<Ctx>& engine) const {
-        const std::uint64_t load = engine.load(ctx);
+    LANEWAY_FN void lend(Ctx& ctx, transfer_desk<Ctx>& desk) const {
+        const std::uint64_t load = (desk.waiting(ctx) + Ctx::warp_lanes - 1) / Ctx::warp_lanes;
         const auto lent = static_cast<std::uint32_t>(load < 0xffff ? load : 0xffff);
-        ctx.store(&engine.counters().lent, lent, order::relaxed, scope::device);
+        ctx.store(&desk.counters().lent, lent, order::relaxed, scope::device);
     }
 };
 

@@ -83,6 +83,8 @@ public:
     [[nodiscard]] bool abandoned() const { return abandoned_; }
     /// Numbers that add_segment can still give.
     [[nodiscard]] std::uint64_t segments_left() const;
+    /// Bytes of each segment on a PE; 0 of freed ones. Any thread.
+    [[nodiscard]] std::vector<std::uint64_t> segment_sizes() const { return segments_->sizes(); }
 
     /// From now on the service runs next to every run, for as long as it exists.
     void attach(const std::shared_ptr<host_service>& service) { services_.push_back(service); }

@@ -20,6 +20,8 @@ public:
     /// Adds a segment, `bytes` behind one base a PE, and returns its number. Throws usage_error where all numbers have
     /// been given.
     std::uint32_t add(const std::vector<void*>& bases, std::uint64_t bytes);
+    /// Bytes of each segment on a PE; 0 of removed ones.
+    [[nodiscard]] std::vector<std::uint64_t> sizes() const;
     /// How many more can be added.
     [[nodiscard]] std::uint64_t left() const;
     /// From the next run on the segment holds nothing, on no PE.

@@ -65,7 +65,7 @@ public:
         const std::uint64_t posted = ctx.load(&queue_->tail, order::relaxed, scope::block);
         // Partner: the release store in service_server::serve.
         return await(ctx, ctx.converged(), {operation::quiet, server_, posted},
-                     [&] { return ctx.load(ring_.done, order::acquire, scope::system) >= posted; });
+                     [&] { return ring_.load_done(ctx) >= posted; });
     }
 
     /// Waits until the own PE's word is `value` or more: what was put before it is visible. Each lane leaves when its
@@ -214,7 +214,7 @@ private:
             ctx.sync(mask);
             if (elected(ctx, mask)) {
                 // Partner: chunk_receiver::arrived. Cumulative over the other lanes' stores.
-                ctx.store(to.flags + to.slot_of(ticket), label.flag(ticket), order::release, scope::system);
+                ring_.store_flag(ctx, ticket, label);
             }
         }
         if (!waits && elected(ctx, mask)) queue_->release(ctx, ring_, ticket);

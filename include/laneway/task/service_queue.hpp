@@ -42,7 +42,7 @@ struct service_queue {
         // Partner: the fetch_max below.
         if (ctx.load(&known, order::acquire, scope::block) > ticket) return true;
         // Partner: the release store in service_server::serve.
-        const std::uint64_t now = ctx.load(ring.done, order::acquire, scope::system);
+        const std::uint64_t now = ring.load_done(ctx);
         ctx.fetch_max(&known, now, order::release, scope::block);
         return now > ticket;
     }

@@ -62,7 +62,7 @@ struct service_ref {
         each_queue(ctx, [&](int block, std::uint64_t posted) {
             if (posted == 0) return;
             // Partner: the release store in service_server::serve.
-            const std::uint64_t done = ctx.load(rings.ring(ctx, ctx.pe(), block).done, order::acquire, scope::system);
+            const std::uint64_t done = rings.ring(ctx, ctx.pe(), block).load_done(ctx);
             // More may be done than is counted as created: that comes when the body returns which has posted it.
             sum.completed += done < posted ? done : posted;
         });

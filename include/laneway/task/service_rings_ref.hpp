@@ -41,11 +41,48 @@ struct service_label {
 /// Words of their own line of memory.
 inline constexpr std::uint32_t service_line = destructive_bytes / sizeof(std::uint64_t);
 
-/// A block's queue.
+/// A block's queue. Where warps of the same PE serve it, its words are told at the scope of the PE: what lanes of other
+/// PEs see behind them comes by a later release or fence of the system, before which all of it comes too.
 struct service_ring {
     chunk_ring_layout requests;
     std::uint64_t* answers = nullptr;  ///< n_slots × answer_words × columns, tagged
     std::uint64_t* done = nullptr;     ///< slots that have been served, one after the other
+    bool within_pe = false;            ///< who posts and who serves are of one PE
+
+    /// Says that so many slots are done. One lane. Partner: load_done.
+    template <class Ctx>
+    LANEWAY_FN void store_done(Ctx& ctx, std::uint64_t slots) const {
+        if (within_pe) {
+            ctx.store(done, slots, order::release, scope::device);
+        } else {
+            ctx.store(done, slots, order::release, scope::system);
+        }
+    }
+    /// How many are. What was done in them is visible.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t load_done(Ctx& ctx) const {
+        return within_pe ? ctx.load(done, order::acquire, scope::device)
+                         : ctx.load(done, order::acquire, scope::system);
+    }
+    /// Says that the requests of a slot are there. One lane. Partner: chunk_receiver::arrived.
+    template <class Ctx>
+    LANEWAY_FN void store_flag(Ctx& ctx, std::uint64_t ticket, chunk_label label) const {
+        std::uint64_t* const flag = requests.flags + requests.slot_of(ticket);
+        if (within_pe) {
+            ctx.store(flag, label.flag(ticket), order::release, scope::device);
+        } else {
+            ctx.store(flag, label.flag(ticket), order::release, scope::system);
+        }
+    }
+    /// What this lane has done, and what it knows of others, comes before answers that it stores relaxed.
+    template <class Ctx>
+    LANEWAY_FN void fence_answers(Ctx& ctx) const {
+        if (within_pe) {
+            ctx.fence(scope::device);
+        } else {
+            ctx.fence(scope::system);
+        }
+    }
 };
 
 /// The same bits on every PE, but for `of_host`.
@@ -96,6 +133,7 @@ struct service_rings_ref {
         const auto mine = static_cast<std::uint64_t>(block);
         service_ring made = empty_ring();
         const int server = server_of(pe);
+        made.within_pe = server == pe;
         const std::uint64_t first = std::uint64_t{number_of(pe, block)} * n_slots;
         made.requests.slots = address(ctx, slots[first * (slot_bytes / 16)], server)->bytes;
         made.requests.flags = address(ctx, flags[first], server);

@@ -32,7 +32,7 @@ public:
         ctx.sync(full_warp<Ctx>);
         // Partners: the acquire loads in service_queue::try_draw, service_agent::quiet and service_ref::add_completed.
         // Cumulative over what the other lanes have done.
-        if (ctx.lane() == 0) ctx.store(ring.done, ticket + 1, order::release, scope::system);
+        if (ctx.lane() == 0) ring.store_done(ctx, ticket + 1);
         return served;
     }
 
@@ -63,7 +63,7 @@ private:
                 ctx.sync(full_warp<Ctx>);
                 // Partner: the acquire load of the answer. What all lanes have stored comes before. By each lane, as it
                 // is the fence before its own store that makes this a release.
-                ctx.fence(scope::system);
+                from.ring.fence_answers(ctx);
             }
             if (here && answers) {
                 rings_.store_answer(ctx, from.ring, from.ticket, i, answer);

@@ -20,6 +20,15 @@ inline std::vector<std::string> transfer_devices() {
     return lists;
 }
 
+struct post_nothing {
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx&, Transfers&) const {}
+};
+
+inline void says_so(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say \"" << part << "\"";
+}
+
 /// Options that change from round to round, so that all kinds of service and methods are met.
 transfer_options transfer_options_of(const options& o) {
     transfer_options made;

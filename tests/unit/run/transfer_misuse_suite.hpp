@@ -120,15 +120,6 @@ private:
     }
 };
 
-struct post_nothing {
-    template <class Ctx, class Transfers>
-    LANEWAY_FN void operator()(Ctx&, Transfers&) const {}
-};
-
-inline void says_so(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say \"" << part << "\"";
-}
-
 TEST_P(transfers_test, WhatCannotBeIsNamed) {
     options o = options_of(GetParam(), 0);
     o.cpu_threads = 2;

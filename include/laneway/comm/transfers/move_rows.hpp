@@ -23,9 +23,7 @@ public:
         const symmetric_ptr<std::byte> first = gathers ? t_.from() : t_.to();
         const std::uint64_t pitch = gathers ? t_.from_pitch() : t_.to_pitch();
         const std::uint64_t held = (ctx.environment().segment_bytes[first.segment] - first.index) / pitch;
-        if (index >= held) {
-            return fail(ctx, status::bad_index, operation::carry, gathers ? t_.from_pe() : t_.to_pe(), index, held);
-        }
+        if (index >= held) return refuse(ctx, index, held);
         (gathers ? source : target) = index;
         return status::ok;
     }
@@ -42,6 +40,11 @@ public:
     }
 
 private:
+    /// A function of its own: loops over rows keep their registers.
+    LANEWAY_SLOW status refuse(Ctx& ctx, std::uint64_t index, std::uint64_t held) const {
+        const int pe = t_.form() == transfer::shape::gather ? t_.from_pe() : t_.to_pe();
+        return fail(ctx, status::bad_index, operation::carry, pe, index, held);
+    }
     LANEWAY_FN std::uint32_t index_at(Ctx& ctx, std::uint64_t row) const {
         if constexpr (checks_accesses<Ctx>) {
             const std::uint32_t seen =
@@ -58,18 +61,44 @@ private:
     const std::uint32_t* indices_;
 };
 
+/// A lane's words of rows that have `words` each, counted through all rows: it divides once, and not for each.
+struct row_walk {
+    std::uint64_t words, row, word;
+    std::uint64_t step_rows, step_words;
+
+    LANEWAY_FN row_walk(std::uint64_t words_a_row, copy_share mine)
+        : words(words_a_row), row(mine.first / words), word(mine.first - row * words), step_rows(mine.step / words),
+          step_words(mine.step - step_rows * words) {}
+
+    LANEWAY_FN void next() {
+        row += step_rows;
+        word += step_words;
+        if (word < words) return;
+        word -= words;
+        ++row;
+    }
+};
+
 /// Moves words of short rows: neighbours among the lanes take neighbouring words, of whichever row.
 template <std::size_t Bytes, class Ctx>
 LANEWAY_FN status move_words(Ctx& ctx, const transfer_rows<Ctx>& rows, const transfer_piece& piece, copy_share mine) {
-    const std::uint64_t words = piece.bytes / Bytes, all = words * piece.rows;
-    for (std::uint64_t i = mine.first; i < all; i += mine.step) {
-        const std::uint64_t row = i / words, word = i - row * words;
-        std::uint64_t source = 0, target = 0;
-        const status found = rows.find(ctx, piece.row + row, source, target);
-        if (found != status::ok) return found;
-        const std::uint64_t at = piece.first + word * Bytes;
-        *reinterpret_cast<byte_word<Bytes>*>(rows.to(target) + at) =
-            *reinterpret_cast<const byte_word<Bytes>*>(rows.from(source) + at);
+    constexpr int batch = Bytes < 16 ? 4 : 2;  // loads that are on their way at once, while registers hold them
+    for (row_walk at(piece.bytes / Bytes, mine); at.row < piece.rows;) {
+        byte_word<Bytes> loaded[batch];
+        byte_word<Bytes>* to[batch];
+        int n = 0;
+        for (; n < batch && at.row < piece.rows; ++n) {
+            std::uint64_t source = 0, target = 0;
+            const status found = rows.find(ctx, piece.row + at.row, source, target);
+            if (found != status::ok) return found;
+            const std::uint64_t first = piece.first + at.word * Bytes;
+            loaded[n] = *reinterpret_cast<const byte_word<Bytes>*>(rows.from(source) + first);
+            to[n] = reinterpret_cast<byte_word<Bytes>*>(rows.to(target) + first);
+            at.next();
+        }
+        for (int k = 0; k < batch; ++k) {
+            if (k < n) *to[k] = loaded[k];
+        }
     }
     return status::ok;
 }
@@ -82,11 +111,10 @@ LANEWAY_FN status move_watched(Ctx& ctx, const transfer& t, const transfer_rows<
         return ctx.template element<T>(first.segment, pe, ~std::uint64_t{0}, (first.index + byte) / sizeof(T),
                                        call_site_of<Ctx>::current());
     };
-    const std::uint64_t words = piece.bytes / sizeof(T), all = words * piece.rows;
-    for (std::uint64_t i = mine.first; i < all; i += mine.step) {
-        const std::uint64_t row = i / words, at = piece.first + (i - row * words) * sizeof(T);
+    for (row_walk walk(piece.bytes / sizeof(T), mine); walk.row < piece.rows; walk.next()) {
+        const std::uint64_t at = piece.first + walk.word * sizeof(T);
         std::uint64_t source = 0, target = 0;
-        const status found = rows.find(ctx, piece.row + row, source, target);
+        const status found = rows.find(ctx, piece.row + walk.row, source, target);
         if (found != status::ok) return found;
         const T value = watched(t.from(), t.from_pe(), source * t.from_pitch() + at)[0];
         watched(t.to(), t.to_pe(), target * t.to_pitch() + at)[0] = value;

@@ -1,29 +1,33 @@
 // What a PE keeps of the transfers that its lanes have posted, in symmetric memory.
 //
 // A slot holds a transfer from its post until it is done, and is used lap by lap: a handle is a slot and a lap, so it
-// needs no release, and stays true for ever. Small transfers wait in one queue, a lane of a serving warp for each; of a
-// larger one as many tokens wait in another as warps may share it, and whoever takes one takes a few pieces, and gives
-// it back where more are left. A token may outlive its transfer: it then finds no piece left, or helps with the one
-// that has come after.
+// needs no release, and stays true for ever. What can be carried out stands in an array of its own, a word for each
+// slot, which a warp reads side by side: how many pieces the slot's transfer has, and how many have been taken. Any
+// warp takes the next piece by an add to that word. It may come too late: it then finds no piece left, or gets one of
+// the transfer that has come after, which is as good.
 #pragma once
 
 #include "laneway/comm/host_calls_ref.hpp"
 #include "laneway/comm/transfers/transfer.hpp"
-#include "laneway/queue/warp_queue.hpp"
 
 namespace laneway {
 
-/// How many pieces a transfer has, and how many have been taken.
+/// How many pieces a transfer has, how many have been taken, and whether it is a lane's.
 struct piece_word {
+    static constexpr std::uint64_t max_pieces = std::uint64_t{1} << 31;
+
     std::uint64_t bits = 0;
 
-    static LANEWAY_FN piece_word of(std::uint64_t pieces) { return {pieces << 32}; }
-    [[nodiscard]] LANEWAY_FN std::uint32_t pieces() const { return static_cast<std::uint32_t>(bits >> 32); }
+    static LANEWAY_FN piece_word of(std::uint64_t pieces, bool is_lanes) {
+        return {pieces << 32 | std::uint64_t{is_lanes} << 63};
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t pieces() const { return static_cast<std::uint32_t>(bits << 1 >> 33); }
     [[nodiscard]] LANEWAY_FN std::uint32_t taken() const { return static_cast<std::uint32_t>(bits); }
+    [[nodiscard]] LANEWAY_FN bool is_open() const { return taken() < pieces(); }
+    [[nodiscard]] LANEWAY_FN bool is_lanes() const { return bits >> 63 != 0; }
 };
 
 struct alignas(destructive_bytes) transfer_slot {
-    std::uint64_t pieces = 0;          ///< a piece_word
     std::uint32_t done = 0;            ///< pieces that are
     std::uint32_t finished = 0;        ///< laps that are over
     std::uint32_t arrived = 0;         ///< warps that have come to post it together
@@ -36,11 +40,16 @@ struct alignas(destructive_bytes) transfer_slot {
 
     /// The part of the transfer with this number.
     [[nodiscard]] LANEWAY_FN transfer_piece piece(std::uint32_t number) const {
+        if (what.rows() == 1 && pieces_a_row > 1) return part(0, number * row_part_bytes);  // without a division
         if (pieces_a_row == 1) {
             const std::uint64_t row = std::uint64_t{number} * rows_a_piece, left = what.rows() - row;
             return {row, left < rows_a_piece ? left : rows_a_piece, 0, what.row_bytes()};
         }
-        const std::uint64_t row = number / pieces_a_row, first = number % pieces_a_row * row_part_bytes;
+        return part(number / pieces_a_row, number % pieces_a_row * row_part_bytes);
+    }
+
+private:
+    [[nodiscard]] LANEWAY_FN transfer_piece part(std::uint64_t row, std::uint64_t first) const {
         const std::uint64_t left = what.row_bytes() - first;
         return {row, 1, first, left < row_part_bytes ? left : row_part_bytes};
     }
@@ -54,9 +63,13 @@ struct transfer_count {
 
 /// Counters of a PE.
 struct transfer_counters {
-    alignas(destructive_bytes) std::uint64_t tickets = 0;      ///< of lanes, warps and blocks
-    alignas(destructive_bytes) std::uint64_t together = 0;     ///< transfers that all warps have posted
-    alignas(destructive_bytes) std::uint64_t completed = 0;    ///< of both
+    alignas(destructive_bytes) std::uint64_t tickets = 0;    ///< of lanes, warps and blocks
+    alignas(destructive_bytes) std::uint64_t together = 0;   ///< transfers that all warps have posted
+    alignas(destructive_bytes) std::uint64_t completed = 0;  ///< of both
+    /// What nobody has taken yet, in lanes that have something to do: one a small transfer, a warp's a piece. A signed
+    /// number, as who takes may count before who has posted does.
+    alignas(destructive_bytes) std::uint64_t waiting = 0;
+    std::uint32_t newest = 0;                                  ///< slot that was posted last, about
     alignas(destructive_bytes) std::uint32_t lent = 0;         ///< warps that may help, as the scheduler has found
     alignas(destructive_bytes) std::uint32_t helping = 0;      ///< warps that do
     std::uint32_t max_lent = 0;                                ///< most that have, at once
@@ -81,14 +94,12 @@ struct engine_copy {
 /// Device view of all PEs' transfers: the same bits on every PE.
 struct transfers_memory_ref {
     static constexpr std::uint32_t together_slots = 16;  ///< behind the others
-    static constexpr std::uint32_t max_sharing = 256;    ///< warps, one transfer
+    static constexpr std::uint32_t look_slots = 32;      ///< that a warp looks at side by side
 
     symmetric_ref<transfer_slot> slots;
+    symmetric_ref<std::uint64_t> work;  ///< a piece_word for each slot; as many as whole looks have
     symmetric_ref<transfer_counters> counters;
     symmetric_ref<transfer_key> keys;
-    symmetric_ref<warp_queue_words> words;  ///< of both queues
-    symmetric_ref<std::uint64_t> small;
-    symmetric_ref<std::uint64_t> tokens;
     transfer_method method = transfer_method::automatic;
     std::uint64_t lane_bytes = 0;
     std::uint64_t bulk_bytes = 0;
@@ -97,10 +108,9 @@ struct transfers_memory_ref {
     std::uint32_t pieces_a_turn = 1;               ///< that a warp carries out before it looks at what else there is
     host_calls_ref<engine_copy, no_reply> engine;  ///< where `engine_bytes` is not 0
     std::uint32_t lends = 0;                       ///< 1: supervised
+    std::uint32_t slot_bits = 0;                   ///< slots of lanes' tickets: a power of two
 
-    [[nodiscard]] LANEWAY_FN std::uint32_t own_slots() const {
-        return static_cast<std::uint32_t>(slots.size()) - together_slots;
-    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t own_slots() const { return 1u << slot_bits; }
 };
 
 }  // namespace laneway

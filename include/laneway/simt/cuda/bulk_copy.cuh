@@ -29,34 +29,43 @@ struct bulk_copier<cuda_backend::context> {
 #endif
     }
 
-    __device__ static status copy([[maybe_unused]] cuda_backend::context& ctx, [[maybe_unused]] bulk_staging& staging,
-                                  [[maybe_unused]] std::byte* to, [[maybe_unused]] const std::byte* from,
-                                  [[maybe_unused]] std::uint64_t bytes) {
+    __device__ static void begin([[maybe_unused]] cuda_backend::context& ctx) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
         // What this lane has acquired was stored by lanes.
         asm volatile("fence.proxy.async;" ::: "memory");
-        const std::uint64_t n = (bytes + bulk_stage_bytes - 1) / bulk_stage_bytes;
-        const auto length = [&](std::uint64_t i) {
-            const std::uint64_t left = bytes - i * bulk_stage_bytes;
-            return static_cast<std::uint32_t>(left < bulk_stage_bytes ? left : bulk_stage_bytes);
-        };
-        for (std::uint64_t i = 0; i < n && i < bulk_stages; ++i) load(staging, i, from, length(i));
-        status going = status::ok;
-        for (std::uint64_t i = 0; i < n && going == status::ok; ++i) {
-            going = await(ctx, staging, i);
-            if (going == status::ok) store(staging, i, to, length(i));
-            // The stage before has been read once no more than one store still reads: it can be loaded again.
-            const std::uint64_t next = i + bulk_stages - 1;
-            if (i == 0 || next >= n || going != status::ok) continue;
-            asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
-            load(staging, next, from, length(next));
+#endif
+    }
+
+    __device__ static status copy([[maybe_unused]] cuda_backend::context& ctx, [[maybe_unused]] bulk_staging& staging,
+                                  [[maybe_unused]] bulk_progress& now, [[maybe_unused]] std::byte* to,
+                                  [[maybe_unused]] const std::byte* from, [[maybe_unused]] std::uint64_t bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        for (std::uint64_t first = 0; first < bytes; first += bulk_stage_bytes) {
+            if (now.loaded - now.stored == max_loads) {
+                const status stored = store_next(ctx, staging, now);
+                if (stored != status::ok) return stored;
+            }
+            // The stage is free once no more than the stores behind its last one still read theirs.
+            if (now.loaded >= bulk_stages) asm volatile("cp.async.bulk.wait_group.read 2;" ::: "memory");
+            const std::uint64_t left = bytes - first;
+            const auto part = static_cast<std::uint32_t>(left < bulk_stage_bytes ? left : bulk_stage_bytes);
+            load(staging, now.loaded++ % bulk_stages, to + first, from + first, part);
+        }
+#endif
+        return status::ok;
+    }
+
+    __device__ static status end([[maybe_unused]] cuda_backend::context& ctx, [[maybe_unused]] bulk_staging& staging,
+                                 [[maybe_unused]] bulk_progress& now) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        while (now.stored != now.loaded) {
+            const status stored = store_next(ctx, staging, now);
+            if (stored != status::ok) return stored;
         }
         // Its end makes what was stored visible to this lane as if it had stored it.
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-        return going;
-#else
-        return status::ok;
 #endif
+        return status::ok;
     }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -65,23 +74,27 @@ private:
         return static_cast<std::uint32_t>(__cvta_generic_to_shared(of_block));
     }
 
-    /// Has part `i` loaded into its stage.
-    __device__ static void load(bulk_staging& staging, std::uint64_t i, const std::byte* from, std::uint32_t bytes) {
-        const auto stage = static_cast<std::uint32_t>(i % bulk_stages);
+    /// Parts that may be on their way into stages; two more stages may be on theirs out.
+    static constexpr std::uint32_t max_loads = bulk_stages - 2;
+
+    /// Has a part loaded into a stage.
+    __device__ static void load(bulk_staging& staging, std::uint32_t stage, std::byte* to, const std::byte* from,
+                                std::uint32_t bytes) {
+        staging.targets[stage] = to;
+        staging.lengths[stage] = bytes;
         const std::uint32_t arrived = shared_address(&staging.arrived[stage]);
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived), "r"(bytes) : "memory");
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                          shared_address(staging.stages[stage])),
-                     "l"(__cvta_generic_to_global(from + i * bulk_stage_bytes)), "r"(bytes), "r"(arrived)
+                     "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(arrived)
                      : "memory");
     }
-    /// Waits until part `i` has arrived.
-    __device__ static status await(cuda_backend::context& ctx, bulk_staging& staging, std::uint64_t i) {
-        const auto stage = static_cast<std::uint32_t>(i % bulk_stages);
+    /// Waits until the oldest part that has not been stored has arrived, and has it stored.
+    __device__ static status store_next(cuda_backend::context& ctx, bulk_staging& staging, bulk_progress& now) {
+        const std::uint32_t stage = now.stored % bulk_stages;
         const std::uint32_t arrived = shared_address(&staging.arrived[stage]);
         const std::uint32_t parity = staging.parities >> stage & 1;
-        staging.parities ^= 1u << stage;
-        return wait_until(ctx, {operation::carry, -1, i}, [&] {
+        const status here = wait_until(ctx, {operation::carry, -1, now.stored}, [&] {
             std::uint32_t done = 0;
             asm volatile(
                 "{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
@@ -90,13 +103,15 @@ private:
                 : "memory");
             return done != 0;
         });
-    }
-    __device__ static void store(bulk_staging& staging, std::uint64_t i, std::byte* to, std::uint32_t bytes) {
+        if (here != status::ok) return here;
+        staging.parities ^= 1u << stage;
         asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
-                         __cvta_generic_to_global(to + i * bulk_stage_bytes)),
-                     "r"(shared_address(staging.stages[i % bulk_stages])), "r"(bytes)
+                         __cvta_generic_to_global(staging.targets[stage])),
+                     "r"(shared_address(staging.stages[stage])), "r"(staging.lengths[stage])
                      : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        ++now.stored;
+        return status::ok;
     }
 #endif
 };

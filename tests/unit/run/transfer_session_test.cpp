@@ -1,0 +1,1 @@
+#include "transfer_session_suite.hpp"
