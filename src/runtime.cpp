@@ -14,9 +14,7 @@ runtime::runtime(options options)
 
 runtime::~runtime() = default;
 
-std::uint64_t runtime::held_bytes() const {
-    return gets_ == nullptr ? 0 : gets_->size() * (sizeof(lane_gets) + words_got_at_once * sizeof(std::uint64_t));
-}
+std::uint64_t runtime::held_bytes() const { return gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets); }
 
 device_memory runtime::device_memory(const device_heap_options& options) {
     const laneway::device_memory made(machine_, options);

@@ -73,12 +73,9 @@ public:
     [[nodiscard]] auto one_sided(const Handlers&... handlers) {
         static_assert(all_differ<Messages...>,
                       "the types of a mailbox's messages differ: give each kind its own struct");
-        if (gets_ == nullptr) {
-            const std::uint64_t lanes = max_lanes(machine_, options_);
-            gets_ = std::make_unique<symmetric_array<lane_gets>>(machine_, lanes);
-            got_words_ = std::make_unique<symmetric_array<std::uint64_t>>(machine_, lanes * words_got_at_once);
-        }
-        const serve_memory serve{gets_->ref(), got_words_->ref()};
+        if (gets_ == nullptr)
+            gets_ = std::make_unique<symmetric_array<lane_gets>>(machine_, max_lanes(machine_, options_));
+        const serve_memory serve{gets_->ref()};
         using all = with_one_sided<route<Messages, Handlers>...>;
         return handle_of(
             with_allocations(all{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}));
@@ -270,7 +267,6 @@ private:
     std::unique_ptr<comm_resources> resources_;
     std::uint32_t n_communicators_ = 0;
     std::unique_ptr<symmetric_array<lane_gets>> gets_;  ///< see serve_memory
-    std::unique_ptr<symmetric_array<std::uint64_t>> got_words_;
     std::vector<std::weak_ptr<device_memory_heaps>> memories_;
 };
 

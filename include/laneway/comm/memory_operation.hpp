@@ -190,13 +190,9 @@ struct lane_gets {
     std::uint32_t come;
 };
 
-/// Words of a lane through which a bulk get over messages goes: so many are on their way at once.
-inline constexpr std::uint64_t words_got_at_once = 8;
-
 /// Serves all of them on the PE that owns the words. Places were checked where they were posted.
 struct serve_memory {
-    symmetric_ref<lane_gets> gets;           ///< one for each lane of a PE, block by block
-    symmetric_ref<std::uint64_t> got_words;  ///< words_got_at_once of each
+    symmetric_ref<lane_gets> gets;  ///< one for each lane of a PE, block by block
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const remote_update& m) const {

@@ -67,16 +67,24 @@ public:
     }
 
     /// Loads `count` values into own memory, as the bulk put stores them, and waits for those that this lane takes.
-    /// Each word is loaded whole; several are on their way at once.
+    /// Each word is loaded whole.
     template <remote_word T>
     LANEWAY_FN status get(width lanes, T* values, symmetric_ptr<T> from, int pe, std::uint64_t count,
                           path how = path::by_options) {
         T* word = nullptr;
         status result = reach(operation::get, from, pe, count, how, word);
         const copy_share mine = share_of(ctx_, endpoint_, lanes);
-        if (word == nullptr) return result == status::ok ? get_by_messages(values, from, pe, count, mine) : result;
-        load_words(values, word, count, mine);
-        return status::ok;
+        if (word != nullptr) {
+            load_words(values, word, count, mine);
+            return status::ok;
+        }
+        for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
+            const symmetric_ptr<T> next{from.segment, from.index + i};
+            const auto got = ask({memory_op::get, next}, pe, 0, 0);
+            result = got.code;
+            values[i] = word_of<T>(got.value);
+        }
+        return result;
     }
 
     /// Loads a value into the own PE's `to`, where it is after quiet.
@@ -90,7 +98,12 @@ public:
             ctx_.store(local(ctx_, to), ctx_.load(word, order::relaxed, scope::system), order::relaxed, scope::system);
             return status::ok;
         }
-        return ask_for(from, to, pe);
+        const std::uint64_t lane =
+            first_of_block() + static_cast<std::uint64_t>(ctx_.warp() * Ctx::warp_lanes + ctx_.lane());
+        lane_gets& mine = gets()[lane];
+        // Only this lane writes it. Partner: the loads in await_gets, of mates that it has met since.
+        ctx_.store(&mine.asked, mine.asked + 1, order::relaxed, scope::block);
+        return endpoint_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, lane});
     }
 
     /// Stores a value, then stores `signal_value` or adds it to the signal, as the operation says: whoever sees the
@@ -241,9 +254,7 @@ public:
         ctx_.fence(scope::system);
         const status served = endpoint_.quiet(ctx_);
         if (served != status::ok) return served;
-        const lane_mask mask = ctx_.converged();
-        return await_gets(mask, static_cast<std::uint64_t>(rank_in(ctx_, mask)), lanes_of_block(),
-                          static_cast<std::uint64_t>(Ctx::count_lanes(mask)));
+        return await_gets(ctx_.converged());
     }
 
     /// See endpoint::barrier; it covers everything that was put and asked for, direct as well.
@@ -255,59 +266,23 @@ public:
 private:
     /// Gets in flight of all lanes that the PE has; those of a block lie together.
     LANEWAY_FN lane_gets* gets() const { return endpoint_.template served_by<remote_update>().gets.local(ctx_); }
-    LANEWAY_FN std::uint64_t lanes_of_block() const {
-        return static_cast<std::uint64_t>(ctx_.n_warps() * Ctx::warp_lanes);
-    }
     LANEWAY_FN std::uint64_t first_of_block() const {
-        return static_cast<std::uint64_t>(ctx_.block()) * lanes_of_block();
-    }
-    LANEWAY_FN std::uint64_t number_in_block() const {
-        return static_cast<std::uint64_t>(ctx_.warp() * Ctx::warp_lanes + ctx_.lane());
+        return static_cast<std::uint64_t>(ctx_.block()) * static_cast<std::uint64_t>(ctx_.n_warps() * Ctx::warp_lanes);
     }
 
-    /// Has a word sent into an own one, by messages, and counts that.
-    template <class T>
-    LANEWAY_FN status ask_for(symmetric_ptr<T> from, symmetric_ptr<T> to, int pe) {
-        const std::uint64_t lane = first_of_block() + number_in_block();
-        lane_gets& mine = gets()[lane];
-        // Only this lane writes it. Partner: the loads in await_gets, of mates that it has met since.
-        ctx_.store(&mine.asked, mine.asked + 1, order::relaxed, scope::block);
-        return endpoint_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, lane});
-    }
-
-    /// A bulk get where words are not loaded: they come into words of this lane, a few at a time.
-    template <class T>
-    LANEWAY_SLOW status get_by_messages(T* values, symmetric_ptr<T> from, int pe, std::uint64_t count,
-                                        copy_share mine) {
-        const auto& served = endpoint_.template served_by<remote_update>();
-        const std::uint64_t number = number_in_block();
-        const auto own = served.got_words[(first_of_block() + number) * words_got_at_once];
-        const symmetric_ptr<T> first{own.segment, own.index * (sizeof(std::uint64_t) / sizeof(T))};
-        for (std::uint64_t i = mine.first; i < count; i += words_got_at_once * mine.step) {
-            for (std::uint64_t k = 0; k < words_got_at_once && i + k * mine.step < count; ++k) {
-                const status asked = ask_for(symmetric_ptr<T>{from.segment, from.index + i + k * mine.step},
-                                             symmetric_ptr<T>{first.segment, first.index + k}, pe);
-                if (asked != status::ok) return asked;
-            }
-            const status come = await_gets(ctx_.converged(), number, number + 1, 1);
-            if (come != status::ok) return come;
-            for (std::uint64_t k = 0; k < words_got_at_once && i + k * mine.step < count; ++k) {
-                T* const word = local(ctx_, symmetric_ptr<T>{first.segment, first.index + k});
-                values[i + k * mine.step] = apply<memory_op::get>(ctx_, word, T{});
-            }
-        }
-        return status::ok;
-    }
-
-    /// Waits until what some lanes of the block have asked for has come: from number `next` up to `end`, each
-    /// `step`th. The lanes of the mask, together, each with others.
-    LANEWAY_FN status await_gets(lane_mask mask, std::uint64_t next, std::uint64_t end, std::uint64_t step) {
+    /// Waits until what lanes of the block have asked for has come. The lanes of the mask, together, which share out
+    /// the lanes of the block.
+    LANEWAY_FN status await_gets(lane_mask mask) {
         const lane_gets* const all = gets() + first_of_block();
+        const auto lanes = static_cast<std::uint64_t>(ctx_.n_warps() * Ctx::warp_lanes);
+        auto next = static_cast<std::uint64_t>(rank_in(ctx_, mask));
         std::uint32_t asked = 0;
         bounded_spin spin;
         for (;;) {
-            while (next < end && have_come(all[next], asked)) next += step;
-            if (ctx_.ballot(mask, next < end) == 0) break;
+            while (next < lanes && have_come(all[next], asked)) {
+                next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
+            }
+            if (ctx_.ballot(mask, next < lanes) == 0) break;
             status going = endpoint_.help(ctx_, mask);
             if (going == status::ok) going = spin.next(ctx_, {operation::get, -1, asked});
             if (ctx_.ballot(mask, going != status::ok) != 0) return status::stopped;
