@@ -13,13 +13,16 @@ struct pass_round {
     symmetric_ref<std::uint64_t> wrong;
     std::uint64_t threads;  ///< lanes of PE 1, which takes part with all, where it has fewer than PE 0; else 0
 
+    /// Lanes of a PE that take part: with little room for messages, a hundred thousand would take half a minute.
+    static constexpr std::uint64_t most = 4096;
+
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
         const std::uint64_t lanes = threads != 0 ? threads : ctx.size() / static_cast<unsigned>(ctx.n_pes());
         const std::uint64_t mine = threads == 0    ? ctx.rank() % lanes
                                    : ctx.pe() == 0 ? ctx.rank()
                                                    : ctx.rank() - (ctx.size() - lanes);
-        if (mine >= lanes) return;
+        if (mine >= lanes || mine >= most) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         const auto tag = static_cast<std::int64_t>(mine);
         for (std::uint64_t round = 0; round < 5; ++round) {
