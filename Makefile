@@ -22,7 +22,7 @@ docs:  ## the documentation site, in build/site; compiles nothing
 	@echo "-- the documentation is in build/site/index.html"
 
 wheel:  ## the Python package, compiled, in dist/: for machines without a compiler
-	@$(PYTHON) tools/bootstrap.py $(offline)
+	@$(PYTHON) tools/bootstrap.py --whole $(offline)
 	@.venv/bin/python tools/make_wheel.py
 
 deps:  ## libraries for a machine without network into build/deps, to be taken there with the sources

@@ -78,8 +78,10 @@ foreach(codec ZLIB LIBLZMA)
     endif()
 endforeach()
 
+option(LANEWAY_CHECKED_PROGRAMS "Build the programs for checked devices as well, which takes as long as for threads" ON)
 function(laneway_programs name)
     add_library(${name} STATIC ${ARGN})
+    target_compile_definitions(${name} PRIVATE LANEWAY_CHECKED=$<BOOL:${LANEWAY_CHECKED_PROGRAMS}>)
     target_include_directories(${name} PUBLIC apps)
     target_link_libraries(${name} PUBLIC laneway PRIVATE laneway_flags)
     if(NOT LANEWAY_HAS_CUDA)  # else nvcc compiles what includes it

@@ -19,11 +19,11 @@ namespace laneway::python {
 namespace {
 
 template <class T>
-using numbers_array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using values_array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-apps::filter_result<T> run(session& on, const numbers_array<T>& values, const std::string& condition,
-                           std::size_t packet_bytes, int buffers, const std::string& policy) {
+apps::filter_result<T> run_filter(session& on, const values_array<T>& values, const std::string& condition,
+                                  std::size_t packet_bytes, int buffers, const std::string& policy) {
     const apps::filter_options options{{}, condition, packet_bytes, buffers, apps::parse_filter_policy(policy)};
     const interruptible guard;
     return on.call(
@@ -45,8 +45,8 @@ void register_for(nb::module_& module, const std::string& type) {
     // Any: an array's type is known when it is called only.
     const std::string call = "def filter(session: Session, values: " + array +
                              ", condition: str, packet_bytes: int, buffers: int, policy: str) -> typing.Any";
-    module.def("filter", &run<T>, "session"_a, "values"_a.noconvert(), "condition"_a, "packet_bytes"_a, "buffers"_a,
-               "policy"_a, nb::sig(call.c_str()));
+    module.def("filter", &run_filter<T>, "session"_a, "values"_a.noconvert(), "condition"_a, "packet_bytes"_a,
+               "buffers"_a, "policy"_a, nb::sig(call.c_str()));
 }
 
 }  // namespace

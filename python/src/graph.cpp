@@ -80,7 +80,7 @@ std::vector<std::filesystem::path> input_files(const std::filesystem::path& path
     return files;
 }
 
-std::string describe(const csr_graph& g) {
+std::string describe_graph(const csr_graph& g) {
     return "<laneway.Graph: " + std::to_string(g.vertices()) + " vertices, " + std::to_string(g.arc_count()) +
            (g.weighted() ? " weighted arcs>" : " arcs>");
 }
@@ -164,7 +164,7 @@ void register_graph(nb::module_& module) {
             "weights", [=](nb::handle self) { return view_of(self, weights); },
             nb::sig("def weights(self) -> numpy.typing.NDArray[numpy.uint32]"),
             "View of m entries: each arc's weight; empty where the graph has none.")
-        .def("__repr__", &describe)
+        .def("__repr__", &describe_graph)
         .def("dimacs_lines", &dimacs_lines, "first"_a, "last"_a,
              "The arcs of rows [first, last) as DIMACS `a u v w` lines, ids from 1.");
 

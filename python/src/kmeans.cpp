@@ -23,9 +23,9 @@ using rows_array = nb::ndarray<const Real, nb::ndim<2>, nb::c_contig, nb::device
 using weights_array = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Real>
-apps::kmeans_result<Real> run(session& session, const rows_array<Real>& points,
-                              const std::optional<weights_array>& sample_weight, const rows_array<Real>& initial,
-                              std::uint32_t n_init, std::uint32_t max_iter, double tol) {
+apps::kmeans_result<Real> run_kmeans(session& session, const rows_array<Real>& points,
+                                     const std::optional<weights_array>& sample_weight, const rows_array<Real>& initial,
+                                     std::uint32_t n_init, std::uint32_t max_iter, double tol) {
     const auto dimensions = static_cast<std::uint32_t>(points.shape(1));
     const std::vector<Real> centers(initial.data(), initial.data() + initial.size());
     const double* const weights = sample_weight ? sample_weight->data() : nullptr;
@@ -68,7 +68,7 @@ void register_for(nb::module_& module, const char* name, const char* signature) 
         .def_ro("empties", &result::empties)
         .def_ro("start", &result::start)
         .def_ro("report", &result::report);
-    module.def("kmeans", &run<Real>, "session"_a, "points"_a.noconvert(), "sample_weight"_a.noconvert().none(),
+    module.def("kmeans", &run_kmeans<Real>, "session"_a, "points"_a.noconvert(), "sample_weight"_a.noconvert().none(),
                "initial"_a.noconvert(), "n_init"_a, "max_iter"_a, "tol"_a, nb::sig(signature));
     module.def("require_finite", &require_finite<Real>, "what"_a, "rows"_a.noconvert());
 }

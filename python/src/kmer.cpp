@@ -27,8 +27,8 @@ using apps::kmer_options;
 using apps::kmer_result;
 using apps::simulated_reads;
 
-void make_options(kmer_options* made, int k, bool canonical, std::uint64_t greatest, std::uint64_t distinct,
-                  std::uint64_t table_bytes, const options& job) {
+void make_kmer_options(kmer_options* made, int k, bool canonical, std::uint64_t greatest, std::uint64_t distinct,
+                       std::uint64_t table_bytes, const options& job) {
     new (made) kmer_options{job, k, canonical, greatest, distinct, table_bytes};
 }
 
@@ -151,7 +151,8 @@ void register_sources(nb::module_& module) {
 void register_kmer(nb::module_& module) {
     register_sources(module);
     nb::class_<kmer_options>(module, "KmerOptions")
-        .def("__init__", &make_options, "k"_a, "canonical"_a, "greatest"_a, "distinct"_a, "table_bytes"_a, "job"_a);
+        .def("__init__", &make_kmer_options, "k"_a, "canonical"_a, "greatest"_a, "distinct"_a, "table_bytes"_a,
+             "job"_a);
     nb::class_<kmer_result>(module, "KmerResult")
         .def(
             "take_histogram", [](kmer_result& r) { return give(std::move(r.histogram)); },

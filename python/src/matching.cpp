@@ -24,9 +24,9 @@ struct replayed {
     std::vector<std::uint32_t> partners;  ///< of all queues, one behind the other
 };
 
-replayed run(session& session, const column<std::uint8_t>& is_message, const column<std::int32_t>& sources,
-             const column<std::int32_t>& tags, const column<std::uint64_t>& starts, bool no_any_source, bool no_any_tag,
-             bool no_unexpected, double timeout) {
+replayed replay(session& session, const column<std::uint8_t>& is_message, const column<std::int32_t>& sources,
+                const column<std::int32_t>& tags, const column<std::uint64_t>& starts, bool no_any_source,
+                bool no_any_tag, bool no_unexpected, double timeout) {
     std::vector<apps::match_events> queues(starts.size() - 1);
     for (std::size_t q = 0; q < queues.size(); ++q) {
         for (std::uint64_t i = starts.data()[q]; i < starts.data()[q + 1]; ++i) {
@@ -65,7 +65,7 @@ void register_matching(nb::module_& module) {
         .def_prop_ro("searches", [](const replayed& r) { return r.replay.searches; })
         .def_prop_ro("looks", [](const replayed& r) { return r.replay.looks; })
         .def_prop_ro("seconds", [](const replayed& r) { return r.replay.seconds; });
-    module.def("replay_matches", &run, "session"_a, "is_message"_a.noconvert(), "sources"_a.noconvert(),
+    module.def("replay_matches", &replay, "session"_a, "is_message"_a.noconvert(), "sources"_a.noconvert(),
                "tags"_a.noconvert(), "starts"_a.noconvert(), "no_any_source"_a, "no_any_tag"_a, "no_unexpected"_a,
                "timeout"_a,
                nb::sig("def replay_matches(session: Session, is_message: numpy.typing.NDArray[numpy.uint8], "

@@ -24,11 +24,11 @@ using apps::md_energies;
 using apps::md_outcome;
 using apps::md_result;
 template <int Axes>
-using numbers_array = nb::ndarray<const double, nb::ndim<Axes>, nb::c_contig, nb::device::cpu>;
+using coordinates_array = nb::ndarray<const double, nb::ndim<Axes>, nb::c_contig, nb::device::cpu>;
 
 /// Universes that have the same number of atoms, in arrays whose first axis counts them.
-std::vector<md_atoms> universes_of(const numbers_array<3>& boxes, const numbers_array<3>& positions,
-                                   const numbers_array<3>& velocities) {
+std::vector<md_atoms> universes_of(const coordinates_array<3>& boxes, const coordinates_array<3>& positions,
+                                   const coordinates_array<3>& velocities) {
     const std::size_t count = positions.shape(0), numbers = 3 * positions.shape(1);
     if (boxes.shape(0) != count || boxes.shape(1) != 3 || boxes.shape(2) != 2 || positions.shape(2) != 3 ||
         velocities.size() != positions.size()) {
@@ -57,10 +57,10 @@ void make_model(apps::md_model* made, double cutoff, double skin, double dt, con
     new (made) apps::md_model{cutoff, skin, dt, parse_rule(rule), rebuild_steps, sample_steps};
 }
 
-md_result run(session& session, const numbers_array<3>& boxes, const numbers_array<3>& positions,
-              const numbers_array<3>& velocities, std::uint64_t steps, const apps::md_model& model,
-              const std::vector<double>& temperatures, std::uint64_t exchange_steps, std::uint64_t exchange_seed,
-              double spent_seconds, const options& job) {
+md_result run_md(session& session, const coordinates_array<3>& boxes, const coordinates_array<3>& positions,
+                 const coordinates_array<3>& velocities, std::uint64_t steps, const apps::md_model& model,
+                 const std::vector<double>& temperatures, std::uint64_t exchange_steps, std::uint64_t exchange_seed,
+                 double spent_seconds, const options& job) {
     const interruptible guard;
     const auto start = std::chrono::steady_clock::now();
     const std::vector<md_atoms> universes = universes_of(boxes, positions, velocities);
@@ -74,21 +74,21 @@ md_result run(session& session, const numbers_array<3>& boxes, const numbers_arr
     });
 }
 
-using numbers = std::vector<double>;
+using coordinates = std::vector<double>;
 
 /// Numbers of all universes, one behind the other: `part(universe)` gives those of one.
 template <class Part>
 vector_array<double> all_of(const md_result& result, const Part& part) {
-    numbers values;
+    coordinates values;
     for (const md_outcome& universe : result.universes) {
-        const numbers& more = part(universe);
+        const coordinates& more = part(universe);
         values.insert(values.end(), more.begin(), more.end());
     }
     return give(std::move(values));
 }
 
 vector_array<double> samples_of(const md_result& result, double md_energies::*which) {
-    numbers values;
+    coordinates values;
     for (const md_outcome& universe : result.universes) {
         for (const md_energies& sample : universe.samples) values.push_back(sample.*which);
     }
@@ -123,14 +123,14 @@ void register_md(nb::module_& module) {
     };
     add(
         "positions",
-        [](const md_result& r) { return all_of(r, [](auto& u) -> const numbers& { return u.atoms.positions; }); },
+        [](const md_result& r) { return all_of(r, [](auto& u) -> const coordinates& { return u.atoms.positions; }); },
         "def positions(self) -> numpy.typing.NDArray[numpy.float64]");
     add(
         "velocities",
-        [](const md_result& r) { return all_of(r, [](auto& u) -> const numbers& { return u.atoms.velocities; }); },
+        [](const md_result& r) { return all_of(r, [](auto& u) -> const coordinates& { return u.atoms.velocities; }); },
         "def velocities(self) -> numpy.typing.NDArray[numpy.float64]");
     add(
-        "forces", [](const md_result& r) { return all_of(r, [](auto& u) -> const numbers& { return u.forces; }); },
+        "forces", [](const md_result& r) { return all_of(r, [](auto& u) -> const coordinates& { return u.forces; }); },
         "def forces(self) -> numpy.typing.NDArray[numpy.float64]");
     add("steps", &steps_of, "def steps(self) -> numpy.typing.NDArray[numpy.uint64]");
     add(
@@ -152,7 +152,7 @@ void register_md(nb::module_& module) {
                                   ", velocities: " + rows +
                                   ", steps: int, model: MdModel, temperatures: Sequence[float], exchange_steps: int, "
                                   "exchange_seed: int, spent_seconds: float, job: Options) -> MdRun";
-    module.def("md", &run, "session"_a, "boxes"_a.noconvert(), "positions"_a.noconvert(), "velocities"_a.noconvert(),
+    module.def("md", &run_md, "session"_a, "boxes"_a.noconvert(), "positions"_a.noconvert(), "velocities"_a.noconvert(),
                "steps"_a, "model"_a, "temperatures"_a, "exchange_steps"_a, "exchange_seed"_a, "spent_seconds"_a,
                "job"_a, nb::sig(signature.c_str()));
 }

@@ -42,7 +42,7 @@ auto on_devices(session& owner, const Run& run) {
     });
 }
 
-void register_results(nb::module_& module) {
+void register_recursion_results(nb::module_& module) {
     nb::class_<channel_statistics>(module, "ChannelStatistics", "What the channels of all devices did in a run.")
         .def_ro("produced", &channel_statistics::produced, "Elements that found space.")
         .def_ro("consumed", &channel_statistics::consumed, "Elements dispatched, those put back again each time.")
@@ -89,7 +89,7 @@ void register_results(nb::module_& module) {
 }  // namespace
 
 void register_recursion(nb::module_& module) {
-    register_results(module);
+    register_recursion_results(module);
     module.def(
         "fibonacci",
         [](session& s, std::uint32_t n, std::uint32_t width, std::uint64_t memory_bytes, std::uint32_t grain) {

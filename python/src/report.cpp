@@ -32,11 +32,11 @@ matrix_array<std::uint64_t> progress_of(const run_report& report) {
     return give_matrix(std::move(values), 3);
 }
 
-using numbers = std::vector<std::uint64_t>;
-using pickled = std::tuple<std::vector<std::string>, double, numbers, numbers, numbers, numbers>;
+using fields = std::vector<std::uint64_t>;
+using pickled = std::tuple<std::vector<std::string>, double, fields, fields, fields, fields>;
 
 pickled state_of(const run_report& r) {
-    numbers traffic, progress;
+    fields traffic, progress;
     for (const auto& cell : r.traffic_matrix) traffic.insert(traffic.end(), {cell.messages, cell.chunks, cell.bytes});
     for (const auto& sample : r.progress) progress.insert(progress.end(), {sample.time_ns, sample.served, sample.open});
     return {r.devices, r.run_seconds, {r.posted, r.direct, r.carried, r.served, r.replies, r.rises},
@@ -67,7 +67,7 @@ void restore(run_report& made, const pickled& state) {
     new (&made) run_report(std::move(r));
 }
 
-std::string describe(const run_report& r) {
+std::string describe_report(const run_report& r) {
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.3g", r.run_seconds);
     const std::size_t n = r.devices.size();
@@ -81,7 +81,7 @@ std::string describe(const run_report& r) {
 void register_report(nb::module_& module) {
     constexpr auto by_owner = nb::rv_policy::reference;  // the array keeps its memory alive itself
     nb::class_<run_report>(module, "Report", "Account of one run: posted = direct + carried, carried = served.")
-        .def("__repr__", &describe)
+        .def("__repr__", &describe_report)
         .def("__getstate__", &state_of)
         .def("__setstate__", &restore)
         .def_ro("devices", &run_report::devices, "One name a PE, in PE order.")

@@ -14,7 +14,7 @@ namespace laneway::python {
 
 namespace {
 
-using numbers = std::vector<std::uint64_t>;
+using counts = std::vector<std::uint64_t>;
 
 }  // namespace
 
@@ -28,11 +28,11 @@ void register_session(nb::module_& module) {
         .def("close", &session::close, guard, "Free everything, behind the call that goes on.")
         .def(
             "held_bytes",
-            [](session& s) -> numbers { return s.call([](apps::workspace& w) { return w.held_bytes(); }); }, guard,
+            [](session& s) -> counts { return s.call([](apps::workspace& w) { return w.held_bytes(); }); }, guard,
             "Allocated on each device.")
         .def(
             "copied_bytes",
-            [](session& s) -> numbers { return s.call([](apps::workspace& w) { return w.copied_bytes(); }); }, guard,
+            [](session& s) -> counts { return s.call([](apps::workspace& w) { return w.copied_bytes(); }); }, guard,
             "Copied to each device so far.");
     nb::class_<resident>(module, "ResidentGraph", "What a session keeps of a graph, which outlives it.")
         .def(

@@ -83,9 +83,7 @@ void device_stream::call(std::function<void(void* native)> call) {
 }
 
 void device_stream::launch(pe_program program, const launch_shape& shape) {
-    if (place_.device->is_gpu() && program.kernel() == nullptr) {
-        throw usage_error("this body was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
-    }
+    program.require(place_.device->id().kind);
     push([program = std::move(program), shape](stream_backend& backend) { backend.launch(program, shape); });
 }
 

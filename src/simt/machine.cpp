@@ -176,9 +176,7 @@ void machine::prepare(const run_deadline& until) {
 
 double machine::run(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
                     const run_deadline& until, const std::function<std::string()>& account, const run_label& label) {
-    if (has_gpus() && programs.front().kernel() == nullptr) {
-        throw usage_error("this program was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
-    }
+    for (const auto& device : devices_) programs.front().require(device->id().kind);
     const auto mine = refuse_during_run();
     service_run services = group_->alone([&] {
         prepare(until);

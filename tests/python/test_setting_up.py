@@ -78,7 +78,11 @@ def test_a_demo_asks_for_nothing_that_it_does_not_need(monkeypatch: pytest.Monke
     monkeypatch.setattr(bootstrap, "TREE", tmp_path)
     monkeypatch.delenv("CI", raising=False)
     demo = bootstrap.definitions(bootstrap.wishes_of(False, "0", ""))
-    assert {demo[f"LANEWAY_{part}"] for part in ("TESTS", "STYLES", "CUDA", "WERROR")} == {"OFF"}
+    assert {demo[f"LANEWAY_{part}"] for part in ("TESTS", "STYLES", "CUDA", "WERROR", "CHECKED_PROGRAMS")} == {"OFF"}
+    wheel = bootstrap.definitions(bootstrap.wishes_of(False, "0", "", whole=True))
+    assert (wheel["LANEWAY_TESTS"], wheel["LANEWAY_CHECKED_PROGRAMS"]) == ("OFF", "ON")
+    (tmp_path / "CMakeCache.txt").write_text("LANEWAY_CHECKED_PROGRAMS:STRING=ON\n")
+    assert bootstrap.definitions(bootstrap.wishes_of(False, "0", ""))["LANEWAY_CHECKED_PROGRAMS"] == "ON"
     (tmp_path / "CMakeCache.txt").write_text("A:BOOL=ON\nLANEWAY_TESTS:STRING=ON\n")
     kept = bootstrap.definitions(bootstrap.wishes_of(False, "0", ""))
     assert kept["LANEWAY_TESTS"] == kept["LANEWAY_STYLES"] == "ON", "else each command would undo the other's build"

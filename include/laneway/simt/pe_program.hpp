@@ -6,6 +6,7 @@
 
 #include "laneway/simt/checked/context.hpp"
 #include "laneway/simt/cpu/context.hpp"
+#include "laneway/simt/device_list.hpp"
 #if defined(__CUDACC__)
 #include "laneway/simt/cuda/launch.cuh"
 #endif
@@ -22,22 +23,32 @@ const void* kernel_of();
 }  // namespace cuda_backend
 #endif
 
+/// 0: this file's programs have no code for checked devices, which takes as long to compile as that for threads.
+#if !defined(LANEWAY_CHECKED)
+#define LANEWAY_CHECKED 1
+#endif
+inline constexpr bool compiled_for_checked = LANEWAY_CHECKED != 0;
+
 /// A copy of a program, and how each kind of device calls it.
 class pe_program {
 public:
-    template <class Program, bool with_cuda = compiled_with_cuda>
+    template <class Program, bool with_cuda = compiled_with_cuda, bool with_checked = compiled_for_checked>
     static pe_program of(const Program& program) {
         pe_program made;
         made.copy_ = std::make_shared<const Program>(program);
         made.name_ = typeid(Program).name();
         made.on_cpu_ = [](const void* p, cpu::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
-        made.on_checked_ = [](const void* p, checked::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
+        if constexpr (with_checked) {
+            made.on_checked_ = [](const void* p, checked::context& ctx) { (*static_cast<const Program*>(p))(ctx); };
+        }
         if constexpr (with_cuda) made.kernel_ = cuda_backend::kernel_of<Program>();
         return made;
     }
 
     void operator()(cpu::context& ctx) const { on_cpu_(copy_.get(), ctx); }
     void operator()(checked::context& ctx) const { on_checked_(copy_.get(), ctx); }
+    /// Throws usage_error where it was compiled without the code that a device of this kind runs.
+    void require(device_kind kind) const;
     /// The kernel that runs it on a GPU, null where it was compiled without CUDA, and the kernel's first argument.
     [[nodiscard]] const void* kernel() const { return kernel_; }
     /// As the compiler names its type.

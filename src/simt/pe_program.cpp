@@ -1,0 +1,18 @@
+#include "laneway/simt/pe_program.hpp"
+
+#include "laneway/base/error.hpp"
+
+namespace laneway {
+
+void pe_program::require(device_kind kind) const {
+    if (kind == device_kind::cuda && kernel_ == nullptr) {
+        throw usage_error("this program was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
+    }
+    if (kind == device_kind::checked && on_checked_ == nullptr) {
+        throw usage_error(
+            "this program was compiled without checked devices: of the package, as `make demo` builds it; "
+            "`pip install .` and `make test` build them too");
+    }
+}
+
+}  // namespace laneway
