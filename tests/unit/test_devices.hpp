@@ -18,9 +18,9 @@ namespace laneway::test {
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t checked_seeds = 20;  // one OS thread: nothing to see for this sanitizer
 #elif defined(__SANITIZE_ADDRESS__)
-inline constexpr std::uint64_t checked_seeds = 60;
+inline constexpr std::uint64_t checked_seeds = 30;
 #else
-inline constexpr std::uint64_t checked_seeds = 120;
+inline constexpr std::uint64_t checked_seeds = 40;
 #endif
 /// The same, or what LANEWAY_SEEDS says, for a long run.
 inline std::uint64_t chosen_seeds() {
