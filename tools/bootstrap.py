@@ -7,7 +7,9 @@ root. One CMake build tree serves the Python package and the C++ tests, so nothi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -163,6 +165,21 @@ def fetch_doxygen() -> None:
     fetch_debian(packages)
 
 
+def fetch_tests_of_python() -> None:
+    """CPython's own tests of executors, which ours must pass too, where this Python came without its tests."""
+    name = f"libpython{sys.version_info.major}.{sys.version_info.minor}-testsuite"
+    tests = f"usr/lib/python{sys.version_info.major}.{sys.version_info.minor}/test"
+    with contextlib.suppress(ModuleNotFoundError):  # of test itself
+        if importlib.util.find_spec("test.test_concurrent_futures") is not None:
+            return
+    if (DEPS / tests).is_dir() or not shutil.which("apt-get"):
+        return
+    try:
+        fetch_debian([name])
+    except SetupError:
+        say(f"{name} is not in Debian's archive: CPython's tests of executors are left out")
+
+
 def python_packages(groups: tuple[str, ...]) -> None:
     """The packages that these lists of pyproject.toml ask for; skipped while it is unchanged."""
     text = (ROOT / "pyproject.toml").read_bytes() + " ".join(groups).encode()
@@ -305,6 +322,8 @@ def main() -> None:
         system_libraries(arguments.tests, arguments.offline)
         if not arguments.offline:
             python_packages(TEST_PACKAGES if arguments.tests else PACKAGES)
+            if arguments.tests:
+                fetch_tests_of_python()
         build(wishes)
     except SetupError as error:
         sys.exit(f"setup: {error}")

@@ -1,14 +1,22 @@
-"""CPython's own tests of executors, with a pool in place of their thread pool. They are not part of every Python."""
+"""CPython's own tests of executors, with a pool in place of their thread pool.
+
+They are not part of every Python: `make test` fetches Debian's into build/deps where they are missing.
+"""
 
 from __future__ import annotations
 
 import importlib
+import sys
 import unittest
 from types import ModuleType
 from typing import Any
 
 import laneway as lw
 import pytest
+import test
+from conftest import ROOT
+
+test.__path__.append(str(ROOT / f"build/deps/usr/lib/python{sys.version_info.major}.{sys.version_info.minor}/test"))
 
 SUITE = "test.test_concurrent_futures"
 PARTS = {  # where the classes stand from Python 3.12 on; before, all in one module
