@@ -21,7 +21,7 @@ from typing import Any, Callable
 import laneway as lw
 import numpy as np
 import parsl
-from laneway.parsl import LanewayExecutor, body_app, run_batch
+from laneway.parsl import LanewayExecutor, body_app
 from parsl.executors import HighThroughputExecutor
 from parsl.providers import LocalProvider
 
@@ -45,7 +45,7 @@ def one_by_one(app: Callable[..., Any], count: int) -> Run:
 
 
 def in_bundles(executor: str, devices: str, bundles: int, size: int) -> Run:
-    batch = parsl.python_app(run_batch, executors=[executor])
+    batch = parsl.python_app(lw.run_batch, executors=[executor])
     parts = [np.arange(size * i, size * (i + 1), dtype=np.float64) for i in range(bundles)]
 
     def run() -> None:

@@ -3,6 +3,7 @@
 from laneway import _core, flow
 from laneway._core import Device, Report, Sequences, SimulatedReads, TaskStatistics
 from laneway.atoms import Atoms, read_atoms, write_atoms
+from laneway.batch import run_batch
 from laneway.errors import (
     CudaError,
     DeviceFault,
@@ -163,6 +164,7 @@ __all__ = [
     "read_sequences",
     "read_trace",
     "replay_trace",
+    "run_batch",
     "simulate_reads",
     "sssp",
     "strassen",

@@ -1,15 +1,15 @@
-"""Tasks of Laneway from Parsl programs: an executor for this machine's devices, and batches for many nodes.
+"""Tasks of Laneway from Parsl programs: an executor for this machine's devices.
+
+`lw.run_batch` is an app for workers on many nodes.
 
 Parsl (Babuji and others, HPDC 2019) is not among the package's requirements: `pip install parsl`.
 """
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future
 from typing import Any, Callable
 
-import numpy as np
 from parsl import python_app
 from parsl.executors.base import ParslExecutor
 from parsl.executors.errors import InvalidResourceSpecification
@@ -82,22 +82,3 @@ def body_app(body: TaskBody, executors: list[str] | str = "all", **options: Any)
     call.laneway_body = body  # type: ignore[attr-defined]
     app: Callable[..., Future[Any]] = python_app(call, executors=executors, **options)
     return app
-
-
-_pools: dict[tuple[int, str], TaskPool] = {}
-_bodies: dict[tuple[str, str | None], TaskBody] = {}
-
-
-def run_batch(source: str, *arrays: Any, name: str | None = None, devices: str = "") -> Any:
-    """Run a body for each element of the arrays on the devices of the process that calls this, and return the results
-    as `TaskPool.submit_many` gives them. The pool stays open for the next call of the process.
-
-    An app of this function brings bundles of tasks to many nodes: `python_app(run_batch, executors=["htex"])` with
-    Parsl's HighThroughputExecutor runs each bundle on the devices of one of its workers.
-    """
-    key = (os.getpid(), devices)
-    if key not in _pools:
-        _pools[key] = TaskPool(devices)
-    if (source, name) not in _bodies:
-        _bodies[source, name] = TaskBody(source, name=name)
-    return _pools[key].submit_many(_bodies[source, name], *map(np.asarray, arrays)).result()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 parsl = pytest.importorskip("parsl")
-from laneway.parsl import LanewayExecutor, body_app, run_batch  # noqa: E402
+from laneway.parsl import LanewayExecutor, body_app  # noqa: E402
 
 SQUARE = 'double square(double x) { if (x < 0) throw std::domain_error("below 0"); return x * x; }'
 
@@ -66,7 +66,7 @@ def test_bundles_on_the_workers_of_blocks(tmp_path: Path) -> None:
         provider=parsl.providers.LocalProvider(init_blocks=2, max_blocks=2),
     )
     with parsl.load(parsl.Config(executors=[htex], run_dir=str(tmp_path), usage_tracking=0)):
-        batch = parsl.python_app(run_batch)
+        batch = parsl.python_app(lw.run_batch)
         bundles = [batch(SQUARE, np.arange(i, i + 1000.0), devices="cpu:1") for i in range(4)]
         for i, bundle in enumerate(bundles):
             assert np.array_equal(bundle.result(timeout=100), np.arange(i, i + 1000.0) ** 2)
