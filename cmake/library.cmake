@@ -89,6 +89,13 @@ function(laneway_programs name)
     endif()
 endfunction()
 laneway_programs(laneway_apps ${app_sources} ${gpu_app_sources})
+if(LANEWAY_UNITY)  # what runs on the host alone is small, and most of its cost headers
+    set(host_app_sources ${app_sources})
+    list(TRANSFORM device_app_sources PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE compiled_alone)
+    list(REMOVE_ITEM host_app_sources ${compiled_alone})
+    set_source_files_properties(${host_app_sources} PROPERTIES UNITY_GROUP host)
+    set_target_properties(laneway_apps PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endif()
 if(LANEWAY_TESTS OR LANEWAY_BENCH)
     laneway_programs(laneway_compared ${compared_sources})
     if(NOT LANEWAY_BENCH)  # the tests alone, as these are compiled
