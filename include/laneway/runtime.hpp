@@ -144,6 +144,8 @@ public:
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
         if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
+        refuse_twice({identity_of(components)...});
+        (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const comm_plan plan = plan_for<program>(components...);
@@ -162,7 +164,6 @@ private:
     void add_feed([[maybe_unused]] std::vector<std::shared_ptr<session_feed>>& feeds,
                   [[maybe_unused]] const Component& component, [[maybe_unused]] const comm_plan& plan) {
         if constexpr (has_feed<Component>) {
-            for (const auto& other : feeds) refuse_twice({other.get(), component.feed().get()});
             component.feed()->attach(machine_, plan);
             feeds.push_back(component.feed());
         }
@@ -176,6 +177,7 @@ private:
         static_assert(!(takes_from_host<ref_of<Components>> || ...),
                       "host threads feed this component: it is for start(components...)");
         refuse_twice({identity_of(components)...});
+        (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const comm_plan plan = plan_for<program>(components...);
@@ -249,8 +251,8 @@ private:
     }
 
     template <class Routes>
-    static mailbox_handle<Routes> handle_of(const Routes& routes) {
-        return {routes};
+    mailbox_handle<Routes> handle_of(const Routes& routes) const {
+        return {machine_, routes};
     }
 
     /// What device memories tell of a run that has failed.
