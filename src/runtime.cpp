@@ -36,18 +36,22 @@ comm_resources& runtime::resources_for(const comm_plan& plan, const run_deadline
         const timeline_part part(options_.timeline, "making buffers and rings");
         resources_.reset();
         resources_ = std::make_unique<comm_resources>(machine_, options_, plan, until);
+    } else if (!ended_well_) {
+        resources_->clear();
     }
+    if (!ended_well_ && gets_ != nullptr) gets_->clear();
+    ended_well_ = true;
     return *resources_;
 }
 
 run_report runtime::run_programs(comm_resources& resources, const comm_plan& plan,
                                  const std::vector<pe_program>& programs, const run_deadline& until,
                                  const std::function<std::string()>& account) {
-    resources.reset();
-    if (gets_ != nullptr) gets_->clear();
+    ended_well_ = false;
     const double seconds = machine_.run(programs, plan.shapes(), until,
                                         [&] { return resources.ring_fills() + account() + memory_account(); });
     run_report report = resources.report(seconds);
+    ended_well_ = true;
     for (const auto& memory : memories_) {
         if (const auto heaps = memory.lock()) {
             const auto held = heaps->held();

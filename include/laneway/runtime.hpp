@@ -144,15 +144,15 @@ public:
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
         if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
+        refuse_twice({identity_of(components)...});
+        (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const comm_plan plan = plan_for<program>(components...);
         auto resources = std::make_unique<comm_resources>(machine_, options_, plan, until);
-        resources->reset();
         std::vector<std::shared_ptr<session_feed>> feeds;
         (add_feed(feeds, components, plan), ...);
         const auto launch = [this, plan, refs = std::tuple(components...)](session<routes_type>& started) {
-            started.resources().reset_termination();
             return std::apply([&](const auto&... all) { return launch_session<program>(started, plan, all...); }, refs);
         };
         return session<routes_type>(machine_, options_, std::move(resources), std::move(feeds), launch);
@@ -164,7 +164,6 @@ private:
     void add_feed([[maybe_unused]] std::vector<std::shared_ptr<session_feed>>& feeds,
                   [[maybe_unused]] const Component& component, [[maybe_unused]] const comm_plan& plan) {
         if constexpr (has_feed<Component>) {
-            for (const auto& other : feeds) refuse_twice({other.get(), component.feed().get()});
             component.feed()->attach(machine_, plan);
             feeds.push_back(component.feed());
         }
@@ -178,6 +177,7 @@ private:
         static_assert(!(takes_from_host<ref_of<Components>> || ...),
                       "host threads feed this component: it is for start(components...)");
         refuse_twice({identity_of(components)...});
+        (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
         const comm_plan plan = plan_for<program>(components...);
@@ -195,11 +195,13 @@ private:
     template <class Program, class Session, class... Components>
     double launch_session(Session& started, const comm_plan& plan, const Components&... components) {
         const auto views_on = [&](int pe) { return views_of(session_ref_in(components, pe)..., started.inbox(pe)); };
-        const auto programs =
-            programs_for<Program>(plan, started.resources(), no_body{}, views_on, {}, started.epochs());
-        return machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
-                            [&] { return started.resources().ring_fills() + memory_account(); },
-                            {"session", started.comes_back()});
+        comm_resources& resources = started.resources();
+        const auto programs = programs_for<Program>(plan, resources, no_body{}, views_on, {}, started.epochs());
+        const double seconds =
+            machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
+                         [&] { return resources.ring_fills() + memory_account(); }, {"session", started.comes_back()});
+        resources.settle();
+        return seconds;
     }
 
     /// Sizes of a program beside what its components hold on the PEs already.
@@ -221,6 +223,7 @@ private:
                                          const epoch_words& epochs) {
         std::vector<pe_program> programs;
         std::uint64_t first_rank = 0;
+        resources.follow_meter();
         for (int pe = 0; pe < n_pes(); ++pe) {
             const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
             const auto views = views_on(pe);
@@ -248,15 +251,16 @@ private:
     }
 
     template <class Routes>
-    static mailbox_handle<Routes> handle_of(const Routes& routes) {
-        return {routes};
+    mailbox_handle<Routes> handle_of(const Routes& routes) const {
+        return {machine_, routes};
     }
 
     /// What device memories tell of a run that has failed.
     [[nodiscard]] std::string memory_account() const;
     /// What the runtime's own arrays take on a PE.
     [[nodiscard]] std::uint64_t held_bytes() const;
-    /// The resources for communication of the last run, where it suits this one as well.
+    /// The resources for communication of the last run, where it suits this one as well; cleared only if that run has
+    /// not ended well.
     comm_resources& resources_for(const comm_plan& plan, const run_deadline& until);
     /// `account`: what components add to the message of a run that fails.
     run_report run_programs(comm_resources& resources, const comm_plan& plan, const std::vector<pe_program>& programs,
@@ -265,6 +269,7 @@ private:
     options options_;
     laneway::machine machine_;
     std::unique_ptr<comm_resources> resources_;
+    bool ended_well_ = true;  ///< the last run
     std::uint32_t n_communicators_ = 0;
     std::unique_ptr<symmetric_array<lane_gets>> gets_;  ///< see serve_memory
     std::vector<std::weak_ptr<device_memory_heaps>> memories_;

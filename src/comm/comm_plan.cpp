@@ -147,7 +147,7 @@ std::uint64_t comm_plan::termination_bytes(std::size_t pe) const {
     const std::uint64_t finished = sizeof(std::uint32_t);
     if (pe != 0) return finished + command_bytes();
     return finished + (n_pes() - 1) * reply_bytes() + n_pes() * 2 * sizeof(std::uint64_t*) +
-           samples * sizeof(termination_sample) + 2 * sizeof(std::uint64_t);
+           samples * sizeof(termination_sample) + sizeof(termination_outcome);
 }
 
 std::uint64_t comm_plan::bytes(std::size_t pe) const {

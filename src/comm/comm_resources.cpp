@@ -19,6 +19,15 @@ void audit(const std::string& what, std::uint64_t posted, std::uint64_t direct, 
                        " served");
 }
 
+std::vector<traffic> since(std::vector<traffic> now, const std::vector<traffic>& before) {
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        now[i].messages -= before[i].messages;
+        now[i].chunks -= before[i].chunks;
+        now[i].bytes -= before[i].bytes;
+    }
+    return now;
+}
+
 }  // namespace
 
 comm_resources::comm_resources(machine& machine, const options& options, const comm_plan& plan,
@@ -37,6 +46,7 @@ comm_resources::comm_resources(machine& machine, const options& options, const c
         machine_, [](int) { return barrier_ref::bytes; }, until);
     if (plan.needs.forward_bytes > 0) make_forward_queues();
     make_termination();
+    reported_ = nothing();
 }
 
 void comm_resources::pair_words::allocate(machine& machine, const std::function<std::size_t(int reader)>& bytes,
@@ -47,10 +57,10 @@ void comm_resources::pair_words::allocate(machine& machine, const std::function<
         (void)until.left();
         const auto parts = allocate_for_reader(
             machine, reader, [&](int) { return bytes(reader); }, memory);
-        std::vector<const std::uint64_t*> read(n);
+        std::vector<std::uint64_t*> read(n);
         for (std::size_t writer = 0; writer < n; ++writer) {
-            written[writer][static_cast<std::size_t>(reader)] = reinterpret_cast<std::uint64_t*>(parts[writer]);
-            read[writer] = reinterpret_cast<const std::uint64_t*>(parts[writer]);
+            read[writer] = reinterpret_cast<std::uint64_t*>(parts[writer]);
+            written[writer][static_cast<std::size_t>(reader)] = read[writer];
         }
         from.emplace_back(machine.device(reader), n).copy_in(read);
     }
@@ -84,48 +94,101 @@ void comm_resources::make_termination() {
     reply_table_ = buffer<const std::uint64_t*>(coordinator, n_);
     reply_table_.copy_in(replies);
     samples_ = buffer<termination_sample>(coordinator, plan_.samples);
-    n_samples_ = buffer<std::uint64_t>(coordinator, 1);
-    rises_ = buffer<std::uint64_t>(coordinator, 1);
+    outcome_ = buffer<termination_outcome>(coordinator, 1);
     if (options_.meter) {
         const auto words = allocate_host_visible(coordinator, sizeof(run_meter::reading));
         seen_ = {words, reinterpret_cast<std::uint64_t*>(words.get())};
     }
 }
 
-void comm_resources::reset() {
-    requests_.reset();
-    if (replies_) replies_->reset();
+void comm_resources::settle() { settle(count_work()); }
+
+void comm_resources::settle(const std::vector<work_counters>& now) {
+    before_.rounds = outcome_.copy_out()[0].rounds;
+    if (++program_ == 0) program_ = 1;  // 0 is what memory has that no program has ended in
+    for (const work_counters& work : now) calls_ = std::max(calls_, work.calls);
+    // The words of lanes that call now and then must not get so old that their tags come round.
+    constexpr std::uint64_t old = std::uint64_t{1} << 30;
+    if (calls_ - calls_cleared_ >= old) clear_answers();
+}
+
+std::vector<work_counters> comm_resources::count_work() const {
+    std::vector<work_counters> now;
+    for (const auto& work : work_) now.push_back(work.copy_out()[0]);
+    return now;
+}
+
+void comm_resources::clear() {
+    requests_.clear();
+    if (replies_) replies_->clear();
     for (std::size_t p = 0; p < n_; ++p) {
         work_[p].fill_bytes(0);
+        finished_[p].fill_bytes(0);
         if (!forward_slots_.empty()) {
             forward_ends_[p].fill_bytes(0);
             forward_slots_[p].fill_bytes(0);
         }
-    }
-    for (const pair_words* pairs : {&answers_, &accounts_}) {
-        for (const auto& r : pairs->memory) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
-    }
-    reset_termination();
-}
-
-void comm_resources::reset_termination() {
-    for (std::size_t p = 0; p < n_; ++p) {
-        finished_[p].fill_bytes(0);
         if (p == 0) continue;
         device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
         device_of(0)->fill(termination_replies_[p].get(), 0, plan_.reply_bytes());
     }
-    n_samples_.fill_bytes(0);
-    rises_.fill_bytes(0);
+    for (const auto& r : accounts_.memory) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
+    clear_answers();
+    reported_ = nothing();
+    before_ = {};
+    calls_ = calls_cleared_ = 0;
+}
+
+void comm_resources::clear_answers() {
+    for (const auto& r : answers_.memory) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
+    calls_cleared_ = calls_;
+}
+
+void comm_resources::follow_meter() {
     if (!seen_) return;
     std::fill_n(seen_.get(), 2, 0);
     options_.meter->follow(seen_);
+}
+
+comm_resources::totals comm_resources::nothing() const {
+    const std::vector<traffic> none(n_ * n_);
+    return {std::vector<work_counters>(n_), none, replies_ ? none : std::vector<traffic>{}};
+}
+
+comm_resources::totals comm_resources::count() const {
+    totals now;
+    now.work = count_work();
+    now.requests = requests_.traffic_matrix();
+    if (replies_) now.replies = replies_->traffic_matrix();
+    return now;
+}
+
+work_before comm_resources::totals::of(std::size_t pe) const {
+    work_before before;
+    const work_counters& mine = work[pe];
+    before.served = mine.served + mine.replies_served;
+    for (const auto* rings : {&requests, &replies}) {
+        const std::size_t n = work.size();
+        for (std::size_t to = 0; to < n && !rings->empty(); ++to) {
+            const traffic& sent = (*rings)[pe * n + to];
+            before.sent += sent.messages;
+            before.chunks += sent.chunks;
+            before.bytes += sent.bytes;
+        }
+    }
+    before.made = before.sent + mine.deferred + mine.replied;
+    before.completed = mine.completed;
+    before.returned = mine.returned;
+    before.released = mine.released;
+    before.barrier_rounds = mine.barrier_rounds;
+    return before;
 }
 
 links_ref comm_resources::links(int pe) const {
     links_ref ref = requests_.links(pe);
     ref.work = work_[static_cast<std::size_t>(pe)].data();
     ref.served = &ref.work->served;
+    ref.before = reported_.of(static_cast<std::size_t>(pe));
     return ref;
 }
 
@@ -140,7 +203,7 @@ links_ref comm_resources::replies(int pe) const {
 answers_ref comm_resources::answers(int pe) const {
     if (answers_.memory.empty()) return {};
     const auto p = static_cast<std::size_t>(pe);
-    return {answers_.to[p].data(), answers_.from[p].data(), plan_.needs.answer_words};
+    return {answers_.to[p].data(), answers_.from[p].data(), plan_.needs.answer_words, calls_};
 }
 
 barrier_ref comm_resources::barriers(int pe) const {
@@ -170,52 +233,65 @@ termination_ref comm_resources::termination(int pe, const threshold_policy& poli
     ref.reply = reinterpret_cast<std::uint64_t*>(termination_replies_[p].get());
     ref.finished = finished_[p].data();
     ref.samples = samples_.data();
-    ref.n_samples = n_samples_.data();
-    ref.rises = rises_.data();
+    ref.outcome = outcome_.data();
+    ref.program = program_;
+    ref.before = before_;
     ref.max_samples = options_.progress_samples / 2 * 2;
     ref.seen = seen_.get();
     ref.policy = policy;
     return ref;
 }
 
-run_report comm_resources::report(double seconds) const {
+run_report comm_resources::report(double seconds) {
+    const totals now = count();
+    settle(now.work);
     run_report report;
     report.devices = machine_.names();
     report.run_seconds = seconds;
-    std::uint64_t replies_served = 0, replies_carried = 0;
-    for (std::size_t p = 0; p < n_; ++p) {
-        const work_counters work = work_[p].copy_out()[0];
-        report.posted += work.posted;
-        report.direct += work.direct;
-        report.served += work.served;
-        report.replies += work.replied;
-        report.items += work.items;
-        replies_served += work.replies_served;
-        report.buffer_bytes.push_back(plan_.bytes(p));
-    }
-    report.traffic_matrix = requests_.traffic_matrix();
-    for (const auto& t : report.traffic_matrix) report.carried += t.messages;
-    audit("messages", report.posted, report.direct, report.carried, report.served);
-    if (replies_) {
-        const auto replies = replies_->traffic_matrix();
-        for (std::size_t i = 0; i < replies.size(); ++i) {
-            replies_carried += replies[i].messages;
-            report.traffic_matrix[i].messages += replies[i].messages;
-            report.traffic_matrix[i].chunks += replies[i].chunks;
-            report.traffic_matrix[i].bytes += replies[i].bytes;
-        }
-        audit("replies", report.replies, 0, replies_carried, replies_served);
-        report.posted += report.replies;
-        report.carried += replies_carried;
-        report.served += replies_served;
-    }
-    report.rises = rises_.copy_out()[0];
+    for (std::size_t p = 0; p < n_; ++p) report.buffer_bytes.push_back(plan_.bytes(p));
+    account(now, report);
+    report.rises = outcome_.copy_out()[0].rises;
     const auto samples = samples_.copy_out();
-    const std::uint64_t n = n_samples_.copy_out()[0];
+    const std::uint64_t n = outcome_.copy_out()[0].samples;
     for (std::size_t i = 0; i < n; ++i) {
         report.progress.push_back({samples[i].time_ns, samples[i].served, samples[i].open});
     }
+    reported_ = now;
+    before_.completed = before_.served = 0;
+    for (const work_counters& work : now.work) {
+        before_.served += work.served + work.replies_served;
+        before_.completed += work.completed + work.forwarded + work.served + work.replies_served;
+    }
     return report;
+}
+
+void comm_resources::account(const totals& now, run_report& report) const {
+    std::uint64_t replies_served = 0;
+    for (std::size_t p = 0; p < n_; ++p) {
+        const work_counters &work = now.work[p], &old = reported_.work[p];
+        report.posted += work.posted - old.posted;
+        report.direct += work.direct - old.direct;
+        report.served += work.served - old.served;
+        report.replies += work.replied - old.replied;
+        report.items += work.items - old.items;
+        replies_served += work.replies_served - old.replies_served;
+    }
+    report.traffic_matrix = since(now.requests, reported_.requests);
+    for (const auto& t : report.traffic_matrix) report.carried += t.messages;
+    audit("messages", report.posted, report.direct, report.carried, report.served);
+    if (!replies_) return;
+    std::uint64_t replies_carried = 0;
+    const auto replies = since(now.replies, reported_.replies);
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+        replies_carried += replies[i].messages;
+        report.traffic_matrix[i].messages += replies[i].messages;
+        report.traffic_matrix[i].chunks += replies[i].chunks;
+        report.traffic_matrix[i].bytes += replies[i].bytes;
+    }
+    audit("replies", report.replies, 0, replies_carried, replies_served);
+    report.posted += report.replies;
+    report.carried += replies_carried;
+    report.served += replies_served;
 }
 
 std::string comm_resources::ring_fills() const {

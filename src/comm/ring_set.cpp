@@ -61,20 +61,24 @@ void ring_set::make_tables(const run_deadline& until) {
         sent_.emplace_back(device, n_);
         const service_stripes lines(machine_.n_pes(), server_warps_[static_cast<std::size_t>(pe)]);
         stripe_next_.emplace_back(device, static_cast<std::size_t>(std::max(1, lines.count())));
+        set_stripes(static_cast<std::size_t>(pe));
     }
 }
 
-void ring_set::reset() {
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const auto p = static_cast<std::size_t>(pe);
+void ring_set::set_stripes(std::size_t pe) {
+    const service_stripes lines(machine_.n_pes(), server_warps_[pe]);
+    std::vector<std::uint64_t> next(stripe_next_[pe].size());
+    for (int line = 0; line < lines.count(); ++line) {
+        next[static_cast<std::size_t>(line)] = static_cast<std::uint64_t>(lines.residue(line));
+    }
+    stripe_next_[pe].copy_in(next);
+}
+
+void ring_set::clear() {
+    for (std::size_t p = 0; p < n_; ++p) {
         tails_[p].fill_bytes(0);
         sent_[p].fill_bytes(0);
-        const service_stripes lines(machine_.n_pes(), server_warps_[p]);
-        std::vector<std::uint64_t> next(stripe_next_[p].size());
-        for (int line = 0; line < lines.count(); ++line) {
-            next[static_cast<std::size_t>(line)] = static_cast<std::uint64_t>(lines.residue(line));
-        }
-        stripe_next_[p].copy_in(next);
+        set_stripes(p);
     }
     // Host memory or device memory: the PE that reads it can write it as well.
     for (const auto& r : words_) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);

@@ -46,6 +46,13 @@ resident_program::resident_program(machine& machine, const options& options, std
     }
 }
 
+resident_program::visit::visit(resident_program& program) : program_(program) {
+    ++program_.visits_;  // in one order with `closing_`: either stop waits for this thread, or it is refused
+    if (!program_.closing_) return;
+    --program_.visits_;
+    program_.refuse_after_stop();
+}
+
 resident_program::~resident_program() {
     try {
         stop();
@@ -120,7 +127,7 @@ void resident_program::wake() {
     if (resident_) return;
     const std::lock_guard lock(mutex_);
     throw_failure();
-    refuse_after_stop();
+    if (given_up_) refuse_after_stop();
     wanted_ = true;
     changed_.notify_all();
 }
@@ -138,6 +145,7 @@ while_waiting resident_program::waiting() {
             const std::lock_guard lock(mutex_);
             throw_failure();
         }
+        if (over_) throw usage_error("the session was stopped before it did what a host thread waited for");
         interruption::poll();
         if (clock::now() > end) pass_deadline();
         if (looks > 4096) std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -153,7 +161,6 @@ epoch_report resident_program::quiesce() {
     {
         const std::lock_guard lock(mutex_);
         throw_failure();
-        refuse_after_stop();
         const std::uint64_t left = filled();
         report.posted = left - told_;
         told_ = left;
@@ -223,6 +230,7 @@ void resident_program::stop() {
     }
     closing_ = true;
     try {
+        await_visits(lock);
         throw_failure();
         if (resident_ || wanted_ || any_wait()) {
             wanted_ = true;
@@ -233,6 +241,20 @@ void resident_program::stop() {
         if (!thrown) thrown = std::current_exception();
     }
     if (!lock.owns_lock()) lock.lock();
+    finish(lock);
+    if (thrown) std::rethrow_exception(thrown);
+}
+
+/// Lets host threads end what they have begun.
+void resident_program::await_visits(std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    const auto wait = waiting();
+    while (visits_ != 0) wait();
+    lock.lock();
+}
+
+/// The program has ended, or is ended; nobody is at work with it any more.
+void resident_program::finish(std::unique_lock<std::mutex>& lock) {
     wanted_ = false;
     changed_.notify_all();
     given_up_ = true;
@@ -244,11 +266,12 @@ void resident_program::stop() {
     lock.unlock();
     thread_.join();
     machine_.set_give_back({});
+    over_ = true;
+    while (visits_ != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));  // they are told so
     lock.lock();
     stopped_ = true;
     changed_.notify_all();
     lock.unlock();
-    if (thrown) std::rethrow_exception(thrown);
 }
 
 /// Closes an epoch and returns its number. With the mutex.

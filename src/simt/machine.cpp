@@ -169,9 +169,10 @@ void machine::prepare(const run_deadline& until) {
     const std::lock_guard lock(telling_);
     for (std::size_t p = 0; p < devices_.size(); ++p) {
         *record_of(host_visible_, p) = fault_record{};
-        controls_[p].fill_bytes(0);
+        if (told_ || !ended_well_) controls_[p].fill_bytes(0);
         environments_[p].timeout_ns = static_cast<std::uint64_t>(until.left() * 1e9);
     }
+    told_ = ended_well_ = false;
 }
 
 double machine::run(const std::vector<pe_program>& programs, const std::vector<launch_shape>& shapes,
@@ -199,6 +200,7 @@ double machine::run(const std::vector<pe_program>& programs, const std::vector<l
     thrown_->rethrow(names());
     report_faults(all, ended.late, [&] { return account() + services.account(); });
     audit_together(services);
+    ended_well_ = true;
     return elapsed.count();
 }
 
@@ -373,6 +375,7 @@ void machine::stop_all() const {
 
 void machine::tell_lanes(std::uint32_t word) const {
     const std::lock_guard lock(telling_);
+    told_ = true;
     std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(host_visible_.get())).store(word);
     // A GPU's control warp passes it on. Where one thread has all roles it may be waiting for this very word.
     for (std::size_t p = 0; p < devices_.size(); ++p) {

@@ -66,7 +66,7 @@ bool proxied_channel::carry_slots(host_context& ctx) {
         const std::uint32_t slot = staging_.slot_of(carried_);
         // Partner: chunk_sender::publish.
         const std::uint64_t flag = ctx.load(staging_.flags + slot, order::acquire, scope::system);
-        if (flag >> chunk_label::bits_used != carried_ + 1) return any;
+        if (!chunk_label::is_of(flag, carried_)) return any;
         // The source had a credit for the ticket, so the destination has drained the slot.
         std::memcpy(landing_.slot(carried_), staging_.slot(carried_), staging_.slot_bytes);
         // Partner: chunk_receiver::arrived.

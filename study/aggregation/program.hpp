@@ -121,7 +121,7 @@ struct study_program {
         };
         bool worked = false;
         progress_loop(
-            ctx, mine, state, termination.finished, [&] { control.turn(ctx); }, serve_all,
+            ctx, mine, state, termination, [&] { control.turn(ctx); }, serve_all,
             [&] {
                 if (worked) {
                     if constexpr (Ctx::warp_lanes == 1) help();

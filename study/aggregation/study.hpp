@@ -93,7 +93,6 @@ study_result run_study(runtime& runtime, const study_options& options, const Han
         ranks += static_cast<std::uint64_t>(grid.workers) * static_cast<std::uint64_t>(grid.lanes);
     }
     for (auto& p : programs) p.ranks = ranks;
-    resources.reset();
     memory.reset();
     study_result result;
     const double seconds =

@@ -3,6 +3,10 @@
 // Each working lane has a slot, which it alone reads. An answer is stored there in tagged words by the
 // number of the call, so it needs no fence, no flag and no ring, and who answers never waits. A lane has one call open
 // at a time.
+//
+// Numbers run on from run to run, and come round. Short answers leave words of longer ones where they are, so once in
+// calls_period calls a lane renews all words of its slot, as no answer is on its way to it then; and the host clears
+// them where lanes that did not call may have fallen behind.
 #pragma once
 
 #include "laneway/queue/tagged_words.hpp"
@@ -22,13 +26,24 @@ struct [[nodiscard]] answered {
 
 /// Device view of one PE's slots; the tables are PE memory.
 struct answers_ref {
-    std::uint64_t* const* to = nullptr;          ///< n_pes: slots of that PE's lanes that this PE writes
-    const std::uint64_t* const* from = nullptr;  ///< n_pes: slots of the own lanes that that PE writes
+    std::uint64_t* const* to = nullptr;    ///< n_pes: slots of that PE's lanes that this PE writes
+    std::uint64_t* const* from = nullptr;  ///< n_pes: slots of the own lanes that that PE writes
     std::uint32_t slot_words = 0;
+    std::uint64_t calls_before = 0;  ///< no lane of the job has had a call with a higher number in a run before
+
+    static constexpr std::uint32_t calls_period = 1u << 20;
 
     /// Names call number `call` of the lane with this slot, never 0.
     static LANEWAY_FN std::uint64_t token(std::uint32_t slot, std::uint32_t call) {
         return std::uint64_t{slot} << 32 | call;
+    }
+
+    /// The number of a lane's next call, after `last`; never 0, which means "posted". Any lane that has no call open.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint32_t next_call(Ctx& ctx, std::uint32_t slot, std::uint32_t last) const {
+        const std::uint32_t next = last + 1 == 0 ? 1 : last + 1;
+        if (next % calls_period == 0) renew(ctx, slot, last);
+        return next;
     }
 
     /// Stores the answer to a call from `pe`. Any lane; does not wait. On GPUs the answer orders nothing but itself.
@@ -46,6 +61,21 @@ struct answers_ref {
         if (!load_tagged(ctx, slot, static_cast<std::uint32_t>(token), value, tagged_load_order<Ctx>)) return false;
         tell_history(ctx, [slot](auto& history) { history.hear(slot); });
         return true;
+    }
+
+private:
+    /// Gives all words of a lane's slot the tag of its last call.
+    template <class Ctx>
+    LANEWAY_SLOW void renew(const Ctx& lane, std::uint32_t slot, std::uint32_t last) const {
+        Ctx ctx(lane);
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            for (std::uint32_t i = 0; pe != ctx.pe() && i < slot_words; ++i) {
+                // Partner: the load in take, of a call that must not take what stood there for its answer.
+                ctx.store(from[pe] + std::uint64_t{slot} * slot_words + i, std::uint64_t{last} << 32, order::relaxed,
+                          scope::system);
+            }
+        }
+        ctx.fence(scope::system);  // before those whom the lane calls next answer
     }
 };
 

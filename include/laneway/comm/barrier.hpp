@@ -26,7 +26,7 @@ struct barrier_account {
     std::uint64_t bits = 0;
 
     static LANEWAY_FN barrier_account of(std::uint64_t sent, bool created) { return {sent * 2 + (created ? 1 : 0)}; }
-    /// Messages that it has sent to the one that it tells, since the start of the run.
+    /// Messages that it has sent to the one that it tells, since counters were cleared last.
     [[nodiscard]] LANEWAY_FN std::uint64_t sent() const { return bits / 2; }
     /// Whether it has created messages for anybody since the round before.
     [[nodiscard]] LANEWAY_FN bool created() const { return bits % 2 != 0; }
@@ -49,7 +49,8 @@ public:
     /// `replies`: their links, where messages bring some. `warps`: of this PE that come to each barrier.
     LANEWAY_FN barrier_control(const barrier_ref& words, const links_ref& requests, const links_ref& replies,
                                std::uint64_t warps)
-        : words_(words), requests_(requests), replies_(replies), warps_(warps) {}
+        : words_(words), requests_(requests), replies_(replies), warps_(warps),
+          round_(requests.before.barrier_rounds + 1), opened_(requests.before.released) {}
 
     /// This PE's part, again and again; never waits. The whole warp, together. Returns whether barriers are what the
     /// PE's warps seem to be about, so that the caller may do little else. Works on a copy of the context, as
@@ -64,7 +65,9 @@ private:
     static constexpr int max_looks = Ctx::warp_lanes == 1 ? 1 : 16;
 
     LANEWAY_SLOW bool looks(Ctx& ctx);
-    [[nodiscard]] LANEWAY_FN bool meets() const { return told_ || (opened_ != 0 && !all_returned_); }
+    [[nodiscard]] LANEWAY_FN bool meets() const {
+        return told_ || (opened_ != requests_.before.released && !all_returned_);
+    }
 
     /// Whether all working warps of this PE have come to the next barrier. Ends the run where some never will, and
     /// others wait.
@@ -73,7 +76,8 @@ private:
         const auto state = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
             const work_counters& work = *requests_.work;
             const std::uint64_t came = ctx.load(&work.arrived, order::relaxed, scope::device) - opened_ * warps_;
-            const std::uint64_t returned = ctx.load(&work.returned, order::relaxed, scope::device);
+            const std::uint64_t returned =
+                ctx.load(&work.returned, order::relaxed, scope::device) - requests_.before.returned;
             if (came == warps_) {
                 // Partner: block_barrier::publish. What the warps have sent is final, and what they wrote is seen.
                 (void)ctx.load(&work.arrived, order::acquire, scope::device);
@@ -129,7 +133,10 @@ private:
         ctx.sync(full_warp<Ctx>);  // what lane 0 has acquired comes before what the lanes read
         std::uint64_t made = ctx.lane() == 0 ? made_by_handlers(ctx) : 0;
         for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) made += sent_to(ctx, pe);
-        created_ = ctx.ballot(full_warp<Ctx>, made != made_) != 0;
+        // Of the first round of the run the sum of all lanes is known that they had before.
+        const bool first = round_ == requests_.before.barrier_rounds + 1;
+        created_ =
+            first ? warp_sum(ctx, made) != requests_.before.made : ctx.ballot(full_warp<Ctx>, made != made_) != 0;
         made_ = made;
         // Partner: the acquire load in hear.
         ctx.fence(scope::system);
@@ -180,8 +187,10 @@ private:
         }
         ++opened_;
         ctx.sync(full_warp<Ctx>);  // what the lanes have acquired is passed on
+        if (ctx.lane() != 0 || ends) return;
+        ctx.store(&requests_.work->barrier_rounds, round_ - 1, order::relaxed, scope::device);  // for the next run
         // Partner: the acquire load in block_barrier::follow.
-        if (ctx.lane() == 0 && !ends) ctx.store(&requests_.work->released, opened_, order::release, scope::device);
+        ctx.store(&requests_.work->released, opened_, order::release, scope::device);
     }
 
     [[nodiscard]] LANEWAY_FN std::uint32_t tag() const { return static_cast<std::uint32_t>(round_); }
@@ -192,8 +201,8 @@ private:
     const links_ref& requests_;
     const links_ref& replies_;
     std::uint64_t warps_;
-    std::uint64_t round_ = 1;
-    std::uint64_t opened_ = 0;    ///< barriers
+    std::uint64_t round_;
+    std::uint64_t opened_;        ///< barriers, those of runs before too
     std::uint64_t made_ = 0;      ///< messages, as this lane told them last
     std::uint64_t sent_ = 0;      ///< to the PE that this lane looked at last
     std::uint64_t expected_ = 0;  ///< messages that must have been served here before the next round

@@ -9,7 +9,7 @@ namespace laneway {
 /// In shared memory.
 struct block_barrier {
     alignas(16) std::uint32_t warps;  ///< working warps at the barrier, and in the upper half those that have returned
-    std::uint64_t opened;             ///< barriers that are open, as the block knows it
+    std::uint64_t opened;             ///< barriers that are open, those of runs before too, as the block knows it
 
     /// One lane of the block, before use; another barrier must follow.
     LANEWAY_FN void open() { *this = {}; }
@@ -43,7 +43,8 @@ struct block_barrier {
         ctx.fetch_add(&links.work->arrived, static_cast<std::uint64_t>(team), order::release, scope::device);
     }
 
-    /// Opens the block's barrier if that of the PE has opened. One lane of the warp that leads; does not wait.
+    /// Opens the block's barrier if that of the PE has opened; barriers are counted from run to run. One lane of the
+    /// warp that leads; does not wait.
     template <class Ctx>
     LANEWAY_FN bool follow(Ctx& ctx, const links_ref& links, std::uint64_t barrier) {
         // Loaded with acquire only when it has changed: an acquire empties the multiprocessor's cache.

@@ -30,10 +30,14 @@ public:
     /// Whether it is what the plan asks for.
     [[nodiscard]] bool suits(const comm_plan& plan) const { return plan == plan_; }
 
-    /// Sets all rings, counters and the termination detector to their start. Host, before each run.
-    void reset();
-    /// Sets the termination detector to its start: for a program that goes on where it has ended with nothing left.
-    void reset_termination();
+    /// After a program that has ended well: notes what the next one goes on from, whose views are made afterwards. All
+    /// words and counters stay as they are, as nothing is left anywhere: tickets, rounds and counts run on. Host.
+    void settle();
+    /// Sets all rings, counters and the termination detector to their start, after a run that did not end well. Host.
+    void clear();
+
+    /// Before each program: has the meter of the options follow it.
+    void follow_meter();
 
     [[nodiscard]] links_ref links(int pe) const;
     [[nodiscard]] links_ref replies(int pe) const;
@@ -42,8 +46,9 @@ public:
     [[nodiscard]] termination_ref termination(int pe, const threshold_policy& policy) const;
     [[nodiscard]] barrier_ref barriers(int pe) const;
 
-    /// After a run: the account of all messages. Throws device_fault where posted, carried and served do not agree.
-    [[nodiscard]] run_report report(double seconds) const;
+    /// After a run that has ended well: settles, and gives the account of all messages since the last one. Throws
+    /// device_fault where posted, carried and served do not agree.
+    [[nodiscard]] run_report report(double seconds);
     /// Fill of each ring that is not empty, for messages.
     [[nodiscard]] std::string ring_fills() const;
 
@@ -52,11 +57,26 @@ private:
     struct pair_words {
         std::vector<reader_memory> memory;
         std::vector<buffer<std::uint64_t*>> to;
-        std::vector<buffer<const std::uint64_t*>> from;
+        std::vector<buffer<std::uint64_t*>> from;
 
         /// Allocates as many bytes for each writer as a reader's words take.
         void allocate(machine& machine, const std::function<std::size_t(int reader)>& bytes, const run_deadline& until);
     };
+    /// What has been counted since counters were cleared last.
+    struct totals {
+        std::vector<work_counters> work;
+        std::vector<traffic> requests;
+        std::vector<traffic> replies;  ///< where there are any
+
+        [[nodiscard]] work_before of(std::size_t pe) const;
+    };
+    [[nodiscard]] totals nothing() const;
+    [[nodiscard]] totals count() const;
+    [[nodiscard]] std::vector<work_counters> count_work() const;
+    void settle(const std::vector<work_counters>& now);
+    /// What has come since the last report.
+    void account(const totals& now, run_report& report) const;
+    void clear_answers();
     void make_forward_queues();
     void make_termination();
     [[nodiscard]] const std::shared_ptr<device>& device_of(std::size_t p) const {
@@ -81,9 +101,13 @@ private:
     buffer<const std::uint64_t*> reply_table_;
     std::vector<buffer<std::uint32_t>> finished_;
     buffer<termination_sample> samples_;
-    buffer<std::uint64_t> n_samples_;
-    buffer<std::uint64_t> rises_;
+    buffer<termination_outcome> outcome_;
     std::shared_ptr<std::uint64_t> seen_;  ///< what options.meter reads, if there is one
+    totals reported_;                      ///< at the last report
+    termination_before before_;
+    std::uint32_t program_ = 1;        ///< number of the next one
+    std::uint64_t calls_ = 0;          ///< highest number of a call so far
+    std::uint64_t calls_cleared_ = 0;  ///< the same, when answers were cleared last
 };
 
 }  // namespace laneway

@@ -54,8 +54,8 @@ public:
           block_(block), rendezvous_state_(reinterpret_cast<rendezvous_state*>(shared)),
           slot_(static_cast<std::uint32_t>(mine.worker_index * Ctx::warp_lanes + ctx.lane())), team_{mine.team_index,
                                                                                                      mine.team_warps,
-                                                                                                     mine.team_number} {
-    }
+                                                                                                     mine.team_number},
+          calls_(static_cast<std::uint32_t>(ref.answers.calls_before)) {}
 
     /// As sender::open.
     LANEWAY_FN void open(Ctx& ctx) {
@@ -144,7 +144,7 @@ public:
             return result;
         }
         const lane_mask mask = ctx.converged();
-        if (++calls_ == 0) ++calls_;  // wraps past the number that means "posted"
+        calls_ = ref_.answers.next_call(ctx, slot_, calls_);
         const std::uint64_t token = answers_ref::token(slot_, calls_);
         bool here = false;
         if (this->send_at_once(ctx, mask, pe, message, token, result.code)) {
@@ -195,6 +195,14 @@ public:
         if (ctx.lane() == 0) ctx.fetch_add(&this->links().work->returned, 1, order::relaxed, scope::device);
         const auto met = once(ctx, full_warp<Ctx>, [&] { return block_.leave(ctx, team_.warps); });
         if (met == block_barrier::arrival::uneven) (void)refuse(ctx);
+    }
+
+    /// As sender::account.
+    LANEWAY_FN void account(Ctx& ctx) const {
+        base::account(ctx);
+        const std::uint32_t calls = calls_ - static_cast<std::uint32_t>(ref_.answers.calls_before);
+        if (calls == 0) return;
+        ctx.fetch_max(&this->links().work->calls, ref_.answers.calls_before + calls, order::relaxed, scope::device);
     }
 
     /// Once everything is over: whether all warps of the block have shared the same posts by rendezvous. Where one has
@@ -253,12 +261,12 @@ private:
         }
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) block_.publish(ctx, this->links(), team_.warps);
-        return await(ctx, [&] { return block_.follow(ctx, this->links(), barriers_); });
+        return await(ctx, [&] { return block_.follow(ctx, this->links(), this->links().before.released + barriers_); });
     }
 
     /// Waits until the warp that leads has opened the barrier. The whole warp, together.
     LANEWAY_FN status await_open(Ctx& ctx) {
-        return await(ctx, [&] { return block_.is_open(ctx, barriers_); });
+        return await(ctx, [&] { return block_.is_open(ctx, this->links().before.released + barriers_); });
     }
 
     /// Waits until lane 0 sees that the barrier is open.
@@ -312,7 +320,7 @@ private:
     rendezvous_state* rendezvous_state_;
     std::uint32_t slot_;
     team_position team_;
-    std::uint32_t calls_ = 0;
+    std::uint32_t calls_;  ///< number of the last one
     std::uint64_t barriers_ = 0;
     std::uint64_t shared_rendezvous_ = 0;  ///< that the whole block had part in
 };

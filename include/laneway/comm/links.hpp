@@ -12,7 +12,8 @@ struct link_counters {
     std::uint64_t bytes = 0;
 };
 
-/// Work of one PE that ended, and what its lanes posted. PE memory; adds only, but for `released`.
+/// Work of one PE that ended, and what its lanes posted. PE memory; adds only, but for the words of the control warp.
+/// They run on from run to run.
 struct work_counters {
     alignas(destructive_bytes) std::uint64_t served = 0;          ///< carried requests whose handler has run
     alignas(destructive_bytes) std::uint64_t replies_served = 0;  ///< carried replies whose handler has run
@@ -22,10 +23,25 @@ struct work_counters {
     alignas(destructive_bytes) std::uint64_t completed = 0;  ///< work items done whose messages have all left
     alignas(destructive_bytes) std::uint64_t arrived = 0;    ///< warps that came to a barrier, their messages have left
     std::uint64_t released = 0;                              ///< barriers that are open; written by the control warp
+    std::uint64_t barrier_rounds = 0;                        ///< of these barriers; the same
     alignas(destructive_bytes) std::uint64_t returned = 0;   ///< warps whose functor has returned
     alignas(destructive_bytes) std::uint64_t posted = 0;     ///< by lanes, added when their blocks end
     std::uint64_t direct = 0;                                ///< of these, served at once on the own PE
     std::uint64_t items = 0;                                 ///< application's work items, for its report
+    std::uint64_t calls = 0;                                 ///< highest number of a call that a lane has made
+};
+
+/// Where counters of a PE stood when the run began: they are not cleared between runs.
+struct work_before {
+    std::uint64_t served = 0;  ///< messages whose handlers had run, replies too
+    std::uint64_t sent = 0;    ///< messages that had left, replies too; their chunks and bytes
+    std::uint64_t chunks = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t made = 0;       ///< the same messages, and those that handlers had posted or replied
+    std::uint64_t completed = 0;  ///< as work_counters has them
+    std::uint64_t returned = 0;
+    std::uint64_t released = 0;
+    std::uint64_t barrier_rounds = 0;
 };
 
 /// Requests are what lanes post, replies what handlers of requests answer. They have rings of their own: servers that
@@ -45,6 +61,7 @@ struct links_ref {
     std::uint64_t age_ns = 0;              ///< see aggregator::flush_old
     bool deaf = false;                     ///< injected fault: servers look at nothing
     bool keeps_credits = false;            ///< injected fault: servers free no slot
+    work_before before;                    ///< of requests: of the whole PE
 };
 
 }  // namespace laneway

@@ -5,6 +5,8 @@
 
 namespace laneway {
 
+class machine;
+
 /// Device half of a mailbox. Its agent is the endpoint of the program.
 template <class Routes>
 struct mailbox_ref {
@@ -20,14 +22,23 @@ struct mailbox_ref {
     }
 };
 
-/// A mailbox as the host knows it: types of message and the handlers that serve them. Made by runtime::mailbox.
+/// A mailbox as the host knows it: types of message and the handlers that serve them. Made by runtime::mailbox, for
+/// runs of that runtime: what handlers refer to lies on its devices.
 template <class Routes>
-struct mailbox_handle {
+class mailbox_handle {
+public:
     using ref_type = mailbox_ref<Routes>;
+    static constexpr const char* name = "a mailbox";
 
-    Routes handlers;
+    mailbox_handle(const machine& owner, const Routes& handlers) : owner_(&owner), handlers_(handlers) {}
 
-    [[nodiscard]] ref_type ref(int) const { return {handlers}; }
+    // As a component, see run/component.hpp.
+    [[nodiscard]] ref_type ref(int) const { return {handlers_}; }
+    [[nodiscard]] const machine* owner() const { return owner_; }
+
+private:
+    const machine* owner_;
+    Routes handlers_;
 };
 
 }  // namespace laneway

@@ -22,12 +22,13 @@ public:
     ring_set(const ring_set&) = delete;
     ring_set& operator=(const ring_set&) = delete;
 
-    /// Empties all rings and clears the counters. Host, before each run.
-    void reset();
+    /// Empties all rings and clears the counters, of a run that did not end well. Others leave rings empty, and tickets
+    /// run on. Host, between runs.
+    void clear();
 
     /// The PE's view; counters of served messages and work are left to the caller.
     [[nodiscard]] links_ref links(int pe) const;
-    /// After a run: what left, row-major [source][destination].
+    /// What has left since counters were cleared last, row-major [source][destination]. Host, between runs.
     [[nodiscard]] std::vector<traffic> traffic_matrix() const;
     /// Fill of each ring that is not empty, for people: "; ring 0->1: 8 of 8 slots in use".
     [[nodiscard]] std::string fills(const std::string& name) const;
@@ -35,6 +36,8 @@ public:
 private:
     void make_rings(const comm_plan& plan, const run_deadline& until);
     void make_tables(const run_deadline& until);
+    /// Lets each stripe of a PE begin with its first ticket.
+    void set_stripes(std::size_t pe);
     [[nodiscard]] std::size_t pair(int source, int destination) const {
         return static_cast<std::size_t>(source) * n_ + static_cast<std::size_t>(destination);
     }
@@ -45,7 +48,7 @@ private:
     std::size_t n_;
     std::vector<chunk_ring_layout> rings_;  ///< [source][destination]
     std::vector<reader_memory> slots_;
-    std::vector<reader_memory> words_;  ///< words, flags and credits: zero at the start of a run
+    std::vector<reader_memory> words_;  ///< words, flags and credits
     std::vector<buffer<std::uint64_t>> tails_;
     std::vector<buffer<chunk_sender>> to_;
     std::vector<buffer<chunk_receiver>> from_;

@@ -58,6 +58,20 @@ struct epoch_words {
     std::uint64_t lease_ns = 0;     ///< after so long without work the program ends by itself; 0: never
 };
 
+/// What the coordinator leaves to the host when a program has ended.
+struct termination_outcome {
+    std::uint64_t samples = 0;
+    std::uint64_t rises = 0;   ///< of a threshold below which keys lie
+    std::uint64_t rounds = 0;  ///< since words and counters were cleared last
+};
+
+/// Where rounds and counters of all PEs stood when a program began: they run on, as nothing is cleared between runs.
+struct termination_before {
+    std::uint64_t rounds = 0;
+    std::uint64_t completed = 0;  ///< and created: nothing was open
+    std::uint64_t served = 0;
+};
+
 /// How the threshold moves. Work below the threshold runs, the rest waits.
 struct threshold_policy {
     std::uint64_t first = ~std::uint64_t{0};  ///< no priorities: everything runs at once
@@ -71,14 +85,21 @@ struct termination_ref {
     const std::uint64_t* const* replies = nullptr;  ///< coordinator only: n_pes, words of a termination_reply each
     const std::uint64_t* command = nullptr;         ///< written by the coordinator
     std::uint64_t* reply = nullptr;                 ///< read by the coordinator
-    std::uint32_t* finished = nullptr;              ///< PE memory, polled by all warps of the PE
+    std::uint32_t* finished = nullptr;              ///< PE memory, polled by all warps: the last program that ended
+    std::uint32_t program = 1;                      ///< number of this one, never 0
     termination_sample* samples = nullptr;          ///< coordinator only
-    std::uint64_t* n_samples = nullptr;             ///< coordinator only
-    std::uint64_t* rises = nullptr;                 ///< coordinator only: of a threshold below which keys lie
+    termination_outcome* outcome = nullptr;         ///< coordinator only
     std::uint32_t max_samples = 0;                  ///< even; 0 records none
     std::uint64_t* seen = nullptr;                  ///< coordinator only, host-visible: see run_meter; or null
     threshold_policy policy;
     epoch_words epochs;
+    termination_before before;
+
+    /// Whether all work everywhere is done. Any lane. Relaxed: whoever reads results waits for the end of the kernel.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool has_finished(Ctx& ctx) const {
+        return ctx.load(finished, order::relaxed, scope::device) == program;
+    }
 };
 
 template <class Counters>
@@ -100,7 +121,9 @@ template <class Ctx, class Counters>
 class termination_detector {
 public:
     LANEWAY_FN termination_detector(Ctx& ctx, const termination_ref& termination, Counters counters)
-        : termination_(termination), counters_(counters), threshold_(termination.policy.first) {
+        : termination_(termination), counters_(counters), round_(termination.before.rounds),
+          answered_(termination.before.rounds), completed_at_rise_(termination.before.completed),
+          threshold_(termination.policy.first) {
         started_ns_ = ctx.now_ns();
         if (ctx.pe() == 0 && ctx.lane() < ctx.n_pes()) first_reply_ = termination.replies[ctx.lane()];
     }
@@ -204,7 +227,7 @@ private:
         }
         if (ctx.lane() == 0) {
             if ((command.orders & termination_command::finish) != 0)
-                ctx.store(termination_.finished, 1u, order::relaxed, scope::device);
+                ctx.store(termination_.finished, termination_.program, order::relaxed, scope::device);
             if (command.threshold != applied_) counters_.apply(ctx, command.threshold);
         }
         applied_ = command.threshold;
@@ -216,7 +239,7 @@ private:
         if (done_) return;
         if (may_look(ctx)) own_ = counters_.look(ctx);
         if (reply_due_ || fails(ctx)) return;
-        if (round_ > 0) {
+        if (round_ != termination_.before.rounds) {
             std::uint64_t sums[keyed ? 6 : 5] = {};
             std::uint64_t least = ~std::uint64_t{0};
             bool missing = false;
@@ -259,14 +282,15 @@ private:
         if constexpr (Counters::non_generating) {
             done_ = sum.active == 0 && sum.completed == sum.created;
         } else {
-            done_ = round_ > 1 && last_completed_ == sum.created;  // completed of the round before, created of this one
+            // Completed of the round before, created of this one.
+            done_ = round_ > termination_.before.rounds + 1 && last_completed_ == sum.created;
         }
         if constexpr (fed_by_host<Counters>) close_epoch(ctx, sum.created);
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
-        served_ = sum.served;
-        sample(ctx, sum);
+        served_ = sum.served - termination_.before.served;
+        sample(ctx);
         if (done_ && ctx.lane() == 0) tell(ctx);
         if constexpr (keyed) judge_keys(sum);
     }
@@ -326,7 +350,7 @@ private:
         ++round_;
         if constexpr (fed_by_host<Counters>) look_at_host(ctx);
         ctx.sync(full_warp<Ctx>);  // what each lane has seen of its PEs is passed on by the others
-        if (keyed && done_ && ctx.lane() == 0) *termination_.rises = rises_;
+        if (done_ && ctx.lane() == 0) *termination_.outcome = {samples_, rises_, round_};
         termination_command next{threshold_, done_ ? termination_command::finish : 0};
         if constexpr (fed_by_host<Counters>) {
             // Each epoch, and so each lease that is over, begins with a look; no program ends with one.
@@ -341,7 +365,7 @@ private:
     }
 
     /// Keeps at most max_samples: when full, drops every second one and looks half as often.
-    LANEWAY_FN void sample(Ctx& ctx, const termination_reply& sum) {
+    LANEWAY_FN void sample(Ctx& ctx) {
         if (termination_.max_samples == 0 || ctx.lane() != 0) return;
         const std::uint64_t time = ctx.now_ns() - started_ns_;
         if (time < next_sample_ns_ && !done_) return;
@@ -350,18 +374,17 @@ private:
             samples_ /= 2;
             sample_gap_ns_ *= 2;
         }
-        termination_.samples[samples_++] = {time, sum.served, open_};
-        *termination_.n_samples = samples_;
+        termination_.samples[samples_++] = {time, served_, open_};
         next_sample_ns_ = time + sample_gap_ns_;
     }
 
     const termination_ref& termination_;
     Counters counters_;
     const std::uint64_t* first_reply_ = nullptr;  ///< of those that this lane reads
-    std::uint64_t round_ = 0;
-    std::uint64_t answered_ = 0;
+    std::uint64_t round_;
+    std::uint64_t answered_;
     std::uint64_t last_completed_ = 0;
-    std::uint64_t completed_at_rise_ = 0;
+    std::uint64_t completed_at_rise_;
     std::uint64_t kept_at_rise_ = 0;
     std::uint64_t rises_ = 0;
     std::uint64_t open_ = 0;

@@ -45,11 +45,15 @@ private:
         now.open = open;
         // Served before sent: what is served has been sent, so on one PE alone the difference is never too small.
         const work_counters& work = *requests_.work;
-        now.served = read(ctx, work.served) + read(ctx, work.replies_served);
-        now.returned = read(ctx, work.returned);
-        now.barriers = read(ctx, work.released);
+        const work_before& before = requests_.before;
+        now.served = read(ctx, work.served) + read(ctx, work.replies_served) - before.served;
+        now.returned = read(ctx, work.returned) - before.returned;
+        now.barriers = read(ctx, work.released) - before.released;
         add(ctx, requests_.sent, now);
         if (replies_.sent != nullptr) add(ctx, replies_.sent, now);
+        now.sent -= before.sent;
+        now.chunks -= before.chunks;
+        now.bytes -= before.bytes;
         return now;
     }
 

@@ -7,6 +7,10 @@
 //
 // A chunk of a few small messages travels in tagged words, beside its slot, where the ring has such
 // words: it needs no fence, and the destination reads it with one load.
+//
+// Flags and credits bear the whole ticket. A word bears its lower 32 bits, and lies there until a chunk in words needs
+// it again: it could be 2^32 tickets old, or never written where the tag is 0. So once in words_period tickets the
+// destination renews all words of a slot, after its last read and before it frees the slot (docs/design/0058).
 #pragma once
 
 #include "laneway/queue/tagged_words.hpp"
@@ -14,6 +18,12 @@
 #include "laneway/simt/wait.hpp"
 
 namespace laneway {
+
+inline constexpr std::uint32_t max_chunk_messages = 0xffff;
+inline constexpr std::uint32_t max_chunk_kinds = 16;
+inline constexpr std::uint32_t chunk_words = 16;  ///< that prove themselves, of a small chunk
+/// Tickets in which the words of each slot are renewed once; a power of two.
+inline constexpr std::uint64_t words_period = std::uint64_t{1} << 20;
 
 /// Where the parts of one ring lie. Each pointer is valid on the side that the view belongs to.
 struct chunk_ring_layout {
@@ -31,11 +41,11 @@ struct chunk_ring_layout {
     [[nodiscard]] LANEWAY_FN std::byte* slot(std::uint64_t ticket) const {
         return slots + std::size_t{slot_of(ticket)} * slot_bytes;
     }
+    /// Whether words of the ticket's slot are renewed with this ticket: in the lap before the last one of a period.
+    [[nodiscard]] LANEWAY_FN bool renews_words(std::uint64_t ticket) const {
+        return ((ticket + 2 * std::uint64_t{n_slots}) & (words_period - 1)) < n_slots;
+    }
 };
-
-inline constexpr std::uint32_t max_chunk_messages = 0xffff;
-inline constexpr std::uint32_t max_chunk_kinds = 16;
-inline constexpr std::uint32_t chunk_words = 16;  ///< that prove themselves, of a small chunk
 
 /// What a chunk's flag says of it: `in_words << 20 | kind << 16 | messages`; 0 where nothing has arrived.
 struct chunk_label {
@@ -51,6 +61,10 @@ struct chunk_label {
     [[nodiscard]] LANEWAY_FN bool in_words() const { return bits >> 20 != 0; }
     /// The flag of the chunk with this ticket.
     [[nodiscard]] LANEWAY_FN std::uint64_t flag(std::uint64_t ticket) const { return (ticket + 1) << bits_used | bits; }
+    /// Whether a flag is of that chunk. Each lap writes it, so it does not matter that the highest bits are cut.
+    [[nodiscard]] static LANEWAY_FN bool is_of(std::uint64_t flag, std::uint64_t ticket) {
+        return ((ticket + 1) << bits_used ^ flag) >> bits_used == 0;
+    }
 };
 
 /// Whether a chunk of so many messages can travel in words.
@@ -162,7 +176,7 @@ public:
         constexpr std::uint64_t label_mask = (std::uint64_t{1} << chunk_label::bits_used) - 1;
         const std::uint64_t* flag = flags + slot_of(ticket);
         const std::uint64_t seen = ctx.load(flag, order::relaxed, scope::system);
-        if (seen >> chunk_label::bits_used != ticket + 1) return {};
+        if (!chunk_label::is_of(seen, ticket)) return {};
         const chunk_label label{static_cast<std::uint32_t>(seen & label_mask)};
         if (label.in_words()) return label;  // the words are loaded with acquire
         // Partner: chunk_sender::publish. Loaded again with acquire only on arrival: polling must stay cheap.
@@ -172,8 +186,7 @@ public:
     /// Whether it seems to have: for who looks at several rings at once. Any lane; orders nothing.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool seems_arrived(Ctx& ctx, std::uint64_t ticket) const {
-        const std::uint64_t seen = ctx.load(flags + slot_of(ticket), order::relaxed, scope::system);
-        return seen >> chunk_label::bits_used == ticket + 1;
+        return chunk_label::is_of(ctx.load(flags + slot_of(ticket), order::relaxed, scope::system), ticket);
     }
 
     /// Message i of the chunk with this ticket, which has arrived in words. Any lane. Waits for words that are still on
@@ -191,10 +204,27 @@ public:
     template <class Ctx>
     LANEWAY_FN void give_back(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
         ctx.sync(mask);
+        renew_words(ctx, mask, ticket);
         if (elected(ctx, mask)) {
             // Partner: chunk_sender::reserve and quiet.
             ctx.store(credits + slot_of(ticket), ticket + 1, order::release, scope::system);
         }
+    }
+
+    /// Part of give_back, for who frees slots in another way: gives all words of the slot the tag of this ticket, if
+    /// that is due. Nobody reads or writes them until the slot is free. Called by exactly the lanes of the mask, after
+    /// they have met behind their last read.
+    template <class Ctx>
+    LANEWAY_FN void renew_words(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
+        if (words == nullptr || !renews_words(ticket)) return;
+        const auto stride = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        std::uint64_t* const mine = words + slot_of(ticket) * chunk_words;
+        for (auto i = static_cast<std::uint32_t>(rank_in(ctx, mask)); i < chunk_words; i += stride) {
+            // Partner: the load in load_words, of a lap that must not take what stood there for its own.
+            ctx.store(mine + i, std::uint64_t{static_cast<std::uint32_t>(ticket + 1)} << 32, order::relaxed,
+                      scope::system);
+        }
+        ctx.sync(mask);
     }
 };
 

@@ -5,6 +5,8 @@
 //   using ref_type = ...;                                  its device view
 //   ref_type ref(int pe) const;                            that of a PE, for the run that begins
 // and, where it needs them (component_host.hpp has the defaults),
+//   const machine* owner() const;                          whose runs it is for, and what messages call it: a run of
+//   static constexpr const char* name = "...";             others is refused. What prepares itself may do that in begin
 //   std::uint64_t held_bytes(int pe) const;                memory that it holds on a PE, so that plans count it
 //   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
 //   void end(const run_report&);                           after a run without a fault

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "laneway/base/error.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/comm/comm_plan.hpp"
 #include "laneway/comm/termination.hpp"
@@ -67,6 +68,15 @@ const void* identity_of(const Component& c) {
         return c.feed().get();
     } else {
         return &c;
+    }
+}
+
+/// Throws usage_error where a component says that it is for runs of another runtime.
+template <component Component>
+void refuse_others([[maybe_unused]] const Component& c, [[maybe_unused]] const machine& machine) {
+    if constexpr (requires { c.owner(); }) {
+        if (c.owner() != &machine)
+            throw usage_error(std::string(Component::name) + " belongs to the runtime that has made it");
     }
 }
 

@@ -11,7 +11,8 @@
 namespace laneway {
 
 /// The messages of a PE and the `initial` warps that run its body, for the termination detector: all that most programs
-/// count. `NonGenerating`: handlers post nothing, so a PE whose bodies have all returned creates no work.
+/// count. Those of runs before are in all counters, and in `initial`. `NonGenerating`: handlers post nothing, so a PE
+/// whose bodies have all returned creates no work.
 template <class Ctx, bool NonGenerating>
 struct message_counters {
     const links_ref& links;

@@ -69,8 +69,8 @@ struct program {
         constexpr bool one_lane = Ctx::warp_lanes == 1;
         const links_ref& links = endpoint.links;
         const roles mine(ctx, server_blocks, has_flushers);
-        termination_detector control(ctx, termination,
-                                     counters_of<Ctx, list>(links, has_body ? worker_warps : 0, views));
+        const std::uint64_t bodies = links.before.completed + (has_body ? worker_warps : 0);
+        termination_detector control(ctx, termination, counters_of<Ctx, list>(links, bodies, views));
         barrier_control<Ctx> meeting(barriers, links, endpoint.replies, worker_warps);
         const timeline_sampler<Ctx> sampler(links, endpoint.replies);
         unsigned turns = 0;
@@ -144,7 +144,7 @@ struct program {
             unsigned controls = 0;
             bool has_run = !has_body;
             progress_loop(
-                ctx, mine, state, termination.finished,
+                ctx, mine, state, termination,
                 [&] {
                     steer();
                     (if_attending(agents, [&](auto& agent) { agent.attend(ctx); }), ...);

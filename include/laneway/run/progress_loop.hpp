@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/roles.hpp"
+#include "laneway/comm/termination.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"
 
@@ -21,7 +22,7 @@ struct loop_state {
 /// anything to do. `refresh` runs on one lane of the block now and then: words that all blocks poll are read once a
 /// block, as a thousand warps that read one word would slow all others.
 template <class Ctx, class Control, class Serve, class Work, class Refresh, class Flush>
-LANEWAY_FN void progress_loop(Ctx& ctx, const roles& mine, loop_state* state, const std::uint32_t* finished,
+LANEWAY_FN void progress_loop(Ctx& ctx, const roles& mine, loop_state* state, const termination_ref& termination,
                               Control&& control, Serve&& serve, Work&& work, Refresh&& refresh, Flush&& flush) {
     int turns_to_look = ctx.warp();  // the warps of a block take it in turns
     for (unsigned turn = 0;; ++turn) {
@@ -35,8 +36,7 @@ LANEWAY_FN void progress_loop(Ctx& ctx, const roles& mine, loop_state* state, co
         // Partner: the release store below. Turns of warps differ in length, so two might look at once.
         if (my_look && ctx.lane() == 0 && ctx.exchange(&state->refreshing, 1, order::acquire, scope::block) == 0) {
             refresh();
-            // Relaxed: the words only ever go to 1, and whoever reads results waits for the end of the kernel.
-            if (ctx.load(finished, order::relaxed, scope::device) != 0 || stopped(ctx)) {
+            if (termination.has_finished(ctx) || stopped(ctx)) {
                 ctx.store(&state->ended, 1u, order::relaxed, scope::block);
             }
             ctx.store(&state->refreshing, 0u, order::release, scope::block);

@@ -32,6 +32,19 @@ public:
     /// Puts the program on the devices and returns when it ends there by itself; throws as machine::run does.
     using launch = std::function<void()>;
 
+    /// A host thread at work with the program. Throws usage_error once stop has been called; who came before is let
+    /// end.
+    class visit {
+    public:
+        explicit visit(resident_program& program);
+        ~visit() { --program_.visits_; }
+        visit(const visit&) = delete;
+        visit& operator=(const visit&) = delete;
+
+    private:
+        resident_program& program_;
+    };
+
     /// `start` is called at once, and again whenever there is work, until stop. The thread that makes it may use the
     /// devices' memory, for which the program leaves them.
     /// `feeds` outlive it.
@@ -54,7 +67,7 @@ public:
     epoch_report quiesce();
     /// Has the program leave the devices when all is done, and calls `use` before it can come back.
     void while_away(const std::function<void()>& use);
-    /// Ends the program when all is done, for good. Throws as waiting.
+    /// Ends the program when all is done and all visits are over, for good. Throws as waiting.
     void stop();
 
 private:
@@ -65,6 +78,8 @@ private:
     [[nodiscard]] bool any_wait() const;
     void hand_over();
     void leave();
+    void await_visits(std::unique_lock<std::mutex>& lock);
+    void finish(std::unique_lock<std::mutex>& lock);
     template <class Left>
     void await_leave(std::unique_lock<std::mutex>& lock, const Left& left);
     std::uint64_t close_epoch();
@@ -88,6 +103,8 @@ private:
     std::atomic<bool> has_failed_ = false;
     bool wanted_ = true;
     std::atomic<bool> closing_ = false;
+    std::atomic<bool> over_ = false;  ///< it has ended for good
+    std::atomic<int> visits_ = 0;
     bool past_deadline_ = false;
     bool stopped_ = false;
     bool given_up_ = false;                      ///< it does not come back
@@ -139,6 +156,7 @@ public:
     void post(int pe, const Message& message) {
         static_assert(list::template has<Message>, "no mailbox of the session carries messages of this type");
         static_assert(!list::template takes_payload<Message>, "host threads post messages without a payload");
+        const resident_program::visit mine(program_);
         leave(pe, message, 0, program_.waiting());
     }
 
@@ -148,6 +166,7 @@ public:
         static_assert(list::template has<Message>, "no mailbox of the session carries messages of this type");
         using handler = typename list::template handler<Message>;
         static_assert(answering<handler>, "the handler of this type gives no answer: `using answer = R;`");
+        const resident_program::visit mine(program_);
         const auto waiting = program_.waiting();
         const host_inboxes::awaited answer(inboxes_, waiting);
         leave(pe, message, answer.reply(), waiting);
@@ -157,7 +176,10 @@ public:
 
     /// Closes an epoch: returns when all that has been posted so far, and all that followed from it, is done
     /// everywhere.
-    epoch_report quiesce() { return program_.quiesce(); }
+    epoch_report quiesce() {
+        const resident_program::visit mine(program_);
+        return program_.quiesce();
+    }
     /// Gives the devices back when all is done; the next post or call takes them again. Copies, allocations and runs by
     /// the thread that has started the session do so by themselves.
     void release() {
@@ -165,7 +187,8 @@ public:
     }
     /// The same, and calls `use` before the session can take them again.
     void while_away(const std::function<void()>& use) { program_.while_away(use); }
-    /// Waits until all is done and ends the session. The report is that of the session, whose messages are audited as
+    /// Waits until all is done and ends the session: what other threads have begun is done and answered, and what they
+    /// begin from now on throws usage_error. The report is that of the session, whose messages are audited as
     /// after a run.
     run_report stop() {
         try {
@@ -208,7 +231,6 @@ private:
             throw usage_error("PE " + std::to_string(pe) + " does not exist: the session has " +
                               std::to_string(n_pes_) + (n_pes_ == 1 ? " PE" : " PEs"));
         }
-        program_.refuse_after_stop();
         {
             host_inboxes::place place(inboxes_, pe, waiting);
             place.slot().kind = list::template kind<Message>;

@@ -56,12 +56,15 @@ public:
     void fill(void* memory, int byte, std::size_t bytes) {
         const auto mine = refuse_during_run();
         do_fill(memory, byte, bytes);
+        ++fills_;
     }
     [[nodiscard]] virtual int multiprocessors() const = 0;
     /// Allocated and not yet released. Any thread.
     [[nodiscard]] std::uint64_t held_bytes() const noexcept { return held_bytes_; }
     /// Copied from the host so far. Any thread.
     [[nodiscard]] std::uint64_t copied_in_bytes() const noexcept { return copied_in_bytes_; }
+    /// How often memory has been filled since it was allocated. Any thread.
+    [[nodiscard]] std::uint64_t fills() const noexcept { return fills_; }
 
     /// Whether a run goes on. What refuse_during_run and release look at, on any thread.
     void set_running(bool running) noexcept;
@@ -101,6 +104,7 @@ private:
     std::vector<void*> released_;  ///< during the run
     std::atomic<std::uint64_t> held_bytes_{0};
     std::atomic<std::uint64_t> copied_in_bytes_{0};
+    std::atomic<std::uint64_t> fills_{0};
     std::atomic<bool> running_{false};
     std::atomic<bool> abandoned_{false};
 };

@@ -189,6 +189,8 @@ private:
     std::shared_ptr<thrown_log> thrown_ = std::make_shared<thrown_log>();
     std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
     std::atomic<double> timeout_seconds_ = 0;  ///< of the last run
+    bool ended_well_ = true;                   ///< the last run: lanes have written nothing into controls_
+    mutable bool told_ = false;                ///< the host has, since they were cleared
     mutable std::mutex telling_;               ///< held by who clears or sets the lanes' stop words
     std::atomic<bool> leaving_ = false;        ///< the run that goes on has been told to end
     std::unique_ptr<run_recorder> recorder_;   ///< null: there is no timeline

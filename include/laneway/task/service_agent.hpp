@@ -199,6 +199,7 @@ private:
                            std::uint64_t& ticket) {
         const status drawn = draw(ctx, mask, number<Type>(), ticket);
         if (drawn != status::ok) return drawn;
+        all_.rings.renew_answers(ctx, mask, ring_, ticket);
         chunk_sender to;
         static_cast<chunk_ring_layout&>(to) = ring_.requests;
         const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(mask));

@@ -180,6 +180,19 @@ struct service_rings_ref {
         if (here) answer = __builtin_bit_cast(padded_value<Answer>, parts).value;
         return here;
     }
+    /// Renews the words of a slot's answers, if that is due, as chunk_receiver::renew_words those of its requests. The
+    /// lanes that have drawn the ticket, before its requests can be seen.
+    template <class Ctx>
+    LANEWAY_FN void renew_answers(Ctx& ctx, lane_mask mask, const service_ring& ring, std::uint64_t ticket) const {
+        if (!ring.requests.renews_words(ticket)) return;
+        const auto last = static_cast<std::uint32_t>(ticket + 1 - n_slots);  // of the slot, before this one
+        const auto stride = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+        for (auto i = static_cast<std::uint32_t>(rank_in(ctx, mask)); i < columns * answer_words; i += stride) {
+            // Partner: the load in load_answer, of a lap that must not take what stood there for its own.
+            ctx.store(first_answer(ring, ticket) + i, std::uint64_t{last} << 32, order::relaxed, scope::system);
+        }
+        ctx.fence(scope::system);  // before those who answer the ticket store there
+    }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint64_t* posted_by(const Ctx& ctx, int block) const {
         return address(ctx, posted[static_cast<std::uint64_t>(block)], ctx.pe());

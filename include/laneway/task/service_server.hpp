@@ -30,6 +30,9 @@ public:
             served = serve_type(ctx, body, slot{ring, ticket, label}, whose, forward);
         });
         ctx.sync(full_warp<Ctx>);
+        chunk_receiver requests;
+        static_cast<chunk_ring_layout&>(requests) = ring.requests;
+        requests.renew_words(ctx, full_warp<Ctx>, ticket);
         // Partners: the acquire loads in service_queue::try_draw, service_agent::quiet and service_ref::add_completed.
         // Cumulative over what the other lanes have done.
         if (ctx.lane() == 0) ring.store_done(ctx, ticket + 1);

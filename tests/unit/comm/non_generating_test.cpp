@@ -39,6 +39,8 @@ struct conclusions {
         termination.replies = &reply;
         termination.command = words;
         termination.finished = &finished;
+        termination_outcome outcome;
+        termination.outcome = &outcome;
         const std::size_t turns = 2 * script.size() + 2;
         termination_detector<cpu::context, scripted_counters> control(lane, termination, {script, looks});
         for (std::size_t i = 0; i < turns && finished == 0; ++i) control.turn(lane);

@@ -75,7 +75,6 @@ served_sums gather(std::uint32_t chunk_bytes, std::uint64_t messages, std::uint6
                              plan_comm(o, std::vector<pe_outline>(2), {chunk_bytes}, [](std::uint32_t bytes) {
                                  return comm_draft{needs_of<add_up_routes>(bytes), std::vector<pe_grid>(2)};
                              }));
-    resources.reset();
     const links_ref links[] = {resources.links(0), resources.links(1)};
     const lone_environment sender(0, 2, 30), receiver(1, 2, 30);
     served_sums sums;

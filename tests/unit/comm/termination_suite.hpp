@@ -66,7 +66,7 @@ struct hop_program {
             if (ctx.warp() == 0) control.turn(ctx);
             if (works) hop(ctx, mine);
             const std::uint32_t ended = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
-                return ctx.load(termination.finished, order::relaxed, scope::device) != 0 || stopped(ctx) ? 1 : 0;
+                return termination.has_finished(ctx) || stopped(ctx) ? 1 : 0;
             });
             if (ended != 0) break;
             ctx.pause();
@@ -123,7 +123,6 @@ inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, con
     comm_resources resources(machine, o, plan_comm(o, std::vector<pe_outline>(pes), {64}, [&](std::uint32_t bytes) {
                                  return comm_draft{{bytes}, grids};
                              }));
-    resources.reset();
     std::vector<buffer<hop_words>> words;
     std::vector<std::shared_ptr<std::byte>> inboxes;
     for (std::size_t p = 0; p < pes; ++p) {

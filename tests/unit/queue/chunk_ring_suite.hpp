@@ -26,6 +26,29 @@ TEST_P(chunk_ring_test, EveryChunkArrivesOnceAndWhole) {
     });
 }
 
+TEST_P(chunk_ring_test, TicketsComeRound) {
+    // Tags bear 32 bits of a ticket, flags 43.
+    for (const int bits : {32, 43}) {
+        every_fourth_round(GetParam(), [&](const options& o) {
+            machine machine(o.devices, o.seed);
+            const auto& source = machine.device(0);
+            const auto& destination = machine.device(machine.n_pes() - 1);
+            const std::uint32_t slots = 1u << o.seed % 4;
+            const std::uint32_t chunks = 5 * slots;
+            const std::uint64_t first = (std::uint64_t{1} << bits) - 2 * slots;
+            const ring_memory ring(source, destination, slots, first);
+            const buffer<std::uint32_t> next(source, 1);
+            const buffer<std::uint32_t> arrived(destination, chunks);
+            const buffer<std::uint32_t> wrong(destination, 1);
+            run_programs(machine, small_grid(machine), o.timeout_seconds, [&](int) {
+                return ring_program{ring.layout, ring.layout, next.data(), arrived.data(), wrong.data(), chunks, first};
+            });
+            EXPECT_EQ(wrong.copy_out()[0], 0u);
+            EXPECT_EQ(arrived.copy_out(), std::vector<std::uint32_t>(chunks, 1));
+        });
+    }
+}
+
 LANEWAY_ON_DEVICES(chunk_ring_test, device_lists());
 
 TEST_P(chunk_ring_test, AFullRingMakesTheSenderWaitUntilItsDeadline) {

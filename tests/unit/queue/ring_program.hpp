@@ -19,6 +19,7 @@ struct ring_program {
     std::uint32_t* arrived = nullptr;     ///< destination memory, one a chunk: how often it was received
     std::uint32_t* wrong = nullptr;       ///< destination memory
     std::uint32_t chunks = 0;
+    std::uint64_t first = 0;  ///< ticket
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
@@ -66,7 +67,7 @@ private:
         constexpr lane_mask all = full_warp<Ctx>;
         chunk_receiver receiver;
         static_cast<chunk_ring_layout&>(receiver) = from;
-        for (std::uint64_t ticket = index; ticket < chunks; ticket += receivers) {
+        for (std::uint64_t ticket = first + index; ticket < first + chunks; ticket += receivers) {
             chunk_label label;
             const status waited = wait_until(ctx, {operation::user_code, 0, ticket}, [&] {
                 label = receiver.arrived(ctx, ticket);
@@ -114,9 +115,10 @@ struct overfull_program {
     }
 };
 
-/// Memory of one ring between two devices.
+/// Memory of one ring between two devices, whose next ticket is `first`, a multiple of the slots.
 struct ring_memory {
-    ring_memory(const std::shared_ptr<device>& source, const std::shared_ptr<device>& destination, std::uint32_t slots)
+    ring_memory(const std::shared_ptr<device>& source, const std::shared_ptr<device>& destination, std::uint32_t slots,
+                std::uint64_t first = 0)
         : tail(source, 1), payload(find_transport(*source, *destination).place(source, destination, slots * 16)),
           flags(find_transport(*source, *destination).place(source, destination, slots * 8)),
           words(find_transport(*source, *destination).place(source, destination, slots * chunk_words * 8)),
@@ -128,6 +130,19 @@ struct ring_memory {
                   slots,
                   16,
                   reinterpret_cast<std::uint64_t*>(words.get())};
+        if (first == 0) return;
+        tail.copy_in(&first, 1);
+        std::vector<std::uint64_t> served(slots), shown(slots), stale(std::size_t{slots} * chunk_words);
+        for (std::uint32_t i = 0; i < slots; ++i) {
+            const std::uint64_t last = first - slots + i;
+            served[i] = last + 1;
+            shown[i] = chunk_label::of(1, 0).flag(last);
+            // As chunks of 2^32 tickets back left them that were to come two laps later.
+            std::fill_n(stale.begin() + i * chunk_words, chunk_words, (last + 2 * slots + 1) << 32 | 0xdead);
+        }
+        source->copy_in(layout.credits, served.data(), slots * 8);
+        destination->copy_in(layout.flags, shown.data(), slots * 8);
+        destination->copy_in(layout.words, stale.data(), stale.size() * 8);
     }
 
     buffer<std::uint64_t> tail;

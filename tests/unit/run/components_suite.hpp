@@ -242,6 +242,25 @@ TEST_P(components_test, AWorklistOfAnotherRuntimeIsRefused) {
     EXPECT_EQ(rt.run(list).items, graph.vertices);
 }
 
+TEST_P(components_test, AMailboxOfAnotherRuntimeIsRefused) {
+    runtime rt(options_for(GetParam())), other(options_for(GetParam()));
+    const auto sums = rt.allocate<std::uint64_t>(2);
+    const auto box = rt.mailbox<up>(add_to{sums.ref(), 0});
+    const auto refused = [&](auto&& use) {
+        try {
+            use();
+            ADD_FAILURE() << "accepted";
+        } catch (const usage_error& e) {
+            EXPECT_STREQ(e.what(), "a mailbox belongs to the runtime that has made it");
+        }
+    };
+    refused([&] { (void)other.run(box); });
+    refused([&] { (void)other.for_each(9, post_index{}, box); });
+    refused([&] { (void)other.run(other.one_sided(), box); });
+    refused([&] { (void)other.start(box); });
+    EXPECT_EQ(rt.for_each(9, post_index{}, box).posted, 9u);
+}
+
 struct take_none {
     template <class Ctx, class First, class Second>
     LANEWAY_FN void operator()(Ctx&, First&, Second&) const {}
@@ -253,6 +272,11 @@ TEST_P(components_test, AComponentIsGivenOnce) {
     EXPECT_THROW(rt.run(take_none{}, indices, indices), usage_error);
     index_space more(10);
     EXPECT_NO_THROW(rt.run(take_none{}, indices, more));
+    auto halo = rt.triggers();
+    const auto same = halo;
+    EXPECT_THROW(rt.run(take_none{}, halo, same), usage_error);
+    EXPECT_THROW((void)rt.start(halo, same), usage_error);
+    EXPECT_NO_THROW(rt.run(halo));
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, components_test, testing::ValuesIn(device_lists()), name_of);

@@ -336,6 +336,39 @@ TEST_P(session_test, ASessionMayEndUnused) {
     EXPECT_EQ(session.stop().posted, 0u);
 }
 
+TEST_P(session_test, WhatThreadsHaveBegunWhenItIsStoppedIsEnded) {
+    for (int round = 0; round < (checked() ? 3 : 40); ++round) {
+        runtime rt(with(round % 2 == 0 ? 0.0 : 1e-6));
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        auto session = rt.start(rt.mailbox<question, amount>(doubled{}, add_amount{sum.ref()}));
+        std::atomic<std::uint64_t> begun{0}, posted{0};
+        std::atomic<int> refused{0};
+        std::vector<std::thread> threads;
+        for (std::uint64_t t = 0; t < 3; ++t) {
+            threads.emplace_back([&, t] {
+                for (std::uint64_t i = 0;; ++i) {
+                    const auto pe = static_cast<int>((t + i) % static_cast<unsigned>(rt.n_pes()));
+                    ++begun;
+                    try {
+                        EXPECT_EQ(session.call(pe, question{i}), 2 * i + static_cast<std::uint64_t>(pe));
+                        session.post(pe, amount{1});
+                        ++posted;
+                    } catch (const usage_error& stopped) {
+                        EXPECT_STREQ(stopped.what(), "the session has been stopped");
+                        ++refused;
+                        return;
+                    }
+                }
+            });
+        }
+        while (begun < 20) std::this_thread::yield();
+        EXPECT_NO_THROW(session.stop());
+        for (auto& t : threads) t.join();
+        EXPECT_EQ(refused, 3);
+        ASSERT_EQ(total(rt, sum), posted);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(devices, session_test, testing::ValuesIn(device_lists()), name_of);
 
 }  // namespace

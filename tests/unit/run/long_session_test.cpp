@@ -1,0 +1,1 @@
+#include "long_session_suite.hpp"

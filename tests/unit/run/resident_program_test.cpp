@@ -1,0 +1,82 @@
+// What keeps a program on the devices for host threads, with a stand-in for the program.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "laneway/run/session.hpp"
+#include "laneway/simt/machine.hpp"
+
+namespace laneway {
+namespace {
+
+/// A program that has nothing to do: each epoch is done at once, and it leaves with the one that says so.
+void run_idle(const epoch_words& words) {
+    const std::atomic_ref asked(*const_cast<std::uint64_t*>(words.asked)), done(*words.done);
+    for (;;) {
+        const std::uint64_t now = asked.load();
+        done.store(now / 2);
+        if (now % 2 != 0) return;
+        std::this_thread::yield();
+    }
+}
+
+struct resident {
+    resident() : machine("cpu:1") {
+        program = std::make_unique<resident_program>(machine, options{}, std::vector<host_feed*>{}, [this] {
+            made.wait(false);
+            run_idle(program->epochs());
+        });
+        made = true;
+        made.notify_all();
+    }
+    /// Waits until new visits are refused.
+    void await_refusal() {
+        for (;;) {
+            try {
+                const resident_program::visit another(*program);
+            } catch (const usage_error& stopped) {
+                EXPECT_STREQ(stopped.what(), "the session has been stopped");
+                return;
+            }
+            std::this_thread::yield();
+        }
+    }
+    laneway::machine machine;
+    std::atomic<bool> made = false;
+    std::unique_ptr<resident_program> program;
+};
+
+TEST(resident_program_test, StopWaitsForWhoIsAtWorkWithIt) {
+    resident session;
+    std::optional<resident_program::visit> visit(*session.program);
+    std::atomic<bool> stopped = false;
+    std::thread stops([&] {
+        session.program->stop();
+        stopped = true;
+    });
+    session.await_refusal();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    EXPECT_FALSE(stopped);
+    EXPECT_NO_THROW(session.program->wake()) << "a message that was begun before must still be served";
+    EXPECT_NO_THROW(session.program->quiesce());
+    visit.reset();
+    stops.join();
+    EXPECT_TRUE(stopped);
+    EXPECT_THROW(session.program->wake(), usage_error);
+}
+
+TEST(resident_program_test, WhoStillWaitsWhenItHasEndedIsTold) {
+    resident session;
+    const auto waiting = session.program->waiting();
+    session.program->stop();
+    try {
+        for (;;) waiting();
+    } catch (const usage_error& over) {
+        EXPECT_STREQ(over.what(), "the session was stopped before it did what a host thread waited for");
+    }
+}
+
+}  // namespace
+}  // namespace laneway

@@ -1,0 +1,1 @@
+#include "successive_runs_suite.hpp"
