@@ -123,6 +123,9 @@ class worklist_agent {
 public:
     static constexpr bool polls = true;
     using part = worklist_ref<Key, Application, Warps>;
+    using list_type = priority_worklist_ref<Key>;
+    /// Arcs of a path that a lane follows before it hands on what it finds, so that others get a share of what grows.
+    static constexpr int max_follows = 16;
 
     LANEWAY_FN worklist_agent(const part& mine, Out& out, const roles& role, worklist_shared* shared)
         : part_(mine), out_(out),
@@ -146,6 +149,8 @@ public:
     LANEWAY_FN void close(Ctx& ctx) const { out_.count_items(ctx, items_); }
 
 private:
+    using taken_id = typename worklist_consumer<Key>::taken;
+
     LANEWAY_FN arc_range arcs_of(Ctx& ctx, std::uint32_t id) const {
         return run_user_code(ctx, {user_code::arcs}, arcs_needs_LANEWAY_FN{}, part_.application, id);
     }
@@ -153,11 +158,30 @@ private:
     LANEWAY_FN bool work(Ctx& ctx) {
         const std::uint64_t bound = consumer_.bound(ctx);
         arc_range arcs;
-        const auto taken = consumer_.take(ctx, bound, [&](std::uint32_t id) {
+        auto taken = consumer_.take(ctx, bound, [&](std::uint32_t id) {
             arcs = id < part_.count ? arcs_of(ctx, id) : part_.hubs.arcs(id - static_cast<std::uint32_t>(part_.count));
         });
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
         if (popped == 0) return false;
+        // What was found near goes through a ring, which takes as long as all else. A warp that finds few ids is short of
+        // work: there the paths of a search set the pace, and each lane follows the one that it has found for a while.
+        for (int left = Ctx::count_lanes(popped) < Ctx::warp_lanes ? max_follows : 0;; --left) {
+            follows_ = left > 0;
+            found_.active = false;
+            visit_arcs(ctx, taken, arcs, bound);
+            if (!follows_ || ctx.ballot(full_warp<Ctx>, found_.active) == 0) break;
+            taken = found_;
+            if (taken.active) arcs = arcs_of(ctx, taken.id);
+        }
+        follows_ = false;
+        ctx.sync(full_warp<Ctx>);
+        // Only now: who follows a path has not completed the id with which it began.
+        if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(popped)));
+        return true;
+    }
+
+    /// Visits the arcs of the ids that lanes have taken. The whole warp, together.
+    LANEWAY_FN void visit_arcs(Ctx& ctx, const taken_id& taken, arc_range arcs, std::uint64_t bound) {
         if (!taken.active) arcs.count = 0;
         if (taken.active && taken.id < part_.count) ++items_;
         const bool is_hub = arcs.count > shard_arcs;
@@ -169,9 +193,6 @@ private:
         }
         for_each_arc(ctx, arcs, taken.key,
                      [&](const arc_batch& batch, Key key) { visit_batch(ctx, batch, key, bound); });
-        ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) out_.complete(ctx, static_cast<std::uint32_t>(Ctx::count_lanes(popped)));
-        return true;
     }
 
     /// Hands a hub's key to its shards, numbered by the batch.
@@ -226,7 +247,11 @@ private:
         const std::uint64_t local = made.head - part_.first;
         if (local < part_.count) {
             out_.count_direct();
-            part_.list.lower(ctx, static_cast<std::uint32_t>(local), made.key, bound, seen);
+            const auto id = static_cast<std::uint32_t>(local);
+            const bool claims = follows_ && !found_.active;
+            if (part_.list.offer(ctx, id, made.key, bound, seen, claims) == list_type::offered::claimed) {
+                found_ = {false, true, id, made.key};
+            }
             return;
         }
         // Only where it beats all that this PE has sent for the vertex before.
@@ -239,6 +264,8 @@ private:
     const part& part_;
     Out& out_;
     worklist_consumer<Key> consumer_;
+    taken_id found_;        ///< what this lane has claimed while it visited arcs
+    bool follows_ = false;  ///< whether it may
     std::uint64_t items_ = 0;
     unsigned turns_ = 0;
 };
