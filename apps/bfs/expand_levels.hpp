@@ -19,7 +19,7 @@ template <class Vertex>
 struct level_state {
     symmetric_ref<graph_view<Vertex>> view;  ///< arcs that leave the rows
     symmetric_ref<std::uint32_t> levels;     ///< one a row: its level plus one; 0: not reached
-    symmetric_ref<std::uint32_t> list;       ///< rows that were reached by pushing, in the order of levels
+    symmetric_ref<std::uint32_t> list;       ///< the rows that are reached, in the order of levels
     symmetric_ref<std::uint64_t> reached;    ///< how many these are
 
     /// Gives a row its level and a place in the list, if it has no level yet. Any lane.
@@ -27,7 +27,8 @@ struct level_state {
     LANEWAY_FN void reach(Ctx& ctx, std::uint32_t row, std::uint32_t level) const {
         const std::uint32_t rows[] = {row};
         const std::uint32_t before = ctx.load(levels.local(ctx) + row, order::relaxed, scope::device);
-        add(ctx, rows, before == 0 && is_first(ctx, row, level) ? 1 : 0);
+        const std::uint32_t chosen = before == 0 && is_first(ctx, row, level) ? 1 : 0;
+        add(ctx, ctx.converged(), rows, chosen);
     }
 
     /// Whether nobody else has given the row its level, which this lane has done then. Any lane.
@@ -37,11 +38,10 @@ struct level_state {
         return ctx.compare_exchange(levels.local(ctx) + row, none, level, order::relaxed, scope::device);
     }
 
-    /// Puts rows into the list, those whose bit is set in `chosen`. Any lane; lanes that come together draw their places
-    /// together, as all lanes of the PE draw them from one word.
+    /// Puts rows into the list, those whose bit is set in `chosen`. Exactly the lanes of the mask, together: they draw
+    /// their places at once, as all lanes of the PE draw them from one word.
     template <class Ctx, int N>
-    LANEWAY_FN void add(Ctx& ctx, const std::uint32_t (&rows)[N], std::uint32_t chosen) const {
-        const lane_mask mates = ctx.converged();
+    LANEWAY_FN void add(Ctx& ctx, lane_mask mates, const std::uint32_t (&rows)[N], std::uint32_t chosen) const {
         std::uint32_t before[N], total = 0;
         for (int k = 0; k < N; ++k) {
             const lane_mask with = ctx.ballot(mates, (chosen >> k & 1) != 0);
@@ -84,8 +84,8 @@ struct row_piece {
 /// With few, the rows *push*: they post to the heads that their PE has not yet told. With many, the vertices that are
 /// not reached *pull*: each looks for an arc from a vertex of the level and stops at the first. A warp pulls for 32 rows
 /// at a time, so that those it has found are a word of bits, which it puts into all PEs' memory: the next level, if that
-/// is pulled as well. Rows found so are not in the list; it takes them up when the search goes back to pushing. Nobody
-/// posts before all have read how long their lists are, as a sum or a barrier over all PEs comes in between.
+/// is pulled as well. Nobody posts before all have read how long their lists are, as the sum over all PEs comes in
+/// between.
 template <class Vertex>
 struct expand_levels {
     /// A level is pulled where its arcs are more than this part of those of vertices not reached (Beamer's alpha), and
@@ -124,14 +124,13 @@ struct expand_levels {
         const auto place = working_warp::of(ctx, box);
         begin(ctx, place);
         places listed{}, cut{};
-        std::uint64_t explored = 0, found = 0;  // arcs that leave rows: of all so far; of those that this lane has pulled
+        std::uint64_t explored = 0;
         bool pulled = false;
         level_outcome end{};
         for (std::uint32_t level = 1;; ++level) {
             if (remote.barrier() != status::ok) return;
             listed = {listed.end, ctx.load(state.reached.local(ctx), order::relaxed, scope::device)};
-            const auto sum =
-                sums.all_reduce(ctx, pulled ? found : degrees(ctx, place, listed), reduction::sum{});
+            const auto sum = sums.all_reduce(ctx, degrees(ctx, place, listed), reduction::sum{});
             if (!sum) return;
             const std::uint64_t leaving = sum.value % one_cut;
             if (leaving == 0) break;
@@ -142,11 +141,10 @@ struct expand_levels {
             if (pulled) {
                 const std::uint64_t turn = end.pulled++ % 2;
                 if (!was_pulled && !share_frontier(ctx, remote, place, level, turn)) return;
-                found = pull(ctx, box, remote, place, level, turn);
+                pull(ctx, box, remote, place, level, turn);
                 continue;
             }
-            if (was_pulled && !list_level(ctx, sums, place, level, listed)) return;
-            if (was_pulled || sum.value >= one_cut) {
+            if (sum.value >= one_cut) {
                 cut_rows(ctx, place, listed);
                 if (sums.barrier(ctx) != status::ok) return;
                 cut = {cut.end, ctx.load(n_pieces.local(ctx), order::relaxed, scope::device)};
@@ -217,7 +215,7 @@ private:
                     leaving = {rows.offsets[row], static_cast<std::uint32_t>(rows.degree(row))};
                 }
             }
-            for_each_arc(ctx, leaving, std::uint32_t{0}, [&](const arc_batch& batch, std::uint32_t) {
+            for_each_batch(ctx, leaving, std::uint32_t{0}, [&](const arc_batch& batch, std::uint32_t) {
                 visit(ctx, box, rows, batch, level + 1);
             });
         }
@@ -236,25 +234,29 @@ private:
         }
     }
 
-    /// Tells the heads of some arcs their level. Any lane; all loads are on their way at once.
+    /// Tells the heads of some arcs their level. The whole warp, together; all loads are on their way at once.
     template <class Ctx, class Box>
     LANEWAY_FN void visit(Ctx& ctx, Box& box, const graph_rows<Vertex>& rows, const arc_batch& batch,
                           std::uint32_t level) const {
         Vertex heads[arc_batch::most];
         std::uint32_t own[arc_batch::most], known[arc_batch::most], chosen = 0;
+        const auto levels = state.levels.local(ctx);
         for (int k = 0; k < arc_batch::most; ++k) {
-            const int arc = k < batch.count ? k : 0;  // again the first one rather than a branch
-            heads[k] = rows.heads[batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(arc)];
+            heads[k] = 0;
+            if (k < batch.count) {
+                heads[k] = rows.heads[batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k)];
+            }
         }
         for (int k = 0; k < arc_batch::most; ++k) {
             const std::uint64_t row = heads[k] - rows.first;
             own[k] = static_cast<std::uint32_t>(row);
-            known[k] = row < rows.count ? ctx.load(state.levels.local(ctx) + row, order::relaxed, scope::device) : ~0u;
+            known[k] = ~0u;
+            if (k < batch.count && row < rows.count) known[k] = ctx.load(levels + row, order::relaxed, scope::device);
         }
         for (int k = 0; k < arc_batch::most; ++k) {
-            if (k < batch.count && known[k] == 0 && state.is_first(ctx, own[k], level)) chosen |= 1u << k;
+            if (known[k] == 0 && state.is_first(ctx, own[k], level)) chosen |= 1u << k;
         }
-        state.add(ctx, own, chosen);
+        state.add(ctx, full_warp<Ctx>, own, chosen);
         if (ctx.n_pes() == 1) return;
         for (int k = 0; k < batch.count; ++k) {
             if (heads[k] - rows.first >= rows.count) tell(ctx, box, rows, heads[k], level);
@@ -313,37 +315,14 @@ private:
         return remote.barrier() == status::ok;
     }
 
-    /// Lists the rows of a level that was pulled. Every working warp; false if the run is ending.
-    template <class Ctx, class Sums>
-    LANEWAY_FN bool list_level(Ctx& ctx, Sums& sums, const working_warp& place, std::uint32_t level,
-                               places& listed) const {
-        const std::uint64_t count = state.view.local(ctx)->rows.count;
-        const auto levels = state.levels.local(ctx);
-        for (std::uint64_t word = place.number; word * word_bits < count; word += place.warps) {
-            (void)for_rows_of(ctx, word, count, [&](std::uint64_t row) {
-                const std::uint32_t rows[] = {static_cast<std::uint32_t>(row)};
-                std::uint32_t its = 0;
-                if (row < count) its = levels[row];
-                state.add(ctx, rows, its == level ? 1 : 0);
-                return false;
-            });
-        }
-        if (sums.barrier(ctx) != status::ok) return false;
-        listed.end = ctx.load(state.reached.local(ctx), order::relaxed, scope::device);
-        return sums.barrier(ctx) == status::ok;  // only now may others list rows of the next level
-    }
-
-    /// Rows that are not reached look for an arc from a row of the level. Every working warp; returns how many arcs
-    /// leave the rows for which this lane has found one.
+    /// Rows that are not reached look for an arc from a row of the level. Every working warp.
     template <class Ctx, class Box, class Remote>
-    LANEWAY_FN std::uint64_t pull(Ctx& ctx, Box& box, Remote& remote, const working_warp& place, std::uint32_t level,
-                                  std::uint64_t turn) const {
+    LANEWAY_FN void pull(Ctx& ctx, Box& box, Remote& remote, const working_warp& place, std::uint32_t level,
+                         std::uint64_t turn) const {
         const graph_rows<Vertex> entering = inward.local(ctx)->rows;
-        const std::uint64_t* const leaving = state.view.local(ctx)->rows.offsets;
         const auto levels = state.levels.local(ctx);
-        const auto bits_of_level =
-            frontier.local(ctx) + turn * static_cast<std::uint64_t>(ctx.n_pes()) * words;
-        std::uint64_t found = 0;
+        const auto bits_of_level = frontier.local(ctx) + turn * static_cast<std::uint64_t>(ctx.n_pes()) * words;
+        found_words found;
         for (std::uint64_t word = place.number; word * word_bits < entering.count; word += place.warps) {
             (void)box.progress(ctx);  // on CPU devices nobody else may look at the deadline
             const std::uint32_t bits = for_rows_of(ctx, word, entering.count, [&](std::uint64_t row) {
@@ -354,12 +333,47 @@ private:
                 }
                 if (!finds_parent(ctx, entering, bits_of_level, arc, end)) return false;
                 ctx.store(levels + row, level + 1, order::relaxed, scope::device);
-                found += leaving[row + 1] - leaving[row];
                 return true;
             });
             put_bits(ctx, remote, 1 - turn, word, bits);
+            if (bits != 0) note(ctx, found, word, bits);
         }
-        return found;
+        list_found(ctx, found);
+    }
+
+    /// Words of bits that a warp has found, one a lane, until they are listed.
+    struct found_words {
+        std::uint64_t word = 0;
+        std::uint32_t bits = 0;
+        int count = 0;  ///< of the warp
+    };
+
+    /// The whole warp, together.
+    template <class Ctx>
+    LANEWAY_FN void note(Ctx& ctx, found_words& found, std::uint64_t word, std::uint32_t bits) const {
+        if (ctx.lane() == found.count) {
+            found.word = word;
+            found.bits = bits;
+        }
+        if (++found.count == Ctx::warp_lanes) list_found(ctx, found);
+    }
+
+    /// Puts the rows of all noted words into the list, at places that are drawn at once. The whole warp, together.
+    template <class Ctx>
+    LANEWAY_FN void list_found(Ctx& ctx, found_words& found) const {
+        if (found.count == 0) return;
+        const auto mine = static_cast<std::uint32_t>(Ctx::count_lanes(found.bits));
+        const std::uint32_t end = inclusive_scan(ctx, full_warp<Ctx>, mine);
+        const std::uint32_t total = ctx.shuffle(full_warp<Ctx>, end, Ctx::warp_lanes - 1);
+        std::uint64_t place = end - mine + once(ctx, full_warp<Ctx>, [&] {
+            return ctx.fetch_add(state.reached.local(ctx), total, order::relaxed, scope::device);
+        });
+        const auto list = state.list.local(ctx);
+        for (std::uint32_t left = found.bits; left != 0; left &= left - 1) {
+            list[place++] = static_cast<std::uint32_t>(found.word * word_bits) +
+                            static_cast<std::uint32_t>(Ctx::first_lane(left));
+        }
+        found = {};
     }
 
     /// Whether one of the arcs [arc, end) comes from a row of the level. The whole warp, together, each lane with arcs of

@@ -34,6 +34,16 @@ struct alignas(16) worklist_shared {
     threshold_shared threshold;
 };
 
+/// Keys that a warp proposes, before it lowers any: each of them takes a chain of atomics, so many together take as long
+/// as one. In the block's shared memory.
+template <class Key>
+struct proposed_keys {
+    static constexpr std::uint32_t capacity = 64;
+
+    Key keys[capacity];
+    std::uint32_t ids[capacity];
+};
+
 template <class Key>
 struct priority_worklist_ref {
     using word = worklist_word<Key>;
