@@ -49,12 +49,12 @@ template <class Vertex>
 class searched_graph final : public searching {
 public:
     searched_graph(runtime& runtime, const graph::basic_csr<Vertex>& g, std::span<const std::uint32_t> parts)
-        : runtime_(runtime), arcs_(g.arcs()), graph_(runtime, g, parts), words_(graph_.max_rows() / 32 + 1),
+        : runtime_(runtime), vertices_(g.vertices()), arcs_(g.arcs()), graph_(runtime, g, parts), words_(graph_.max_rows() / 32 + 1),
           levels_(runtime.allocate<std::uint32_t>(graph_.max_rows())),
           list_(runtime.allocate<std::uint32_t>(graph_.max_rows())), reached_(runtime.allocate<std::uint64_t>(1)),
-          frontier_(runtime.allocate<std::uint32_t>(words_ * static_cast<std::uint64_t>(runtime.n_pes()))),
-          told_(runtime.allocate<std::uint32_t>(frontier_.size())), next_tile_(runtime.allocate<std::uint64_t>(2)),
-          hubs_(runtime.allocate<std::uint32_t>(hubs_of(g))), n_hubs_(runtime.allocate<std::uint64_t>(1)),
+          told_(runtime.allocate<std::uint32_t>(words_ * static_cast<std::uint64_t>(runtime.n_pes()))),
+          frontier_(runtime.allocate<std::uint32_t>(2 * told_.size())),
+          pieces_(runtime.allocate<row_piece>(max_pieces(g))), n_pieces_(runtime.allocate<std::uint64_t>(1)),
           outcome_(runtime.allocate<level_outcome>(1)), sums_(runtime.collectives()) {
         partition_seconds_ = graph_.seconds();
         if (graph::is_symmetric(g)) return;
@@ -70,12 +70,12 @@ public:
                                          inward_ ? inward_->ref() : graph_.ref(),
                                          frontier_.ref(),
                                          told_.ref(),
-                                         next_tile_.ref(),
-                                         hubs_.ref(),
-                                         n_hubs_.ref(),
+                                         pieces_.ref(),
+                                         n_pieces_.ref(),
                                          seeds_->ref(),
                                          outcome_.ref(),
                                          words_,
+                                         vertices_,
                                          arcs_,
                                          pull};
         bfs_result result;
@@ -92,13 +92,13 @@ public:
     }
 
 private:
-    /// Rows that a PE may have to list as hubs.
-    static std::uint64_t hubs_of(const graph::basic_csr<Vertex>& g) {
-        std::uint64_t found = 0;
+    /// Pieces of rows that a PE may have to list: those of all rows of the graph.
+    static std::uint64_t max_pieces(const graph::basic_csr<Vertex>& g) {
+        std::uint64_t pieces = 0;
         for (std::uint64_t v = 0; v < g.vertices(); ++v) {
-            found += g.offsets[v + 1] - g.offsets[v] >= expand_levels<Vertex>::hub_arcs ? 1 : 0;
+            pieces += expand_levels<Vertex>::pieces_of(g.offsets[v + 1] - g.offsets[v]);
         }
-        return std::max<std::uint64_t>(found, 1);
+        return std::max<std::uint64_t>(pieces, 1);
     }
     /// PE of each vertex, as the ranges say.
     [[nodiscard]] std::vector<std::uint32_t> parts_of_ranges() const {
@@ -116,8 +116,7 @@ private:
             levels_.clear();
             reached_.clear();
             told_.clear();
-            next_tile_.clear();
-            n_hubs_.clear();
+            n_pieces_.clear();
         }
         const std::vector<std::uint64_t>& starts = graph_.division().starts();
         std::vector<std::vector<std::uint32_t>> seeds(starts.size() - 1, {0});
@@ -138,6 +137,7 @@ private:
     }
 
     runtime& runtime_;
+    std::uint64_t vertices_;
     std::uint64_t arcs_;
     distributed_graph<Vertex> graph_;
     std::optional<distributed_graph<Vertex>> inward_;  ///< where arcs do not all lead back
@@ -145,11 +145,10 @@ private:
     symmetric_array<std::uint32_t> levels_;
     symmetric_array<std::uint32_t> list_;
     symmetric_array<std::uint64_t> reached_;
-    symmetric_array<std::uint32_t> frontier_;
     symmetric_array<std::uint32_t> told_;
-    symmetric_array<std::uint64_t> next_tile_;
-    symmetric_array<std::uint32_t> hubs_;
-    symmetric_array<std::uint64_t> n_hubs_;
+    symmetric_array<std::uint32_t> frontier_;
+    symmetric_array<row_piece> pieces_;
+    symmetric_array<std::uint64_t> n_pieces_;
     symmetric_array<level_outcome> outcome_;
     std::optional<symmetric_array<std::uint32_t>> seeds_;
     collectives_component sums_;

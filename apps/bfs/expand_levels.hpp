@@ -22,20 +22,38 @@ struct level_state {
     symmetric_ref<std::uint32_t> list;       ///< the rows that are reached, in the order of levels
     symmetric_ref<std::uint64_t> reached;    ///< how many these are
 
-    /// Gives a row its level and a place in the list, if it has no level yet. Any lane; lanes that come together draw
-    /// their places together.
+    /// Gives a row its level and a place in the list, if it has no level yet. Any lane.
     template <class Ctx>
-    LANEWAY_FN void reach(Ctx& ctx, std::uint64_t row, std::uint32_t level) const {
-        auto word = levels.local(ctx) + row;
-        std::uint32_t before = ctx.load(word, order::relaxed, scope::device);
-        const bool first = before == 0 && ctx.compare_exchange(word, before, level, order::relaxed, scope::device);
-        if (!first) return;
-        const lane_mask mates = ctx.converged();
-        const std::uint64_t place = once(ctx, mates, [&] {
-            const auto count = static_cast<std::uint64_t>(Ctx::count_lanes(mates));
-            return ctx.fetch_add(reached.local(ctx), count, order::relaxed, scope::device);
-        });
-        list.local(ctx)[place + static_cast<std::uint64_t>(rank_in(ctx, mates))] = static_cast<std::uint32_t>(row);
+    LANEWAY_FN void reach(Ctx& ctx, std::uint32_t row, std::uint32_t level) const {
+        const std::uint32_t rows[] = {row};
+        const std::uint32_t before = ctx.load(levels.local(ctx) + row, order::relaxed, scope::device);
+        const std::uint32_t chosen = before == 0 && is_first(ctx, row, level) ? 1 : 0;
+        add(ctx, ctx.converged(), rows, chosen);
+    }
+
+    /// Whether nobody else has given the row its level, which this lane has done then. Any lane.
+    template <class Ctx>
+    LANEWAY_FN bool is_first(Ctx& ctx, std::uint32_t row, std::uint32_t level) const {
+        std::uint32_t none = 0;
+        return ctx.compare_exchange(levels.local(ctx) + row, none, level, order::relaxed, scope::device);
+    }
+
+    /// Puts rows into the list, those whose bit is set in `chosen`. Exactly the lanes of the mask, together: they draw
+    /// their places at once, as all lanes of the PE draw them from one word.
+    template <class Ctx, int N>
+    LANEWAY_FN void add(Ctx& ctx, lane_mask mates, const std::uint32_t (&rows)[N], std::uint32_t chosen) const {
+        std::uint32_t before[N], total = 0;
+        for (int k = 0; k < N; ++k) {
+            const lane_mask with = ctx.ballot(mates, (chosen >> k & 1) != 0);
+            before[k] = total + static_cast<std::uint32_t>(rank_in(ctx, with));
+            total += static_cast<std::uint32_t>(Ctx::count_lanes(with));
+        }
+        if (total == 0) return;
+        const std::uint64_t place =
+            once(ctx, mates, [&] { return ctx.fetch_add(reached.local(ctx), total, order::relaxed, scope::device); });
+        for (int k = 0; k < N; ++k) {
+            if ((chosen >> k & 1) != 0) list.local(ctx)[place + before[k]] = rows[k];
+        }
     }
 };
 
@@ -56,32 +74,48 @@ struct level_outcome {
     std::uint64_t pulled;
 };
 
+/// Arcs of a row that one warp pushes.
+struct row_piece {
+    std::uint32_t row;
+    std::uint32_t first;  ///< among the row's arcs
+};
+
 /// A level: behind a barrier every PE knows which rows have reached it, and all PEs together how many arcs leave them.
 /// With few, the rows *push*: they post to the heads that their PE has not yet told. With many, the vertices that are
-/// not reached *pull*: each looks for an arc from a vertex of the level and stops at the first; for that all PEs put a
-/// bit for each of their rows into each other's memory. Nobody posts before all have read what is in the list, as the
-/// sum over all PEs comes in between.
+/// not reached *pull*: each looks for an arc from a vertex of the level and stops at the first. A warp pulls for 32 rows
+/// at a time, so that those it has found are a word of bits, which it puts into all PEs' memory: the next level, if that
+/// is pulled as well. Nobody posts before all have read how long their lists are, as the sum over all PEs comes in
+/// between.
 template <class Vertex>
 struct expand_levels {
-    /// Pulling begins when the arcs of a level are more than this part of those of vertices not reached, and as long as
-    /// they are more than that part of all arcs: Beamer's alpha, and about his beta, which counts vertices.
-    static constexpr std::uint64_t pull_part = 14, push_part = 24;
-    /// Rows with so many arcs are pushed by all warps of the PE, in pieces, the others by a warp each.
-    static constexpr std::uint64_t hub_arcs = 8192, hub_piece = 512;
-    /// What a hub adds to the sum of the arcs of a level, which are fewer.
-    static constexpr std::uint64_t one_hub = std::uint64_t{1} << 40;
+    /// A level is pulled where its arcs are more than this part of those of vertices not reached (Beamer's alpha), and
+    /// more than that part of all vertices, as a warp that pulls looks at all rows of its PE.
+    static constexpr std::uint64_t arcs_part = 14, vertices_part = 16;
+    /// Rows with more arcs are pushed in pieces of so many, by all warps of the PE, the others by a warp each.
+    static constexpr std::uint64_t piece_arcs = 512;
+    /// What a row that is cut into pieces adds to the sum of the arcs of a level, which are fewer.
+    static constexpr std::uint64_t one_cut = std::uint64_t{1} << 40;
+    /// Arcs that a lane looks at together while it pulls.
+    static constexpr int looks = 2;
+    static constexpr std::uint64_t word_bits = 32;
+
+    /// Pieces of a row with so many arcs.
+    static constexpr LANEWAY_FN std::uint64_t pieces_of(std::uint64_t degree) {
+        return degree > piece_arcs ? (degree + piece_arcs - 1) / piece_arcs : 0;
+    }
 
     level_state<Vertex> state;
     symmetric_ref<graph_view<Vertex>> inward;  ///< arcs that lead to the rows; the same places
-    symmetric_ref<std::uint32_t> frontier;     ///< a bit a row of the level, `words` of each PE one after the other
-    symmetric_ref<std::uint32_t> told;         ///< the same of rows that this PE has told of a level
-    symmetric_ref<std::uint64_t> next_tile;    ///< to pull, one for each parity of levels that do; 0
-    symmetric_ref<std::uint32_t> hubs;    ///< rows of a level and those before with so many arcs that all push them
-    symmetric_ref<std::uint64_t> n_hubs;  ///< how many these are
-    symmetric_ref<std::uint32_t> seeds;   ///< rows where the search begins: how many, then which
+    /// A bit a row of the level, `words` of each PE one after the other; twice, for levels that are pulled in turn.
+    symmetric_ref<std::uint32_t> frontier;
+    symmetric_ref<std::uint32_t> told;      ///< the same of rows that this PE has told of a level
+    symmetric_ref<row_piece> pieces;        ///< of rows of a level that is pushed and those before
+    symmetric_ref<std::uint64_t> n_pieces;  ///< how many these are
+    symmetric_ref<std::uint32_t> seeds;     ///< rows where the search begins: how many, then which
     symmetric_ref<level_outcome> outcome;
     std::uint64_t words = 0;
-    std::uint64_t arcs = 0;  ///< of the whole graph
+    std::uint64_t vertices = 0;  ///< of the whole graph
+    std::uint64_t arcs = 0;
     bool pulls = true;
 
     template <class Ctx, class Box, class Sums>
@@ -89,39 +123,42 @@ struct expand_levels {
         one_sided remote(ctx, box);
         const auto place = working_warp::of(ctx, box);
         begin(ctx, place);
-        list_part part{}, of_hubs{};
+        places listed{}, cut{};
         std::uint64_t explored = 0;
         bool pulled = false;
         level_outcome end{};
         for (std::uint32_t level = 1;; ++level) {
             if (remote.barrier() != status::ok) return;
-            part = {part.end, ctx.load(state.reached.local(ctx), order::relaxed, scope::device)};
-            const auto sum = sums.all_reduce(ctx, degrees(ctx, place, part), reduction::sum{});
+            listed = {listed.end, ctx.load(state.reached.local(ctx), order::relaxed, scope::device)};
+            const auto sum = sums.all_reduce(ctx, degrees(ctx, place, listed), reduction::sum{});
             if (!sum) return;
-            const std::uint64_t leaving = sum.value % one_hub;
+            const std::uint64_t leaving = sum.value % one_cut;
             if (leaving == 0) break;
-            // A sum of values orders nothing else.
-            if (sum.value >= one_hub && sums.barrier(ctx) != status::ok) return;
-            of_hubs = {of_hubs.end, ctx.load(n_hubs.local(ctx), order::relaxed, scope::device)};
             explored += leaving;
-            const std::uint64_t least = pulled ? 0 : (arcs - explored) / pull_part;
-            pulled = pulls && leaving > arcs / push_part && leaving > least;
+            const bool was_pulled = pulled;
+            pulled = pulls && leaving > (arcs - explored) / arcs_part && leaving > vertices / vertices_part;
             ++end.levels;
             if (pulled) {
-                if (!share_frontier(ctx, remote, place, level)) return;
-                if (place.lane(ctx) == 0) next_tile.local(ctx)[(end.pulled + 1) % 2] = 0;
-                pull(ctx, box, level, next_tile[end.pulled++ % 2]);
-            } else {
-                push(ctx, box, place, part, level);
-                push_hubs(ctx, box, place, of_hubs, level);
+                const std::uint64_t turn = end.pulled++ % 2;
+                if (!was_pulled && !share_frontier(ctx, remote, place, level, turn)) return;
+                pull(ctx, box, remote, place, level, turn);
+                continue;
             }
+            if (sum.value >= one_cut) {
+                cut_rows(ctx, place, listed);
+                if (sums.barrier(ctx) != status::ok) return;
+                cut = {cut.end, ctx.load(n_pieces.local(ctx), order::relaxed, scope::device)};
+            }
+            push(ctx, box, place, listed, level);
+            push_pieces(ctx, box, place, cut, level);
+            cut.begin = cut.end;
         }
         if (place.lane(ctx) == 0) *outcome.local(ctx) = end;
     }
 
 private:
-    /// Places in the list: the rows of a level.
-    struct list_part {
+    /// In a list: what belongs to a level.
+    struct places {
         std::uint64_t begin;
         std::uint64_t end;
     };
@@ -135,128 +172,256 @@ private:
         }
     }
 
-    /// Arcs that leave this lane's share of the rows, and one_hub for each hub among them; notes which these are.
+    /// Arcs that leave this lane's share of the rows, and one_cut for each row among them that is to be cut.
     template <class Ctx>
-    LANEWAY_FN std::uint64_t degrees(Ctx& ctx, const working_warp& place, const list_part& part) const {
-        const graph_rows<Vertex>& rows = state.view.local(ctx)->rows;
+    LANEWAY_FN std::uint64_t degrees(Ctx& ctx, const working_warp& place, const places& part) const {
+        const graph_rows<Vertex> rows = state.view.local(ctx)->rows;
         std::uint64_t sum = 0;
         for (std::uint64_t i = part.begin + place.lane(ctx); i < part.end; i += place.lanes(ctx)) {
             const std::uint32_t row = state.list.local(ctx)[i];
-            sum += rows.degree(row);
-            if (rows.degree(row) < hub_arcs) continue;
-            const std::uint64_t at = ctx.fetch_add(n_hubs.local(ctx), std::uint64_t{1}, order::relaxed, scope::device);
-            ctx.store(hubs.local(ctx) + at, row, order::relaxed, scope::device);
-            sum += one_hub;
+            sum += rows.degree(row) + (pieces_of(rows.degree(row)) > 0 ? one_cut : 0);
         }
         return sum;
     }
 
-    /// Rows of the level to the heads of their arcs. Every working warp.
-    template <class Ctx, class Box>
-    LANEWAY_FN void push(Ctx& ctx, Box& box, const working_warp& place, const list_part& part,
-                         std::uint32_t level) const {
-        const graph_rows<Vertex>& rows = state.view.local(ctx)->rows;
-        constexpr std::uint64_t lanes = Ctx::warp_lanes;
-        for (std::uint64_t first = part.begin + place.number * lanes; first < part.end; first += place.warps * lanes) {
-            const std::uint64_t at = first + static_cast<std::uint64_t>(ctx.lane());
-            arc_range leaving;
-            if (at < part.end) {
-                const std::uint32_t row = state.list.local(ctx)[at];
-                if (rows.degree(row) < hub_arcs) {
-                    leaving = {rows.offsets[row], static_cast<std::uint32_t>(rows.degree(row))};
-                }
-            }
-            for_each_arc(ctx, leaving, std::uint32_t{0}, [&](const arc_batch& batch, std::uint32_t) {
-                for (int k = 0; k < batch.count; ++k) {
-                    const Vertex head =
-                        rows.heads[batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k)];
-                    tell(ctx, box, rows, head, level + 1);
-                }
-            });
-        }
-    }
-    /// The same of hubs, each by all working warps.
-    template <class Ctx, class Box>
-    LANEWAY_FN void push_hubs(Ctx& ctx, Box& box, const working_warp& place, const list_part& part,
-                              std::uint32_t level) const {
-        const graph_rows<Vertex>& rows = state.view.local(ctx)->rows;
-        std::uint64_t before = 0;  // pieces of hubs so far: the next one's go to the warps that follow
-        for (std::uint64_t i = part.begin; i < part.end; ++i) {
-            const std::uint32_t row = ctx.load(hubs.local(ctx) + i, order::relaxed, scope::device);
-            const std::uint64_t arcs_end = rows.offsets[row] + rows.degree(row);
-            const std::uint64_t piece = (place.number + place.warps - before % place.warps) % place.warps;
-            before += (rows.degree(row) + hub_piece - 1) / hub_piece;
-            for (std::uint64_t first = rows.offsets[row] + piece * hub_piece; first < arcs_end;
-                 first += place.warps * hub_piece) {
-                const std::uint64_t end = first + hub_piece < arcs_end ? first + hub_piece : arcs_end;
-                for (std::uint64_t arc = first + static_cast<std::uint64_t>(ctx.lane()); arc < end;
-                     arc += Ctx::warp_lanes) {
-                    tell(ctx, box, rows, rows.heads[arc], level + 1);
-                }
+    /// Lists the pieces of rows with many arcs.
+    template <class Ctx>
+    LANEWAY_FN void cut_rows(Ctx& ctx, const working_warp& place, const places& part) const {
+        const graph_rows<Vertex> rows = state.view.local(ctx)->rows;
+        for (std::uint64_t i = part.begin + place.lane(ctx); i < part.end; i += place.lanes(ctx)) {
+            const std::uint32_t row = state.list.local(ctx)[i];
+            const std::uint64_t count = pieces_of(rows.degree(row));
+            if (count == 0) continue;
+            const std::uint64_t at = ctx.fetch_add(n_pieces.local(ctx), count, order::relaxed, scope::device);
+            for (std::uint64_t k = 0; k < count; ++k) {
+                pieces.local(ctx)[at + k] = {row, static_cast<std::uint32_t>(k * piece_arcs)};
             }
         }
     }
 
-    /// A post that fails ends the run: the barrier fails as well.
+    /// Rows of the level to the heads of their arcs, but for those that are cut. Every working warp; where there are few
+    /// rows, each has a warp of its own.
+    template <class Ctx, class Box>
+    LANEWAY_FN void push(Ctx& ctx, Box& box, const working_warp& place, const places& part, std::uint32_t level) const {
+        const graph_rows<Vertex> rows = state.view.local(ctx)->rows;
+        const std::uint64_t even = (part.end - part.begin + place.warps - 1) / place.warps;
+        const std::uint64_t share = even < Ctx::warp_lanes ? even : Ctx::warp_lanes;
+        for (std::uint64_t first = part.begin + place.number * share; first < part.end; first += place.warps * share) {
+            const auto lane = static_cast<std::uint64_t>(ctx.lane());
+            arc_range leaving;
+            if (lane < share && first + lane < part.end) {
+                const std::uint32_t row = state.list.local(ctx)[first + lane];
+                if (pieces_of(rows.degree(row)) == 0) {
+                    leaving = {rows.offsets[row], static_cast<std::uint32_t>(rows.degree(row))};
+                }
+            }
+            for_each_batch(ctx, leaving, std::uint32_t{0}, [&](const arc_batch& batch, std::uint32_t) {
+                visit(ctx, box, rows, batch, level + 1);
+            });
+        }
+    }
+    /// The same of the rows that are cut.
+    template <class Ctx, class Box>
+    LANEWAY_FN void push_pieces(Ctx& ctx, Box& box, const working_warp& place, const places& part,
+                                std::uint32_t level) const {
+        const graph_rows<Vertex> rows = state.view.local(ctx)->rows;
+        for (std::uint64_t i = part.begin + place.number; i < part.end; i += place.warps) {
+            const row_piece piece = pieces.local(ctx)[i];
+            const std::uint64_t left = rows.degree(piece.row) - piece.first;
+            const auto end = piece.first + static_cast<std::uint32_t>(left < piece_arcs ? left : piece_arcs);
+            walk_range(ctx, rows.offsets[piece.row], piece.first, end, std::uint32_t{0},
+                       [&](const arc_batch& batch, std::uint32_t) { visit(ctx, box, rows, batch, level + 1); });
+        }
+    }
+
+    /// Tells the heads of some arcs their level. The whole warp, together; all loads are on their way at once.
+    template <class Ctx, class Box>
+    LANEWAY_FN void visit(Ctx& ctx, Box& box, const graph_rows<Vertex>& rows, const arc_batch& batch,
+                          std::uint32_t level) const {
+        Vertex heads[arc_batch::most];
+        std::uint32_t own[arc_batch::most], known[arc_batch::most], chosen = 0;
+        const auto levels = state.levels.local(ctx);
+        for (int k = 0; k < arc_batch::most; ++k) {
+            heads[k] = 0;
+            if (k < batch.count) {
+                heads[k] = rows.heads[batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k)];
+            }
+        }
+        for (int k = 0; k < arc_batch::most; ++k) {
+            const std::uint64_t row = heads[k] - rows.first;
+            own[k] = static_cast<std::uint32_t>(row);
+            known[k] = ~0u;
+            if (k < batch.count && row < rows.count) known[k] = ctx.load(levels + row, order::relaxed, scope::device);
+        }
+        for (int k = 0; k < arc_batch::most; ++k) {
+            if (known[k] == 0 && state.is_first(ctx, own[k], level)) chosen |= 1u << k;
+        }
+        state.add(ctx, full_warp<Ctx>, own, chosen);
+        if (ctx.n_pes() == 1) return;
+        for (int k = 0; k < batch.count; ++k) {
+            if (heads[k] - rows.first >= rows.count) tell(ctx, box, rows, heads[k], level);
+        }
+    }
+
+    /// Posts to the owner of a head. A post that fails ends the run: the barrier fails as well.
     template <class Ctx, class Box>
     LANEWAY_FN void tell(Ctx& ctx, Box& box, const graph_rows<Vertex>& rows, Vertex head, std::uint32_t level) const {
         const int owner = rows.ranges.owner(ctx, head);
         const auto row = static_cast<std::uint32_t>(head - rows.ranges.starts[owner]);
-        if (owner == ctx.pe()) {
-            state.reach(ctx, row, level);
-            return;
-        }
-        auto word = told.local(ctx) + (static_cast<std::uint64_t>(owner) * words + row / 32);
-        const std::uint32_t bit = std::uint32_t{1} << row % 32;
+        auto word = told.local(ctx) + (static_cast<std::uint64_t>(owner) * words + row / word_bits);
+        const std::uint32_t bit = std::uint32_t{1} << row % word_bits;
         if ((ctx.load(word, order::relaxed, scope::device) & bit) != 0) return;
         if ((ctx.fetch_or(word, bit, order::relaxed, scope::device) & bit) != 0) return;
         (void)box.post(ctx, owner, level_message{row, level});
     }
 
-    /// Puts the own rows of the level into all PEs' frontiers. Every working warp; false if the run is ending.
+    /// Calls `choose(row)`, on a lane each, for the rows of a word of bits, which it returns: those for which it is true.
+    /// Rows that do not exist are given to it as `count`. The whole warp, together.
+    template <class Ctx, class Choose>
+    LANEWAY_FN std::uint32_t for_rows_of(Ctx& ctx, std::uint64_t word, std::uint64_t count, Choose&& choose) const {
+        std::uint32_t bits = 0;
+        for (unsigned k = 0; k < word_bits; k += Ctx::warp_lanes) {
+            const std::uint64_t row = word * word_bits + k + static_cast<unsigned>(ctx.lane());
+            const bool chosen = choose(row < count ? row : count);
+            bits |= static_cast<std::uint32_t>(ctx.ballot(full_warp<Ctx>, chosen)) << k;
+        }
+        return bits;
+    }
+
+    /// Puts a word of own rows into all PEs' frontiers. The whole warp, together.
     template <class Ctx, class Remote>
-    LANEWAY_FN bool share_frontier(Ctx& ctx, Remote& remote, const working_warp& place, std::uint32_t level) const {
+    LANEWAY_FN void put_bits(Ctx& ctx, Remote& remote, std::uint64_t turn, std::uint64_t word,
+                             std::uint32_t bits) const {
+        const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
+        const std::uint64_t at = (turn * pes + static_cast<std::uint64_t>(ctx.pe())) * words + word;
+        // A put that fails ends the run: the barrier fails as well.
+        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) (void)remote.put(frontier[at], pe, bits);
+    }
+
+    /// The frontier of a level that was pushed. Every working warp; false if the run is ending.
+    template <class Ctx, class Remote>
+    LANEWAY_FN bool share_frontier(Ctx& ctx, Remote& remote, const working_warp& place, std::uint32_t level,
+                                   std::uint64_t turn) const {
         const std::uint64_t count = state.view.local(ctx)->rows.count;
-        for (std::uint64_t i = place.lane(ctx); i * 32 < count; i += place.lanes(ctx)) {
-            std::uint32_t bits = 0;
-            for (std::uint64_t row = i * 32; row < count && row < i * 32 + 32; ++row) {
-                const std::uint32_t its = state.levels.local(ctx)[row];
-                if (its == level) bits |= std::uint32_t{1} << row % 32;
-            }
-            for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-                if (remote.put(frontier[static_cast<std::uint64_t>(ctx.pe()) * words + i], pe, bits) != status::ok)
-                    break;
-            }
+        const auto levels = state.levels.local(ctx);
+        for (std::uint64_t word = place.number; word * word_bits < count; word += place.warps) {
+            const std::uint32_t bits = for_rows_of(ctx, word, count, [&](std::uint64_t row) {
+                if (row == count) return false;
+                const std::uint32_t its = levels[row];
+                return its == level;
+            });
+            put_bits(ctx, remote, turn, word, bits);
         }
         return remote.barrier() == status::ok;
     }
 
     /// Rows that are not reached look for an arc from a row of the level. Every working warp.
-    template <class Ctx, class Box>
-    LANEWAY_FN void pull(Ctx& ctx, Box& box, std::uint32_t level, symmetric_ptr<std::uint64_t> counter) const {
-        const graph_view<Vertex>& mine = *inward.local(ctx);
-        for (;;) {
-            const std::uint64_t tile = claim_piece(ctx, box, counter);
-            if (tile >= mine.tiles.n_tiles) return;
-            mine.tiles.for_each_row(ctx, tile, [&](std::uint64_t row, const arc_range& entering, bool) {
-                if (entering.count == 0) return;
-                auto word = state.levels.local(ctx) + row;
-                if (ctx.load(word, order::relaxed, scope::device) != 0) return;
-                for (std::uint64_t arc = entering.begin; arc < entering.begin + entering.count; ++arc) {
-                    if (!is_in_frontier(ctx, mine.rows, mine.rows.heads[arc])) continue;
-                    state.reach(ctx, row, level + 1);
-                    return;
+    template <class Ctx, class Box, class Remote>
+    LANEWAY_FN void pull(Ctx& ctx, Box& box, Remote& remote, const working_warp& place, std::uint32_t level,
+                         std::uint64_t turn) const {
+        const graph_rows<Vertex> entering = inward.local(ctx)->rows;
+        const auto levels = state.levels.local(ctx);
+        const auto bits_of_level = frontier.local(ctx) + turn * static_cast<std::uint64_t>(ctx.n_pes()) * words;
+        found_words found;
+        for (std::uint64_t word = place.number; word * word_bits < entering.count; word += place.warps) {
+            (void)box.progress(ctx);  // on CPU devices nobody else may look at the deadline
+            const std::uint32_t bits = for_rows_of(ctx, word, entering.count, [&](std::uint64_t row) {
+                std::uint64_t arc = 0, end = 0;
+                if (row < entering.count && ctx.load(levels + row, order::relaxed, scope::device) == 0) {
+                    arc = entering.offsets[row];
+                    end = entering.offsets[row + 1];
                 }
+                if (!finds_parent(ctx, entering, bits_of_level, arc, end)) return false;
+                ctx.store(levels + row, level + 1, order::relaxed, scope::device);
+                return true;
             });
+            put_bits(ctx, remote, 1 - turn, word, bits);
+            if (bits != 0) note(ctx, found, word, bits);
         }
+        list_found(ctx, found);
     }
 
+    /// Words of bits that a warp has found, one a lane, until they are listed.
+    struct found_words {
+        std::uint64_t word = 0;
+        std::uint32_t bits = 0;
+        int count = 0;  ///< of the warp
+    };
+
+    /// The whole warp, together.
     template <class Ctx>
-    LANEWAY_FN bool is_in_frontier(Ctx& ctx, const graph_rows<Vertex>& rows, Vertex vertex) const {
-        const int owner = rows.ranges.owner(ctx, vertex);
-        const std::uint64_t row = vertex - rows.ranges.starts[owner];
-        const std::uint32_t bits = frontier.local(ctx)[static_cast<std::uint64_t>(owner) * words + row / 32];
-        return (bits >> row % 32 & 1) != 0;
+    LANEWAY_FN void note(Ctx& ctx, found_words& found, std::uint64_t word, std::uint32_t bits) const {
+        if (ctx.lane() == found.count) {
+            found.word = word;
+            found.bits = bits;
+        }
+        if (++found.count == Ctx::warp_lanes) list_found(ctx, found);
+    }
+
+    /// Puts the rows of all noted words into the list, at places that are drawn at once. The whole warp, together.
+    template <class Ctx>
+    LANEWAY_FN void list_found(Ctx& ctx, found_words& found) const {
+        if (found.count == 0) return;
+        const auto mine = static_cast<std::uint32_t>(Ctx::count_lanes(found.bits));
+        const std::uint32_t end = inclusive_scan(ctx, full_warp<Ctx>, mine);
+        const std::uint32_t total = ctx.shuffle(full_warp<Ctx>, end, Ctx::warp_lanes - 1);
+        std::uint64_t place = end - mine + once(ctx, full_warp<Ctx>, [&] {
+            return ctx.fetch_add(state.reached.local(ctx), total, order::relaxed, scope::device);
+        });
+        const auto list = state.list.local(ctx);
+        for (std::uint32_t left = found.bits; left != 0; left &= left - 1) {
+            list[place++] = static_cast<std::uint32_t>(found.word * word_bits) +
+                            static_cast<std::uint32_t>(Ctx::first_lane(left));
+        }
+        found = {};
+    }
+
+    /// Whether one of the arcs [arc, end) comes from a row of the level. The whole warp, together, each lane with arcs of
+    /// its own: while many look, each for itself, and then all together for one after the other.
+    template <class Ctx, class Bits>
+    LANEWAY_FN bool finds_parent(Ctx& ctx, const graph_rows<Vertex>& rows, const Bits& bits, std::uint64_t arc,
+                                 std::uint64_t end) const {
+        constexpr lane_mask all = full_warp<Ctx>;
+        bool found = false;
+        lane_mask looking = ctx.ballot(all, arc < end);
+        for (; Ctx::count_lanes(looking) * 4 > Ctx::warp_lanes; looking = ctx.ballot(all, !found && arc < end)) {
+            if (found || arc >= end) continue;
+            found = any_in_level(ctx, rows, bits, arc, 1, end);
+            arc += looks;
+        }
+        for (; looking != 0; looking &= looking - 1) {
+            const int from = Ctx::first_lane(looking);
+            const std::uint64_t its_end = ctx.shuffle(all, end, from);
+            const auto lane = static_cast<std::uint64_t>(ctx.lane());
+            for (std::uint64_t first = ctx.shuffle(all, arc, from); first < its_end;
+                 first += looks * Ctx::warp_lanes) {
+                const bool hit = first + lane < its_end &&
+                                 any_in_level(ctx, rows, bits, first + lane, Ctx::warp_lanes, its_end);
+                if (ctx.ballot(all, hit) == 0) continue;
+                found = found || ctx.lane() == from;
+                break;
+            }
+        }
+        return found;
+    }
+
+    /// Whether one of the arcs arc, arc + step, ... comes from a row of the level: so many as a lane looks at together.
+    template <class Ctx, class Bits>
+    LANEWAY_FN bool any_in_level(Ctx& ctx, const graph_rows<Vertex>& rows, const Bits& bits, std::uint64_t arc,
+                                 std::uint64_t step, std::uint64_t end) const {
+        Vertex tails[looks];
+        for (int k = 0; k < looks; ++k) {
+            const std::uint64_t next = arc + static_cast<unsigned>(k) * step;
+            tails[k] = rows.heads[next < end ? next : arc];  // again the first one rather than a branch
+        }
+        std::uint32_t any = 0;
+        for (int k = 0; k < looks; ++k) {
+            const int owner = rows.ranges.owner(ctx, tails[k]);
+            const std::uint64_t row = tails[k] - rows.ranges.starts[owner];
+            const std::uint32_t its = bits[static_cast<std::uint64_t>(owner) * words + row / word_bits];
+            any |= its >> row % word_bits;
+        }
+        return any % 2 != 0;
     }
 };
 

@@ -182,7 +182,7 @@ std::shared_ptr<std::byte> context_core::allocate(int device, std::size_t bytes)
 std::shared_ptr<run_table> context_core::take_run_table(int device) {
     run_table taken;
     {
-        const std::lock_guard lock(tables_mutex_);
+        const std::lock_guard lock(unused_mutex_);
         auto& unused = tables_[device];
         if (!unused.empty()) {
             taken = std::move(unused.back());
@@ -198,8 +198,38 @@ std::shared_ptr<run_table> context_core::take_run_table(int device) {
                 const std::unique_ptr<run_table> owned(used);
                 const auto core = weak.lock();
                 if (!core) return;
-                const std::lock_guard lock(core->tables_mutex_);
+                const std::lock_guard lock(core->unused_mutex_);
                 core->tables_[device].push_back(std::move(*owned));
+            }};
+}
+
+std::shared_ptr<std::byte> context_core::take_buffer(int device, std::size_t bytes) {
+    const auto unused = [&]() -> std::shared_ptr<std::byte> {
+        const std::lock_guard lock(unused_mutex_);
+        auto& some = buffers_[{device, bytes}];
+        if (some.empty()) return {};
+        auto taken = std::move(some.back());
+        some.pop_back();
+        return taken;
+    };
+    const auto made = [&] {
+        try {
+            return allocate(device, bytes);
+        } catch (const error&) {  // there may be enough where buffers of other sizes go
+            decltype(buffers_) others;
+            const std::lock_guard lock(unused_mutex_);
+            others.swap(buffers_);
+        }
+        return allocate(device, bytes);
+    };
+    auto kept = unused();
+    if (!kept) kept = made();
+    std::byte* const first = kept.get();
+    return {first, [weak = weak_from_this(), device, bytes, kept = std::move(kept)](std::byte*) mutable {
+                const auto core = weak.lock();
+                if (!core) return;
+                const std::lock_guard lock(core->unused_mutex_);
+                core->buffers_[{device, bytes}].push_back(std::move(kept));
             }};
 }
 

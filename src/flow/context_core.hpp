@@ -56,6 +56,9 @@ struct context_core : std::enable_shared_from_this<context_core> {
     [[nodiscard]] std::shared_ptr<std::byte> allocate(int device, std::size_t bytes);
     /// One that nobody uses; it can be used again when its last owner goes.
     [[nodiscard]] std::shared_ptr<run_table> take_run_table(int device);
+    /// The same of memory for a link's buffer, with any contents: links come and go more often than it is worth to pin
+    /// and free memory. What nobody uses is given back with the context, or where there is no more memory.
+    [[nodiscard]] std::shared_ptr<std::byte> take_buffer(int device, std::size_t bytes);
     /// Of a device, or of the host.
     [[nodiscard]] device_load& load_of(int device) { return loads_[place(device)]; }
     /// Whether kernels of the device reach memory that belongs to endpoints `from` and `to`.
@@ -114,8 +117,10 @@ private:
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::weak_ptr<void>> links_;  ///< by source, destination
     workers workers_;
     std::vector<device_load> loads_;  ///< of each device
-    std::mutex tables_mutex_;
+    std::mutex unused_mutex_;
     std::map<int, std::vector<run_table>> tables_;  ///< that nobody uses, by device
+    /// The same, by device and size.
+    std::map<std::pair<int, std::size_t>, std::vector<std::shared_ptr<std::byte>>> buffers_;
 };
 
 }  // namespace laneway::flow

@@ -43,7 +43,7 @@ void link_core::open() {
         return;
     }
     for (int i = 0; i < sizes.buffers; ++i) {
-        memory_.push_back(context->allocate(destination.device(), sizes.packet_bytes));
+        memory_.push_back(context->take_buffer(destination.device(), sizes.packet_bytes));
         states_.push_back(buffer_state::free);
         uses_.push_back(0);
         free_.push_back(static_cast<std::size_t>(i));

@@ -21,22 +21,25 @@ struct arc_batch {
     int count = 0;  ///< 0 to most
 };
 
-/// Walks the arcs [from, end) of a range that begins at `begin` with all lanes of a warp, together.
+/// Walks the arcs [from, end) of a range that begins at `begin` with all lanes of a warp. `visit` is called by the whole
+/// warp, together: where nothing is left for a lane, its batch is empty.
 template <class Ctx, class Payload, class Visit>
 LANEWAY_FN void walk_range(Ctx& ctx, std::uint64_t begin, std::uint32_t from, std::uint32_t end, Payload payload,
                            Visit&& visit) {
     constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
-    for (std::uint32_t i = from + static_cast<std::uint32_t>(ctx.lane()); i < end; i += lanes * arc_batch::most) {
-        const std::uint32_t left = (end - i - 1) / lanes + 1;
+    for (std::uint32_t base = from; base < end; base += lanes * arc_batch::most) {
+        const std::uint32_t i = base + static_cast<std::uint32_t>(ctx.lane());
+        const std::uint32_t left = i < end ? (end - i - 1) / lanes + 1 : 0;
         visit(arc_batch{begin + i, lanes, left < arc_batch::most ? static_cast<int>(left) : arc_batch::most}, payload);
     }
 }
 
 /// Calls `visit(batch, payload)` so that each arc of each lane's range is in one batch; `payload` is the range's
-/// lane's. The whole warp, together; visits run on any lane and may diverge. A range as long as the warp is walked by
-/// the warp; shorter ones are strung together, so that all lanes are busy whatever the degrees are.
+/// lane's. The whole warp, together, and so are visits: some lanes' batches may be empty. A range as long as the warp is
+/// walked by the warp; shorter ones are strung together, so that all lanes are busy whatever the degrees are. Ranges of a
+/// warp have less than 2^32 - 128 arcs.
 template <class Ctx, class Payload, class Visit>
-LANEWAY_FN void for_each_arc(Ctx& ctx, const arc_range& mine, Payload payload, Visit&& visit) {
+LANEWAY_FN void for_each_batch(Ctx& ctx, const arc_range& mine, Payload payload, Visit&& visit) {
     constexpr lane_mask all = full_warp<Ctx>;
     constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
     const bool is_long = mine.count >= lanes;
@@ -58,8 +61,16 @@ LANEWAY_FN void for_each_arc(Ctx& ctx, const arc_range& mine, Payload payload, V
         const std::uint64_t begin = ctx.shuffle(all, mine.begin, owner);
         const std::uint32_t before = ctx.shuffle(all, end - count, owner);
         const Payload theirs = shuffle_value(ctx, all, payload, owner);
-        if (i < total) visit(arc_batch{begin + (i - before), 0, 1}, theirs);
+        visit(arc_batch{begin + (i - before), 0, i < total ? 1 : 0}, theirs);
     }
+}
+
+/// The same where visits run on any lane and may diverge; no batch is empty.
+template <class Ctx, class Payload, class Visit>
+LANEWAY_FN void for_each_arc(Ctx& ctx, const arc_range& mine, Payload payload, Visit&& visit) {
+    for_each_batch(ctx, mine, payload, [&](const arc_batch& batch, const Payload& its) {
+        if (batch.count > 0) visit(batch, its);
+    });
 }
 
 }  // namespace laneway

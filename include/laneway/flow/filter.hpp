@@ -132,22 +132,42 @@ private:
     }
 };
 
-/// Filters the packets of one link into another, until the first ends. A worker's thread.
+/// Filters the packets of one link into another, until the first ends. A worker's thread. How much a packet leaves to be
+/// sent is known when its kernels have ended; meanwhile the next one's are given to the device.
 template <class T, class Predicate>
 void filter_packets(context& ctx, const endpoint& at, const link& in, const link& out, std::size_t max_elements,
                     const Predicate& keeps, filter_share& share, device_stream& stream) {
     struct output {
-        std::shared_ptr<T> kept;
-        std::shared_ptr<std::uint64_t> total;
-        event sent;
+        T* kept = nullptr;
+        std::uint64_t* total = nullptr;
+        std::uint64_t offset = 0;  ///< of the packet, in the array
+        event counted, sent;
     };
+    constexpr std::size_t n_outputs = 3;  // one is filled, one counted, and one leaves
     const std::uint64_t warps = stream.warps(), groups = kept_counts::groups_of(warps);
     const auto words = ctx.allocate<std::uint64_t>(at, warps + 2 * groups);
-    output outputs[2];  // one is filled while the other leaves
-    for (auto& o : outputs) o = {ctx.allocate<T>(at, max_elements), ctx.allocate<std::uint64_t>(ctx.host(), 1), {}};
-    while (const auto part = in.receive().get()) {
+    const auto kept = ctx.allocate<T>(at, n_outputs * max_elements);
+    const auto totals = ctx.allocate<std::uint64_t>(ctx.host(), n_outputs);
+    output outputs[n_outputs];
+    for (std::size_t i = 0; i < n_outputs; ++i) {
+        outputs[i].kept = kept.get() + i * max_elements;
+        outputs[i].total = totals.get() + i;
+    }
+    output* counting = nullptr;
+    const auto send_counted = [&] {
+        if (counting == nullptr) return;
+        output& full = *std::exchange(counting, nullptr);
+        ctx.wait(full.counted, "filtering a packet on " + at.name());
+        share.kept += *full.total;
+        full.sent = out.send(segment::of<T>(full.kept, *full.total, full.offset));
+    };
+    for (;;) {
+        const pending_receive next = in.receive();
+        if (!next.ready()) send_counted();
+        const auto part = next.get();
+        if (!part) break;
+        output& to = outputs[share.packets % n_outputs];
         const std::uint64_t turn = share.packets++ % 2;
-        output& to = outputs[turn];
         const kept_counts counts{words.get(), words.get() + warps + turn * groups};
         std::uint64_t* const next_by_group = words.get() + warps + (1 - turn) * groups;
         out.wait(to.sent);
@@ -155,13 +175,15 @@ void filter_packets(context& ctx, const endpoint& at, const link& in, const link
         const std::uint64_t count = part.count<T>();
         stream.wait(part.arrived());
         if (warps > 1) stream.run(count_kept<T, Predicate>{values, count, keeps, counts, next_by_group});
-        stream.run(write_kept<T, Predicate>{values, count, keeps, counts, to.kept.get(), to.total.get()});
+        stream.run(write_kept<T, Predicate>{values, count, keeps, counts, to.kept, to.total});
         in.release(part, stream);
-        ctx.wait(stream.record(), "filtering a packet on " + at.name());  // how much is to be sent is known then
+        to.counted = stream.record();
+        to.offset = part.info().offset;
         share.elements += count;
-        share.kept += *to.total;
-        to.sent = out.send(segment::of<T>(to.kept.get(), *to.total, part.info().offset));
+        send_counted();
+        counting = &to;
     }
+    send_counted();
     for (const auto& o : outputs) out.wait(o.sent);
     out.shutdown();
 }

@@ -34,6 +34,16 @@ struct alignas(16) worklist_shared {
     threshold_shared threshold;
 };
 
+/// Keys that a warp proposes, before it lowers any: each of them takes a chain of atomics, so many together take as long
+/// as one. In the block's shared memory.
+template <class Key>
+struct proposed_keys {
+    static constexpr std::uint32_t capacity = 64;
+
+    Key keys[capacity];
+    std::uint32_t ids[capacity];
+};
+
 template <class Key>
 struct priority_worklist_ref {
     using word = worklist_word<Key>;
@@ -67,21 +77,30 @@ struct priority_worklist_ref {
     /// The same for a caller that has already looked at the id's word and saw `seen`.
     template <class Ctx>
     LANEWAY_FN bool lower(Ctx& ctx, std::uint32_t id, Key key, std::uint64_t bound, Key seen) const {
+        return offer(ctx, id, key, bound, seen, false) != offered::refused;
+    }
+
+    enum class offered { refused, pending, claimed };
+    /// The same for a caller that may want to work on the id itself, at once: where `claims` and the id would be put into
+    /// a near ring, it is claimed instead, as if the caller had taken it from there.
+    template <class Ctx>
+    LANEWAY_FN offered offer(Ctx& ctx, std::uint32_t id, Key key, std::uint64_t bound, Key seen, bool claims) const {
         // All relaxed: the word is its own data, and a place in a ring is published by the ring.
         const bool is_near = key < bound;
-        Key gone;
+        Key gone, taken;
         do {
-            if (key >= seen >> word::state_bits) return false;
+            if (key >= seen >> word::state_bits) return offered::refused;
             const bool waits = (seen & word::away_near) == 0 || (!is_near && (seen & word::away_far) == 0);
-            gone = waits ? Key{0} : (is_near ? word::away_near : word::away_far);
+            taken = !waits && is_near && claims ? word::claimed : Key{0};
+            gone = waits || taken != 0 ? Key{0} : (is_near ? word::away_near : word::away_far);
         } while (!ctx.compare_exchange(words + id, seen,
-                                       static_cast<Key>(key << word::state_bits) |
+                                       static_cast<Key>(key << word::state_bits) | taken |
                                            (seen & (word::away_near | word::away_far) & static_cast<Key>(~gone)),
                                        order::relaxed, scope::device));
         // A push fails only as the run ends.
         if (gone == word::away_near) (void)near(id % rings).push(ctx, id);
         if (gone == word::away_far) (void)far(id % rings).push(ctx, id);
-        return true;
+        return taken != 0 ? offered::claimed : offered::pending;
     }
 };
 

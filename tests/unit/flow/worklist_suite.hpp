@@ -52,10 +52,27 @@ private:
             state = state * 6364136223846793005u + 1442695040888963407u;
             const auto id = static_cast<std::uint32_t>((state >> 33) % ids);
             const auto key = static_cast<Key>((state >> 40) % keys);
-            list.lower(ctx, id, key, list.current_threshold(ctx));
+            const std::uint64_t bound = list.current_threshold(ctx);
+            if (i % 3 != 0) {
+                list.lower(ctx, id, key, bound);
+                continue;
+            }
+            const Key seen = ctx.load(list.words + id, order::relaxed, scope::device);
+            // What a producer claims it hands out itself: it stands in no ring, and is not counted.
+            if (list.offer(ctx, id, key, bound, seen, true) == priority_worklist_ref<Key>::offered::claimed) {
+                hand_out(ctx, id, key);
+            }
         }
         // Partner: the acquire load in control.
         ctx.fetch_add(&words->producers_done, 1, order::release, scope::device);
+    }
+
+    template <class Ctx>
+    LANEWAY_FN void hand_out(Ctx& ctx, std::uint32_t id, Key key) const {
+        const auto bit = std::uint64_t{1} << key;
+        if ((ctx.fetch_or(handed + id, bit, order::relaxed, scope::device) & bit) != 0) {
+            ctx.fetch_add(&words->twice, 1, order::relaxed, scope::device);
+        }
     }
 
     template <class Ctx>
@@ -65,12 +82,7 @@ private:
             if (ctx.lane() == 0) mine.refresh(ctx);
             const std::uint64_t bound = once(ctx, full_warp<Ctx>, [&] { return mine.bound(ctx); });
             const auto taken = mine.take(ctx, bound, [](std::uint32_t) {});
-            if (taken.active) {
-                const auto bit = std::uint64_t{1} << taken.key;
-                if ((ctx.fetch_or(handed + taken.id, bit, order::relaxed, scope::device) & bit) != 0) {
-                    ctx.fetch_add(&words->twice, 1, order::relaxed, scope::device);
-                }
-            }
+            if (taken.active) hand_out(ctx, taken.id, taken.key);
             const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
             if (popped != 0) {
                 if (ctx.lane() == 0) {
