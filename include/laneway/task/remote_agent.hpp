@@ -106,20 +106,20 @@ public:
             if (ctx.lane() == 0) shared_->called = taken;
             team_.call(ctx, number_);
             (void)take_part(ctx);
+            if (ctx.lane() == 0) watch(ctx, taken);
         } else {
-            runner_.run(ctx, full_warp<Ctx>, taken);
+            run(ctx, full_warp<Ctx>, taken);
         }
-        if (ctx.lane() == 0) watch(ctx, taken);
         // Whoever lays chunks out for others does not leave before they are taken: it may be long in other work.
         for (taken_commands next = look_at_others(ctx); next.label != 0; next = look_at_others(ctx)) {
-            runner_.run(ctx, full_warp<Ctx>, next);
-            if (ctx.lane() == 0) watch(ctx, next);
+            run(ctx, full_warp<Ctx>, next);
         }
         return true;
     }
     LANEWAY_FN void assist(Ctx& ctx) { (void)turn(ctx, full_warp<Ctx>); }
 
 private:
+    static constexpr std::uint32_t most_in_a_turn = 8;  ///< slots
     static constexpr bool any_blocks = ((remote_width_of<Types> == width::block) || ...);
 
     /// How a body's lanes wait for room: they run commands of the own PE, and so make some.
@@ -193,14 +193,28 @@ private:
     }
     LANEWAY_FN void end_look(Ctx& ctx) { ctx.store(&shared_->looking, 0u, order::release, scope::block); }
 
-    /// The lanes of the mask run what waits, by themselves.
+    /// The lanes of the mask run what waits, by themselves; a whole warp several slots, as what it costs to find them
+    /// is more than to run small ones.
     LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
         const auto finished = once(ctx, mask, [&] { return std::uint32_t{runner_.finish_launches(ctx)}; });
-        const taken_commands taken = runner_.take(ctx, mask, next_++);
+        taken_commands taken = runner_.take(ctx, mask, next_++, mask == full_warp<Ctx> ? most_in_a_turn : 1);
         if (taken.label == 0) return finished != 0;
-        runner_.run(ctx, mask, taken);
-        if (elected(ctx, mask)) watch(ctx, taken);
+        std::uint32_t slots = 0, commands = 0;
+        for (std::uint32_t left = taken.slots;;) {
+            const std::uint32_t done = runner_.run(ctx, mask, taken);
+            if (elected(ctx, mask)) watch(ctx, taken);
+            slots += done != 0 ? 1 : 0;
+            commands += done;
+            if (--left == 0) break;
+            taken = runner_.handed(ctx, mask, taken.place, taken.ticket + 1);
+        }
+        runner_.complete(ctx, mask, slots, commands);
         return true;
+    }
+    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken) {
+        const std::uint32_t done = runner_.run(ctx, mask, taken);
+        runner_.complete(ctx, mask, done != 0 ? 1 : 0, done);
+        if (elected(ctx, mask)) watch(ctx, taken);
     }
     /// After a piece of work: functions that post each other in a circle would go on for ever.
     LANEWAY_FN void watch(Ctx& ctx, const taken_commands& taken) {
@@ -219,7 +233,8 @@ private:
     LANEWAY_FN bool take_part(Ctx& ctx) {
         team_.take_part(ctx, [&](bool leads) {
             const taken_commands taken = shared_->called;
-            runner_.run(ctx, full_warp<Ctx>, taken, &team_, leads);
+            const std::uint32_t done = runner_.run(ctx, full_warp<Ctx>, taken, &team_, leads);
+            runner_.complete(ctx, full_warp<Ctx>, done != 0 ? 1 : 0, done);
         });
         return true;
     }

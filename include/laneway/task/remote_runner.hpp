@@ -69,7 +69,7 @@ public:
     LANEWAY_FN bool finish_launches(Ctx& ctx) const {
         return all_.launches.finish(ctx, [&](const completion_signal& told) {
             (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
-            complete(ctx, 1);
+            complete(ctx, 1, 1);
         });
     }
 
@@ -78,17 +78,28 @@ public:
         return is_for_block(taken.what());
     }
 
-    /// Runs what has been taken. With a team, all lanes of the block's working warps, of which `speaks` is one.
-    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken, block_team<Ctx>* team = nullptr,
-                        bool speaks = true) const {
-        if (taken.what().kind() == kernel_kind) return launch(ctx, mask, taken);
+    /// Runs the first slot that has been taken, and tells the end of its commands; returns how many there were that are
+    /// done, and are to be counted. With a team, all lanes of the block's working warps, of which `speaks` is one.
+    [[nodiscard]] LANEWAY_FN std::uint32_t run(Ctx& ctx, lane_mask mask, const taken_commands& taken,
+                                               block_team<Ctx>* team = nullptr, bool speaks = true) const {
+        std::uint32_t done = 0;
+        if (taken.what().kind() == kernel_kind) {
+            launch(ctx, mask, taken);
+            return done;
+        }
         all_.types.visit(taken.what().kind(), [&]<class Type>(const Type& body) {
             if constexpr (remote_width_of<Type> == width::lane) {
-                run_on_lanes(ctx, mask, body, taken);
+                done = run_on_lanes(ctx, mask, body, taken);
             } else {
-                run_together(ctx, mask, body, taken, team, speaks);
+                done = run_together(ctx, mask, body, taken, team, speaks);
             }
         });
+        return done;
+    }
+    /// Counts slots whose commands are done.
+    LANEWAY_FN void complete(Ctx& ctx, lane_mask mask, std::uint32_t slots, std::uint32_t commands) const {
+        ctx.sync(mask);  // all that they did, and the signals, come before
+        if (elected(ctx, mask) && slots != 0) complete(ctx, slots, commands);
     }
 
 private:
@@ -305,7 +316,8 @@ private:
 
     /// A function for single lanes: a command each.
     template <class Type>
-    LANEWAY_FN void run_on_lanes(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken) const {
+    LANEWAY_FN std::uint32_t run_on_lanes(Ctx& ctx, lane_mask mask, const Type& body,
+                                          const taken_commands& taken) const {
         const std::uint32_t count = taken.what().messages();
         const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
         for (std::uint32_t base = 0; base < count; base += lanes) {
@@ -317,8 +329,7 @@ private:
             ctx.sync(mask);
             if (mine && !threw(ctx)) raise_together(ctx, record.header.told());
         }
-        ctx.sync(mask);  // the signals come before the count
-        if (elected(ctx, mask)) complete(ctx, count);
+        return count;
     }
     /// Lanes that raise the same signal do so with one add.
     LANEWAY_FN void raise_together(Ctx& ctx, const completion_signal& told) const {
@@ -335,8 +346,8 @@ private:
     /// A function that lanes run together. The slot of a team's command is kept until it has run, as the warps come to
     /// it one by one.
     template <class Type>
-    LANEWAY_FN void run_together(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken,
-                                 block_team<Ctx>* team, bool speaks) const {
+    LANEWAY_FN std::uint32_t run_together(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken,
+                                          block_team<Ctx>* team, bool speaks) const {
         remote_record<typename Type::arguments> record{};
         const bool all_have_it = ctx.ballot(mask, !read(ctx, taken, 0, record)) == 0;
         if (team == nullptr) give_back(ctx, mask, taken);
@@ -344,14 +355,14 @@ private:
         if (team == nullptr) {
             ctx.sync(mask);
         } else if (!team->sync(ctx)) {
-            return;
+            return 0;
         } else if (speaks) {
             give_back(ctx, mask, taken);
         }
-        if (!speaks || !elected(ctx, mask) || !all_have_it) return;
+        if (!speaks || !all_have_it) return 0;
         const completion_signal told = record.header.told();
-        if (!threw(ctx)) (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
-        complete(ctx, 1);
+        if (elected(ctx, mask) && !threw(ctx)) (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
+        return 1;
     }
 
     /// A kernel of the host's. It is done when finish_launches finds that it has returned.
@@ -376,12 +387,12 @@ private:
         ctx.sync(mask);
     }
 
-    /// The commands of a slot are done. One lane, which knows of all that they did.
-    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t commands) const {
+    /// The commands of some slots are done. One lane, which knows of all that they did.
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t slots, std::uint64_t commands) const {
         remote_counts& counts = all_.rings.counts_of(ctx);
         ctx.fetch_add(&counts.run, commands, order::relaxed, scope::device);
         // Partner: the acquire load of the termination detector. What the commands created has been counted before.
-        ctx.fetch_add(&counts.completed, std::uint64_t{1}, order::release, scope::device);
+        ctx.fetch_add(&counts.completed, slots, order::release, scope::device);
     }
 
     const view& all_;
