@@ -1,9 +1,9 @@
 // Values of 8 bytes a second through the warp-parallel queue: in a PE's memory, one queue for all warps, and in shared
 // memory, one a block; put in and taken out by whole warps, or by each lane for itself.
 //
-//   bench_warp_queue --devices "cuda:0" --blocks 132 --warps 32 --values-log2 26 --json FILE
+//   bench_warp_queue --devices "cuda:0" --blocks 132 --warps 32 --values-log2 28 --json FILE
 // Every warp puts values in and takes as many out, its own or others', turn by turn; a value counts once. The sum of
-// what has come out is checked.
+// what has come out is checked. Blocks: 0 for all multiprocessors of a GPU, or two of a CPU device.
 #include <bit>
 #include <cstdio>
 #include <exception>
@@ -87,12 +87,14 @@ job job_for(const bench::arguments& args, const machine& machine) {
     job made;
     const bool gpu = machine.has_gpus();
     made.shape.blocks = static_cast<int>(args.number("blocks"));
+    if (made.shape.blocks == 0) made.shape.blocks = gpu ? machine.device(0)->multiprocessors() : 2;
     made.shape.warps_per_block = gpu ? static_cast<int>(args.number("warps")) : 1;
     if (made.shape.blocks < 1 || made.shape.warps_per_block < 1 || made.shape.warps_per_block > 32) {
-        throw usage_error("blocks: 1 at least; warps: 1 to 32");
+        throw usage_error("blocks: 0, for all multiprocessors, or more; warps: 1 to 32");
     }
     made.lanes = static_cast<std::uint64_t>(made.shape.blocks * made.shape.warps_per_block * (gpu ? 32 : 1));
-    made.each = std::max<std::uint64_t>(1, (std::uint64_t{1} << args.number("values-log2")) / made.lanes);
+    const std::uint64_t log2 = args.number("values-log2") != 0 ? args.number("values-log2") : gpu ? 28 : 20;
+    made.each = std::max<std::uint64_t>(1, (std::uint64_t{1} << log2) / made.lanes);
     return made;
 }
 
@@ -151,9 +153,9 @@ int main(int argc, char** argv) {
                                     {{"devices", "cpu:1"},
                                      {"memory", "device;shared"},
                                      {"groups", "warps;lanes"},
-                                     {"blocks", "2"},
+                                     {"blocks", "0"},
                                      {"warps", "32"},
-                                     {"values-log2", "20"},
+                                     {"values-log2", "0"},
                                      {"runs", "5"},
                                      {"timeout", "60"},
                                      {"json", ""}});

@@ -1,5 +1,5 @@
-// Two-sided messages: time of a message from a lane of PE 0 to one of the last PE and back, against a plain store and a
-// flag; and messages a second that all lanes together send and receive.
+// Two-sided messages: time of a message from a lane of PE 0 to one of the last PE, of another block where there is one PE
+// alone, and back, against a plain store and a flag; and messages a second that all lanes together send and receive.
 //
 //   bench_communicator --devices "cuda:0-1" --rounds 2000 --bytes "8;1024;65536" --engines "1;64" --json FILE
 // Times are a lane's own clock around a ping and its pong, in ns; on GPUs the clock's step is 32 ns. `direct`: the lane
@@ -16,48 +16,57 @@ namespace {
 
 using namespace laneway;
 
-/// One lane of PE 0 and one of the last PE pass a buffer there and back.
+/// One lane of PE 0 and one of the last PE pass a buffer there and back. Where there is one PE, these are lanes of two
+/// blocks, with a part of the arrays each.
 struct pass_buffer {
     bool by_messages;
     std::uint64_t rounds;
     std::uint64_t words;
-    symmetric_ref<std::uint64_t> data;  ///< what goes, then what comes
-    symmetric_ref<std::uint64_t> flag;
-    symmetric_ref<std::uint64_t> times;  ///< one a round
+    symmetric_ref<std::uint64_t> data;  ///< of a side: what goes, then what comes
+    symmetric_ref<std::uint64_t> flag;  ///< one a side
+    symmetric_ref<std::uint64_t> times; ///< one a round
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
         const int last = ctx.n_pes() - 1;
-        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
-        if (ctx.pe() != 0 && ctx.pe() != last) return;
-        const int other = last - ctx.pe();
+        const std::uint64_t mine = ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes()));
+        const auto next_warp = static_cast<std::uint64_t>(Ctx::warp_lanes);
+        const std::uint64_t side = last == 0 ? mine / next_warp : ctx.pe() == 0 ? 0 : 1;
+        if (mine % next_warp != 0 || (last != 0 && (mine != 0 || (ctx.pe() != 0 && ctx.pe() != last)))) return;
+        if (side > 1) return;
+        const int other = side == 0 ? last : 0;
         for (std::uint64_t round = 1; round <= rounds; ++round) {
             const std::uint64_t start = ctx.now_ns();
-            if (ctx.pe() == 0) {
+            if (side == 0) {
                 data.local(ctx)[0] = round;
-                if (!send(ctx, world, 0, other, round)) return;
+                if (!send(ctx, world, side, 0, other, round)) return;
             }
-            if (!receive(ctx, world, other, round)) return;
-            if (ctx.pe() == last && !send(ctx, world, words, other, round)) return;  // what has come goes back
-            if (ctx.pe() == 0) times.local(ctx)[round - 1] = ctx.now_ns() - start;
+            if (!receive(ctx, world, side, other, round)) return;
+            if (side == 1 && !send(ctx, world, side, words, other, round)) return;  // what has come goes back
+            if (side == 0) times.local(ctx)[round - 1] = ctx.now_ns() - start;
         }
     }
 
 private:
+    /// The first word of a side's part.
+    [[nodiscard]] LANEWAY_FN std::uint64_t first(std::uint64_t side) const { return side * 2 * words; }
     template <class Ctx, class World>
-    LANEWAY_FN bool send(Ctx& ctx, World& world, std::uint64_t from, int to, std::uint64_t round) const {
-        if (by_messages) return world.send(ctx, data[from], words, to, 1) == status::ok;
-        const std::uint64_t* const mine = address(ctx, data[from], ctx.pe());
-        std::uint64_t* const there = address(ctx, data[words], to);
+    LANEWAY_FN bool send(Ctx& ctx, World& world, std::uint64_t side, std::uint64_t from, int to,
+                         std::uint64_t round) const {
+        const auto tag = static_cast<std::int64_t>(side);
+        if (by_messages) return world.send(ctx, data[first(side) + from], words, to, tag) == status::ok;
+        const std::uint64_t* const mine = address(ctx, data[first(side) + from], ctx.pe());
+        std::uint64_t* const there = address(ctx, data[first(1 - side) + words], to);
         for (std::uint64_t i = 0; i < words; ++i) there[i] = mine[i];
         ctx.fence(scope::system);  // Partner: the acquire load in receive.
-        ctx.store(address(ctx, flag[0], to), round, order::relaxed, scope::system);
+        ctx.store(address(ctx, flag[1 - side], to), round, order::relaxed, scope::system);
         return true;
     }
     template <class Ctx, class World>
-    LANEWAY_FN bool receive(Ctx& ctx, World& world, int from, std::uint64_t round) const {
-        if (by_messages) return world.recv(ctx, data[words], words, from, 1) == status::ok;
-        const std::uint64_t* const word = address(ctx, flag[0], ctx.pe());
+    LANEWAY_FN bool receive(Ctx& ctx, World& world, std::uint64_t side, int from, std::uint64_t round) const {
+        const auto tag = static_cast<std::int64_t>(1 - side);
+        if (by_messages) return world.recv(ctx, data[first(side) + words], words, from, tag) == status::ok;
+        const std::uint64_t* const word = address(ctx, flag[side], ctx.pe());
         return wait_until(ctx, {operation::signal, from, round},
                           [&] { return ctx.load(word, order::acquire, scope::system) >= round; }) == status::ok;
     }
@@ -94,11 +103,10 @@ options options_for(const bench::arguments& args, const std::string& devices) {
 void measure_trips(const bench::arguments& args, const std::string& devices, bool by_messages, std::uint64_t bytes,
                    bench::json_lines& json) {
     runtime rt(options_for(args, devices));
-    if (rt.n_pes() < 2) throw usage_error("devices: at least two are needed");
     const std::uint64_t rounds = args.number("rounds"), words = bytes / sizeof(std::uint64_t);
     if (words == 0 || rounds == 0) throw usage_error("rounds and bytes: 1 and 8 at least");
-    const auto data = rt.allocate<std::uint64_t>(2 * words);
-    const auto flag = rt.allocate<std::uint64_t>(1), times = rt.allocate<std::uint64_t>(rounds);
+    const auto data = rt.allocate<std::uint64_t>(4 * words);
+    const auto flag = rt.allocate<std::uint64_t>(2), times = rt.allocate<std::uint64_t>(rounds);
     auto world = rt.communicator();
     rt.run(pass_buffer{by_messages, rounds, words, data.ref(), flag.ref(), times.ref()}, world);
     if (data.copy_out(0)[words] != rounds) throw device_fault("the last round's data has not come back");

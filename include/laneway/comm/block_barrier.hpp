@@ -33,6 +33,12 @@ struct block_barrier {
         return ctx.load(&warps, order::relaxed, scope::block) % returned_one;
     }
 
+    /// Whether some working warp of the block has returned from its functor. Any lane.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool any_returned(Ctx& ctx) const {
+        return ctx.load(&warps, order::relaxed, scope::block) >= returned_one;
+    }
+
     /// Makes known to the PE that all warps of the block have come. One lane of the warp that leads; what they have
     /// posted has left, and what they have written comes before, if its lanes have synchronised.
     template <class Ctx>

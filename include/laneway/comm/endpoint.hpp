@@ -84,6 +84,14 @@ public:
         return base::aside(ctx, *this, [&](Ctx& here, endpoint& self) { return self.help_aside(here, mask); });
     }
 
+    /// Whether other warps do for the components what waiting lanes would do: some of this block have returned from
+    /// their bodies, and take turn after turn. Then who waits should do nothing but look: a turn of lone lanes takes
+    /// tens of microseconds on a GPU. Any lane; no wait.
+    [[nodiscard]] LANEWAY_FN bool others_take_turns(Ctx& ctx) const {
+        if constexpr (Ctx::warp_lanes == 1) return false;
+        return block_.any_returned(ctx);
+    }
+
     /// Posts a variable-length message: a header and a payload of `count` elements. Otherwise as post of a message
     /// alone. `data` is any memory that the lane can read, and may be reused on return. To the own PE: the handler runs
     /// before post returns, on `data` itself unless its handler has allocated memory for it. A payload of more than

@@ -173,20 +173,25 @@ public:
     /// not wait. The caller owns the ticket: tickets are shared out among the receiving warps beforehand.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN chunk_label arrived(Ctx& ctx, std::uint64_t ticket) const {
-        constexpr std::uint64_t label_mask = (std::uint64_t{1} << chunk_label::bits_used) - 1;
-        const std::uint64_t* flag = flags + slot_of(ticket);
-        const std::uint64_t seen = ctx.load(flag, order::relaxed, scope::system);
-        if (!chunk_label::is_of(seen, ticket)) return {};
-        const chunk_label label{static_cast<std::uint32_t>(seen & label_mask)};
-        if (label.in_words()) return label;  // the words are loaded with acquire
-        // Partner: chunk_sender::publish. Loaded again with acquire only on arrival: polling must stay cheap.
-        return {static_cast<std::uint32_t>(ctx.load(flag, order::acquire, scope::system) & label_mask)};
+        return arrived(ctx, ticket, peek(ctx, ticket));
     }
-
-    /// Whether it seems to have: for who looks at several rings at once. Any lane; orders nothing.
+    /// The two halves of it, for who looks at several places at once: what the flag of the ticket's slot says, which
+    /// orders nothing; and what follows from that.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool seems_arrived(Ctx& ctx, std::uint64_t ticket) const {
-        return chunk_label::is_of(ctx.load(flags + slot_of(ticket), order::relaxed, scope::system), ticket);
+    [[nodiscard]] LANEWAY_FN std::uint64_t peek(Ctx& ctx, std::uint64_t ticket) const {
+        return ctx.load(flags + slot_of(ticket), order::relaxed, scope::system);
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN chunk_label arrived(Ctx& ctx, std::uint64_t ticket, std::uint64_t seen) const {
+        const chunk_label label = label_of(seen, ticket);
+        if (label.bits == 0 || label.in_words()) return label;  // the words are loaded with acquire
+        // Partner: chunk_sender::publish. Loaded again with acquire only on arrival: polling must stay cheap.
+        return label_of(ctx.load(flags + slot_of(ticket), order::acquire, scope::system), ticket);
+    }
+    /// What a flag has said of the chunk with this ticket.
+    [[nodiscard]] static LANEWAY_FN chunk_label label_of(std::uint64_t seen, std::uint64_t ticket) {
+        if (!chunk_label::is_of(seen, ticket)) return {};
+        return {static_cast<std::uint32_t>(seen & ((std::uint64_t{1} << chunk_label::bits_used) - 1))};
     }
 
     /// Message i of the chunk with this ticket, which has arrived in words. Any lane. Waits for words that are still on
@@ -225,6 +230,15 @@ public:
                       scope::system);
         }
         ctx.sync(mask);
+    }
+
+    /// give_back of a chunk that came in words, for who posts words alone (chunk_sender::is_free, tagged_load_order): a
+    /// lane that has the words with their tags reads them no more, whatever is stored there next.
+    template <class Ctx>
+    LANEWAY_FN void give_back_words(Ctx& ctx, lane_mask mask, std::uint64_t ticket) const {
+        if (renews_words(ticket)) return give_back(ctx, mask, ticket);  // new words come before the credit
+        ctx.sync(mask);
+        if (elected(ctx, mask)) ctx.store(credits + slot_of(ticket), ticket + 1, Ctx::tagged_order, scope::system);
     }
 };
 

@@ -1,6 +1,7 @@
 // Transfers as a component of a program: what lanes of the body hold, and what serving warps do.
 #pragma once
 
+#include "laneway/comm/await_others.hpp"
 #include "laneway/comm/termination.hpp"
 #include "laneway/comm/transfers/host_transfers_ref.hpp"
 #include "laneway/comm/transfers/transfer_engine.hpp"
@@ -118,7 +119,7 @@ public:
         const std::uint64_t* const mine = address(ctx, word, ctx.pe());
         // Partner: the fence in transfer_desk::complete.
         return await(ctx, {operation::signal, ctx.pe(), value},
-                     [&] { return ctx.load(mine, order::acquire, scope::system) >= value; });
+                     [&] { return reaches(ctx, mine, value, scope::system); });
     }
 
     // As a component.
@@ -195,25 +196,12 @@ private:
         if (elected(ctx, mask)) leave();
         return some;
     }
-    /// What lanes do between two looks at what they wait for.
-    LANEWAY_SLOW void help(Ctx& ctx) {
-        const lane_mask together = ctx.converged();
-        if (Ctx::warp_lanes > 1 && view_.lends != 0 && together == full_warp<Ctx>) {
-            (void)stand_in(ctx, together, ~0u);
-        }
-        (void)out_.help(ctx, together);  // the end of the run is seen by who waits
-    }
     /// Each lane leaves when its own has come.
     template <class Done>
     LANEWAY_FN status await(Ctx& ctx, const wait_site& site, Done&& done) {
-        bounded_spin spin(2);
-        for (unsigned looks = 1; !done(); ++looks) {
-            // On a GPU how soon a word is seen is what a step costs, and nothing has to be helped on its way.
-            if (Ctx::warp_lanes < 32 || view_.lends != 0 || looks % 16 == 0) help(ctx);
-            const status going = spin.next(ctx, site);
-            if (going != status::ok) return going;
-        }
-        return status::ok;
+        return await_others(ctx, out_, site, static_cast<Done&&>(done), [&](lane_mask mask) {
+            return Ctx::warp_lanes > 1 && view_.lends != 0 && mask == full_warp<Ctx> && stand_in(ctx, mask, ~0u);
+        });
     }
 
     const transfers_memory_ref& view_;

@@ -76,6 +76,19 @@ private:
     unsigned spins_ = 0;
 };
 
+/// Whether a word says what is waited for; then all is visible that came before the store that has said so. Any lane;
+/// does not wait. Loaded with acquire only then: on GPUs an acquire empties the multiprocessor's cache, and with it what
+/// its other warps have no registers for, so that looking would slow down those whose work is waited for.
+template <class Ctx, class Word, class Holds>
+[[nodiscard]] LANEWAY_FN bool has_come(Ctx& ctx, const Word* word, scope s, Holds&& holds) {
+    return holds(ctx.load(word, order::relaxed, s)) && holds(ctx.load(word, order::acquire, s));
+}
+/// The same for a counter that is to reach a value.
+template <class Ctx>
+[[nodiscard]] LANEWAY_FN bool reaches(Ctx& ctx, const std::uint64_t* word, std::uint64_t value, scope s) {
+    return has_come(ctx, word, s, [=](std::uint64_t now) { return now >= value; });
+}
+
 /// Waits until `done()` holds. Any lane; lanes wait independently. Calls `idle()` between looks, which may do work that
 /// the awaited event depends on. Returns ok, stopped (the run is ending), or timeout after reporting a fault.
 template <class Ctx, class Done, class Idle>

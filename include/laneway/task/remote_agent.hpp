@@ -1,16 +1,19 @@
 // Remote queues as a component of a program: what lanes of the body hold, and what working warps do.
 #pragma once
 
+#include "laneway/comm/await_others.hpp"
 #include "laneway/comm/roles.hpp"
+#include "laneway/task/remote_hand_out.hpp"
 #include "laneway/task/remote_runner.hpp"
 
 namespace laneway {
 
 /// In a block's shared memory.
 struct remote_shared {
-    alignas(16) std::uint32_t any;  ///< whether a warp has found commands, so that there may be more
+    alignas(16) std::uint32_t any;  ///< whether the last look has found commands, so that there may be more
     std::uint32_t looking;          ///< 1 while a warp looks: the others would slow down who works
     std::uint32_t free;             ///< working warps whose bodies have returned
+    remote_hand_out others;         ///< what the warp that looked has taken for other ones
     taken_commands called;          ///< what the team runs
 };
 
@@ -58,7 +61,7 @@ public:
     }
 
     /// Waits until the own PE's word of a completion signal is `value` or more: what the functions did is visible. Any
-    /// lanes; they run commands of the own PE meanwhile.
+    /// lanes; where no other warps of their block do, they run commands of the own PE meanwhile.
     LANEWAY_SLOW status wait_signal(Ctx& ctx, std::uint32_t index, std::uint64_t value) {
         const remote_names_ref& names = all_.names;
         if (index >= names.n_signals) {
@@ -66,24 +69,12 @@ public:
         }
         const auto word = names.signal(ctx, index).first.template element<std::uint64_t>();
         if (!exists(ctx, word)) return fail(ctx, status::bad_range, operation::completion, ctx.pe(), index);
-        bounded_spin spin(2);
-        unsigned looks = 0, turns = 0;
-        // Each lane leaves when its own has come: that of another may depend on what this one does next.
+        const std::uint64_t* const mine = address(ctx, word, ctx.pe());
         // Partner: the fence of remote_names_ref::raise.
-        while (ctx.load(address(ctx, word, ctx.pe()), order::acquire, scope::system) < value) {
-            // On a GPU other warps run commands as well, and how soon a word is seen is what a step costs.
-            if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
-            const lane_mask together = ctx.converged();
-            const bool worked = turn(ctx, together);
-            status going = status::ok;
-            if (!worked || ++turns % 16 == 0) {
-                going = pause(ctx, spin, {operation::completion, ctx.pe(), index, value});
-            }
-            const status helped = out_.help(ctx, together);
-            if (going == status::ok) going = helped;
-            if (going != status::ok) return going;
-        }
-        return status::ok;
+        return await_others(
+            ctx, out_, {operation::completion, ctx.pe(), index, value},
+            [&] { return reaches(ctx, mine, value, scope::system); },
+            [&](lane_mask mask) { return turn(ctx, mask); });
     }
 
     // As a component.
@@ -115,22 +106,26 @@ public:
             if (ctx.lane() == 0) shared_->called = taken;
             team_.call(ctx, number_);
             (void)take_part(ctx);
+            if (ctx.lane() == 0) watch(ctx, taken);
         } else {
-            runner_.run(ctx, full_warp<Ctx>, taken);
+            run(ctx, full_warp<Ctx>, taken);
         }
-        if (ctx.lane() == 0) watch(ctx, taken);
+        // Whoever lays chunks out for others does not leave before they are taken: it may be long in other work.
+        for (taken_commands next = look_at_others(ctx); next.label != 0; next = look_at_others(ctx)) {
+            run(ctx, full_warp<Ctx>, next);
+        }
         return true;
     }
     LANEWAY_FN void assist(Ctx& ctx) { (void)turn(ctx, full_warp<Ctx>); }
 
 private:
+    static constexpr std::uint32_t most_in_a_turn = 8;  ///< slots
     static constexpr bool any_blocks = ((remote_width_of<Types> == width::block) || ...);
 
     /// How a body's lanes wait for room: they run commands of the own PE, and so make some.
     LANEWAY_FN auto waiting(Ctx& ctx) {
         return [this, &ctx](lane_mask mask, const wait_site& site, auto&& try_draw) {
-            const auto draw = [&] { return once(ctx, mask, [&] { return std::uint32_t{try_draw()}; }) != 0; };
-            return draw() ? status::ok : await_room(ctx, mask, site, draw);
+            return try_draw() ? status::ok : await_room(ctx, mask, site, try_draw);
         };
     }
     template <class Draw>
@@ -157,31 +152,69 @@ private:
         return spin.next(ctx, site);
     }
 
-    /// What an idle warp finds: one of the block looks, and where it finds something the others look as well.
+    /// What an idle warp finds: one of the block looks, and where there is much, takes some for the others as well.
     LANEWAY_FN taken_commands look(Ctx& ctx) {
-        enum : std::uint32_t { not_now, follows, leads };
+        enum : std::uint32_t { not_now, looks, looks_for_all };
+        const taken_commands handed = look_at_others(ctx);
+        if (handed.label != 0) return handed;
         const auto how = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
-            if (ctx.load(&shared_->any, order::relaxed, scope::block) != 0) return follows;
-            if (ctx.load(&shared_->looking, order::relaxed, scope::block) != 0) return not_now;
-            return ctx.exchange(&shared_->looking, 1u, order::relaxed, scope::block) == 0 ? leads : not_now;
+            if (!begin_look(ctx)) return not_now;
+            // What was laid out last is not taken yet: it is soon.
+            if (shared_->others.any(ctx)) return end_look(ctx), not_now;
+            return ctx.load(&shared_->any, order::relaxed, scope::block) != 0 ? looks_for_all : looks;
         });
         if (how == not_now) return {};
-        const taken_commands taken = runner_.take(ctx, full_warp<Ctx>, next_++);
+        const auto most = how == looks_for_all ? static_cast<std::uint32_t>(team_.warps()) : 1u;
+        const taken_commands taken = runner_.take(ctx, full_warp<Ctx>, next_++, most);
         if (ctx.lane() == 0) {
-            const std::uint32_t more = taken.label != 0 ? 1 : 0;
-            if (how == leads || more == 0) ctx.store(&shared_->any, more, order::relaxed, scope::block);
-            if (how == leads) ctx.store(&shared_->looking, 0u, order::relaxed, scope::block);
+            ctx.store(&shared_->any, taken.label != 0 ? 1u : 0u, order::relaxed, scope::block);
+            if (taken.label != 0 && taken.slots > 1) {
+                shared_->others.put(ctx, taken.place, taken.ticket + 1, taken.slots - 1);
+            }
+            end_look(ctx);
         }
         return taken;
     }
-    /// The lanes of the mask run what waits, by themselves.
+    /// What another warp of the block has taken for this one; label 0: nothing.
+    LANEWAY_FN taken_commands look_at_others(Ctx& ctx) {
+        std::uint32_t place = 0;
+        std::uint64_t ticket = 0;
+        const auto gets =
+            once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{shared_->others.take(ctx, place, ticket)}; });
+        if (gets == 0) return {};
+        return runner_.handed(ctx, full_warp<Ctx>, ctx.shuffle(full_warp<Ctx>, place, 0),
+                              ctx.shuffle(full_warp<Ctx>, ticket, 0));
+    }
+    /// One lane; false where another warp looks.
+    LANEWAY_FN bool begin_look(Ctx& ctx) {
+        if (ctx.load(&shared_->looking, order::relaxed, scope::block) != 0) return false;
+        // Partner: the release store in end_look.
+        return ctx.exchange(&shared_->looking, 1u, order::acquire, scope::block) == 0;
+    }
+    LANEWAY_FN void end_look(Ctx& ctx) { ctx.store(&shared_->looking, 0u, order::release, scope::block); }
+
+    /// The lanes of the mask run what waits, by themselves; a whole warp several slots, as what it costs to find them
+    /// is more than to run small ones.
     LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
         const auto finished = once(ctx, mask, [&] { return std::uint32_t{runner_.finish_launches(ctx)}; });
-        const taken_commands taken = runner_.take(ctx, mask, next_++);
+        taken_commands taken = runner_.take(ctx, mask, next_++, mask == full_warp<Ctx> ? most_in_a_turn : 1);
         if (taken.label == 0) return finished != 0;
-        runner_.run(ctx, mask, taken);
-        if (elected(ctx, mask)) watch(ctx, taken);
+        std::uint32_t slots = 0, commands = 0;
+        for (std::uint32_t left = taken.slots;;) {
+            const std::uint32_t done = runner_.run(ctx, mask, taken);
+            if (elected(ctx, mask)) watch(ctx, taken);
+            slots += done != 0 ? 1 : 0;
+            commands += done;
+            if (--left == 0) break;
+            taken = runner_.handed(ctx, mask, taken.place, taken.ticket + 1);
+        }
+        runner_.complete(ctx, mask, slots, commands);
         return true;
+    }
+    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken) {
+        const std::uint32_t done = runner_.run(ctx, mask, taken);
+        runner_.complete(ctx, mask, done != 0 ? 1 : 0, done);
+        if (elected(ctx, mask)) watch(ctx, taken);
     }
     /// After a piece of work: functions that post each other in a circle would go on for ever.
     LANEWAY_FN void watch(Ctx& ctx, const taken_commands& taken) {
@@ -200,7 +233,8 @@ private:
     LANEWAY_FN bool take_part(Ctx& ctx) {
         team_.take_part(ctx, [&](bool leads) {
             const taken_commands taken = shared_->called;
-            runner_.run(ctx, full_warp<Ctx>, taken, &team_, leads);
+            const std::uint32_t done = runner_.run(ctx, full_warp<Ctx>, taken, &team_, leads);
+            runner_.complete(ctx, full_warp<Ctx>, done != 0 ? 1 : 0, done);
         });
         return true;
     }

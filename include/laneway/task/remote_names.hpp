@@ -92,8 +92,13 @@ struct remote_names_ref {
         }
         const auto word = signal(ctx, told.index).first.template element<std::uint64_t>();
         if (!exists(ctx, word)) return fail(ctx, status::bad_range, operation::raise, told.pe, told.index);
-        // Partners: the acquire load of who waits, wait_signal for one.
-        ctx.fence(scope::system);
+        // Partners: the acquire load of who waits, wait_signal for one. Lanes of other PEs hear of it from lanes of the
+        // one where the word lies, by a release of theirs, as causality is cumulative.
+        if (told.pe == ctx.pe()) {
+            ctx.fence(scope::device);
+        } else {
+            ctx.fence(scope::system);
+        }
         ctx.fetch_add(address(ctx, word, told.pe), value, Ctx::tagged_order, scope::system);
         return status::ok;
     }

@@ -13,17 +13,22 @@ public:
     LANEWAY_FN remote_poster(const remote_rings_ref& rings, const remote_names_ref& names)
         : rings_(rings), names_(names) {}
 
-    /// Posts a command for a function. Lanes that arrive together share a slot where the function is for single lanes.
-    /// `wait(mask, site, try_draw)`, called by the lanes of a mask together, draws a ticket by one of them, or says why
-    /// there is none.
+    /// Posts a command for a function. Lanes that arrive together draw their tickets together, and share a slot where
+    /// the function is for single lanes. `wait(mask, site, try_draw)`, called by the lanes of a mask together, has them
+    /// call try_draw() together until it is true, or says why it is not.
     template <class Type, class Wait>
     LANEWAY_FN status post(Ctx& ctx, int pe, const typename Type::arguments& arguments, const remote_request& request,
                            Wait&& wait) const {
         const status fine = names_.check(ctx, pe, request, rings_.n_queues);
         if (fine != status::ok) return fine;
         const remote_record<typename Type::arguments> record{remote_header::of(request.signal), arguments};
-        return send(ctx, group<(remote_batch_of<Type> > 1)>(ctx, pe, request.queue), pe, request.queue, number<Type>(),
-                    record, wait);
+        const lane_mask mask = ctx.match(ctx.converged(), static_cast<std::uint64_t>(pe) << 32 | request.queue);
+        if constexpr (remote_batch_of<Type> == 1) {
+            return send_each(ctx, mask, pe, request.queue, number<Type>(), record, wait);
+        } else {
+            const auto commands = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
+            return send(ctx, {mask, commands}, pe, request.queue, number<Type>(), record, wait);
+        }
     }
     /// The same behind a payload, which the lanes of the mask store together; one command for all of them.
     template <class Type, class Wait>
@@ -50,7 +55,7 @@ public:
     }
 
 private:
-    /// Lanes that post together, and how many commands they have: the first lanes have one each.
+    /// Lanes that post together in one slot, and how many commands they have: the first lanes have one each.
     struct posting {
         lane_mask mask;
         std::uint32_t commands;
@@ -63,15 +68,6 @@ private:
                       "the remote queue has no function of this name: give it to "
                       "remote_queue()");
         return found;
-    }
-
-    /// The lanes that are here and post to the same queue of the same PE, or this lane alone.
-    template <bool Share>
-    static LANEWAY_FN posting group(Ctx& ctx, int pe, std::uint32_t queue) {
-        if constexpr (!Share) return {lane_mask{1} << ctx.lane(), 1};
-        const lane_mask together = ctx.converged();
-        const lane_mask mask = ctx.match(together, static_cast<std::uint64_t>(pe) << 32 | queue);
-        return {mask, static_cast<std::uint32_t>(Ctx::count_lanes(mask))};
     }
 
     template <class Record, class Wait>
@@ -90,19 +86,20 @@ private:
         return send(ctx, {mask, 1}, pe, request.queue, kind, record, wait);
     }
 
-    /// Posts the commands of the first lanes of a group. Exactly its lanes, together.
+    /// Posts the commands of the first lanes of a group in one slot. Exactly its lanes, together.
     template <class Record, class Wait>
     LANEWAY_FN status send(Ctx& ctx, const posting& group, int pe, std::uint32_t queue, std::uint32_t kind,
                            const Record& record, Wait&& wait) const {
-        const lane_mask mask = group.mask;
+        const lane_mask mask = group.mask, first = mask & (~mask + 1);
         const chunk_sender to = rings_.sender(ctx, queue, pe);
         const bool in_words = fits_words<Record>(group.commands);
         std::uint64_t ticket = 0;
         // The ticket counts as created work, and nothing of the chunk is stored before it is known.
-        const status drawn = wait(mask, wait_site{operation::enqueue, pe, queue},
-                                  [&] { return remote_rings_ref::try_draw(ctx, to, in_words, ticket); });
+        const status drawn = wait(mask, wait_site{operation::enqueue, pe, queue}, [&] {
+            return remote_rings_ref::try_draw(ctx, mask, first, to, in_words, ticket) != 0;
+        });
         if (drawn != status::ok) return drawn;
-        ctx.sync(mask);  // the elected lane has seen that the slot is free
+        ctx.sync(mask);  // the first lane has seen that the slot is free
         ticket = ctx.shuffle(mask, ticket, Ctx::first_lane(mask));
         const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
         if (in_words) {
@@ -112,6 +109,35 @@ private:
         } else {
             if (mine < group.commands) reinterpret_cast<Record*>(to.slot(ticket))[mine] = record;
             to.publish(ctx, mask, ticket, group.commands, kind);
+        }
+        return status::ok;
+    }
+
+    /// Posts a command of each lane, in a slot each. Exactly the lanes of the mask, together; they leave together. Each
+    /// gets a status of its own.
+    template <class Record, class Wait>
+    LANEWAY_FN status send_each(Ctx& ctx, lane_mask mask, int pe, std::uint32_t queue, std::uint32_t kind,
+                                const Record& record, Wait&& wait) const {
+        constexpr bool in_words = fits_words<Record>(1);
+        const chunk_sender to = rings_.sender(ctx, queue, pe);
+        const lane_mask own = lane_mask{1} << ctx.lane();
+        for (lane_mask left = mask; left != 0;) {
+            std::uint64_t ticket = 0;
+            std::uint32_t n = 0;
+            const status drawn = wait(mask, wait_site{operation::enqueue, pe, queue}, [&] {
+                n = remote_rings_ref::try_draw(ctx, mask, left, to, in_words, ticket);
+                return n != 0;
+            });
+            if (drawn != status::ok) return (left & own) != 0 ? drawn : status::ok;
+            const bool posts = (left & own) != 0 && static_cast<std::uint32_t>(rank_in(ctx, left)) < n;
+            if (posts && in_words) {
+                to.store_words(ctx, ticket, 0, record);
+                to.raise_flag(ctx, ticket, chunk_label::of(1, kind, true), 0);
+            } else if (posts) {
+                *reinterpret_cast<Record*>(to.slot(ticket)) = record;
+                to.publish(ctx, own, ticket, 1, kind);
+            }
+            left &= ~ctx.ballot(mask, posts);
         }
         return status::ok;
     }

@@ -79,16 +79,29 @@ struct remote_rings_ref {
         return sum;
     }
 
-    /// Takes the ring's next ticket if its slot is free, for a chunk in words or not. One lane; does not wait, and so
-    /// nobody holds a ticket that is not published at once.
+    /// Takes a ticket of the ring for each of the lanes `left`, in their order, as far as slots are free for chunks in
+    /// words or not; returns how many. Exactly the lanes of the mask, together; does not wait, and so nobody holds a
+    /// ticket that is not published at once.
     template <class Ctx>
-    [[nodiscard]] static LANEWAY_FN bool try_draw(Ctx& ctx, const chunk_sender& to, bool in_words,
-                                                  std::uint64_t& ticket) {
-        ticket = ctx.load(to.tail, order::relaxed, scope::device);
-        do {
-            if (!to.is_free(ctx, ticket, in_words ? tagged_load_order<Ctx> : order::acquire)) return false;
-        } while (!ctx.compare_exchange(to.tail, ticket, ticket + 1, order::relaxed, scope::device));
-        return true;
+    [[nodiscard]] static LANEWAY_FN std::uint32_t try_draw(Ctx& ctx, lane_mask mask, lane_mask left,
+                                                           const chunk_sender& to, bool in_words,
+                                                           std::uint64_t& ticket) {
+        const order o = in_words ? tagged_load_order<Ctx> : order::acquire;
+        const bool draws = (left >> ctx.lane() & 1) != 0;
+        std::uint64_t next = once(ctx, mask, [&] { return ctx.load(to.tail, order::relaxed, scope::device); });
+        for (;;) {
+            ticket = next + static_cast<std::uint64_t>(rank_in(ctx, left));
+            const lane_mask blocked = ctx.ballot(mask, draws && !to.is_free(ctx, ticket, o));
+            const lane_mask below = blocked == 0 ? left : left & ((blocked & (~blocked + 1)) - 1);
+            const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(below));
+            if (n == 0) return 0;
+            const std::uint64_t seen = once(ctx, mask, [&] {
+                std::uint64_t now = next;
+                return ctx.compare_exchange(to.tail, now, next + n, order::relaxed, scope::device) ? next : now;
+            });
+            if (seen == next) return n;
+            next = seen;
+        }
     }
 
 private:

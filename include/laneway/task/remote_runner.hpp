@@ -10,7 +10,7 @@ namespace laneway {
 template <bool Fed, class... Types>
 struct remote_queue_ref;
 
-/// A chunk of commands that lanes have taken.
+/// A chunk of commands that lanes have taken, and how many behind it in its ring.
 struct taken_commands {
     std::uint64_t ticket = 0;
     std::uint32_t queue = 0;
@@ -18,6 +18,8 @@ struct taken_commands {
     std::int32_t source = -1;  ///< PE; -1: the host
     std::uint32_t label = 0;   ///< as chunk_label has it; 0: nothing
     std::uint64_t launch = 0;  ///< where it is a kernel: ticket of its launch
+    std::uint32_t place = 0;   ///< number of queue, shard and source together
+    std::uint32_t slots = 1;   ///< that have been taken, this one the first
 
     [[nodiscard]] LANEWAY_FN chunk_label what() const { return {label}; }
 };
@@ -33,61 +35,71 @@ public:
 
     [[nodiscard]] LANEWAY_FN const remote_poster<Ctx, Types...>& poster() const { return poster_; }
 
-    /// Takes commands of the queue with the highest priority that has some; label 0: there are none. `first`: the
-    /// source to begin with, so that all have their turn.
-    LANEWAY_FN taken_commands take(Ctx& ctx, lane_mask mask, std::uint32_t first) const {
+    /// Takes commands of the queue with the highest priority that has some; label 0: there are none. `turn`: another
+    /// number each time, so that all sources have their turn. Up to `most` slots that lie one behind the other: all but
+    /// the first are for other warps of the caller's block.
+    LANEWAY_FN taken_commands take(Ctx& ctx, lane_mask mask, std::uint32_t turn, std::uint32_t most = 1) {
         const std::uint32_t places = all_.rings.n_queues * sources(ctx);
         const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
         const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
-        first = ctx.shuffle(mask, first, Ctx::first_lane(mask));  // what each lane has come to may differ
+        turn = ctx.shuffle(mask, turn, Ctx::first_lane(mask));  // what each lane has come to may differ
+        if (places <= lanes && lanes == Ctx::warp_lanes) {      // each lane has a place of its own
+            taken_commands found;
+            if (mine < places) found = look_again(ctx, mine);
+            return claim_some(ctx, mask, found, turn, most);
+        }
         const std::uint32_t share = (places + lanes - 1) / lanes, each = share < at_once ? share : at_once;
-        taken_commands found;
         for (std::uint32_t base = 0; base < places; base += lanes * each) {
             const std::uint32_t from = base + mine * each, end = from + each < places ? from + each : places;
-            if (from < end) found = look_at_some(ctx, from, end - from, first);
-            const lane_mask seen = ctx.ballot(mask, found.label != 0);
-            if (seen == 0) continue;
-            const int leader = Ctx::first_lane(seen);
-            if (ctx.lane() != leader || !claim(ctx, found)) found.label = 0;
-            found.label = ctx.shuffle(mask, found.label, leader);
-            found.ticket = ctx.shuffle(mask, found.ticket, leader);
-            found.queue = ctx.shuffle(mask, found.queue, leader);
-            found.shard = ctx.shuffle(mask, found.shard, leader);
-            found.source = ctx.shuffle(mask, found.source, leader);
-            if (found.what().kind() == kernel_kind) found.launch = ctx.shuffle(mask, found.launch, leader);
-            ctx.sync(mask);  // what the leader has acquired is visible to all
-            return found;
+            taken_commands found;
+            if (from < end) found = look_at_some(ctx, from, end - from, turn);
+            if (ctx.ballot(mask, found.label != 0) != 0) return claim_some(ctx, mask, found, 0, most);
         }
         return {};
+    }
+    /// A chunk that another warp has taken for this one.
+    LANEWAY_FN taken_commands handed(Ctx& ctx, lane_mask mask, std::uint32_t place, std::uint64_t ticket) const {
+        taken_commands found = place_at(ctx, place, 0);
+        found.ticket = ticket;
+        found.label = once(ctx, mask, [&] { return ring(ctx, found).arrived(ctx, ticket).bits; });
+        ctx.sync(mask);  // what one lane has acquired is visible to all
+        return found;
     }
     /// Tells of kernels that have returned. One lane.
     LANEWAY_FN bool finish_launches(Ctx& ctx) const {
         return all_.launches.finish(ctx, [&](const completion_signal& told) {
             (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
-            complete(ctx, 1);
+            complete(ctx, 1, 1);
         });
     }
 
     /// Whether a chunk's function takes a block.
     [[nodiscard]] LANEWAY_FN bool is_for_block(const taken_commands& taken) const {
-        bool found = false;
-        if (taken.what().kind() == kernel_kind) return false;
-        all_.types.visit(taken.what().kind(),
-                         [&]<class Type>(const Type&) { found = remote_width_of<Type> == width::block; });
-        return found;
+        return is_for_block(taken.what());
     }
 
-    /// Runs what has been taken. With a team, all lanes of the block's working warps, of which `speaks` is one.
-    LANEWAY_FN void run(Ctx& ctx, lane_mask mask, const taken_commands& taken, block_team<Ctx>* team = nullptr,
-                        bool speaks = true) const {
-        if (taken.what().kind() == kernel_kind) return launch(ctx, mask, taken);
+    /// Runs the first slot that has been taken, and tells the end of its commands; returns how many there were that are
+    /// done, and are to be counted. With a team, all lanes of the block's working warps, of which `speaks` is one.
+    [[nodiscard]] LANEWAY_FN std::uint32_t run(Ctx& ctx, lane_mask mask, const taken_commands& taken,
+                                               block_team<Ctx>* team = nullptr, bool speaks = true) const {
+        std::uint32_t done = 0;
+        if (taken.what().kind() == kernel_kind) {
+            launch(ctx, mask, taken);
+            return done;
+        }
         all_.types.visit(taken.what().kind(), [&]<class Type>(const Type& body) {
             if constexpr (remote_width_of<Type> == width::lane) {
-                run_on_lanes(ctx, mask, body, taken);
+                done = run_on_lanes(ctx, mask, body, taken);
             } else {
-                run_together(ctx, mask, body, taken, team, speaks);
+                done = run_together(ctx, mask, body, taken, team, speaks);
             }
         });
+        return done;
+    }
+    /// Counts slots whose commands are done.
+    LANEWAY_FN void complete(Ctx& ctx, lane_mask mask, std::uint32_t slots, std::uint32_t commands) const {
+        ctx.sync(mask);  // all that they did, and the signals, come before
+        if (elected(ctx, mask) && slots != 0) complete(ctx, slots, commands);
     }
 
 private:
@@ -96,6 +108,13 @@ private:
     /// Where commands of a queue come from: the shards of all PEs, and the host.
     LANEWAY_FN std::uint32_t sources(const Ctx& ctx) const {
         return all_.rings.n_shards * static_cast<std::uint32_t>(ctx.n_pes()) + (Fed ? 1 : 0);
+    }
+
+    [[nodiscard]] LANEWAY_FN bool is_for_block(chunk_label label) const {
+        bool found = false;
+        if (label.kind() == kernel_kind) return false;
+        all_.types.visit(label.kind(), [&]<class Type>(const Type&) { found = remote_width_of<Type> == width::block; });
+        return found;
     }
 
     /// What waits at the first of `n` places that has something. One lane, whose loads are all on their way at once: a
@@ -113,7 +132,13 @@ private:
         for (std::uint32_t k = 0; k < at_once; ++k) {
             if (k >= n) continue;
             const taken_commands at = place_at(ctx, from + k, first);
-            if (is_host(at) || ring(ctx, at).seems_arrived(ctx, heads[k])) due |= std::uint32_t{1} << k;
+            if (is_host(at)) {
+                due |= std::uint32_t{1} << k;
+            } else {
+                const chunk_receiver from_there = ring(ctx, at);
+                const chunk_label seen = chunk_receiver::label_of(from_there.peek(ctx, heads[k]), heads[k]);
+                if (seen.bits != 0) due |= std::uint32_t{1} << k;
+            }
         }
         for (std::uint32_t k = 0; k < n; ++k) {
             if ((due >> k & 1) == 0) continue;
@@ -123,13 +148,14 @@ private:
         return {};
     }
     /// Where a place is, in the order in which they are served.
-    [[nodiscard]] LANEWAY_FN taken_commands place_at(Ctx& ctx, std::uint32_t place, std::uint32_t first) const {
+    [[nodiscard]] LANEWAY_FN taken_commands place_at(const Ctx& ctx, std::uint32_t place, std::uint32_t first) const {
         taken_commands at;
-        at.queue = all_.rings.by_priority[place / sources(ctx)];
-        const std::uint32_t number = (place + first) % sources(ctx);
+        const std::uint32_t queue = place / sources(ctx), number = (place + first) % sources(ctx);
         const auto pes = static_cast<std::uint32_t>(ctx.n_pes());
+        at.queue = all_.rings.by_priority[queue];
         at.shard = number / pes;
         at.source = static_cast<std::int32_t>(number % pes);
+        at.place = queue * sources(ctx) + number;
         return at;
     }
     [[nodiscard]] LANEWAY_FN bool is_host(const taken_commands& at) const { return at.shard == all_.rings.n_shards; }
@@ -139,8 +165,24 @@ private:
         taken_commands found = place_at(ctx, place, first);
         if (is_host(found)) return look_at_host(ctx, found);
         found.ticket = ctx.load(head(ctx, found), order::relaxed, scope::device);
-        const chunk_label seen = ring(ctx, found).arrived(ctx, found.ticket);
-        // What the launch thread has no room for stays where it is, and holds its poster up.
+        return judge(ctx, found, ring(ctx, found).arrived(ctx, found.ticket));
+    }
+    /// The same in the lane's own ring: its head, and what lies where that was last, are on their way at once.
+    [[nodiscard]] LANEWAY_FN taken_commands look_again(Ctx& ctx, std::uint32_t place) {
+        taken_commands found = place_at(ctx, place, 0);
+        if (is_host(found)) return look_at_host(ctx, found);
+        const chunk_receiver from = ring(ctx, found);
+        const std::uint64_t* const next = head(ctx, found);
+        std::uint64_t seen = from.peek(ctx, expected_);
+        found.ticket = ctx.load(next, order::relaxed, scope::device);
+        if (found.ticket != expected_) {
+            expected_ = found.ticket;
+            seen = from.peek(ctx, expected_);
+        }
+        return judge(ctx, found, from.arrived(ctx, found.ticket, seen));
+    }
+    /// What the launch thread has no room for stays where it is, and holds its poster up.
+    [[nodiscard]] LANEWAY_FN taken_commands judge(Ctx& ctx, taken_commands found, chunk_label seen) const {
         if (seen.bits == 0 || (seen.kind() == kernel_kind && !all_.launches.has_room(ctx))) return {};
         found.label = seen.bits;
         return found;
@@ -160,6 +202,49 @@ private:
         }
         return {};
     }
+
+    /// Takes what one of the lanes has found, in the queue of the first one. The lanes of the mask, together.
+    LANEWAY_FN taken_commands claim_some(Ctx& ctx, lane_mask mask, taken_commands found, std::uint32_t turn,
+                                         std::uint32_t most) const {
+        lane_mask seen = ctx.ballot(mask, found.label != 0);
+        if (seen == 0) return {};
+        const std::uint32_t queue = ctx.shuffle(mask, found.queue, Ctx::first_lane(seen));
+        seen = ctx.ballot(mask, found.label != 0 && found.queue == queue);
+        const lane_mask above = seen & (~lane_mask{0} << turn % static_cast<std::uint32_t>(Ctx::warp_lanes));
+        const int leader = Ctx::first_lane(above != 0 ? above : seen);
+        found.place = ctx.shuffle(mask, found.place, leader);
+        found.ticket = ctx.shuffle(mask, found.ticket, leader);
+        if (most > 1) most = part_of_waiting(ctx, mask, found.place, found.ticket, most);
+        found.slots = most;
+        if (ctx.lane() != leader || !claim(ctx, found)) found.label = 0;
+        found.label = ctx.shuffle(mask, found.label, leader);
+        found.queue = queue;
+        found.shard = ctx.shuffle(mask, found.shard, leader);
+        found.source = ctx.shuffle(mask, found.source, leader);
+        if (found.what().kind() == kernel_kind) found.launch = ctx.shuffle(mask, found.launch, leader);
+        ctx.sync(mask);  // what the leader has acquired is visible to all
+        return found;
+    }
+    /// How many slots of a ring, from a ticket on that has arrived, a block should take at once: its part of those that
+    /// have arrived, so that other blocks have theirs. What a block or the launch thread runs is taken one by one. The
+    /// lanes of the mask, together.
+    LANEWAY_FN std::uint32_t part_of_waiting(Ctx& ctx, lane_mask mask, std::uint32_t place, std::uint64_t ticket,
+                                             std::uint32_t most) const {
+        const taken_commands at = place_at(ctx, place, 0);
+        if (is_host(at)) return 1;
+        const chunk_receiver from = ring(ctx, at);
+        const std::uint64_t mine = ticket + static_cast<std::uint64_t>(rank_in(ctx, mask));
+        const std::uint64_t seen = from.peek(ctx, mine);
+        const chunk_label label = chunk_receiver::label_of(seen, mine);
+        const bool small = label.bits != 0 && label.kind() != kernel_kind && !is_for_block(label);
+        const lane_mask others = mask & ~ctx.ballot(mask, small);
+        const lane_mask run = others == 0 ? mask : mask & ((others & (~others + 1)) - 1);
+        const auto waiting = static_cast<std::uint32_t>(Ctx::count_lanes(run));
+        const std::uint32_t places = all_.rings.n_queues * sources(ctx);
+        const std::uint32_t blocks = (static_cast<std::uint32_t>(ctx.n_blocks()) + places - 1) / places;
+        const std::uint32_t part = waiting == 0 ? 1 : (waiting + blocks - 1) / blocks;
+        return part < most ? part : most;
+    }
     /// One lane, which has seen them.
     LANEWAY_FN bool claim(Ctx& ctx, taken_commands& found) const {
         std::uint64_t* next_one = nullptr;
@@ -169,7 +254,7 @@ private:
         if (next_one == nullptr) next_one = head(ctx, found);
         const auto take = [&] {
             std::uint64_t next = found.ticket;
-            return ctx.compare_exchange(next_one, next, next + 1, order::relaxed, scope::device);
+            return ctx.compare_exchange(next_one, next, next + found.slots, order::relaxed, scope::device);
         };
         return found.what().kind() == kernel_kind ? all_.launches.take(ctx, found.launch, take) : take();
     }
@@ -211,7 +296,9 @@ private:
                 return;
             }
         }
-        ring(ctx, taken).give_back(ctx, mask, taken.ticket);
+        const chunk_receiver from = ring(ctx, taken);
+        if (taken.what().in_words()) return from.give_back_words(ctx, mask, taken.ticket);
+        from.give_back(ctx, mask, taken.ticket);
     }
 
     template <class Type>
@@ -229,7 +316,8 @@ private:
 
     /// A function for single lanes: a command each.
     template <class Type>
-    LANEWAY_FN void run_on_lanes(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken) const {
+    LANEWAY_FN std::uint32_t run_on_lanes(Ctx& ctx, lane_mask mask, const Type& body,
+                                          const taken_commands& taken) const {
         const std::uint32_t count = taken.what().messages();
         const auto lanes = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
         for (std::uint32_t base = 0; base < count; base += lanes) {
@@ -241,8 +329,7 @@ private:
             ctx.sync(mask);
             if (mine && !threw(ctx)) raise_together(ctx, record.header.told());
         }
-        ctx.sync(mask);  // the signals come before the count
-        if (elected(ctx, mask)) complete(ctx, count);
+        return count;
     }
     /// Lanes that raise the same signal do so with one add.
     LANEWAY_FN void raise_together(Ctx& ctx, const completion_signal& told) const {
@@ -259,8 +346,8 @@ private:
     /// A function that lanes run together. The slot of a team's command is kept until it has run, as the warps come to
     /// it one by one.
     template <class Type>
-    LANEWAY_FN void run_together(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken,
-                                 block_team<Ctx>* team, bool speaks) const {
+    LANEWAY_FN std::uint32_t run_together(Ctx& ctx, lane_mask mask, const Type& body, const taken_commands& taken,
+                                          block_team<Ctx>* team, bool speaks) const {
         remote_record<typename Type::arguments> record{};
         const bool all_have_it = ctx.ballot(mask, !read(ctx, taken, 0, record)) == 0;
         if (team == nullptr) give_back(ctx, mask, taken);
@@ -268,14 +355,14 @@ private:
         if (team == nullptr) {
             ctx.sync(mask);
         } else if (!team->sync(ctx)) {
-            return;
+            return 0;
         } else if (speaks) {
             give_back(ctx, mask, taken);
         }
-        if (!speaks || !elected(ctx, mask) || !all_have_it) return;
+        if (!speaks || !all_have_it) return 0;
         const completion_signal told = record.header.told();
-        if (!threw(ctx)) (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
-        complete(ctx, 1);
+        if (elected(ctx, mask) && !threw(ctx)) (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
+        return 1;
     }
 
     /// A kernel of the host's. It is done when finish_launches finds that it has returned.
@@ -300,16 +387,17 @@ private:
         ctx.sync(mask);
     }
 
-    /// The commands of a slot are done. One lane, which knows of all that they did.
-    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t commands) const {
+    /// The commands of some slots are done. One lane, which knows of all that they did.
+    LANEWAY_FN void complete(Ctx& ctx, std::uint64_t slots, std::uint64_t commands) const {
         remote_counts& counts = all_.rings.counts_of(ctx);
         ctx.fetch_add(&counts.run, commands, order::relaxed, scope::device);
         // Partner: the acquire load of the termination detector. What the commands created has been counted before.
-        ctx.fetch_add(&counts.completed, std::uint64_t{1}, order::release, scope::device);
+        ctx.fetch_add(&counts.completed, slots, order::release, scope::device);
     }
 
     const view& all_;
     remote_poster<Ctx, Types...> poster_;
+    std::uint64_t expected_ = 0;  ///< head of the lane's own ring, as it was last
 };
 
 }  // namespace laneway

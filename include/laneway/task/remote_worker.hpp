@@ -71,9 +71,8 @@ public:
 
 private:
     static LANEWAY_FN auto try_once(Ctx& ctx) {
-        return [&ctx](lane_mask mask, const wait_site&, auto&& try_draw) {
-            const auto drawn = once(ctx, mask, [&] { return std::uint32_t{try_draw()}; });
-            return drawn != 0 ? status::ok : stopped(ctx) ? status::stopped : status::no_room;
+        return [&ctx](lane_mask, const wait_site&, auto&& try_draw) {
+            return try_draw() ? status::ok : stopped(ctx) ? status::stopped : status::no_room;
         };
     }
 

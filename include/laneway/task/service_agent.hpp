@@ -65,7 +65,7 @@ public:
         const std::uint64_t posted = ctx.load(&queue_->tail, order::relaxed, scope::block);
         // Partner: the release store in service_server::serve.
         return await(ctx, ctx.converged(), {operation::quiet, server_, posted},
-                     [&] { return ring_.load_done(ctx) >= posted; });
+                     [&] { return ring_.has_done(ctx, posted); });
     }
 
     /// Waits until the own PE's word is `value` or more: what was put before it is visible. Each lane leaves when its
@@ -76,7 +76,7 @@ public:
         const std::uint64_t* const mine = address(ctx, word, ctx.pe());
         // Partner: the fence of service_signal::raise.
         return await(ctx, lane_mask{1} << ctx.lane(), {operation::signal, ctx.pe(), value},
-                     [&] { return ctx.load(mine, order::acquire, scope::system) >= value; });
+                     [&] { return reaches(ctx, mine, value, scope::system); });
     }
 
     // One-sided operations on symmetric memory, by whoever serves. What has been posted is done after quiet, or at the
@@ -248,8 +248,9 @@ private:
     LANEWAY_FN status await_answer(Ctx& ctx, lane_mask mask, std::uint64_t ticket, std::uint32_t type, bool ordered,
                                    service_answer<Type>& answer) {
         const auto column = static_cast<std::uint32_t>(rank_in(ctx, mask));
-        const order o = ordered ? order::acquire : tagged_load_order<Ctx>;
-        const auto look = [&] { return all_.rings.load_answer(ctx, ring_, ticket, column, answer, o); };
+        const auto load = [&](order o) { return all_.rings.load_answer(ctx, ring_, ticket, column, answer, o); };
+        // Loaded again with acquire only on arrival, as in has_come.
+        const auto look = [&] { return load(tagged_load_order<Ctx>) && (!ordered || load(order::acquire)); };
         return await(ctx, mask, {operation::served, server_, type}, look);
     }
 
@@ -264,7 +265,7 @@ private:
             if (ctx.ballot(mask, !here) == 0) return status::ok;
             // On a GPU how soon a word is seen is what a step costs, and nothing has to be helped on its way.
             if (Ctx::warp_lanes >= 32 && looks % 16 != 0) continue;
-            const status helped = out_.help(ctx, mask);
+            const status helped = out_.others_take_turns(ctx) ? status::ok : out_.help(ctx, mask);
             const auto going = static_cast<status>(once(ctx, mask, [&] {
                 const status ended = check_end(ctx, site);
                 return static_cast<std::uint32_t>(ended == status::ok ? spin.next(ctx, site) : ended);

@@ -64,6 +64,11 @@ struct service_ring {
         return within_pe ? ctx.load(done, order::acquire, scope::device)
                          : ctx.load(done, order::acquire, scope::system);
     }
+    /// Whether so many are, the same.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool has_done(Ctx& ctx, std::uint64_t slots) const {
+        return within_pe ? reaches(ctx, done, slots, scope::device) : reaches(ctx, done, slots, scope::system);
+    }
     /// Says that the requests of a slot are there. One lane. Partner: chunk_receiver::arrived.
     template <class Ctx>
     LANEWAY_FN void store_flag(Ctx& ctx, std::uint64_t ticket, chunk_label label) const {

@@ -357,6 +357,88 @@ TEST_P(remote_queue_test, QueuesOfHigherPriorityComeFirstForLanesTogether) {
     });
 }
 
+/// Lanes of a warp of a PE.
+std::uint64_t lanes_of_warp(runtime& rt, int pe) {
+    const device& d = *rt.machine().device(pe);
+    return d.is_gpu() ? 32 : d.id().kind == device_kind::checked ? 4 : 1;
+}
+
+/// One lane posts commands for warps, one after the other, and waits for each, when other warps of its block take turns
+/// at what components have to do.
+struct post_to_idle_warps {
+    std::uint64_t commands;
+    std::uint32_t done;
+    symmetric_ref<std::uint64_t> posters;
+
+    template <class Ctx, class Box, class Remote>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box, Remote& remote) const {
+        const auto team = box.team();
+        if (ctx.lane() != 0 || team.index != 0 || (Ctx::warp_lanes > 1 && team.warps == 1)) return;
+        if (atomic_add(ctx, posters[0], 1) != 0) return;
+        while (Ctx::warp_lanes > 1 && !box.others_take_turns(ctx)) ctx.pause();
+        for (std::uint64_t i = 1; i <= commands; ++i) {
+            const remote_request how{0, {ctx.pe(), done, 1}};
+            if (remote.post(ctx, ctx.pe(), task<mark_warp>, 0, how) != status::ok) return;
+            if (remote.wait_signal(ctx, done, i) != status::ok) return;
+        }
+    }
+};
+struct ignore_message {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, std::uint64_t) const {}
+};
+
+TEST_P(remote_queue_test, WhoWaitsLeavesFunctionsToWarpsThatHaveNothingElseToDo) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto marks = rt.allocate<std::uint64_t>(1), lanes = rt.allocate<std::uint64_t>(2);
+        const auto told = rt.allocate<std::uint64_t>(1), posters = rt.allocate<std::uint64_t>(1);
+        auto box = rt.mailbox<std::uint64_t>(ignore_message{});
+        remote_queue remote(rt.machine(), mark_warp{marks.ref(), lanes.ref()});
+        constexpr std::uint64_t commands = 20;
+        rt.run(post_to_idle_warps{commands, remote.signal(told, 0), posters.ref()}, box, remote);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(marks.copy_out(pe)[0], posters.copy_out(pe)[0] == 0 ? 0 : commands);
+            // A lane that waits has no mates to run a function with.
+            EXPECT_EQ(lanes.copy_out(pe)[1], lanes_of_warp(rt, pe) * marks.copy_out(pe)[0]);
+        }
+    });
+}
+
+/// One warp posts more commands for warps than a ring has slots, again and again.
+struct post_many {
+    std::uint64_t rounds;
+    std::uint32_t done;
+
+    template <class Ctx, class Remote>
+    LANEWAY_FN void operator()(Ctx& ctx, Remote& remote) const {
+        if (ctx.rank() % lanes_of_a_pe(ctx) >= static_cast<unsigned>(Ctx::warp_lanes)) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            const std::uint64_t id = i * static_cast<unsigned>(Ctx::warp_lanes) + static_cast<unsigned>(ctx.lane());
+            if (remote.post(ctx, next, task<mark_warp>, id, {0, {ctx.pe(), done, 1}}) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(remote_queue_test, WhatIsTakenForAWholeBlockRunsOnce) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto marks = rt.allocate<std::uint64_t>(32 * 40), lanes = rt.allocate<std::uint64_t>(2);
+        const auto told = rt.allocate<std::uint64_t>(1);
+        remote_queue remote(rt.machine(), {.slots = 1u << (2 + o.seed % 4), .shards = 1},
+                            mark_warp{marks.ref(), lanes.ref()});
+        constexpr std::uint64_t rounds = 40;
+        rt.run(post_many{rounds, remote.signal(told, 0)}, remote);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto found = marks.copy_out(pe);
+            const std::uint64_t posted = told.copy_out(pe)[0];
+            EXPECT_EQ(posted, lanes_of_warp(rt, pe) * rounds);
+            for (std::uint64_t id = 0; id < found.size(); ++id) ASSERT_EQ(found[id], id < posted ? 1u : 0u) << id;
+        }
+    });
+}
+
 LANEWAY_ON_DEVICES(remote_queue_test, remote_devices());
 
 }  // namespace

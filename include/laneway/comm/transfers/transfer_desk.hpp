@@ -135,8 +135,8 @@ public:
 private:
     [[nodiscard]] LANEWAY_FN bool finished(Ctx& ctx, std::uint32_t slot, std::uint32_t laps) const {
         // Partner: the store in complete. Laps wrap round.
-        const std::uint32_t now = ctx.load(&slots_[slot].finished, order::acquire, scope::device);
-        return static_cast<std::int32_t>(now - laps) >= 0;
+        return has_come(ctx, &slots_[slot].finished, scope::device,
+                        [=](std::uint32_t now) { return static_cast<std::int32_t>(now - laps) >= 0; });
     }
 
     [[nodiscard]] LANEWAY_FN transfer_method choose(const transfer& t) const {

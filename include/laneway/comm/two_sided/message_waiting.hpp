@@ -2,6 +2,7 @@
 // messages make progress wherever somebody waits for one.
 #pragma once
 
+#include "laneway/comm/await_others.hpp"
 #include "laneway/comm/two_sided/message_turn.hpp"
 #include "laneway/simt/lone_lane.hpp"
 #include "laneway/simt/wait.hpp"
@@ -57,19 +58,8 @@ public:
     /// Waits until `done()` holds, for lanes that each wait for something of their own.
     template <class Done>
     LANEWAY_SLOW status wait(Ctx& ctx, const wait_site& site, Done&& done) {
-        bounded_spin spin(2);
-        unsigned looks = 0, turns = 0;
-        // Each lane leaves when its own has come: that of another may depend on what this one does next.
-        while (!done()) {
-            // On a GPU other warps turn the shards as well, and how soon a word is seen is what a step costs.
-            if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
-            const lane_mask together = ctx.converged();
-            const bool worked = turn(ctx, together);
-            status going = out_.help(ctx, together);
-            if (going == status::ok && (!worked || ++turns % 16 == 0)) going = spin.next(ctx, site);
-            if (going != status::ok) return going;
-        }
-        return status::ok;
+        return await_others(ctx, out_, site, static_cast<Done&&>(done),
+                            [&](lane_mask mask) { return turn(ctx, mask); });
     }
     /// The same for a warp, together; lane 0 looks. What it acquires is visible to all.
     template <class Done>

@@ -37,8 +37,10 @@ public:
     /// Where the operation stands; what it brought is visible when it is over. Any lane.
     [[nodiscard]] LANEWAY_FN request_word look(Ctx& ctx, const message_request& handle) const {
         request_slot& slot = view_.requests[handle.number()];
-        // Partner: the release store in message_delivery::complete.
-        const request_word now{ctx.load(&slot.word, order::acquire, scope::device)};
+        request_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
+        if (now.state() == request_word::open && slot.kind != request_kind::send) return now;
+        // Partner: the release store in message_delivery::complete. Only on arrival, as in has_come.
+        now.bits = ctx.load(&slot.word, order::acquire, scope::device);
         if (now.state() != request_word::open || slot.kind != request_kind::send) return now;
         if (slot.form != message_form::in_place) return now;
         const std::uint64_t* const answer = address(ctx, view_.answers[handle.number()], ctx.pe());

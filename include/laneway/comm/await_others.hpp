@@ -1,0 +1,36 @@
+// How lanes of a body wait for what other warps do.
+#pragma once
+
+#include "laneway/simt/wait.hpp"
+
+namespace laneway {
+
+/// Waits until `done()` holds, each lane for something of its own: it leaves when that has come, as what another one
+/// waits for may depend on what it does next. Where no other warps take turns at the components' work (`out`, the
+/// program's endpoint, knows), `turn(mask)` is called between looks, by the lanes of the mask together: it does some of
+/// what may be waited for, does not wait, and says whether there was anything to do.
+template <class Ctx, class Out, class Done, class Turn>
+[[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, const wait_site& site, Done&& done, Turn&& turn) {
+    bounded_spin spin(2);
+    unsigned looks = 0, turns = 0;
+    while (!done()) {
+        // On a GPU how soon a word is seen is what a step costs.
+        if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
+        bool worked = false;
+        status going = status::ok;
+        if (!out.others_take_turns(ctx)) {
+            const lane_mask together = ctx.converged();
+            worked = turn(together);
+            going = out.help(ctx, together);
+            // Turns may be long, and who waits should tell what for before others find that nothing goes on.
+            if (going == status::ok && ctx.now_ns() > ctx.deadline_ns() && !stopped(ctx)) {
+                return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
+            }
+        }
+        if (going == status::ok && (!worked || ++turns % 16 == 0)) going = spin.next(ctx, site);
+        if (going != status::ok) return going;
+    }
+    return status::ok;
+}
+
+}  // namespace laneway
