@@ -18,7 +18,7 @@ task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_pla
       warps_a_shard_((plan.worker_warps + n_shards_ - 1) / n_shards_),
       slots_(std::max(min_slots, std::bit_ceil(std::uint64_t{2} * plan.max_open / n_shards_))),
       news_slots_(std::bit_ceil(std::uint64_t{plan.max_open})), slot_bytes_(task_slot::bytes_of(plan.argument_bytes)),
-      node_bytes_(task_node::header_bytes + (plan.argument_bytes + 15) / 16 * 16),
+      node_bytes_(task_node::header_bytes + (plan.argument_bytes + 15) / 16 * 16), worker_blocks_(plan.worker_blocks),
       entries_(allocate_host_visible(user, n_shards_ * slots_ * slot_bytes_)),
       filled_(allocate_host_visible(user, max_task_shards * sizeof(std::uint64_t))),
       news_(allocate_host_visible(user, n_shards_ * news_slots_ * sizeof(std::uint64_t))),
@@ -26,15 +26,15 @@ task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_pla
     for (std::uint32_t s = 0; s < n_shards_; ++s) {
         for (std::uint64_t i = 0; i < slots_; ++i) slot(s, i).free_for = i;
     }
-    if (plan.spawns) make_nodes(user, plan.nodes);
+    if (plan.spawns) make_nodes(user, plan.nodes, plan.worker_warps);
 }
 
-/// Each shard has its share of the free ones, one on top of the other.
-void task_rings::make_nodes(const std::shared_ptr<device>& user, std::uint32_t count) {
+/// Each block has its share of the free ones, one on top of the other. Warps may keep a quarter of all for themselves.
+void task_rings::make_nodes(const std::shared_ptr<device>& user, std::uint32_t count, std::uint32_t workers) {
     std::vector<std::byte> made(count * node_bytes_);
-    std::vector<task_stacks> stacks(n_shards_);
+    std::vector<task_block_words> blocks(worker_blocks_);
     for (std::uint32_t i = 0; i < count; ++i) {
-        std::uint64_t& top = stacks[i % n_shards_].free;
+        std::uint64_t& top = blocks[i % worker_blocks_].free;
         task_node node{};
         node.next = static_cast<std::uint32_t>(top);
         std::memcpy(made.data() + i * node_bytes_, &node, sizeof node);
@@ -42,11 +42,16 @@ void task_rings::make_nodes(const std::shared_ptr<device>& user, std::uint32_t c
     }
     nodes_ = buffer<std::byte>(user, made.size());
     nodes_.copy_in(made);
-    stacks_ = buffer<task_stacks>(user, n_shards_);
-    stacks_.copy_in(stacks);
+    blocks_ = buffer<task_block_words>(user, worker_blocks_);
+    blocks_.copy_in(blocks);
+    deques_ = buffer<task_deque>(user, std::size_t{worker_blocks_} * task_nodes_ref::max_warps);
+    hints_ = buffer<std::uint64_t>(user, worker_blocks_);
+    cached_nodes_ = std::min(count / 4 / workers, task_deques_shared::max_cached);
 }
 
-task_nodes_ref task_rings::nodes() const { return {nodes_.data(), stacks_.data(), node_bytes_, n_shards_}; }
+task_nodes_ref task_rings::nodes() const {
+    return {nodes_.data(), blocks_.data(), deques_.data(), hints_.data(), node_bytes_, worker_blocks_, cached_nodes_};
+}
 
 task_rings_ref task_rings::ref() const {
     task_rings_ref made;

@@ -15,14 +15,18 @@ public:
 
     LANEWAY_FN task_agent(const task_pool_ref<Types...>& pool, Out& out, task_shared* shared, const roles& mine,
                           block_team<Ctx>& team, std::uint32_t number)
-        : pool_(pool), out_(out), shared_(shared),
-          own_(static_cast<std::uint32_t>(mine.team_number) % pool.rings.n_shards), team_(team), number_(number),
-          runner_(pool, shared, own_) {}
+        : pool_(pool), out_(out), shared_(shared), block_(mine.works ? static_cast<std::uint32_t>(mine.team_number) : 0),
+          own_(block_ % pool.rings.n_shards), team_(team), number_(number),
+          deques_(pool.nodes, &shared->deques, block_), runner_(pool, shared, own_, deques_) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() == 0 && ctx.lane() == 0) shared_->open();
     }
-    LANEWAY_FN void close(Ctx&) const {}
+    LANEWAY_FN void close(Ctx& ctx) const {
+        if constexpr (any_spawns) {
+            if (ctx.lane() == 0) deques_.give_back_all(ctx);
+        }
+    }
 
     LANEWAY_FN void attend(Ctx& ctx) {
         if (ctx.load(pool_.rings.is_open, order::relaxed, scope::device) != 0) pool_.pass_on(ctx);
@@ -33,27 +37,32 @@ public:
     LANEWAY_FN void refresh(Ctx& ctx) {
         constexpr std::uint32_t at_once = Ctx::warp_lanes == 32 ? 4 : 1;
         for (std::uint32_t first = 0; first < pool_.rings.n_shards; first += at_once) {
-            std::uint64_t claimed[at_once], filled[at_once], ready[at_once];
+            std::uint64_t claimed[at_once], filled[at_once];
             for (std::uint32_t k = 0; k < at_once; ++k) {
                 const std::uint32_t s = first + k < pool_.rings.n_shards ? first + k : first;
                 claimed[k] = ctx.load(&pool_.rings.shards[s].claimed, order::relaxed, scope::device);
                 filled[k] = ctx.load(&pool_.rings.shards[s].known, order::relaxed, scope::device);
-                if constexpr (any_spawns) {
-                    ready[k] = ctx.load(&pool_.nodes.stacks[s].ready, order::relaxed, scope::device);
-                }
             }
             for (std::uint32_t k = 0; k < at_once && first + k < pool_.rings.n_shards; ++k) {
                 ctx.store(&shared_->claimed[first + k], claimed[k], order::relaxed, scope::block);
                 ctx.store(&shared_->filled[first + k], filled[k], order::relaxed, scope::block);
-                if constexpr (any_spawns) {
-                    ctx.store(&shared_->ready[first + k], static_cast<std::uint32_t>(ready[k]), order::relaxed,
-                              scope::block);
-                }
             }
         }
+        if constexpr (any_spawns) deques_.refresh(ctx);
     }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
+        const bool worked = run_some(ctx);
+        if (!worked || done_ >= max_done) complete(ctx);
+        return worked;
+    }
+
+private:
+    static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
+    static constexpr bool any_blocks = ((width_of<Types> == task_width::block) || ...);
+    static constexpr std::uint32_t max_done = 32;
+
+    LANEWAY_FN bool run_some(Ctx& ctx) {
         if (is_called_away(ctx)) return false;
         if (kept_.count == 0) kept_ = find(ctx);
         if (kept_.count == 0) return false;
@@ -69,10 +78,12 @@ public:
         }
         return worked;
     }
-
-private:
-    static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
-    static constexpr bool any_blocks = ((width_of<Types> == task_width::block) || ...);
+    /// Counts what this warp has done as completed, for all at once: thousands of warps add to few words.
+    LANEWAY_FN void complete(Ctx& ctx) {
+        if (done_ == 0) return;
+        if (ctx.lane() == 0) out_.complete(ctx, done_);
+        done_ = 0;
+    }
 
     /// Tasks that this warp has taken and not begun.
     struct kept_tasks {
@@ -93,7 +104,7 @@ private:
     /// Takes tasks: a spawned one, or entries of a shard. The whole warp.
     LANEWAY_FN kept_tasks find(Ctx& ctx) {
         if constexpr (any_spawns) {
-            const std::uint32_t found = once(ctx, full_warp<Ctx>, [&] { return find_spawned(ctx); });
+            const std::uint32_t found = deques_.find(ctx);
             if (found != 0) {
                 ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the node
                 return {found - 1, 0, 1, true};
@@ -124,17 +135,6 @@ private:
         }
         return {};
     }
-    /// 1 more than the number of a node, or 0. One lane.
-    LANEWAY_FN std::uint32_t find_spawned(Ctx& ctx) {
-        for (std::uint32_t i = 0; i < pool_.rings.n_shards; ++i) {
-            const std::uint32_t s = (own_ + i) % pool_.rings.n_shards;
-            if (ctx.load(&shared_->ready[s], order::relaxed, scope::block) == 0) continue;
-            const std::uint32_t found = pool_.nodes.take_ready(ctx, s);
-            if (found != 0) return found;
-            ctx.store(&shared_->ready[s], 0u, order::relaxed, scope::block);
-        }
-        return 0;
-    }
 
     /// Takes part in what the team of the block has begun; whether that is a task of another component, for whose turn
     /// this one makes way.
@@ -161,7 +161,7 @@ private:
             }
         }
         runner_.run(ctx, source, nullptr);
-        if (ctx.lane() == 0) out_.complete(ctx, 1);
+        ++done_;
         return true;
     }
     LANEWAY_FN bool is_for_block(const task_source& source) const {
@@ -185,11 +185,14 @@ private:
     const task_pool_ref<Types...>& pool_;
     Out& out_;
     task_shared* shared_;
-    std::uint32_t own_;  ///< the shard of this block
+    std::uint32_t block_;  ///< among the PE's working blocks
+    std::uint32_t own_;    ///< the shard of this block
     block_team<Ctx>& team_;
     std::uint32_t number_;
+    task_deques<Ctx> deques_;
     task_runner<Ctx, Types...> runner_;
     kept_tasks kept_;
+    std::uint32_t done_ = 0;  ///< tasks that are not counted as completed yet
 };
 
 }  // namespace laneway

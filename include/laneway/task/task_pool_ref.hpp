@@ -4,7 +4,7 @@
 // a shard. The control warp passes these counts on to PE memory, where working warps look at them through a copy a
 // block. A warp claims tasks of its block's shard first, then of others; runs them one after the other; stores each
 // result where the host reads it; and appends the news that it is done to the ring of its shard. Tasks that tasks spawn
-// wait on stacks of the shards. Nothing is shared by all workers: each shard has its own words.
+// wait in deques of the warps. Nothing is shared by all workers: each shard has its own words.
 #pragma once
 
 #include "laneway/comm/termination.hpp"
@@ -40,8 +40,10 @@ struct task_pool_ref {
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
         for (auto s = static_cast<std::uint32_t>(ctx.lane()); s < rings.n_shards; s += Ctx::warp_lanes) {
             sum.created += ctx.load(&rings.shards[s].known, order::relaxed, scope::device);  // its own warp's store
-            if constexpr ((spawns_tasks<Types> || ...)) {
-                sum.created += ctx.load(&nodes.stacks[s].spawned, order::relaxed, scope::device);
+        }
+        if constexpr ((spawns_tasks<Types> || ...)) {
+            for (auto b = static_cast<std::uint32_t>(ctx.lane()); b < nodes.n_blocks; b += Ctx::warp_lanes) {
+                sum.created += ctx.load(&nodes.blocks[b].spawned, order::relaxed, scope::device);
             }
         }
     }

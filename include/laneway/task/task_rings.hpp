@@ -58,7 +58,7 @@ private:
         std::uint64_t heard = 0;  ///< news so far
     };
 
-    void make_nodes(const std::shared_ptr<device>& user, std::uint32_t count);
+    void make_nodes(const std::shared_ptr<device>& user, std::uint32_t count, std::uint32_t workers);
     [[nodiscard]] task_slot& slot(std::uint32_t shard, std::uint64_t number) const;
     [[nodiscard]] std::uint64_t* filled_words() const { return reinterpret_cast<std::uint64_t*>(filled_.get()); }
     [[nodiscard]] std::uint64_t* news_words() const { return reinterpret_cast<std::uint64_t*>(news_.get()); }
@@ -69,6 +69,8 @@ private:
     std::uint64_t news_slots_;  ///< of a shard
     std::uint64_t slot_bytes_;
     std::uint64_t node_bytes_;
+    std::uint32_t worker_blocks_;
+    std::uint32_t cached_nodes_ = 0;
     std::uint32_t turn_ = 0;  ///< shard of the next entry
     std::uint32_t unpublished_ = 0;
     std::shared_ptr<std::byte> entries_;
@@ -76,7 +78,9 @@ private:
     std::shared_ptr<std::byte> news_;
     buffer<std::byte> words_;
     buffer<std::byte> nodes_;
-    buffer<task_stacks> stacks_;
+    buffer<task_block_words> blocks_;
+    buffer<task_deque> deques_;
+    buffer<std::uint64_t> hints_;
     std::vector<shard_state> shards_;
 };
 

@@ -16,18 +16,19 @@ struct task_shared {
 
     alignas(16) std::uint64_t filled[max_task_shards];
     std::uint64_t claimed[max_task_shards];  ///< as far as the block knows
-    std::uint32_t ready[max_task_shards];    ///< whether spawned tasks seem to wait
     std::uint32_t joins[max_warps];          ///< of the tasks that warps run by themselves
     std::uint64_t called;                    ///< task that the team runs: twice its number, and 1 if it was spawned
     std::uint32_t team_join;                 ///< of that task, as task_origin has it
     std::uint32_t team_piece_join;           ///< of the piece of a batch whose tasks the team runs
+    task_deques_shared deques;
     task_stage stages[max_warps];
 
     /// What is staged needs no beginning.
     LANEWAY_FN void open() {
-        for (std::uint32_t s = 0; s < max_task_shards; ++s) filled[s] = claimed[s] = ready[s] = 0;
+        for (std::uint32_t s = 0; s < max_task_shards; ++s) filled[s] = claimed[s] = 0;
         for (std::uint32_t& join : joins) join = 0;
         team_join = 0;
+        deques.open();
     }
 };
 
@@ -55,9 +56,10 @@ LANEWAY_FN bool ends(Ctx& ctx) {
 template <class Ctx, class... Types>
 class task_runner {
 public:
-    /// `shard`: of the block, for its news and its nodes.
-    LANEWAY_FN task_runner(const task_pool_ref<Types...>& pool, task_shared* shared, std::uint32_t shard)
-        : pool_(pool), shared_(shared), own_(shard) {}
+    /// `shard`: of the block, for its news.
+    LANEWAY_FN task_runner(const task_pool_ref<Types...>& pool, task_shared* shared, std::uint32_t shard,
+                           const task_deques<Ctx>& deques)
+        : pool_(pool), shared_(shared), own_(shard), deques_(deques) {}
 
     /// Runs what a slot or a node holds. The whole warp; with a team, all of its warps, and the slot or node is let go
     /// when they have met.
@@ -71,12 +73,12 @@ public:
     /// All lanes have read the slot, or the node: it may hold another task.
     LANEWAY_FN void let_go(Ctx& ctx, const task_source& source) const {
         ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() != 0) return;
-        if (source.is_spawned) {
-            pool_.nodes.give_back(ctx, own_, static_cast<std::uint32_t>(source.number));
-        } else {
-            pool_.rings.give_back(ctx, source.shard(), source.slot());
+        if (!source.is_spawned) {
+            if (ctx.lane() == 0) pool_.rings.give_back(ctx, source.shard(), source.slot());
+            return;
         }
+        if (ctx.lane() == 0) deques_.give_back(ctx, static_cast<std::uint32_t>(source.number));
+        ctx.sync(full_warp<Ctx>);  // the others may allocate
     }
 
 private:
@@ -200,7 +202,7 @@ private:
     LANEWAY_FN std::uint32_t join_of_piece(Ctx& ctx, const task_origin& origin, block_team<Ctx>* team) {
         std::uint32_t join = 0;
         if (is_first(ctx, team)) {
-            join = pool_.nodes.make_join(ctx, own_, origin);
+            join = deques_.make_join(ctx, origin);
             if (team != nullptr) shared_->team_piece_join = join;
         }
         if (team == nullptr) return ctx.shuffle(full_warp<Ctx>, join, 0);
@@ -250,7 +252,7 @@ private:
     template <class Type>
     LANEWAY_FN void run_body(Ctx& ctx, const Type& body, const typename Type::arguments& given,
                              const task_origin& origin, block_team<Ctx>* team) {
-        task_worker<Ctx, Type, Types...> worker(ctx, pool_.nodes, own_, origin, team, join_word(ctx, team));
+        task_worker<Ctx, Type, Types...> worker(ctx, deques_, origin, team, join_word(ctx, team));
         std::uint32_t status = task_status::done;
         if constexpr (catching<Ctx>) {
             const auto run = [&] { invoke(ctx, body, given, worker, origin.result); };
@@ -299,9 +301,9 @@ private:
             // Partner: itself, of other tasks. The last one has seen what all have done.
             if (ctx.fetch_add(&node.open, ~0u, order::acq_rel, scope::device) != 1) return;
             come_behind(ctx, &node);
-            if (node.follows != 0) return pool_.nodes.make_ready(ctx, own_, join - 1);
+            if (node.follows != 0) return deques_.push(ctx, join - 1);
             const std::uint32_t above = node.origin.join;
-            pool_.nodes.give_back(ctx, own_, join - 1);
+            deques_.give_back(ctx, join - 1);
             join = above;
         }
         go_before(ctx, pool_.failures);
@@ -312,6 +314,7 @@ private:
     const task_pool_ref<Types...>& pool_;
     task_shared* shared_;
     std::uint32_t own_;
+    const task_deques<Ctx>& deques_;
 };
 
 }  // namespace laneway
