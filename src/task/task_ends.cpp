@@ -83,24 +83,36 @@ void task_queue::throw_ending(task_id id) {
     throw task_failed(name + " failed with " + std::to_string(r.status) + which, r.status);
 }
 
-/// A PE is done with a task, or a piece of a batch, of which each task took so long; 0: not measured.
-void task_queue::hear(std::uint32_t number, std::uint32_t nanoseconds) {
-    record& r = records_[number];
+/// A PE is done with a task, or a range of a batch.
+void task_queue::hear(pe_state& pe, const task_news& told) {
+    record& r = records_[told.record];
     --r.open;
-    if (nanoseconds != 0) r.task_ns = r.task_ns == 0 ? nanoseconds : (3 * r.task_ns + nanoseconds + 3) / 4;
-    if (r.piece.arguments != nullptr) {
+    if ((told.info & 0xff) == task_news::range) {
+        pe.free_ranges.push_back(told.value[0]);
+        const std::uint32_t ns = told.info >> 8;
+        r.task_ns = r.task_ns == 0 ? ns : (3 * r.task_ns + ns + 3) / 4;
         if (r.open > 0) return;
-        if (r.now == stage::given) finish(number, read_batch(number));
+        if (r.now == stage::given) finish(told.record, read_batch(told.record));
     } else {
-        const std::byte* const outcome = outcomes_.get() + r.outcome * outcome_bytes_;
-        std::memcpy(&r.status, outcome, sizeof r.status);
-        const bool well = r.status == task_status::done;
-        if (well) std::memcpy(data_of(number), outcome + task_slot::result_at, shapes_[r.type].result_bytes);
-        if (r.status == task_status::threw) r.thrown = failures_.take(number, 0);
-        free_outcomes_.push_back(r.outcome);
-        if (r.now == stage::given) finish(number, well ? ending::well : ending::failed);
+        hear_single(pe, told);
     }
-    release_if_unused(number);
+    release_if_unused(told.record);
+}
+
+void task_queue::hear_single(pe_state& pe, const task_news& told) {
+    record& r = records_[told.record];
+    pe.free_outcomes.push_back(r.outcome);
+    if ((told.info & 0xff) == task_news::result) {
+        std::memcpy(data_of(told.record), told.value, std::min(sizeof told.value, data_bytes_));
+    } else {
+        const std::byte* const outcome = pe.rings.outcome(r.outcome);
+        std::memcpy(&r.status, outcome, sizeof r.status);
+        if (r.status == task_status::done) {
+            std::memcpy(data_of(told.record), outcome + task_outcome::result_at, shapes_[r.type].result_bytes);
+        }
+        if (r.status == task_status::threw) r.thrown = failures_.take(told.record, 0);
+    }
+    if (r.now == stage::given) finish(told.record, r.status == task_status::done ? ending::well : ending::failed);
 }
 
 bool task_queue::has_failed(const record& r) { return r.now == stage::done && r.end != ending::well; }
@@ -109,6 +121,8 @@ bool task_queue::has_failed(const record& r) { return r.now == stage::done && r.
 task_queue::ending task_queue::read_batch(std::uint32_t number) {
     record& r = records_[number];
     ending end = ending::well;
+    // Where none has ever failed there is nothing to look for in millions of words.
+    if (std::none_of(pes_.begin(), pes_.end(), [](const auto& pe) { return pe->rings.has_failed(); })) return end;
     for (std::uint32_t i = r.count; i > 0; --i) {
         const std::uint32_t status = r.piece.statuses[i - 1];
         if (status == task_status::done) continue;

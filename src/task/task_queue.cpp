@@ -28,13 +28,11 @@ task_queue::task_queue(std::vector<task_shape> shapes, bool spawns, const task_p
     if (options_.max_ahead > max_max_ahead || options_.spawned_tasks > max_max_ahead) {
         throw usage_error("max_ahead, spawned_tasks: " + std::to_string(max_max_ahead) + " at most");
     }
-    std::size_t result_bytes = 0;
     for (const task_shape& shape : shapes_) {
         argument_bytes_ = std::max(argument_bytes_, shape.argument_bytes);
-        result_bytes = std::max(result_bytes, shape.result_bytes);
+        result_bytes_ = std::max(result_bytes_, shape.result_bytes);
     }
-    data_bytes_ = (std::max(argument_bytes_, result_bytes) + 15) / 16 * 16;
-    outcome_bytes_ = task_slot::outcome_bytes(result_bytes);
+    data_bytes_ = (std::max(argument_bytes_, result_bytes_) + 15) / 16 * 16;
 }
 
 task_queue::~task_queue() { disconnect(true); }
@@ -44,28 +42,24 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
     if (program_ != nullptr) throw usage_error("the pool belongs to a session that has not been stopped");
     pes_.clear();
     workers_ = 0;
-    std::uint32_t outcomes = 0;
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
         const auto workers = static_cast<std::uint32_t>(grid.worker_warps());
         const std::uint32_t ahead = options_.max_ahead != 0 ? options_.max_ahead : default_max_ahead * workers;
         const task_rings_plan rings{static_cast<std::uint32_t>(grid.worker_blocks()),
                                     workers,
-                                    std::max(argument_bytes_, sizeof(task_piece)),
+                                    argument_bytes_,
+                                    result_bytes_,
                                     workers + ahead,
                                     spawns_,
                                     options_.spawned_tasks};
         pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = min_window(made);
         workers_ += workers;
-        outcomes += made.max_open;
     }
-    // Every PE stores outcomes and reads batches: memory that GPUs reach, if there is one.
+    // Every PE reads batches: memory that GPUs reach, if there is one.
     int user = 0;
     while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
-    outcomes_ = allocate_host_visible(machine.device(user), outcomes * outcome_bytes_);
-    free_outcomes_.clear();
-    for (std::uint32_t i = outcomes; i > 0; --i) free_outcomes_.push_back(i - 1);
     // Futures that outlive their session keep its memory, which other devices may not reach.
     batches_ = std::make_shared<batch_memory>(machine.device(user), options_.batch_bytes);
 }
@@ -227,11 +221,10 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
         throw;
     }
     std::memcpy(memory, arguments, count * shape.argument_bytes);
-    std::memset(memory + statuses_at, 0, count * sizeof(std::uint32_t));
     record& r = records_[id.record];
     r.count = count;
     r.memory = from;
-    r.piece = {memory, reinterpret_cast<std::uint32_t*>(memory + statuses_at), memory + results_at};
+    r.piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0};
     return enqueue(id, request);
 }
 

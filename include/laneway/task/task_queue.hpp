@@ -153,7 +153,10 @@ private:
     };
     struct pe_state {
         pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan)
-            : rings(user, plan), workers(plan.worker_warps), max_open(plan.max_open) {}
+            : rings(user, plan), workers(plan.worker_warps), max_open(plan.max_open) {
+            for (std::uint32_t i = max_open; i > 0; --i) free_outcomes.push_back(i - 1);
+            for (std::uint32_t i = max_task_ranges; i > 0; --i) free_ranges.push_back(i - 1);
+        }
 
         task_rings rings;
         std::uint32_t workers;
@@ -161,6 +164,7 @@ private:
         std::uint32_t open = 0;    ///< entries given and not done
         std::uint32_t window = 0;  ///< how many there may be
         std::uint64_t given = 0;
+        std::vector<std::uint32_t> free_outcomes, free_ranges;
         std::uint32_t done_lately = 0;
         clock::time_point measured{};
         clock::time_point oldest{};  ///< of those that are not published
@@ -184,9 +188,10 @@ private:
     [[nodiscard]] static std::uint32_t min_window(const pe_state& pe) { return std::min(pe.max_open, 2 * pe.workers); }
     void set_window(pe_state& pe, clock::time_point now);
     void give();
-    [[nodiscard]] pe_state* roomiest();
+    [[nodiscard]] pe_state* roomiest(bool for_range);
     [[nodiscard]] bool give_entry(std::uint32_t number, pe_state& pe);
-    void hear(std::uint32_t number, std::uint32_t nanoseconds);
+    void hear(pe_state& pe, const task_news& told);
+    void hear_single(pe_state& pe, const task_news& told);
     [[nodiscard]] ending read_batch(std::uint32_t number);
     void publish(clock::time_point now, bool all);
     void end_late(clock::time_point now);
@@ -195,7 +200,7 @@ private:
     void release(std::uint32_t number);
     void give_up_place(const record& r);
     [[nodiscard]] static bool has_failed(const record& r);
-    [[nodiscard]] std::uint32_t piece_of(const record& r) const;
+    [[nodiscard]] std::uint32_t piece_of(const record& r, const pe_state& pe) const;
     [[noreturn]] void throw_ending(task_id id);
     void refuse_without_session() const;
     void lose_all();
@@ -212,20 +217,18 @@ private:
     bool spawns_;
     task_pool_options options_;
     std::size_t argument_bytes_ = 0;  ///< of the longest type
+    std::size_t result_bytes_ = 0;    ///< the same
     std::size_t data_bytes_ = 0;      ///< of the longest arguments or result
-    std::size_t outcome_bytes_ = 0;
 
     std::mutex mutex_;
     std::condition_variable changed_;  ///< for the pool's own thread
     resident_program* program_ = nullptr;
     task_failures failures_;
     std::vector<std::unique_ptr<pe_state>> pes_;
-    std::shared_ptr<std::byte> outcomes_;
     std::shared_ptr<batch_memory> batches_;
     std::deque<record> records_;
     std::vector<std::unique_ptr<std::byte[]>> data_;  ///< of the records, chunk by chunk
     std::vector<std::uint32_t> free_;                 ///< records
-    std::vector<std::uint32_t> free_outcomes_;
     std::map<int, std::deque<task_id>, std::greater<>> ready_;  ///< by priority
     std::priority_queue<limit, std::vector<limit>, std::greater<>> limits_;
     std::uint32_t undone_ = 0;                          ///< records
@@ -233,7 +236,7 @@ private:
     std::uint64_t epoch_ = 0;                           ///< of what is submitted now
     std::uint64_t session_ = 0;                         ///< sessions so far
     std::uint64_t heard_entries_ = 0;                   ///< that PEs are done with, so far
-    std::vector<std::uint64_t> news_;                   ///< of the PE that is being heard
+    std::vector<task_news> news_;                   ///< of the PE that is being heard
     std::uint64_t submits_ = 0;                         ///< tasks that could start at once, so far
     std::uint32_t away_ = 0;                            ///< threads in wait_outside
     std::uint64_t workers_ = 0;
