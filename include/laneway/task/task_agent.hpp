@@ -29,15 +29,10 @@ public:
     }
 
     LANEWAY_FN void attend(Ctx& ctx) {
-        if (ctx.load(&pool_.rings.words->is_open, order::relaxed, scope::device) != 0) pool_.rings.pass_on(ctx);
+        if (pool_.rings.may_pass_on(ctx)) pool_.rings.pass_on(ctx);
     }
 
-    /// Relaxed: the words only say that looking is worth while.
-    LANEWAY_FN void refresh(Ctx& ctx) {
-        const std::uint64_t claimed = ctx.load(&pool_.rings.words->claimed, order::relaxed, scope::device);
-        const std::uint64_t known = ctx.load(&pool_.rings.words->known, order::relaxed, scope::device);
-        const auto waiting = static_cast<std::uint32_t>(known) - static_cast<std::uint32_t>(claimed >> 32);
-        ctx.store(&shared_->portion.waiting, waiting, order::relaxed, scope::block);
+    LANEWAY_FN void refresh([[maybe_unused]] Ctx& ctx) {
         if constexpr (any_spawns) deques_.refresh(ctx);
     }
 
@@ -58,6 +53,7 @@ private:
     static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
     static constexpr bool any_blocks = ((width_of<Types> == task_width::block) || ...);
     static constexpr std::uint32_t max_done = 32;
+    static constexpr unsigned idle_patience = 5;
 
     LANEWAY_FN bool run_one(Ctx& ctx) {
         if (is_called_away(ctx)) return false;
@@ -79,12 +75,14 @@ private:
             const std::uint32_t node = deques_.find(ctx);
             if (node != 0) found = {kind::node, node - 1};
         }
+        if (found.what == kind::none) found = take(ctx);
         if (found.what == kind::none) {
-            found = take(ctx);
-            if (found.what == kind::none) {
-                shared_->portion.fill(ctx, pool_.rings);
-                found = take(ctx);
-            }
+            using outcome = task_portion::outcome;
+            const outcome filled = shared_->portion.fill(ctx, pool_.rings);
+            if (filled == outcome::filled) found = take(ctx);
+            // One warp of an idle block looks for tasks; if all did they would take each other's time, and the control
+            // warp's.
+            if (Ctx::warp_lanes == 32 && filled == outcome::others) ctx.pause(idle_patience);
         }
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the node, or the slot
         return found;

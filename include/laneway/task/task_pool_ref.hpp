@@ -46,10 +46,7 @@ struct task_pool_ref {
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
-        if ((orders & termination_command::look) != 0) {
-            rings.promise(ctx);
-            rings.pass_on(ctx);
-        }
+        if ((orders & termination_command::look) != 0) rings.promise(ctx);
         const bool open = (orders & termination_command::open) != 0;
         if (ctx.lane() == 0) {
             ctx.store(&rings.words->is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);

@@ -21,7 +21,6 @@ struct task_portion {
     std::uint32_t end;               ///< behind the last of them: entries, or tasks of a range
     std::uint32_t range;             ///< as claimed_tasks::range
     std::uint32_t filling;           ///< 1 while a warp renews it
-    std::uint32_t waiting;           ///< whether entries seem to wait
     std::uint32_t task_ns;           ///< that a task of the last range took; 0: not known
     std::uint32_t record;            ///< of that range
 
@@ -46,21 +45,31 @@ struct task_portion {
         }
     }
 
-    /// Claims a new portion where nothing is left and something waits. The whole warp.
+    enum class outcome : std::uint32_t { filled, nothing, others };
+
+    /// Claims a new portion where nothing is left: one warp of the block looks at a time; the others may rest. The whole
+    /// warp.
     template <class Ctx>
-    LANEWAY_FN void fill(Ctx& ctx, const task_rings_ref& rings) {
+    LANEWAY_FN outcome fill(Ctx& ctx, const task_rings_ref& rings) {
         const bool may = once(ctx, full_warp<Ctx>, [&] {
-                             if (ctx.load(&waiting, order::relaxed, scope::block) == 0) return 0u;
+                             if (ctx.load(&filling, order::relaxed, scope::block) != 0) return 0u;
                              // Partner: the release store below.
                              if (ctx.exchange(&filling, 1u, order::acquire, scope::block) != 0) return 0u;
                              if (static_cast<std::uint32_t>(ctx.load(&left, order::relaxed, scope::block)) == 0) return 1u;
                              ctx.store(&filling, 0u, order::relaxed, scope::block);
                              return 0u;
                          }) != 0;
-        if (!may) return;
+        if (!may) return outcome::others;
         const claimed_tasks mine = rings.claim(ctx, lasting(ctx) * static_cast<std::uint32_t>(ctx.n_warps()));
         ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() != 0) return;
+        if (ctx.lane() == 0) renew(ctx, rings, mine);
+        return mine.count != 0 ? outcome::filled : outcome::nothing;
+    }
+
+private:
+    /// Lane 0.
+    template <class Ctx>
+    LANEWAY_FN void renew(Ctx& ctx, const task_rings_ref& rings, const claimed_tasks& mine) {
         if (mine.count != 0) {
             if (mine.range != 0) begin_range(ctx, rings.words->ranges[mine.range - 1]);
             ctx.store(&end, mine.first + mine.count, order::relaxed, scope::block);
@@ -69,12 +78,10 @@ struct task_portion {
             // Partner: the acquire load in take.
             ctx.store(&left, renewed << 32 | mine.count, order::release, scope::block);
         }
-        ctx.store(&waiting, mine.left, order::relaxed, scope::block);
-        // Partner: the acquire exchange above.
+        // Partner: the acquire exchange in fill.
         ctx.store(&filling, 0u, order::release, scope::block);
     }
 
-private:
     /// Tasks that take as long as a part shall, where they are short: to take one costs a part of a microsecond.
     template <class Ctx>
     LANEWAY_FN std::uint32_t lasting(Ctx& ctx) const {

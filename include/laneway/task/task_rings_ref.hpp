@@ -7,6 +7,7 @@
 
 #include "laneway/comm/copy_bytes.hpp"
 #include "laneway/queue/tagged_words.hpp"
+#include "laneway/simt/fail.hpp"
 #include "laneway/simt/group.hpp"
 #include "laneway/task/task_slot.hpp"
 
@@ -41,7 +42,6 @@ struct claimed_tasks {
     std::uint32_t count = 0;
     std::uint32_t first = 0;
     std::uint32_t range = 0;  ///< 1 more than its number; 0: single tasks
-    std::uint32_t left = 0;   ///< entries behind it
 };
 
 struct task_rings_ref {
@@ -76,12 +76,21 @@ struct task_rings_ref {
         return static_cast<std::uint32_t>(entry / n_slots + 1);
     }
 
+    /// Whether the control warp copies what comes: between two commands, or what it has counted and not copied. The
+    /// same.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool may_pass_on(Ctx& ctx) const {
+        // Plain loads: this lane has stored all of them.
+        return once(ctx, full_warp<Ctx>, [&] {
+                   return std::uint32_t{words->is_open != 0 || words->known < words->promised};
+               }) != 0;
+    }
     /// Lets warps have what the host has filled. The whole control warp.
     template <class Ctx>
     LANEWAY_FN void pass_on(Ctx& ctx) const {
         constexpr int max_rounds = 4;
         constexpr std::uint32_t few = 1, many = 8;
-        std::uint64_t known = ctx.load(&words->known, order::relaxed, scope::device);
+        std::uint64_t known = known_here(ctx);
         // What has come when one look finds nothing more than a few entries is all.
         if (copy_some<few>(ctx, known) < few * entries_at_once<Ctx>) return;
         for (int round = 0; round < max_rounds && copy_some<many>(ctx, known) == many * entries_at_once<Ctx>; ++round) {
@@ -106,11 +115,14 @@ struct task_rings_ref {
     /// `min_tasks`: of a range. The whole warp; all lanes get the same.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, std::uint32_t min_tasks) const {
-        const std::uint64_t at =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&words->claimed, order::relaxed, scope::device); });
-        // Partner: the release store in copy_some.
-        const std::uint64_t known =
-            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&words->known, order::acquire, scope::device); });
+        std::uint64_t at = 0, known = 0;
+        if (ctx.lane() == 0) {
+            at = ctx.load(&words->claimed, order::relaxed, scope::device);
+            // Partner: the release store in copy_some.
+            known = ctx.load(&words->known, order::acquire, scope::device);
+        }
+        at = ctx.shuffle(full_warp<Ctx>, at, 0);
+        known = ctx.shuffle(full_warp<Ctx>, known, 0);
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read slots
         const auto entry = static_cast<std::uint32_t>(at >> 32), done = static_cast<std::uint32_t>(at);
         const std::uint32_t waiting = static_cast<std::uint32_t>(known) - entry;
@@ -138,7 +150,6 @@ struct task_rings_ref {
                              }) != 0;
         // What a slot said before belongs to the entry only if nobody else has claimed it.
         if (!claimed) mine.count = 0;
-        mine.left = waiting - (claimed ? passed : 0);
         if (claimed && count != 0 && to_end && ctx.lane() == 0) let_go(ctx, entry, order::release);
         return mine;
     }
@@ -156,12 +167,20 @@ struct task_rings_ref {
         const std::uint64_t place =
             ctx.fetch_add(&words->shards[shard].announced, std::uint64_t{1}, order::relaxed, scope::device);
         if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(scope::system);
+        // Where the program is ending, bodies may have left their waits before they were over. Asked here, as all that
+        // comes before the fence is on its way at the same time.
+        if (stopped(ctx)) return;
         // Partner: the host's acquire loads in task_rings::take_news.
         store_tagged(ctx, news + (std::uint64_t{shard} * n_news + place % n_news) * task_news::n_words,
                      task_news::tag(place, n_news), news_of_it, Ctx::tagged_order);
     }
 
 private:
+    /// Of the control warp: all lanes get the same.
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t known_here(Ctx& ctx) const {
+        return once(ctx, full_warp<Ctx>, [&] { return words->known; });  // this lane has stored it
+    }
     /// That a load by all lanes of a warp shows.
     template <class Ctx>
     static constexpr std::uint32_t entries_at_once =

@@ -382,8 +382,7 @@ private:
     LANEWAY_FN void announce(Ctx& ctx, const task_news& told) {
         ++done_;
         go_before(ctx, pool_.failures);
-        // Where the program is ending, bodies may have left their waits before they were over.
-        if (!stopped(ctx)) pool_.rings.announce(ctx, own_, told);
+        pool_.rings.announce(ctx, own_, told);
     }
 
     const task_pool_ref<Types...>& pool_;
