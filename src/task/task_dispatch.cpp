@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 #include "laneway/base/error.hpp"
 #include "laneway/task/task_queue.hpp"
@@ -88,15 +89,22 @@ void task_queue::give() {
             first.pop_front();
             continue;
         }
-        if (r.piece.arguments != nullptr && r.count == 0) {  // a batch of none
+        if (r.is_batch && r.count == 0) {
             finish(id.record, ending::well);
             release_if_unused(id.record);
             continue;
         }
-        pe_state* const pe = roomiest(r.piece.arguments != nullptr);
+        pe_state* const pe = roomiest(r.is_batch);
         if (pe == nullptr || !give_entry(id.record, *pe)) return;
         if (r.now == stage::given) first.pop_front();
     }
+}
+
+/// The same for a task that has just been submitted, where no other waits and a PE may have it.
+bool task_queue::give_at_once(task_id id) {
+    if (!ready_.empty() || holder_ != std::thread::id{} || records_[id.record].is_batch) return false;
+    pe_state* const pe = roomiest(false);
+    return pe != nullptr && give_entry(id.record, *pe);
 }
 
 /// The PE that may have most more, in proportion; null: none.
@@ -118,9 +126,10 @@ task_queue::pe_state* task_queue::roomiest(bool for_range) {
 std::uint32_t task_queue::piece_of(const record& r, const pe_state& pe) const {
     constexpr std::uint64_t min_ns = 20'000, first_tasks = 16;
     const std::uint64_t left = r.count - r.given;
-    const std::uint64_t lasting = r.task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / r.task_ns, 1);
+    const std::uint64_t task_ns = r.details->task_ns;
+    const std::uint64_t lasting = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
     const auto ahead_ns = static_cast<std::uint64_t>(options_.ahead_seconds * 1e9);
-    const std::uint64_t most = r.task_ns == 0 ? first_tasks : std::max(ahead_ns / r.task_ns, lasting);
+    const std::uint64_t most = task_ns == 0 ? first_tasks : std::max(ahead_ns / task_ns, lasting);
     const std::uint64_t part = left / (2 * pes_.size());
     return static_cast<std::uint32_t>(
         std::min(left, std::clamp(part, lasting * pe.workers, std::max(most, lasting) * pe.workers)));
@@ -131,14 +140,15 @@ bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
     record& r = records_[number];
     const task_shape& shape = shapes_[r.type];
     task_entry entry{{number, r.type, 0, 0}};
-    task_piece piece = r.piece;
-    auto& places = r.piece.arguments == nullptr ? pe.free_outcomes : pe.free_ranges;
+    task_piece piece{};
+    auto& places = r.is_batch ? pe.free_ranges : pe.free_outcomes;
     entry.head.place = places.back();
-    if (r.piece.arguments == nullptr) {
+    if (!r.is_batch) {
         entry.behind = data_of(number);
         entry.behind_bytes = shape.argument_bytes;
     } else {
         entry.head.count = piece_of(r, pe);
+        piece = r.details->piece;
         piece.arguments += r.given * shape.argument_bytes;
         piece.results += r.given * shape.result_bytes;
         piece.statuses += r.given;
@@ -149,8 +159,8 @@ bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
     if (!pe.rings.put(entry)) return false;
     places.pop_back();
     r.outcome = entry.head.place;
-    if (r.timeout_seconds > 0 && r.given == 0) {
-        limits_.push({clock::now() + span_of(r.timeout_seconds), {number, r.generation}});
+    if (r.details != nullptr && r.details->timeout_seconds > 0 && r.given == 0) {
+        limits_.push({clock::now() + span_of(r.details->timeout_seconds), {number, r.generation}});
     }
     r.given += entry.head.count;
     ++r.open;
@@ -184,6 +194,7 @@ void task_queue::hand_over() {
     std::unique_lock lock(mutex_);
     if (program_ == nullptr || holder_ == std::this_thread::get_id()) return;
     const std::uint64_t last = epoch_++;  // what others submit meanwhile is of the next
+    if (not_given_now_ != 0) not_given_[last] = std::exchange(not_given_now_, 0);
     work_until(lock, [&] { return not_given_.empty() || not_given_.begin()->first > last; });
     if (program_ != nullptr) publish(clock::now(), true);
 }

@@ -132,14 +132,11 @@ task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, 
     const std::uint32_t number = free_.back();
     free_.pop_back();
     record& r = records_[number];
-    const std::uint32_t generation = r.generation;
-    r = record{};
-    r.generation = generation;
-    r.wanted = true;
+    r.begin();
     r.type = type;
     r.priority = request.priority;
-    r.timeout_seconds = request.timeout_seconds;
-    return {number, generation};
+    if (request.timeout_seconds > 0) r.detailed().timeout_seconds = request.timeout_seconds;
+    return {number, r.generation};
 }
 
 /// Lets a task wait for others, or for a PE. Where this throws, the task has not been submitted.
@@ -154,12 +151,10 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
         throw;
     }
     ++undone_;
-    r.epoch = epoch_;
-    ++not_given_[r.epoch];
+    take_place(r);
     statistics_.submitted += std::max(r.count, 1u);
-    r.now = stage::held;
     if (request.companion != nullptr) {
-        r.companion = request.companion;
+        r.detailed().companion = request.companion;
         if (listened_for_++ == 0) heard_.notify_all();
     }
     if (in_vain) {
@@ -169,13 +164,13 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
     for (const task_id before : request.after) {
         record& other = records_[before.record];
         if (other.now == stage::done) continue;
-        other.followers.push_back(id);
+        other.detailed().followers.push_back(id);
         ++r.waits_for;
     }
     if (r.waits_for == 0) {
         r.now = stage::ready;
-        ready_[r.priority].push_back(id);
         try {
+            if (!give_at_once(id)) ready_[r.priority].push_back(id);
             progress_by_submitter();
         } catch (...) {
             // The session fails or ends: the task is lost with it, and whoever waits for it is told.
@@ -222,9 +217,10 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
     }
     std::memcpy(memory, arguments, count * shape.argument_bytes);
     record& r = records_[id.record];
+    r.is_batch = true;
     r.count = count;
-    r.memory = from;
-    r.piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0};
+    r.detailed().memory = from;
+    r.details->piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0};
     return enqueue(id, request);
 }
 

@@ -75,10 +75,9 @@ public:
     bool cancel(task_id id);
     /// Cancels all that no device has.
     void cancel_all();
-    /// Waits until it is done; throws what it threw, task_failed, task_cancelled or timeout_error.
-    void wait(task_id id);
-    /// Result of a single task that is done well, results of a batch; valid until it is forgotten.
-    [[nodiscard]] const std::byte* result(task_id id);
+    /// Waits until it is done; throws what it threw, task_failed, task_cancelled or timeout_error. Returns its result, or
+    /// the results of a batch; valid until it is forgotten.
+    const std::byte* wait(task_id id);
     /// Waits for a batch; the status of each of its tasks, see task_status. Throws as wait where some have not run.
     [[nodiscard]] const std::uint32_t* statuses(task_id id);
     /// Waits for all of them, and calls `visit` with the position of each when it is done.
@@ -127,29 +126,48 @@ private:
         std::shared_ptr<std::byte> bytes;
         sub_allocator pieces;
     };
+    /// What few tasks have, or batches.
+    struct record_details {
+        std::shared_ptr<batch_memory> memory;  ///< of a batch
+        task_piece piece{};                    ///< of the whole batch
+        std::uint32_t culprit = 0;             ///< number of the task that has failed in its batch
+        std::uint32_t task_ns = 0;             ///< of a batch: what a task has lately taken; 0: not known
+        double timeout_seconds = 0;
+        std::exception_ptr thrown;  ///< by its body
+        std::vector<task_id> followers;
+        std::shared_ptr<void> companion;
+        std::vector<std::pair<watch*, std::size_t>> watches;
+    };
+    /// Fits one cache line: there may be a million of them, which are seen in the order in which devices end them.
     struct record {
         std::uint32_t generation = 1;
         stage now = stage::free;
         ending end = ending::well;
         bool wanted = false;  ///< a future exists
+        bool is_batch = false;
         int priority = 0;
         std::uint32_t type = 0;
-        std::uint32_t count = 0;  ///< of a batch; 0: a single task
+        std::uint32_t count = 0;  ///< of a batch
         std::uint32_t given = 0;  ///< tasks of the batch that PEs have been given
         std::uint32_t open = 0;   ///< entries that PEs have been given and not done
         std::uint32_t waits_for = 0;
-        std::uint64_t epoch = 0;               ///< see hand_over
-        std::shared_ptr<batch_memory> memory;  ///< of a batch
-        std::uint32_t outcome = 0;             ///< of a single task that a PE has
-        std::uint32_t status = 0;              ///< of a task that has failed
-        std::uint32_t culprit = 0;             ///< its number in its batch
-        std::uint32_t task_ns = 0;             ///< of a batch: what a task has lately taken; 0: not known
-        double timeout_seconds = 0;
-        task_piece piece{};         ///< memory of a batch
-        std::exception_ptr thrown;  ///< by its body
-        std::vector<task_id> followers;
-        std::shared_ptr<void> companion;
-        std::vector<std::pair<watch*, std::size_t>> watches;
+        std::uint32_t outcome = 0;  ///< of a single task that a PE has
+        std::uint32_t status = 0;   ///< of a task that has failed
+        std::uint64_t epoch = 0;    ///< see hand_over
+        std::unique_ptr<record_details> details;
+
+        record_details& detailed() {
+            if (details == nullptr) details = std::make_unique<record_details>();
+            return *details;
+        }
+        /// The record of another task, with nothing of the last one.
+        void begin() {
+            now = stage::held;
+            end = ending::well;
+            wanted = true;
+            is_batch = false;
+            count = given = open = waits_for = status = 0;
+        }
     };
     struct pe_state {
         pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan)
@@ -188,6 +206,7 @@ private:
     [[nodiscard]] static std::uint32_t min_window(const pe_state& pe) { return std::min(pe.max_open, 2 * pe.workers); }
     void set_window(pe_state& pe, clock::time_point now);
     void give();
+    [[nodiscard]] bool give_at_once(task_id id);
     [[nodiscard]] pe_state* roomiest(bool for_range);
     [[nodiscard]] bool give_entry(std::uint32_t number, pe_state& pe);
     void hear(pe_state& pe, const task_news& told);
@@ -196,8 +215,10 @@ private:
     void publish(clock::time_point now, bool all);
     void end_late(clock::time_point now);
     void finish(std::uint32_t number, ending end);
+    void finish_one(std::uint32_t number, ending end);
     void release_if_unused(std::uint32_t number);
     void release(std::uint32_t number);
+    void take_place(record& r);
     void give_up_place(const record& r);
     [[nodiscard]] static bool has_failed(const record& r);
     [[nodiscard]] std::uint32_t piece_of(const record& r, const pe_state& pe) const;
@@ -232,8 +253,9 @@ private:
     std::map<int, std::deque<task_id>, std::greater<>> ready_;  ///< by priority
     std::priority_queue<limit, std::vector<limit>, std::greater<>> limits_;
     std::uint32_t undone_ = 0;                          ///< records
-    std::map<std::uint64_t, std::uint64_t> not_given_;  ///< by epoch: of these, those that wait on the host
+    std::map<std::uint64_t, std::uint64_t> not_given_;  ///< by epoch before this one: those that wait on the host
     std::uint64_t epoch_ = 0;                           ///< of what is submitted now
+    std::uint64_t not_given_now_ = 0;                   ///< of this epoch: the same
     std::uint64_t session_ = 0;                         ///< sessions so far
     std::uint64_t heard_entries_ = 0;                   ///< that PEs are done with, so far
     std::vector<task_news> news_;                   ///< of the PE that is being heard
