@@ -64,13 +64,24 @@ public:
     measurement(const bench::arguments& args, const std::string& devices, bench::json_lines& json)
         : tasks_(args.number("tasks")), runs_(args.number("runs")), devices_(devices), json_(json) {}
 
-    void run(pool_type& pool, std::uint64_t workers) {
-        rate("single", tasks_, [&] { single(pool); });
-        rate("batch", 10 * tasks_, [&] { batch(pool); });
-        lone(pool);
-        for (const std::uint64_t us : {1u, 10u, 100u, 1000u}) efficiency(pool, us, workers);
-        const auto levels = static_cast<std::uint32_t>(std::log2(static_cast<double>(tasks_)));
-        rate("spawned", (std::uint64_t{2} << levels) - 1, [&] { pool.submit<grow>(levels).wait(); });
+    /// `parts`: of spawned, lone, batch, single, efficiency.
+    void run(pool_type& pool, std::uint64_t workers, const std::vector<std::string>& parts) {
+        for (const std::string& part : parts) {
+            if (part == "spawned") {
+                const auto levels = static_cast<std::uint32_t>(std::log2(static_cast<double>(tasks_)));
+                rate(part, (std::uint64_t{2} << levels) - 1, [&] { pool.submit<grow>(levels).wait(); });
+            } else if (part == "lone") {
+                lone(pool);
+            } else if (part == "batch") {
+                rate(part, 10 * tasks_, [&] { batch(pool); });
+            } else if (part == "single") {
+                rate(part, tasks_, [&] { single(pool); });
+            } else if (part == "efficiency") {
+                for (const std::uint64_t us : {1u, 10u, 100u, 1000u}) efficiency(pool, us, workers);
+            } else {
+                throw usage_error("no part of this benchmark: " + part);
+            }
+        }
     }
 
 private:
@@ -119,12 +130,13 @@ private:
         const std::uint64_t wanted = std::clamp<std::uint64_t>(200'000 / us, 100, 100'000) * workers;
         const std::uint64_t count = std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(4'000'000, 20 * workers));
         const double ideal = static_cast<double>(count * us) * 1e-6 / static_cast<double>(workers);
-        for (const bool batched : {false, true}) {
+        const std::vector<std::uint64_t> given(count, us * 1000);
+        for (const bool batched : {true, false}) {
             std::vector<double> samples;
             for (std::uint64_t i = 0; i < runs_; ++i) {
                 const auto start = clock_type::now();
                 if (batched) {
-                    pool.submit_many<take_time>(std::vector<std::uint64_t>(count, us * 1000)).wait();
+                    pool.submit_many<take_time>(given).wait();
                 } else {
                     std::vector<task_future<void>> all;
                     for (std::uint64_t k = 0; k < count; ++k) all.push_back(pool.submit<take_time>(us * 1000));
@@ -167,7 +179,7 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
     pool_options.spawned_tasks = 1 << 20;  // thousands of workers go down a tree each
     pool_type pool(pool_options, next_number{}, take_time{}, grow{});
     auto session = rt.start(pool);
-    measurement(args, devices, json).run(pool, pool.statistics().workers);
+    measurement(args, devices, json).run(pool, pool.statistics().workers, args.list("parts"));
     session.stop();
 }
 
@@ -178,6 +190,7 @@ int main(int argc, char** argv) {
         const bench::arguments args(argc, argv,
                                     {{"devices", "cpu:2"},
                                      {"tasks", "1000000"},
+                                     {"parts", "single;batch;lone;efficiency;spawned"},
                                      {"runs", "3"},
                                      {"bundle", std::to_string(task_pool_options{}.bundle_tasks)},
                                      {"timeout", "60"},

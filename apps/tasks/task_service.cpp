@@ -227,7 +227,7 @@ private:
         }
         end.result_bytes = kept.result_bytes;
         if (kept.memory == nullptr) {
-            end.results = queue().result(ended.id);
+            end.results = queue().wait(ended.id);
         } else if (operands_.is_bounded()) {
             const auto copy = std::make_shared<std::vector<std::byte>>(kept.outputs, kept.outputs + kept.result_bytes);
             end.results = copy->data();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 #include "laneway/base/error.hpp"
 #include "laneway/task/task_queue.hpp"
@@ -53,16 +54,9 @@ void task_queue::drain(pe_state& pe) {
     news_.clear();
     pe.rings.take_news(news_);
     for (std::size_t i = 0; i < news_.size(); ++i) {
-        // Records are many, and devices write outcomes: few of them are in this core's cache.
-        constexpr std::size_t outcome_ahead = 4, record_ahead = 8;
-        if (i + record_ahead < news_.size()) {
-            __builtin_prefetch(&records_[task_news::record(news_[i + record_ahead])], 1);
-        }
-        if (i + outcome_ahead < news_.size()) {
-            const record& soon = records_[task_news::record(news_[i + outcome_ahead])];
-            __builtin_prefetch(outcomes_.get() + soon.outcome * outcome_bytes_);
-        }
-        hear(task_news::record(news_[i]), task_news::nanoseconds(news_[i]));
+        constexpr std::size_t ahead = 8;  // records are many: few of them are in this core's cache
+        if (i + ahead < news_.size()) __builtin_prefetch(&records_[news_[i + ahead].record], 1);
+        hear(pe, news_[i]);
     }
     const auto heard = static_cast<std::uint32_t>(news_.size());
     pe.open -= heard;
@@ -95,66 +89,80 @@ void task_queue::give() {
             first.pop_front();
             continue;
         }
-        if (r.piece.arguments != nullptr && r.count == 0) {  // a batch of none
+        if (r.is_batch && r.count == 0) {
             finish(id.record, ending::well);
             release_if_unused(id.record);
             continue;
         }
-        pe_state* const pe = roomiest();
+        pe_state* const pe = roomiest(r.is_batch);
         if (pe == nullptr || !give_entry(id.record, *pe)) return;
         if (r.now == stage::given) first.pop_front();
     }
 }
 
+/// The same for a task that has just been submitted, where no other waits and a PE may have it.
+bool task_queue::give_at_once(task_id id) {
+    if (!ready_.empty() || holder_ != std::thread::id{} || records_[id.record].is_batch) return false;
+    pe_state* const pe = roomiest(false);
+    return pe != nullptr && give_entry(id.record, *pe);
+}
+
 /// The PE that may have most more, in proportion; null: none.
-task_queue::pe_state* task_queue::roomiest() {
+task_queue::pe_state* task_queue::roomiest(bool for_range) {
     pe_state* best = nullptr;
     for (const auto& pe : pes_) {
-        if (pe->open >= pe->window) continue;
-        if (best == nullptr || std::uint64_t{pe->open} * best->window < std::uint64_t{best->open} * pe->window) {
-            best = pe.get();
-        }
+        if (pe->open >= pe->window || (for_range && pe->free_ranges.empty())) continue;
+        const bool better = best == nullptr ||
+                            (for_range ? pe->free_ranges.size() > best->free_ranges.size()
+                                       : std::uint64_t{pe->open} * best->window < std::uint64_t{best->open} * pe->window);
+        if (better) best = pe.get();
     }
     return best;
 }
 
-/// Tasks in the next piece of a batch: pieces shrink towards its end, as devices and tasks differ in speed; but where
-/// tasks are short, no piece takes less time than the host needs to give it, and every worker has one.
-std::uint32_t task_queue::piece_of(const record& r) const {
-    constexpr std::uint64_t max_piece = 4096, min_piece_ns = 20'000;
+/// Tasks in the next range of a batch. Ranges shrink towards its end, as devices and tasks differ in speed, but each has
+/// work for all workers of the PE, for some time where tasks are short; and none lasts much longer than the PE may have
+/// tasks ahead.
+std::uint32_t task_queue::piece_of(const record& r, const pe_state& pe) const {
+    constexpr std::uint64_t min_ns = 20'000, first_tasks = 16;
     const std::uint64_t left = r.count - r.given;
-    const std::uint64_t lasting = r.task_ns == 0 ? 1 : min_piece_ns / r.task_ns;
-    const std::uint64_t least = std::min(lasting, (left + workers_ - 1) / workers_);
-    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::max(left / (4 * workers_), least), 1, max_piece));
+    const std::uint64_t task_ns = r.details->task_ns;
+    const std::uint64_t lasting = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
+    const auto ahead_ns = static_cast<std::uint64_t>(options_.ahead_seconds * 1e9);
+    const std::uint64_t most = task_ns == 0 ? first_tasks : std::max(ahead_ns / task_ns, lasting);
+    const std::uint64_t part = left / (2 * pes_.size());
+    return static_cast<std::uint32_t>(
+        std::min(left, std::clamp(part, lasting * pe.workers, std::max(most, lasting) * pe.workers)));
 }
 
-/// Gives a PE a task or the next piece of a batch; false where its rings are full.
+/// Gives a PE a task or the next range of a batch; false where its rings are full.
 bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
     record& r = records_[number];
     const task_shape& shape = shapes_[r.type];
-    task_entry entry{number, r.type};
-    task_piece piece = r.piece;
-    if (r.piece.arguments == nullptr) {
-        r.outcome = free_outcomes_.back();
-        entry.outcome = outcomes_.get() + r.outcome * outcome_bytes_;
-        std::memset(entry.outcome, 0, sizeof r.status);  // devices store failures only
+    task_entry entry{{number, r.type, 0, 0}};
+    task_piece piece{};
+    auto& places = r.is_batch ? pe.free_ranges : pe.free_outcomes;
+    entry.head.place = places.back();
+    if (!r.is_batch) {
         entry.behind = data_of(number);
         entry.behind_bytes = shape.argument_bytes;
     } else {
-        entry.count = piece_of(r);
-        entry.first = r.given;
+        entry.head.count = piece_of(r, pe);
+        piece = r.details->piece;
         piece.arguments += r.given * shape.argument_bytes;
-        piece.statuses += r.given;
         piece.results += r.given * shape.result_bytes;
+        piece.statuses += r.given;
+        piece.first = r.given;
         entry.behind = &piece;
         entry.behind_bytes = sizeof piece;
     }
     if (!pe.rings.put(entry)) return false;
-    if (r.timeout_seconds > 0 && r.given == 0) {
-        limits_.push({clock::now() + span_of(r.timeout_seconds), {number, r.generation}});
+    places.pop_back();
+    r.outcome = entry.head.place;
+    if (r.details != nullptr && r.details->timeout_seconds > 0 && r.given == 0) {
+        limits_.push({clock::now() + span_of(r.details->timeout_seconds), {number, r.generation}});
     }
-    if (entry.count == 0) free_outcomes_.pop_back();
-    r.given += entry.count;
+    r.given += entry.head.count;
     ++r.open;
     if (r.given >= r.count) {
         r.now = stage::given;
@@ -186,6 +194,7 @@ void task_queue::hand_over() {
     std::unique_lock lock(mutex_);
     if (program_ == nullptr || holder_ == std::this_thread::get_id()) return;
     const std::uint64_t last = epoch_++;  // what others submit meanwhile is of the next
+    if (not_given_now_ != 0) not_given_[last] = std::exchange(not_given_now_, 0);
     work_until(lock, [&] { return not_given_.empty() || not_given_.begin()->first > last; });
     if (program_ != nullptr) publish(clock::now(), true);
 }

@@ -28,13 +28,11 @@ task_queue::task_queue(std::vector<task_shape> shapes, bool spawns, const task_p
     if (options_.max_ahead > max_max_ahead || options_.spawned_tasks > max_max_ahead) {
         throw usage_error("max_ahead, spawned_tasks: " + std::to_string(max_max_ahead) + " at most");
     }
-    std::size_t result_bytes = 0;
     for (const task_shape& shape : shapes_) {
         argument_bytes_ = std::max(argument_bytes_, shape.argument_bytes);
-        result_bytes = std::max(result_bytes, shape.result_bytes);
+        result_bytes_ = std::max(result_bytes_, shape.result_bytes);
     }
-    data_bytes_ = (std::max(argument_bytes_, result_bytes) + 15) / 16 * 16;
-    outcome_bytes_ = task_slot::outcome_bytes(result_bytes);
+    data_bytes_ = (std::max(argument_bytes_, result_bytes_) + 15) / 16 * 16;
 }
 
 task_queue::~task_queue() { disconnect(true); }
@@ -44,28 +42,24 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
     if (program_ != nullptr) throw usage_error("the pool belongs to a session that has not been stopped");
     pes_.clear();
     workers_ = 0;
-    std::uint32_t outcomes = 0;
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
         const auto workers = static_cast<std::uint32_t>(grid.worker_warps());
         const std::uint32_t ahead = options_.max_ahead != 0 ? options_.max_ahead : default_max_ahead * workers;
         const task_rings_plan rings{static_cast<std::uint32_t>(grid.worker_blocks()),
                                     workers,
-                                    std::max(argument_bytes_, sizeof(task_piece)),
+                                    argument_bytes_,
+                                    result_bytes_,
                                     workers + ahead,
                                     spawns_,
                                     options_.spawned_tasks};
         pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = min_window(made);
         workers_ += workers;
-        outcomes += made.max_open;
     }
-    // Every PE stores outcomes and reads batches: memory that GPUs reach, if there is one.
+    // Every PE reads batches: memory that GPUs reach, if there is one.
     int user = 0;
     while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
-    outcomes_ = allocate_host_visible(machine.device(user), outcomes * outcome_bytes_);
-    free_outcomes_.clear();
-    for (std::uint32_t i = outcomes; i > 0; --i) free_outcomes_.push_back(i - 1);
     // Futures that outlive their session keep its memory, which other devices may not reach.
     batches_ = std::make_shared<batch_memory>(machine.device(user), options_.batch_bytes);
 }
@@ -138,14 +132,11 @@ task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, 
     const std::uint32_t number = free_.back();
     free_.pop_back();
     record& r = records_[number];
-    const std::uint32_t generation = r.generation;
-    r = record{};
-    r.generation = generation;
-    r.wanted = true;
+    r.begin();
     r.type = type;
     r.priority = request.priority;
-    r.timeout_seconds = request.timeout_seconds;
-    return {number, generation};
+    if (request.timeout_seconds > 0) r.detailed().timeout_seconds = request.timeout_seconds;
+    return {number, r.generation};
 }
 
 /// Lets a task wait for others, or for a PE. Where this throws, the task has not been submitted.
@@ -160,12 +151,10 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
         throw;
     }
     ++undone_;
-    r.epoch = epoch_;
-    ++not_given_[r.epoch];
+    take_place(r);
     statistics_.submitted += std::max(r.count, 1u);
-    r.now = stage::held;
     if (request.companion != nullptr) {
-        r.companion = request.companion;
+        r.detailed().companion = request.companion;
         if (listened_for_++ == 0) heard_.notify_all();
     }
     if (in_vain) {
@@ -175,13 +164,13 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
     for (const task_id before : request.after) {
         record& other = records_[before.record];
         if (other.now == stage::done) continue;
-        other.followers.push_back(id);
+        other.detailed().followers.push_back(id);
         ++r.waits_for;
     }
     if (r.waits_for == 0) {
         r.now = stage::ready;
-        ready_[r.priority].push_back(id);
         try {
+            if (!give_at_once(id)) ready_[r.priority].push_back(id);
             progress_by_submitter();
         } catch (...) {
             // The session fails or ends: the task is lost with it, and whoever waits for it is told.
@@ -227,11 +216,11 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
         throw;
     }
     std::memcpy(memory, arguments, count * shape.argument_bytes);
-    std::memset(memory + statuses_at, 0, count * sizeof(std::uint32_t));
     record& r = records_[id.record];
+    r.is_batch = true;
     r.count = count;
-    r.memory = from;
-    r.piece = {memory, reinterpret_cast<std::uint32_t*>(memory + statuses_at), memory + results_at};
+    r.detailed().memory = from;
+    r.details->piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0};
     return enqueue(id, request);
 }
 

@@ -3,38 +3,44 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 namespace laneway {
 
 namespace {
 
-constexpr std::size_t open_at = max_task_shards * sizeof(task_shard);
-constexpr std::uint64_t min_slots = 64;
+constexpr std::uint32_t min_slots = 64;
+constexpr std::size_t told_bytes = task_news::n_words * sizeof(std::uint64_t);
+
+std::uint64_t tagged(std::uint32_t tag, std::uint32_t value) { return std::uint64_t{tag} << 32 | value; }
 
 }  // namespace
 
 task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_plan& plan)
-    : n_shards_(std::clamp(plan.worker_blocks, 1u, max_task_shards)),
-      warps_a_shard_((plan.worker_warps + n_shards_ - 1) / n_shards_),
-      slots_(std::max(min_slots, std::bit_ceil(std::uint64_t{2} * plan.max_open / n_shards_))),
-      news_slots_(std::bit_ceil(std::uint64_t{plan.max_open})), slot_bytes_(task_slot::bytes_of(plan.argument_bytes)),
+    : n_shards_(std::clamp(plan.worker_blocks, 1u, max_news_shards)),
+      n_slots_(std::max(min_slots, std::bit_ceil(plan.max_open))), n_news_(std::bit_ceil(plan.max_open)),
+      slot_bytes_(static_cast<std::uint32_t>(task_slot::bytes_of(std::max(plan.argument_bytes, sizeof(task_piece))))),
+      outcome_bytes_(static_cast<std::uint32_t>(task_outcome::bytes_of(plan.result_bytes))),
+      worker_blocks_(plan.worker_blocks),
       node_bytes_(task_node::header_bytes + (plan.argument_bytes + 15) / 16 * 16),
-      entries_(allocate_host_visible(user, n_shards_ * slots_ * slot_bytes_)),
-      filled_(allocate_host_visible(user, max_task_shards * sizeof(std::uint64_t))),
-      news_(allocate_host_visible(user, n_shards_ * news_slots_ * sizeof(std::uint64_t))),
-      words_(user, open_at + destructive_bytes), shards_(n_shards_) {
-    for (std::uint32_t s = 0; s < n_shards_; ++s) {
-        for (std::uint64_t i = 0; i < slots_; ++i) slot(s, i).free_for = i;
-    }
-    if (plan.spawns) make_nodes(user, plan.nodes);
+      entries_(allocate_host_visible(user, std::size_t{n_slots_} * task_slot::n_words * sizeof(std::uint64_t))),
+      tails_(allocate_host_visible(user, std::size_t{n_slots_} * slot_bytes_)),
+      words_(allocate_host_visible(user, n_host_words * destructive_bytes)),
+      news_(allocate_host_visible(user, std::size_t{n_shards_} * n_news_ * told_bytes)),
+      outcomes_(allocate_host_visible(user, std::size_t{plan.max_open} * outcome_bytes_)),
+      slots_(user, std::size_t{n_slots_} * slot_bytes_), free_for_(user, n_slots_), ring_words_(user, 1) {
+    std::vector<std::uint32_t> first(n_slots_);
+    std::iota(first.begin(), first.end(), 0);
+    free_for_.copy_in(first);
+    if (plan.spawns) make_nodes(user, plan);
 }
 
-/// Each shard has its share of the free ones, one on top of the other.
-void task_rings::make_nodes(const std::shared_ptr<device>& user, std::uint32_t count) {
-    std::vector<std::byte> made(count * node_bytes_);
-    std::vector<task_stacks> stacks(n_shards_);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        std::uint64_t& top = stacks[i % n_shards_].free;
+/// Each block has its share of the free ones, one on top of the other. Warps may keep a quarter of all for themselves.
+void task_rings::make_nodes(const std::shared_ptr<device>& user, const task_rings_plan& plan) {
+    std::vector<std::byte> made(plan.nodes * node_bytes_);
+    std::vector<task_block_words> blocks(worker_blocks_);
+    for (std::uint32_t i = 0; i < plan.nodes; ++i) {
+        std::uint64_t& top = blocks[i % worker_blocks_].free;
         task_node node{};
         node.next = static_cast<std::uint32_t>(top);
         std::memcpy(made.data() + i * node_bytes_, &node, sizeof node);
@@ -42,93 +48,106 @@ void task_rings::make_nodes(const std::shared_ptr<device>& user, std::uint32_t c
     }
     nodes_ = buffer<std::byte>(user, made.size());
     nodes_.copy_in(made);
-    stacks_ = buffer<task_stacks>(user, n_shards_);
-    stacks_.copy_in(stacks);
+    blocks_ = buffer<task_block_words>(user, worker_blocks_);
+    blocks_.copy_in(blocks);
+    deques_ = buffer<task_deque>(user, std::size_t{worker_blocks_} * task_nodes_ref::max_warps);
+    hints_ = buffer<std::uint64_t>(user, worker_blocks_);
+    cached_nodes_ = std::min(plan.nodes / 4 / plan.worker_warps, task_deques_shared::max_cached);
 }
 
-task_nodes_ref task_rings::nodes() const { return {nodes_.data(), stacks_.data(), node_bytes_, n_shards_}; }
+task_nodes_ref task_rings::nodes() const {
+    return {nodes_.data(), blocks_.data(), deques_.data(), hints_.data(), node_bytes_, worker_blocks_, cached_nodes_};
+}
 
 task_rings_ref task_rings::ref() const {
     task_rings_ref made;
-    made.slots = entries_.get();
-    made.filled = filled_words();
-    made.news = news_words();
-    made.shards = reinterpret_cast<task_shard*>(words_.data());
-    made.is_open = reinterpret_cast<std::uint64_t*>(words_.data() + open_at);
-    made.slots_a_shard = slots_;
-    made.news_a_shard = news_slots_;
+    made.entries = &entry_word(0, 0);
+    made.tails = tails_.get();
+    made.filled = &host_word(filled_word);
+    made.taken = &host_word(taken_word);
+    made.news = reinterpret_cast<std::uint64_t*>(news_.get());
+    made.outcomes = outcomes_.get();
+    made.has_failed = reinterpret_cast<std::uint32_t*>(&host_word(failed_word));
+    made.slots = slots_.data();
+    made.free_for = free_for_.data();
+    made.words = ring_words_.data();
+    made.n_slots = n_slots_;
+    made.n_news = n_news_;
     made.slot_bytes = slot_bytes_;
+    made.outcome_bytes = outcome_bytes_;
     made.n_shards = n_shards_;
-    made.warps_a_shard = warps_a_shard_;
+    made.n_blocks = worker_blocks_;
     return made;
 }
 
 bool task_rings::put(const task_entry& entry) {
-    // Devices write into slots, so the next ones are not in this core's cache.
-    constexpr std::uint32_t ahead = 4;
-    const std::uint32_t later = (turn_ + ahead) % n_shards_;
-    __builtin_prefetch(&slot(later, shards_[later].next + ahead / n_shards_), 1);
-    for (std::uint32_t i = 0; i < n_shards_; ++i) {
-        const std::uint32_t s = turn_;
-        turn_ = (turn_ + 1) % n_shards_;
-        task_slot& to = slot(s, shards_[s].next);
-        // Partner: the release store in task_rings_ref::give_back.
-        if (std::atomic_ref(to.free_for).load(std::memory_order_acquire) != shards_[s].next) continue;
-        to.record = entry.record;
-        to.type = entry.type;
-        to.count = entry.count;
-        to.first = entry.first;
-        to.outcome = entry.outcome;
-        std::memcpy(reinterpret_cast<std::byte*>(&to) + task_slot::header_bytes, entry.behind, entry.behind_bytes);
-        ++shards_[s].next;
-        ++unpublished_;
-        return true;
+    if (next_ - taken_ >= n_slots_) {
+        // Partner: the store in task_rings_ref::copy_some.
+        taken_ = std::atomic_ref(host_word(taken_word)).load(std::memory_order_acquire);
+        if (next_ - taken_ >= n_slots_) return false;
     }
-    return false;
-}
-
-void task_rings::take_news(std::vector<std::uint64_t>& news) {
-    for (std::uint32_t s = 0; s < n_shards_; ++s) {
-        for (std::uint64_t& place = shards_[s].heard;; ++place) {
-            std::uint64_t& at = news_words()[s * news_slots_ + place % news_slots_];
-            // Partner: the release store in task_rings_ref::announce.
-            const std::uint64_t word = std::atomic_ref(at).load(std::memory_order_acquire);
-            if (!task_news::arrived(word, place, news_slots_)) break;
-            news.push_back(word);
-        }
+    std::uint32_t words[task_slot::n_words] = {};
+    std::memcpy(words, &entry.head, sizeof entry.head);
+    const auto* const behind = static_cast<const std::byte*>(entry.behind);
+    const std::size_t inside = std::min(entry.behind_bytes, task_slot::behind_bytes);
+    std::memcpy(words + sizeof entry.head / 4, behind, inside);
+    if (entry.behind_bytes > inside) {
+        words[1] |= task_slot::has_tail;
+        const std::size_t tail_bytes = slot_bytes_ - sizeof(task_slot) - task_slot::behind_bytes;
+        std::memcpy(tails_.get() + next_ % n_slots_ * tail_bytes, behind + inside, entry.behind_bytes - inside);
     }
+    const std::uint32_t tag = task_rings_ref::tag(next_, n_slots_);
+    for (std::uint32_t i = 1; i < task_slot::n_words; ++i) {
+        // Partner: the load in task_rings_ref::copy_some. The tail comes before.
+        std::atomic_ref(entry_word(next_, i)).store(tagged(tag, words[i]), std::memory_order_release);
+    }
+    entry_word(next_++, 0) = words[0];  // with no tag
+    return true;
 }
 
 void task_rings::publish() {
-    for (std::uint32_t s = 0; s < n_shards_; ++s) {
-        const std::atomic_ref word(filled_words()[s]);
-        // Partner: the acquire load in task_rings_ref::pass_on; and, in one order with it, resident_program::wake,
-        // which looks whether the program is there, as any_wait looks for entries when it has gone.
-        if (word.load(std::memory_order_relaxed) != shards_[s].next) word.store(shards_[s].next);
+    for (; published_ != next_; ++published_) {
+        std::uint64_t& word = entry_word(published_, 0);
+        const std::uint32_t tag = task_rings_ref::tag(published_, n_slots_);
+        // Partner: as above.
+        std::atomic_ref(word).store(tagged(tag, static_cast<std::uint32_t>(word)), std::memory_order_release);
     }
-    unpublished_ = 0;
+    // Partner: the acquire load in task_rings_ref::promise; and, in one order with it, resident_program::wake, which
+    // looks whether the program is there, as any_wait looks for entries when it has gone.
+    std::atomic_ref(host_word(filled_word)).store(published_);
 }
 
-std::uint64_t task_rings::filled() const {
-    std::uint64_t sum = 0;
-    for (std::uint32_t s = 0; s < n_shards_; ++s) sum += std::atomic_ref(filled_words()[s]).load();
-    return sum;
-}
-
-bool task_rings::any_wait() const {
+void task_rings::take_news(std::vector<task_news>& news) {
     for (std::uint32_t s = 0; s < n_shards_; ++s) {
-        const std::uint64_t end = std::atomic_ref(filled_words()[s]).load();
-        // Partner: the release store in task_rings_ref::give_back. Lanes claim entries in their order, and have taken
-        // all that they claimed when no program is there.
-        if (end != 0 && std::atomic_ref(slot(s, end - 1).free_for).load(std::memory_order_acquire) == end - 1) {
-            return true;
+        for (std::uint64_t& place = heard_[s];; ++place) {
+            auto* const at = reinterpret_cast<std::uint64_t*>(news_.get() + (std::size_t{s} * n_news_ + place % n_news_) * told_bytes);
+            std::uint32_t words[task_news::n_words];
+            bool here = true;
+            for (std::uint32_t i = 0; here && i < task_news::n_words; ++i) {
+                // Partner: the stores in task_rings_ref::announce.
+                const std::uint64_t word = std::atomic_ref(at[i]).load(std::memory_order_acquire);
+                here = word >> 32 == task_news::tag(place, n_news_);
+                words[i] = static_cast<std::uint32_t>(word);
+            }
+            if (!here) break;
+            std::memcpy(&news.emplace_back(), words, sizeof words);
         }
     }
-    return false;
 }
 
-task_slot& task_rings::slot(std::uint32_t shard, std::uint64_t number) const {
-    return *reinterpret_cast<task_slot*>(entries_.get() + (shard * slots_ + number % slots_) * slot_bytes_);
+bool task_rings::has_failed() const {
+    return std::atomic_ref(host_word(failed_word)).load(std::memory_order_relaxed) != 0;
+}
+
+std::uint64_t task_rings::filled() const { return std::atomic_ref(host_word(filled_word)).load(); }
+
+bool task_rings::any_wait() const {
+    // Partner: the store in task_rings_ref::copy_some. All that has been copied is done when no program is there.
+    return std::atomic_ref(host_word(taken_word)).load(std::memory_order_acquire) != filled();
+}
+
+std::uint64_t& task_rings::entry_word(std::uint64_t entry, std::uint32_t word) const {
+    return reinterpret_cast<std::uint64_t*>(entries_.get())[entry % n_slots_ * task_slot::n_words + word];
 }
 
 }  // namespace laneway

@@ -56,10 +56,12 @@ std::uint64_t task_queue::listened_for() {
     return listened_for_;
 }
 
-void task_queue::wait(task_id id) {
+const std::byte* task_queue::wait(task_id id) {
     std::unique_lock lock(mutex_);
-    work_until(lock, [&] { return at(id).now == stage::done; });
-    if (at(id).end != ending::well) throw_ending(id);
+    if (at(id).now != stage::done) work_until(lock, [&] { return at(id).now == stage::done; });
+    const record& r = at(id);
+    if (r.end != ending::well) throw_ending(id);
+    return r.is_batch ? r.details->piece.results : data_of(id.record);
 }
 
 void task_queue::wait_each(const std::vector<task_id>& ids, const task_visit& visit) {
@@ -70,7 +72,9 @@ void task_queue::wait_each(const std::vector<task_id>& ids, const task_visit& vi
             if (!held.owns_lock()) held.lock();
             for (const task_id id : all) {  // some may be gone: visit drops futures
                 if (id.record >= queue.records_.size()) continue;
-                std::erase_if(queue.records_[id.record].watches, [&](const auto& w) { return w.first == &mine; });
+                record_details* const details = queue.records_[id.record].details.get();
+                if (details == nullptr) continue;
+                std::erase_if(details->watches, [&](const auto& w) { return w.first == &mine; });
             }
         }
         task_queue& queue;
@@ -82,7 +86,7 @@ void task_queue::wait_each(const std::vector<task_id>& ids, const task_visit& vi
         if (record& r = at(ids[i]); r.now == stage::done) {
             seen.done.push_back(i);
         } else {
-            r.watches.emplace_back(&seen, i);
+            r.detailed().watches.emplace_back(&seen, i);
         }
     }
     for (std::size_t left = ids.size(); left > 0; --left) {
@@ -95,18 +99,12 @@ void task_queue::wait_each(const std::vector<task_id>& ids, const task_visit& vi
     }
 }
 
-const std::byte* task_queue::result(task_id id) {
-    const std::lock_guard lock(mutex_);
-    const record& r = at(id);
-    return r.piece.arguments != nullptr ? r.piece.results : data_of(id.record);
-}
-
 const std::uint32_t* task_queue::statuses(task_id id) {
     std::unique_lock lock(mutex_);
     work_until(lock, [&] { return at(id).now == stage::done; });
     const record& r = at(id);
     if (r.end != ending::well && r.end != ending::failed) throw_ending(id);  // some have not run
-    return r.piece.statuses;
+    return r.details->piece.statuses;
 }
 
 task_statistics task_queue::statistics() {

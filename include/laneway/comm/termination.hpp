@@ -166,6 +166,7 @@ private:
         std::uint64_t told = 0;            ///< epoch, to the host
         std::uint64_t quiet_created = 0;   ///< what had been created by the last round,
         std::uint64_t quiet_since_ns = 0;  ///< and since when nothing else has been
+        std::uint64_t round_ns = 0;        ///< when the last round began
         bool closed = false;               ///< PEs take no more work in this round,
         bool closed_before = false;        ///< and took none in the one before
         bool lease_over = false;
@@ -175,6 +176,7 @@ private:
     /// that a round takes.
     static constexpr int looks_a_turn = Ctx::warp_lanes == 1 ? 1 : 8;
     static constexpr unsigned max_held = 32;  ///< looks
+    static constexpr std::uint64_t min_round_ns = 20'000;
 
     LANEWAY_SLOW void look(Ctx& ctx);
 
@@ -236,7 +238,7 @@ private:
 
     /// Each lane reads the answers of some PEs; all lanes judge the same sums.
     LANEWAY_FN void coordinate(Ctx& ctx) {
-        if (done_) return;
+        if (done_ || rests(ctx)) return;
         if (may_look(ctx)) own_ = counters_.look(ctx);
         if (reply_due_ || fails(ctx)) return;
         if (round_ != termination_.before.rounds) {
@@ -266,6 +268,17 @@ private:
             judge(ctx, all);
         }
         command(ctx);
+    }
+
+    /// Whether the next round can wait. Each looks at the host's words, over PCIe, and a control warp that has components
+    /// to attend to looks for what the host leaves them meanwhile; where the host waits for an epoch, none waits.
+    LANEWAY_FN bool rests([[maybe_unused]] Ctx& ctx) const {
+        if constexpr (fed_by_host<Counters> && Ctx::warp_lanes == 32) {
+            if (epoch_.closed || epoch_.asked / 2 != epoch_.told || epoch_.lease_over) return false;
+            return once(ctx, full_warp<Ctx>,
+                        [&] { return std::uint32_t{ctx.now_ns() - epoch_.round_ns < min_round_ns}; }) != 0;
+        }
+        return false;
     }
 
     static LANEWAY_FN std::uint32_t tag(std::uint64_t round) { return static_cast<std::uint32_t>(round); }
@@ -319,6 +332,7 @@ private:
         // Partner: the host's release store.
         epoch_.asked = once(ctx, full_warp<Ctx>,
                             [&] { return ctx.load(termination_.epochs.asked, order::acquire, scope::system); });
+        epoch_.round_ns = ctx.now_ns();
         epoch_.closed_before = epoch_.closed;
         if (!epoch_.closed) {
             epoch_.closing = epoch_.asked;

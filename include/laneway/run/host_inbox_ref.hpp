@@ -124,8 +124,8 @@ struct host_inbox_ref {
 template <class Ctx, class Out, class List>
 class host_inbox_agent {
 public:
-    static constexpr bool polls = true;
-    static constexpr bool attends = true;
+    static constexpr bool polls = !List::template has<no_message>;  ///< else nothing comes
+    static constexpr bool attends = polls;
 
     LANEWAY_FN host_inbox_agent(const host_inbox_ref<List>& inbox, Out& out, inbox_shared* shared)
         : inbox_(inbox), out_(out), shared_(shared) {}

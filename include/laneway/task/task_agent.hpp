@@ -13,127 +13,84 @@ public:
     static constexpr bool polls = true;
     static constexpr bool attends = true;
 
-    LANEWAY_FN task_agent(const task_pool_ref<Types...>& pool, Out& out, task_shared* shared, const roles& mine,
-                          block_team<Ctx>& team, std::uint32_t number)
-        : pool_(pool), out_(out), shared_(shared),
-          own_(static_cast<std::uint32_t>(mine.team_number) % pool.rings.n_shards), team_(team), number_(number),
-          runner_(pool, shared, own_) {}
+    LANEWAY_FN task_agent(const Ctx& ctx, const task_pool_ref<Types...>& pool, Out& out, task_shared* shared,
+                          const roles& mine, block_team<Ctx>& team, std::uint32_t number)
+        : pool_(pool), out_(out), shared_(shared), team_(team), number_(number),
+          deques_(pool.nodes, &shared->deques, mine.works ? static_cast<std::uint32_t>(mine.team_number) : 0),
+          runner_(pool, shared, static_cast<std::uint32_t>(ctx.block()) % pool.rings.n_shards, deques_) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() == 0 && ctx.lane() == 0) shared_->open();
     }
-    LANEWAY_FN void close(Ctx&) const {}
-
-    LANEWAY_FN void attend(Ctx& ctx) {
-        if (ctx.load(pool_.rings.is_open, order::relaxed, scope::device) != 0) pool_.pass_on(ctx);
+    LANEWAY_FN void close(Ctx& ctx) const {
+        if constexpr (any_spawns) {
+            if (ctx.lane() == 0) deques_.give_back_all(ctx);
+        }
     }
 
-    /// Relaxed: the words only say that looking is worth while. Some shards at once, as the answers to all loads of a
-    /// loop, one after the other, would take tens of microseconds.
-    LANEWAY_FN void refresh(Ctx& ctx) {
-        constexpr std::uint32_t at_once = Ctx::warp_lanes == 32 ? 4 : 1;
-        for (std::uint32_t first = 0; first < pool_.rings.n_shards; first += at_once) {
-            std::uint64_t claimed[at_once], filled[at_once], ready[at_once];
-            for (std::uint32_t k = 0; k < at_once; ++k) {
-                const std::uint32_t s = first + k < pool_.rings.n_shards ? first + k : first;
-                claimed[k] = ctx.load(&pool_.rings.shards[s].claimed, order::relaxed, scope::device);
-                filled[k] = ctx.load(&pool_.rings.shards[s].known, order::relaxed, scope::device);
-                if constexpr (any_spawns) {
-                    ready[k] = ctx.load(&pool_.nodes.stacks[s].ready, order::relaxed, scope::device);
-                }
-            }
-            for (std::uint32_t k = 0; k < at_once && first + k < pool_.rings.n_shards; ++k) {
-                ctx.store(&shared_->claimed[first + k], claimed[k], order::relaxed, scope::block);
-                ctx.store(&shared_->filled[first + k], filled[k], order::relaxed, scope::block);
-                if constexpr (any_spawns) {
-                    ctx.store(&shared_->ready[first + k], static_cast<std::uint32_t>(ready[k]), order::relaxed,
-                              scope::block);
-                }
-            }
-        }
+    LANEWAY_FN void attend(Ctx& ctx) {
+        if (pool_.rings.may_pass_on(ctx)) pool_.rings.pass_on(ctx);
+    }
+
+    LANEWAY_FN void refresh([[maybe_unused]] Ctx& ctx) {
+        if constexpr (any_spawns) deques_.refresh(ctx);
     }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
-        if (is_called_away(ctx)) return false;
-        if (kept_.count == 0) kept_ = find(ctx);
-        if (kept_.count == 0) return false;
+        // A warp of one lane has other things to do than its turn, each of which costs.
+        constexpr int at_once = Ctx::warp_lanes == 1 ? 32 : 1;
         bool worked = false;
-        while (start(ctx, kept_.first())) {
+        for (int i = 0; i < at_once && run_one(ctx); ++i) {
             worked = true;
-            kept_.pass();
-            if (kept_.count == 0 || is_called_away(ctx)) break;
-            if (ends(ctx)) {
-                kept_.count = 0;
-                break;
-            }
+            if (at_once > 1 && ends(ctx)) break;
         }
+        if (ctx.lane() == 0 && (!worked || runner_.done() >= max_done)) complete(ctx);
         return worked;
     }
 
 private:
+    using kind = task_source::kind;
     static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
     static constexpr bool any_blocks = ((width_of<Types> == task_width::block) || ...);
+    static constexpr std::uint32_t max_done = 32;
+    static constexpr unsigned idle_patience = 5;
 
-    /// Tasks that this warp has taken and not begun.
-    struct kept_tasks {
-        std::uint64_t number = 0;
-        std::uint32_t shard = 0;
-        std::uint32_t count = 0;
-        bool are_spawned = false;
+    LANEWAY_FN bool run_one(Ctx& ctx) {
+        if (is_called_away(ctx)) return false;
+        if (kept_.what == kind::none) kept_ = find(ctx);
+        if (kept_.what == kind::none || !start(ctx, kept_)) return false;
+        kept_ = {};
+        return true;
+    }
+    /// Counts what this warp has done as completed, for all at once: thousands of warps add to one word. Lane 0.
+    LANEWAY_FN void complete(Ctx& ctx) {
+        if (runner_.done() != 0) out_.complete(ctx, runner_.done());
+        runner_.forget_done();
+    }
 
-        [[nodiscard]] LANEWAY_FN task_source first() const {
-            return {are_spawned ? number : number * max_task_shards + shard, are_spawned};
-        }
-        LANEWAY_FN void pass() {
-            ++number;
-            --count;
-        }
-    };
-
-    /// Takes tasks: a spawned one, or entries of a shard. The whole warp.
-    LANEWAY_FN kept_tasks find(Ctx& ctx) {
+    /// Takes a task that was spawned, or from the host. The whole warp.
+    LANEWAY_FN task_source find(Ctx& ctx) {
+        task_source found;
         if constexpr (any_spawns) {
-            const std::uint32_t found = once(ctx, full_warp<Ctx>, [&] { return find_spawned(ctx); });
-            if (found != 0) {
-                ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the node
-                return {found - 1, 0, 1, true};
-            }
+            const std::uint32_t node = deques_.find(ctx);
+            if (node != 0) found = {kind::node, node - 1};
         }
-        claimed_tasks mine;
-        mine.count = once(ctx, full_warp<Ctx>, [&] {
-            mine = claim(ctx);
-            return mine.count;
-        });
-        if (mine.count == 0) return {};
-        mine.shard = ctx.shuffle(full_warp<Ctx>, mine.shard, 0);
-        mine.first = ctx.shuffle(full_warp<Ctx>, mine.first, 0);
-        ctx.sync(full_warp<Ctx>);  // as above
-        return {mine.first, mine.shard, mine.count, false};
+        if (found.what == kind::none) found = take(ctx);
+        if (found.what == kind::none) {
+            using outcome = task_portion::outcome;
+            const outcome filled = shared_->portion.fill(ctx, pool_.rings);
+            if (filled == outcome::filled) found = take(ctx);
+            // One warp of an idle block looks for tasks; if all did they would take each other's time, and the control
+            // warp's.
+            if (Ctx::warp_lanes == 32 && filled == outcome::others) ctx.pause(idle_patience);
+        }
+        ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the node, or the slot
+        return found;
     }
-    /// Claims entries of the first shard that has some, from the own one on. One lane.
-    LANEWAY_FN claimed_tasks claim(Ctx& ctx) {
-        for (std::uint32_t i = 0; i < pool_.rings.n_shards; ++i) {
-            const std::uint32_t s = (own_ + i) % pool_.rings.n_shards;
-            if (ctx.load(&shared_->filled[s], order::relaxed, scope::block) <=
-                ctx.load(&shared_->claimed[s], order::relaxed, scope::block)) {
-                continue;
-            }
-            const claimed_tasks found = pool_.rings.claim(ctx, s);
-            if (found.count != 0) return found;
-            ctx.store(&shared_->claimed[s], found.known, order::relaxed, scope::block);
-        }
-        return {};
-    }
-    /// 1 more than the number of a node, or 0. One lane.
-    LANEWAY_FN std::uint32_t find_spawned(Ctx& ctx) {
-        for (std::uint32_t i = 0; i < pool_.rings.n_shards; ++i) {
-            const std::uint32_t s = (own_ + i) % pool_.rings.n_shards;
-            if (ctx.load(&shared_->ready[s], order::relaxed, scope::block) == 0) continue;
-            const std::uint32_t found = pool_.nodes.take_ready(ctx, s);
-            if (found != 0) return found;
-            ctx.store(&shared_->ready[s], 0u, order::relaxed, scope::block);
-        }
-        return 0;
+    LANEWAY_FN task_source take(Ctx& ctx) {
+        task_source found;
+        if (ctx.lane() == 0) found = shared_->portion.take(ctx);
+        return shuffle_value(ctx, full_warp<Ctx>, found, 0);
     }
 
     /// Takes part in what the team of the block has begun; whether that is a task of another component, for whose turn
@@ -154,42 +111,41 @@ private:
         if constexpr (any_blocks) {
             if (is_for_block(source)) {
                 if (!team_.lead(ctx)) return false;
-                if (ctx.lane() == 0) shared_->called = source.number * 2 + (source.is_spawned ? 1 : 0);
+                if (ctx.lane() == 0) shared_->called = source;
                 team_.call(ctx, number_);
                 take_part(ctx);
                 return true;
             }
         }
         runner_.run(ctx, source, nullptr);
-        if (ctx.lane() == 0) out_.complete(ctx, 1);
         return true;
     }
     LANEWAY_FN bool is_for_block(const task_source& source) const {
-        const std::uint32_t type = source.is_spawned ? pool_.nodes.at(static_cast<std::uint32_t>(source.number)).type
-                                                     : pool_.rings.slot(source.shard(), source.slot()).type;
+        const std::uint32_t type = source.what == kind::node    ? pool_.nodes.at(source.number).type
+                                   : source.what == kind::range ? pool_.rings.words->ranges[source.number].type
+                                                                : pool_.rings.slot(source.number).type;
         bool found = false;
-        pool_.types.visit(type, [&]<class Type>(const Type&) { found = width_of<Type> == task_width::block; });
+        pool_.types.visit(type & ~task_slot::has_tail, [&]<class Type>(const Type&) { found = width_of<Type> == task_width::block; });
         return found;
     }
     /// In the task that the block has begun. Its leader lets its slot or node go, and counts it.
     LANEWAY_FN void take_part(Ctx& ctx) {
         team_.take_part(ctx, [&](bool leads) {
-            const task_source source{shared_->called / 2, shared_->called % 2 != 0};
+            const task_source source = shared_->called;
             runner_.run(ctx, source, &team_);
             if (!team_.sync(ctx) || !leads) return;
             runner_.let_go(ctx, source);
-            if (ctx.lane() == 0) out_.complete(ctx, 1);
         });
     }
 
     const task_pool_ref<Types...>& pool_;
     Out& out_;
     task_shared* shared_;
-    std::uint32_t own_;  ///< the shard of this block
     block_team<Ctx>& team_;
     std::uint32_t number_;
+    task_deques<Ctx> deques_;
     task_runner<Ctx, Types...> runner_;
-    kept_tasks kept_;
+    task_source kept_;  ///< taken, and not begun: another warp of the block led
 };
 
 }  // namespace laneway

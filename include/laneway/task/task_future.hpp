@@ -53,8 +53,8 @@ public:
 
     /// Waits, and throws as wait() does. May be called again.
     Result get() const {
-        wait();
-        if constexpr (!std::is_void_v<Result>) return *reinterpret_cast<const Result*>(queue().result(id()));
+        [[maybe_unused]] const std::byte* const result = queue().wait(id());
+        if constexpr (!std::is_void_v<Result>) return *reinterpret_cast<const Result*>(result);
     }
 };
 
@@ -70,8 +70,7 @@ public:
     /// Results in the order of the arguments, in the pool's memory for as long as this future exists. Waits, and
     /// throws as wait() does if any task has failed.
     [[nodiscard]] std::span<const Result> get() const requires(!std::is_void_v<Result>) {
-        wait();
-        return {reinterpret_cast<const Result*>(queue().result(id())), count_};
+        return {reinterpret_cast<const Result*>(queue().wait(id())), count_};
     }
     /// Status of each task; see task_status. Waits, and throws nothing where tasks have failed; but as wait() where
     /// some have not run.

@@ -1,7 +1,7 @@
 // Tasks that tasks have spawned, in the memory of their PE.
 //
-// A node holds one of them: it waits on the stack of a shard, the newest on top, so that workers go deep before they go
-// wide. A task that spawns others holds a second node, its join, which counts its body and its children. Whoever brings
+// A node holds one of them: it waits in the deque of the warp that has spawned it (task_deques.hpp), which takes the
+// newest first, so that workers go deep before they go wide. A task that spawns others holds a second node, its join, which counts its body and its children. Whoever brings
 // that count to zero goes on with the task: runs what shall follow, in the same node, or tells the task's own parent.
 // Nothing here waits, and all nodes are there from the beginning: a task that finds none is told so.
 #pragma once
@@ -14,8 +14,9 @@ namespace laneway {
 struct task_origin {
     std::uint32_t join = 0;    ///< of the parent: 1 more than the number of its node; 0: the host submitted the task
     std::uint32_t record = 0;  ///< where the host keeps the task
-    std::uint32_t index = 0;   ///< in its batch
-    std::uint32_t can_spawn = 1;
+    std::uint32_t index = 0;   ///< in its batch; of a part of a range, its tasks
+    std::uint16_t can_spawn = 1;
+    std::uint16_t range = 0;  ///< 1 more than the number of the range that it is a part of; 0: of none
     std::uint32_t* status = nullptr;  ///< host-visible
     std::byte* result = nullptr;      ///< of the task itself; null: nowhere
 };
@@ -32,66 +33,50 @@ struct task_node {
 };
 static_assert(sizeof(task_node) == task_node::header_bytes);
 
-/// Stacks of one shard, in PE memory. A head is 1 more than the number of a node, or 0, and in its upper half how often
-/// it has changed, so that a node that has gone and come back is seen.
-struct task_stacks {
+/// Words of one block, in PE memory. A head of a stack is 1 more than the number of a node, or 0, and in its upper half
+/// how often it has changed, so that a node that has gone and come back is seen.
+struct task_block_words {
     alignas(destructive_bytes) std::uint64_t free;
-    alignas(destructive_bytes) std::uint64_t ready;
+    alignas(destructive_bytes) std::uint64_t spilled;  ///< tasks that found no place in a deque
     alignas(destructive_bytes) std::uint64_t spawned;  ///< tasks that have ever been pushed
+};
+
+/// Tasks that a warp has spawned, in PE memory: in each place 1 more than the number of a node, or 0. Only the warp
+/// fills places; whoever takes a task exchanges it for 0.
+struct task_deque {
+    static constexpr std::uint32_t n_places = 32;
+    alignas(destructive_bytes) std::uint32_t places[n_places];
 };
 
 /// All nodes of a PE. Any lane may call these; none waits.
 struct task_nodes_ref {
     std::byte* nodes = nullptr;
-    task_stacks* stacks = nullptr;  ///< one a shard
+    task_block_words* blocks = nullptr;  ///< of the working blocks
+    task_deque* deques = nullptr;        ///< max_warps of each of these
+    std::uint64_t* hints = nullptr;      ///< of each block: its warps that seem to have tasks, see task_deques
     std::uint64_t node_bytes = 0;
-    std::uint32_t n_shards = 1;
+    std::uint32_t n_blocks = 1;
+    std::uint32_t cached = 0;  ///< free nodes that each warp may keep for itself
+
+    static constexpr std::uint32_t max_warps = 32;  ///< of a block
 
     [[nodiscard]] LANEWAY_FN task_node& at(std::uint32_t number) const {
         return *reinterpret_cast<task_node*>(nodes + number * node_bytes);
     }
+    [[nodiscard]] LANEWAY_FN task_deque& deque(std::uint32_t block, std::uint32_t warp) const {
+        return deques[block * max_warps + warp];
+    }
 
-    /// 1 more than the number of a node that nobody has, of the shard if it has one; 0: there is none.
+    /// 1 more than the number of a node that nobody has, of the block if it has one; 0: there is none.
     template <class Ctx>
-    LANEWAY_FN std::uint32_t take(Ctx& ctx, std::uint32_t shard) const {
-        for (std::uint32_t i = 0; i < n_shards; ++i) {
-            const std::uint32_t found = pop(ctx, stacks[(shard + i) % n_shards].free);
+    LANEWAY_FN std::uint32_t take(Ctx& ctx, std::uint32_t block) const {
+        for (std::uint32_t i = 0; i < n_blocks; ++i) {
+            const std::uint32_t b = block + i < n_blocks ? block + i : block + i - n_blocks;
+            const std::uint32_t found = pop(ctx, blocks[b].free);
             if (found != 0) return found;
         }
         return 0;
     }
-    template <class Ctx>
-    LANEWAY_FN void give_back(Ctx& ctx, std::uint32_t shard, std::uint32_t number) const {
-        push(ctx, stacks[shard].free, number);
-    }
-    /// Lets a worker have the task in a node.
-    template <class Ctx>
-    LANEWAY_FN void make_ready(Ctx& ctx, std::uint32_t shard, std::uint32_t number) const {
-        // Before it can be seen: what is done is never more than what there is.
-        ctx.fetch_add(&stacks[shard].spawned, std::uint64_t{1}, order::relaxed, scope::device);
-        push(ctx, stacks[shard].ready, number);
-    }
-    /// 1 more than the number of a node whose task waits, or 0.
-    template <class Ctx>
-    LANEWAY_FN std::uint32_t take_ready(Ctx& ctx, std::uint32_t shard) const {
-        return pop(ctx, stacks[shard].ready);
-    }
-
-    /// 1 more than the number of a join for a task that is told of as `origin` says, whose body runs; 0: there is no
-    /// node for it.
-    template <class Ctx>
-    LANEWAY_FN std::uint32_t make_join(Ctx& ctx, std::uint32_t shard, const task_origin& origin) const {
-        const std::uint32_t found = take(ctx, shard);
-        if (found == 0) return 0;
-        task_node& node = at(found - 1);
-        node.origin = origin;
-        node.follows = 0;
-        ctx.store(&node.open, 1u, order::relaxed, scope::device);
-        return found;
-    }
-
-private:
-    static constexpr std::uint64_t one_change = std::uint64_t{1} << 32;
 
     template <class Ctx>
     LANEWAY_FN void push(Ctx& ctx, std::uint64_t& head, std::uint32_t number) const {
@@ -117,6 +102,9 @@ private:
             top = ctx.load(&head, order::acquire, scope::device);  // what the exchange saw it has not acquired
         }
     }
+
+private:
+    static constexpr std::uint64_t one_change = std::uint64_t{1} << 32;
 };
 
 }  // namespace laneway

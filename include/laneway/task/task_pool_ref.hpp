@@ -1,10 +1,9 @@
 // A pool of tasks, as a component of a program: the view of one PE.
 //
-// The host writes tasks into the slots of shards, rings in memory that it shares with the PE, and counts them in a word
-// a shard. The control warp passes these counts on to PE memory, where working warps look at them through a copy a
-// block. A warp claims tasks of its block's shard first, then of others; runs them one after the other; stores each
-// result where the host reads it; and appends the news that it is done to the ring of its shard. Tasks that tasks spawn
-// wait on stacks of the shards. Nothing is shared by all workers: each shard has its own words.
+// The host stores entries, single tasks and ranges of batches, in a ring of its memory, and the control warp copies them
+// into a ring of PE memory. A warp claims some for its block, whose warps take their parts of these in shared memory. A
+// worker runs what it has taken, stores results where the host reads them, and appends the news that the entry is done to
+// a ring. Tasks that tasks spawn wait in deques of the warps.
 #pragma once
 
 #include "laneway/comm/termination.hpp"
@@ -29,34 +28,28 @@ struct task_pool_ref {
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
-    LANEWAY_FN task_agent<Ctx, Out, Types...> agent(Ctx&, Out& out, const roles& mine, std::byte* shared,
+    LANEWAY_FN task_agent<Ctx, Out, Types...> agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared,
                                                     block_team<Ctx>& team, std::uint32_t number) const {
-        return {*this, out, reinterpret_cast<task_shared*>(shared), mine, team, number};
+        return {ctx, *this, out, reinterpret_cast<task_shared*>(shared), mine, team, number};
     }
 
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx&, keyed_reply&) const {}  // the program's own counter has it
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
-        for (auto s = static_cast<std::uint32_t>(ctx.lane()); s < rings.n_shards; s += Ctx::warp_lanes) {
-            sum.created += ctx.load(&rings.shards[s].known, order::relaxed, scope::device);  // its own warp's store
-            if constexpr ((spawns_tasks<Types> || ...)) {
-                sum.created += ctx.load(&nodes.stacks[s].spawned, order::relaxed, scope::device);
+        if (ctx.lane() == 0) sum.created += rings.created(ctx);
+        if constexpr ((spawns_tasks<Types> || ...)) {
+            for (auto b = static_cast<std::uint32_t>(ctx.lane()); b < nodes.n_blocks; b += Ctx::warp_lanes) {
+                sum.created += ctx.load(&nodes.blocks[b].spawned, order::relaxed, scope::device);
             }
         }
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
-        if ((orders & termination_command::look) != 0) pass_on(ctx);
+        if ((orders & termination_command::look) != 0) rings.promise(ctx);
         const bool open = (orders & termination_command::open) != 0;
-        if (ctx.lane() == 0) ctx.store(rings.is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);
-    }
-    /// Lets warps take what the host has filled. The whole control warp: each lane reads another shard's word, as one
-    /// such load after the other, over PCIe, would take tens of microseconds.
-    template <class Ctx>
-    LANEWAY_FN void pass_on(Ctx& ctx) const {
-        for (auto s = static_cast<std::uint32_t>(ctx.lane()); s < rings.n_shards; s += Ctx::warp_lanes) {
-            rings.pass_on(ctx, s);
+        if (ctx.lane() == 0) {
+            ctx.store(&rings.words->is_open, open ? std::uint64_t{1} : 0, order::relaxed, scope::device);
         }
     }
     template <class Ctx>

@@ -75,10 +75,9 @@ public:
     bool cancel(task_id id);
     /// Cancels all that no device has.
     void cancel_all();
-    /// Waits until it is done; throws what it threw, task_failed, task_cancelled or timeout_error.
-    void wait(task_id id);
-    /// Result of a single task that is done well, results of a batch; valid until it is forgotten.
-    [[nodiscard]] const std::byte* result(task_id id);
+    /// Waits until it is done; throws what it threw, task_failed, task_cancelled or timeout_error. Returns its result, or
+    /// the results of a batch; valid until it is forgotten.
+    const std::byte* wait(task_id id);
     /// Waits for a batch; the status of each of its tasks, see task_status. Throws as wait where some have not run.
     [[nodiscard]] const std::uint32_t* statuses(task_id id);
     /// Waits for all of them, and calls `visit` with the position of each when it is done.
@@ -127,33 +126,55 @@ private:
         std::shared_ptr<std::byte> bytes;
         sub_allocator pieces;
     };
-    struct record {
-        std::uint32_t generation = 1;
-        stage now = stage::free;
-        ending end = ending::well;
-        bool wanted = false;  ///< a future exists
-        int priority = 0;
-        std::uint32_t type = 0;
-        std::uint32_t count = 0;  ///< of a batch; 0: a single task
-        std::uint32_t given = 0;  ///< tasks of the batch that PEs have been given
-        std::uint32_t open = 0;   ///< entries that PEs have been given and not done
-        std::uint32_t waits_for = 0;
-        std::uint64_t epoch = 0;               ///< see hand_over
+    /// What few tasks have, or batches.
+    struct record_details {
         std::shared_ptr<batch_memory> memory;  ///< of a batch
-        std::uint32_t outcome = 0;             ///< of a single task that a PE has
-        std::uint32_t status = 0;              ///< of a task that has failed
-        std::uint32_t culprit = 0;             ///< its number in its batch
+        task_piece piece{};                    ///< of the whole batch
+        std::uint32_t culprit = 0;             ///< number of the task that has failed in its batch
         std::uint32_t task_ns = 0;             ///< of a batch: what a task has lately taken; 0: not known
         double timeout_seconds = 0;
-        task_piece piece{};         ///< memory of a batch
         std::exception_ptr thrown;  ///< by its body
         std::vector<task_id> followers;
         std::shared_ptr<void> companion;
         std::vector<std::pair<watch*, std::size_t>> watches;
     };
+    /// Fits one cache line: there may be a million of them, which are seen in the order in which devices end them.
+    struct record {
+        std::uint32_t generation = 1;
+        stage now = stage::free;
+        ending end = ending::well;
+        bool wanted = false;  ///< a future exists
+        bool is_batch = false;
+        int priority = 0;
+        std::uint32_t type = 0;
+        std::uint32_t count = 0;  ///< of a batch
+        std::uint32_t given = 0;  ///< tasks of the batch that PEs have been given
+        std::uint32_t open = 0;   ///< entries that PEs have been given and not done
+        std::uint32_t waits_for = 0;
+        std::uint32_t outcome = 0;  ///< of a single task that a PE has
+        std::uint32_t status = 0;   ///< of a task that has failed
+        std::uint64_t epoch = 0;    ///< see hand_over
+        std::unique_ptr<record_details> details;
+
+        record_details& detailed() {
+            if (details == nullptr) details = std::make_unique<record_details>();
+            return *details;
+        }
+        /// The record of another task, with nothing of the last one.
+        void begin() {
+            now = stage::held;
+            end = ending::well;
+            wanted = true;
+            is_batch = false;
+            count = given = open = waits_for = status = 0;
+        }
+    };
     struct pe_state {
         pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan)
-            : rings(user, plan), workers(plan.worker_warps), max_open(plan.max_open) {}
+            : rings(user, plan), workers(plan.worker_warps), max_open(plan.max_open) {
+            for (std::uint32_t i = max_open; i > 0; --i) free_outcomes.push_back(i - 1);
+            for (std::uint32_t i = max_task_ranges; i > 0; --i) free_ranges.push_back(i - 1);
+        }
 
         task_rings rings;
         std::uint32_t workers;
@@ -161,6 +182,7 @@ private:
         std::uint32_t open = 0;    ///< entries given and not done
         std::uint32_t window = 0;  ///< how many there may be
         std::uint64_t given = 0;
+        std::vector<std::uint32_t> free_outcomes, free_ranges;
         std::uint32_t done_lately = 0;
         clock::time_point measured{};
         clock::time_point oldest{};  ///< of those that are not published
@@ -184,18 +206,22 @@ private:
     [[nodiscard]] static std::uint32_t min_window(const pe_state& pe) { return std::min(pe.max_open, 2 * pe.workers); }
     void set_window(pe_state& pe, clock::time_point now);
     void give();
-    [[nodiscard]] pe_state* roomiest();
+    [[nodiscard]] bool give_at_once(task_id id);
+    [[nodiscard]] pe_state* roomiest(bool for_range);
     [[nodiscard]] bool give_entry(std::uint32_t number, pe_state& pe);
-    void hear(std::uint32_t number, std::uint32_t nanoseconds);
+    void hear(pe_state& pe, const task_news& told);
+    void hear_single(pe_state& pe, const task_news& told);
     [[nodiscard]] ending read_batch(std::uint32_t number);
     void publish(clock::time_point now, bool all);
     void end_late(clock::time_point now);
     void finish(std::uint32_t number, ending end);
+    void finish_one(std::uint32_t number, ending end);
     void release_if_unused(std::uint32_t number);
     void release(std::uint32_t number);
+    void take_place(record& r);
     void give_up_place(const record& r);
     [[nodiscard]] static bool has_failed(const record& r);
-    [[nodiscard]] std::uint32_t piece_of(const record& r) const;
+    [[nodiscard]] std::uint32_t piece_of(const record& r, const pe_state& pe) const;
     [[noreturn]] void throw_ending(task_id id);
     void refuse_without_session() const;
     void lose_all();
@@ -212,28 +238,27 @@ private:
     bool spawns_;
     task_pool_options options_;
     std::size_t argument_bytes_ = 0;  ///< of the longest type
+    std::size_t result_bytes_ = 0;    ///< the same
     std::size_t data_bytes_ = 0;      ///< of the longest arguments or result
-    std::size_t outcome_bytes_ = 0;
 
     std::mutex mutex_;
     std::condition_variable changed_;  ///< for the pool's own thread
     resident_program* program_ = nullptr;
     task_failures failures_;
     std::vector<std::unique_ptr<pe_state>> pes_;
-    std::shared_ptr<std::byte> outcomes_;
     std::shared_ptr<batch_memory> batches_;
     std::deque<record> records_;
     std::vector<std::unique_ptr<std::byte[]>> data_;  ///< of the records, chunk by chunk
     std::vector<std::uint32_t> free_;                 ///< records
-    std::vector<std::uint32_t> free_outcomes_;
     std::map<int, std::deque<task_id>, std::greater<>> ready_;  ///< by priority
     std::priority_queue<limit, std::vector<limit>, std::greater<>> limits_;
     std::uint32_t undone_ = 0;                          ///< records
-    std::map<std::uint64_t, std::uint64_t> not_given_;  ///< by epoch: of these, those that wait on the host
+    std::map<std::uint64_t, std::uint64_t> not_given_;  ///< by epoch before this one: those that wait on the host
     std::uint64_t epoch_ = 0;                           ///< of what is submitted now
+    std::uint64_t not_given_now_ = 0;                   ///< of this epoch: the same
     std::uint64_t session_ = 0;                         ///< sessions so far
     std::uint64_t heard_entries_ = 0;                   ///< that PEs are done with, so far
-    std::vector<std::uint64_t> news_;                   ///< of the PE that is being heard
+    std::vector<task_news> news_;                   ///< of the PE that is being heard
     std::uint64_t submits_ = 0;                         ///< tasks that could start at once, so far
     std::uint32_t away_ = 0;                            ///< threads in wait_outside
     std::uint64_t workers_ = 0;

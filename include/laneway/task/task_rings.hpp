@@ -16,6 +16,7 @@ struct task_rings_plan {
     std::uint32_t worker_blocks = 1;
     std::uint32_t worker_warps = 1;
     std::size_t argument_bytes = 0;  ///< of the longest type
+    std::size_t result_bytes = 0;    ///< the same
     std::uint32_t max_open = 1;      ///< entries that the PE has at once, at most: put and not heard of
     bool spawns = false;             ///< whether tasks spawn others
     std::uint32_t nodes = 0;         ///< for these and their joins
@@ -23,11 +24,7 @@ struct task_rings_plan {
 
 /// What put() takes.
 struct task_entry {
-    std::uint32_t record = 0;
-    std::uint32_t type = 0;
-    std::uint32_t count = 0;  ///< 0: a single task
-    std::uint32_t first = 0;
-    std::byte* outcome = nullptr;
+    task_slot head{};
     const void* behind = nullptr;  ///< arguments of a single task, else its task_piece
     std::size_t behind_bytes = 0;
 };
@@ -39,13 +36,19 @@ public:
 
     [[nodiscard]] task_rings_ref ref() const;
     [[nodiscard]] task_nodes_ref nodes() const;
-    /// Stores an entry, which the PE does not see before publish(). False where no shard has room: it has when lanes
+    /// Stores an entry, which the PE does not see before publish(). False where there is no room: there is when lanes
     /// have taken more.
     [[nodiscard]] bool put(const task_entry& entry);
     void publish();
-    [[nodiscard]] std::uint32_t unpublished() const { return unpublished_; }
+    [[nodiscard]] std::uint32_t unpublished() const { return static_cast<std::uint32_t>(next_ - published_); }
     /// Appends the news of entries that have been done since the last call.
-    void take_news(std::vector<std::uint64_t>& news);
+    void take_news(std::vector<task_news>& news);
+    /// Where a single task has told what is not in its news.
+    [[nodiscard]] const std::byte* outcome(std::uint32_t place) const {
+        return outcomes_.get() + std::size_t{place} * outcome_bytes_;
+    }
+    /// Whether any task of the PE has ever had a status that is not 0.
+    [[nodiscard]] bool has_failed() const;
 
     /// Entries that have been published.
     [[nodiscard]] std::uint64_t filled() const;
@@ -53,31 +56,38 @@ public:
     [[nodiscard]] bool any_wait() const;
 
 private:
-    struct shard_state {
-        std::uint64_t next = 0;   ///< entry to put
-        std::uint64_t heard = 0;  ///< news so far
-    };
-
-    void make_nodes(const std::shared_ptr<device>& user, std::uint32_t count);
-    [[nodiscard]] task_slot& slot(std::uint32_t shard, std::uint64_t number) const;
-    [[nodiscard]] std::uint64_t* filled_words() const { return reinterpret_cast<std::uint64_t*>(filled_.get()); }
-    [[nodiscard]] std::uint64_t* news_words() const { return reinterpret_cast<std::uint64_t*>(news_.get()); }
+    void make_nodes(const std::shared_ptr<device>& user, const task_rings_plan& plan);
+    [[nodiscard]] std::uint64_t& entry_word(std::uint64_t entry, std::uint32_t word) const;
+    /// On a cache line of its own each.
+    [[nodiscard]] std::uint64_t& host_word(std::size_t number) const {
+        return *reinterpret_cast<std::uint64_t*>(words_.get() + number * destructive_bytes);
+    }
+    static constexpr std::size_t filled_word = 0, taken_word = 1, failed_word = 2, n_host_words = 3;
 
     std::uint32_t n_shards_;
-    std::uint32_t warps_a_shard_;
-    std::uint64_t slots_;       ///< of a shard
-    std::uint64_t news_slots_;  ///< of a shard
-    std::uint64_t slot_bytes_;
+    std::uint32_t n_slots_;
+    std::uint32_t n_news_;  ///< of a shard
+    std::uint32_t slot_bytes_;
+    std::uint32_t outcome_bytes_;
+    std::uint32_t worker_blocks_;
+    std::uint32_t cached_nodes_ = 0;
     std::uint64_t node_bytes_;
-    std::uint32_t turn_ = 0;  ///< shard of the next entry
-    std::uint32_t unpublished_ = 0;
+    std::uint64_t next_ = 0;       ///< entry to put
+    std::uint64_t published_ = 0;
+    std::uint64_t taken_ = 0;      ///< as last seen
+    std::uint64_t heard_[max_news_shards] = {};
     std::shared_ptr<std::byte> entries_;
-    std::shared_ptr<std::byte> filled_;
+    std::shared_ptr<std::byte> tails_;
+    std::shared_ptr<std::byte> words_;
     std::shared_ptr<std::byte> news_;
-    buffer<std::byte> words_;
+    std::shared_ptr<std::byte> outcomes_;
+    buffer<std::byte> slots_;
+    buffer<std::uint32_t> free_for_;
+    buffer<task_ring_words> ring_words_;
     buffer<std::byte> nodes_;
-    buffer<task_stacks> stacks_;
-    std::vector<shard_state> shards_;
+    buffer<task_block_words> blocks_;
+    buffer<task_deque> deques_;
+    buffer<std::uint64_t> hints_;
 };
 
 }  // namespace laneway

@@ -1,93 +1,291 @@
-// The rings of a pool, as the lanes of a PE see them: tasks from the host, and the news that they are done.
+// The rings of a pool, as the lanes of a PE see them: entries from the host, and the news that they are done.
+//
+// The host stores entries in a ring of its memory. The control warp looks at the next ones, over PCIe, and copies those
+// that have come into a ring of PE memory: so one warp waits for the host, and all others look at memory that is near.
+// There a word says how far entries have been claimed, and how much of the range at that place.
 #pragma once
 
-#include "laneway/simt/context.hpp"
+#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/queue/tagged_words.hpp"
+#include "laneway/simt/fail.hpp"
+#include "laneway/simt/group.hpp"
 #include "laneway/task/task_slot.hpp"
 
 namespace laneway {
 
-inline constexpr std::uint32_t max_task_shards = 16;
+inline constexpr std::uint32_t max_news_shards = 4;
+inline constexpr std::uint32_t max_task_ranges = 4;  ///< that a PE has at once
 
-/// Words of a shard in PE memory.
-struct task_shard {
-    alignas(destructive_bytes) std::uint64_t known;      ///< entries that the control warp has passed on
-    alignas(destructive_bytes) std::uint64_t claimed;    ///< of these, those that warps have claimed
-    alignas(destructive_bytes) std::uint64_t announced;  ///< places of news that warps have claimed
+/// A range that a PE has, in PE memory.
+struct task_range {
+    task_piece piece;
+    std::uint32_t record;
+    std::uint32_t type;
+    std::uint32_t count;
+    std::uint32_t open;  ///< tasks that are not done
 };
 
-/// Entries that a warp has claimed.
+/// Words in PE memory.
+struct task_ring_words {
+    alignas(destructive_bytes) std::uint64_t known;     ///< entries that have been copied from the host
+    alignas(destructive_bytes) std::uint64_t claimed;   ///< entry, and in the lower half tasks of its range
+    alignas(destructive_bytes) std::uint64_t is_open;   ///< whether the control warp copies what comes
+    std::uint64_t promised;                             ///< entries that the host had filled at the last command
+    struct {
+        alignas(destructive_bytes) std::uint64_t announced;  ///< places of news that warps have claimed
+    } shards[max_news_shards];
+    task_range ranges[max_task_ranges];
+};
+
+/// What a warp has claimed for its block: entries, or tasks of a range.
 struct claimed_tasks {
-    std::uint32_t shard = 0;
     std::uint32_t count = 0;
-    std::uint64_t first = 0;
-    std::uint64_t known = 0;  ///< entries that there were
+    std::uint32_t first = 0;
+    std::uint32_t range = 0;  ///< 1 more than its number; 0: single tasks
 };
 
 struct task_rings_ref {
-    std::byte* slots = nullptr;             ///< host-visible: of all shards
-    const std::uint64_t* filled = nullptr;  ///< host-visible, a shard each: slots that the host has filled
-    std::uint64_t* news = nullptr;          ///< host-visible: task_news of all shards
-    task_shard* shards = nullptr;           ///< PE memory
-    std::uint64_t* is_open = nullptr;       ///< PE memory: whether the control warp passes on what comes
-    std::uint64_t slots_a_shard = 1;        ///< a power of two
-    std::uint64_t news_a_shard = 1;         ///< a power of two; all entries that the PE has at once find room
-    std::uint64_t slot_bytes = 64;
+    const std::uint64_t* entries = nullptr;  ///< host-visible: tagged words of entries
+    const std::byte* tails = nullptr;        ///< host-visible: what of them is not in tagged words
+    const std::uint64_t* filled = nullptr;   ///< host-visible: entries that the host has filled
+    std::uint64_t* taken = nullptr;          ///< host-visible: of these, those that have been copied
+    std::uint64_t* news = nullptr;           ///< host-visible: tagged words, of all shards
+    std::byte* outcomes = nullptr;           ///< host-visible
+    std::uint32_t* has_failed = nullptr;     ///< host-visible: whether a task has a status that is not 0
+    std::byte* slots = nullptr;              ///< PE memory: copies of entries
+    std::uint32_t* free_for = nullptr;       ///< PE memory: of each slot the next entry that may be stored there
+    task_ring_words* words = nullptr;        ///< PE memory
+    std::uint32_t n_slots = 1;               ///< of both rings, a power of two: all entries that a PE has find room
+    std::uint32_t n_news = 1;                ///< of a shard, the same
+    std::uint32_t slot_bytes = 48;
+    std::uint32_t outcome_bytes = 16;
     std::uint32_t n_shards = 1;
-    std::uint32_t warps_a_shard = 1;
+    std::uint32_t n_blocks = 1;  ///< that claim
 
-    [[nodiscard]] LANEWAY_FN task_slot& slot(std::uint32_t shard, std::uint64_t number) const {
-        return *reinterpret_cast<task_slot*>(slots + (shard * slots_a_shard + number % slots_a_shard) * slot_bytes);
+    [[nodiscard]] LANEWAY_FN task_slot& slot(std::uint32_t entry) const {
+        return *reinterpret_cast<task_slot*>(slots + std::uint64_t{entry % n_slots} * slot_bytes);
+    }
+    /// Arguments of a single task, task_piece of a range.
+    [[nodiscard]] LANEWAY_FN std::byte* behind(std::uint32_t entry) const {
+        return reinterpret_cast<std::byte*>(&slot(entry)) + sizeof(task_slot);
+    }
+    [[nodiscard]] LANEWAY_FN std::byte* outcome(std::uint32_t place) const {
+        return outcomes + std::uint64_t{place} * outcome_bytes;
+    }
+    [[nodiscard]] static constexpr std::uint32_t tag(std::uint64_t entry, std::uint32_t n_slots) {
+        return static_cast<std::uint32_t>(entry / n_slots + 1);
     }
 
-    /// Lets warps take what the host has filled. One lane a shard.
+    /// Whether the control warp copies what comes: between two commands, or what it has counted and not copied. The
+    /// same.
     template <class Ctx>
-    LANEWAY_FN void pass_on(Ctx& ctx, std::uint32_t shard) const {
-        // Partner: the host's release store.
-        const std::uint64_t now = ctx.load(filled + shard, order::acquire, scope::system);
-        std::uint64_t& known = shards[shard].known;
-        // Partner: the acquire load in claim.
-        if (now != ctx.load(&known, order::relaxed, scope::device)) {
-            ctx.store(&known, now, order::release, scope::device);
+    [[nodiscard]] LANEWAY_FN bool may_pass_on(Ctx& ctx) const {
+        // Plain loads: this lane has stored all of them.
+        return once(ctx, full_warp<Ctx>, [&] {
+                   return std::uint32_t{words->is_open != 0 || words->known < words->promised};
+               }) != 0;
+    }
+    /// Lets warps have what the host has filled. The whole control warp.
+    template <class Ctx>
+    LANEWAY_FN void pass_on(Ctx& ctx) const {
+        constexpr int max_rounds = 4;
+        constexpr std::uint32_t few = 1, many = 8;
+        std::uint64_t known = known_here(ctx);
+        // What has come when one look finds nothing more than a few entries is all.
+        if (copy_some<few>(ctx, known) < few * entries_at_once<Ctx>) return;
+        for (int round = 0; round < max_rounds && copy_some<many>(ctx, known) == many * entries_at_once<Ctx>; ++round) {
         }
     }
-
-    /// Claims an entry, or more where the shard holds many for each of its warps. One lane.
+    /// The number of entries that the host has filled so far: they count as created. The same.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, std::uint32_t shard) const {
-        claimed_tasks mine{shard, 0, ctx.load(&shards[shard].claimed, order::relaxed, scope::device)};
-        for (;;) {
-            // Partner: the release store in pass_on. What the host has stored is seen behind it.
-            mine.known = ctx.load(&shards[shard].known, order::acquire, scope::device);
-            if (mine.first >= mine.known) return mine;
-            const std::uint64_t share = (mine.known - mine.first) / (2 * warps_a_shard);
-            const std::uint64_t count = share < 1 ? 1 : share < max_claim ? share : max_claim;
-            if (ctx.compare_exchange(&shards[shard].claimed, mine.first, mine.first + count, order::relaxed,
-                                     scope::device)) {
-                mine.count = static_cast<std::uint32_t>(count);
-                return mine;
-            }
+    LANEWAY_FN void promise(Ctx& ctx) const {
+        if (ctx.lane() != 0) return;
+        // Partner: the host's store in task_rings::publish.
+        const std::uint64_t now = ctx.load(filled, order::acquire, scope::system);
+        ctx.store(&words->promised, now, order::relaxed, scope::device);
+    }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t created(Ctx& ctx) const {
+        const std::uint64_t known = ctx.load(&words->known, order::relaxed, scope::device);
+        const std::uint64_t promised = ctx.load(&words->promised, order::relaxed, scope::device);
+        return known > promised ? known : promised;
+    }
+
+    /// Claims single tasks, or tasks of a range: a share of what waits, so that other blocks find some as well.
+    /// `min_tasks`: of a range. The whole warp; all lanes get the same.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, std::uint32_t min_tasks) const {
+        std::uint64_t at = 0, known = 0;
+        if (ctx.lane() == 0) {
+            at = ctx.load(&words->claimed, order::relaxed, scope::device);
+            // Partner: the release store in copy_some.
+            known = ctx.load(&words->known, order::acquire, scope::device);
         }
+        at = ctx.shuffle(full_warp<Ctx>, at, 0);
+        known = ctx.shuffle(full_warp<Ctx>, known, 0);
+        ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read slots
+        const auto entry = static_cast<std::uint32_t>(at >> 32), done = static_cast<std::uint32_t>(at);
+        const std::uint32_t waiting = static_cast<std::uint32_t>(known) - entry;
+        claimed_tasks mine;
+        if (waiting == 0) return mine;
+        const std::uint32_t count =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).count, order::relaxed, scope::device); });
+        if (count != 0) {
+            const std::uint32_t share = (count - done) / (2 * n_blocks), some = share < min_tasks ? min_tasks : share;
+            mine.count = some < count - done ? some : count - done;
+            mine.first = done;
+            mine.range = once(ctx, full_warp<Ctx>,
+                              [&] { return ctx.load(&slot(entry).place, order::relaxed, scope::device); }) + 1;
+        } else {
+            mine.count = singles_from(ctx, entry, waiting);
+            mine.first = entry;
+        }
+        const bool to_end = count == 0 || done + mine.count == count;
+        const std::uint32_t passed = count == 0 ? mine.count : to_end ? 1 : 0;
+        const std::uint64_t next = std::uint64_t{entry + passed} << 32 | (to_end ? 0 : done + mine.count);
+        const bool claimed = once(ctx, full_warp<Ctx>, [&] {
+                                 std::uint64_t seen = at;
+                                 return std::uint32_t{
+                                     ctx.compare_exchange(&words->claimed, seen, next, order::relaxed, scope::device)};
+                             }) != 0;
+        // What a slot said before belongs to the entry only if nobody else has claimed it.
+        if (!claimed) mine.count = 0;
+        if (claimed && count != 0 && to_end && ctx.lane() == 0) let_go(ctx, entry, order::release);
+        return mine;
     }
 
-    /// The entry has been read: the host may fill its slot again. One lane.
+    /// The entry has been read: another may be stored in its slot. One lane.
     template <class Ctx>
-    LANEWAY_FN void give_back(Ctx& ctx, std::uint32_t shard, std::uint64_t number) const {
-        // Partner: the host's acquire load.
-        ctx.store(&slot(shard, number).free_for, number + slots_a_shard, order::release, scope::system);
+    LANEWAY_FN void let_go(Ctx& ctx, std::uint32_t entry, order o) const {
+        // Partner: the acquire load in copy_some.
+        ctx.store(&free_for[entry % n_slots], entry + n_slots, o, scope::device);
     }
 
-    /// Tells the host that an entry is done, and how long each of its tasks took. One lane.
+    /// Tells the host that an entry is done. What its lanes have stored comes before. One lane.
     template <class Ctx>
-    LANEWAY_FN void announce(Ctx& ctx, std::uint32_t shard, std::uint32_t record, std::uint64_t nanoseconds) const {
+    LANEWAY_FN void announce(Ctx& ctx, std::uint32_t shard, const task_news& news_of_it) const {
         const std::uint64_t place =
-            ctx.fetch_add(&shards[shard].announced, std::uint64_t{1}, order::relaxed, scope::device);
-        // Partner: the host's acquire load. Outcomes come before.
-        ctx.store(news + shard * news_a_shard + place % news_a_shard,
-                  task_news::of(place, news_a_shard, record, nanoseconds), order::release, scope::system);
+            ctx.fetch_add(&words->shards[shard].announced, std::uint64_t{1}, order::relaxed, scope::device);
+        if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(scope::system);
+        // Where the program is ending, bodies may have left their waits before they were over. Asked here, as all that
+        // comes before the fence is on its way at the same time.
+        if (stopped(ctx)) return;
+        // Partner: the host's acquire loads in task_rings::take_news.
+        store_tagged(ctx, news + (std::uint64_t{shard} * n_news + place % n_news) * task_news::n_words,
+                     task_news::tag(place, n_news), news_of_it, Ctx::tagged_order);
     }
 
 private:
-    static constexpr std::uint64_t max_claim = 32;
+    /// Of the control warp: all lanes get the same.
+    template <class Ctx>
+    LANEWAY_FN std::uint64_t known_here(Ctx& ctx) const {
+        return once(ctx, full_warp<Ctx>, [&] { return words->known; });  // this lane has stored it
+    }
+    /// That a load by all lanes of a warp shows.
+    template <class Ctx>
+    static constexpr std::uint32_t entries_at_once =
+        Ctx::warp_lanes >= task_slot::n_words ? Ctx::warp_lanes / task_slot::n_words : 1;
+
+    /// Copies the entries from `known` on that have come, `Looks` times as many as a load shows at most, and adds them
+    /// to it. Returns how many. The whole control warp.
+    template <std::uint32_t Looks, class Ctx>
+    LANEWAY_FN std::uint32_t copy_some(Ctx& ctx, std::uint64_t& known) const {
+        constexpr std::uint32_t at_once = entries_at_once<Ctx>, lanes = Ctx::warp_lanes;
+        constexpr std::uint32_t words_a_lane = at_once * task_slot::n_words / lanes;
+        std::uint64_t seen[Looks][words_a_lane];
+        std::uint32_t free_now[Looks];
+        // All loads are on their way before the first word is looked at.
+        for (std::uint32_t i = 0; i < Looks; ++i) {
+            for (std::uint32_t k = 0; k < words_a_lane; ++k) {
+                const std::uint32_t word = static_cast<std::uint32_t>(ctx.lane()) + k * lanes;
+                const std::uint64_t entry = known + i * at_once + word / task_slot::n_words;
+                // Partner: the host's release stores.
+                seen[i][k] = ctx.load(&entries[entry % n_slots * task_slot::n_words + word % task_slot::n_words],
+                                      tagged_load_order<Ctx>, scope::system);
+                // Partner: the release store in let_go.
+                if (k == 0) free_now[i] = ctx.load(&free_for[entry % n_slots], order::acquire, scope::device);
+            }
+        }
+        std::uint32_t n = 0, behind = 0;
+        for (std::uint32_t i = 0; i < Looks && n == i * at_once; ++i) {
+            n += store_come<at_once>(ctx, known + i * at_once, seen[i], free_now[i], behind);
+        }
+        if (n == 0) return 0;
+        if (ctx.ballot(full_warp<Ctx>, behind != 0) != 0) copy_tails(ctx, known, n);
+        known += n;
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() != 0) return n;
+        // Partner: the acquire load in claim.
+        ctx.store(&words->known, known, order::release, scope::device);
+        // Partner: the host's acquire load in task_rings::put. All that it allows to overwrite has been seen.
+        ctx.store(taken, known, Ctx::tagged_order, scope::system);
+        return n;
+    }
+    /// Stores those of the entries from `first` on that are there whole, and have room. Returns how many; `behind`:
+    /// whether more belongs to one of them.
+    template <std::uint32_t Entries, std::size_t Words, class Ctx>
+    LANEWAY_FN std::uint32_t store_come(Ctx& ctx, std::uint64_t first, const std::uint64_t (&seen)[Words],
+                                        std::uint32_t free_now, std::uint32_t& behind) const {
+        constexpr std::uint32_t lanes = Ctx::warp_lanes, n_words = task_slot::n_words;
+        const auto lane = static_cast<std::uint32_t>(ctx.lane());
+        const std::uint32_t mine = lane / n_words;  // where a lane has several words they are of one entry
+        bool here = free_now == static_cast<std::uint32_t>(first + mine);
+        for (std::uint32_t k = 0; k < Words; ++k) {
+            here = here && static_cast<std::uint32_t>(seen[k] >> 32) == tag(first + mine, n_slots);
+        }
+        const lane_mask all = ctx.ballot(full_warp<Ctx>, here);
+        constexpr lane_mask whole = lanes >= n_words ? (lane_mask{1} << n_words % 32) - 1 : full_warp<Ctx>;
+        std::uint32_t n = 0;
+        while (n < Entries && (all >> (n * n_words) % 32 & whole) == whole) ++n;
+        if (mine < n) {
+            for (std::uint32_t k = 0; k < Words; ++k) {
+                const std::uint32_t word = (lane + k * lanes) % n_words;
+                const auto value = static_cast<std::uint32_t>(seen[k]);
+                auto* const to = reinterpret_cast<std::uint32_t*>(&slot(static_cast<std::uint32_t>(first + mine)));
+                ctx.store(to + word, value, order::relaxed, scope::device);
+                if (word == 1) behind |= value & task_slot::has_tail;
+            }
+        }
+        return n;
+    }
+    /// Brings what belongs to entries beside their words, and makes ranges of those that are. The whole control warp.
+    template <class Ctx>
+    LANEWAY_FN void copy_tails(Ctx& ctx, std::uint64_t first, std::uint32_t n) const {
+        constexpr std::size_t word = 16;
+        ctx.sync(full_warp<Ctx>);
+        if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(scope::system);  // it was stored before the words
+        const auto words_each = static_cast<std::uint32_t>((slot_bytes - sizeof(task_slot) - task_slot::behind_bytes) / word);
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < n * words_each; i += Ctx::warp_lanes) {
+            const std::uint64_t entry = first + i / words_each;
+            const std::size_t at = i % words_each * word;
+            copy_words<word>(behind(static_cast<std::uint32_t>(entry)) + task_slot::behind_bytes + at,
+                             tails + entry % n_slots * words_each * word + at, word, {});
+        }
+        ctx.sync(full_warp<Ctx>);
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < n; i += Ctx::warp_lanes) {
+            const auto entry = static_cast<std::uint32_t>(first + i);
+            const task_slot& from = slot(entry);
+            if (from.count == 0) continue;
+            words->ranges[from.place] = {*reinterpret_cast<const task_piece*>(behind(entry)), from.record,
+                                         from.type & ~task_slot::has_tail, from.count, from.count};
+        }
+    }
+    /// How many entries from this one on a warp claims: the single tasks among so many that its block may have. The
+    /// whole warp; the first one is a single task.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t singles_from(Ctx& ctx, std::uint32_t entry, std::uint32_t waiting) const {
+        constexpr std::uint32_t lanes = Ctx::warp_lanes, max_singles = 32;
+        const std::uint32_t share = waiting / (2 * n_blocks), most = share < max_singles ? share : max_singles;
+        std::uint32_t n = 1;
+        while (n < most) {
+            const std::uint32_t mine = n + static_cast<std::uint32_t>(ctx.lane());
+            const bool single = mine < most && ctx.load(&slot(entry + mine).count, order::relaxed, scope::device) == 0;
+            const lane_mask others = ~ctx.ballot(full_warp<Ctx>, single) & full_warp<Ctx>;
+            if (others != 0) return n + static_cast<std::uint32_t>(Ctx::first_lane(others));
+            n += lanes;
+        }
+        return n;
+    }
 };
 
 }  // namespace laneway

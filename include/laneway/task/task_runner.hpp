@@ -4,46 +4,37 @@
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/user_code.hpp"
 #include "laneway/task/task_failures.hpp"
-#include "laneway/task/task_rings_ref.hpp"
+#include "laneway/task/task_portion.hpp"
 #include "laneway/task/task_stage.hpp"
 #include "laneway/task/task_worker.hpp"
 
 namespace laneway {
 
-/// What the warps of a block know of the shards, and of the task that they run together; in shared memory.
+/// What the warps of a block share of a pool; in shared memory.
 struct task_shared {
     static constexpr int max_warps = 32;
 
-    alignas(16) std::uint64_t filled[max_task_shards];
-    std::uint64_t claimed[max_task_shards];  ///< as far as the block knows
-    std::uint32_t ready[max_task_shards];    ///< whether spawned tasks seem to wait
-    std::uint32_t joins[max_warps];          ///< of the tasks that warps run by themselves
-    std::uint64_t called;                    ///< task that the team runs: twice its number, and 1 if it was spawned
-    std::uint32_t team_join;                 ///< of that task, as task_origin has it
-    std::uint32_t team_piece_join;           ///< of the piece of a batch whose tasks the team runs
+    task_portion portion;
+    task_deques_shared deques;
+    std::uint32_t joins[max_warps];     ///< of the tasks that warps run by themselves
+    std::uint32_t statuses[max_warps];  ///< of single tasks that they run
+    std::uint32_t team_join;            ///< of the task that the team runs
+    std::uint32_t team_status;
+    std::uint32_t team_piece_join;  ///< of the part of a range whose tasks the team runs
+    task_source called;             ///< what the team runs
     task_stage stages[max_warps];
 
     /// What is staged needs no beginning.
     LANEWAY_FN void open() {
-        for (std::uint32_t s = 0; s < max_task_shards; ++s) filled[s] = claimed[s] = ready[s] = 0;
-        for (std::uint32_t& join : joins) join = 0;
-        team_join = 0;
+        portion.open();
+        deques.open();
+        for (int w = 0; w < max_warps; ++w) joins[w] = statuses[w] = 0;
+        team_join = team_status = 0;
     }
 };
 
 template <class... Types>
 struct task_pool_ref;
-
-/// Where a task lies: the number of its node, or that of its slot and the shard.
-struct task_source {
-    std::uint64_t number;
-    bool is_spawned;
-
-    [[nodiscard]] LANEWAY_FN std::uint32_t shard() const {
-        return static_cast<std::uint32_t>(number % max_task_shards);
-    }
-    [[nodiscard]] LANEWAY_FN std::uint64_t slot() const { return number / max_task_shards; }
-};
 
 /// Whether the program is ending, for all lanes alike. The whole warp.
 template <class Ctx>
@@ -55,67 +46,121 @@ LANEWAY_FN bool ends(Ctx& ctx) {
 template <class Ctx, class... Types>
 class task_runner {
 public:
-    /// `shard`: of the block, for its news and its nodes.
-    LANEWAY_FN task_runner(const task_pool_ref<Types...>& pool, task_shared* shared, std::uint32_t shard)
-        : pool_(pool), shared_(shared), own_(shard) {}
+    /// `shard`: of the block, for its news.
+    LANEWAY_FN task_runner(const task_pool_ref<Types...>& pool, task_shared* shared, std::uint32_t shard,
+                           const task_deques<Ctx>& deques)
+        : pool_(pool), shared_(shared), own_(shard), deques_(deques) {}
 
-    /// Runs what a slot or a node holds. The whole warp; with a team, all of its warps, and the slot or node is let go
-    /// when they have met.
+    /// Runs what has been taken. The whole warp; with a team, all of its warps, and the slot or node is let go when they
+    /// have met.
     LANEWAY_FN void run(Ctx& ctx, const task_source& source, block_team<Ctx>* team) {
-        if (source.is_spawned) {
-            run_spawned(ctx, static_cast<std::uint32_t>(source.number), team);
-        } else {
-            run_entry(ctx, source, team);
+        if (source.what == task_source::kind::node) {
+            run_spawned(ctx, source.number, team);
+            if (is_first(ctx, team)) ++done_;
+            return;
         }
+        come_behind(ctx, pool_.failures);  // of all tasks that were done before: it may follow them
+        if (source.what == task_source::kind::range) return run_part(ctx, source, team);
+        run_entry(ctx, source.number, team);
     }
     /// All lanes have read the slot, or the node: it may hold another task.
     LANEWAY_FN void let_go(Ctx& ctx, const task_source& source) const {
         ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() != 0) return;
-        if (source.is_spawned) {
-            pool_.nodes.give_back(ctx, own_, static_cast<std::uint32_t>(source.number));
-        } else {
-            pool_.rings.give_back(ctx, source.shard(), source.slot());
+        if (ctx.lane() == 0) {
+            if (source.what == task_source::kind::node) deques_.give_back(ctx, source.number);
+            if (source.what == task_source::kind::entry) pool_.rings.let_go(ctx, source.number, order::release);
         }
+        ctx.sync(full_warp<Ctx>);  // the others may allocate
     }
+    /// Spawned tasks that this warp has run, and entries that ended with them, since the last call; of lane 0.
+    [[nodiscard]] LANEWAY_FN std::uint32_t done() const { return done_; }
+    LANEWAY_FN void forget_done() { done_ = 0; }
 
 private:
     static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
 
-    LANEWAY_FN void run_entry(Ctx& ctx, const task_source& source, block_team<Ctx>* team) {
-        task_slot& slot = pool_.rings.slot(source.shard(), source.slot());
-        come_behind(ctx, pool_.failures);  // of all tasks that were done before: it may follow them
+    /// Runs a single task from the host.
+    LANEWAY_FN void run_entry(Ctx& ctx, std::uint32_t entry, block_team<Ctx>* team) {
+        const task_slot* slot = &pool_.rings.slot(entry);
+        const bool staged = team == nullptr && pool_.rings.slot_bytes <= task_stage::part_bytes;
+        if (staged) slot = take_to_stage(ctx, entry);
         task_origin origin;
-        origin.record = slot.record;
-        const std::uint32_t count = slot.count;
-        const std::byte* const behind = reinterpret_cast<const std::byte*>(&slot) + task_slot::header_bytes;
-        pool_.types.visit(slot.type, [&]<class Type>(const Type& body) {
-            using arguments = typename Type::arguments;
-            if (count == 0) {
-                const arguments given = *reinterpret_cast<const arguments*>(behind);
-                origin.status = reinterpret_cast<std::uint32_t*>(slot.outcome);
-                origin.result = slot.outcome + task_slot::result_at;
-                if (team == nullptr) let_go(ctx, source);
+        origin.record = slot->record;
+        std::byte* const outcome = pool_.rings.outcome(slot->place);
+        pool_.types.visit(slot->type & ~task_slot::has_tail, [&]<class Type>(const Type& body) {
+            const auto given = *reinterpret_cast<const typename Type::arguments*>(slot + 1);
+            if (team == nullptr && !staged) let_go(ctx, {task_source::kind::entry, entry});
+            if constexpr (spawns_tasks<Type>) {
+                origin.status = reinterpret_cast<std::uint32_t*>(outcome);
+                origin.result = outcome + task_outcome::result_at;
+                if (is_first(ctx, team)) ctx.store(origin.status, task_status::done, order::relaxed, scope::system);
+                sync(ctx, team);
                 call(ctx, body, given, origin, team);
                 finish(ctx, origin, team);
             } else {
-                run_piece(ctx, body, slot, source, team);
+                task_stage& stage = shared_->stages[ctx.warp()];
+                origin.status = status_word(ctx, team);
+                constexpr bool fits = result_bytes_of<typename Type::result> <= task_stage::part_bytes;
+                origin.result = fits ? stage.results : outcome + task_outcome::result_at;
+                call(ctx, body, given, origin, team);
+                if (is_first(ctx, team)) tell_single<Type, fits>(ctx, origin, outcome);
             }
         });
     }
+    /// Copies an entry into the warp's part of shared memory, and lets its slot go: what has been stored there has been
+    /// read. The whole warp.
+    LANEWAY_FN const task_slot* take_to_stage(Ctx& ctx, std::uint32_t entry) {
+        constexpr std::size_t word = 16;
+        std::byte* const to = shared_->stages[ctx.warp()].arguments;
+        const auto* const from = reinterpret_cast<const std::byte*>(&pool_.rings.slot(entry));
+        copy_words<word>(to, from, pool_.rings.slot_bytes, task_stage::share_of(ctx));
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) pool_.rings.let_go(ctx, entry, Ctx::tagged_order);
+        return reinterpret_cast<const task_slot*>(to);
+    }
+    /// A single task is done that spawns none: a short result travels with the news. One lane.
+    template <class Type, bool Staged>
+    LANEWAY_FN void tell_single(Ctx& ctx, const task_origin& origin, std::byte* outcome) {
+        constexpr std::size_t bytes = result_bytes_of<typename Type::result>;
+        task_news told{origin.record, task_news::result, {0, 0}};
+        const std::uint32_t status = ctx.exchange(origin.status, std::uint32_t{task_status::done}, order::relaxed, scope::block);
+        if (bytes <= sizeof told.value && status == task_status::done) {
+            if constexpr (bytes != 0 && bytes <= sizeof told.value) __builtin_memcpy(told.value, origin.result, bytes);
+        } else {
+            told.info = task_news::outcome;
+            ctx.store(reinterpret_cast<std::uint32_t*>(outcome), status, order::relaxed, scope::system);
+            if constexpr (Staged) copy_bytes(outcome + task_outcome::result_at, origin.result, bytes);
+        }
+        announce(ctx, told);
+    }
 
-    /// Runs the tasks of a piece of a batch.
-    template <class Type>
-    LANEWAY_FN void run_piece(Ctx& ctx, const Type& body, task_slot& slot, const task_source& source,
-                              block_team<Ctx>* team) {
-        const std::uint32_t count = slot.count;
-        const task_piece piece =
-            *reinterpret_cast<const task_piece*>(reinterpret_cast<const std::byte*>(&slot) + task_slot::header_bytes);
+    /// Runs a part of a range.
+    LANEWAY_FN void run_part(Ctx& ctx, const task_source& source, block_team<Ctx>* team) {
+        const task_range& range = pool_.rings.words->ranges[source.number];
         task_origin origin;
-        origin.record = slot.record;
-        origin.index = slot.first;
-        if (team == nullptr) let_go(ctx, source);
-        if constexpr (spawns_tasks<Type>) origin.join = join_of_piece(ctx, origin, team);
+        origin.record = range.record;
+        task_piece piece = range.piece;
+        origin.index = piece.first + source.first;
+        origin.range = static_cast<std::uint16_t>(source.number + 1);
+        piece.statuses += source.first;
+        const std::uint32_t team_warps = team == nullptr ? 1 : static_cast<std::uint32_t>(team->warps());
+        const std::uint32_t place = team == nullptr ? 0 : static_cast<std::uint32_t>(team->index());
+        for (std::uint32_t i = place * Ctx::warp_lanes + static_cast<std::uint32_t>(ctx.lane()); i < source.count;
+             i += team_warps * Ctx::warp_lanes) {
+            ctx.store(piece.statuses + i, std::uint32_t{task_status::done}, order::relaxed, scope::system);
+        }
+        sync(ctx, team);
+        pool_.types.visit(range.type, [&]<class Type>(const Type& body) {
+            piece.arguments += source.first * sizeof(typename Type::arguments);
+            piece.results += source.first * result_bytes_of<typename Type::result>;
+            run_piece(ctx, body, piece, source.count, origin, team);
+        });
+    }
+
+    template <class Type>
+    LANEWAY_FN void run_piece(Ctx& ctx, const Type& body, const task_piece& piece, std::uint32_t count,
+                              task_origin origin, block_team<Ctx>* team) {
+        if constexpr (spawns_tasks<Type>) origin.join = join_of_piece(ctx, origin, count, team);
         origin.can_spawn = origin.join != 0 ? 1 : 0;
         const std::uint64_t start = ctx.now_ns();
         if constexpr (width_of<Type> == task_width::lane) {
@@ -123,7 +168,12 @@ private:
         } else {
             run_tasks(ctx, body, piece, count, origin, team);
         }
-        if (is_first(ctx, team)) tell(ctx, origin.join, origin.record, (ctx.now_ns() - start) / count + 1);
+        if (!is_first(ctx, team)) return;
+        const std::uint64_t each = (ctx.now_ns() - start) / count + 1;
+        const auto told = static_cast<std::uint32_t>(each < task_news::max_nanoseconds ? each : task_news::max_nanoseconds);
+        ctx.store(&shared_->portion.task_ns, told, order::relaxed, scope::block);
+        origin.index = count;
+        tell(ctx, origin.join, origin);
     }
 
     /// One after the other; `origin` is that of the first.
@@ -195,12 +245,13 @@ private:
         ctx.sync(full_warp<Ctx>);
     }
 
-    /// What the tasks of a piece tell when they are done: a join of the piece, as some of them may spawn others. All
-    /// lanes get the same; 0: there is no room for one.
-    LANEWAY_FN std::uint32_t join_of_piece(Ctx& ctx, const task_origin& origin, block_team<Ctx>* team) {
+    /// What the tasks of a part of a range tell when they are done: a join of the part, as some of them may spawn
+    /// others. All lanes get the same; 0: there is no room for one.
+    LANEWAY_FN std::uint32_t join_of_piece(Ctx& ctx, task_origin origin, std::uint32_t count, block_team<Ctx>* team) {
         std::uint32_t join = 0;
         if (is_first(ctx, team)) {
-            join = pool_.nodes.make_join(ctx, own_, origin);
+            origin.index = count;
+            join = deques_.make_join(ctx, origin);
             if (team != nullptr) shared_->team_piece_join = join;
         }
         if (team == nullptr) return ctx.shuffle(full_warp<Ctx>, join, 0);
@@ -214,7 +265,7 @@ private:
         come_behind(ctx, &node);
         pool_.types.visit(node.type, [&]<class Type>(const Type& body) {
             const auto given = *reinterpret_cast<const typename Type::arguments*>(node.arguments());
-            if (team == nullptr) let_go(ctx, {number, true});
+            if (team == nullptr) let_go(ctx, {task_source::kind::node, number});
             call(ctx, body, given, origin, team);
             finish(ctx, origin, team);
         });
@@ -234,6 +285,10 @@ private:
         }
     }
 
+    /// The word in shared memory where the status of a single task is found.
+    LANEWAY_FN std::uint32_t* status_word(const Ctx& ctx, const block_team<Ctx>* team) const {
+        return team != nullptr ? &shared_->team_status : &shared_->statuses[ctx.warp()];
+    }
     /// The word in shared memory where the join of the task that runs is found.
     LANEWAY_FN std::uint32_t* join_word(const Ctx& ctx, const block_team<Ctx>* team) const {
         return team != nullptr ? &shared_->team_join : &shared_->joins[ctx.warp()];
@@ -250,7 +305,7 @@ private:
     template <class Type>
     LANEWAY_FN void run_body(Ctx& ctx, const Type& body, const typename Type::arguments& given,
                              const task_origin& origin, block_team<Ctx>* team) {
-        task_worker<Ctx, Type, Types...> worker(ctx, pool_.nodes, own_, origin, team, join_word(ctx, team));
+        task_worker<Ctx, Type, Types...> worker(ctx, deques_, origin, team, join_word(ctx, team));
         std::uint32_t status = task_status::done;
         if constexpr (catching<Ctx>) {
             const auto run = [&] { invoke(ctx, body, given, worker, origin.result); };
@@ -259,7 +314,9 @@ private:
             invoke(ctx, body, given, worker, origin.result);
         }
         if (status == task_status::done) status = worker.status();
-        if (status != task_status::done) ctx.store(origin.status, status, order::relaxed, scope::system);
+        if (status == task_status::done) return;
+        ctx.store(origin.status, status, order::relaxed, scope::system);
+        ctx.store(pool_.rings.has_failed, 1u, order::relaxed, scope::system);
     }
 
     template <class Type>
@@ -287,31 +344,52 @@ private:
         std::uint32_t join = 0;
         // Partner: the exchange in task_worker::own_join.
         if constexpr (any_spawns) join = ctx.exchange(join_word(ctx, team), 0u, order::acq_rel, scope::block);
-        tell(ctx, join != 0 ? join : origin.join, origin.record, 0);
+        tell(ctx, join != 0 ? join : origin.join, origin);
     }
 
-    /// One less is open in a join, and in those above it that come to an end with it; above all of them waits the host.
-    /// One lane.
-    LANEWAY_FN void tell(Ctx& ctx, std::uint32_t join, std::uint32_t record, std::uint64_t nanoseconds) {
+    /// One less is open in a join, and in those above it that come to an end with it; above all of them waits the host,
+    /// for a single task or a part of a range, whose number of tasks is the origin's index. One lane.
+    LANEWAY_FN void tell(Ctx& ctx, std::uint32_t join, const task_origin& origin) {
+        std::uint32_t record = origin.record, range = origin.range, count = origin.index;
         while (join != 0) {
             task_node& node = pool_.nodes.at(join - 1);
             go_before(ctx, &node);
             // Partner: itself, of other tasks. The last one has seen what all have done.
             if (ctx.fetch_add(&node.open, ~0u, order::acq_rel, scope::device) != 1) return;
             come_behind(ctx, &node);
-            if (node.follows != 0) return pool_.nodes.make_ready(ctx, own_, join - 1);
+            if (node.follows != 0) return deques_.push(ctx, join - 1);
+            record = node.origin.record;
+            range = node.origin.range;
+            count = node.origin.index;
             const std::uint32_t above = node.origin.join;
-            pool_.nodes.give_back(ctx, own_, join - 1);
+            deques_.give_back(ctx, join - 1);
             join = above;
         }
+        if (range != 0) return end_part(ctx, range - 1, count);
+        announce(ctx, {record, task_news::outcome, {0, 0}});
+    }
+    /// So many tasks of a range are done. One lane.
+    LANEWAY_FN void end_part(Ctx& ctx, std::uint32_t number, std::uint32_t count) {
+        task_range& range = pool_.rings.words->ranges[number];
+        const std::uint32_t record = range.record;
+        go_before(ctx, &range);
+        // Partner: itself, in other warps.
+        if (ctx.fetch_add(&range.open, 0u - count, order::acq_rel, scope::device) != count) return;
+        come_behind(ctx, &range);
+        const std::uint32_t ns = ctx.load(&shared_->portion.task_ns, order::relaxed, scope::block);
+        announce(ctx, {record, task_news::range | ns << 8, {number, 0}});
+    }
+    LANEWAY_FN void announce(Ctx& ctx, const task_news& told) {
+        ++done_;
         go_before(ctx, pool_.failures);
-        // Where the program is ending, bodies may have left their waits before they were over.
-        if (!stopped(ctx)) pool_.rings.announce(ctx, own_, record, nanoseconds);
+        pool_.rings.announce(ctx, own_, told);
     }
 
     const task_pool_ref<Types...>& pool_;
     task_shared* shared_;
     std::uint32_t own_;
+    const task_deques<Ctx>& deques_;
+    std::uint32_t done_ = 0;
 };
 
 }  // namespace laneway

@@ -1,4 +1,5 @@
-// Layouts that the host and the devices share: tasks on their way to a PE, and the news that they are done.
+// Layouts that the host and the devices share: tasks on their way to a PE, and the news that they are done. Both travel
+// in tagged words (queue/tagged_words.hpp), so that who looks for them sees at once what they are.
 #pragma once
 
 #include <cstddef>
@@ -12,56 +13,54 @@ struct task_status {
     static constexpr std::uint32_t threw = ~std::uint32_t{0};  ///< on a CPU device; the host has the exception
 };
 
-/// One task, or a piece of a batch, in the memory that the host and a PE share.
-struct task_slot {
-    /// Number of the next entry that may be stored here. Written by the lane that has read the last one.
-    alignas(64) std::uint64_t free_for;
+/// A task, or a range of the tasks of a batch: an entry, as it lies in PE memory. Its arguments, or its task_piece,
+/// follow.
+struct alignas(16) task_slot {
     std::uint32_t record;  ///< where the host keeps the task
-    std::uint32_t type;    ///< number of its type in the pool
-    std::uint32_t count;   ///< of tasks: 0 for a single one, whose arguments follow
-    std::uint32_t first;   ///< number of the first of them in its batch
-    std::byte* outcome;    ///< of a single one: its status, and result_at bytes behind it its result
+    std::uint32_t type;    ///< number of its type in the pool, and has_tail
+    std::uint32_t count;   ///< of tasks: 0 for a single one
+    std::uint32_t place;   ///< of the outcome of a single one; of a range, which of the PE's ranges it is
 
-    static constexpr std::size_t header_bytes = 32;
-    static constexpr std::size_t result_at = 16;
+    /// What travels in tagged words: this, and so many bytes of what follows. The rest lies beside them.
+    static constexpr std::size_t behind_bytes = 16;
+    static constexpr std::uint32_t n_words = 8;
+    static constexpr std::uint32_t has_tail = 1u << 31;
+    static_assert(n_words * 4 == 16 + behind_bytes);
 
-    static constexpr std::size_t bytes_of(std::size_t argument_bytes) {
-        return (header_bytes + argument_bytes + 63) / 64 * 64;
-    }
-    static constexpr std::size_t outcome_bytes(std::size_t result_bytes) {
-        return (result_at + result_bytes + 15) / 16 * 16;
+    [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t argument_bytes) {
+        return 16 + (argument_bytes + 15) / 16 * 16;
     }
 };
 
-/// Follows the header of a piece: where arguments, statuses and results of its first task are.
+/// Where arguments, statuses and results of the first task of a range are, and its number in its batch.
 struct task_piece {
     const std::byte* arguments;
-    std::uint32_t* statuses;
     std::byte* results;
+    std::uint32_t* statuses;
+    std::uint32_t first;
 };
 
-/// The news that a task or a piece is done, in one word: the lap of the ring in which it was written, how long a task
-/// of the piece took, and the record. A word that has not been written is of the lap before; fresh memory is of lap 0.
+/// What a PE tells of a single task that has no place in its news: its status, and behind it its result.
+struct task_outcome {
+    static constexpr std::size_t result_at = 16;
+
+    static constexpr std::size_t bytes_of(std::size_t result_bytes) { return (result_at + result_bytes + 15) / 16 * 16; }
+};
+
+/// The news that a task or a range is done. A word that has not been written has another tag; fresh memory has tag 0.
 struct task_news {
-    static constexpr std::uint64_t max_nanoseconds = 0xffff;
+    std::uint32_t record;
+    std::uint32_t info;  ///< what is told, and in the upper 24 bits how many nanoseconds a task of a range took
+    std::uint32_t value[2];  ///< a result, or the number of a range
 
-    /// `nanoseconds`: for a task, as far as it can be told; 0: not measured.
-    static constexpr std::uint64_t of(std::uint64_t place, std::uint64_t slots, std::uint32_t record,
-                                      std::uint64_t nanoseconds) {
-        return lap(place, slots) << 48 | (nanoseconds < max_nanoseconds ? nanoseconds : max_nanoseconds) << 32 | record;
-    }
-    /// Whether the word at the place is the one that belongs there.
-    static constexpr bool arrived(std::uint64_t word, std::uint64_t place, std::uint64_t slots) {
-        return word >> 48 == lap(place, slots);
-    }
-    static constexpr std::uint32_t nanoseconds(std::uint64_t word) {
-        return static_cast<std::uint32_t>(word >> 32 & max_nanoseconds);
-    }
-    static constexpr std::uint32_t record(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
+    static constexpr std::uint32_t outcome = 0;  ///< status and result are in the outcome
+    static constexpr std::uint32_t result = 1;   ///< done well, and here is the result
+    static constexpr std::uint32_t range = 2;
+    static constexpr std::uint32_t max_nanoseconds = 0xffffff;
+    static constexpr std::uint32_t n_words = 4;
 
-private:
-    static constexpr std::uint64_t lap(std::uint64_t place, std::uint64_t slots) {
-        return (place / slots + 1) % (std::uint64_t{1} << 16);
+    [[nodiscard]] static constexpr std::uint32_t tag(std::uint64_t place, std::uint64_t slots) {
+        return static_cast<std::uint32_t>(place / slots + 1);
     }
 };
 

@@ -38,7 +38,6 @@ struct task_stage {
         copy_bytes(piece.results + first * bytes, results, count * bytes, share_of(ctx));
     }
 
-private:
     template <class Ctx>
     static LANEWAY_FN copy_share share_of(const Ctx& ctx) {
         return {static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};

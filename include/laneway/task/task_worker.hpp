@@ -3,7 +3,7 @@
 
 #include "laneway/comm/block_team.hpp"
 #include "laneway/simt/group.hpp"
-#include "laneway/task/task_node.hpp"
+#include "laneway/task/task_deques.hpp"
 #include "laneway/task/task_slot.hpp"
 #include "laneway/task/task_type.hpp"
 
@@ -16,9 +16,9 @@ class task_worker {
 public:
     /// `team`: null for a warp by itself. `join`: a word of the worker in shared memory, 0; unused where no type
     /// spawns.
-    LANEWAY_FN task_worker(const Ctx& ctx, const task_nodes_ref& nodes, std::uint32_t shard, const task_origin& origin,
+    LANEWAY_FN task_worker(const Ctx& ctx, const task_deques<Ctx>& deques, const task_origin& origin,
                            block_team<Ctx>* team, std::uint32_t* join)
-        : nodes_(nodes), shard_(shard), origin_(origin), team_(team), join_(join), lane_(is_alone ? 0 : ctx.lane()) {
+        : deques_(deques), origin_(origin), team_(team), join_(join), lane_(is_alone ? 0 : ctx.lane()) {
         if (team != nullptr) lane_ += team->index() * Ctx::warp_lanes;
     }
 
@@ -53,18 +53,18 @@ public:
                                         result_pointer<Type> result = nullptr) {
         const std::uint32_t join = own_join(ctx);
         if (join == 0) return false;
-        const std::uint32_t found = nodes_.take(ctx, shard_);
+        const std::uint32_t found = deques_.allocate(ctx);
         if (found == 0) return false;
-        task_node& node = nodes_.at(found - 1);
+        task_node& node = deques_.at(found - 1);
         node.origin = origin_;
         node.origin.join = join;
         node.origin.result = reinterpret_cast<std::byte*>(result);
         node.type = number<Type>();
         *reinterpret_cast<typename Type::arguments*>(node.arguments()) = arguments;
         // Relaxed: the body itself is counted as long as it runs.
-        ctx.fetch_add(&nodes_.at(join - 1).open, 1u, order::relaxed, scope::device);
+        ctx.fetch_add(&deques_.at(join - 1).open, 1u, order::relaxed, scope::device);
         go_before(ctx, &node);
-        nodes_.make_ready(ctx, shard_, found - 1);
+        deques_.push(ctx, found - 1);
         return true;
     }
 
@@ -78,7 +78,7 @@ public:
                       "the result of the task that follows takes the place of this one's: both have one type");
         const std::uint32_t join = own_join(ctx);
         if (join == 0) return nullptr;
-        task_node& node = nodes_.at(join - 1);
+        task_node& node = deques_.at(join - 1);
         node.type = number<Type>();
         node.follows = 1;
         auto* const kept = reinterpret_cast<typename Type::arguments*>(node.arguments());
@@ -105,15 +105,14 @@ private:
         // Partner: the release exchange below.
         std::uint32_t known = ctx.load(join_, order::acquire, scope::block);
         if (known != 0 || origin_.can_spawn == 0) return known;
-        const std::uint32_t made = nodes_.make_join(ctx, shard_, origin_);
+        const std::uint32_t made = deques_.make_join(ctx, origin_);
         if (made == 0) return 0;
         if (ctx.compare_exchange(join_, known, made, order::acq_rel, scope::block)) return made;
-        nodes_.give_back(ctx, shard_, made - 1);  // another lane was first
+        deques_.give_back_for_all(ctx, made - 1);  // another lane was first
         return ctx.load(join_, order::acquire, scope::block);
     }
 
-    const task_nodes_ref& nodes_;
-    std::uint32_t shard_;
+    const task_deques<Ctx>& deques_;
     const task_origin& origin_;
     block_team<Ctx>* team_;
     std::uint32_t* join_;

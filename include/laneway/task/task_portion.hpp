@@ -1,0 +1,108 @@
+// What a block has claimed of the tasks from the host: its warps take their parts of it in shared memory, so that only
+// one of them at a time goes to the words that all blocks share.
+#pragma once
+
+#include "laneway/task/task_rings_ref.hpp"
+
+namespace laneway {
+
+/// What a warp runs next.
+struct task_source {
+    enum class kind : std::uint32_t { none, node, entry, range };
+    kind what = kind::none;
+    std::uint32_t number = 0;  ///< of a node, an entry, or a range
+    std::uint32_t first = 0;   ///< of tasks of the range
+    std::uint32_t count = 0;   ///< of these
+};
+
+/// In shared memory.
+struct task_portion {
+    alignas(16) std::uint64_t left;  ///< tasks; in the upper half how often the portion has been renewed
+    std::uint32_t end;               ///< behind the last of them: entries, or tasks of a range
+    std::uint32_t range;             ///< as claimed_tasks::range
+    std::uint32_t filling;           ///< 1 while a warp renews it
+    std::uint32_t task_ns;           ///< that a task of the last range took; 0: not known
+    std::uint32_t record;            ///< of that range
+
+    LANEWAY_FN void open() { *this = {}; }
+
+    /// Takes a part. One lane.
+    template <class Ctx>
+    LANEWAY_FN task_source take(Ctx& ctx) {
+        using kind = task_source::kind;
+        for (;;) {
+            // Partner: the release store in fill.
+            std::uint64_t seen = ctx.load(&left, order::acquire, scope::block);
+            const auto n = static_cast<std::uint32_t>(seen);
+            if (n == 0) return {};
+            // As long as the exchange finds what was seen, these belong to it.
+            const std::uint32_t behind = ctx.load(&end, order::relaxed, scope::block);
+            const std::uint32_t of = ctx.load(&range, order::relaxed, scope::block);
+            const std::uint32_t part = of == 0 ? 1 : part_of(ctx, n);
+            if (!ctx.compare_exchange(&left, seen, seen - part, order::relaxed, scope::block)) continue;
+            if (of == 0) return {kind::entry, behind - n, 0, 1};
+            return {kind::range, of - 1, behind - n, part};
+        }
+    }
+
+    enum class outcome : std::uint32_t { filled, nothing, others };
+
+    /// Claims a new portion where nothing is left: one warp of the block looks at a time; the others may rest. The whole
+    /// warp.
+    template <class Ctx>
+    LANEWAY_FN outcome fill(Ctx& ctx, const task_rings_ref& rings) {
+        const bool may = once(ctx, full_warp<Ctx>, [&] {
+                             if (ctx.load(&filling, order::relaxed, scope::block) != 0) return 0u;
+                             // Partner: the release store below.
+                             if (ctx.exchange(&filling, 1u, order::acquire, scope::block) != 0) return 0u;
+                             if (static_cast<std::uint32_t>(ctx.load(&left, order::relaxed, scope::block)) == 0) return 1u;
+                             ctx.store(&filling, 0u, order::relaxed, scope::block);
+                             return 0u;
+                         }) != 0;
+        if (!may) return outcome::others;
+        const claimed_tasks mine = rings.claim(ctx, lasting(ctx) * static_cast<std::uint32_t>(ctx.n_warps()));
+        ctx.sync(full_warp<Ctx>);
+        if (ctx.lane() == 0) renew(ctx, rings, mine);
+        return mine.count != 0 ? outcome::filled : outcome::nothing;
+    }
+
+private:
+    /// Lane 0.
+    template <class Ctx>
+    LANEWAY_FN void renew(Ctx& ctx, const task_rings_ref& rings, const claimed_tasks& mine) {
+        if (mine.count != 0) {
+            if (mine.range != 0) begin_range(ctx, rings.words->ranges[mine.range - 1]);
+            ctx.store(&end, mine.first + mine.count, order::relaxed, scope::block);
+            ctx.store(&range, mine.range, order::relaxed, scope::block);
+            const std::uint64_t renewed = (ctx.load(&left, order::relaxed, scope::block) >> 32) + 1;
+            // Partner: the acquire load in take.
+            ctx.store(&left, renewed << 32 | mine.count, order::release, scope::block);
+        }
+        // Partner: the acquire exchange in fill.
+        ctx.store(&filling, 0u, order::release, scope::block);
+    }
+
+    /// Tasks that take as long as a part shall, where they are short: to take one costs a part of a microsecond.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t lasting(Ctx& ctx) const {
+        constexpr std::uint32_t min_part_ns = 20'000;
+        const std::uint32_t ns = ctx.load(&task_ns, order::relaxed, scope::block);
+        return ns == 0 || ns > min_part_ns ? 1 : min_part_ns / ns;
+    }
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t part_of(Ctx& ctx, std::uint32_t n) const {
+        constexpr std::uint32_t max_part = 4096;
+        const std::uint32_t share = n / (2 * static_cast<std::uint32_t>(ctx.n_warps())), least = lasting(ctx);
+        const std::uint32_t part = share < least ? least : share < max_part ? share : max_part;
+        return part < n ? part : n;
+    }
+    /// Tasks of another batch may take another time.
+    template <class Ctx>
+    LANEWAY_FN void begin_range(Ctx& ctx, const task_range& begun) {
+        if (begun.record == record && begun.piece.first != 0) return;
+        record = begun.record;
+        ctx.store(&task_ns, 0u, order::relaxed, scope::block);
+    }
+};
+
+}  // namespace laneway
