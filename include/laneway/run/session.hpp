@@ -168,6 +168,7 @@ public:
     /// Waits until all is done and ends the session. The report is that of the session, whose messages are audited as
     /// after a run.
     run_report stop() {
+        const bool first = is_connected_;
         try {
             program_.stop();
             if (is_connected_) {
@@ -178,7 +179,11 @@ public:
             throw;
         }
         disconnect(true);
-        return resources_->report(seconds_);
+        run_report report = resources_->report(seconds_);
+        if (first) {
+            for (const auto& feed : feeds_) feed->add_to(report);
+        }
+        return report;
     }
 
     [[nodiscard]] epoch_words epochs() const { return program_.epochs(); }
