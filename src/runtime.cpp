@@ -1,5 +1,7 @@
 #include "laneway/runtime.hpp"
 
+#include <chrono>
+
 #include "laneway/simt/timeline_part.hpp"
 
 namespace laneway {
@@ -20,6 +22,26 @@ device_memory runtime::device_memory(const device_heap_options& options) {
     const laneway::device_memory made(machine_, options);
     std::erase_if(memories_, [](const auto& memory) { return memory.expired(); });
     memories_.push_back(made.heaps());
+    return made;
+}
+
+device_stream runtime::stream(int pe, const std::string& name) {
+    if (pe < 0 || pe >= n_pes() || !machine_.is_own(pe)) {
+        throw usage_error("stream \"" + name + "\": no PE " + std::to_string(pe) +
+                          " in this process; the runtime has " + std::to_string(n_pes()));
+    }
+    const auto mine = machine_.refuse_during_run();
+    if (!streams_) streams_ = std::make_shared<stream_engine>();
+    options job = options_;
+    job.gpu_blocks = 0;  // that is how much a run takes
+    device_stream made(streams_, {machine_.device(pe), pe, n_pes(), job}, name, [](const auto&) {});
+    // Opens it: to make one can wait for kernels, and some may stay soon.
+    const event opened = made.record();
+    const std::chrono::duration<double> seconds(run_deadline(options_.timeout_seconds).seconds());
+    if (!opened.wait_for(std::chrono::duration_cast<std::chrono::milliseconds>(seconds))) {
+        throw timeout_error("stream \"" + name + "\": " + machine_.device(pe)->name() + " has not opened it in time");
+    }
+    if (const std::exception_ptr why = opened.failure()) std::rethrow_exception(why);
     return made;
 }
 

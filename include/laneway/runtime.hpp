@@ -17,6 +17,7 @@
 #include "laneway/run/program.hpp"
 #include "laneway/run/session.hpp"
 #include "laneway/run/triggers.hpp"
+#include "laneway/simt/device_stream.hpp"
 
 namespace laneway {
 
@@ -90,6 +91,11 @@ public:
     /// Tags for operations that are prepared beforehand and carried out when lanes have triggered them often enough:
     /// see run/triggers.hpp. Throws usage_error where PEs cannot store into each other's memory.
     [[nodiscard]] laneway::triggers triggers(const trigger_options& options = {}) { return {machine_, options}; }
+
+    /// A stream of a PE's device, for copies and kernels of a user's own beside runs and sessions: see
+    /// simt/device_stream.hpp. `name` is told in messages. On a GPU a run leaves kernels of streams room where
+    /// options::gpu_blocks is less than what fits. Throws usage_error while a run goes on.
+    [[nodiscard]] device_stream stream(int pe, const std::string& name = "of a user");
 
     /// Two-sided messages between PEs, matched by source and tag: see run/communicator.hpp. Each has messages of its
     /// own.
@@ -186,7 +192,7 @@ private:
         const auto views_on = [&]([[maybe_unused]] int pe) { return views_of(components.ref(pe)...); };
         const auto programs = programs_for<program>(plan, resources, body, views_on, policy_of(components...), {});
         const auto account = [&] { return (std::string{} + ... + account_of(components)); };
-        const run_report report = run_programs(resources, plan, programs, until, account);
+        run_report report = run_programs(resources, plan, programs, until, account);
         (end_component(components, report), ...);
         return report;
     }
@@ -273,6 +279,7 @@ private:
     std::uint32_t n_communicators_ = 0;
     std::unique_ptr<symmetric_array<lane_gets>> gets_;  ///< see serve_memory
     std::vector<std::weak_ptr<device_memory_heaps>> memories_;
+    std::shared_ptr<stream_engine> streams_;  ///< null: none has been made
 };
 
 }  // namespace laneway

@@ -17,18 +17,82 @@ const trigger_options& checked_options(const machine& machine, const trigger_opt
         throw usage_error("triggers: 1 to " + std::to_string(trigger_ref::max_tags) + " chains, not " +
                           std::to_string(options.chains));
     }
+    if (options.outside > 1024) {
+        throw usage_error("triggers: 0 to 1024 from outside, not " + std::to_string(options.outside));
+    }
     refuse_without_atomics(machine, "triggers");
     return options;
 }
 
-}  // namespace
-
-std::string waiting_tag::text() const {
-    const std::string name = "tag " + std::to_string(tag) + " of PE " + std::to_string(pe) + ": ";
-    if (threshold == 0) return name + "not prepared, triggered " + std::to_string(count) + " times";
-    return name + std::to_string(count) + " of " + std::to_string(threshold) + " triggers, fired " +
-           std::to_string(fired) + " times";
+std::string name_of_tag(int pe, std::uint32_t tag) {
+    return "tag " + std::to_string(tag) + " of PE " + std::to_string(pe);
 }
+
+/// Finds operations that set each other off in a circle, with no trigger from elsewhere, and have begun to.
+class circle_search {
+public:
+    explicit circle_search(const std::vector<std::vector<trigger_slot>>& slots)
+        : slots_(slots), tags_(slots[0].size()), states_(slots.size() * tags_, unknown) {}
+
+    /// Its tags; empty where there is none.
+    std::vector<std::size_t> operator()() {
+        for (std::size_t tag = 0; tag < states_.size(); ++tag) {
+            if (states_[tag] != unknown || at(tag).fired == 0) continue;
+            const auto found = follow(tag);
+            if (!found.empty()) return found;
+        }
+        return {};
+    }
+    [[nodiscard]] std::string name(std::size_t tag) const {
+        return name_of_tag(static_cast<int>(tag / tags_), static_cast<std::uint32_t>(tag % tags_));
+    }
+
+private:
+    enum state : std::uint8_t { unknown, on_path, left };
+    struct step {
+        std::size_t tag;
+        int next = 0;  ///< link
+    };
+
+    [[nodiscard]] const trigger_slot& at(std::size_t tag) const { return slots_[tag / tags_][tag % tags_]; }
+
+    /// Depth first, from a tag on.
+    std::vector<std::size_t> follow(std::size_t first) {
+        std::vector<step> path{{first}};
+        states_[first] = on_path;
+        while (!path.empty()) {
+            step& last = path.back();
+            const trigger_slot& slot = at(last.tag);
+            const trigger_word word{slot.word};
+            if (word.threshold() == 0 || word.fires_once() || last.next == slot.operation.n_links()) {
+                states_[last.tag] = left;
+                path.pop_back();
+                continue;
+            }
+            const trigger_link& link = slot.operation.link(last.next++);
+            const std::size_t next = static_cast<std::size_t>(link.pe) * tags_ + link.tag;
+            const trigger_word target{at(next).word};
+            if (target.threshold() == 0 || link.n < target.threshold() || states_[next] == left) continue;
+            if (states_[next] == on_path) return since(path, next);
+            states_[next] = on_path;
+            path.push_back({next});
+        }
+        return {};
+    }
+    static std::vector<std::size_t> since(const std::vector<step>& path, std::size_t tag) {
+        std::vector<std::size_t> circle;
+        for (const step& s : path) {
+            if (!circle.empty() || s.tag == tag) circle.push_back(s.tag);
+        }
+        return circle;
+    }
+
+    const std::vector<std::vector<trigger_slot>>& slots_;
+    std::size_t tags_;
+    std::vector<state> states_;
+};
+
+}  // namespace
 
 /// What lies on the devices.
 struct trigger_memory::mirror {
@@ -41,33 +105,48 @@ struct trigger_memory::mirror {
 trigger_memory::trigger_memory(machine& machine, const trigger_options& options)
     : machine_(machine), options_(checked_options(machine, options)), slots_(machine, options.tags),
       counters_(machine, 1), queue_(machine, std::uint64_t{options.tags} * trigger_slot::max_pieces),
-      cells_(machine, options.chains) {}
+      cells_(machine, std::uint64_t{options.outside} + options.chains), calls_(machine, options.tags), host_(machine),
+      outside_(machine, options.outside, cells_, counters_, host_) {}
 
 trigger_ref trigger_memory::ref() const {
-    return {slots_.ref(), counters_.ref(), queue_.ref(), cells_.ref(), options_.alone_bytes};
+    return {slots_.ref(), counters_.ref(),  queue_.ref(),        cells_.ref(),
+            calls_.ref(), options_.outside, options_.alone_bytes};
 }
 
 std::uint64_t trigger_memory::held_bytes() const {
     return slots_.size() * sizeof(trigger_slot) + sizeof(trigger_counters) + queue_.size() * sizeof(std::uint64_t) +
-           cells_.size() * sizeof(trigger_cell);
+           cells_.size() * sizeof(trigger_cell) + calls_.size() * sizeof(std::uint64_t);
 }
 
-void trigger_memory::refuse(const preparation& p, const std::string& why) const {
-    throw usage_error("tag " + std::to_string(p.tag) + " of PE " + std::to_string(p.pe) + ": " + why);
+void trigger_memory::refuse(int pe, std::uint32_t tag, const std::string& why) {
+    throw usage_error(name_of_tag(pe, tag) + ": " + why);
+}
+
+void trigger_memory::must_exist(int pe, std::uint32_t tag, int named) const {
+    if (named >= 0 && named < machine_.n_pes()) return;
+    refuse(pe, tag, "no PE " + std::to_string(named) + "; the runtime has " + std::to_string(machine_.n_pes()));
+}
+
+void trigger_memory::must_have_tag(int pe, std::uint32_t tag) const {
+    must_exist(pe, tag, pe);
+    if (tag < options_.tags) return;
+    refuse(pe, tag, "no such tag, where there are 0 to " + std::to_string(options_.tags - 1));
+}
+
+trigger_slot trigger_memory::slot(int pe, std::uint32_t tag) const {
+    trigger_slot found;
+    machine_.device(pe)->copy_out(&found, slots_.data(pe) + tag, sizeof found);
+    return found;
 }
 
 void trigger_memory::prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                              firing how) {
     const preparation p{pe, tag, threshold, op, how};
-    const auto must_exist = [&](int named) {
-        if (named >= 0 && named < machine_.n_pes()) return;
-        refuse(p, "no PE " + std::to_string(named) + "; the runtime has " + std::to_string(machine_.n_pes()));
-    };
-    must_exist(pe);
-    must_exist(op.pe());
-    for (int i = 0; i < op.n_links(); ++i) must_exist(op.link(i).pe);
+    must_exist(pe, tag, pe);
+    must_exist(pe, tag, op.pe());
+    for (int i = 0; i < op.n_links(); ++i) must_exist(pe, tag, op.link(i).pe);
+    must_have_tag(pe, tag);
     const std::string there = ", where there are 0 to " + std::to_string(options_.tags - 1);
-    if (tag >= options_.tags) refuse(p, "no such tag" + there);
     for (int i = 0; i < op.n_links(); ++i) {
         if (op.link(i).tag >= options_.tags) refuse(p, "it triggers tag " + std::to_string(op.link(i).tag) + there);
         if (op.link(i).n > trigger_word::max_count) refuse(p, "it triggers the next tag too often at once");
@@ -77,17 +156,63 @@ void trigger_memory::prepare(int pe, std::uint32_t tag, std::uint32_t threshold,
                "a threshold of 1 to " + std::to_string(trigger_word::max_count) + ", not " + std::to_string(threshold));
     }
     if (!op.fits()) refuse(p, "elements that its arrays do not have, or more than two links");
-    for (const auto& other : prepared_) {
-        if (other.pe == pe && other.tag == tag) refuse(p, "it has an operation already");
-    }
+    replace_spent(p);
     prepared_.push_back(p);
 }
 
+/// Forgets the operation of a tag that has fired once for all; refuses where the tag has another one.
+void trigger_memory::replace_spent(const preparation& by) {
+    for (std::size_t i = 0; i < prepared_.size(); ++i) {
+        if (prepared_[i].pe != by.pe || prepared_[i].tag != by.tag) continue;
+        if (i >= applied_ || !trigger_word{slot(by.pe, by.tag).word}.spent()) refuse(by, "it has an operation already");
+        prepared_.erase(prepared_.begin() + static_cast<std::ptrdiff_t>(i));
+        --applied_;
+        return;
+    }
+}
+
+bool trigger_memory::disarm(int pe, std::uint32_t tag) {
+    must_have_tag(pe, tag);
+    const auto mine = machine_.refuse_during_run();
+    trigger_slot now = slot(pe, tag);
+    const trigger_word word{now.word};
+    const bool armed = word.threshold() != 0;
+    if (armed && word.open()) return false;
+    if (armed) {
+        now.word = word.disarmed();
+        now.pieces = 0;
+        machine_.device(pe)->copy_in(slots_.data(pe) + tag, &now, sizeof now);
+    }
+    for (std::size_t i = 0; i < prepared_.size(); ++i) {
+        if (prepared_[i].pe != pe || prepared_[i].tag != tag) continue;
+        const bool had = armed || i >= applied_;  // else a lane has disarmed it
+        if (i < applied_) --applied_;
+        prepared_.erase(prepared_.begin() + static_cast<std::ptrdiff_t>(i));
+        return had;
+    }
+    return armed;
+}
+
+void trigger_memory::trigger(int pe, std::uint32_t tag, std::uint32_t n) {
+    must_have_tag(pe, tag);
+    if (n > trigger_word::max_count) refuse(pe, tag, "triggered too often at once");
+    if (n > 0) host_.leave(pe, {host_trigger::trigger, tag, n});
+}
+
+std::size_t trigger_memory::reserve_outside(int pe, std::uint32_t tag, std::uint32_t n) {
+    must_have_tag(pe, tag);
+    if (n == 0 || n > trigger_word::max_count) refuse(pe, tag, "a trigger from outside counts once at least");
+    return outside_.reserve(pe, tag, n);
+}
+
 void trigger_memory::clear() {
+    outside_.forget_before();
     slots_.clear();
     counters_.clear();
     queue_.clear();
     cells_.clear();
+    calls_.clear();
+    outside_.forget();
     prepared_.clear();
     applied_ = 0;
 }
@@ -96,20 +221,22 @@ void trigger_memory::clear() {
 void trigger_memory::apply(mirror& all, const preparation& p) const {
     const auto pe = static_cast<std::size_t>(p.pe);
     trigger_slot& slot = all.slots[pe][p.tag];
-    if (slot.pieces != 0) refuse(p, "it has an operation already");
+    const trigger_word before{slot.word};
+    if (slot.pieces != 0 && !before.spent()) refuse(p, "it has an operation already");
+    slot.word = before.disarmed();
+    slot.keep_cells(p.operation);
     slot.hold(p.operation);
     for (int i = 0; i < p.operation.n_links(); ++i) {
         const trigger_link& link = p.operation.link(i);
-        if (link.pe == p.pe) continue;
+        if (link.pe == p.pe || slot.cells[i] != 0) continue;
         const auto next = static_cast<std::size_t>(link.pe);
-        slot.cells[i] = all.counters[next][0].cells++;
-        if (slot.cells[i] >= options_.chains) {
+        const std::uint32_t number = all.counters[next][0].cells++;
+        if (number >= options_.chains) {
             refuse(p, "PE " + std::to_string(next) + " has " + std::to_string(options_.chains) +
                           " chains already; see trigger_options::chains");
         }
-        trigger_cell& cell = all.cells[next][slot.cells[i]];
-        cell.tag = link.tag;
-        cell.n = link.n;
+        all.cells[next][number] = {slot.fired, slot.fired, 0, link.tag, link.n};
+        slot.cells[i] = options_.outside + number + 1;
     }
     slot.word += trigger_word::prepared(p.threshold, p.how);
     const trigger_word now{slot.word};
@@ -135,29 +262,70 @@ void trigger_memory::begin(machine& machine) {
         prepared_ = std::move(again);
     }
     in_session_ = false;
-    if (applied_ < prepared_.size()) {
-        mirror all;
-        const int n = machine.n_pes();
-        for (int pe = 0; pe < n; ++pe) {
-            all.slots.push_back(slots_.copy_out(pe));
-            all.counters.push_back(counters_.copy_out(pe));
-            all.queue.push_back(queue_.copy_out(pe));
-            all.cells.push_back(cells_.copy_out(pe));
-        }
-        for (std::size_t i = applied_; i < prepared_.size(); ++i) apply(all, prepared_[i]);
-        for (int pe = 0; pe < n; ++pe) {
-            const auto p = static_cast<std::size_t>(pe);
-            slots_.copy_in(pe, all.slots[p]);
-            counters_.copy_in(pe, all.counters[p]);
-            queue_.copy_in(pe, all.queue[p]);
-            cells_.copy_in(pe, all.cells[p]);
-        }
-        applied_ = prepared_.size();
-    }
+    if (applied_ < prepared_.size()) apply_new();
+    outside_.begin();
     open_ = true;
 }
 
+void trigger_memory::apply_new() {
+    mirror all;
+    const int n = machine_.n_pes();
+    const auto chain_cells = [&](int pe) { return cells_.data(pe) + options_.outside; };
+    for (int pe = 0; pe < n; ++pe) {
+        all.slots.push_back(slots_.copy_out(pe));
+        all.counters.push_back(counters_.copy_out(pe));
+        all.queue.push_back(queue_.copy_out(pe));
+        machine_.device(pe)->copy_out(all.cells.emplace_back(options_.chains).data(), chain_cells(pe),
+                                      options_.chains * sizeof(trigger_cell));
+    }
+    for (std::size_t i = applied_; i < prepared_.size(); ++i) apply(all, prepared_[i]);
+    for (int pe = 0; pe < n; ++pe) {
+        const auto p = static_cast<std::size_t>(pe);
+        slots_.copy_in(pe, all.slots[p]);
+        counters_.copy_in(pe, all.counters[p]);
+        queue_.copy_in(pe, all.queue[p]);
+        machine_.device(pe)->copy_in(chain_cells(pe), all.cells[p].data(), options_.chains * sizeof(trigger_cell));
+    }
+    applied_ = prepared_.size();
+}
+
+void trigger_memory::end(run_report& report) {
+    open_ = false;
+    add_to(report);
+}
+
+void trigger_memory::add_to(run_report& report) const {
+    const auto found = waiting();
+    report.waiting_tags.insert(report.waiting_tags.end(), found.begin(), found.end());
+}
+
+std::string trigger_memory::account() const {
+    std::string text = outside_.account();
+    std::vector<std::vector<trigger_slot>> slots;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) slots.push_back(slots_.copy_out(pe));
+    circle_search search(slots);
+    const auto circle = search();
+    if (circle.empty()) return text;
+    constexpr std::size_t most = 16;
+    text += "; operations in a circle without end: ";
+    for (std::size_t i = 0; i < circle.size() && i < most; ++i) text += search.name(circle[i]) + " -> ";
+    if (circle.size() > most) text += std::to_string(circle.size() - most) + " more -> ";
+    return text + search.name(circle[0]);
+}
+
+void trigger_memory::attach(machine& machine, const comm_plan&) {
+    begin(machine);
+    host_.attach();
+    in_session_ = true;
+}
+
+void trigger_memory::connect(resident_program& program) {
+    host_.connect(program);
+    outside_.connect();
+}
+
 void trigger_memory::disconnect(bool ended_well) noexcept {
+    host_.disconnect();
     if (!ended_well) {
         open_ = true;
     } else if (in_session_) {  // or it is over since long, and a run has come between
@@ -172,10 +340,9 @@ std::vector<waiting_tag> trigger_memory::waiting() const {
         const auto slots = slots_.copy_out(pe);
         for (std::uint32_t tag = 0; tag < slots.size(); ++tag) {
             const trigger_word word{slots[tag].word};
-            const bool spent = word.fires_once() && slots[tag].fired != 0;
             const bool untouched = word.threshold() == 0 && word.count() == 0;
-            const bool at_rest = word.count() == 0 && slots[tag].fired != 0;
-            if (spent || untouched || at_rest) continue;
+            const bool at_rest = word.count() == 0 && slots[tag].fired != 0 && !word.fires_once();
+            if (word.spent() || untouched || at_rest) continue;
             found.push_back({pe, tag, word.count(), word.threshold(), slots[tag].fired});
         }
     }

@@ -1,11 +1,21 @@
 #include "laneway/simt/device_stream.hpp"
 
+#include <atomic>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include "laneway/simt/cuda/support.hpp"
 #include "simt/host_stream.hpp"
 
 namespace laneway {
+
+std::string value_wait::late(const std::string& device, double seconds) const {
+    std::ostringstream text;
+    text << device << ": the stream \"" << stream << "\" waited in vain for a word to become " << value
+         << ": the deadline is " << seconds << " s";
+    return text.str();
+}
 
 std::shared_ptr<stream_backend> open_stream_backend(const stream_place& place) {
     if (place.device->is_gpu()) return cuda_backend::open_stream(place);
@@ -62,6 +72,31 @@ void device_stream::wait(const event& mark) {
     };
     engine_->push(queue_, {ready, run});
     mark.watch(engine_->waker());
+}
+
+void device_stream::write_value(std::uint64_t* word, std::uint64_t value) {
+    push([=](stream_backend& backend) { backend.write_value(word, value); });
+}
+
+void device_stream::wait_value(const std::uint64_t* word, std::uint64_t value) {
+    using clock = std::chrono::steady_clock;
+    const value_wait wait{word, value, name_};
+    if (place_.device->is_gpu()) return push([wait](stream_backend& backend) { backend.wait_value(wait); });
+    // The engine's thread asks, and goes on with other streams meanwhile.
+    const double seconds = place_.job.timeout_seconds;
+    const auto over = [wait] {
+        return wait.is_over(std::atomic_ref(*const_cast<std::uint64_t*>(wait.word)).load(std::memory_order_acquire));
+    };
+    const auto ready = [over, seconds, limit = std::optional<clock::time_point>()]() mutable {
+        if (over()) return true;
+        if (!limit)
+            limit = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
+        return clock::now() > *limit;
+    };
+    const auto run = [wait, over, seconds, device = place_.device->name()](const std::exception_ptr& failed) {
+        if (!failed && !over()) throw timeout_error(wait.late(device, seconds));
+    };
+    engine_->push(queue_, {ready, run, true});
 }
 
 event device_stream::record() {

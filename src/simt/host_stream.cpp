@@ -44,6 +44,11 @@ void host_stream::copy_rows(void* to, std::size_t to_pitch, const void* from, st
     for (std::size_t row = 0; row < rows; ++row) copy(target + row * to_pitch, source + row * from_pitch, row_bytes);
 }
 
+void host_stream::write_value(std::uint64_t* word, std::uint64_t value) {
+    // Partner: whoever acquires the word, a lane or a stream.
+    std::atomic_ref(*word).store(value, std::memory_order_release);
+}
+
 void host_stream::launch(const pe_program& program, const launch_shape& shape) {
     if (place_.device->id().kind == device_kind::checked) {
         run_fibers(program, shape);

@@ -14,6 +14,7 @@ public:
                    std::size_t rows) override;
     /// Throws lane_error for what a lane threw, device_fault or timeout_error for what it reported.
     void launch(const pe_program& program, const launch_shape& shape) override;
+    void write_value(std::uint64_t* word, std::uint64_t value) override;
     void record(const event& mark, const std::exception_ptr& failed) override {
         failed ? mark.fail(failed) : mark.complete();
     }

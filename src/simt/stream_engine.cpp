@@ -45,7 +45,7 @@ struct stream_engine::state {
     bool stopping = false;
     bool running = false;  ///< an operation, or a look
     clock::time_point next_look;
-    clock::time_point last_change;  ///< of what goes on elsewhere
+    clock::time_point last_change;  ///< of what goes on elsewhere, or is polled
     bool ended = false;
     std::thread thread;
     std::thread::id own;  ///< of the thread, also when it has been left behind
@@ -80,6 +80,11 @@ struct stream_engine::state {
 
     [[nodiscard]] bool busy() const {
         return std::any_of(queues.begin(), queues.end(), [](const auto& q) { return q->busy; });
+    }
+    /// Whether an operation has its turn that nobody announces.
+    [[nodiscard]] bool polls() const {
+        return std::any_of(queues.begin(), queues.end(),
+                           [](const auto& q) { return !q->operations.empty() && q->operations.front().polled; });
     }
 
     /// Calls `call` without the lock; what it throws, or returns as a failure, ends the queue.
@@ -132,9 +137,10 @@ struct stream_engine::state {
             mine.run(failed);
             return {};
         });
+        last_change = clock::now();
         if (of.look) {
             of.busy = true;
-            next_look = last_change = clock::now();
+            next_look = last_change;
         }
         changed.notify_all();  // somebody may wait until nothing is being done
     }
@@ -148,6 +154,8 @@ struct stream_engine::state {
                 do_next(lock, *chosen);
             } else if (busy()) {
                 changed.wait_until(lock, next_look);
+            } else if (polls()) {
+                changed.wait_for(lock, pause_after(clock::now() - last_change));
             } else if (stopping) {
                 break;
             } else {

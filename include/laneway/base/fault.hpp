@@ -31,6 +31,7 @@ enum class operation : std::uint32_t {
     collective,       ///< an all-reduce, broadcast, all-gather or barrier of a group: waiting for its members
     prepare,          ///< preparing a triggered operation
     trigger,          ///< adding to a tag's count, or carrying out its operation
+    disarm,           ///< taking the operation from a tag
     produce,          ///< producing into a channel
     consume,          ///< freeing an element of a channel
     send,             ///< sending a message that a receive takes
@@ -90,6 +91,7 @@ constexpr operation_words words_of(operation op) {
         case operation::collective: return {"in a collective", " with PE ", "the group's collective #"};
         case operation::prepare: return {"preparing a triggered operation", " to PE ", "tag #"};
         case operation::trigger: return {"triggering an operation", " to PE ", "tag #"};
+        case operation::disarm: return {"disarming a tag", " of PE ", "tag #"};
         case operation::produce: return {"producing into a channel", " of PE ", "channel #"};
         case operation::send: return {"sending a message", " to PE ", "tag #"};
         case operation::receive: return {"receiving a message", " from PE ", "tag #"};

@@ -29,6 +29,18 @@ struct memory_held {
     std::uint64_t bytes = 0;  ///< of the pages that they lie in, and of those that the quota keeps besides
 };
 
+/// A tag of triggered operations that has been triggered, or prepared, and is not at rest.
+struct waiting_tag {
+    int pe = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t count = 0;      ///< triggers that no round has used
+    std::uint32_t threshold = 0;  ///< 0: not prepared
+    std::uint64_t fired = 0;      ///< rounds
+
+    /// "tag 3 of PE 0: 2 of 4 triggers, fired 5 times"; "tag 9 of PE 1: not prepared, triggered 2 times".
+    [[nodiscard]] std::string text() const;
+};
+
 /// Account of one run. The audit holds: posted = direct + carried, carried = served.
 struct run_report {
     std::vector<std::string> devices;  ///< one name a PE, in PE order
@@ -45,6 +57,8 @@ struct run_report {
     std::vector<progress_sample> progress;  ///< for plots; at most a few thousand samples
     /// What the library's buffers and rings take on each PE; see options::buffer_bytes.
     std::vector<std::uint64_t> buffer_bytes;
+    /// Of the run's triggered operations: tags that nobody has prepared, and those that wait for more triggers.
+    std::vector<waiting_tag> waiting_tags;
     std::vector<memory_held> memory;  ///< what lanes hold of each runtime::device_memory when the run has ended
 
     [[nodiscard]] std::uint64_t chunks() const {

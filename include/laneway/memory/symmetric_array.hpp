@@ -27,6 +27,9 @@ public:
     void copy_in(int pe, const std::vector<T>& values) { parts_.copy_in(pe, values.data(), values.size()); }
     /// Zeroes every PE's part. Host, between runs.
     void clear() { parts_.clear(); }
+    /// Where a PE's part lies, for kernels and streams of a user's own (simt/device_stream.hpp); the host itself
+    /// reaches it on CPU devices only.
+    [[nodiscard]] T* data(int pe) const { return reinterpret_cast<T*>(parts_.data(pe)); }
 
 private:
     symmetric_bytes parts_;

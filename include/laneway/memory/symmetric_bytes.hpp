@@ -20,6 +20,8 @@ public:
     void copy_out(int pe, void* to) const;
     void copy_in(int pe, const void* from, std::uint64_t elements);
     void clear();
+    /// Where a PE's part lies. Throws usage_error for a PE that does not exist.
+    [[nodiscard]] std::byte* data(int pe) const { return parts_[number_of(pe)].data(); }
 
 private:
     [[nodiscard]] std::size_t number_of(int pe) const;

@@ -9,7 +9,7 @@
 //   static constexpr const char* name = "...";             others is refused. What prepares itself may do that in begin
 //   std::uint64_t held_bytes(int pe) const;                memory that it holds on a PE, so that plans count it
 //   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
-//   void end(const run_report&);                           after a run without a fault
+//   void end(run_report&);                                 after a run without a fault; it may add to the report
 //   std::string account() const;                           after a run that failed: what its message shall say
 //   double server_share(int pe) const;                     of the PE's blocks that shall serve, also where it is alone
 //   threshold_policy policy() const;                       where its work has a threshold

@@ -102,7 +102,7 @@ void begin_component([[maybe_unused]] Component& c, [[maybe_unused]] machine& ma
 }
 
 template <component Component>
-void end_component([[maybe_unused]] Component& c, [[maybe_unused]] const run_report& report) {
+void end_component([[maybe_unused]] Component& c, [[maybe_unused]] run_report& report) {
     if constexpr (requires { c.end(report); }) c.end(report);
 }
 

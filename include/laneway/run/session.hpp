@@ -191,6 +191,7 @@ public:
     /// begin from now on throws usage_error. The report is that of the session, whose messages are audited as
     /// after a run.
     run_report stop() {
+        const bool first = is_connected_;
         try {
             program_.stop();
             if (is_connected_) {
@@ -201,7 +202,11 @@ public:
             throw;
         }
         disconnect(true);
-        return resources_->report(seconds_);
+        run_report report = resources_->report(seconds_);
+        if (first) {
+            for (const auto& feed : feeds_) feed->add_to(report);
+        }
+        return report;
     }
 
     [[nodiscard]] epoch_words epochs() const { return program_.epochs(); }

@@ -16,27 +16,18 @@
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/component_host.hpp"
 #include "laneway/run/host_feed.hpp"
+#include "laneway/run/host_triggers.hpp"
+#include "laneway/run/outside_triggers.hpp"
 #include "laneway/run/triggers_ref.hpp"
 
 namespace laneway {
 
 struct trigger_options {
-    std::uint32_t tags = 256;    ///< of each PE, at most 2^20; 2,176 bytes of its memory each
+    std::uint32_t tags = 256;    ///< of each PE, at most 2^20; 2,184 bytes of its memory each
     std::uint32_t chains = 256;  ///< operations of other PEs that may trigger tags of one PE
+    std::uint32_t outside = 16;  ///< triggers from outside that a PE may have, see triggers::outside; at most 1,024
     /// Bytes that a lane whose trigger reaches the threshold carries out itself. What is larger waits for warps.
     std::uint64_t alone_bytes = 256;
-};
-
-/// A tag that has been triggered, or prepared, and is not at rest.
-struct waiting_tag {
-    int pe = 0;
-    std::uint32_t tag = 0;
-    std::uint32_t count = 0;      ///< triggers that no round has used
-    std::uint32_t threshold = 0;  ///< 0: never prepared
-    std::uint64_t fired = 0;      ///< rounds
-
-    /// "tag 3 of PE 0: 2 of 4 triggers, fired 5 times"; "tag 9 of PE 1: not prepared, triggered 2 times".
-    [[nodiscard]] std::string text() const;
 };
 
 /// The tags of all PEs of a runtime, on the host. One thread, between runs.
@@ -46,24 +37,29 @@ public:
     trigger_memory(machine& machine, const trigger_options& options);
 
     void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op, firing how);
+    [[nodiscard]] bool disarm(int pe, std::uint32_t tag);
     void clear();
+    void trigger(int pe, std::uint32_t tag, std::uint32_t n);
+    [[nodiscard]] std::size_t reserve_outside(int pe, std::uint32_t tag, std::uint32_t n);
+    [[nodiscard]] outside_triggers& outside() { return outside_; }
     [[nodiscard]] std::vector<waiting_tag> waiting() const;
     [[nodiscard]] trigger_ref ref() const;
     [[nodiscard]] std::uint64_t held_bytes() const;
 
     /// Brings to the devices what the host has prepared since the last run.
     void begin(machine& machine);
-    void end() { open_ = false; }
+    void end(run_report& report);
+    /// Triggers from outside that have not come, and a circle of operations that set each other off.
+    [[nodiscard]] std::string account() const override;
 
-    // In a session, which no host thread feeds through this.
-    [[nodiscard]] std::uint64_t filled() const override { return 0; }
-    [[nodiscard]] bool any_wait() const override { return false; }
-    void attach(machine& machine, const comm_plan&) override {
-        begin(machine);
-        in_session_ = true;
-    }
-    void connect(resident_program&) override {}
+    // In a session.
+    [[nodiscard]] host_triggers_ref host_ref(int pe) const { return host_.ref(pe); }
+    [[nodiscard]] std::uint64_t filled() const override { return host_.filled(); }
+    [[nodiscard]] bool any_wait() const override { return host_.any_wait(); }
+    void attach(machine& machine, const comm_plan&) override;
+    void connect(resident_program& program) override;
     void disconnect(bool ended_well) noexcept override;
+    void add_to(run_report& report) const override;
 
 private:
     struct preparation {
@@ -75,8 +71,14 @@ private:
     };
     struct mirror;
 
-    void refuse(const preparation& p, const std::string& why) const;
+    static void refuse(int pe, std::uint32_t tag, const std::string& why);
+    static void refuse(const preparation& p, const std::string& why) { refuse(p.pe, p.tag, why); }
+    void must_exist(int pe, std::uint32_t tag, int named) const;
+    void must_have_tag(int pe, std::uint32_t tag) const;
+    void replace_spent(const preparation& by);
+    [[nodiscard]] trigger_slot slot(int pe, std::uint32_t tag) const;
     void apply(mirror& all, const preparation& p) const;
+    void apply_new();
 
     machine& machine_;
     trigger_options options_;
@@ -84,6 +86,9 @@ private:
     symmetric_array<trigger_counters> counters_;
     symmetric_array<std::uint64_t> queue_;
     symmetric_array<trigger_cell> cells_;
+    symmetric_array<std::uint64_t> calls_;
+    host_triggers host_;
+    outside_triggers outside_;
     std::vector<preparation> prepared_;
     std::size_t applied_ = 0;  ///< of these, to the devices
     bool open_ = false;        ///< a run has begun and is not known to have ended well
@@ -95,28 +100,44 @@ private:
 class triggers {
 public:
     using ref_type = triggers_component_ref;
+    using session_ref_type = triggers_session_ref;
 
     triggers(machine& machine, const trigger_options& options)
         : memory_(std::make_shared<trigger_memory>(machine, options)) {}
 
     /// Gives a PE's tag its operation, from the next run on. Triggers that came before count. Throws usage_error for a
-    /// PE, tag, threshold or range that cannot be, and for a tag that has one.
+    /// PE, tag, threshold or range that cannot be, and for a tag that has one, unless it has fired once for all.
     void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                  firing how = firing::once) {
         memory_->prepare(pe, tag, threshold, op, how);
     }
-    /// Takes all operations and counts from all tags.
+    /// Takes the operation from a tag, so that another one can be prepared; triggers that no round has used stay.
+    /// False, and nothing has happened, where it has none, or its round is open. Host, between runs.
+    bool disarm(int pe, std::uint32_t tag) { return memory_->disarm(pe, tag); }
+    /// Takes all operations and counts from all tags. What streams have been given before counts for nothing.
     void clear() { memory_->clear(); }
+    /// Adds to the count of a PE's tag, while a session goes on. Any thread of the host. Waits while the PE has as many
+    /// of these as it can hold. Throws usage_error for what cannot be, and where no session goes on, timeout_error past
+    /// the deadline, and what ended the session.
+    void trigger(int pe, std::uint32_t tag, std::uint32_t n = 1) { memory_->trigger(pe, tag, n); }
+    /// Reserves a word by which streams or kernels outside the program trigger a PE's tag, `n` times for each of their
+    /// triggers. Between runs; for good. Throws usage_error for what cannot be, and past trigger_options::outside.
+    [[nodiscard]] outside_trigger outside(int pe, std::uint32_t tag, std::uint32_t n = 1) {
+        return {memory_, memory_->reserve_outside(pe, tag, n)};
+    }
     /// Tags with triggers that no round has used, and those prepared that have never fired: no error, but often one.
     [[nodiscard]] std::vector<waiting_tag> waiting() const { return memory_->waiting(); }
-    /// For handlers of messages, which trigger by `lw::trigger(ctx, ref, tag)`. The component must be part of the run.
+    /// For handlers of messages, which trigger by `lw::trigger(ctx, ref, tag)` or `lw::trigger_on(ctx, ref, pe, tag)`.
+    /// The component must be part of the run.
     [[nodiscard]] trigger_ref tags() const { return memory_->ref(); }
 
     // As a component, see run/component.hpp.
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->held_bytes(); }
     void begin(machine& machine, const comm_plan&, const run_deadline&) { memory_->begin(machine); }
-    void end(const run_report&) { memory_->end(); }
+    void end(run_report& report) { memory_->end(report); }
+    [[nodiscard]] std::string account() const { return memory_->account(); }
     [[nodiscard]] ref_type ref(int) const { return {memory_->ref()}; }
+    [[nodiscard]] session_ref_type session_ref(int pe) const { return {{memory_->ref()}, memory_->host_ref(pe)}; }
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
 
 private:

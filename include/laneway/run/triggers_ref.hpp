@@ -2,14 +2,17 @@
 #pragma once
 
 #include "laneway/comm/termination.hpp"
+#include "laneway/comm/triggers/host_triggers_ref.hpp"
 #include "laneway/comm/triggers/trigger_engine.hpp"
 #include "laneway/run/component.hpp"
 
 namespace laneway {
 
-/// In a block's shared memory: whether somebody has seen that the queue holds something.
+/// In a block's shared memory.
 struct alignas(16) trigger_hint {
-    std::uint32_t any;
+    std::uint32_t any;      ///< somebody has seen that the queue holds something
+    std::uint32_t arrived;  ///< warps that have come to trigger_block, of all calls so far
+    std::uint32_t passed;   ///< calls of trigger_block that all warps have come to
 };
 
 /// A lane's access to the tags of its PE. What fails ends the run; comm/triggers/trigger_engine.hpp says how.
@@ -19,8 +22,8 @@ public:
     static constexpr bool polls = true;
     static constexpr bool assists = true;
 
-    LANEWAY_FN triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, std::byte* shared)
-        : engine_(ctx, view), out_(out), hint_(*reinterpret_cast<trigger_hint*>(shared)) {}
+    LANEWAY_FN triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, const roles& mine, std::byte* shared)
+        : engine_(ctx, view), out_(out), hint_(*reinterpret_cast<trigger_hint*>(shared)), team_(mine.team_warps) {}
 
     /// Adds `n` to the count of a tag of the own PE, also before it has been prepared. Any lane, also in divergent
     /// code; one atomic. What the lane wrote before goes with the data of the round that the add is part of.
@@ -32,7 +35,26 @@ public:
             once(ctx, full_warp<Ctx>, [&] { return static_cast<std::uint32_t>(engine_.trigger(ctx, tag, n)); });
         return static_cast<status>(result);
     }
-    /// Prepares an operation of the own PE. Any lane.
+    /// The same, once for a whole block, when the last of its working warps has called it: all of them, whole, with the
+    /// same tag. Nobody waits here, but a warp that is a whole call ahead of another one.
+    LANEWAY_SLOW status trigger_block(Ctx& ctx, std::uint32_t tag, std::uint32_t n = 1) {
+        if (tag >= engine_.tags()) return fail(ctx, status::bad_tag, operation::trigger, -1, tag, engine_.tags());
+        const status waited = wait_for_block(ctx, tag);
+        if (waited != status::ok) return waited;
+        ctx.sync(full_warp<Ctx>);
+        go_before(ctx, &hint_.arrived);
+        const auto result = once(ctx, full_warp<Ctx>, [&] { return arrive(ctx, tag, n); });
+        return static_cast<status>(result);
+    }
+    /// Adds to the count of a tag of any PE: as trigger, and what the lane wrote, on whatever PE, comes before. Two
+    /// atomics in the other PE's memory, of which neither is waited for; warps of that PE find them.
+    LANEWAY_FN status trigger_on(Ctx& ctx, int pe, std::uint32_t tag, std::uint32_t n = 1) {
+        return engine_.trigger_on(ctx, pe, tag, n);
+    }
+    /// Takes the operation from a tag of the own PE, so that another one can be prepared; triggers that no round has
+    /// used stay. False, and nothing has happened, where the tag has none, or its round is open. Any lane.
+    LANEWAY_FN bool disarm(Ctx& ctx, std::uint32_t tag) { return engine_.disarm(ctx, tag); }
+    /// Prepares an operation of the own PE, for a tag that has none or has fired once for all. Any lane.
     LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                               firing how = firing::once) {
         return engine_.prepare(ctx, tag, threshold, op, how);
@@ -65,7 +87,7 @@ public:
 
     // As a component.
     LANEWAY_FN void open(Ctx& ctx) {
-        if (ctx.warp() == 0 && ctx.lane() == 0) hint_.any = 0;
+        if (ctx.warp() == 0 && ctx.lane() == 0) hint_ = {};
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
         const auto any = once(ctx, full_warp<Ctx>, [&] { return ctx.load(&hint_.any, order::relaxed, scope::block); });
@@ -78,20 +100,49 @@ public:
         if (ctx.lane() == 0) ctx.store(&hint_.any, 0u, order::relaxed, scope::block);
         return false;
     }
-    /// One lane looks for the block's idle warps: at the queue, and at some of the cells, others each time.
+    /// One lane looks for the block's idle warps: at the queue, at calls of other PEs, and at some of the cells, others
+    /// each time.
     LANEWAY_FN void refresh(Ctx& ctx) {
         look_at_cells(ctx, next_cell_, 0, 1, 8);
+        take_calls(ctx);
         if (engine_.any_piece(ctx)) ctx.store(&hint_.any, 1u, order::relaxed, scope::block);
     }
     LANEWAY_FN void assist(Ctx& ctx) { (void)turn(ctx, full_warp<Ctx>); }
     LANEWAY_FN void close(Ctx&) {}
 
+protected:
+    trigger_engine<Ctx> engine_;
+
 private:
+    /// Until all warps have come to the calls that this one has come to before.
+    LANEWAY_FN status wait_for_block(Ctx& ctx, std::uint32_t tag) {
+        const std::uint32_t before = calls_++;
+        return wait_together(
+            ctx, full_warp<Ctx>, {operation::trigger, -1, tag, engine_.word(ctx, tag).told()},
+            [&] { return ctx.load(&hint_.passed, order::relaxed, scope::block) == before; }, [] {});
+    }
+    /// One lane of a warp.
+    LANEWAY_FN std::uint32_t arrive(Ctx& ctx, std::uint32_t tag, std::uint32_t n) {
+        const std::uint32_t all = calls_ * static_cast<std::uint32_t>(team_);
+        // Partner: itself, in other warps. The last one comes behind what all have done.
+        if (ctx.fetch_add(&hint_.arrived, 1u, order::acq_rel, scope::block) + 1 != all) return 0;
+        come_behind(ctx, &hint_.arrived);
+        const status result = engine_.trigger(ctx, tag, n);
+        ctx.store(&hint_.passed, calls_, order::relaxed, scope::block);
+        return static_cast<std::uint32_t>(result);
+    }
+
+    LANEWAY_FN void take_calls(Ctx& ctx) {
+        const std::uint32_t tag = engine_.take_calls(ctx);
+        if (tag != trigger_engine<Ctx>::no_tag) watch(ctx, tag);
+    }
+
     /// The lanes of the mask, together, look at cells, each at another, and carry out a piece.
     LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) {
         const std::uint32_t first = ctx.shuffle(mask, next_cell_, Ctx::first_lane(mask));
         look_at_cells(ctx, first, static_cast<std::uint32_t>(rank_in(ctx, mask)),
                       static_cast<std::uint32_t>(Ctx::count_lanes(mask)), Ctx::warp_lanes == 1 ? 8 : 1);
+        if (elected(ctx, mask)) take_calls(ctx);
         ctx.sync(mask);
         const std::uint32_t tag = engine_.take_piece(ctx, mask);
         if (tag == trigger_engine<Ctx>::no_tag) return false;
@@ -135,10 +186,29 @@ private:
         return status::ok;
     }
 
-    trigger_engine<Ctx> engine_;
     Out& out_;
     trigger_hint& hint_;
+    int team_;                 ///< working warps of the block
+    std::uint32_t calls_ = 0;  ///< of trigger_block
     std::uint32_t next_cell_ = 0;
+};
+
+/// The same in a session, where the control warp takes what host threads leave.
+template <class Ctx, class Out>
+class session_triggers_agent : public triggers_agent<Ctx, Out> {
+public:
+    static constexpr bool attends = true;
+
+    LANEWAY_FN session_triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, const roles& mine, std::byte* shared,
+                                      const host_triggers_ref& host)
+        : triggers_agent<Ctx, Out>(ctx, out, view, mine, shared), host_(host) {}
+
+    LANEWAY_FN void attend(Ctx& ctx) {
+        if (ctx.lane() == 0 && *host_.is_open != 0) host_.take(ctx, this->engine_);
+    }
+
+private:
+    const host_triggers_ref& host_;
 };
 
 /// Device view of the component on a PE.
@@ -152,8 +222,8 @@ struct triggers_component_ref {
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
-    LANEWAY_FN triggers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
-        return {ctx, out, tags, shared};
+    LANEWAY_FN triggers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared) const {
+        return {ctx, out, tags, mine, shared};
     }
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
@@ -165,6 +235,24 @@ struct triggers_component_ref {
     }
     template <class Ctx>
     LANEWAY_FN void apply(Ctx&, std::uint64_t) const {}
+};
+
+/// The same in a session.
+struct triggers_session_ref : triggers_component_ref {
+    static constexpr bool takes_from_host = true;
+
+    host_triggers_ref host;
+
+    template <class Ctx, class Out>
+    LANEWAY_FN session_triggers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared) const {
+        return {ctx, out, tags, mine, shared, host};
+    }
+    template <class Ctx>
+    LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
+        if (ctx.lane() != 0) return;
+        trigger_engine<Ctx> engine(ctx, tags);
+        host.obey(ctx, engine, orders);
+    }
 };
 
 }  // namespace laneway

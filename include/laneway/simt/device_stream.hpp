@@ -15,6 +15,18 @@
 
 namespace laneway {
 
+/// A word that a stream waits for. As CUDA compares it: the word counts as no less than the value where it is less than
+/// 2^63 ahead of it.
+struct value_wait {
+    const std::uint64_t* word = nullptr;
+    std::uint64_t value = 0;
+    std::string stream;  ///< name
+
+    [[nodiscard]] bool is_over(std::uint64_t found) const { return static_cast<std::int64_t>(found - value) >= 0; }
+    /// What its timeout_error says.
+    [[nodiscard]] std::string late(const std::string& device, double seconds) const;
+};
+
 /// What carries out the operations of a stream, on the engine's thread: a CPU device does them then and there, a GPU
 /// gets them into a stream of CUDA.
 class stream_backend {
@@ -29,6 +41,10 @@ public:
     virtual void record(const event& mark, const std::exception_ptr& failed) = 0;
     /// Of an event that another stream of a GPU has recorded; never called on CPU devices.
     virtual void wait(const event&) {}
+    /// See device_stream.
+    virtual void write_value(std::uint64_t* word, std::uint64_t value) = 0;
+    /// The same; never called on CPU devices.
+    virtual void wait_value(const value_wait&) {}
     /// See device_stream::call.
     virtual void call(const std::function<void(void* native)>& call) { call(nullptr); }
     /// See stream_engine::add.
@@ -75,6 +91,8 @@ public:
 
     [[nodiscard]] const laneway::device& device() const { return *place_.device; }
     [[nodiscard]] const std::string& name() const { return name_; }
+    /// Not that of any other stream while something refers to this one.
+    [[nodiscard]] const void* identity() const { return queue_.get(); }
 
     /// Both ranges stay as they are until the copy is done; see stream_backend::copy.
     void copy(void* to, const void* from, std::size_t bytes);
@@ -85,6 +103,13 @@ public:
     void copies(std::function<void(stream_backend& by)> calls);
     /// What follows is done after the event. Where both are of GPUs the GPU waits, and no thread of the host.
     void wait(const event& mark);
+    /// Stores a value in a word that lanes and other streams look at meanwhile, behind all that was given so far: who
+    /// acquires it sees that. The device must reach the word.
+    void write_value(std::uint64_t* word, std::uint64_t value);
+    /// What follows is done when the word is no less than the value, and sees what came with it. The stream fails with
+    /// timeout_error when it has waited for the deadline of its place. A GPU waits by itself, without a kernel and
+    /// without a thread of the host; past the deadline the library gives it the value, so that it can end.
+    void wait_value(const std::uint64_t* word, std::uint64_t value);
     /// Happens when all that was given so far is done; it fails when nothing of that goes on any more.
     [[nodiscard]] event record();
     /// Calls `call` of the host in its turn, with the stream's cudaStream_t, to which it may add kernels and copies;

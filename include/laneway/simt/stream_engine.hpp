@@ -24,6 +24,7 @@ public:
         std::function<bool()> ready;
         /// Does it. `failed`: null, or why an earlier operation of the queue failed.
         std::function<void(const std::exception_ptr& failed)> run;
+        bool polled = false;  ///< nobody wakes the engine when it is ready: the thread asks from time to time
     };
 
     /// What has become of the work that a queue's operations have handed over.

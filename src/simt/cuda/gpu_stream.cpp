@@ -1,11 +1,14 @@
 // Streams of GPUs: operations enter a stream of CUDA, and events are CUDA's, from a pool.
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,12 +36,46 @@ bool goes_on(cudaError_t answer) {
     return true;
 }
 
+/// What the driver lets a stream do with words of memory.
+struct stream_words_calls {
+    decltype(&cuStreamWriteValue64) write = find<decltype(&cuStreamWriteValue64)>("cuStreamWriteValue64");
+    decltype(&cuStreamWaitValue64) wait = find<decltype(&cuStreamWaitValue64)>("cuStreamWaitValue64");
+
+    static const stream_words_calls& get() {
+        static const stream_words_calls found;
+        return found;
+    }
+
+    static void check(CUresult answer, const char* call) {
+        if (answer == CUDA_SUCCESS) return;
+        throw cuda_error(std::string(call) + ": the driver answers " + std::to_string(static_cast<int>(answer)));
+    }
+
+private:
+    template <class Function>
+    static Function find(const char* name) {
+        void* found = nullptr;
+        cudaDriverEntryPointQueryResult outcome{};
+        cuda_backend::check(cudaGetDriverEntryPointByVersion(name, &found, CUDART_VERSION, cudaEnableDefault, &outcome),
+                            name);
+        if (found == nullptr) throw cuda_error(std::string("the driver has no ") + name);
+        return reinterpret_cast<Function>(found);
+    }
+};
+
+CUdeviceptr address_of(const std::uint64_t* word) { return reinterpret_cast<CUdeviceptr>(word); }
+
 /// What streams of one GPU use again and again, as making it takes long: events, and words in memory whose allocation
 /// waits for kernels.
 class stream_pool : public std::enable_shared_from_this<stream_pool> {
 public:
-    explicit stream_pool(std::shared_ptr<device> gpu) : device_(std::move(gpu)) { add_words(); }
+    explicit stream_pool(std::shared_ptr<device> gpu) : device_(std::move(gpu)) {
+        add_words();
+        const device_scope scope(device_->id().index);
+        check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    }
     ~stream_pool() {
+        cudaStreamDestroy(aside_);
         for (cudaEvent_t event : events_) cudaEventDestroy(event);
     }
     stream_pool(const stream_pool&) = delete;
@@ -78,6 +115,9 @@ public:
                 }};
     }
 
+    /// For what must not wait behind the operations of a stream.
+    [[nodiscard]] cudaStream_t aside() const { return aside_; }
+
     /// The pool of an opened GPU, for as long as somebody keeps it.
     static std::shared_ptr<stream_pool> of(const std::shared_ptr<device>& gpu) {
         static std::mutex mutex;
@@ -101,6 +141,7 @@ private:
     }
 
     std::shared_ptr<device> device_;
+    cudaStream_t aside_ = nullptr;
     std::mutex mutex_;
     std::vector<cudaEvent_t> events_;
     std::vector<buffer<pe_control>> controls_;
@@ -114,6 +155,15 @@ struct open_mark {
     std::exception_ptr failed;  ///< what it fails with then in any case
     std::shared_ptr<void> native;
     std::vector<event> awaited;  ///< the GPU has waited for these since the mark before; they may have failed
+};
+
+/// A word that the GPU waits for, between two events.
+struct open_wait {
+    value_wait of;
+    std::shared_ptr<void> begun;
+    std::shared_ptr<void> over;
+    std::optional<std::chrono::steady_clock::time_point> limit;  ///< from when it was seen to have begun
+    bool late = false;
 };
 
 /// The engine's thread asks CUDA what has ended. CUDA could call a function of the host instead; but such functions
@@ -179,6 +229,21 @@ public:
         check(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(native.get()), 0), "cudaStreamWaitEvent");
         awaited_.push_back(mark);
     }
+    void write_value(std::uint64_t* word, std::uint64_t value) override {
+        const device_scope scope(index_);
+        busy_ = true;
+        stream_words_calls::check(stream_words_calls::get().write(stream_, address_of(word), value, 0),
+                                  "cuStreamWriteValue64");
+    }
+    void wait_value(const value_wait& of) override {
+        const device_scope scope(index_);
+        busy_ = true;
+        waits_.push_back({of, mark_here(), {}, {}});
+        stream_words_calls::check(
+            stream_words_calls::get().wait(stream_, address_of(of.word), of.value, CU_STREAM_WAIT_VALUE_GEQ),
+            "cuStreamWaitValue64");
+        waits_.back().over = mark_here();
+    }
     void call(const std::function<void(void* native)>& call) override {
         const device_scope scope(index_);
         busy_ = true;
@@ -187,6 +252,8 @@ public:
     /// Needs no current device, which cannot be set any more after some errors.
     stream_engine::outlook look() override {
         while (!marks_.empty() && end_mark()) {
+        }
+        while (!waits_.empty() && end_wait()) {
         }
         if (marks_.empty() && busy_) {
             const cudaError_t code = cudaStreamQuery(stream_);
@@ -215,6 +282,33 @@ private:
         why ? ended.mark.fail(why) : ended.mark.complete();
         return true;
     }
+    [[nodiscard]] std::shared_ptr<void> mark_here() {
+        auto native = pool_->take_event();
+        check(cudaEventRecord(static_cast<cudaEvent_t>(native.get()), stream_), "cudaEventRecord");
+        return native;
+    }
+    /// Ends the first wait, if the GPU is past it. Past its deadline the stream fails, and the GPU gets the value from
+    /// aside: a stream that waits for ever would hold up whoever frees memory.
+    bool end_wait() {
+        open_wait& first = waits_.front();
+        if (!first.over || !goes_on(cudaEventQuery(static_cast<cudaEvent_t>(first.over.get())))) {
+            waits_.pop_front();
+            return true;
+        }
+        if (first.late || goes_on(cudaEventQuery(static_cast<cudaEvent_t>(first.begun.get())))) return false;
+        const auto now = std::chrono::steady_clock::now();
+        const std::chrono::duration<double> seconds(place_.job.timeout_seconds);
+        if (!first.limit) first.limit = now + std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
+        if (now < *first.limit) return false;
+        first.late = true;
+        late_ = std::make_exception_ptr(timeout_error(first.of.late(place_.device->name(), seconds.count())));
+        note(late_);
+        const device_scope scope(index_);
+        stream_words_calls::check(
+            stream_words_calls::get().write(pool_->aside(), address_of(first.of.word), first.of.value, 0),
+            "cuStreamWriteValue64");
+        return false;
+    }
     void note(const std::exception_ptr& why) {
         if (why && !std::exchange(failed_, true)) news_ = why;
     }
@@ -225,7 +319,7 @@ private:
             return std::make_exception_ptr(cuda_error(place_.device->name() + ": " + cudaGetErrorString(code)));
         }
         const fault_record& record = *words_->fault;
-        if (std::atomic_ref(words_->fault->written).load(std::memory_order_acquire) == 0) return {};
+        if (std::atomic_ref(words_->fault->written).load(std::memory_order_acquire) == 0) return late_;
         const std::string text = describe(record, {place_.device->name(), place_.n_pes, place_.job.timeout_seconds, 0});
         if (record.code == status::timeout) return std::make_exception_ptr(timeout_error(text));
         return std::make_exception_ptr(device_fault(text));
@@ -238,6 +332,8 @@ private:
     pe_environment env_;
     cudaStream_t stream_ = nullptr;
     std::deque<open_mark> marks_;
+    std::deque<open_wait> waits_;
+    std::exception_ptr late_;     ///< of a wait
     std::vector<event> awaited_;  ///< since the last mark
     std::exception_ptr news_;     ///< not yet told
     bool failed_ = false;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <thread>
 
 #include "laneway/runtime.hpp"
 #include "unit/test_devices.hpp"
@@ -24,6 +25,20 @@ inline std::vector<std::uint32_t> numbered(std::size_t count, std::uint32_t firs
     std::iota(values.begin(), values.end(), first);
     return values;
 }
+
+inline void says(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say \"" << part << "\"";
+}
+
+/// One lane of PE 0 waits until its tag has fired so often.
+struct wait_for_rounds {
+    std::uint32_t tag;
+    std::uint64_t rounds;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (ctx.rank() == 0) (void)triggers.wait_fired(ctx, tag, rounds);  // a failure ends the run
+    }
+};
 
 /// Each lane adds to the count of the tag, so often.
 struct trigger_tag {

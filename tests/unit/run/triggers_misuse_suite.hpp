@@ -17,10 +17,6 @@ protected:
     }
 };
 
-void says(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say \"" << part << "\"";
-}
-
 TEST_P(triggers_misuse_test, TheHostRefusesWhatCannotBe) {
     runtime rt(job());
     const std::string pes = std::to_string(rt.n_pes());
@@ -31,7 +27,7 @@ TEST_P(triggers_misuse_test, TheHostRefusesWhatCannotBe) {
         return thrown<usage_error>([&] { tags.prepare(pe, tag, threshold, what); });
     };
     EXPECT_EQ(refused(0, 8, 1, op), "tag 8 of PE 0: no such tag, where there are 0 to 7");
-    EXPECT_EQ(refused(0, 1, 0, op), "tag 1 of PE 0: a threshold of 1 to 1073741824, not 0");
+    EXPECT_EQ(refused(0, 1, 0, op), "tag 1 of PE 0: a threshold of 1 to 1073741823, not 0");
     EXPECT_EQ(refused(7, 1, 1, op), "tag 1 of PE 7: no PE 7; the runtime has " + pes);
     EXPECT_EQ(refused(0, 1, 1, trigger_operation::nothing(-1)), "tag 1 of PE 0: no PE -1; the runtime has " + pes);
     EXPECT_EQ(refused(0, 1, 1, op.then(9, 1)), "tag 1 of PE 0: no PE 9; the runtime has " + pes);
@@ -110,6 +106,45 @@ struct prepare_badly {
     }
 };
 
+/// One lane does what cannot be to a tag of another PE, disarms one, or has a block trigger one.
+struct trigger_badly {
+    enum : std::uint32_t { on_pe, disarm, by_block } what;
+    int pe;
+    std::uint32_t tag;
+    std::uint32_t n = 1;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (what == by_block) {
+            (void)triggers.trigger_block(ctx, tag, n);
+        } else if (ctx.rank() == 0) {
+            if (what == on_pe) (void)triggers.trigger_on(ctx, pe, tag, n);
+            if (what == disarm) (void)triggers.disarm(ctx, tag);
+        }
+    }
+};
+
+TEST_P(triggers_misuse_test, TagsAndPesThatAreNotThereAreNamed) {
+    runtime rt(job());
+    auto tags = rt.triggers({.tags = 8});
+    const auto fault = [&](const trigger_badly& body) { return thrown<device_fault>([&] { rt.run(body, tags); }); };
+    says(fault({trigger_badly::on_pe, 12, 3}), "no such PE while triggering an operation to PE 12");
+    says(fault({trigger_badly::on_pe, -1, 3}), "no such PE while triggering an operation to PE -1");
+    says(fault({trigger_badly::disarm, 0, 8}), "no such tag while disarming a tag: tag 8, where there are 0 to 7");
+    says(fault({trigger_badly::by_block, 0, 9}), "no such tag while triggering an operation: tag 9");
+    const int last = rt.n_pes() - 1;
+    says(fault({trigger_badly::on_pe, last, 8}), "no such tag while triggering an operation");
+    says(fault({trigger_badly::on_pe, last, 3, 1u << 30}), "triggered more often than its rounds allow");
+    EXPECT_THROW(tags.trigger(0, 3), usage_error);  // no session goes on
+    auto session = rt.start(tags);
+    EXPECT_EQ(thrown<usage_error>([&] { tags.trigger(0, 8); }), "tag 8 of PE 0: no such tag, where there are 0 to 7");
+    EXPECT_THROW(tags.trigger(rt.n_pes(), 0), usage_error);
+    EXPECT_THROW(tags.trigger(0, 0, 1u << 30), usage_error);
+    tags.trigger(last, 5, 3);
+    const auto left = session.stop().waiting_tags;
+    ASSERT_EQ(left.size(), 1u);
+    EXPECT_EQ(left[0].text(), "tag 5 of PE " + std::to_string(last) + ": not prepared, triggered 3 times");
+}
+
 TEST_P(triggers_misuse_test, LanesThatPrepareWhatCannotBeEndTheRun) {
     runtime rt(job());
     const auto array = rt.allocate<std::uint32_t>(16);
@@ -141,20 +176,14 @@ TEST_P(triggers_misuse_test, FreedMemoryIsNeverTouched) {
          "2");
 }
 
-struct wait_for_tag {
-    std::uint32_t tag;
-    template <class Ctx, class Triggers>
-    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
-        if (ctx.rank() == 0) (void)triggers.wait_fired(ctx, tag, 1);  // a failure ends the run
-    }
-};
-
 TEST_P(triggers_misuse_test, DeadlinesNameTagCountAndThreshold) {
     runtime rt(job());
     auto tags = rt.triggers({.tags = 8});
     tags.prepare(0, 2, 4, trigger_operation::nothing(0));
     rt.run(trigger_once{2, 3, 0}, tags);
-    says(thrown<timeout_error>([&] { rt.run(wait_for_tag{2}, tags); }),
+    says(thrown<timeout_error>([&] {
+             rt.run(wait_for_rounds{2, 1}, tags);
+         }),
          "deadline passed while triggering an operation: tag 2, 3 of 4 triggers; the deadline is");
 }
 
@@ -169,8 +198,31 @@ TEST_P(triggers_misuse_test, CirclesWithoutEndAreNamed) {
     tags.prepare(last, 3, 1, trigger_operation::nothing(0).then(0, 2), firing::each_round);
     const std::string what = thrown<timeout_error>([&] { rt.run(trigger_once{2, 1, 0}, tags); });
     says(what, "deadline passed while triggering an operation: tag ");
-    EXPECT_TRUE(what.find("tag 2") != std::string::npos || what.find("tag 3") != std::string::npos) << what;
+    const std::string other = "tag 3 of PE " + std::to_string(last);
+    says(what, "; operations in a circle without end: ");
+    EXPECT_TRUE(what.find("tag 2 of PE 0 -> " + other + " -> tag 2 of PE 0") != std::string::npos ||
+                what.find(other + " -> tag 2 of PE 0 -> " + other) != std::string::npos)
+        << what;
     EXPECT_NO_THROW(rt.run(do_nothing{}, tags));
+}
+
+/// A long circle, of which a handful of tags is told, and chains that end beside it.
+TEST_P(triggers_misuse_test, ALongCircleIsToldInShort) {
+    options o = job();
+    if (!is_checked(GetParam())) o.timeout_seconds = 3;
+    runtime rt(o);
+    constexpr std::uint32_t length = 20;
+    auto tags = rt.triggers({.tags = length + 2});
+    for (std::uint32_t tag = 0; tag < length; ++tag) {
+        const auto op = trigger_operation::nothing(0).then(0, length + tag % 2);
+        tags.prepare(0, tag, 1, op.then(0, (tag + 1) % length), firing::each_round);
+    }
+    tags.prepare(0, length, 1, trigger_operation::nothing(0), firing::each_round);
+    tags.prepare(0, length + 1, 2, trigger_operation::nothing(0).then(0, 0), firing::each_round);  // needs two
+    const std::string what = thrown<timeout_error>([&] { rt.run(trigger_once{7, 1, 0}, tags); });
+    says(what, "; operations in a circle without end: tag ");
+    says(what, "tag 3 of PE 0 -> tag 4 of PE 0 -> ");
+    says(what, " -> 4 more -> tag ");
 }
 
 /// Changes the source of an operation that it has triggered, before or after it knows that it is done.

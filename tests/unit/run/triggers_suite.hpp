@@ -186,6 +186,131 @@ TEST_P(triggers_test, AWarpTriggersOnceForAllItsLanes) {
     });
 }
 
+/// All warps of a block write and trigger as one, several times; the rest of the ranges is written by nobody.
+struct write_as_block {
+    symmetric_ref<std::uint32_t> from;
+    symmetric_ref<std::uint64_t> blocks;  ///< lanes of each
+    std::uint32_t times;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        const std::uint64_t all = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % all;
+        atomic_add(ctx, blocks[static_cast<std::uint64_t>(ctx.block())], 1);
+        for (std::uint32_t i = 0; i < times; ++i) {
+            from.local(ctx)[i * 4096 + mine] = static_cast<std::uint32_t>(7 * i + mine);
+            if (triggers.trigger_block(ctx, i) != status::ok) return;
+        }
+    }
+};
+
+TEST_P(triggers_test, ABlockTriggersOnceForAllItsWarps) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        constexpr std::uint32_t times = 5;
+        const auto from = rt.allocate<std::uint32_t>(times * 4096), to = rt.allocate<std::uint32_t>(times * 4096);
+        const auto lanes = rt.allocate<std::uint64_t>(1), blocks = rt.allocate<std::uint64_t>(64);
+        auto tags = rt.triggers({.tags = times});
+        rt.run(count_lanes{lanes.ref()}, tags);
+        rt.run(write_as_block{from.ref(), blocks.ref(), times}, tags);  // they are triggered early
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto of_blocks = blocks.copy_out(pe);
+            const auto all = static_cast<std::uint64_t>(
+                std::count_if(of_blocks.begin(), of_blocks.end(), [](std::uint64_t n) { return n != 0; }));
+            const std::uint64_t wide = lanes.copy_out(pe)[0];
+            ASSERT_LE(wide, 4096u);
+            for (const auto& tag : tags.waiting()) {
+                EXPECT_EQ(tag.count, tag.pe == pe ? all : tag.count) << tag.text();
+            }
+            for (std::uint32_t i = 0; i < times; ++i) {
+                const auto op = trigger_operation::put(from.ref(), i * 4096, wide, to.ref(), i * 4096, pe);
+                tags.prepare(pe, i, static_cast<std::uint32_t>(2 * all), op);
+            }
+        }
+        rt.run(write_as_block{from.ref(), blocks.ref(), times}, tags);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto found = to.copy_out(pe);
+            for (std::uint32_t i = 0; i < times; ++i) {
+                for (std::uint64_t k = 0; k < lanes.copy_out(pe)[0]; ++k) ASSERT_EQ(found[i * 4096 + k], 7 * i + k);
+            }
+        }
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
+/// Every lane writes a word of its own into the next PE's memory, and triggers a tag there.
+struct trigger_next_pe {
+    symmetric_ref<std::uint32_t> data;
+    symmetric_ref<std::uint64_t> arrived;
+    symmetric_ref<std::uint64_t> wrong;
+    trigger_ref tags;  ///< as handlers hold it
+    std::uint32_t run;
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % lanes;
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        const auto tag = static_cast<std::uint32_t>(mine % 3 * 70);
+        data.at(ctx, next)[mine] = static_cast<std::uint32_t>(run * 1000 + mine);
+        const status told = mine % 2 == 0 ? triggers.trigger_on(ctx, next, tag) : trigger_on(ctx, tags, next, tag);
+        if (told != status::ok || triggers.wait_signal(ctx, arrived[0], run) != status::ok) return;
+        const std::uint64_t other = (mine + 1) % lanes;
+        const std::uint32_t found = data.local(ctx)[lanes + other];
+        if (found != run * 1000 + other) atomic_add(ctx, wrong[0], 1);
+    }
+};
+
+TEST_P(triggers_test, LanesTriggerTagsOfOtherPes) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto data = rt.allocate<std::uint32_t>(1 << 16);
+        const auto arrived = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        const auto lanes = rt.allocate<std::uint64_t>(1);
+        auto tags = rt.triggers({.tags = 150});
+        rt.run(count_lanes{lanes.ref()}, tags);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const std::uint64_t n = lanes.copy_out((pe + rt.n_pes() - 1) % rt.n_pes())[0];
+            const auto moves = trigger_operation::put(data.ref(), 0, n, data.ref(), n, pe).signal(arrived.ref()[0]);
+            for (std::uint64_t k = 0; k < 3; ++k) {
+                const auto third = static_cast<std::uint32_t>((n + 2 - k) / 3);  // of the lanes
+                const auto tag = static_cast<std::uint32_t>(k * 70);
+                // One after the other: the last two are triggered once more by the one before, and the last one moves.
+                const auto op = k == 2 ? moves : trigger_operation::nothing(pe).then(pe, tag + 70);
+                tags.prepare(pe, tag, k == 0 ? third : third + 1, op, firing::each_round);
+            }
+        }
+        rt.run(trigger_next_pe{data.ref(), arrived.ref(), wrong.ref(), tags.tags(), 1}, tags);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
+TEST_P(triggers_test, HostThreadsTriggerWhileASessionGoesOn) {
+    runtime rt(options_of(GetParam(), 1));
+    constexpr std::uint64_t size = 1000, each = 1500;  // more than there are slots
+    auto from = rt.allocate<std::uint32_t>(size), to = rt.allocate<std::uint32_t>(size);
+    const auto fired = rt.allocate<std::uint64_t>(2);
+    const int last = rt.n_pes() - 1;
+    from.copy_in(last, numbered(size, 4));
+    auto tags = rt.triggers({.tags = 8});
+    tags.prepare(last, 6, 2 * each, trigger_operation::put(from.ref(), 0, size, to.ref(), 0, 0).signal(fired.ref()[0]));
+    tags.prepare(0, 1, 3, trigger_operation::nothing(0).signal(fired.ref()[1]), firing::each_round);
+    auto session = rt.start(tags);
+    {
+        std::vector<std::jthread> threads;
+        for (int t = 0; t < 2; ++t) {
+            threads.emplace_back([&] {
+                for (std::uint64_t i = 0; i < each; ++i) tags.trigger(last, 6);
+            });
+        }
+        for (int i = 0; i < 7; ++i) tags.trigger(0, 1, 2);
+    }
+    session.quiesce();
+    EXPECT_EQ(to.copy_out(0), numbered(size, 4));  // the program leaves for it
+    EXPECT_EQ(fired.copy_out(0), (std::vector<std::uint64_t>{1, 14 / 3}));
+    tags.trigger(0, 1);
+    const auto report = session.stop();
+    EXPECT_EQ(fired.copy_out(0)[1], 15u / 3);
+    EXPECT_TRUE(report.waiting_tags.empty());
+}
+
 TEST_P(triggers_test, TriggersThatCameBeforeTheOperationCount) {
     every_round(GetParam(), [](const options& o) {
         runtime rt(o);
@@ -194,9 +319,9 @@ TEST_P(triggers_test, TriggersThatCameBeforeTheOperationCount) {
         data.copy_in(0, numbered(4096, 5));
         const auto there = rt.allocate<std::uint32_t>(4096);
         auto tags = rt.triggers({.tags = 1});
-        rt.run(trigger_once{0, 3, 0}, tags);
-        ASSERT_EQ(tags.waiting().size(), 1u);
-        EXPECT_EQ(tags.waiting()[0].text(), "tag 0 of PE 0: not prepared, triggered 3 times");
+        const auto report = rt.run(trigger_once{0, 3, 0}, tags);
+        ASSERT_EQ(report.waiting_tags.size(), 1u);
+        EXPECT_EQ(report.waiting_tags[0].text(), "tag 0 of PE 0: not prepared, triggered 3 times");
         tags.prepare(0, 0, 3, trigger_operation::put(data.ref(), 0, 4096, there.ref(), 0, last));
         rt.run(do_nothing{}, tags);  // who fires it is left to the run
         EXPECT_EQ(there.copy_out(last), numbered(4096, 5));

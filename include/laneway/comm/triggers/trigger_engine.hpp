@@ -2,7 +2,7 @@
 //
 // A trigger is one add to the tag's word. The lane whose add reaches the threshold has opened the round, and nobody
 // else has: it carries out a small operation at once and leaves a larger one, in pieces, in a queue for warps that poll
-// (trigger_queue.hpp). Whoever is through with the last piece raises the signal, triggers the next tag and takes the
+// (trigger_slot.hpp). Whoever is through with the last piece raises the signal, triggers the next tag and takes the
 // threshold off the count. If enough triggers have come meanwhile, it has opened the next round.
 //
 // Counted as work: a round when it is opened, before anything of it can be seen; done when its data, its signal and its
@@ -12,6 +12,7 @@
 
 #include "laneway/comm/triggers/move_range.hpp"
 #include "laneway/comm/triggers/trigger_slot.hpp"
+#include "laneway/simt/message_order.hpp"
 #include "laneway/simt/wait.hpp"
 
 namespace laneway {
@@ -44,14 +45,12 @@ public:
         }
         if (status found = check(ctx, tag, op); found != status::ok) return found;
         trigger_slot& slot = slots_[tag];
-        // Whoever takes it there from 0 owns the tag: `pieces` is not 0 once it is prepared.
-        if (ctx.exchange(&slot.pieces, 1u, order::relaxed, scope::device) != 0) {
-            return fail(ctx, status::prepared_twice, operation::prepare, -1, tag);
-        }
+        if (!claim(ctx, slot)) return fail(ctx, status::prepared_twice, operation::prepare, -1, tag);
+        slot.keep_cells(op);
         slot.hold(op);
         for (int i = 0; i < op.n_links(); ++i) {
-            if (op.link(i).pe == ctx.pe()) continue;
-            if (status found = take_cell(ctx, op.link(i), slot.cells[i]); found != status::ok) return found;
+            if (op.link(i).pe == ctx.pe() || slot.cells[i] != 0) continue;
+            if (status found = take_cell(ctx, op.link(i), slot.fired, slot.cells[i]); found != status::ok) return found;
         }
         // Partners: the adds of those who trigger. Triggers that came before count.
         const trigger_word before{
@@ -60,6 +59,39 @@ public:
         if (before.count() < threshold) return status::ok;
         created(ctx);
         return carry_out(ctx, tag);
+    }
+
+    /// Takes the operation from a tag of the own PE, so that another one can be prepared; triggers that no round has
+    /// used stay. False, and nothing has happened, where the tag has none or its round is open: that is carried out.
+    LANEWAY_SLOW bool disarm(Ctx& ctx, std::uint32_t tag) {
+        if (tag >= view_.tags()) {
+            (void)fail(ctx, status::bad_tag, operation::disarm, -1, tag, view_.tags());
+            return false;
+        }
+        trigger_slot& slot = slots_[tag];
+        trigger_word now = word(ctx, tag);
+        while (now.threshold() != 0 && !now.open()) {
+            // Partners: the adds of those who trigger, and of who has closed the last round.
+            if (ctx.compare_exchange(&slot.word, now.bits, now.disarmed(), order::acq_rel, scope::device)) {
+                ctx.store(&slot.pieces, 0u, order::release, scope::device);  // Partner: the acquire in claim.
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// As trigger, for a tag of any PE. What the lane wrote before, there or here, comes before.
+    LANEWAY_SLOW status trigger_on(Ctx& ctx, int pe, std::uint32_t tag, std::uint32_t n) {
+        if (pe == ctx.pe()) return trigger(ctx, tag, n);
+        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::trigger, pe, tag);
+        if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::trigger, pe, tag, view_.tags());
+        if (n > trigger_word::max_count) return fail(ctx, status::too_many_triggers, operation::trigger, pe, tag, n);
+        if (n == 0) return status::ok;
+        created(ctx, n);
+        // Partners: the exchanges of take_calls and take_call, on the other PE.
+        ctx.fetch_add(address(ctx, view_.calls[tag], pe), std::uint64_t{n}, order::release, scope::system);
+        ctx.fetch_or(&address(ctx, view_.counters[0], pe)->called, group_of(tag), order::release, scope::system);
+        return status::ok;
     }
 
     static constexpr std::uint32_t no_tag = ~0u;
@@ -78,10 +110,11 @@ public:
         ctx.sync(mask);
         if (elected(ctx, mask)) {
             trigger_slot& slot = slots_[tag];
-            if (slot.pieces > 1) ctx.fence(scope::system);  // close_round of another lane may follow
+            const std::uint32_t pieces = slot.pieces;  // behind the last piece another operation may be prepared
+            if (pieces > 1) ctx.fence(scope::system);  // close_round of another lane may follow
             // Partners: these adds of the other pieces.
             const std::uint32_t done = ctx.fetch_add(&slot.done, 1u, order::acq_rel, scope::device) + 1;
-            if (done == slot.pieces) (void)follow(ctx, tag);  // a failure ends the run
+            if (done == pieces) (void)follow(ctx, tag);  // a failure ends the run
         }
         ctx.sync(mask);
         return tag;
@@ -92,30 +125,40 @@ public:
         return ctx.load(&queue_[taken % view_.queue.size()], order::relaxed, scope::device) >> 32 == view_.lap(taken);
     }
 
-    /// Looks at the cell with this number and triggers its tag as often as the other PE has; the tag, or no_tag where
-    /// there was nothing new. Any lane.
+    /// Looks at the cell with this number, of those in use, and triggers its tag as often as the other PE, or a stream,
+    /// has; the tag, or no_tag where there was nothing new. Any lane.
     LANEWAY_FN std::uint32_t look(Ctx& ctx, std::uint32_t number) {
-        trigger_cell& cell = cells_[number];
+        const std::uint32_t outside = counters_->outside;  // as long as a program runs
+        trigger_cell& cell = cells_[number < outside ? number : number - outside + view_.outside];
         const std::uint64_t seen = ctx.load(&cell.seen, order::relaxed, scope::device);
         if (ctx.load(&cell.sent, order::relaxed, scope::system) <= seen) return no_tag;
-        // Partner: the fence before send_trigger.
+        // Partners: the fence before send_trigger; a stream's store, and the fence before a kernel's add.
         const std::uint64_t sent = ctx.load(&cell.sent, order::acquire, scope::system);
         std::uint64_t expected = seen;
         if (!ctx.compare_exchange(&cell.seen, expected, sent, order::relaxed, scope::device)) return no_tag;
-        const std::uint64_t more = sent - seen, n = more * cell.n;
-        constexpr std::uint32_t too_many = trigger_word::max_count + 1;
-        (void)trigger(ctx, cell.tag,
-                      n < too_many ? static_cast<std::uint32_t>(n) : too_many);  // a failure ends the run
+        if (number < outside) come_behind(ctx, outside_order(ctx));
+        const std::uint64_t more = sent - seen;
+        trigger_often(ctx, cell.tag, more * cell.n);
         completed(ctx, more);
         return cell.tag;
+    }
+    /// Triggers the tags that lanes of other PEs have triggered; the last of these, or no_tag where there was none. Any
+    /// lane.
+    LANEWAY_FN std::uint32_t take_calls(Ctx& ctx) {
+        if (ctx.load(&counters_->called, order::relaxed, scope::system) == 0) return no_tag;
+        return take_groups(ctx);
     }
     /// Cells in use. Any lane.
     [[nodiscard]] LANEWAY_FN std::uint32_t cells(Ctx& ctx) const {
         // Partner: the add in take_cell, of another PE, also where there is no cell left. The cell's tag is there
         // before its first `sent`.
         const std::uint32_t asked = ctx.load(&counters_->cells, order::relaxed, scope::system);
-        const auto most = static_cast<std::uint32_t>(view_.cells.size());
-        return asked < most ? asked : most;
+        const std::uint32_t most = view_.chains();
+        return counters_->outside + (asked < most ? asked : most);
+    }
+    /// Of a trigger from outside: there will be `n` in all. The control warp.
+    LANEWAY_FN void owe(Ctx& ctx, std::uint32_t number, std::uint64_t n) {
+        ctx.fetch_max(&cells_[number].owed, n, order::relaxed, scope::device);
     }
 
     /// Rounds of a tag that are over. What they did, and what was done before they were triggered, is visible.
@@ -134,9 +177,42 @@ private:
         return fail(ctx, status::too_many_triggers, operation::trigger, -1, tag, word(ctx, tag).told());
     }
 
-    LANEWAY_FN void created(Ctx& ctx) {
+    /// Names what checked devices cannot see: a stream may have waited for any signal before it triggers.
+    LANEWAY_FN const void* outside_order(Ctx& ctx) const { return address(ctx, view_.counters[0], 0); }
+
+    /// The tags whose calls are told by one bit.
+    static LANEWAY_FN std::uint64_t group_of(std::uint32_t tag) { return std::uint64_t{1} << tag % 64; }
+
+    LANEWAY_SLOW std::uint32_t take_groups(Ctx& ctx) {
+        std::uint32_t found = no_tag;
+        // Partner: the release in trigger_on. Who raises a count later says so again.
+        std::uint64_t groups = ctx.exchange(&counters_->called, std::uint64_t{0}, order::acquire, scope::system);
+        for (std::uint32_t first = 0; groups != 0; ++first, groups >>= 1) {
+            if (groups % 2 == 0) continue;
+            for (std::uint32_t tag = first; tag < view_.tags(); tag += 64) {
+                if (take_call(ctx, tag)) found = tag;
+            }
+        }
+        return found;
+    }
+    LANEWAY_FN bool take_call(Ctx& ctx, std::uint32_t tag) {
+        std::uint64_t* const calls = address(ctx, view_.calls[tag], ctx.pe());
+        if (ctx.load(calls, order::relaxed, scope::system) == 0) return false;
+        // Partner: the release in trigger_on. Another lane may have taken them.
+        const std::uint64_t n = ctx.exchange(calls, std::uint64_t{0}, order::acquire, scope::system);
+        if (n == 0) return false;
+        trigger_often(ctx, tag, n);
+        completed(ctx, n);
+        return true;
+    }
+    LANEWAY_FN void trigger_often(Ctx& ctx, std::uint32_t tag, std::uint64_t n) {
+        constexpr std::uint32_t too_many = trigger_word::max_count + 1;
+        (void)trigger(ctx, tag, n < too_many ? static_cast<std::uint32_t>(n) : too_many);  // a failure ends the run
+    }
+
+    LANEWAY_FN void created(Ctx& ctx, std::uint64_t items = 1) {
         // Partner: the acquire load of trigger_counts. Whoever sees the effects comes behind a later release.
-        ctx.fetch_add(&counters_->created, std::uint64_t{1}, order::relaxed, scope::device);
+        ctx.fetch_add(&counters_->created, items, order::relaxed, scope::device);
     }
     LANEWAY_FN void completed(Ctx& ctx, std::uint64_t items) {
         // Partner: the acquire load of trigger_counts. What the items created has been counted before.
@@ -152,7 +228,7 @@ private:
         const std::uint32_t now = before.count() + n;
         const std::uint32_t most = before.fires_once() ? before.threshold() : trigger_word::max_count;
         if (now > most) return refuse(ctx, tag);
-        opened = !before.open() && before.threshold() != 0 && now >= before.threshold();
+        opened = before.count() < before.threshold() && now >= before.threshold();
         if (opened) created(ctx);
         return status::ok;
     }
@@ -175,20 +251,36 @@ private:
                                              : fail(ctx, status::bad_range, operation::prepare, op.pe(), tag);
     }
 
-    /// Gets a link a cell of its PE.
-    LANEWAY_FN status take_cell(Ctx& ctx, const trigger_link& link, std::uint32_t& number) {
+    /// Makes a tag without an operation, or one that has fired once for all, this lane's own: `pieces` is not 0 then.
+    LANEWAY_FN bool claim(Ctx& ctx, trigger_slot& slot) {
+        std::uint32_t none = 0;
+        // Partner: the release in disarm.
+        if (ctx.compare_exchange(&slot.pieces, none, 1u, order::acquire, scope::device)) return true;
+        trigger_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
+        // Partner: the add in end_round.
+        return now.spent() && ctx.compare_exchange(&slot.word, now.bits, now.disarmed(), order::acq_rel, scope::device);
+    }
+
+    /// Gets a link a cell of its PE, of which so many rounds count as seen.
+    LANEWAY_FN status take_cell(Ctx& ctx, const trigger_link& link, std::uint64_t rounds, std::uint32_t& cell) {
         auto* const counters = address(ctx, view_.counters[0], link.pe);
         trigger_cell* const cells = address(ctx, view_.cells[0], link.pe);
         if (counters == nullptr || cells == nullptr) {
             return fail(ctx, status::bad_range, operation::prepare, link.pe, link.tag);
         }
-        number = ctx.fetch_add(&counters->cells, 1u, order::relaxed, scope::system);
-        if (number >= view_.cells.size()) {
-            return fail(ctx, status::no_room, operation::prepare, link.pe, view_.cells.size());
+        const std::uint32_t number = ctx.fetch_add(&counters->cells, 1u, order::relaxed, scope::system);
+        if (number >= view_.chains()) {
+            return fail(ctx, status::no_room, operation::prepare, link.pe, view_.chains());
         }
+        trigger_cell& taken = cells[view_.outside + number];
+        cell = view_.outside + number + 1;
         // Seen with the first trigger: partner is the acquire load in look.
-        cells[number].tag = link.tag;
-        cells[number].n = link.n;
+        taken.tag = link.tag;
+        taken.n = link.n;
+        if (rounds == 0) return status::ok;
+        ctx.store(&taken.seen, rounds, order::relaxed, scope::system);
+        // Partner: the same; who sees this sees `seen` as well, and so nothing new.
+        ctx.store(&taken.sent, rounds, order::release, scope::system);
         return status::ok;
     }
 
@@ -242,12 +334,15 @@ private:
         }
         // Partners: the acquire loads of who waits for the signal, and of look on other PEs.
         if (op.signals() || op.n_links() > 0) ctx.fence(scope::system);
-        if (op.signals()) raise(ctx, op);
+        if (op.signals()) {
+            go_before(ctx, outside_order(ctx));
+            raise(ctx, op);
+        }
         next = no_tag;
         for (int i = 0; i < op.n_links(); ++i) {
             const trigger_link& link = op.link(i);
             if (link.pe != ctx.pe()) {
-                send_trigger(ctx, link.pe, slot.cells[i], rounds);
+                send_trigger(ctx, link.pe, slot.cells[i] - 1, rounds);
                 continue;
             }
             bool opened = false;
@@ -263,10 +358,14 @@ private:
     }
 
     /// Takes the threshold off the count; whether that opens the next round. From then on another lane may fire the
-    /// tag.
+    /// tag, or prepare it again where it fires once.
     LANEWAY_FN bool end_round(Ctx& ctx, trigger_slot& slot) {
         const trigger_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
-        if (now.fires_once()) return false;
+        if (now.fires_once()) {
+            // Partners: who prepares or disarms the tag next.
+            ctx.fetch_add(&slot.word, trigger_word::spent_bit, order::acq_rel, scope::device);
+            return false;
+        }
         const std::uint32_t threshold = now.threshold();
         // Partners: the adds of those who trigger.
         const trigger_word before{
@@ -335,6 +434,11 @@ template <class Ctx>
 LANEWAY_FN status trigger(Ctx& ctx, const trigger_ref& view, std::uint32_t tag, std::uint32_t n = 1) {
     return trigger_engine<Ctx>(ctx, view).trigger(ctx, tag, n);
 }
+/// The same for a tag of any PE.
+template <class Ctx>
+LANEWAY_FN status trigger_on(Ctx& ctx, const trigger_ref& view, int pe, std::uint32_t tag, std::uint32_t n = 1) {
+    return trigger_engine<Ctx>(ctx, view).trigger_on(ctx, pe, tag, n);
+}
 
 /// A PE's counters of triggered operations, for the termination detector.
 template <class Ctx>
@@ -345,7 +449,16 @@ struct trigger_counts {
         return ctx.load(&address(ctx, view.counters[0], ctx.pe())->completed, order::acquire, scope::device);
     }
     static LANEWAY_FN std::uint64_t created(Ctx& ctx, const trigger_ref& view) {
-        return ctx.load(&address(ctx, view.counters[0], ctx.pe())->created, order::acquire, scope::device);
+        const trigger_counters& counters = *address(ctx, view.counters[0], ctx.pe());
+        std::uint64_t sum = ctx.load(&counters.created, order::acquire, scope::device);
+        // Triggers from outside: those that have been declared, or, where more came, those.
+        for (std::uint32_t i = 0; i < counters.outside; ++i) {
+            const trigger_cell& cell = *address(ctx, view.cells[i], ctx.pe());
+            const std::uint64_t owed = ctx.load(&cell.owed, order::relaxed, scope::device);
+            const std::uint64_t seen = ctx.load(&cell.seen, order::relaxed, scope::device);
+            sum += owed > seen ? owed : seen;
+        }
+        return sum;
     }
 };
 

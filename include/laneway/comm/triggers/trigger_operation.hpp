@@ -16,6 +16,10 @@ struct trigger_link {
     std::int32_t pe = -1;  ///< -1: none
     std::uint32_t tag = 0;
     std::uint32_t n = 1;
+
+    [[nodiscard]] LANEWAY_FN bool same_as(const trigger_link& other) const {
+        return pe == other.pe && tag == other.tag && n == other.n;
+    }
 };
 
 /// An operation that a PE carries out when one of its tags fires. `pe` is where target and signal lie.

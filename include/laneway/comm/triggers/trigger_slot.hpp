@@ -1,5 +1,5 @@
-// What a PE keeps of its tags, in symmetric memory: a slot a tag, the queue of operations that warps share, and cells
-// by which other PEs trigger.
+// What a PE keeps of its tags, in symmetric memory: a slot a tag, the queue of operations that warps share, and what
+// others trigger by: cells of other PEs' operations and of streams, and a count for each tag of other PEs' lanes.
 //
 // A tag's count and threshold are one word, so a trigger is one add. The count grows by triggers and falls by the
 // threshold when a round is over: a round is open while the count is no less than the threshold, and exactly one add
@@ -10,27 +10,32 @@
 
 namespace laneway {
 
-/// A tag's count (32 bits), threshold (31; 0: not prepared) and whether it fires once.
+/// A tag's count (32 bits), threshold (30; 0: not prepared), whether it fires once, and whether it has.
 struct trigger_word {
     std::uint64_t bits = 0;
 
     /// Of triggers at once, of a threshold, and of triggers that wait: what is more is an error.
-    static constexpr std::uint32_t max_count = 1u << 30;
+    static constexpr std::uint32_t max_count = (1u << 30) - 1;
 
     /// What is added to the word when the operation is prepared.
     [[nodiscard]] static LANEWAY_FN std::uint64_t prepared(std::uint32_t threshold, firing how) {
         return std::uint64_t{threshold} << 32 | (how == firing::once ? std::uint64_t{1} << 63 : 0);
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t count() const { return static_cast<std::uint32_t>(bits); }
-    [[nodiscard]] LANEWAY_FN std::uint32_t threshold() const { return static_cast<std::uint32_t>(bits >> 32) & ~once; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t threshold() const {
+        return static_cast<std::uint32_t>(bits >> 32) & max_count;
+    }
     [[nodiscard]] LANEWAY_FN bool fires_once() const { return bits >> 63 != 0; }
+    /// Whether a tag that fires once has: its round is over.
+    [[nodiscard]] LANEWAY_FN bool spent() const { return (bits & spent_bit) != 0; }
     /// Whether a round is open: its operation is being carried out.
-    [[nodiscard]] LANEWAY_FN bool open() const { return threshold() != 0 && count() >= threshold(); }
+    [[nodiscard]] LANEWAY_FN bool open() const { return threshold() != 0 && count() >= threshold() && !spent(); }
+    /// The word without its operation, which is not open. Triggers that no round has used stay.
+    [[nodiscard]] LANEWAY_FN std::uint64_t disarmed() const { return spent() ? 0 : count(); }
     /// As fault records tell it.
     [[nodiscard]] LANEWAY_FN std::uint64_t told() const { return std::uint64_t{threshold()} << 32 | count(); }
 
-private:
-    static constexpr std::uint32_t once = 1u << 31;
+    static constexpr std::uint64_t spent_bit = std::uint64_t{1} << 62;
 };
 
 /// A tag of a PE.
@@ -40,10 +45,18 @@ struct alignas(destructive_bytes) trigger_slot {
     std::uint32_t done = 0;   ///< pieces of this round
     std::uint32_t pieces = 0;
     std::uint64_t piece_elements = 0;
-    std::uint32_t cells[trigger_operation::max_links] = {};  ///< of links to other PEs
+    std::uint32_t cells[trigger_operation::max_links] = {};  ///< of links to other PEs, 1 more each; 0: none
     trigger_operation operation;                             // it, and what comes before it, takes one line of memory
 
     static constexpr std::uint64_t max_pieces = 256;  ///< of an operation, that warps share out
+
+    /// When another operation takes the place of this one: links that are the same keep their cells.
+    LANEWAY_FN void keep_cells(const trigger_operation& next) {
+        for (int i = 0; i < trigger_operation::max_links; ++i) {
+            if (i >= operation.n_links() || i >= next.n_links() || !operation.link(i).same_as(next.link(i)))
+                cells[i] = 0;
+        }
+    }
 
     /// Shares an operation out in pieces of 4 KiB, or larger ones of whole lines of memory.
     LANEWAY_FN void hold(const trigger_operation& prepared) {
@@ -59,11 +72,13 @@ struct alignas(destructive_bytes) trigger_slot {
 
 static_assert(sizeof(trigger_slot) == destructive_bytes);
 
-/// How another PE triggers a tag of this one: it counts in `sent`, which nobody else writes, and whoever finds that
-/// more have been sent than seen triggers the tag. A cell for each operation that another PE chains to a tag here.
+/// How others trigger a tag of this PE: they count in `sent`, and whoever finds that more have been sent than seen
+/// triggers the tag. A cell for each operation that another PE chains to a tag here, which that PE alone writes, and
+/// for each trigger from outside the program: a stream that stores how often it has, or kernels that add.
 struct alignas(32) trigger_cell {
     std::uint64_t sent = 0;
     std::uint64_t seen = 0;
+    std::uint64_t owed = 0;  ///< of a trigger from outside: how many there will be, as far as declared
     std::uint32_t tag = 0;
     std::uint32_t n = 0;
 };
@@ -74,7 +89,10 @@ struct trigger_counters {
     alignas(destructive_bytes) std::uint64_t completed = 0;  ///< rounds over, and triggers of other PEs seen
     alignas(destructive_bytes) std::uint64_t pushed = 0;     ///< entries of the queue
     alignas(destructive_bytes) std::uint64_t taken = 0;
-    alignas(destructive_bytes) std::uint32_t cells = 0;  ///< in use
+    /// What all that poll look at: cells of other PEs' operations that are in use, those of triggers from outside,
+    alignas(destructive_bytes) std::uint32_t cells = 0;
+    std::uint32_t outside = 0;
+    std::uint64_t called = 0;  ///< and of which tags, modulo 64, lanes of other PEs have raised the count
 };
 
 /// Device view of all PEs' tags: the same bits on every PE, so handlers of messages may hold it.
@@ -82,10 +100,14 @@ struct trigger_ref {
     symmetric_ref<trigger_slot> slots;
     symmetric_ref<trigger_counters> counters;
     symmetric_ref<std::uint64_t> queue;  ///< pieces of operations; max_pieces for each tag, so it never overflows
-    symmetric_ref<trigger_cell> cells;
+    symmetric_ref<trigger_cell> cells;   ///< first those of triggers from outside, then those of other PEs' operations
+    symmetric_ref<std::uint64_t> calls;  ///< for each tag: triggers by lanes of other PEs that nobody has seen
+    std::uint32_t outside = 0;           ///< cells for triggers from outside
     std::uint64_t alone_bytes = 0;  ///< an operation of no more is carried out by the lane that reaches the threshold
 
     [[nodiscard]] LANEWAY_FN std::uint32_t tags() const { return static_cast<std::uint32_t>(slots.size()); }
+    /// Cells for other PEs' operations.
+    [[nodiscard]] LANEWAY_FN std::uint32_t chains() const { return static_cast<std::uint32_t>(cells.size()) - outside; }
 
     /// An entry of the queue: the lap in which its place is used, so that readers know it from the lap before.
     [[nodiscard]] LANEWAY_FN std::uint64_t entry(std::uint64_t place, std::uint32_t tag, std::uint32_t piece) const {

@@ -1,0 +1,47 @@
+// What host threads leave for tags while a session goes on: see comm/triggers/host_triggers_ref.hpp.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "laneway/comm/triggers/host_triggers_ref.hpp"
+#include "laneway/run/host_feed.hpp"
+#include "laneway/run/program_access.hpp"
+#include "laneway/simt/machine.hpp"
+
+namespace laneway {
+
+/// The slots of a session. Any thread of the host may leave something while it goes on.
+class host_triggers {
+public:
+    explicit host_triggers(machine& machine) : machine_(machine) {}
+
+    /// Takes memory for a session that begins.
+    void attach();
+    void connect(resident_program& program) { access_.connect(program); }
+    void disconnect() noexcept { access_.disconnect(); }
+    [[nodiscard]] bool is_connected() const { return access_.is_connected(); }
+    [[nodiscard]] host_triggers_ref ref(int pe) const;
+
+    /// Waits while all slots of the PE are in use. Throws usage_error where no session goes on, timeout_error past the
+    /// deadline, and what ended the session.
+    void leave(int pe, const host_trigger& entry);
+
+    // As a feed.
+    [[nodiscard]] std::uint64_t filled() const;
+    [[nodiscard]] bool any_wait() const;
+
+private:
+    struct part {
+        std::shared_ptr<std::byte> memory;
+        buffer<std::uint64_t> words;
+        std::unique_ptr<std::mutex> leaving = std::make_unique<std::mutex>();
+    };
+
+    machine& machine_;
+    std::vector<part> parts_;
+    program_access access_;
+};
+
+}  // namespace laneway

@@ -1,0 +1,73 @@
+#include "laneway/run/host_triggers.hpp"
+
+#include <atomic>
+
+#include "laneway/run/session.hpp"
+
+namespace laneway {
+
+namespace {
+
+constexpr std::size_t triggers_taken_at = destructive_bytes, host_triggers_at = 2 * destructive_bytes;
+
+std::atomic_ref<std::uint64_t> triggers_word(const std::shared_ptr<std::byte>& memory, std::size_t at) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.get() + at));
+}
+
+}  // namespace
+
+void host_triggers::attach() {
+    parts_.clear();
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        constexpr std::size_t bytes = host_triggers_at + host_triggers_ref::slots * sizeof(host_trigger);
+        parts_.push_back({allocate_host_visible(machine_.device(pe), bytes), {machine_.device(pe), 2}});
+    }
+}
+
+host_triggers_ref host_triggers::ref(int pe) const {
+    const part& p = parts_[static_cast<std::size_t>(pe)];
+    return {reinterpret_cast<const host_trigger*>(p.memory.get() + host_triggers_at),
+            reinterpret_cast<const std::uint64_t*>(p.memory.get()),
+            reinterpret_cast<std::uint64_t*>(p.memory.get() + triggers_taken_at), p.words.data(), p.words.data() + 1};
+}
+
+void host_triggers::leave(int pe, const host_trigger& entry) {
+    const program_access::use mine = access_.hold("triggers: host threads trigger while a session of them goes on");
+    mine.program().refuse_after_stop();
+    const part& p = parts_[static_cast<std::size_t>(pe)];
+    const auto waiting = mine.program().waiting();
+    std::unique_lock lock(*p.leaving, std::defer_lock);
+    while (!lock.try_lock()) waiting();
+    const std::uint64_t next = triggers_word(p.memory, 0).load(std::memory_order_relaxed);
+    // Partner: the release store of host_triggers_ref::take.
+    while (next - triggers_word(p.memory, triggers_taken_at).load(std::memory_order_acquire) >=
+           host_triggers_ref::slots) {
+        mine.program().wake();
+        waiting();
+    }
+    reinterpret_cast<host_trigger*>(p.memory.get() + host_triggers_at)[next % host_triggers_ref::slots] = entry;
+    // Partner: the acquire load of host_triggers_ref::take; and, in one order with it, resident_program::wake, which
+    // looks whether the program is there, as any_wait looks for entries when it has gone.
+    triggers_word(p.memory, 0).store(next + 1);
+    lock.unlock();
+    mine.program().wake();
+}
+
+std::uint64_t host_triggers::filled() const {
+    std::uint64_t sum = 0;
+    for (const part& p : parts_) sum += triggers_word(p.memory, 0).load();
+    return sum;
+}
+
+bool host_triggers::any_wait() const {
+    for (const part& p : parts_) {
+        // Partner: the release store of host_triggers_ref::take.
+        if (triggers_word(p.memory, triggers_taken_at).load(std::memory_order_acquire) !=
+            triggers_word(p.memory, 0).load()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace laneway

@@ -1,0 +1,278 @@
+// Streams and kernels outside a program set off triggered operations, and wait for what these bring.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include "triggers_job.hpp"
+
+namespace laneway::test {
+namespace {
+
+class trigger_streams_test : public testing::TestWithParam<std::string> {};
+
+constexpr std::uint64_t stream_words = 3000;
+
+/// As an ordinary kernel: fills an array with numbers from `first` on.
+struct fill_numbers {
+    std::uint32_t* to;
+    std::uint32_t first;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        for (std::uint64_t i = ctx.rank(); i < stream_words; i += ctx.size()) {
+            to[i] = first + static_cast<std::uint32_t>(i);
+        }
+    }
+};
+/// Another one: counts the elements that are not what fill_numbers has stored.
+struct count_others {
+    const std::uint32_t* in;
+    std::uint32_t first;
+    std::uint64_t* wrong;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        for (std::uint64_t i = ctx.rank(); i < stream_words; i += ctx.size()) {
+            if (in[i] != first + static_cast<std::uint32_t>(i)) ctx.fetch_add(wrong, 1, order::relaxed, scope::system);
+        }
+    }
+};
+/// Another one: each lane adds to the word of a trigger from outside, behind what it has stored.
+struct store_and_add {
+    std::uint32_t* to;
+    std::uint64_t* word;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        to[ctx.rank()] = 100 + static_cast<std::uint32_t>(ctx.rank());
+        ctx.fetch_add(word, 1, order::release, scope::system);
+    }
+};
+
+void expect_done(const event& mark) {
+    EXPECT_TRUE(mark.wait_for(std::chrono::seconds(100)));
+    if (const auto why = mark.failure()) std::rethrow_exception(why);
+}
+
+/// Streams of PE 0 and the last one that pass data to each other by triggered operations: all is given to them before a
+/// program runs.
+struct stream_passes {
+    explicit stream_passes(const options& o)
+        : rt(o), last(rt.n_pes() - 1), data(rt.allocate<std::uint32_t>(2 * stream_words)),
+          arrived(rt.allocate<std::uint64_t>(1)), wrong(rt.allocate<std::uint64_t>(1)),
+          tags(rt.triggers({.tags = 4, .outside = 2})), there(tags.outside(0, 1)), back(tags.outside(last, 2)),
+          near(rt.stream(0, "near")), far(rt.stream(last, "far")) {
+        prepare(0, 1, last, 0);
+        prepare(last, 2, 0, 1);
+    }
+    /// From the lower half to the upper one, and back.
+    void prepare(int pe, std::uint32_t tag, int to, std::uint64_t half) {
+        const std::uint64_t from = half * stream_words, at = (1 - half) * stream_words;
+        const auto op = trigger_operation::put(data.ref(), from, stream_words, data.ref(), at, to);
+        tags.prepare(pe, tag, 1, op.signal(arrived.ref()[0]), firing::each_round);
+    }
+    void give(std::uint64_t rounds) {
+        const bool lone = last == 0;  // both signals come to the same word
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            const std::uint64_t round = ++given;
+            const auto first = static_cast<std::uint32_t>(1000 * round);
+            near.run(fill_numbers{data.data(0), first}, 2);
+            there.trigger(near);
+            far.wait_value(arrived.data(last), lone ? 2 * round - 1 : round);
+            far.run(count_others{data.data(last) + stream_words, first, wrong.data(last)}, 2);
+            back.trigger(far);
+            near.wait_value(arrived.data(0), lone ? 2 * round : round);
+            near.run(count_others{data.data(0), first, wrong.data(0)}, 2);
+        }
+    }
+    void expect_right() {
+        expect_done(near.record());
+        expect_done(far.record());
+        EXPECT_EQ(wrong.copy_out(0)[0] + wrong.copy_out(last)[0], 0u);
+        EXPECT_EQ(arrived.copy_out(last)[0], last == 0 ? 2 * given : given);
+    }
+
+    runtime rt;
+    int last;
+    symmetric_array<std::uint32_t> data;
+    symmetric_array<std::uint64_t> arrived;
+    symmetric_array<std::uint64_t> wrong;
+    triggers tags;
+    outside_trigger there;
+    outside_trigger back;
+    device_stream near;
+    device_stream far;
+    std::uint64_t given = 0;
+};
+
+TEST_P(trigger_streams_test, StreamsTriggerAndWaitBesideARun) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        stream_passes all(o);
+        for (std::uint64_t rounds = 1; rounds <= 3; ++rounds) {
+            all.give(rounds);
+            all.rt.run(do_nothing{}, all.tags);  // ends when all that streams owe has come and is done
+            EXPECT_EQ(all.arrived.copy_out(all.last)[0], all.last == 0 ? 2 * all.given : all.given);
+        }
+        all.expect_right();
+        EXPECT_TRUE(all.tags.waiting().empty());
+    });
+}
+
+TEST_P(trigger_streams_test, AnEpochEndsWhenWhatStreamsOweHasComeAndIsDone) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        stream_passes all(o);
+        all.give(1);  // owed before the session begins
+        auto session = all.rt.start(all.tags);
+        for (int epoch = 0; epoch < 3; ++epoch) {
+            std::atomic<bool> came{false};
+            all.near.call([&](void*) { came = true; });
+            all.give(2);
+            session.quiesce();
+            EXPECT_TRUE(came);
+        }
+        session.stop();
+        all.expect_right();
+    });
+}
+
+TEST_P(trigger_streams_test, KernelsAddToTheWord) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        auto stream = rt.stream(0);
+        const std::uint64_t lanes = stream.warps(2) * (rt.machine().has_gpus() ? 32 : is_checked(GetParam()) ? 4 : 1);
+        const auto from = rt.allocate<std::uint32_t>(lanes), to = rt.allocate<std::uint32_t>(lanes);
+        auto tags = rt.triggers({.tags = 4, .outside = 1});
+        const int last = rt.n_pes() - 1;
+        tags.prepare(0, 3, static_cast<std::uint32_t>(lanes) * 2,
+                     trigger_operation::put(from.ref(), 0, lanes, to.ref(), 0, last), firing::each_round);
+        const auto go = tags.outside(0, 3, 2);  // each add counts twice
+        for (int round = 0; round < 3; ++round) {
+            go.owe(lanes);
+            stream.run(store_and_add{from.data(0), go.word()}, 2);
+            rt.run(do_nothing{}, tags);
+            EXPECT_EQ(to.copy_out(last), numbered(lanes, 100));
+            EXPECT_TRUE(tags.waiting().empty());
+        }
+    });
+}
+
+TEST_P(trigger_streams_test, TriggersThatNobodyHasDeclaredCountWhenTheyAreSeen) {
+    every_fourth_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        auto stream = rt.stream(0);
+        auto tags = rt.triggers({.tags = 4});
+        const auto go = tags.outside(0, 3);
+        tags.prepare(0, 3, 3, trigger_operation::nothing(0), firing::each_round);
+        stream.write_value(go.word(), 3);
+        expect_done(stream.record());
+        rt.run(wait_for_rounds{3, 1}, tags);
+        stream.write_value(go.word(), 5);
+        stream.write_value(go.word(), 6);
+        rt.run(wait_for_rounds{3, 2}, tags);
+        expect_done(stream.record());
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
+options short_job(const std::string& devices) {
+    options o = options_of(devices, 1);
+    o.timeout_seconds = is_checked(devices) ? 0.02 : 0.5;
+    return o;
+}
+
+TEST_P(trigger_streams_test, TheDeadlineNamesTheTagThatIsOwed) {
+    runtime rt(short_job(GetParam()));
+    auto stream = rt.stream(0);
+    auto tags = rt.triggers({.tags = 4});
+    tags.prepare(0, 3, 1, trigger_operation::nothing(0), firing::each_round);
+    const auto go = tags.outside(0, 3);
+    go.owe(2);
+    stream.write_value(go.word(), 1);
+    expect_done(stream.record());
+    const std::string what = thrown<timeout_error>([&] { rt.run(do_nothing{}, tags); });
+    says(what, "; tag 3 of PE 0 is owed 1 of 2 triggers from outside");
+    // That has been forgotten; what the word says from now on counts.
+    EXPECT_NO_THROW(rt.run(do_nothing{}, tags));
+    go.owe(1);
+    stream.write_value(go.word(), 2);
+    EXPECT_NO_THROW(rt.run(wait_for_rounds{3, 1}, tags));
+}
+
+TEST_P(trigger_streams_test, ASessionThatIsOwedATriggerSaysSoInTime) {
+    options o = options_of(GetParam(), 1);
+    o.timeout_seconds = 1;
+    runtime rt(o);
+    auto tags = rt.triggers({.tags = 4});
+    const auto go = tags.outside(rt.n_pes() - 1, 2);
+    auto session = rt.start(tags);
+    session.quiesce();
+    go.owe(4);
+    says(thrown<timeout_error>([&] { session.quiesce(); }),
+         "tag 2 of PE " + std::to_string(rt.n_pes() - 1) + " is owed 4 of 4 triggers from outside");
+}
+
+TEST_P(trigger_streams_test, AStreamThatWaitsInVainFails) {
+    options o = options_of(GetParam(), 1);
+    o.timeout_seconds = 0.2;
+    runtime rt(o);
+    const auto word = rt.allocate<std::uint64_t>(1);
+    auto stream = rt.stream(0, "patient"), other = rt.stream(0);
+    stream.wait_value(word.data(0), 7);
+    other.write_value(word.data(0), 6);
+    const event end = stream.record();
+    ASSERT_TRUE(end.wait_for(std::chrono::seconds(100)));
+    says(thrown<timeout_error>([&] { std::rethrow_exception(end.failure()); }),
+         "the stream \"patient\" waited in vain for a word to become 7: the deadline is 0.2 s");
+    expect_done(other.record());
+}
+
+TEST_P(trigger_streams_test, WhatCannotBeIsRefused) {
+    runtime rt(short_job(GetParam()));
+    auto tags = rt.triggers({.tags = 4, .outside = 1});
+    EXPECT_EQ(thrown<usage_error>([&] { (void)tags.outside(0, 4); }),
+              "tag 4 of PE 0: no such tag, where there are 0 to 3");
+    EXPECT_THROW((void)tags.outside(-1, 0), usage_error);
+    EXPECT_THROW((void)tags.outside(0, 0, 0), usage_error);
+    EXPECT_THROW((void)rt.triggers({.outside = 1025}), usage_error);
+    EXPECT_THROW((void)rt.stream(rt.n_pes()), usage_error);
+    const auto go = tags.outside(0, 2);
+    EXPECT_EQ(thrown<usage_error>([&] { (void)tags.outside(0, 1); }),
+              "tag 1 of PE 0: the PE has 1 triggers from outside already; see trigger_options::outside");
+    auto one = rt.stream(0, "one"), two = rt.stream(0, "two");
+    go.trigger(one);
+    says(thrown<usage_error>([&] { go.trigger(two); }), "tag 2 of PE 0: another stream than \"two\" triggers it");
+    auto more = rt.triggers({.outside = 2});
+    auto session = rt.start(more);
+    EXPECT_THROW((void)more.outside(0, 0), usage_error);
+}
+
+#if defined(__CUDACC__)
+/// A kernel that knows nothing of the library.
+__global__ void fill_and_add(std::uint32_t* to, std::uint64_t* word) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = 5 + i;
+    __threadfence_system();
+    atomicAdd(reinterpret_cast<unsigned long long*>(word), 1ull);
+}
+
+TEST_P(trigger_streams_test, KernelsOfCudaTakePart) {
+    if (!GetParam().starts_with("cuda")) return;
+    runtime rt(options_of(GetParam(), 1));
+    auto stream = rt.stream(0);
+    const int last = rt.n_pes() - 1;
+    const auto from = rt.allocate<std::uint32_t>(256), to = rt.allocate<std::uint32_t>(256);
+    auto tags = rt.triggers({.tags = 1});
+    tags.prepare(0, 0, 256, trigger_operation::put(from.ref(), 0, 256, to.ref(), 0, last));
+    const auto go = tags.outside(0, 0);
+    go.owe(256);
+    stream.call(
+        [&](void* native) { fill_and_add<<<4, 64, 0, static_cast<cudaStream_t>(native)>>>(from.data(0), go.word()); });
+    rt.run(do_nothing{}, tags);
+    EXPECT_EQ(to.copy_out(last), numbered(256, 5));
+    expect_done(stream.record());
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(devices, trigger_streams_test, testing::ValuesIn(trigger_devices()), name_of);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(trigger_streams_test);
+
+}  // namespace
+}  // namespace laneway::test

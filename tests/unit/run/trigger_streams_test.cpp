@@ -1,0 +1,1 @@
+#include "trigger_streams_suite.hpp"

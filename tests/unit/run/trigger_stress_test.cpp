@@ -1,0 +1,1 @@
+#include "trigger_stress_suite.hpp"
