@@ -171,6 +171,7 @@ class Session:
         weight: str | None = "weight",
         dangling: VertexNumbers = None,
         *,
+        method: str = "pull",
         rounds: int | None = None,
         partition: Partition = None,
     ) -> PageRankResult:
@@ -185,6 +186,7 @@ class Session:
             nstart,
             weight,
             dangling,
+            method,
             rounds,
             partition,
         )
