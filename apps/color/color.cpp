@@ -16,7 +16,7 @@ namespace {
 class coloring {
 public:
     virtual ~coloring() = default;
-    virtual color_result run(std::uint64_t order) = 0;
+    virtual color_result run(const color_options& options) = 0;
 };
 
 template <class Vertex>
@@ -36,9 +36,9 @@ public:
         partition_seconds_ = std::chrono::duration<double>(clock::now() - start_).count();
     }
 
-    color_result run(std::uint64_t order) override {
+    color_result run(const color_options& options) override {
         const auto start = clock::now();
-        begin(order);
+        begin(options);
         const state shared{graph_.ref(), turn_.ref(),      slates_.ref(),  colors_.ref(),
                            list_.ref(),  next_tile_.ref(), counters_.ref()};
         const auto box = runtime_.mailbox<color_message>(hear_color<Vertex>{shared});
@@ -54,12 +54,12 @@ public:
 
 private:
     /// All words as they are before a run in this order.
-    void begin(std::uint64_t order) {
-        if (order_ != order) {
+    void begin(const color_options& options) {
+        if (order_ != options.order || !options.sequence.empty()) {
             order_.reset();
-            const std::vector<Vertex> turns = turns_in(order);
+            const std::vector<Vertex> turns = turns_in(options);
             for (int pe = 0; pe < runtime_.n_pes(); ++pe) turn_.copy_in(pe, turns);
-            order_ = order;
+            if (options.sequence.empty()) order_ = options.order;
         }
         if (!std::exchange(used_, true)) return;
         slates_.clear();
@@ -70,8 +70,8 @@ private:
     }
 
     /// Place in the order of each vertex, as the division places vertices.
-    std::vector<Vertex> turns_in(std::uint64_t seed) const {
-        const std::vector<Vertex> order = coloring_order<Vertex>(offsets_, seed);
+    std::vector<Vertex> turns_in(const color_options& options) const {
+        const std::vector<Vertex> order = coloring_order<Vertex>(offsets_, options.order, options.sequence);
         std::vector<Vertex> turn(order.size());
         for (std::size_t i = 0; i < order.size(); ++i) turn[graph_.division().place(order[i])] = static_cast<Vertex>(i);
         return turn;
@@ -82,7 +82,7 @@ private:
     std::vector<std::uint64_t> offsets_;
     distributed_graph<Vertex> graph_;
     symmetric_array<Vertex> turn_;
-    std::optional<std::uint64_t> order_;  ///< that `turn_` holds
+    std::optional<std::uint64_t> order_;  ///< that `turn_` holds, where that is one of a seed
     symmetric_array<std::uint32_t> slates_;
     symmetric_array<std::uint32_t> colors_;
     symmetric_array<std::uint64_t> list_;
@@ -106,13 +106,13 @@ std::shared_ptr<coloring> make_coloring(runtime& runtime, const graph::graph& gr
 
 color_result color(const graph::graph& graph, const color_options& options) {
     runtime runtime(options.job);
-    return make_coloring(runtime, graph, options)->run(options.order);
+    return make_coloring(runtime, graph, options)->run(options);
 }
 
 color_result color(resident_graph& graph, const color_options& options) {
     return graph.with<coloring>(
         0, options.parts, [&](runtime& devices) { return make_coloring(devices, graph.host(), options); },
-        [&](coloring& coloring) { return coloring.run(options.order); });
+        [&](coloring& coloring) { return coloring.run(options); });
 }
 
 }  // namespace laneway::apps

@@ -10,14 +10,15 @@ namespace laneway::apps {
 namespace {
 
 template <class Vertex>
-greedy_coloring greedily(const graph::basic_csr<Vertex>& g, std::uint64_t seed) {
+greedy_coloring greedily(const graph::basic_csr<Vertex>& g, std::uint64_t seed,
+                         std::span<const std::uint64_t> sequence) {
     constexpr std::uint32_t none = ~std::uint32_t{0};
     greedy_coloring result;
     result.color.assign(g.vertices(), none);
     std::vector<std::uint64_t> chain(g.vertices(), 0);
     std::vector<Vertex> taken_by;  // the last vertex that saw a colour at a neighbour, plus 1
     interruption_counter leave;
-    for (const Vertex v : coloring_order(g, seed)) {
+    for (const Vertex v : coloring_order<Vertex>(g.offsets, seed, sequence)) {
         leave.poll();
         for (std::uint64_t arc = g.offsets[v]; arc < g.offsets[v + 1]; ++arc) {
             const Vertex head = g.heads[arc];
@@ -36,10 +37,12 @@ greedy_coloring greedily(const graph::basic_csr<Vertex>& g, std::uint64_t seed) 
 
 }  // namespace
 
-greedy_coloring color_greedily(const graph::graph& graph, std::uint64_t order) {
+greedy_coloring color_greedily(const graph::graph& graph, std::uint64_t order,
+                               std::span<const std::uint64_t> sequence) {
     return std::visit(
         [&](const auto& g) {
-            return graph::is_symmetric(g) ? greedily(g, order) : greedily(graph::undirected(g), order);
+            return graph::is_symmetric(g) ? greedily(g, order, sequence)
+                                          : greedily(graph::undirected(g), order, sequence);
         },
         graph.arcs);
 }

@@ -3,8 +3,10 @@
 #include <array>
 #include <bit>
 #include <random>
+#include <string>
 #include <utility>
 
+#include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
 
 namespace laneway::apps {
@@ -33,7 +35,31 @@ std::vector<Vertex> coloring_order(std::span<const std::uint64_t> offsets, std::
     return order;
 }
 
+template <class Vertex>
+std::vector<Vertex> coloring_order(std::span<const std::uint64_t> offsets, std::uint64_t seed,
+                                   std::span<const std::uint64_t> sequence) {
+    const std::uint64_t n = offsets.size() - 1;
+    if (sequence.empty()) return coloring_order<Vertex>(offsets, seed);
+    if (sequence.size() != n) {
+        throw usage_error("sequence: " + std::to_string(sequence.size()) + " places for " + std::to_string(n) +
+                          " vertices");
+    }
+    std::vector<bool> seen(n);
+    for (const std::uint64_t v : sequence) {
+        if (v >= n || seen[v]) {
+            throw usage_error("sequence: vertex " + std::to_string(v) +
+                              (v < n ? " stands there twice" : " is outside a graph of " + std::to_string(n)));
+        }
+        seen[v] = true;
+    }
+    return {sequence.begin(), sequence.end()};
+}
+
 template std::vector<std::uint32_t> coloring_order(std::span<const std::uint64_t>, std::uint64_t);
 template std::vector<std::uint64_t> coloring_order(std::span<const std::uint64_t>, std::uint64_t);
+template std::vector<std::uint32_t> coloring_order(std::span<const std::uint64_t>, std::uint64_t,
+                                                   std::span<const std::uint64_t>);
+template std::vector<std::uint64_t> coloring_order(std::span<const std::uint64_t>, std::uint64_t,
+                                                   std::span<const std::uint64_t>);
 
 }  // namespace laneway::apps

@@ -1,50 +1,19 @@
 #include "pagerank.hpp"
 
-#include <cmath>
-#include <string>
 #include <utility>
 
 #include "pull_ranks.hpp"
+#include "push_ranks.hpp"
+#include "rank_rules.hpp"
 
 namespace laneway::apps {
 
 namespace {
 
-std::uint64_t to_rank(double value) { return static_cast<std::uint64_t>(std::ldexp(value, rank_bits)); }
-double to_double(std::uint64_t rank) { return std::ldexp(static_cast<double>(rank), -rank_bits); }
-
 /// Changes below this have converged. A change is a whole number and at most 2.
 std::uint64_t limit_of(const pagerank_options& options, std::uint64_t vertices) {
     const double limit = std::min(options.tol * static_cast<double>(vertices), 3.0);
     return static_cast<std::uint64_t>(std::ceil(std::ldexp(limit, rank_bits)));
-}
-
-/// Throws usage_error unless `given` is empty or has a number for each vertex from which parts of rank can be made.
-void require_parts_of_rank(const std::string& name, const std::vector<double>& given, std::uint64_t vertices) {
-    if (given.empty()) return;
-    if (given.size() != vertices) {
-        throw usage_error(name + ": " + std::to_string(given.size()) + " numbers for " + std::to_string(vertices) +
-                          " vertices");
-    }
-    double sum = 0;
-    for (std::size_t v = 0; v < given.size(); ++v) {
-        if (!(given[v] >= 0 && std::isfinite(given[v]))) {
-            throw usage_error(name + ": entry " + std::to_string(v) + " is " + std::to_string(given[v]) +
-                              ", not a finite number of 0 or more");
-        }
-        sum += given[v];
-    }
-    if (!(sum > 0 && std::isfinite(sum))) throw usage_error(name + ": the sum of all is " + std::to_string(sum));
-}
-
-/// The parts of 1 that `given` says, as whole ranks; equal ones where it is empty.
-std::vector<std::uint64_t> parts_of_rank(const std::vector<double>& given, std::uint64_t vertices) {
-    if (given.empty()) return std::vector<std::uint64_t>(vertices, whole_rank / vertices);
-    double sum = 0;
-    for (const double part : given) sum += part;
-    std::vector<std::uint64_t> parts(vertices);
-    std::transform(given.begin(), given.end(), parts.begin(), [&](double part) { return to_rank(part / sum); });
-    return parts;
 }
 
 /// What each vertex gets of rank that follows no arc.
@@ -134,10 +103,6 @@ private:
     symmetric_array<start_shares> starts_;  ///< one a row once walks have started at some vertices rather than others
 };
 
-bool uses_weights(const graph::graph& graph, const pagerank_options& options) {
-    return options.weighted && graph.weighted();
-}
-
 std::shared_ptr<ranking> make_ranking(runtime& runtime, const graph::graph& graph, const pagerank_options& options) {
     return std::visit(
         [&]<class Vertex>(const graph::basic_csr<Vertex>& g) -> std::shared_ptr<ranking> {
@@ -156,18 +121,25 @@ void require_sound(const graph::graph& graph, const pagerank_options& options) {
     require_parts_of_rank("personalization", options.personalization, vertices);
     require_parts_of_rank("dangling", options.dangling, vertices);
     require_parts_of_rank("nstart", options.nstart, vertices);
+    if (options.method == pagerank_method::pull) return;
+    if (options.alpha == 1)
+        throw usage_error("alpha: method push wants less than 1, as else all is handed on for ever");
+    if (!options.nstart.empty()) throw usage_error("nstart: ranks start at 0 with method push");
+    if (options.rounds) throw usage_error("rounds: method push has none");
 }
 
 }  // namespace
 
 pagerank_result pagerank(const graph::graph& graph, const pagerank_options& options) {
     require_sound(graph, options);
+    if (options.method == pagerank_method::push) return push_ranks(graph, options);
     runtime runtime(options.job);
     return make_ranking(runtime, graph, options)->run(options);
 }
 
 pagerank_result pagerank(resident_graph& graph, const pagerank_options& options) {
     require_sound(graph.host(), options);
+    if (options.method == pagerank_method::push) return push_ranks(graph, options);
     return graph.with<ranking>(
         uses_weights(graph.host(), options) ? 1 : 0, options.parts,
         [&](runtime& devices) { return make_ranking(devices, graph.host(), options); },

@@ -12,6 +12,12 @@
 
 namespace laneway::apps {
 
+/// How ranks are found.
+enum class pagerank_method {
+    pull,  ///< by rounds: every vertex adds up the shares of those that lead to it
+    push,  ///< as they come: a vertex hands on what it has gathered once that is worth it, without rounds
+};
+
 struct pagerank_options {
     options job;                   ///< devices, deadline, seed, and the library's other knobs
     double alpha = 0.85;           ///< share of rank that follows arcs, 0 to 1
@@ -23,14 +29,18 @@ struct pagerank_options {
     std::vector<double>
         dangling;                ///< the same for the rank of vertices that hand it to none; empty: as personalization
     std::vector<double> nstart;  ///< one a vertex: the ranks at the start, in proportion; empty: equal ones
-    std::vector<std::uint32_t> parts;  ///< PE of each vertex (METIS, say); empty: ranges with equal arcs into them
+    std::vector<std::uint32_t>
+        parts;  ///< PE of each vertex (METIS, say); empty: ranges with equal arcs into them, or of push out of them
+    pagerank_method method = pagerank_method::pull;
 };
 
 struct pagerank_result {
     std::vector<double> rank;      ///< one entry a vertex in CSR order; their sum is 1, but for rounding
-    std::uint64_t rounds = 0;      ///< done
-    double residual = 0;           ///< sum over vertices of the last round's absolute change
+    std::uint64_t rounds = 0;      ///< done; none by push
+    double residual = 0;           ///< sum over vertices of the last round's absolute change; by push what was left
     bool converged = false;        ///< whether it is less than tol times the number of vertices
+    std::uint64_t pushes = 0;      ///< by push: times that a vertex has handed on what had gathered
+    std::uint64_t sent = 0;        ///< by push: sums for a vertex that have gone to the PE that owns it
     double partition_seconds = 0;  ///< turning the arcs round, splitting and copying the graph; 0 where it was there
     run_report report;
 };
@@ -44,6 +54,14 @@ struct pagerank_result {
 /// The result is the same to the last bit on any devices: it is added up in whole numbers. Each share of a rank is
 /// rounded to 24 bits, so ranks are within 2^-24 · alpha / (1 - alpha) of the exact ones, relative to these: 3.4e-7 at
 /// most for 0.85. Rounding may keep them changing by twice that in all: a tol that asks for less may never be met.
+///
+/// By push (Whang et al., Euro-Par 2015, without rounds as in Groute) ranks start at 0, and each vertex with its part
+/// of 1 - alpha as a residual. A vertex whose residual is large enough adds it to its rank and hands alpha of it on;
+/// what arcs bring to a vertex of another PE gathers there and goes as one sum. It ends when less than tol times the
+/// number of vertices, of a whole rank of 1, is left with all vertices: `residual`. The ranks then are within 2 · alpha
+/// / (1 - alpha) · residual of the exact ones, summed over all vertices, and differ from run to run by no more. Shares
+/// are rounded down to 2^-62. Push wants an alpha below 1, and takes neither nstart nor rounds; max_iter does not
+/// count.
 ///
 /// Throws usage_error for options out of range, a graph without vertices, personalization, dangling, nstart and parts
 /// that do not fit it, and where a device would own and mirror 2^31 vertices or about as many; timeout_error and

@@ -171,6 +171,7 @@ class Session:
         weight: str | None = "weight",
         dangling: VertexNumbers = None,
         *,
+        method: str = "pull",
         rounds: int | None = None,
         partition: Partition = None,
     ) -> PageRankResult:
@@ -185,12 +186,13 @@ class Session:
             nstart,
             weight,
             dangling,
+            method,
             rounds,
             partition,
         )
 
     def color(
-        self, graph: GraphLike, *, weight: str | None = "weight", order: int = 1, partition: Partition = None
+        self, graph: GraphLike, *, weight: str | None = "weight", order: int | Iterable[Any] = 1, partition: Partition = None
     ) -> ColorResult:
         """As `laneway.color`."""
         return find_colors(self._workspace, graph, weight, order, partition)

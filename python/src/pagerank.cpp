@@ -35,6 +35,8 @@ void register_pagerank(nb::module_& module) {
         .def_ro("rounds", &pagerank_result::rounds)
         .def_ro("residual", &pagerank_result::residual)
         .def_ro("converged", &pagerank_result::converged)
+        .def_ro("pushes", &pagerank_result::pushes)
+        .def_ro("sent", &pagerank_result::sent)
         .def_ro("partition_seconds", &pagerank_result::partition_seconds)
         .def_ro("report", &pagerank_result::report);
     module.def(
@@ -42,7 +44,8 @@ void register_pagerank(nb::module_& module) {
         [](const resident& graph, double alpha, double tol, std::uint64_t max_iter, std::optional<std::uint64_t> rounds,
            bool weighted, const std::optional<numbers_array>& personalization,
            const std::optional<numbers_array>& dangling, const std::optional<numbers_array>& nstart,
-           const std::optional<parts_array>& parts) {
+           const std::optional<parts_array>& parts, bool push) {
+            using apps::pagerank_method;
             const apps::pagerank_options options{{},
                                                  alpha,
                                                  tol,
@@ -52,12 +55,13 @@ void register_pagerank(nb::module_& module) {
                                                  numbers_of(personalization),
                                                  numbers_of(dangling),
                                                  numbers_of(nstart),
-                                                 parts_of(parts)};
+                                                 parts_of(parts),
+                                                 push ? pagerank_method::push : pagerank_method::pull};
             const interruptible guard;
             return graph.call([&](auto& on_devices) { return apps::pagerank(on_devices, options); });
         },
         "graph"_a, "alpha"_a, "tol"_a, "max_iter"_a, "rounds"_a.none(), "weighted"_a, "personalization"_a.none(),
-        "dangling"_a.none(), "nstart"_a.none(), "parts"_a.none());
+        "dangling"_a.none(), "nstart"_a.none(), "parts"_a.none(), "push"_a = false);
 }
 
 }  // namespace laneway::python

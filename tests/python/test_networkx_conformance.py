@@ -25,6 +25,7 @@ SUITES = (
     "traversal.tests.test_bfs",
     "components.tests.test_connected",
     "components.tests.test_weakly_connected",
+    "coloring.tests.test_coloring",
     "tests.test_cluster",
     "tests.test_dag",
 )

@@ -34,6 +34,7 @@ PROGRAMS = (
     "pagerank",
     "ping_pong",
     "recursion",
+    "sssp",
     "training",
     "triangles",
 )
@@ -45,6 +46,7 @@ OUTSIDE = {
     "data/README.md": "data.md",
     "styles/README.md": "study/styles.md",
     "bench/peers/README.md": "peers.md",
+    "apps/triangles/lcc.md": "programs/lcc.md",
     **{f"apps/{name}/README.md": f"programs/{name}.md" for name in PROGRAMS},
 }
 """Where the site has what lies outside docs/."""

@@ -10,7 +10,7 @@ LANEWAY_STRICT_BEGIN
 /// As call_needs_LANEWAY_FN, of each function of an application.
 struct parts_needs_LANEWAY_FN {
     template <class Application, class Ctx>
-    LANEWAY_FN item_parts operator()(const Application& app, Ctx& ctx, const typename Application::item& item) const {
+    LANEWAY_FN item_parts operator()(const Application& app, Ctx& ctx, typename Application::item& item) const {
         return app.parts(ctx, item);
     }
 };
@@ -70,7 +70,7 @@ struct item_application {
     Application own;
 
     template <class Ctx>
-    LANEWAY_FN item_parts parts(Ctx& ctx, const item& one) const {
+    LANEWAY_FN item_parts parts(Ctx& ctx, item& one) const {
         return run_user_code(ctx, {user_code::parts}, parts_needs_LANEWAY_FN{}, own, ctx, one);
     }
     template <class Ctx, class List>

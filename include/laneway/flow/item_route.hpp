@@ -9,7 +9,9 @@
 //   item_route on_receive(ctx, const packed&) const;        where one goes that has come from another PE
 //   std::uint64_t priority(ctx, const item&) const;         less is sooner; asked only where there are priorities
 // and, to work on items, which may make others,
-//   item_parts parts(ctx, const item&) const;               of how many independent parts an item's work is
+//   item_parts parts(ctx, item&) const;                     of how many independent parts an item's work is; what it
+//                                                           writes into the item goes with all of them, and is there
+//                                                           where it is asked again
 //   void work(ctx, const item&, std::uint32_t part, list&) const;     one of them; list.push(ctx, item) makes an item
 // and, where `parts` and `work` are the same on every PE, as they use the item and what every PE has, and change
 // nothing but by push and by what is added up over all PEs:

@@ -366,7 +366,7 @@ private:
         }
         ctx.sync(full_warp<Ctx>);
         const bool works = active && rest_.count != entry::passing && rest_.count != 0;
-        const item own = works ? rest_.item() : item{};
+        item own = works ? rest_.item() : item{};
         arc_range range = works ? parts_of(ctx, own) : arc_range{};
         const int lender = works ? rest_.lender() : -1;
         share(ctx, own, range);
@@ -402,7 +402,7 @@ private:
     }
 
     /// Parts of the lane's entry that are still of use.
-    LANEWAY_FN arc_range parts_of(Ctx& ctx, const item& own) {
+    LANEWAY_FN arc_range parts_of(Ctx& ctx, item& own) {
         const item_parts parts = app().parts(ctx, own);
         const bool whole = rest_.count == entry::whole;
         mine_.done += whole ? 1 : 0;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 import typer
@@ -29,6 +29,11 @@ NSTART = typer.Option(None, help="Ranks at the start: such a file.", show_defaul
 MOST = typer.Option(MAX_ITER, help="Most rounds.")
 LIMIT = typer.Option(TOL, help="End when a round changes the ranks by less than this a vertex, on average.")
 ROUNDS = typer.Option(None, help="Do exactly so many rounds instead.", show_default="as --max-iter and --tol say")
+METHOD = typer.Option(
+    "pull",
+    help="pull: rounds, in which every vertex adds up what comes to it; the same to the last bit on any devices. push: "
+    "no rounds; a vertex hands on what has gathered there once that is worth it.",
+)
 SHOWN = 5
 
 
@@ -41,9 +46,10 @@ def add_to(app: typer.Typer) -> None:
         summary="PageRank of every vertex, over all devices.",
         examples=[
             "pagerank data/USA-road-d.NY.gr.gz --tol 1e-10 --devices cpu:4 --verify",
+            "pagerank GRAPH --method push --tol 1e-9 --devices cpu:4 --verify",
             "pagerank GRAPH --rounds 10 --unweighted --devices cuda:0-3 --json run.json --output ranks.npz",
         ],
-        verify="Compare every rank, and when they converge, with SciPy's power iteration.",
+        verify="Compare every rank, and when they converge, with SciPy's power iteration; of push, their differences.",
         output="Write ranks as .npz: arrays `ids` and `rank`, float64.",
     )
 
@@ -58,6 +64,7 @@ def body(
     max_iter: int = MOST,
     tol: float = LIMIT,
     rounds: Optional[int] = ROUNDS,
+    method: str = METHOD,
     partition: Optional[str] = PARTITION,
 ) -> Account:
     """What the command does."""
@@ -73,18 +80,19 @@ def body(
         nstart=_numbers(job, graph, "nstart", nstart),
         max_iter=max_iter,
         tol=tol,
+        method=method,
         rounds=rounds,
         partition=partition,
         **job.options,
     )
-    rate = graph.arcs * result.rounds / result.report.run_seconds
     rank = result.rank.values
     highest = np.argpartition(-rank, min(SHOWN, graph.vertices) - 1)[:SHOWN].tolist()
     highest.sort(key=lambda place: (-rank[place], place))
     top = [(graph.id_of(place), float(rank[place])) for place in highest]
+    headline, rows, work = _pushes(graph, result) if method == "push" else _rounds(graph, result)
     return Account(
         subject=given.name,
-        headline=f"{result.rounds:,} rounds, {rate / 1e6:,.1f} million arcs a second",
+        headline=headline,
         report=result.report,
         seconds={"partition": result.partition_seconds},
         rows=[
@@ -92,7 +100,7 @@ def body(
             ("arcs count", "by their weights" if graph.weighted else "1 each"),
             *_ending(graph, result),
             ("highest ranks", ", ".join(f"{rank:.3g} of vertex {vertex}" for vertex, rank in top)),
-            ("rate", f"{rate / 1e6:,.1f} million arcs/s"),
+            *rows,
         ],
         fields={
             "graph": given.fields,
@@ -103,7 +111,8 @@ def body(
             "max_iter": max_iter,
             "tol": tol,
             "fixed_rounds": rounds,
-            "work": {"rounds": result.rounds, "arcs_per_second": rate},
+            "method": method,
+            "work": work,
             "result": {
                 "converged": result.converged,
                 "residual": result.residual,
@@ -125,11 +134,31 @@ def _numbers(job: Job, graph: Graph, what: str, path: str | None) -> dict[int, f
     return numbers
 
 
+def _rounds(graph: Graph, result: PageRankResult) -> tuple[str, list[Row], dict[str, Any]]:
+    """How much was done by rounds: a headline, rows, and fields."""
+    rate = graph.arcs * result.rounds / result.report.run_seconds
+    headline = f"{result.rounds:,} rounds, {rate / 1e6:,.1f} million arcs a second"
+    rows = [("rate", f"{rate / 1e6:,.1f} million arcs/s")]
+    return headline, rows, {"rounds": result.rounds, "arcs_per_second": rate}
+
+
+def _pushes(graph: Graph, result: PageRankResult) -> tuple[str, list[Row], dict[str, Any]]:
+    """The same of residual push."""
+    each = (result.pushes or 0) / graph.vertices
+    headline = f"{each:,.1f} pushes for each vertex"
+    rows = [
+        ("pushes", f"{result.pushes:,}, {each:,.1f} for each vertex"),
+        ("between devices", f"{result.sent:,} sums sent"),
+    ]
+    return headline, rows, {"pushes": result.pushes, "sent": result.sent}
+
+
 def _ending(graph: Graph, result: PageRankResult) -> list[Row]:
     limit = result.rules.tol * graph.vertices
     ending = "converged" if result.converged else "not converged"
     than = "less" if result.converged else "not less"
+    done = ("method", f"push, {ending}") if result.pushes is not None else ("rounds", f"{result.rounds:,}, {ending}")
     return [
-        ("rounds", f"{result.rounds:,}, {ending}"),
+        done,
         ("residual", f"{result.residual:.3g}, {than} than {limit:.3g}: {result.rules.tol:g} for each vertex"),
     ]

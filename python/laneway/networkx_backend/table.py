@@ -64,6 +64,27 @@ def odd_rules(arguments: Arguments) -> str | None:
     return None if isinstance(tol, Real) and float(tol) >= 0 else f"tol must be 0 or more, not {tol!r}"
 
 
+def successors(arguments: Arguments) -> str | None:
+    return "of directed graphs NetworkX looks at successors alone" if arguments["G"].is_directed() else None
+
+
+def own_order(arguments: Arguments) -> str | None:
+    """Of a colouring whose order is not known beforehand, or follows from how Python's sets are laid out."""
+    strategy = arguments["strategy"]
+    if callable(strategy):
+        return "strategy is a function, which chooses as it goes"
+    return f"strategy {strategy!r} chooses as it goes, or by the order of Python's sets" if strategy in OTHER else None
+
+
+def interchanged(arguments: Arguments) -> str | None:
+    return "colours are not interchanged" if arguments["interchange"] else None
+
+
+OTHER = (
+    *("smallest_last", "independent_set", "saturation_largest_first", "DSATUR"),
+    *("connected_sequential", "connected_sequential_bfs", "connected_sequential_dfs"),
+)
+"""NetworkX's other strategies of colouring."""
 PATHS = "Weights must be whole, from 0 to 2**32 - 1, or decimals that 32 bits hold together, at one power of ten."
 RANKS = (
     "Ranks are within 2**-24 * alpha / (1 - alpha) of those of exact arithmetic, relative to each, however small tol "
@@ -85,6 +106,8 @@ OFFERED: dict[str, Offer] = {
     "weakly_connected_components": Offer("components"),
     "number_weakly_connected_components": Offer("components"),
     "is_weakly_connected": Offer("components"),
+    # colouring
+    "greedy_color": Offer("coloring", (successors, own_order, interchanged)),
     # clustering
     "triangles": Offer("cluster"),
     "clustering": Offer("cluster", (directed, weights_of_triangles)),

@@ -45,6 +45,8 @@ class RankRules:
     """Most rounds."""
     rounds: int | None
     """Exactly so many rounds instead."""
+    method: str = "pull"
+    """"pull" or "push"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +58,11 @@ class PageRankResult(VertexAnswer):
     rank: VertexArray[np.float64]
     """One entry a vertex, in the order of `ids`; their sum is 1, but for rounding."""
     rounds: int
-    """Rounds done."""
+    """Rounds done; none by push."""
     converged: bool
-    """Whether the last round changed the ranks by less than `tol` times the number of vertices."""
+    """Whether `residual` is less than `tol` times the number of vertices."""
     residual: float
-    """Sum over all vertices of the last round's absolute change."""
+    """Sum over all vertices of the last round's absolute change; by push, of what was left to be handed on."""
     rules: RankRules = field(compare=False)
     """What was asked for."""
     partition_seconds: float
@@ -70,6 +72,10 @@ class PageRankResult(VertexAnswer):
     """Whether the graph has weights that were not looked at."""
     weights_rounded: bool
     """Whether the weights that were looked at had been rounded, as they did not fit 32 bits with all their decimals."""
+    pushes: int | None = field(default=None, compare=False)
+    """By push: times that a vertex has handed on what had gathered there."""
+    sent: int | None = field(default=None, compare=False)
+    """By push: sums for a vertex that went to the device that owns it."""
 
 
 def pagerank(
@@ -82,6 +88,7 @@ def pagerank(
     weight: str | None = "weight",
     dangling: VertexNumbers = None,
     *,
+    method: str = "pull",
     rounds: int | None = None,
     partition: Partition = None,
     devices: str = "",
@@ -90,9 +97,9 @@ def pagerank(
     buffer_bytes: int = BUFFER_BYTES,
     progress: bool = False,
 ) -> PageRankResult:
-    """PageRank of every vertex by power iteration, by the rules and names of NetworkX, and its order of arguments.
+    """PageRank of every vertex, by the rules and names of NetworkX, and its order of arguments.
 
-    In a round a vertex hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel
+    By `method` "pull" it is power iteration: in a round a vertex hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel
     arcs each; with `weight=None`, which takes arcs of any weights, also negative ones, or where the graph has no
     weights, every arc counts 1. Of a NetworkX graph `weight` names the attribute that holds them. The rest of its rank
     goes to all vertices as `personalization` says, and that of a vertex without arcs, or whose arcs weigh nothing, as
@@ -111,12 +118,19 @@ def pagerank(
     below 2**-23 * alpha / (1 - alpha) / n may never be met, and where it is not for this reason, a RuntimeWarning says
     so.
 
+    By `method` "push" there are no rounds. Each vertex starts with its part of 1 - `alpha` as a residual; a vertex whose
+    residual is large enough adds it to its rank and hands `alpha` of it on, those with large ones first, all devices at
+    their own pace; what arcs bring to a vertex of another device gathers and goes there as one sum (Groute, TOPC 2020).
+    It ends when less than `tol` times the number of vertices is left, `residual` of the result, of ranks whose sum is 1.
+    The ranks then are within 2 * alpha / (1 - alpha) * residual of the exact ones, summed over all vertices, and vary
+    from run to run by no more. `alpha` must be below 1, and `nstart`, `rounds` and `max_iter` are for "pull".
+
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C ends the run and raises KeyboardInterrupt.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
         return find_ranks(
-            workspace, graph, alpha, personalization, max_iter, tol, nstart, weight, dangling, rounds, partition
+            workspace, graph, alpha, personalization, max_iter, tol, nstart, weight, dangling, method, rounds, partition
         )
 
 
@@ -130,6 +144,7 @@ def find_ranks(
     nstart: VertexNumbers,
     weight: str | None,
     dangling: VertexNumbers,
+    method: str,
     rounds: int | None,
     partition: Partition,
 ) -> PageRankResult:
@@ -144,10 +159,12 @@ def find_ranks(
         _number("tol", tol, float("inf")),
         max_iter,
         rounds,
+        method,
     )
     require_whole("max_iter", max_iter, 1)
     if rounds is not None:
         require_whole("rounds", rounds)
+    _require_method(rules)
     if graph.vertices == 0:
         report = _core.indegree(workspace.resident(graph, given), "arcs").report  # which counts nothing there
         nothing: NDArray[np.float64] = np.zeros(0)
@@ -164,8 +181,9 @@ def find_ranks(
         rules.dangling,
         rules.nstart,
         parts,
+        method == "push",
     )
-    if not raw.converged and rounds is None:
+    if method == "pull" and not raw.converged and rounds is None:
         _warn_of_rounding(rules, raw.residual, graph.vertices)
     return PageRankResult(
         VertexArray(read_only(raw.take_rank()), graph.numbering),
@@ -177,7 +195,25 @@ def find_ranks(
         raw.report,
         ignored,
         rules.weighted and graph.weights_rounded,
+        raw.pushes if method == "push" else None,
+        raw.sent if method == "push" else None,
     )
+
+
+def _require_method(rules: RankRules) -> None:
+    if rules.method not in ("pull", "push"):
+        raise UsageError(f"method must be pull or push, not {rules.method!r}")
+    if rules.method == "pull":
+        return
+    if rules.alpha == 1:
+        raise UsageError("alpha must be below 1 by method push, as else all rank is handed on for ever")
+    for name, given in (
+        ("nstart", rules.nstart is not None),
+        ("rounds", rules.rounds is not None),
+        ("max_iter", rules.max_iter != MAX_ITER),
+    ):
+        if given:
+            raise UsageError(f"{name} is for method pull: push starts at 0 and has no rounds")
 
 
 def _reach(alpha: float) -> float:

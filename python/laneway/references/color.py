@@ -17,7 +17,7 @@ def verify(graph: Graph, result: ColorResult) -> Verification:
     """Compare with colouring vertex by vertex on one core, and look for arcs with one colour at both ends."""
     color = result.color.values
     start = time.perf_counter()
-    expected = _core.color_greedily(graph, result.order)
+    expected = _core.color_greedily(graph, result.order or 0, result.sequence)
     seconds = time.perf_counter() - start
     clashes = clashing(graph, color)
 

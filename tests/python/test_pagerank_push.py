@@ -1,0 +1,95 @@
+"""PageRank by residual push: the function, the command, and what they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import laneway as lw
+import numpy as np
+import pytest
+from conftest import Run, metis
+from laneway.references import pagerank as reference
+
+CASES: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "coarse": {"tol": 1e-4},
+    "fine": {"tol": 1e-11},
+    "other alpha": {"alpha": 0.5},
+    "arcs alike": {"weight": None},
+    "personal": {"personalization": {3: 1, 5: 2.5, 17: 0}},
+    "dangling": {"dangling": {1: 1, 40: 3}},
+    "both": {"personalization": {2: 1}, "dangling": {7: 1}, "weight": None},
+}
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+@pytest.mark.parametrize("case", CASES)
+def test_ranks_are_those_of_rest(case: str, devices: str) -> None:
+    scale, arcs = (5, 100) if devices.startswith("checked") else (8, 1500)
+    graph = lw.generate_kronecker(scale, arcs, symmetric=False, max_weight=9, seed=5)  # some vertices have no arcs
+    options = {"tol": 1e-8, **CASES[case]}
+    if devices.startswith("checked"):
+        options.pop("dangling", None)  # names vertices that the small graph does not have
+    result = lw.pagerank(graph, method="push", devices=devices, **options)
+    assert result.converged and 0 <= result.residual < options["tol"] * graph.vertices
+    check = reference.verify(graph, result)
+    assert (check.mismatches, check.first_mismatch) == (0, "")
+    rest = lw.pagerank(graph, devices="cpu:1", **{**options, "tol": 1e-9})
+    allowed = 12 * (result.residual + rest.residual) + 1e-6
+    assert np.abs(result.rank.values - rest.rank.values).sum() < allowed
+    assert result.rank.values.sum() == pytest.approx(1, abs=1e-9)
+    assert result.rounds == 0 and result.pushes is not None and result.sent is not None
+    assert (result.sent > 0) == (devices != "cpu:1")
+
+
+def test_a_session_keeps_the_graph() -> None:
+    graph = lw.generate_kronecker(8, 1500, symmetric=False, seed=5)
+    alone = lw.pagerank(graph, tol=1e-9, devices="cpu:1").rank.values
+    with lw.Session(devices="cpu:2") as session:
+        for start in (None, {1: 1}, None):
+            result = session.pagerank(graph, personalization=start, tol=1e-9, method="push", partition=metis())
+            assert result.converged
+            differs = np.abs(result.rank.values - alone).sum()
+            assert differs < 1e-4 if start is None else differs > 0.1
+
+
+def test_command(laneway: Run, new_york: Path, tmp_path: Path) -> None:
+    options = ["--method", "push", "--tol", 1e-9, "--devices", "cpu:2", "--json", "r.json", "--verify"]
+    done = laneway("pagerank", new_york, *options, "--unweighted", "--output", "r.npz")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "push, converged" in done.stdout and "yes, against SciPy power iteration, at rest" in done.stdout
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    assert report["method"] == "push" and report["result"]["converged"]
+    assert report["work"]["pushes"] > report["graph"]["vertices"]
+    # Roads hardly cross from one device to the other, and what crosses goes as sums.
+    assert 0 < report["work"]["sent"] < report["work"]["pushes"] / 100
+    with np.load(tmp_path / "work" / "r.npz") as file:
+        assert file["rank"].sum() == pytest.approx(1)
+
+
+def test_wrong_ranks_are_named(small: Path) -> None:
+    graph = lw.read_graph(small)
+    result = lw.pagerank(graph, method="push", tol=1e-9, devices="cpu:1")
+    wrong = result.rank.values.copy()
+    wrong[1] += 1e-6
+    check = reference.verify(graph, dataclasses.replace(result, rank=lw.VertexArray(wrong, result.rank.numbering)))
+    assert check.mismatches == 1
+    assert "most that of vertex 2: " in check.first_mismatch
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "pushed"}, "method must be pull or push, not 'pushed'"),
+        ({"method": "push", "alpha": 1}, "alpha must be below 1 by method push"),
+        ({"method": "push", "rounds": 3}, "rounds is for method pull"),
+        ({"method": "push", "max_iter": 3}, "max_iter is for method pull"),
+        ({"method": "push", "nstart": {1: 1}}, "nstart is for method pull"),
+    ],
+)
+def test_bad_arguments(small: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(lw.UsageError, match=message):
+        lw.pagerank(lw.read_graph(small), **options)

@@ -1,0 +1,1 @@
+#include "push_ranks_suite.hpp"  // on CPU devices
