@@ -83,4 +83,40 @@ std::vector<match_entry> matching_engine::waiting() const {
     return found;
 }
 
+unordered_table::unordered_table(const std::shared_ptr<device>& owner, std::uint32_t messages, std::uint32_t receives,
+                                 std::uint32_t buckets)
+    : messages_(messages), receives_(receives) {
+    for (const auto& [entries, name] : {std::pair{messages, "messages"}, {receives, "receives"}}) {
+        if (entries == 0 || entries > max_entries) {
+            throw usage_error(std::string("unordered_table: ") + name + ": from 1 to " + std::to_string(max_entries) +
+                              ", not " + std::to_string(entries));
+        }
+    }
+    if (buckets != 0 && (!std::has_single_bit(buckets) || buckets > 2 * max_entries)) {
+        throw usage_error("unordered_table: buckets: a power of two, not " + std::to_string(buckets));
+    }
+    const std::uint32_t all = buckets != 0 ? buckets : std::bit_ceil(2 * std::max(messages, receives));
+    buckets_ = buffer<std::uint64_t>(owner, all);
+    entries_ = buffer<unordered_entry>(owner, std::size_t{messages} + receives);
+}
+
+unordered_table_ref unordered_table::ref() const {
+    return {buckets_.data(), entries_.data(), static_cast<std::uint32_t>(buckets_.size()), messages_, receives_};
+}
+
+std::vector<unordered_table::waiting_entry> unordered_table::waiting() const {
+    const auto buckets = buckets_.copy_out();
+    const auto entries = entries_.copy_out();
+    std::vector<waiting_entry> found;
+    for (const std::uint64_t bucket : buckets) {
+        for (std::uint64_t link = bucket & 0xffff'ffff; link != 0; link = entries[link - 1].next) {
+            const unordered_entry& entry = entries[link - 1];
+            const auto number = static_cast<std::uint32_t>(link - 1);
+            const match_key key{static_cast<std::uint32_t>(entry.key >> 32), static_cast<std::uint32_t>(entry.key)};
+            found.push_back({key, number < messages_ ? number : number - messages_, number < messages_});
+        }
+    }
+    return found;
+}
+
 }  // namespace laneway

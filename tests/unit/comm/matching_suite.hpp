@@ -11,9 +11,10 @@
 namespace laneway::test {
 namespace {
 
-/// One warp does all steps.
+/// One team does all steps, a warp or a block. Warps of blocks probe and cancel one after the other.
+template <bool Block>
 struct matching_program {
-    static constexpr int cuda_warps = 2;
+    static constexpr int cuda_warps = Block ? 8 : 2;
     matching_engine_ref engine;
     const match_step* steps = nullptr;
     step_outcome* outcomes = nullptr;
@@ -21,33 +22,47 @@ struct matching_program {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        if (ctx.block() != 0 || ctx.warp() != 0) return;
-        std::uint64_t next = 0;
-        while (next < n_steps) {
-            const step_kind kind = steps[next].kind;
-            std::uint64_t end = next + 1;
-            while (end < n_steps && end - next < Ctx::warp_lanes && end - next < steps[next].width &&
-                   steps[end].kind == kind) {
-                ++end;
-            }
-            const std::uint64_t mine = next + static_cast<std::uint64_t>(ctx.lane());
-            const bool active = mine < end;
-            const match_step step = active ? steps[mine] : match_step{};
-            const match_result found = take(ctx, kind, active, step);
-            if (active) outcomes[mine] = {found.outcome, found.handle, found.key};
-            next = end;
+        if (ctx.block() != 0) return;
+        if constexpr (Block) {
+            match_block<Ctx> team(ctx, reinterpret_cast<match_block_shared*>(ctx.shared()));
+            run(team, static_cast<std::uint64_t>(ctx.n_warps() * Ctx::warp_lanes));
+        } else if (ctx.warp() == 0) {
+            match_warp<Ctx> team(ctx);
+            run(team, Ctx::warp_lanes);
         }
     }
 
 private:
-    template <class Ctx>
-    LANEWAY_FN match_result take(Ctx& ctx, step_kind kind, bool active, const match_step& step) const {
-        switch (kind) {
-            case step_kind::arrive: return engine.arrive(ctx, active, step.key, step.handle);
-            case step_kind::post: return engine.post(ctx, active, step.key, step.handle);
-            case step_kind::probe: return engine.probe(ctx, active, step.key);
-            default: return engine.cancel(ctx, active, step.key, step.handle);
+    template <class Team>
+    LANEWAY_FN void run(Team& team, std::uint64_t lanes) const {
+        std::uint64_t next = 0;
+        while (next < n_steps) {
+            const step_kind kind = steps[next].kind;
+            const bool by_warp = kind == step_kind::probe || kind == step_kind::cancel;
+            const std::uint64_t most = by_warp ? Team::context_type::warp_lanes : lanes;
+            std::uint64_t end = next + 1;
+            while (end < n_steps && end - next < most && end - next < steps[next].width && steps[end].kind == kind) {
+                ++end;
+            }
+            const std::uint64_t mine = next + team.number();
+            const bool active = mine < end;
+            const match_step step = active ? steps[mine] : match_step{};
+            const match_result found = take(team, kind, active, step);
+            if (active) outcomes[mine] = {found.outcome, found.handle, found.key};
+            next = end;
         }
+    }
+    template <class Team>
+    LANEWAY_FN match_result take(Team& team, step_kind kind, bool active, const match_step& step) const {
+        if (kind == step_kind::arrive) return engine.arrive_together(team, active, step.key, step.handle);
+        if (kind == step_kind::post) return engine.post_together(team, active, step.key, step.handle);
+        match_result found;
+        if (team.number() < Team::context_type::warp_lanes) {
+            found = kind == step_kind::probe ? engine.probe(team.ctx(), active, step.key)
+                                             : engine.cancel(team.ctx(), active, step.key, step.handle);
+        }
+        team.sync();
+        return found;
     }
 };
 
@@ -56,6 +71,7 @@ struct script_options {
     std::uint32_t sources = 3, tags = 3;
     double wildcards = 0.2;    ///< share of receives with one, or with both
     std::uint32_t most = 100;  ///< that wait in a queue at once
+    std::uint32_t width = 32;  ///< of what is brought together, at most
     match_rules rules;
 };
 
@@ -75,8 +91,8 @@ inline std::vector<match_step> random_script(std::uint64_t seed, const script_op
                     : drawn < 18 ? step_kind::post
                     : drawn < 19 ? step_kind::probe
                                  : step_kind::cancel;
-        step.width = 1 + below(32);
-        for (std::uint32_t run = 1 + below(40); run > 0 && script.size() < wanted.steps; --run) {
+        step.width = 1 + below(wanted.width);
+        for (std::uint32_t run = 1 + below(wanted.width + 8); run > 0 && script.size() < wanted.steps; --run) {
             step.key = {below(wanted.sources), below(wanted.tags)};
             step.handle = static_cast<std::uint32_t>(script.size());
             if (step.kind == step_kind::post || step.kind == step_kind::probe) {
@@ -101,25 +117,30 @@ inline std::vector<match_step> random_script(std::uint64_t seed, const script_op
 
 class matching_test : public testing::TestWithParam<std::string> {
 protected:
+    template <bool Block = false>
     static std::vector<step_outcome> run(machine& machine, const matching_engine& engine,
                                          const std::vector<match_step>& script) {
         buffer<match_step> steps(machine.device(0), script.size());
         const buffer<step_outcome> outcomes(machine.device(0), script.size());
         steps.copy_in(script);
-        run_programs(machine, small_grid(machine), 60, [&](int) {
-            return matching_program{engine.ref(), steps.data(), outcomes.data(), script.size()};
+        launch_shape shape = small_grid(machine, Block ? sizeof(match_block_shared) : 16);
+        if (Block && shape.warps_per_block > 1) shape.warps_per_block = machine.has_gpus() ? 8 : 3;
+        run_programs(machine, shape, 60, [&](int) {
+            return matching_program<Block>{engine.ref(), steps.data(), outcomes.data(), script.size()};
         });
         return outcomes.copy_out();
     }
 
-    /// Runs a script on an engine whose queues hold `most` and what a warp brings, and the model.
-    static void meets_model(std::uint64_t seed, const script_options& wanted, std::uint32_t chains) {
+    /// Runs a script on an engine whose queues hold `most` and what a team brings, and the model.
+    template <bool Block = false>
+    static void meets_model(std::uint64_t seed, script_options wanted, std::uint32_t chains) {
         SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(chains) + " chains");
         machine machine(GetParam(), seed);
-        const std::uint32_t room = wanted.most + 32;
+        if (Block) wanted.width = is_checked(GetParam()) ? 12 : 256;
+        const std::uint32_t room = wanted.most + wanted.width;
         const matching_engine engine(machine.device(0), {room, room, chains, wanted.rules});
         const auto script = random_script(seed, wanted);
-        const auto found = run(machine, engine, script);
+        const auto found = run<Block>(machine, engine, script);
         sequential_matcher model(wanted.rules);
         for (std::size_t i = 0; i < script.size(); ++i) {
             ASSERT_EQ(found[i], model.take(script[i]))
@@ -141,6 +162,55 @@ TEST_P(matching_test, MatchesAsOneAfterTheOther) {
     });
 }
 
+TEST_P(matching_test, BlocksMatchAsOneAfterTheOther) {
+    every_round_within(GetParam(), [&](const options& o) {
+        script_options wanted;
+        wanted.wildcards = static_cast<double>(o.seed % 4) * 0.2;
+        wanted.sources = 1 + static_cast<std::uint32_t>(o.seed % 5);
+        wanted.tags = 1 + static_cast<std::uint32_t>(o.seed % 7) * (o.seed % 2 == 0 ? 1 : 20);
+        wanted.most = 40 + 100 * static_cast<std::uint32_t>(o.seed % 5);
+        meets_model<true>(o.seed, wanted, o.seed % 3 == 0 ? 1 : o.seed % 3 == 1 ? 4 : 0);
+    });
+}
+
+TEST_P(matching_test, BlocksHoldPromises) {
+    for (const match_rules rules : {match_rules{true, false, false},
+                                    {false, true, false},
+                                    {true, true, false},
+                                    {false, false, true},
+                                    {true, true, true}}) {
+        script_options wanted;
+        wanted.rules = rules;
+        wanted.steps = 1000;
+        meets_model<true>(8, wanted, 0);
+    }
+}
+
+/// All of one kind, in the order in which they came, of one key and of many: whole runs of a chain leave together.
+TEST_P(matching_test, BlocksTakeOutRuns) {
+    for (const std::uint32_t wildcards : {0u, 1u, 2u, 3u}) {
+        for (const std::uint32_t tags : {1u, 1000u}) {
+            machine machine(GetParam());
+            const matching_engine engine(machine.device(0), {1024, 1024, 0, {}});
+            std::vector<match_step> script;
+            const auto bring = [&](step_kind kind, std::uint32_t n) {
+                for (std::uint32_t i = 0; i < n; ++i) {
+                    const match_key key{i % 3, i % tags};
+                    script.push_back({kind, kind == step_kind::post ? key.with_wildcards(wildcards) : key, i, 512});
+                }
+            };
+            for (const std::uint32_t n : {5u, 300u, 500u}) {
+                bring(step_kind::arrive, n);
+                bring(step_kind::post, n + 7);
+                bring(step_kind::arrive, 9);
+            }
+            const auto found = run<true>(machine, engine, script);
+            sequential_matcher model({});
+            for (std::size_t i = 0; i < script.size(); ++i) ASSERT_EQ(found[i], model.take(script[i])) << i;
+        }
+    }
+}
+
 TEST_P(matching_test, LongQueues) {
     script_options wanted;
     wanted.steps = is_checked(GetParam()) ? 3000 : 20000;
@@ -148,9 +218,11 @@ TEST_P(matching_test, LongQueues) {
     wanted.tags = 400;
     wanted.wildcards = 0.05;
     meets_model(1, wanted, 0);
+    meets_model<true>(1, wanted, 0);
     wanted.tags = 3;
     wanted.wildcards = 0.7;
     meets_model(2, wanted, 0);
+    meets_model<true>(2, wanted, 0);
 }
 
 TEST_P(matching_test, PromisesAreHeld) {

@@ -5,11 +5,11 @@
 // ask for it: with any source, any tag, or both. So a message finds the receives that take it in four chains, and a
 // receive its messages in one, however long the queues are.
 //
-// One warp at a time uses a queue; its lanes work together, with plain accesses between barriers of the warp.
+// One team at a time uses a queue, a warp or a block; its lanes work together, with plain accesses between barriers.
 #pragma once
 
 #include "laneway/comm/matching/match_key.hpp"
-#include "laneway/simt/group.hpp"
+#include "laneway/comm/matching/match_team.hpp"
 
 namespace laneway {
 
@@ -27,7 +27,7 @@ struct match_entry {
     std::uint32_t handle;  ///< of the receive or the message; the caller's
     std::uint32_t kinds;   ///< of the keys in whose chains it hangs, a bit each
     match_link links[match_kinds];
-    std::uint32_t leaves;  ///< 1 while lanes take it out
+    std::uint32_t leaves;  ///< while lanes take it out: 1 more than the number of the one that does
     std::uint32_t pad;
 };
 
@@ -54,8 +54,11 @@ struct match_queue_ref {
     std::uint32_t n_chains = 1;
 
     [[nodiscard]] LANEWAY_FN std::uint32_t length() const { return capacity - state->n_free; }
-    [[nodiscard]] LANEWAY_FN bool any_wildcards() const {
-        return (state->hanging[1] | state->hanging[2] | state->hanging[3]) != 0;
+    /// Of the keys in whose chains something hangs, a bit each.
+    [[nodiscard]] LANEWAY_FN std::uint32_t kinds() const {
+        std::uint32_t found = 0;
+        for (std::uint32_t kind = 0; kind < match_kinds; ++kind) found |= (state->hanging[kind] != 0 ? 1u : 0u) << kind;
+        return found;
     }
     /// That of a key with or without wildcards.
     [[nodiscard]] LANEWAY_FN std::uint32_t chain_of(const match_key& key) const {
@@ -63,7 +66,7 @@ struct match_queue_ref {
     }
     /// The first entry with this key in a chain of its kind, from `at` on; 1 more than its number, or 0. Counts
     /// `looks`.
-    [[nodiscard]] LANEWAY_FN std::uint32_t seek(const match_key& key, std::uint32_t at, std::uint64_t& looks) const {
+    [[nodiscard]] LANEWAY_FN std::uint32_t seek(const match_key& key, std::uint32_t at, std::uint32_t& looks) const {
         const std::uint32_t kind = key.wildcards();
         for (; at != 0; at = entries[at - 1].links[kind].next) {
             ++looks;
@@ -73,91 +76,97 @@ struct match_queue_ref {
         return at;
     }
 
-    /// Appends an entry of each lane that has one, in the order of lanes. `kinds`: see match_entry. The whole warp,
-    /// together, between barriers; there is room.
-    template <class Ctx>
-    LANEWAY_FN void append(Ctx& ctx, bool mine, const match_key& key, std::uint32_t handle, std::uint32_t kinds) const;
+    /// Appends an entry of each lane that has one, in the order of lanes. `kinds`: see match_entry. The whole team,
+    /// together; there is room. How many these are.
+    template <class Team>
+    LANEWAY_FN std::uint32_t append(Team& team, bool mine, const match_key& key, std::uint32_t handle,
+                                    std::uint32_t kinds) const;
 
     /// Takes out an entry of each lane that has one, each another one. The same.
-    template <class Ctx>
-    LANEWAY_FN void remove(Ctx& ctx, bool mine, std::uint32_t number) const;
+    template <class Team>
+    LANEWAY_FN std::uint32_t remove(Team& team, bool mine, std::uint32_t number) const;
 
 private:
-    template <class Ctx>
-    LANEWAY_FN void hang(Ctx& ctx, bool mine, std::uint32_t number, std::uint32_t kind) const;
-    LANEWAY_FN void close_gap(std::uint32_t number, std::uint32_t kind) const;
-    template <class Ctx>
-    LANEWAY_FN void count(Ctx& ctx, bool mine, std::uint32_t kinds, bool come) const;
+    template <class Team>
+    LANEWAY_FN void hang(Team& team, bool mine, const match_key& key, std::uint32_t number, std::uint32_t kind) const;
+    template <class Team>
+    LANEWAY_FN void close_gaps(Team& team, bool mine, std::uint32_t number, std::uint32_t kind) const;
+    [[nodiscard]] LANEWAY_FN std::uint32_t leaver(std::uint32_t link) const {
+        return link != 0 ? entries[link - 1].leaves : 0;
+    }
+    /// One lane.
+    LANEWAY_FN void count(std::uint64_t by_kind, std::uint32_t n, bool come) const;
 };
 
-template <class Ctx>
-LANEWAY_FN void match_queue_ref::append(Ctx& ctx, bool mine, const match_key& key, std::uint32_t handle,
-                                        std::uint32_t kinds) const {
-    const lane_mask lanes = ctx.ballot(full_warp<Ctx>, mine);
-    if (lanes == 0) return;
-    const auto rank = static_cast<std::uint32_t>(rank_in(ctx, lanes));
+template <class Team>
+LANEWAY_FN std::uint32_t match_queue_ref::append(Team& team, bool mine, const match_key& key, std::uint32_t handle,
+                                                 std::uint32_t kinds) const {
+    const match_share place = team.share(mine);
+    if (place.all == 0) return 0;
     std::uint32_t number = 0;
     if (mine) {
-        number = free_entries[state->n_free - 1 - rank];
-        entries[number] = {key, state->next_order + rank, handle, kinds, {}, 0, 0};
+        number = free_entries[state->n_free - 1 - place.below];
+        entries[number] = {key, state->next_order + place.below, handle, kinds, {}, 0, 0};
     }
-    for (std::uint32_t kind = 0; kind < match_kinds; ++kind) hang(ctx, mine && (kinds >> kind & 1) != 0, number, kind);
-    ctx.sync(full_warp<Ctx>);
-    count(ctx, mine, kinds, true);
-    ctx.sync(full_warp<Ctx>);
+    const std::uint64_t by_kind = team.totals(mine ? kinds : 0);
+    for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
+        if (match_total(by_kind, kind) != 0) hang(team, mine && (kinds >> kind & 1) != 0, key, number, kind);
+    }
+    if (team.number() == 0) count(by_kind, place.all, true);
+    team.sync();
+    return place.all;
 }
 
 /// Lanes whose entries share a chain hang them one behind the other.
-template <class Ctx>
-LANEWAY_FN void match_queue_ref::hang(Ctx& ctx, bool mine, std::uint32_t number, std::uint32_t kind) const {
-    if (ctx.ballot(full_warp<Ctx>, mine) == 0) return;
-    const std::uint32_t none = ~static_cast<std::uint32_t>(ctx.lane());  // no chain has such a number
-    const std::uint32_t chain = mine ? chain_of(entries[number].key.with_wildcards(kind)) : none;
-    const lane_mask same = ctx.match(full_warp<Ctx>, chain);
-    const lane_mask above = same & ~((lane_mask{2} << ctx.lane()) - 1);
-    const std::uint32_t after =
-        ctx.shuffle(full_warp<Ctx>, number + 1, above == 0 ? ctx.lane() : Ctx::first_lane(above));
-    const std::uint32_t last = mine ? chains[chain].last : 0;
-    ctx.sync(full_warp<Ctx>);  // all have read what the last of them changes
+template <class Team>
+LANEWAY_FN void match_queue_ref::hang(Team& team, bool mine, const match_key& key, std::uint32_t number,
+                                      std::uint32_t kind) const {
+    const std::uint32_t at = mine ? chain_of(key.with_wildcards(kind)) : 0;
+    const match_group mates = team.group(mine, at);
+    const bool is_first = mine && mates.before == match_group::nobody;
+    const std::uint32_t last = is_first ? chains[at].last : 0;
+    const std::uint32_t before = team.from(number + 1, mates.before);  // and all have read what the last one changes
+    const std::uint32_t after = team.from(number + 1, mates.after);
     if (!mine) return;
-    match_link& link = entries[number].links[kind];
-    if (above != 0) {
-        link.next = after;
-        entries[after - 1].links[kind].before = number + 1;
-    } else {
-        chains[chain].last = number + 1;
-    }
-    if (!elected(ctx, same)) return;
-    link.before = last;
+    entries[number].links[kind] = {after, is_first ? last : before};
+    if (after == 0) chains[at].last = number + 1;
+    if (!is_first) return;
     if (last == 0) {
-        chains[chain].first = number + 1;
+        chains[at].first = number + 1;
     } else {
         entries[last - 1].links[kind].next = number + 1;
     }
 }
 
-template <class Ctx>
-LANEWAY_FN void match_queue_ref::remove(Ctx& ctx, bool mine, std::uint32_t number) const {
-    const lane_mask lanes = ctx.ballot(full_warp<Ctx>, mine);
-    if (lanes == 0) return;
-    if (mine) entries[number].leaves = 1;
-    ctx.sync(full_warp<Ctx>);
+template <class Team>
+LANEWAY_FN std::uint32_t match_queue_ref::remove(Team& team, bool mine, std::uint32_t number) const {
+    const match_share place = team.share(mine);
+    if (place.all == 0) return 0;
+    if (mine) entries[number].leaves = team.number() + 1;
     const std::uint32_t kinds = mine ? entries[number].kinds : 0;
+    const std::uint64_t by_kind = team.totals(kinds);
+    if (mine) free_entries[state->n_free + place.below] = number;
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
-        if ((kinds >> kind & 1) != 0) close_gap(number, kind);
+        if (match_total(by_kind, kind) != 0) close_gaps(team, (kinds >> kind & 1) != 0, number, kind);
     }
-    if (mine) free_entries[state->n_free + static_cast<std::uint32_t>(rank_in(ctx, lanes))] = number;
-    ctx.sync(full_warp<Ctx>);
-    count(ctx, mine, kinds, false);
-    ctx.sync(full_warp<Ctx>);
+    if (team.number() == 0) count(by_kind, place.all, false);
+    team.sync();
+    return place.all;
 }
 
-/// Of neighbours that leave together, the first one closes the gap: so each lane changes other words. One lane.
-LANEWAY_FN void match_queue_ref::close_gap(std::uint32_t number, std::uint32_t kind) const {
-    const match_link& link = entries[number].links[kind];
-    if (link.before != 0 && entries[link.before - 1].leaves != 0) return;
-    std::uint32_t after = link.next;
-    while (after != 0 && entries[after - 1].leaves != 0) after = entries[after - 1].links[kind].next;
+/// Of neighbours that leave together, the first one closes the gap: so each lane changes other words. It finds the
+/// first behind them that stays in a number of steps that is the logarithm of theirs.
+template <class Team>
+LANEWAY_FN void match_queue_ref::close_gaps(Team& team, bool mine, std::uint32_t number, std::uint32_t kind) const {
+    const match_link link = mine ? entries[number].links[kind] : match_link{};
+    std::uint32_t after = link.next, mate = leaver(link.next);
+    while (team.any(mate != 0)) {
+        const std::uint32_t behind = mate != 0 ? mate - 1 : match_group::nobody;
+        const std::uint32_t their_after = team.from(after, behind), their_mate = team.from(mate, behind);
+        if (mate != 0) after = their_after;
+        mate = their_mate;
+    }
+    if (!mine || leaver(link.before) != 0) return;
     match_chain& chain = chains[chain_of(entries[number].key.with_wildcards(kind))];
     if (link.before == 0) {
         chain.first = after;
@@ -172,21 +181,15 @@ LANEWAY_FN void match_queue_ref::close_gap(std::uint32_t number, std::uint32_t k
 }
 
 /// Entries come, or go: as many fewer, or more, are free.
-template <class Ctx>
-LANEWAY_FN void match_queue_ref::count(Ctx& ctx, bool mine, std::uint32_t kinds, bool come) const {
-    const auto changed = [come](std::uint32_t number, lane_mask lanes) {
-        const auto by = static_cast<std::uint32_t>(Ctx::count_lanes(lanes));
-        return come ? number + by : number - by;
-    };
-    const lane_mask lanes = ctx.ballot(full_warp<Ctx>, mine);
+LANEWAY_FN void match_queue_ref::count(std::uint64_t by_kind, std::uint32_t n, bool come) const {
+    const auto changed = [come](std::uint32_t number, std::uint32_t by) { return come ? number + by : number - by; };
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
-        const lane_mask hanging = ctx.ballot(full_warp<Ctx>, mine && (kinds >> kind & 1) != 0);
-        if (hanging != 0 && ctx.lane() == 0) state->hanging[kind] = changed(state->hanging[kind], hanging);
+        const std::uint32_t by = match_total(by_kind, kind);
+        if (by != 0) state->hanging[kind] = changed(state->hanging[kind], by);
     }
-    if (ctx.lane() != 0) return;
-    state->n_free = capacity - changed(length(), lanes);
+    state->n_free = capacity - changed(length(), n);
     if (!come) return;
-    state->next_order += static_cast<std::uint64_t>(Ctx::count_lanes(lanes));
+    state->next_order += n;
     if (length() > state->max_length) state->max_length = length();
 }
 

@@ -1,30 +1,17 @@
 // Matching messages and receives of one communicator, in MPI's order: of all receives that take a message the one that
 // was posted first gets it, and of all messages that a receive takes the one that arrived first.
 //
-// A warp deals with as many messages, or receives, as it has lanes. Each lane looks for the first entry of the other
-// queue that suits it; where several want the same, the lowest lane keeps it and the others go on to their next one,
-// until no two lanes want the same. Both sides prefer by one order each, so there is exactly one outcome in which
-// nobody would rather have another who would rather have them, and it is that of matching one after the other: deferred
-// acceptance (Gale and Shapley, 1962) with master lists (Irving, Manlove, Scott, 2008).
+// A team, which is a warp or a block, deals with as many messages, or receives, as it has lanes. Each lane looks for
+// the first entry of the other queue that suits it; where several want the same, the lowest lane keeps it and the
+// others go on to their next one, until no two lanes want the same. Both sides prefer by one order each, so there is
+// exactly one outcome in which nobody would rather have another who would rather have them, and it is that of matching
+// one after the other: deferred acceptance (Gale and Shapley, 1962) with master lists (Irving, Manlove, Scott, 2008).
 #pragma once
 
 #include "laneway/comm/matching/match_queue.hpp"
+#include "laneway/comm/matching/match_result.hpp"
 
 namespace laneway {
-
-enum class match_outcome : std::uint32_t {
-    none,     ///< the lane had nothing to match
-    matched,  ///< with `handle`
-    queued,   ///< it waits
-    full,     ///< the queue has no room for what all lanes bring: nothing has happened
-    refused,  ///< it breaks a rule of the communicator: see match_rules
-};
-
-struct match_result {
-    match_outcome outcome = match_outcome::none;
-    std::uint32_t handle = 0;  ///< of what it was matched with, or found
-    match_key key{};           ///< of that
-};
 
 /// Totals since the engine was made, in PE memory.
 struct match_counts {
@@ -34,7 +21,7 @@ struct match_counts {
     std::uint64_t looks;  ///< entries that lanes have looked at: the depth of searches
 };
 
-/// Device view of an engine. The whole warp calls each function, together; one warp at a time.
+/// Device view of an engine. The whole warp, or the whole team, calls each function, together; one at a time.
 struct matching_engine_ref {
     match_queue_ref posted;      ///< receives
     match_queue_ref unexpected;  ///< messages
@@ -48,6 +35,13 @@ struct matching_engine_ref {
     /// Each active lane posts a receive; the same.
     template <class Ctx>
     LANEWAY_FN match_result post(Ctx& ctx, bool active, const match_key& receive, std::uint32_t handle) const;
+    /// The same for any team, match_warp or match_block.
+    template <class Team>
+    LANEWAY_FN match_result arrive_together(Team& team, bool active, const match_key& message,
+                                            std::uint32_t handle) const;
+    template <class Team>
+    LANEWAY_FN match_result post_together(Team& team, bool active, const match_key& receive,
+                                          std::uint32_t handle) const;
     /// The first message that waits and that the lane's receive would take; it goes on waiting.
     template <class Ctx>
     LANEWAY_FN match_result probe(Ctx& ctx, bool active, const match_key& receive) const;
@@ -67,20 +61,22 @@ private:
         return by_source & (rules.no_any_tag ? 0b0011 : 0b1111);
     }
 
-    /// Whether no lower lane wants the same entry. `found`: 1 more than its number, or 0. The whole warp.
-    template <class Ctx>
-    static LANEWAY_FN bool is_first_for(Ctx& ctx, std::uint32_t found) {
-        const std::uint32_t nothing = ~static_cast<std::uint32_t>(ctx.lane());  // no entry has such a number
-        return elected(ctx, ctx.match(full_warp<Ctx>, found != 0 ? found : nothing));
-    }
+    [[nodiscard]] static LANEWAY_FN bool is_single(std::uint32_t kinds) { return (kinds & (kinds - 1)) == 0; }
+    [[nodiscard]] static LANEWAY_FN match_key reduced(const match_key& message, std::uint32_t kinds);
     static LANEWAY_FN match_result match_with(const match_entry& entry) {
         return {match_outcome::matched, entry.handle, entry.key};
     }
-    template <class Ctx, class Search>
-    static LANEWAY_FN std::uint32_t share(Ctx& ctx, Search& search);
-    template <class Ctx>
-    LANEWAY_FN void count(Ctx& ctx, std::uint64_t match_counts::*what, bool mine, lane_mask queued, bool is_matched,
-                          std::uint64_t looks) const;
+    template <class Team>
+    LANEWAY_FN std::uint32_t find_receive(Team& team, bool active, const match_key& message,
+                                          std::uint32_t& looks) const;
+    template <class Team>
+    LANEWAY_FN std::uint32_t find_message(Team& team, bool active, const match_key& receive,
+                                          std::uint32_t& looks) const;
+    template <class Team, class Search>
+    static LANEWAY_FN std::uint32_t share(Team& team, Search& search);
+    template <class Team>
+    LANEWAY_FN void count(Team& team, std::uint64_t match_counts::*what, std::uint32_t all, std::uint32_t unexpected,
+                          std::uint32_t matched, std::uint32_t looks) const;
 };
 
 /// A lane's way through the receives that take its message, in their order: those of its key, and those with wildcards.
@@ -103,7 +99,7 @@ public:
         seek(first_, posted_.entries[next_[first_] - 1].links[first_].next);
         choose();
     }
-    [[nodiscard]] LANEWAY_FN std::uint64_t looks() const { return looks_; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t looks() const { return looks_; }
 
 private:
     [[nodiscard]] LANEWAY_FN std::uint32_t chain(std::uint32_t kind) const {
@@ -126,7 +122,7 @@ private:
     match_key message_;
     std::uint32_t next_[match_kinds];  ///< by kind: 1 more than an entry's number; 0: none is left
     std::uint32_t first_ = 0;          ///< kind of the first of these
-    std::uint64_t looks_ = 0;
+    std::uint32_t looks_ = 0;
 };
 
 /// A lane's way through the messages that its receive takes, in their order.
@@ -143,13 +139,13 @@ public:
     LANEWAY_FN void next() {
         found_ = unexpected_.seek(receive_, unexpected_.entries[found_ - 1].links[receive_.wildcards()].next, looks_);
     }
-    [[nodiscard]] LANEWAY_FN std::uint64_t looks() const { return looks_; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t looks() const { return looks_; }
 
 private:
     const match_queue_ref& unexpected_;
     match_key receive_;
     std::uint32_t found_ = 0;  ///< 1 more than an entry's number; 0: none is left
-    std::uint64_t looks_ = 0;
+    std::uint32_t looks_ = 0;
 };
 
 LANEWAY_FN bool matching_engine_ref::is_awaited(const match_key& message) const {
@@ -158,67 +154,112 @@ LANEWAY_FN bool matching_engine_ref::is_awaited(const match_key& message) const 
 
 /// Lanes that want the same entry go on to their next one, but for the lowest, until none has to. What this lane gets:
 /// 1 more than the number of an entry, or 0.
-template <class Ctx, class Search>
-LANEWAY_FN std::uint32_t matching_engine_ref::share(Ctx& ctx, Search& search) {
+template <class Team, class Search>
+LANEWAY_FN std::uint32_t matching_engine_ref::share(Team& team, Search& search) {
     for (;;) {
-        const bool loses = !is_first_for(ctx, search.found());
-        if (ctx.ballot(full_warp<Ctx>, loses) == 0) return search.found();
+        const bool wants = search.found() != 0;
+        const bool loses = team.group(wants, search.found()).rank != 0 && wants;
+        if (!team.any(loses)) return search.found();
         if (loses) search.next();
     }
+}
+
+/// Messages that have this in common want the same receives, if those that wait are of these kinds.
+LANEWAY_FN match_key matching_engine_ref::reduced(const match_key& message, std::uint32_t kinds) {
+    if (!is_single(kinds)) return message;
+    return message.with_wildcards((kinds & 0b0010) != 0   ? 1
+                                  : (kinds & 0b0100) != 0 ? 2
+                                  : (kinds & 0b1000) != 0 ? 3
+                                                          : 0);
+}
+
+/// Of the lanes that want the same receives in the same order each leaves as many as there are such lanes below it. If
+/// all receives are of one kind, that is all: messages that want one of them in common want all of them.
+template <class Team>
+LANEWAY_FN std::uint32_t matching_engine_ref::find_receive(Team& team, bool active, const match_key& message,
+                                                           std::uint32_t& looks) const {
+    const std::uint32_t kinds = posted.kinds();
+    if (kinds == 0) return 0;
+    const std::uint32_t skip = team.group(active, reduced(message, kinds).bits()).rank;
+    receive_search search(posted, active, message, skip);
+    const std::uint32_t found = is_single(kinds) ? search.found() : share(team, search);
+    looks = search.looks();
+    return found;
+}
+
+/// The same; receives of one kind want other messages or the same.
+template <class Team>
+LANEWAY_FN std::uint32_t matching_engine_ref::find_message(Team& team, bool active, const match_key& receive,
+                                                           std::uint32_t& looks) const {
+    if (unexpected.length() == 0) return 0;
+    const std::uint64_t by_kind = team.totals(active ? 1u << receive.wildcards() : 0);
+    std::uint32_t kinds = 0;
+    for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
+        kinds |= (match_total(by_kind, kind) != 0 ? 1u : 0u) << kind;
+    }
+    message_search search(unexpected, active, receive, team.group(active, receive.bits()).rank);
+    const std::uint32_t found = is_single(kinds) ? search.found() : share(team, search);
+    looks = search.looks();
+    return found;
+}
+
+template <class Team>
+LANEWAY_FN match_result matching_engine_ref::arrive_together(Team& team, bool active, const match_key& message,
+                                                             std::uint32_t handle) const {
+    const bool comes = active && message.is_exact();
+    match_result result{active && !comes ? match_outcome::refused : match_outcome::none};
+    const std::uint32_t all = team.share(comes).all;
+    if (all == 0) return result;
+    if (unexpected.state->n_free < all) {
+        if (comes) result.outcome = match_outcome::full;
+        return result;
+    }
+    std::uint32_t looks = 0;
+    const std::uint32_t found = find_receive(team, comes, message, looks);
+    if (found != 0) result = match_with(posted.entries[found - 1]);
+    const std::uint32_t matched = posted.remove(team, found != 0, found - 1);
+    const bool waits = comes && found == 0 && !rules.no_unexpected;
+    const std::uint32_t queued = unexpected.append(team, waits, message, handle, allowed_kinds());
+    if (comes && found == 0) result.outcome = waits ? match_outcome::queued : match_outcome::refused;
+    count(team, &match_counts::messages, all, queued, matched, looks);
+    return result;
+}
+
+template <class Team>
+LANEWAY_FN match_result matching_engine_ref::post_together(Team& team, bool active, const match_key& receive,
+                                                           std::uint32_t handle) const {
+    const bool refused = active && breaks_rules(receive);
+    const bool posts = active && !refused;
+    match_result result{refused ? match_outcome::refused : match_outcome::none};
+    const std::uint32_t all = team.share(posts).all;
+    if (all == 0) return result;
+    if (posted.state->n_free < all) {
+        if (posts) result.outcome = match_outcome::full;
+        return result;
+    }
+    std::uint32_t looks = 0;
+    const std::uint32_t found = find_message(team, posts, receive, looks);
+    if (found != 0) result = match_with(unexpected.entries[found - 1]);
+    const std::uint32_t matched = unexpected.remove(team, found != 0, found - 1);
+    const bool waits = posts && found == 0;
+    (void)posted.append(team, waits, receive, handle, 1u << receive.wildcards());
+    if (waits) result.outcome = match_outcome::queued;
+    count(team, &match_counts::receives, all, 0, matched, looks);
+    return result;
 }
 
 template <class Ctx>
 LANEWAY_FN match_result matching_engine_ref::arrive(Ctx& ctx, bool active, const match_key& message,
                                                     std::uint32_t handle) const {
-    const bool comes = active && message.is_exact();
-    match_result result{active && !comes ? match_outcome::refused : match_outcome::none};
-    const lane_mask lanes = ctx.ballot(full_warp<Ctx>, comes);
-    if (lanes == 0) return result;
-    if (unexpected.state->n_free < static_cast<std::uint32_t>(Ctx::count_lanes(lanes))) {
-        if (comes) result.outcome = match_outcome::full;
-        return result;
-    }
-    // Without wildcards all messages of one key want the same receives: each knows at once which is its own.
-    const bool mixed = posted.any_wildcards();
-    const std::uint64_t same = comes ? message.bits() : ~static_cast<std::uint64_t>(ctx.lane());
-    const auto skip = static_cast<std::uint32_t>(mixed ? 0 : rank_in(ctx, ctx.match(full_warp<Ctx>, same)));
-    receive_search search(posted, comes, message, skip);
-    const std::uint32_t found = share(ctx, search);
-    if (found != 0) result = match_with(posted.entries[found - 1]);
-    ctx.sync(full_warp<Ctx>);
-    posted.remove(ctx, found != 0, found - 1);
-    const bool waits = comes && found == 0 && !rules.no_unexpected;
-    unexpected.append(ctx, waits, message, handle, allowed_kinds());
-    if (comes && found == 0) result.outcome = waits ? match_outcome::queued : match_outcome::refused;
-    count(ctx, &match_counts::messages, comes, ctx.ballot(full_warp<Ctx>, waits), found != 0, search.looks());
-    return result;
+    match_warp<Ctx> warp(ctx);
+    return arrive_together(warp, active, message, handle);
 }
 
 template <class Ctx>
 LANEWAY_FN match_result matching_engine_ref::post(Ctx& ctx, bool active, const match_key& receive,
                                                   std::uint32_t handle) const {
-    const bool refused = active && breaks_rules(receive);
-    const bool posts = active && !refused;
-    const lane_mask lanes = ctx.ballot(full_warp<Ctx>, posts);
-    match_result result{refused ? match_outcome::refused : match_outcome::none};
-    if (lanes == 0) return result;
-    if (posted.state->n_free < static_cast<std::uint32_t>(Ctx::count_lanes(lanes))) {
-        if (posts) result.outcome = match_outcome::full;
-        return result;
-    }
-    const bool all_exact = ctx.ballot(full_warp<Ctx>, posts && !receive.is_exact()) == 0;
-    const std::uint64_t same = posts ? receive.bits() : ~static_cast<std::uint64_t>(ctx.lane());
-    const auto skip = static_cast<std::uint32_t>(all_exact ? rank_in(ctx, ctx.match(full_warp<Ctx>, same)) : 0);
-    message_search search(unexpected, posts, receive, skip);
-    const std::uint32_t found = share(ctx, search);
-    if (found != 0) result = match_with(unexpected.entries[found - 1]);
-    ctx.sync(full_warp<Ctx>);
-    unexpected.remove(ctx, found != 0, found - 1);
-    const bool waits = posts && found == 0;
-    posted.append(ctx, waits, receive, handle, 1u << receive.wildcards());
-    if (waits) result.outcome = match_outcome::queued;
-    count(ctx, &match_counts::receives, posts, 0, found != 0, search.looks());
-    return result;
+    match_warp<Ctx> warp(ctx);
+    return post_together(warp, active, receive, handle);
 }
 
 template <class Ctx>
@@ -243,21 +284,26 @@ LANEWAY_FN match_result matching_engine_ref::cancel(Ctx& ctx, bool active, const
             found = posted.entries[found - 1].links[receive.wildcards()].next;
         }
     }
-    if (!is_first_for(ctx, found)) found = 0;  // two lanes take back one
-    posted.remove(ctx, found != 0, found - 1);
+    match_warp<Ctx> warp(ctx);
+    if (warp.group(found != 0, found).rank != 0) found = 0;  // two lanes take back one
+    (void)posted.remove(warp, found != 0, found - 1);
     return found == 0 ? match_result{} : match_result{match_outcome::matched, handle, receive};
 }
 
-template <class Ctx>
-LANEWAY_FN void matching_engine_ref::count(Ctx& ctx, std::uint64_t match_counts::*what, bool mine, lane_mask queued,
-                                           bool is_matched, std::uint64_t looks) const {
-    const lane_mask all = ctx.ballot(full_warp<Ctx>, mine), matched = ctx.ballot(full_warp<Ctx>, is_matched);
-    const std::uint64_t looked = warp_sum(ctx, looks);
-    if (ctx.lane() != 0) return;
-    counts->*what += static_cast<std::uint64_t>(Ctx::count_lanes(all));
-    counts->unexpected += static_cast<std::uint64_t>(Ctx::count_lanes(queued));
-    counts->matches += static_cast<std::uint64_t>(Ctx::count_lanes(matched));
-    counts->looks += looked;
+template <class Team>
+LANEWAY_FN void matching_engine_ref::count(Team& team, std::uint64_t match_counts::*what, std::uint32_t all,
+                                           std::uint32_t unexpected_now, std::uint32_t matched,
+                                           std::uint32_t looks) const {
+    auto& ctx = team.ctx();
+    const std::uint32_t looked = warp_sum(ctx, looks);
+    const auto add = [&](std::uint64_t& to, std::uint32_t n) {
+        if (n != 0) ctx.fetch_add(&to, std::uint64_t{n}, order::relaxed, scope::device);
+    };
+    if (ctx.lane() == 0) add(counts->looks, looked);
+    if (team.number() != 0) return;
+    add(counts->*what, all);
+    add(counts->unexpected, unexpected_now);
+    add(counts->matches, matched);
 }
 
 }  // namespace laneway

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/matching/matching_engine.hpp"
+#include "laneway/comm/matching/unordered_table.hpp"
 #include "laneway/simt/device.hpp"
 
 namespace laneway {
@@ -49,6 +50,29 @@ private:
     queue_memory posted_;
     queue_memory unexpected_;
     buffer<match_counts> counts_;
+};
+
+/// A table for matching without an order, on one PE. It keeps what waits from run to run.
+class unordered_table {
+public:
+    /// How many messages and how many receives may wait at once: up to 2^24, at least 1. `buckets`: a power of two; 0:
+    /// twice as many as the larger of these.
+    unordered_table(const std::shared_ptr<device>& owner, std::uint32_t messages, std::uint32_t receives,
+                    std::uint32_t buckets = 0);
+
+    [[nodiscard]] unordered_table_ref ref() const;
+    /// What waits, in no order. Host, between runs.
+    struct waiting_entry {
+        match_key key;
+        std::uint32_t handle = 0;
+        bool is_message = false;
+    };
+    [[nodiscard]] std::vector<waiting_entry> waiting() const;
+
+private:
+    std::uint32_t messages_, receives_;
+    buffer<std::uint64_t> buckets_;
+    buffer<unordered_entry> entries_;
 };
 
 }  // namespace laneway

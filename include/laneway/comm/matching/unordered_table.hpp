@@ -1,0 +1,184 @@
+// Matching without an order: of the messages and receives with one source and tag any two find each other. For programs
+// that promise not to use wildcards and allow overtaking.
+//
+// All lanes use a table at once, each by itself. Keys with the same hash share a bucket, whose entries hang in a chain.
+// One word of the bucket has the chain's first entry and a version; every change of the chain is a compare-and-swap of
+// this word, from the value that it had before the lane looked. So a lane that found no partner, and puts its own entry
+// in front, knows that none has come meanwhile: of a message and a receive the one that comes second finds the first.
+// All entries of a key that wait are messages, or all are receives.
+#pragma once
+
+#include "laneway/comm/matching/match_result.hpp"
+#include "laneway/simt/wait.hpp"
+
+namespace laneway {
+
+struct unordered_entry {
+    std::uint64_t key;
+    std::uint64_t next;  ///< in the chain: 1 more than its number; 0: none
+};
+
+/// Device view. Any lane, at any time, also in divergent code. Callers give each message that waits a handle below
+/// `messages`, each receive one below `receives`; no two that wait have the same. So there is always room.
+struct unordered_table_ref {
+    std::uint64_t* buckets = nullptr;    ///< zeroed before use
+    unordered_entry* entries = nullptr;  ///< of messages, by handle, and behind them of receives
+    std::uint32_t n_buckets = 1;         ///< a power of two
+    std::uint32_t messages = 0;
+    std::uint32_t receives = 0;
+
+    /// A message has arrived. Matched with a receive, or queued; full: a handle that is too large; refused: a wildcard;
+    /// none: the run is ending.
+    template <class Ctx>
+    LANEWAY_FN match_result arrive(Ctx& ctx, const match_key& message, std::uint32_t handle) const {
+        if (handle >= messages) return {match_outcome::full};
+        return put_or_take(ctx, message, handle);
+    }
+    /// The same for a receive.
+    template <class Ctx>
+    LANEWAY_FN match_result post(Ctx& ctx, const match_key& receive, std::uint32_t handle) const {
+        if (handle >= receives) return {match_outcome::full};
+        return put_or_take(ctx, receive, messages + handle);
+    }
+    /// A message with this key that waits; another lane may take it.
+    template <class Ctx>
+    LANEWAY_FN match_result probe(Ctx& ctx, const match_key& receive) const {
+        if (!receive.is_exact()) return {match_outcome::refused};
+        return change(ctx, receive, nobody, [&](std::uint32_t number, bool same_key) {
+            return !same_key ? verdict::pass : is_message(number) ? verdict::see : verdict::leave;
+        });
+    }
+    /// Takes back a receive that waits. `none`: it does not wait any more.
+    template <class Ctx>
+    LANEWAY_FN match_result cancel(Ctx& ctx, const match_key& receive, std::uint32_t handle) const {
+        if (!receive.is_exact() || handle >= receives) return {};
+        return change(ctx, receive, nobody, [&](std::uint32_t number, bool same_key) {
+            return same_key && number == messages + handle ? verdict::take : verdict::pass;
+        });
+    }
+
+private:
+    /// What becomes of an entry on a lane's way through a chain: nothing; it is taken; it is what the lane looks for;
+    /// nothing, and none behind it is of interest.
+    enum class verdict { pass, take, see, leave };
+
+    static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+    // Of a bucket's word: the link to the first entry, whether a lane is changing the chain behind it, the version.
+    static constexpr std::uint64_t links = 0xffff'ffff;
+    static constexpr std::uint64_t locked = links + 1;
+    static constexpr std::uint64_t one_version = 2 * locked;
+    static constexpr std::uint32_t max_looks = 16;  ///< before a lane makes sure that the chain is still the same
+
+    /// Where a way through a chain has ended.
+    struct way_end {
+        verdict what = verdict::pass;
+        std::uint64_t at = 0, before = 0, next = 0;  ///< links to the entry and its neighbours
+        bool changed = false;                        ///< the chain, meanwhile
+    };
+
+    [[nodiscard]] LANEWAY_FN bool is_message(std::uint32_t number) const { return number < messages; }
+    [[nodiscard]] static LANEWAY_FN std::uint64_t next_version(std::uint64_t word, std::uint64_t first) {
+        return (word & ~(one_version - 1)) + one_version + first;
+    }
+    [[nodiscard]] LANEWAY_FN match_result match_with(std::uint64_t link, const match_key& key) const {
+        const auto number = static_cast<std::uint32_t>(link - 1);
+        return {match_outcome::matched, is_message(number) ? number : number - messages, key};
+    }
+    template <class Ctx>
+    LANEWAY_FN match_result put_or_take(Ctx& ctx, const match_key& key, std::uint32_t mine) const {
+        if (!key.is_exact()) return {match_outcome::refused};
+        return change(ctx, key, mine, [&](std::uint32_t number, bool same_key) {
+            return !same_key ? verdict::pass : is_message(number) != is_message(mine) ? verdict::take : verdict::leave;
+        });
+    }
+    template <class Ctx, class Judge>
+    LANEWAY_FN match_result change(Ctx& ctx, const match_key& key, std::uint32_t mine, const Judge& judge) const;
+    template <class Ctx, class Judge>
+    LANEWAY_FN way_end walk(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, std::uint64_t key,
+                            const Judge& judge) const;
+    template <class Ctx>
+    LANEWAY_FN bool put(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, std::uint64_t key,
+                        std::uint32_t number) const;
+    template <class Ctx>
+    LANEWAY_FN bool take(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, const way_end& end) const;
+};
+
+/// Goes through the chain of a key and does what `judge` says; where nothing is taken, puts in `mine`, if there is
+/// such. Begins anew as often as the chain has changed meanwhile.
+template <class Ctx, class Judge>
+LANEWAY_FN match_result unordered_table_ref::change(Ctx& ctx, const match_key& key, std::uint32_t mine,
+                                                    const Judge& judge) const {
+    std::uint64_t* const bucket = buckets + (key.hash() & (n_buckets - 1));
+    bounded_spin spin;
+    for (;;) {
+        // Partner: the releases in put and take.
+        const std::uint64_t word = ctx.load(bucket, order::acquire, scope::device);
+        way_end end;
+        end.changed = true;
+        if ((word & locked) == 0) end = walk(ctx, bucket, word, key.bits(), judge);
+        if (!end.changed) {
+            if (end.what == verdict::take) {
+                if (take(ctx, bucket, word, end)) return match_with(end.at, key);
+            } else if (mine != nobody) {
+                if (put(ctx, bucket, word, key.bits(), mine)) return {match_outcome::queued};
+            } else {
+                ctx.fence(scope::device);  // what has been read comes before the second look
+                if (ctx.load(bucket, order::relaxed, scope::device) == word) {
+                    return end.what == verdict::see ? match_with(end.at, key) : match_result{};
+                }
+            }
+        }
+        if (spin.next(ctx, {operation::insert, -1, key.tag}) != status::ok) return {};
+    }
+}
+
+/// Entries may be used anew by others meanwhile: then the bucket's word is another, and what was read counts for
+/// nothing.
+template <class Ctx, class Judge>
+LANEWAY_FN unordered_table_ref::way_end unordered_table_ref::walk(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word,
+                                                                  std::uint64_t key, const Judge& judge) const {
+    way_end end;
+    std::uint32_t looks = 0;
+    for (end.at = word & links; end.at != 0; end.before = end.at, end.at = end.next) {
+        if (++looks % max_looks == 0 && ctx.load(bucket, order::relaxed, scope::device) != word) {
+            end.changed = true;
+            break;
+        }
+        const unordered_entry& entry = entries[end.at - 1];
+        const std::uint64_t theirs = ctx.load(&entry.key, order::relaxed, scope::device);
+        end.next = ctx.load(&entry.next, order::relaxed, scope::device);
+        end.what = judge(static_cast<std::uint32_t>(end.at - 1), theirs == key);
+        if (end.what != verdict::pass) break;
+    }
+    return end;
+}
+
+/// In front of the chain. Whether it has not changed meanwhile.
+template <class Ctx>
+LANEWAY_FN bool unordered_table_ref::put(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word, std::uint64_t key,
+                                         std::uint32_t number) const {
+    unordered_entry& entry = entries[number];
+    ctx.store(&entry.key, key, order::relaxed, scope::device);
+    ctx.store(&entry.next, word & links, order::relaxed, scope::device);
+    // Partner: the acquire load in change.
+    return ctx.compare_exchange(bucket, word, next_version(word, std::uint64_t{number} + 1), order::release,
+                                scope::device);
+}
+
+/// The same: the first entry of a chain is taken with its word; for another one the chain is locked for two stores.
+template <class Ctx>
+LANEWAY_FN bool unordered_table_ref::take(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word,
+                                          const way_end& end) const {
+    // Partner: the acquire load in change.
+    if (end.before == 0) {
+        return ctx.compare_exchange(bucket, word, next_version(word, end.next), order::release, scope::device);
+    }
+    const std::uint64_t unlocked = word;
+    if (!ctx.compare_exchange(bucket, word, word | locked, order::acq_rel, scope::device)) return false;
+    ctx.store(&entries[end.before - 1].next, end.next, order::relaxed, scope::device);
+    // Partner: the acquire load in change.
+    ctx.store(bucket, next_version(unlocked, unlocked & links), order::release, scope::device);
+    return true;
+}
+
+}  // namespace laneway

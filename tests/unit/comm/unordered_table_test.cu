@@ -1,0 +1,1 @@
+#include "unordered_table_suite.hpp"  // on GPUs
