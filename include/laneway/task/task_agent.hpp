@@ -77,12 +77,11 @@ private:
         }
         if (found.what == kind::none) found = take(ctx);
         if (found.what == kind::none) {
-            using outcome = task_portion::outcome;
-            const outcome filled = shared_->portion.fill(ctx, pool_.rings);
-            if (filled == outcome::filled) found = take(ctx);
+            const task_portion::outcome filled = shared_->portion.fill(ctx, pool_.rings);
+            if (filled == task_portion::outcome::filled) found = take(ctx);
             // One warp of an idle block looks for tasks; if all did they would take each other's time, and the control
             // warp's.
-            if (Ctx::warp_lanes == 32 && filled == outcome::others) ctx.pause(idle_patience);
+            if (Ctx::warp_lanes == 32 && filled == task_portion::outcome::others) ctx.pause(idle_patience);
         }
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read the node, or the slot
         return found;
@@ -125,7 +124,8 @@ private:
                                    : source.what == kind::range ? pool_.rings.words->ranges[source.number].type
                                                                 : pool_.rings.slot(source.number).type;
         bool found = false;
-        pool_.types.visit(type & ~task_slot::has_tail, [&]<class Type>(const Type&) { found = width_of<Type> == task_width::block; });
+        pool_.types.visit(type & ~task_slot::has_tail,
+                          [&]<class Type>(const Type&) { found = width_of<Type> == task_width::block; });
         return found;
     }
     /// In the task that the block has begun. Its leader lets its slot or node go, and counts it.
