@@ -85,7 +85,7 @@ public:
     /// Collectives among the working warps, blocks or grids of all PEs, from inside a body: comm/collective/
     /// collectives.hpp says which.
     [[nodiscard]] collectives_component collectives(const collective_options& options = {}) const {
-        return {machine_, options};
+        return {machine_, options, pe_with(options_, injected_fault::mute_collectives)};
     }
 
     /// Tags for operations that are prepared beforehand and carried out when lanes have triggered them often enough:

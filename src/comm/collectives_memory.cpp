@@ -87,13 +87,13 @@ std::uint64_t collectives_plan::bytes(std::size_t pe) const {
            sizeof(grid_words);
 }
 
-collectives_memory::collectives_memory(machine& machine, const collectives_plan& plan)
+collectives_memory::collectives_memory(machine& machine, const collectives_plan& plan, int mute)
     : machine_(machine), plan_(plan) {
     if (plan.n_pes() != static_cast<std::size_t>(machine.n_pes())) {
         throw usage_error("collectives: planned for " + std::to_string(plan.n_pes()) + " PEs, the machine has " +
                           std::to_string(machine.n_pes()));
     }
-    place_words(machine);
+    place_words(machine, mute);
     for (std::size_t p = 0; p < plan.n_pes(); ++p) {
         const auto& device = machine.device(static_cast<int>(p));
         counts_.emplace_back(device, plan.n_pes());
@@ -103,7 +103,7 @@ collectives_memory::collectives_memory(machine& machine, const collectives_plan&
     }
 }
 
-void collectives_memory::place_words(machine& machine) {
+void collectives_memory::place_words(machine& machine, int mute) {
     const std::size_t n = plan_.n_pes();
     std::vector<std::vector<std::uint64_t*>> written(n, std::vector<std::uint64_t*>(n));
     for (std::size_t reader = 0; reader < n; ++reader) {
@@ -115,6 +115,10 @@ void collectives_memory::place_words(machine& machine) {
             read[writer] = written[writer][reader];
         }
         from_.emplace_back(machine.device(static_cast<int>(reader)), n).copy_in(read);
+    }
+    if (mute >= 0) {
+        unheard_ = buffer<std::uint64_t>(machine.device(mute), plan_.pair_words());
+        std::fill_n(written[static_cast<std::size_t>(mute)].begin(), n, unheard_.data());
     }
     for (std::size_t writer = 0; writer < n; ++writer) {
         to_.emplace_back(machine.device(static_cast<int>(writer)), n).copy_in(written[writer]);

@@ -43,14 +43,14 @@ comm_resources::comm_resources(machine& machine, const options& options, const c
         answers_.allocate(machine_, bytes, until);
     }
     accounts_.allocate(
-        machine_, [](int) { return barrier_ref::bytes; }, until);
+        machine_, [](int) { return barrier_ref::bytes; }, until, pe_with(options_, injected_fault::mute_barrier));
     if (plan.needs.forward_bytes > 0) make_forward_queues();
     make_termination();
     reported_ = nothing();
 }
 
 void comm_resources::pair_words::allocate(machine& machine, const std::function<std::size_t(int reader)>& bytes,
-                                          const run_deadline& until) {
+                                          const run_deadline& until, int mute) {
     const auto n = static_cast<std::size_t>(machine.n_pes());
     std::vector<std::vector<std::uint64_t*>> written(n, std::vector<std::uint64_t*>(n));
     for (int reader = 0; reader < machine.n_pes(); ++reader) {
@@ -63,6 +63,13 @@ void comm_resources::pair_words::allocate(machine& machine, const std::function<
             written[writer][static_cast<std::size_t>(reader)] = read[writer];
         }
         from.emplace_back(machine.device(reader), n).copy_in(read);
+    }
+    if (mute >= 0) {
+        std::size_t most = 0;
+        for (int reader = 0; reader < machine.n_pes(); ++reader) most = std::max(most, bytes(reader));
+        unheard = buffer<std::byte>(machine.device(mute), most);
+        std::fill_n(written[static_cast<std::size_t>(mute)].begin(), n,
+                    reinterpret_cast<std::uint64_t*>(unheard.data()));
     }
     for (int writer = 0; writer < machine.n_pes(); ++writer) {
         to.emplace_back(machine.device(writer), n).copy_in(written[static_cast<std::size_t>(writer)]);
@@ -82,11 +89,15 @@ void comm_resources::make_termination() {
     termination_replies_.resize(n_);
     std::vector<std::uint64_t*> commands(n_);
     std::vector<const std::uint64_t*> replies(n_);
+    const int mute = pe_with(options_, injected_fault::mute_termination);
+    if (mute >= 0) {
+        unheard_ = buffer<std::byte>(machine_.device(mute), std::max(plan_.command_bytes(), plan_.reply_bytes()));
+    }
     for (std::size_t p = 1; p < n_; ++p) {
         const auto& device = device_of(p);
         commands_[p] = find_transport(*coordinator, *device).place(coordinator, device, plan_.command_bytes());
         termination_replies_[p] = find_transport(*device, *coordinator).place(device, coordinator, plan_.reply_bytes());
-        commands[p] = reinterpret_cast<std::uint64_t*>(commands_[p].get());
+        commands[p] = reinterpret_cast<std::uint64_t*>(mute == 0 ? unheard_.data() : commands_[p].get());
         replies[p] = reinterpret_cast<const std::uint64_t*>(termination_replies_[p].get());
     }
     command_table_ = buffer<std::uint64_t*>(coordinator, n_);
@@ -230,7 +241,8 @@ termination_ref comm_resources::termination(int pe, const threshold_policy& poli
     ref.commands = command_table_.data();
     ref.replies = reply_table_.data();
     ref.command = reinterpret_cast<const std::uint64_t*>(commands_[p].get());
-    ref.reply = reinterpret_cast<std::uint64_t*>(termination_replies_[p].get());
+    const bool mute = pe == pe_with(options_, injected_fault::mute_termination);
+    ref.reply = reinterpret_cast<std::uint64_t*>(mute ? unheard_.data() : termination_replies_[p].get());
     ref.finished = finished_[p].data();
     ref.samples = samples_.data();
     ref.outcome = outcome_.data();
@@ -295,7 +307,15 @@ void comm_resources::account(const totals& now, run_report& report) const {
 }
 
 std::string comm_resources::ring_fills() const {
-    return requests_.fills("ring") + (replies_ ? replies_->fills("ring of replies") : std::string{});
+    std::string text = requests_.fills("ring") + (replies_ ? replies_->fills("ring of replies") : std::string{});
+    for (std::size_t p = 0; p < forward_ends_.size(); ++p) {
+        const auto ends = forward_ends_[p].copy_out();
+        const std::uint64_t used = ends[0] - ends[head_at];
+        if (used == 0) continue;
+        text += "; forward queue of PE " + std::to_string(p) + ": " + std::to_string(used) + " of " +
+                std::to_string(plan_.forward_slots) + " slots in use";
+    }
+    return text;
 }
 
 comm_resources::~comm_resources() = default;

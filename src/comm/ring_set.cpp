@@ -93,8 +93,9 @@ links_ref ring_set::links(int pe) const {
     ref.stripe_next = stripe_next_[p].data();
     ref.server_warps = server_warps_[p];
     ref.age_ns = options_.age_ns;
-    ref.deaf = options_.fault == injected_fault::deaf_server && options_.fault_pe == pe;
-    ref.keeps_credits = options_.fault == injected_fault::stuck_credit && options_.fault_pe == pe;
+    ref.deaf = pe == pe_with(options_, injected_fault::deaf_server);
+    ref.keeps_credits = pe == pe_with(options_, injected_fault::stuck_credit);
+    ref.keeps_forwards = pe == pe_with(options_, injected_fault::stuck_forward);
     return ref;
 }
 

@@ -4,9 +4,10 @@
 
 namespace laneway {
 
-host_inboxes::host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots)
+host_inboxes::host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots,
+                           int shut)
     : capacity_(slots), slot_bytes_(inbox_slot::bytes_of(message_bytes)),
-      answer_bytes_(inbox_slot::bytes_of(answer_bytes)) {
+      answer_bytes_(inbox_slot::bytes_of(answer_bytes)), shut_(shut) {
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         const auto& device = machine.device(pe);
         part& p = parts_.emplace_back();
@@ -97,6 +98,22 @@ std::uint64_t host_inboxes::filled() const {
     std::uint64_t sum = 0;
     for (const part& p : parts_) sum += filled(p);
     return sum;
+}
+
+std::string host_inboxes::account() const {
+    std::string text;
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+        const std::uint64_t end = filled(parts_[p]);
+        std::uint64_t waiting = 0;
+        for (std::uint64_t i = end < capacity_ ? 0 : end - capacity_; i < end; ++i) {
+            auto* const slot = reinterpret_cast<inbox_slot*>(parts_[p].slots.get() + i % capacity_ * slot_bytes_);
+            waiting += std::atomic_ref(slot->free_for).load(std::memory_order_acquire) == i ? 1 : 0;
+        }
+        if (waiting == 0) continue;
+        text += "; inbox of PE " + std::to_string(p) + ": " + std::to_string(waiting) + " of " +
+                std::to_string(capacity_) + " slots in use";
+    }
+    return text;
 }
 
 bool host_inboxes::any_wait() const {

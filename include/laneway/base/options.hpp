@@ -19,6 +19,12 @@ enum class injected_fault {
     deaf_server,   ///< the PE serves nothing
     stuck_credit,  ///< the PE serves but frees no ring slot
     deaf_host,     ///< host threads serve no calls
+    // What the PE writes for other PEs does not reach them:
+    mute_termination,  ///< its part of termination rounds
+    mute_barrier,      ///< its part of barriers
+    mute_collectives,  ///< its part of collectives
+    stuck_forward,     ///< the PE sends nothing of what its handlers forward
+    shut_inbox,        ///< the PE takes no messages from host threads
 };
 
 /// How checked devices look at accesses to symmetric memory.
@@ -65,5 +71,8 @@ struct options {
     injected_fault fault = injected_fault::none;
     int fault_pe = 0;
 };
+
+/// The PE that has this injected fault; -1: none.
+inline int pe_with(const options& o, injected_fault fault) { return o.fault == fault ? o.fault_pe : -1; }
 
 }  // namespace laneway

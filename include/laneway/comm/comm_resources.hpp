@@ -49,7 +49,7 @@ public:
     /// After a run that has ended well: settles, and gives the account of all messages since the last one. Throws
     /// device_fault where posted, carried and served do not agree.
     [[nodiscard]] run_report report(double seconds);
-    /// Fill of each ring that is not empty, for messages.
+    /// Fill of each ring and forward queue that is not empty, for messages.
     [[nodiscard]] std::string ring_fills() const;
 
 private:
@@ -58,9 +58,11 @@ private:
         std::vector<reader_memory> memory;
         std::vector<buffer<std::uint64_t*>> to;
         std::vector<buffer<std::uint64_t*>> from;
+        buffer<std::byte> unheard;  ///< what the mute PE writes
 
-        /// Allocates as many bytes for each writer as a reader's words take.
-        void allocate(machine& machine, const std::function<std::size_t(int reader)>& bytes, const run_deadline& until);
+        /// Allocates as many bytes for each writer as a reader's words take. What the `mute` PE writes nobody reads.
+        void allocate(machine& machine, const std::function<std::size_t(int reader)>& bytes, const run_deadline& until,
+                      int mute = -1);
     };
     /// What has been counted since counters were cleared last.
     struct totals {
@@ -97,6 +99,7 @@ private:
     std::vector<std::shared_ptr<std::byte>>
         commands_;  ///< of termination detection, to each PE but PE 0, which coordinates
     std::vector<std::shared_ptr<std::byte>> termination_replies_;
+    buffer<std::byte> unheard_;  ///< what a PE that is mute there writes
     buffer<std::uint64_t*> command_table_;
     buffer<const std::uint64_t*> reply_table_;
     std::vector<buffer<std::uint32_t>> finished_;

@@ -61,6 +61,7 @@ struct links_ref {
     std::uint64_t age_ns = 0;              ///< see aggregator::flush_old
     bool deaf = false;                     ///< injected fault: servers look at nothing
     bool keeps_credits = false;            ///< injected fault: servers free no slot
+    bool keeps_forwards = false;           ///< injected fault: nobody sends what handlers forward
     work_before before;                    ///< of requests: of the whole PE
 };
 

@@ -157,6 +157,7 @@ public:
     /// Sends what handlers have forwarded, one post a lane at most; returns whether there was any. The lanes of the
     /// mask, together.
     LANEWAY_FN bool send_forwards(Ctx& ctx, lane_mask mask) {
+        if (this->links().keeps_forwards) return false;
         const forward_queue_ref& queue = handlers_.forward;
         std::uint64_t ticket = 0;
         const bool taken = queue.claim(ctx, ticket);

@@ -16,8 +16,9 @@ class collectives_component {
 public:
     using ref_type = collectives_component_ref;
 
-    collectives_component(const machine& machine, const collective_options& options)
-        : machine_(&machine), options_(options) {}
+    /// `mute`: see collectives_memory.
+    collectives_component(const machine& machine, const collective_options& options, int mute = -1)
+        : machine_(&machine), options_(options), mute_(mute) {}
 
     [[nodiscard]] std::uint64_t held_bytes(int pe) const {
         return memory_ == nullptr ? 0 : memory_->plan().bytes(static_cast<std::size_t>(pe));
@@ -32,7 +33,7 @@ public:
         }
         if (!has_room_for(counts)) {
             memory_.reset();
-            memory_ = std::make_unique<collectives_memory>(machine, collectives_plan(options_, counts));
+            memory_ = std::make_unique<collectives_memory>(machine, collectives_plan(options_, counts), mute_);
         }
         memory_->begin(counts);
     }
@@ -51,6 +52,7 @@ private:
 
     const machine* machine_;
     collective_options options_;
+    int mute_;
     std::unique_ptr<collectives_memory> memory_;
 };
 

@@ -25,8 +25,9 @@ class host_inboxes : public host_feed {
 
 public:
     /// `message_bytes`, `answer_bytes`: of the longest. Each PE has `slots` for messages, a power of two; the job has
-    /// as many places for answers.
-    host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots);
+    /// as many places for answers. `shut`: a PE whose warps take nothing, an injected fault; -1: none.
+    host_inboxes(machine& machine, std::size_t message_bytes, std::size_t answer_bytes, std::uint64_t slots,
+                 int shut = -1);
 
     /// A slot of a PE's inbox that its holder fills; whoever else posts to the PE waits meanwhile.
     class place {
@@ -65,6 +66,7 @@ public:
 
     [[nodiscard]] std::uint64_t filled() const override;
     [[nodiscard]] bool any_wait() const override;
+    [[nodiscard]] std::string account() const override;
 
     template <class List>
     [[nodiscard]] host_inbox_ref<List> ref(int pe) const {
@@ -79,6 +81,7 @@ public:
         made.capacity = capacity_;
         made.slot_bytes = slot_bytes_;
         made.answer_bytes = answer_bytes_;
+        made.is_shut = pe == shut_;
         return made;
     }
 
@@ -89,6 +92,7 @@ private:
     std::uint64_t capacity_;
     std::uint64_t slot_bytes_;
     std::uint64_t answer_bytes_;
+    int shut_;
     std::vector<part> parts_;
     std::shared_ptr<std::byte> answers_;
     std::mutex free_mutex_;

@@ -62,6 +62,7 @@ struct host_inbox_ref {
     std::uint64_t capacity = 1;             ///< slots, a power of two
     std::uint64_t slot_bytes = 0;
     std::uint64_t answer_bytes = 0;
+    bool is_shut = false;  ///< injected fault: warps take nothing
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 
@@ -147,6 +148,7 @@ public:
     }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
+        if (inbox_.is_shut) return false;
         const bool any =
             once(ctx, full_warp<Ctx>, [&] {
                 return std::uint32_t{ctx.load(&shared_->filled, order::relaxed, scope::block) > empty_up_to_};

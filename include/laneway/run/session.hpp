@@ -129,7 +129,8 @@ public:
     template <class Launch>
     session(machine& machine, const options& options, std::unique_ptr<comm_resources> resources,
             std::vector<std::shared_ptr<session_feed>> feeds, const Launch& launch)
-        : resources_(std::move(resources)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots),
+        : resources_(std::move(resources)), inboxes_(machine, list::message_bytes, list::answer_words * 4, inbox_slots,
+                                                     pe_with(options, injected_fault::shut_inbox)),
           feeds_(std::move(feeds)), n_pes_(machine.n_pes()), program_(machine, options, all_feeds(), [this, launch] {
               seconds_ += launch(*this);
               comes_back_ = true;

@@ -33,8 +33,8 @@ private:
 /// Host only; not thread-safe. Rounds run on from run to run, so nothing is cleared between runs that end well.
 class collectives_memory {
 public:
-    /// Allocates what the plan says.
-    collectives_memory(machine& machine, const collectives_plan& plan);
+    /// Allocates what the plan says. `mute`: a PE whose words reach nobody, an injected fault; -1: none.
+    collectives_memory(machine& machine, const collectives_plan& plan, int mute = -1);
     collectives_memory(const collectives_memory&) = delete;
     collectives_memory& operator=(const collectives_memory&) = delete;
 
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] collectives_ref ref(int pe) const;
 
 private:
-    void place_words(machine& machine);
+    void place_words(machine& machine, int mute);
     void reset();
 
     machine& machine_;
@@ -58,6 +58,7 @@ private:
     std::vector<reader_memory> words_;
     std::vector<buffer<std::uint64_t*>> to_;
     std::vector<buffer<const std::uint64_t*>> from_;
+    buffer<std::uint64_t> unheard_;               ///< what the mute PE writes
     std::vector<buffer<working_counts>> counts_;  ///< where PEs differ
     std::vector<buffer<std::uint64_t>> rounds_;
     std::vector<buffer<std::uint64_t>> values_;

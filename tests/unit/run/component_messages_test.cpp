@@ -1,0 +1,1 @@
+#include "component_messages_suite.hpp"

@@ -1,0 +1,1 @@
+#include "component_work_suite.hpp"  // on GPUs

@@ -1,0 +1,170 @@
+// Each part of a program that another one waits for is damaged once: the wait ends at its deadline and names what it
+// waited for, and a program without the damage works.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "laneway/runtime.hpp"
+#include "unit/test_devices.hpp"
+
+namespace laneway::test {
+namespace {
+
+struct note {
+    std::uint64_t hops;
+};
+struct pass_note {
+    static constexpr bool forwards = true;
+    template <class Ctx, class Forward>
+    LANEWAY_FN void operator()(Ctx& ctx, const note& n, Forward& forward) const {
+        if (n.hops != 0) (void)forward.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), note{n.hops - 1});
+    }
+};
+struct read_note {
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, const note&) const {}
+};
+struct enquiry {
+    std::uint64_t value;
+};
+struct reply_to {
+    using answer = std::uint64_t;
+    template <class Ctx>
+    LANEWAY_FN answer operator()(Ctx&, const enquiry& e) const {
+        return e.value + 1;
+    }
+};
+
+struct post_next {
+    std::uint64_t hops = 0;
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        (void)box.post(ctx, (ctx.pe() + 1) % ctx.n_pes(), note{hops});
+    }
+};
+struct call_next {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        (void)box.call(ctx, (ctx.pe() + 1) % ctx.n_pes(), enquiry{1});
+    }
+};
+struct meet {
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        (void)box.barrier(ctx);
+    }
+};
+template <group Kind>
+struct add_up {
+    template <class Ctx, class Sums>
+    LANEWAY_FN void operator()(Ctx& ctx, Sums& sums) const {
+        const std::uint64_t value = ctx.rank();
+        (void)sums.all_reduce(ctx, value, reduction::sum{}, Kind);
+    }
+};
+
+class injected_faults_test : public testing::TestWithParam<std::string> {
+protected:
+    [[nodiscard]] static options with(injected_fault fault, int pe) {
+        options o;
+        o.devices = GetParam();
+        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.3;
+        o.fault = fault;
+        o.fault_pe = pe;
+        return o;
+    }
+
+    /// `use(runtime)` does not end in time where the PE has the fault, and the error says each of the `parts`; it ends
+    /// well without.
+    template <class Use>
+    static void ends(injected_fault fault, int pe, const std::vector<std::string>& parts, Use&& use) {
+        {
+            runtime rt(with(fault, pe));
+            try {
+                use(rt);
+                ADD_FAILURE() << "it ended as if nothing had happened";
+            } catch (const timeout_error& late) {
+                const std::string what = late.what();
+                for (const auto& part : parts) EXPECT_NE(what.find(part), std::string::npos) << part << ": " << what;
+            }
+        }
+        options o = with(injected_fault::none, 0);
+        o.timeout_seconds = 60;
+        runtime rt(o);
+        EXPECT_NO_THROW(use(rt));
+    }
+};
+
+TEST_P(injected_faults_test, BarriersNameThemselves) {
+    for (const int pe : {0, 1}) {
+        ends(injected_fault::mute_barrier, pe, {"waiting at a barrier: barrier 1"},
+             [](runtime& rt) { rt.run(meet{}, rt.mailbox<note>(read_note{})); });
+    }
+}
+
+TEST_P(injected_faults_test, CollectivesNameTheMemberThatIsMissing) {
+    const auto run = [](const auto& body) {
+        return [body](runtime& rt) {
+            auto sums = rt.collectives();
+            rt.run(body, sums);
+        };
+    };
+    ends(injected_fault::mute_collectives, 1, {"in a collective with PE 1: the group's collective 1"},
+         run(add_up<group::warp>{}));
+    ends(injected_fault::mute_collectives, 0, {"in a collective with PE 0: the group's collective 1"},
+         run(add_up<group::block>{}));
+    // Blocks that do not speak for their PE wait for the one that does.
+    ends(injected_fault::mute_collectives, 1, {"in a collective"}, run(add_up<group::grid>{}));
+}
+
+TEST_P(injected_faults_test, TheEndOfAllWorkIsNamed) {
+    for (const int pe : {0, 1}) {
+        ends(injected_fault::mute_termination, pe, {"waiting for all work to be done"},
+             [](runtime& rt) { rt.run(post_next{}, rt.mailbox<note>(read_note{})); });
+    }
+}
+
+TEST_P(injected_faults_test, AForwardQueueThatNobodyEmptiesIsNamed) {
+    ends(injected_fault::stuck_forward, 1, {"waiting for all work to be done", "forward queue of PE 1: "},
+         [](runtime& rt) { rt.run(post_next{1}, rt.mailbox<note>(pass_note{})); });
+}
+
+TEST_P(injected_faults_test, CallsNameThePe) {
+    ends(injected_fault::deaf_server, 1, {"calling PE 1: the lane's call 1"},
+         [](runtime& rt) { rt.run(call_next{}, rt.mailbox<enquiry>(reply_to{})); });
+}
+
+TEST_P(injected_faults_test, AnInboxThatNobodyEmptiesIsNamed) {
+    const auto post = [](runtime& rt) {
+        auto session = rt.start(rt.mailbox<note>(read_note{}));
+        for (int i = 0; i < 3; ++i) session.post(1, note{0});
+        session.quiesce();
+    };
+    ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 3 of 1024 slots in use"}, post);
+    const auto call = [](runtime& rt) {
+        auto session = rt.start(rt.mailbox<enquiry>(reply_to{}));
+        EXPECT_EQ(session.call(0, enquiry{4}), 5u);
+    };
+    ends(injected_fault::shut_inbox, 0, {"did not do in time", "inbox of PE 0: 1 of 1024 slots in use"}, call);
+    const auto fill = [](runtime& rt) {
+        auto session = rt.start(rt.mailbox<note>(read_note{}));
+        for (int i = 0; i < 1100; ++i) session.post(1, note{0});
+    };
+    ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 1024 of 1024 slots in use"}, fill);
+}
+
+TEST_P(injected_faults_test, AnEpochThatAPeDoesNotTellOfMeetsItsDeadline) {
+    const auto use = [](runtime& rt) {
+        auto session = rt.start(rt.mailbox<note>(read_note{}));
+        session.post(1, note{0});
+        session.quiesce();
+    };
+    for (const int pe : {0, 1}) {
+        ends(injected_fault::mute_termination, pe, {"did not do in time", "1 epochs are open"}, use);
+    }
+}
+
+LANEWAY_ON_DEVICES(injected_faults_test, device_lists(2));
+
+}  // namespace
+}  // namespace laneway::test

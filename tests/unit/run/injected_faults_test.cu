@@ -1,0 +1,1 @@
+#include "injected_faults_suite.hpp"  // on GPUs
