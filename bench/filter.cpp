@@ -1,7 +1,7 @@
 // Filtering an array over unequal devices: a packet to whoever has room first, against equal parts; and with the first
 // device alone, against a plain copy of the array to it.
 //
-//   bench_filter --devices cpu:2 --bytes 250000000 --packet 1048576 --slow "1;4" --rounds 5 --json FILE
+//   bench_filter --devices cpu:2 --bytes 250000000 --packet 4194304 --slow "1;4" --rounds 5 --json FILE
 // `--slow`: how many times a device does the work of the predicate, in turn over the list: devices of one kind become
 // unequal ones. `available`, `even`, `alone` and `copy` have their turns within each round. Seconds are the host's; the
 // array lies in memory that GPUs copy from at full speed. What is kept is compared with a loop of the host's.
@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
         const bench::arguments args(argc, argv,
                                     {{"devices", "cpu:2"},
                                      {"bytes", "250000000"},
-                                     {"packet", "1048576"},
+                                     {"packet", "4194304"},
                                      {"slow", "1;4"},
                                      {"rounds", "5"},
                                      {"timeout", "60"},

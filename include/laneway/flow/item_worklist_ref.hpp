@@ -73,6 +73,7 @@ struct item_worklist_ref {
         for (std::uint32_t r = first_ring(ctx); r < queues().rings; r += Ctx::warp_lanes) {
             threshold_scan::add(ctx, queues().blocks[r], threshold, found);
         }
+        threshold_scan::acquired(ctx);
         sum.completed += found.completed;
         if (in_waves || !arrivals.has_priorities) return;  // nothing waits for the detector to raise the threshold
         sum.deferred += found.deferred;

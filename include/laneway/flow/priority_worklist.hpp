@@ -34,16 +34,6 @@ struct alignas(16) worklist_shared {
     threshold_shared threshold;
 };
 
-/// Keys that a warp proposes, before it lowers any: each of them takes a chain of atomics, so many together take as long
-/// as one. In the block's shared memory.
-template <class Key>
-struct proposed_keys {
-    static constexpr std::uint32_t capacity = 64;
-
-    Key keys[capacity];
-    std::uint32_t ids[capacity];
-};
-
 template <class Key>
 struct priority_worklist_ref {
     using word = worklist_word<Key>;
@@ -97,9 +87,9 @@ struct priority_worklist_ref {
                                        static_cast<Key>(key << word::state_bits) | taken |
                                            (seen & (word::away_near | word::away_far) & static_cast<Key>(~gone)),
                                        order::relaxed, scope::device));
-        // A push fails only as the run ends.
-        if (gone == word::away_near) (void)near(id % rings).push(ctx, id);
-        if (gone == word::away_far) (void)far(id % rings).push(ctx, id);
+        // A push fails only as the run ends. Relaxed: whoever takes the id changes its word, which has the key by then.
+        if (gone == word::away_near) (void)near(id % rings).push(ctx, id, order::relaxed);
+        if (gone == word::away_far) (void)far(id % rings).push(ctx, id, order::relaxed);
         return taken != 0 ? offered::claimed : offered::pending;
     }
 };

@@ -92,17 +92,24 @@ public:
                       scope::device);
     }
 
-    /// Adds a block's finished work, and how far it is with the PE's threshold. One lane of the control warp.
+    /// Adds a block's finished work, and how far it is with the PE's threshold. One lane of the control warp, which
+    /// acquires what it has read when it has read all blocks (see acquired): else each block's answers would be waited
+    /// for before the next one is asked.
     template <class Ctx>
     static LANEWAY_FN void add(Ctx& ctx, const threshold_counters& block, std::uint64_t threshold, keyed_reply& sum) {
-        // Partner: the release add in done_work::publish. What that work created is counted afterwards.
-        sum.completed += ctx.load(&block.completed, order::acquire, scope::device);
+        sum.completed += ctx.load(&block.completed, order::relaxed, scope::device);
         const std::uint64_t taken = ctx.load(&block.far_taken, order::relaxed, scope::device);
         sum.deferred -= taken;  // of the far pushes that are added afterwards
         sum.kept += ctx.load(&block.far_kept, order::relaxed, scope::device);
         sum.active += ctx.load(&block.scanned, order::relaxed, scope::device) != threshold ? 1 : 0;
         const std::uint64_t least = ctx.load(&block.least, order::relaxed, scope::device);
         sum.least = least < sum.least ? least : sum.least;
+    }
+    /// What the work created that add has found to be finished is counted behind this. Partner: the release add in
+    /// done_work::publish.
+    template <class Ctx>
+    static LANEWAY_FN void acquired(Ctx& ctx) {
+        ctx.fence(scope::device);
     }
 
 private:

@@ -61,14 +61,13 @@ class worklist_agent;
 /// Device view of one PE's part. `Application`, trivially copyable, has
 ///   arc_range arcs(std::uint32_t id) const;                       of the own PE's vertex id
 ///   template <class Ctx> proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const;
-/// `Warps`: of a GPU's block. Fewer have more registers and shorter turns, which searches along long paths need; more
-/// hide the latency of memory where there is plenty to do.
+/// `Warps`: of a GPU's block. Up to 16 have more registers and follow paths, which searches along long paths need; more
+/// hide the latency of memory where there is plenty to do, and take few ids at once: their arcs keep all lanes busy.
 template <class Key, class Application, int Warps = 16>
 struct worklist_ref {
     using routes_type = routes<route<key_message<Key>, lower_key<Key>>>;
     static constexpr int cuda_warps = Warps;
-    static constexpr std::size_t max_warps = 32;  ///< of a block
-    static constexpr std::size_t shared_bytes = sizeof(worklist_shared) + max_warps * sizeof(proposed_keys<Key>);
+    static constexpr std::size_t shared_bytes = sizeof(worklist_shared);
     static constexpr bool counts_work = true;
 
     priority_worklist_ref<Key> list;
@@ -84,9 +83,7 @@ struct worklist_ref {
     template <class Ctx, class Out>
     LANEWAY_FN worklist_agent<Ctx, Out, Key, Application, Warps> agent(Ctx&, Out& out, const roles& mine,
                                                                        std::byte* shared) const {
-        auto* const proposed = reinterpret_cast<proposed_keys<Key>*>(shared + sizeof(worklist_shared));
-        return {*this, out, mine, reinterpret_cast<worklist_shared*>(shared),
-                proposed + (mine.works ? mine.team_index : 0)};
+        return {*this, out, mine, reinterpret_cast<worklist_shared*>(shared)};
     }
 
     [[nodiscard]] LANEWAY_FN std::uint64_t* completed(int block) const { return &list.blocks[block].completed; }
@@ -97,6 +94,7 @@ struct worklist_ref {
         for (std::uint32_t r = first_ring(ctx); r < list.rings; r += Ctx::warp_lanes) {
             threshold_scan::add(ctx, list.blocks[r], threshold, sum);
         }
+        threshold_scan::acquired(ctx);
     }
 
     template <class Ctx>
@@ -128,22 +126,16 @@ public:
     using part = worklist_ref<Key, Application, Warps>;
     using list_type = priority_worklist_ref<Key>;
     /// Arcs of a path that a lane follows before it hands on what it finds, so that others get a share of what grows.
-    static constexpr int max_follows = 16;
+    static constexpr int max_follows = Warps <= 16 ? 16 : 0;
 
-    LANEWAY_FN worklist_agent(const part& mine, Out& out, const roles& role, worklist_shared* shared,
-                              proposed_keys<Key>* proposed)
+    LANEWAY_FN worklist_agent(const part& mine, Out& out, const roles& role, worklist_shared* shared)
         : part_(mine), out_(out),
-          consumer_(mine.list, static_cast<std::uint32_t>(role.works ? role.team_number : 0), shared),
-          proposed_(proposed) {}
+          consumer_(mine.list, static_cast<std::uint32_t>(role.works ? role.team_number : 0), shared) {}
 
     /// Proposes a key for a vertex of the whole graph, which gets it if none below it has been proposed.
     LANEWAY_FN void propose(Ctx& ctx, const proposal<Key>& made) {
         const Key known = ctx.load(known_key(made.head), order::relaxed, scope::device);
-        if (!improves(made, known)) return;
-        const std::uint64_t local = made.head - part_.first;
-        if (local >= part_.count) return post(ctx, made);
-        out_.count_direct();
-        part_.list.lower(ctx, static_cast<std::uint32_t>(local), made.key, part_.list.current_threshold(ctx), known);
+        if (improves(made, known)) (void)propose(ctx, made, known, part_.list.current_threshold(ctx), false);
     }
 
     LANEWAY_FN void open(Ctx& ctx) {
@@ -160,6 +152,9 @@ public:
 private:
     using taken_id = typename worklist_consumer<Key>::taken;
 
+    /// Of which a warp takes more at once where a vertex may have few arcs.
+    static LANEWAY_FN constexpr int most_taken() { return Warps <= 16 || Ctx::warp_lanes < 8 ? Ctx::warp_lanes : 8; }
+
     LANEWAY_FN arc_range arcs_of(Ctx& ctx, std::uint32_t id) const {
         return run_user_code(ctx, {user_code::arcs}, arcs_needs_LANEWAY_FN{}, part_.application, id);
     }
@@ -169,7 +164,7 @@ private:
         arc_range arcs;
         auto taken = consumer_.take(ctx, bound, [&](std::uint32_t id) {
             arcs = id < part_.count ? arcs_of(ctx, id) : part_.hubs.arcs(id - static_cast<std::uint32_t>(part_.count));
-        });
+        }, most_taken());
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
         if (popped == 0) return false;
         // What was found near goes through a ring, which takes as long as all else. A warp that finds few ids is short of
@@ -180,7 +175,7 @@ private:
             visit_arcs(ctx, taken, arcs, bound);
             if (!follows_ || ctx.ballot(full_warp<Ctx>, found_.active) == 0) break;
             taken = found_;
-            if (taken.active) arcs = arcs_of(ctx, taken.id);
+            arcs = found_arcs_;
         }
         follows_ = false;
         ctx.sync(full_warp<Ctx>);
@@ -200,9 +195,8 @@ private:
                          [&](const arc_batch& batch, Key key) { spread(ctx, batch, key, bound); });
             if (is_hub) arcs.count = 0;
         }
-        for_each_batch(ctx, arcs, taken.key,
-                       [&](const arc_batch& batch, Key key) { visit_batch(ctx, batch, key, bound); });
-        lower_proposed(ctx, bound);
+        for_each_arc(ctx, arcs, taken.key,
+                     [&](const arc_batch& batch, Key key) { visit_batch(ctx, batch, key, bound); });
     }
 
     /// Hands a hub's key to its shards, numbered by the batch.
@@ -213,8 +207,7 @@ private:
         }
     }
 
-    /// First all arcs are read, then what is known of their heads. Own vertices are lowered later, together; keys for
-    /// others are posted. The whole warp, together.
+    /// First all arcs are read, then what is known of their heads, and only then is anything waited for.
     LANEWAY_FN void visit_batch(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) {
         proposal<Key> proposals[arc_batch::most];
         Key known[arc_batch::most];
@@ -223,6 +216,10 @@ private:
                 proposals[k] = run_user_code(ctx, {user_code::visit}, visit_needs_LANEWAY_FN{}, part_.application, ctx,
                                              batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
         }
+        // Asked for together with what is known of the head, as it may be the next one.
+        arc_range ahead;
+        const std::uint64_t first = proposals[0].head - part_.first;
+        if (max_follows > 0 && follows_ && first < part_.count) ahead = arcs_of(ctx, static_cast<std::uint32_t>(first));
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);
         }
@@ -230,44 +227,21 @@ private:
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count && improves(proposals[k], known[k])) better |= 1u << k;
         }
-        if (ctx.ballot(full_warp<Ctx>, better != 0) == 0) return;
-        for (int k = 0; k < arc_batch::most; ++k) {
-            const bool is_better = (better >> k & 1) != 0;
-            const std::uint64_t local = proposals[k].head - part_.first;
-            keep_proposed(ctx, is_better && local < part_.count, static_cast<std::uint32_t>(local), proposals[k].key, bound);
-            if (is_better && local >= part_.count) post(ctx, proposals[k]);
-        }
-    }
-
-    /// Notes what a lane proposes for a vertex of its own PE, if `mine`. The whole warp, together.
-    LANEWAY_FN void keep_proposed(Ctx& ctx, bool mine, std::uint32_t id, Key key, std::uint64_t bound) {
-        const lane_mask with = ctx.ballot(full_warp<Ctx>, mine);
-        if (with == 0) return;
-        if (n_proposed_ + Ctx::warp_lanes > proposed_keys<Key>::capacity) lower_proposed(ctx, bound);
-        if (mine) {
-            const std::uint32_t at = n_proposed_ + static_cast<std::uint32_t>(rank_in(ctx, with));
-            proposed_->ids[at] = id;
-            proposed_->keys[at] = key;
-        }
-        n_proposed_ += static_cast<std::uint32_t>(Ctx::count_lanes(with));
-    }
-
-    /// Lowers what the warp has noted. The whole warp, together.
-    LANEWAY_FN void lower_proposed(Ctx& ctx, std::uint64_t bound) {
-        if (n_proposed_ == 0) return;
-        ctx.sync(full_warp<Ctx>);
-        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < n_proposed_; i += Ctx::warp_lanes) {
-            const std::uint32_t id = proposed_->ids[i];
-            const Key key = proposed_->keys[i];
-            const Key seen = ctx.load(part_.list.words + id, order::relaxed, scope::device);
-            out_.count_direct();
-            const bool claims = follows_ && !found_.active;
-            if (part_.list.offer(ctx, id, key, bound, seen, claims) == list_type::offered::claimed) {
-                found_ = {false, true, id, key};
+        for (; better != 0; better &= better - 1) {
+            // Chosen by comparing, not by indexing: so the arrays above stay in registers.
+            proposal<Key> made;
+            Key seen = 0;
+            for (int k = 0; k < arc_batch::most; ++k) {
+                if ((better & (0u - better)) != 1u << k) continue;
+                made = proposals[k];
+                seen = known[k];
+            }
+            const bool follows = max_follows > 0 && follows_ && !found_.active && made.head - part_.first == first;
+            if (propose(ctx, made, seen, bound, follows)) {
+                found_ = {false, true, static_cast<std::uint32_t>(first), made.key};
+                found_arcs_ = ahead;
             }
         }
-        ctx.sync(full_warp<Ctx>);
-        n_proposed_ = 0;
     }
 
     LANEWAY_FN bool improves(const proposal<Key>& made, Key known) const {
@@ -281,21 +255,28 @@ private:
         return local < part_.count ? part_.list.words + local : part_.halo.word(head);
     }
 
-    /// To the owner of a vertex of another PE, only where it beats all that this PE has sent for the vertex before.
-    LANEWAY_FN void post(Ctx& ctx, const proposal<Key>& made) {
-        if (!part_.halo.lower(ctx, made.head, made.key)) return;
+    /// Returns whether the vertex has been claimed, which needs `claims`.
+    LANEWAY_FN bool propose(Ctx& ctx, const proposal<Key>& made, Key seen, std::uint64_t bound, bool claims) {
+        const std::uint64_t local = made.head - part_.first;
+        if (local < part_.count) {
+            out_.count_direct();
+            return part_.list.offer(ctx, static_cast<std::uint32_t>(local), made.key, bound, seen, claims) ==
+                   list_type::offered::claimed;
+        }
+        // Only where it beats all that this PE has sent for the vertex before.
+        if (!part_.halo.lower(ctx, made.head, made.key)) return false;
         const int owner = part_.ranges.owner(ctx, made.head);
         (void)out_.post(ctx, owner,
                         key_message<Key>{made.key, static_cast<std::uint32_t>(made.head - part_.ranges.starts[owner])});
+        return false;
     }
 
     const part& part_;
     Out& out_;
     worklist_consumer<Key> consumer_;
-    proposed_keys<Key>* proposed_;
-    std::uint32_t n_proposed_ = 0;  ///< the same on all lanes of the warp
-    taken_id found_;                ///< what this lane has claimed while it visited arcs
-    bool follows_ = false;          ///< whether it may
+    taken_id found_;        ///< what this lane has claimed while it visited arcs,
+    arc_range found_arcs_;  ///< and its arcs
+    bool follows_ = false;  ///< whether it may
     std::uint64_t items_ = 0;
     unsigned turns_ = 0;
 };

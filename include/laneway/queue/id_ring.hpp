@@ -22,36 +22,38 @@ public:
     static constexpr std::uint32_t max_ids = 0x7fffffff;
 
     /// Adds an id below max_ids. Any lane. Waits only for a consumer that has claimed the place a lap ago and not yet
-    /// emptied it.
+    /// emptied it. `how`: relaxed where all that a consumer reads of the id is one word, which both change by atomics.
     template <class Ctx>
-    LANEWAY_FN status push(Ctx& ctx, std::uint32_t id) const {
+    LANEWAY_FN status push(Ctx& ctx, std::uint32_t id, order how = order::release) const {
         const std::uint64_t position = ctx.fetch_add(tail_, 1, order::relaxed, scope::device);
         std::uint32_t* place = places_ + (position & mask_);
         return wait_until(ctx, {operation::push_id, -1, position}, [&] {
             std::uint32_t empty = 0;
             // Partner: the acquire load in pop. What the producer knows of the id is visible to its consumer.
-            return ctx.compare_exchange(place, empty, (id + 1) | lap_bit(position), order::release, scope::device);
+            return ctx.compare_exchange(place, empty, (id + 1) | lap_bit(position), how, scope::device);
         });
     }
 
-    /// Takes ids that have been written, at most one a lane, in the order of their places, and only places before
-    /// `limit`, a number of pushes. All lanes of a warp of the consuming block, together; does not wait. Returns
-    /// whether this lane got one. A warp that finds few takes a quarter of them and leaves the rest to its siblings.
+    /// Takes ids that have been written, `most` at most and one a lane, in the order of their places, and only places
+    /// before `limit`, a number of pushes. All lanes of a warp of the consuming block, together; does not wait. Returns
+    /// whether this lane got one. A warp that finds fewer takes a quarter of them and leaves the rest to its siblings.
+    /// `how`: acquire, or as for push.
     template <class Ctx>
     LANEWAY_FN bool pop(Ctx& ctx, std::uint64_t* head, std::uint32_t& id,
-                        std::uint64_t limit = ~std::uint64_t{0}) const {
+                        std::uint64_t limit = ~std::uint64_t{0}, int most = Ctx::warp_lanes,
+                        order how = order::acquire) const {
         constexpr lane_mask all = full_warp<Ctx>;
         std::uint64_t first = once(ctx, all, [&] { return ctx.load(head, order::relaxed, scope::block); });
         const std::uint64_t mine = first + static_cast<std::uint64_t>(ctx.lane());
         std::uint32_t* place = places_ + (mine & mask_);
         // Partner: the release in push. What is read here stays as it is if the claim below succeeds.
         const std::uint32_t seen =
-            mine < limit && mine - first <= mask_ ? ctx.load(place, order::acquire, scope::device) : 0;
+            mine < limit && mine - first <= mask_ ? ctx.load(place, how, scope::device) : 0;
         const bool is_new = seen != 0 && (seen & lap_mask) == lap_bit(mine);
         const lane_mask missing = ~ctx.ballot(all, is_new) & all;
         const int written = missing == 0 ? Ctx::warp_lanes : Ctx::first_lane(missing);
         if (written == 0) return false;
-        const int part = written == Ctx::warp_lanes ? written : (written + 3) / 4;
+        const int part = written >= most ? most : (written + 3) / 4;
         const bool claimed = once(ctx, all, [&]() -> std::uint32_t {
                                  return ctx.compare_exchange(head, first, first + static_cast<std::uint64_t>(part),
                                                              order::relaxed, scope::block);

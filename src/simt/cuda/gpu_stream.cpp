@@ -65,8 +65,8 @@ private:
 
 CUdeviceptr address_of(const std::uint64_t* word) { return reinterpret_cast<CUdeviceptr>(word); }
 
-/// What streams of one GPU use again and again, as making it takes long: events, and words in memory whose allocation
-/// waits for kernels.
+/// What streams of one GPU use again and again, as making it takes long: CUDA's streams and events, and words in memory
+/// whose allocation waits for kernels.
 class stream_pool : public std::enable_shared_from_this<stream_pool> {
 public:
     explicit stream_pool(std::shared_ptr<device> gpu) : device_(std::move(gpu)) {
@@ -77,6 +77,7 @@ public:
     ~stream_pool() {
         cudaStreamDestroy(aside_);
         for (cudaEvent_t event : events_) cudaEventDestroy(event);
+        for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
     }
     stream_pool(const stream_pool&) = delete;
     stream_pool& operator=(const stream_pool&) = delete;
@@ -98,6 +99,26 @@ public:
         return {event, [pool = shared_from_this()](void* used) {
                     const std::lock_guard lock(pool->mutex_);
                     pool->events_.push_back(static_cast<cudaEvent_t>(used));
+                }};
+    }
+
+    /// The same; nothing goes on in it, neither now nor when it comes back.
+    std::shared_ptr<void> take_stream() {
+        cudaStream_t stream = nullptr;
+        {
+            const std::lock_guard lock(mutex_);
+            if (!streams_.empty()) {
+                stream = streams_.back();
+                streams_.pop_back();
+            }
+        }
+        if (stream == nullptr) {
+            const device_scope scope(device_->id().index);
+            check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+        }
+        return {stream, [pool = shared_from_this()](void* used) {
+                    const std::lock_guard lock(pool->mutex_);
+                    pool->streams_.push_back(static_cast<cudaStream_t>(used));
                 }};
     }
 
@@ -144,6 +165,7 @@ private:
     cudaStream_t aside_ = nullptr;
     std::mutex mutex_;
     std::vector<cudaEvent_t> events_;
+    std::vector<cudaStream_t> streams_;
     std::vector<buffer<pe_control>> controls_;
     std::vector<std::shared_ptr<std::byte>> faults_;
     std::vector<stream_words> words_;
@@ -173,9 +195,8 @@ class gpu_stream final : public stream_backend {
 public:
     explicit gpu_stream(const stream_place& place)
         : place_(place), index_(place.device->id().index), pool_(stream_pool::of(place.device)),
-          words_(pool_->take_words()) {
+          words_(pool_->take_words()), owned_(pool_->take_stream()), stream_(static_cast<cudaStream_t>(owned_.get())) {
         const device_scope scope(index_);
-        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
         env_.pe = place.pe;
         env_.n_pes = place.n_pes;
         env_.timeout_ns = static_cast<std::uint64_t>(place.job.timeout_seconds * 1e9);
@@ -184,8 +205,6 @@ public:
         env_.host_stop = &words_->fault->written;  // no lane of a kernel that is alone looks at it
         check(cudaMemsetAsync(words_->control, 0, sizeof(pe_control), stream_), "cudaMemsetAsync");
     }
-    /// The engine keeps the stream until nothing of it goes on.
-    ~gpu_stream() override { cudaStreamDestroy(stream_); }
     gpu_stream(const gpu_stream&) = delete;
     gpu_stream& operator=(const gpu_stream&) = delete;
 
@@ -330,7 +349,8 @@ private:
     std::shared_ptr<stream_pool> pool_;
     std::shared_ptr<stream_words> words_;
     pe_environment env_;
-    cudaStream_t stream_ = nullptr;
+    std::shared_ptr<void> owned_;  ///< the engine keeps the backend until nothing of it goes on
+    cudaStream_t stream_;
     std::deque<open_mark> marks_;
     std::deque<open_wait> waits_;
     std::exception_ptr late_;     ///< of a wait
