@@ -244,6 +244,7 @@ private:
 struct communicator_ref {
     using routes_type = routes<>;
     static constexpr std::size_t shared_bytes = sizeof(communicator_shared);
+    static constexpr int cuda_warps = small_block_warps;
     static constexpr bool counts_work = true;
 
     two_sided_ref two_sided;

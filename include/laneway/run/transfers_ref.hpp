@@ -163,7 +163,7 @@ private:
         return std::uint64_t{of.lap} * view_.own_slots() + of.slot;
     }
     LANEWAY_FN status await_free(Ctx& ctx, transfer_event at) {
-        if (desk_.is_free(ctx, at)) return check_end(ctx, at);
+        if (desk_.is_free_now(ctx, at)) return check_end(ctx, at);
         return await(ctx, {operation::transfer, -1, number_of(at)}, [&] { return desk_.is_free(ctx, at); });
     }
     /// Who posts now and then, and never has to wait, would not hear of the end of the run, nor see its deadline.
@@ -220,6 +220,7 @@ struct transfers_component_ref {
     using server_state = transfer_look;
     static constexpr bool counts_work = true;
     static constexpr bool serves = true;
+    static constexpr int cuda_warps = small_block_warps;
     static constexpr std::size_t shared_bytes = sizeof(transfers_shared);
 
     transfers_memory_ref memory;

@@ -19,6 +19,13 @@ struct remote_answers {
     std::uint64_t bytes = 0;  ///< of a place
 };
 
+/// A completion signal's word, or the answer to a host thread.
+struct remote_told {
+    std::uint64_t* word = nullptr;
+    std::uint32_t* answer = nullptr;
+    int pe = completion_signal::nobody;  ///< where the word lies
+};
+
 /// The same on every PE.
 struct remote_names_ref {
     symmetric_ref<remote_range> ranges;  ///< of signals, then of buffers
@@ -79,19 +86,29 @@ struct remote_names_ref {
         return status::ok;
     }
 
+    /// Where a completion signal is told; null for none. One lane. Looked up before the command runs, so that its end is
+    /// told without.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN remote_told find(Ctx& ctx, const completion_signal& told) const {
+        if (told.pe == completion_signal::nobody) return {};
+        if (told.pe == completion_signal::host) {
+            auto& answer = *reinterpret_cast<inbox_answer*>(answers.places[told.value] + told.index * answers.bytes);
+            return {nullptr, &answer.state, told.pe};
+        }
+        const auto word = signal(ctx, told.index).first.template element<std::uint64_t>();
+        if (exists(ctx, word)) return {address(ctx, word, told.pe), nullptr, told.pe};
+        (void)fail(ctx, status::bad_range, operation::raise, told.pe, told.index);  // ends the run
+        return {};
+    }
     /// Tells that a command is done, or several that add up to `value`: everything that the lane knows of comes before.
     /// One lane; does not wait.
     template <class Ctx>
-    LANEWAY_FN status raise(Ctx& ctx, const completion_signal& told, std::uint64_t value) const {
-        if (told.pe == completion_signal::nobody) return status::ok;
-        if (told.pe == completion_signal::host) {
-            auto& answer = *reinterpret_cast<inbox_answer*>(answers.places[told.value] + told.index * answers.bytes);
+    LANEWAY_FN void raise(Ctx& ctx, const remote_told& told, std::uint64_t value) const {
+        if (told.answer != nullptr) {
             // Partner: the host's acquire load in host_inboxes::awaited::wait.
-            ctx.store(&answer.state, inbox_answer::given, order::release, scope::system);
-            return status::ok;
+            ctx.store(told.answer, inbox_answer::given, order::release, scope::system);
         }
-        const auto word = signal(ctx, told.index).first.template element<std::uint64_t>();
-        if (!exists(ctx, word)) return fail(ctx, status::bad_range, operation::raise, told.pe, told.index);
+        if (told.word == nullptr) return;
         // Partners: the acquire load of who waits, wait_signal for one. Lanes of other PEs hear of it from lanes of the
         // one where the word lies, by a release of theirs, as causality is cumulative.
         if (told.pe == ctx.pe()) {
@@ -99,8 +116,7 @@ struct remote_names_ref {
         } else {
             ctx.fence(scope::system);
         }
-        ctx.fetch_add(address(ctx, word, told.pe), value, Ctx::tagged_order, scope::system);
-        return status::ok;
+        ctx.fetch_add(told.word, value, Ctx::tagged_order, scope::system);
     }
 };
 

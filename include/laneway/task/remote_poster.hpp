@@ -96,11 +96,12 @@ private:
         std::uint64_t ticket = 0;
         // The ticket counts as created work, and nothing of the chunk is stored before it is known.
         const status drawn = wait(mask, wait_site{operation::enqueue, pe, queue}, [&] {
-            return remote_rings_ref::try_draw(ctx, mask, first, to, in_words, ticket) != 0;
+            return remote_rings_ref::try_draw(ctx, mask, first, to, in_words, guess(ctx, mask), ticket) != 0;
         });
         if (drawn != status::ok) return drawn;
         ctx.sync(mask);  // the first lane has seen that the slot is free
         ticket = ctx.shuffle(mask, ticket, Ctx::first_lane(mask));
+        next_ = ticket + 1;
         const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
         if (in_words) {
             if (mine < group.commands) to.store_words(ctx, ticket, mine, record);
@@ -125,11 +126,12 @@ private:
             std::uint64_t ticket = 0;
             std::uint32_t n = 0;
             const status drawn = wait(mask, wait_site{operation::enqueue, pe, queue}, [&] {
-                n = remote_rings_ref::try_draw(ctx, mask, left, to, in_words, ticket);
+                n = remote_rings_ref::try_draw(ctx, mask, left, to, in_words, guess(ctx, mask), ticket);
                 return n != 0;
             });
             if (drawn != status::ok) return (left & own) != 0 ? drawn : status::ok;
             const bool posts = (left & own) != 0 && static_cast<std::uint32_t>(rank_in(ctx, left)) < n;
+            next_ = ctx.shuffle(mask, ticket, Ctx::first_lane(left)) + n;
             if (posts && in_words) {
                 to.store_words(ctx, ticket, 0, record);
                 to.raise_flag(ctx, ticket, chunk_label::of(1, kind, true), 0);
@@ -142,8 +144,14 @@ private:
         return status::ok;
     }
 
+    /// The ticket that comes next in the ring that the first of these lanes has posted to last, if nobody else posts.
+    [[nodiscard]] LANEWAY_FN std::uint64_t guess(Ctx& ctx, lane_mask mask) const {
+        return ctx.shuffle(mask, next_, Ctx::first_lane(mask));
+    }
+
     const remote_rings_ref& rings_;
     const remote_names_ref& names_;
+    mutable std::uint64_t next_ = 0;
 };
 
 }  // namespace laneway

@@ -26,6 +26,7 @@ struct remote_queue_ref {
     static constexpr bool counts_work = true;
     static constexpr bool takes_from_host = Fed;
     static constexpr bool uses_team = true;
+    static constexpr int cuda_warps = small_block_warps;
     static constexpr std::size_t shared_bytes = (sizeof(remote_shared) + 15) / 16 * 16;
 
     remote_rings_ref rings;

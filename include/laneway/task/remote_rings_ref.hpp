@@ -81,17 +81,21 @@ struct remote_rings_ref {
 
     /// Takes a ticket of the ring for each of the lanes `left`, in their order, as far as slots are free for chunks in
     /// words or not; returns how many. Exactly the lanes of the mask, together; does not wait, and so nobody holds a
-    /// ticket that is not published at once.
+    /// ticket that is not published at once. `guess`: of the ticket that comes next, the same for all of them: that
+    /// slot is looked at while the tail is on its way.
     template <class Ctx>
     [[nodiscard]] static LANEWAY_FN std::uint32_t try_draw(Ctx& ctx, lane_mask mask, lane_mask left,
                                                            const chunk_sender& to, bool in_words,
-                                                           std::uint64_t& ticket) {
+                                                           std::uint64_t guess, std::uint64_t& ticket) {
         const order o = in_words ? tagged_load_order<Ctx> : order::acquire;
         const bool draws = (left >> ctx.lane() & 1) != 0;
+        const auto rank = static_cast<std::uint64_t>(rank_in(ctx, left));
+        bool free = draws && to.is_free(ctx, guess + rank, o);
         std::uint64_t next = once(ctx, mask, [&] { return ctx.load(to.tail, order::relaxed, scope::device); });
-        for (;;) {
-            ticket = next + static_cast<std::uint64_t>(rank_in(ctx, left));
-            const lane_mask blocked = ctx.ballot(mask, draws && !to.is_free(ctx, ticket, o));
+        for (bool looked = next == guess;; looked = false) {
+            ticket = next + rank;
+            if (!looked) free = draws && to.is_free(ctx, ticket, o);
+            const lane_mask blocked = ctx.ballot(mask, draws && !free);
             const lane_mask below = blocked == 0 ? left : left & ((blocked & (~blocked + 1)) - 1);
             const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(below));
             if (n == 0) return 0;

@@ -68,7 +68,7 @@ public:
     /// Tells of kernels that have returned. One lane.
     LANEWAY_FN bool finish_launches(Ctx& ctx) const {
         return all_.launches.finish(ctx, [&](const completion_signal& told) {
-            (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
+            all_.names.raise(ctx, all_.names.find(ctx, told), told.value);
             complete(ctx, 1, 1);
         });
     }
@@ -325,14 +325,16 @@ private:
             remote_record<typename Type::arguments> record{};
             const bool mine = i < count && read(ctx, taken, i, record);
             if (base + lanes >= count) give_back(ctx, mask, taken);
+            const completion_signal told = record.header.told();
+            const remote_told to = mine ? all_.names.find(ctx, told) : remote_told{};
             if (mine) call(ctx, lane_mask{1} << ctx.lane(), body, record, taken, nullptr);
             ctx.sync(mask);
-            if (mine && !threw(ctx)) raise_together(ctx, record.header.told());
+            if (mine && !threw(ctx)) raise_together(ctx, told, to);
         }
         return count;
     }
     /// Lanes that raise the same signal do so with one add.
-    LANEWAY_FN void raise_together(Ctx& ctx, const completion_signal& told) const {
+    LANEWAY_FN void raise_together(Ctx& ctx, const completion_signal& told, const remote_told& to) const {
         const lane_mask here = ctx.converged();
         const bool adds = told.pe >= 0;
         const std::uint64_t alone = std::uint64_t{1} << 63 | static_cast<unsigned>(ctx.lane());
@@ -340,7 +342,7 @@ private:
         const auto sum =
             reduce(ctx, same, std::uint64_t{told.value}, [](std::uint64_t a, std::uint64_t b) { return a + b; });
         ctx.sync(same);
-        if (elected(ctx, same)) (void)all_.names.raise(ctx, told, sum);  // a failure ends the run
+        if (elected(ctx, same)) all_.names.raise(ctx, to, sum);
     }
 
     /// A function that lanes run together. The slot of a team's command is kept until it has run, as the warps come to
@@ -351,6 +353,9 @@ private:
         remote_record<typename Type::arguments> record{};
         const bool all_have_it = ctx.ballot(mask, !read(ctx, taken, 0, record)) == 0;
         if (team == nullptr) give_back(ctx, mask, taken);
+        const completion_signal told = record.header.told();
+        const bool tells = speaks && all_have_it && elected(ctx, mask);
+        const remote_told to = tells ? all_.names.find(ctx, told) : remote_told{};
         if (all_have_it) call(ctx, mask, body, record, taken, team);
         if (team == nullptr) {
             ctx.sync(mask);
@@ -360,8 +365,7 @@ private:
             give_back(ctx, mask, taken);
         }
         if (!speaks || !all_have_it) return 0;
-        const completion_signal told = record.header.told();
-        if (elected(ctx, mask) && !threw(ctx)) (void)all_.names.raise(ctx, told, told.value);  // a failure ends the run
+        if (tells && !threw(ctx)) all_.names.raise(ctx, to, told.value);
         return 1;
     }
 

@@ -22,6 +22,7 @@ struct service_ref {
     using server_state = service_watch;
     static constexpr bool counts_work = true;
     static constexpr bool serves = true;
+    static constexpr int cuda_warps = small_block_warps;
     static constexpr bool servers_post = (forwarding<Types> || ...);
     static constexpr std::size_t shared_bytes = (sizeof(service_queue) + 15) / 16 * 16;
 

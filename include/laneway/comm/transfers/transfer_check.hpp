@@ -17,8 +17,10 @@ LANEWAY_FN status check_rows(Ctx& ctx, const transfer& t, symmetric_ptr<std::byt
     const auto& env = ctx.environment();
     const std::uint64_t held = first.segment < env.n_segments ? env.segment_bytes[first.segment] : 0;
     const std::uint64_t left = first.index < held ? held - first.index : 0;
-    // Whole rows that there is room for, one pitch after the other.
-    const std::uint64_t fit = t.row_bytes() > left ? 0 : pitch == 0 ? rows : (left - t.row_bytes()) / pitch + 1;
+    // Whole rows that there is room for, one pitch after the other. Most transfers have one, and need no division.
+    const std::uint64_t fit = t.row_bytes() > left      ? 0
+                              : rows <= 1 || pitch == 0 ? rows
+                                                        : (left - t.row_bytes()) / pitch + 1;
     if (rows <= fit) return status::ok;
     // The first element that is missing: of the first row that does not fit.
     const std::uint64_t start = first.index + fit * pitch;

@@ -44,8 +44,13 @@ public:
         return true;
     }
 
-    /// Whether the slot's laps before this one are over.
+    /// Whether the slot's laps before this one are over; `is_free_now`: for who expects so, by one load.
     [[nodiscard]] LANEWAY_FN bool is_free(Ctx& ctx, transfer_event at) const { return finished(ctx, at.slot, at.lap); }
+    [[nodiscard]] LANEWAY_FN bool is_free_now(Ctx& ctx, transfer_event at) const {
+        // Partner: the store in complete.
+        const std::uint32_t now = ctx.load(&slots_[at.slot].finished, order::acquire, scope::device);
+        return static_cast<std::int32_t>(now - at.lap) >= 0;
+    }
     /// Whether a transfer is done: what it has moved, and what was done before it was posted, is visible.
     [[nodiscard]] LANEWAY_FN bool is_done(Ctx& ctx, transfer_event of) const {
         return finished(ctx, of.slot, of.lap + 1);
@@ -172,6 +177,12 @@ private:
         const transfer& t = slot.what;
         const std::uint64_t row = t.row_bytes();
         std::uint64_t part = slot.method == transfer_method::engine ? row : view_.piece_bytes, rows = 1;
+        if (t.bytes() <= part) {  // without divisions, each of which takes a GPU as long as a load
+            slot.row_part_bytes = row;
+            slot.pieces_a_row = 1;
+            slot.rows_a_piece = static_cast<std::uint32_t>(t.rows());
+            return 1;
+        }
         // So many pieces as the word counts, whatever the size.
         while ((row + part - 1) / part * t.rows() >= piece_word::max_pieces && part < row) part *= 2;
         if (row <= part) {
