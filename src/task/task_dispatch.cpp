@@ -94,6 +94,7 @@ void task_queue::give() {
             release_if_unused(id.record);
             continue;
         }
+        if (r.is_batch && r.details->copied == r.given) return;  // its arguments are on their way
         pe_state* const pe = roomiest(r.is_batch);
         if (pe == nullptr || !give_entry(id.record, *pe)) return;
         if (r.now == stage::given) first.pop_front();
@@ -120,19 +121,19 @@ task_queue::pe_state* task_queue::roomiest(bool for_range) {
     return best;
 }
 
-/// Tasks in the next range of a batch. Ranges shrink towards its end, as devices and tasks differ in speed, but each has
-/// work for all workers of the PE, for some time where tasks are short; and none lasts much longer than the PE may have
-/// tasks ahead.
-std::uint32_t task_queue::piece_of(const record& r, const pe_state& pe) const {
-    constexpr std::uint64_t min_ns = 20'000, first_tasks = 16;
-    const std::uint64_t left = r.count - r.given;
-    const std::uint64_t task_ns = r.details->task_ns;
-    const std::uint64_t lasting = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
-    const auto ahead_ns = static_cast<std::uint64_t>(options_.ahead_seconds * 1e9);
-    const std::uint64_t most = task_ns == 0 ? first_tasks : std::max(ahead_ns / task_ns, lasting);
-    const std::uint64_t part = left / (2 * pes_.size());
-    return static_cast<std::uint32_t>(
-        std::min(left, std::clamp(part, lasting * pe.workers, std::max(most, lasting) * pe.workers)));
+/// The next range of a batch: so many tasks, of which a warp takes a part at a time. Parts shrink towards the batch's
+/// end, as devices and tasks differ in speed; but none takes less time than it costs to take it, nor more than half of
+/// that which the PE may have tasks ahead.
+task_queue::range_size task_queue::next_range(const record& r, const pe_state& pe) const {
+    constexpr std::uint64_t min_ns = 20'000, first_tasks = 8, parts_each = 2;
+    const std::uint64_t left = r.count - r.given, task_ns = r.details->task_ns;
+    const auto max_ns = static_cast<std::uint64_t>(options_.ahead_seconds * 1e9 / 2);
+    const std::uint64_t least = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
+    const std::uint64_t most = task_ns == 0 ? first_tasks : std::max(max_ns / task_ns, least);
+    const std::uint64_t part = std::clamp(left / (2 * parts_each * workers_), least, most);
+    const std::uint64_t copied = r.details->copied - r.given;
+    return {static_cast<std::uint32_t>(std::min(copied, parts_each * part * pe.workers)),
+            static_cast<std::uint32_t>(part)};
 }
 
 /// Gives a PE a task or the next range of a batch; false where its rings are full.
@@ -147,12 +148,14 @@ bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
         entry.behind = data_of(number);
         entry.behind_bytes = shape.argument_bytes;
     } else {
-        entry.head.count = piece_of(r, pe);
+        const range_size next = next_range(r, pe);
+        entry.head.count = next.tasks;
         piece = r.details->piece;
         piece.arguments += r.given * shape.argument_bytes;
         piece.results += r.given * shape.result_bytes;
         piece.statuses += r.given;
         piece.first = r.given;
+        piece.part = next.part;
         entry.behind = &piece;
         entry.behind_bytes = sizeof piece;
     }

@@ -215,13 +215,33 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
         release(id.record);
         throw;
     }
-    std::memcpy(memory, arguments, count * shape.argument_bytes);
     record& r = records_[id.record];
     r.is_batch = true;
     r.count = count;
     r.detailed().memory = from;
-    r.details->piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0};
-    return enqueue(id, request);
+    r.details->piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0, 0};
+    (void)enqueue(id, request);
+    copy_arguments(id, arguments);
+    return id;
+}
+
+/// Copies the arguments of a batch to where devices read them, and gives them what has been copied meanwhile.
+void task_queue::copy_arguments(task_id id, const void* arguments) {
+    constexpr std::size_t at_once = 1 << 20;
+    record& r = records_[id.record];
+    const std::size_t bytes = shapes_[r.type].argument_bytes;
+    const auto some = static_cast<std::uint32_t>(std::max<std::size_t>(at_once / bytes, 1));
+    auto* const to = const_cast<std::byte*>(r.details->piece.arguments);
+    for (std::uint32_t& n = r.details->copied; n < r.count;) {
+        const std::uint32_t next = std::min(some, r.count - n);
+        std::memcpy(to + n * bytes, static_cast<const std::byte*>(arguments) + n * bytes, next * bytes);
+        n += next;
+        try {
+            if (program_ != nullptr) progress();
+        } catch (...) {
+            // As in enqueue.
+        }
+    }
 }
 
 std::uint64_t task_queue::filled() const {

@@ -130,7 +130,8 @@ public:
 
     /// This PE's part, again and again; never waits. The whole warp, together. Works on a copy of the context, as this
     /// stays out of line: an object whose address is taken lives in memory, and the functor's posts use the context.
-    LANEWAY_FN void turn(const Ctx& ctx) {
+    LANEWAY_FN void turn(Ctx& ctx) {
+        if (rests(ctx)) return watch(ctx);
         Ctx here(ctx);
         look(here);
     }
@@ -238,7 +239,7 @@ private:
 
     /// Each lane reads the answers of some PEs; all lanes judge the same sums.
     LANEWAY_FN void coordinate(Ctx& ctx) {
-        if (done_ || rests(ctx)) return;
+        if (done_ || rests(ctx)) return;  // again: what was closed when this turn began may be done
         if (may_look(ctx)) own_ = counters_.look(ctx);
         if (reply_due_ || fails(ctx)) return;
         if (round_ != termination_.before.rounds) {
@@ -274,6 +275,7 @@ private:
     /// to attend to looks for what the host leaves them meanwhile; where the host waits for an epoch, none waits.
     LANEWAY_FN bool rests([[maybe_unused]] Ctx& ctx) const {
         if constexpr (fed_by_host<Counters> && Ctx::warp_lanes == 32) {
+            if (ctx.pe() != 0) return false;
             if (epoch_.closed || epoch_.asked / 2 != epoch_.told || epoch_.lease_over) return false;
             return once(ctx, full_warp<Ctx>,
                         [&] { return std::uint32_t{ctx.now_ns() - epoch_.round_ns < min_round_ns}; }) != 0;

@@ -20,9 +20,9 @@ struct task_portion {
     alignas(16) std::uint64_t left;  ///< tasks; in the upper half how often the portion has been renewed
     std::uint32_t end;               ///< behind the last of them: entries, or tasks of a range
     std::uint32_t range;             ///< as claimed_tasks::range
+    std::uint32_t part;              ///< of these, for a warp
     std::uint32_t filling;           ///< 1 while a warp renews it
-    std::uint32_t task_ns;           ///< that a task of the last range took; 0: not known
-    std::uint32_t record;            ///< of that range
+    std::uint32_t task_ns;           ///< that a task of a range has lately taken
 
     LANEWAY_FN void open() { *this = {}; }
 
@@ -38,10 +38,10 @@ struct task_portion {
             // As long as the exchange finds what was seen, these belong to it.
             const std::uint32_t behind = ctx.load(&end, order::relaxed, scope::block);
             const std::uint32_t of = ctx.load(&range, order::relaxed, scope::block);
-            const std::uint32_t part = of == 0 ? 1 : part_of(ctx, n);
-            if (!ctx.compare_exchange(&left, seen, seen - part, order::relaxed, scope::block)) continue;
+            const std::uint32_t share = ctx.load(&part, order::relaxed, scope::block), some = share < n ? share : n;
+            if (!ctx.compare_exchange(&left, seen, seen - some, order::relaxed, scope::block)) continue;
             if (of == 0) return {kind::entry, behind - n, 0, 1};
-            return {kind::range, of - 1, behind - n, part};
+            return {kind::range, of - 1, behind - n, some};
         }
     }
 
@@ -60,48 +60,26 @@ struct task_portion {
                              return 0u;
                          }) != 0;
         if (!may) return outcome::others;
-        const claimed_tasks mine = rings.claim(ctx, lasting(ctx) * static_cast<std::uint32_t>(ctx.n_warps()));
+        const claimed_tasks mine = rings.claim(ctx);
         ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) renew(ctx, rings, mine);
+        if (ctx.lane() == 0) renew(ctx, mine);
         return mine.count != 0 ? outcome::filled : outcome::nothing;
     }
 
 private:
     /// Lane 0.
     template <class Ctx>
-    LANEWAY_FN void renew(Ctx& ctx, const task_rings_ref& rings, const claimed_tasks& mine) {
+    LANEWAY_FN void renew(Ctx& ctx, const claimed_tasks& mine) {
         if (mine.count != 0) {
-            if (mine.range != 0) begin_range(ctx, rings.words->ranges[mine.range - 1]);
             ctx.store(&end, mine.first + mine.count, order::relaxed, scope::block);
             ctx.store(&range, mine.range, order::relaxed, scope::block);
+            ctx.store(&part, mine.part, order::relaxed, scope::block);
             const std::uint64_t renewed = (ctx.load(&left, order::relaxed, scope::block) >> 32) + 1;
             // Partner: the acquire load in take.
             ctx.store(&left, renewed << 32 | mine.count, order::release, scope::block);
         }
         // Partner: the acquire exchange in fill.
         ctx.store(&filling, 0u, order::release, scope::block);
-    }
-
-    /// Tasks that take as long as a part shall, where they are short: to take one costs a part of a microsecond.
-    template <class Ctx>
-    LANEWAY_FN std::uint32_t lasting(Ctx& ctx) const {
-        constexpr std::uint32_t min_part_ns = 20'000;
-        const std::uint32_t ns = ctx.load(&task_ns, order::relaxed, scope::block);
-        return ns == 0 || ns > min_part_ns ? 1 : min_part_ns / ns;
-    }
-    template <class Ctx>
-    LANEWAY_FN std::uint32_t part_of(Ctx& ctx, std::uint32_t n) const {
-        constexpr std::uint32_t max_part = 4096;
-        const std::uint32_t share = n / (2 * static_cast<std::uint32_t>(ctx.n_warps())), least = lasting(ctx);
-        const std::uint32_t part = share < least ? least : share < max_part ? share : max_part;
-        return part < n ? part : n;
-    }
-    /// Tasks of another batch may take another time.
-    template <class Ctx>
-    LANEWAY_FN void begin_range(Ctx& ctx, const task_range& begun) {
-        if (begun.record == record && begun.piece.first != 0) return;
-        record = begun.record;
-        ctx.store(&task_ns, 0u, order::relaxed, scope::block);
     }
 };
 

@@ -130,6 +130,7 @@ private:
     struct record_details {
         std::shared_ptr<batch_memory> memory;  ///< of a batch
         task_piece piece{};                    ///< of the whole batch
+        std::uint32_t copied = 0;              ///< tasks of the batch whose arguments devices can read
         std::uint32_t culprit = 0;             ///< number of the task that has failed in its batch
         std::uint32_t task_ns = 0;             ///< of a batch: what a task has lately taken; 0: not known
         double timeout_seconds = 0;
@@ -221,7 +222,11 @@ private:
     void take_place(record& r);
     void give_up_place(const record& r);
     [[nodiscard]] static bool has_failed(const record& r);
-    [[nodiscard]] std::uint32_t piece_of(const record& r, const pe_state& pe) const;
+    struct range_size {
+        std::uint32_t tasks, part;
+    };
+    [[nodiscard]] range_size next_range(const record& r, const pe_state& pe) const;
+    void copy_arguments(task_id id, const void* arguments);
     [[noreturn]] void throw_ending(task_id id);
     void refuse_without_session() const;
     void lose_all();

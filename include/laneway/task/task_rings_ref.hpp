@@ -42,6 +42,7 @@ struct claimed_tasks {
     std::uint32_t count = 0;
     std::uint32_t first = 0;
     std::uint32_t range = 0;  ///< 1 more than its number; 0: single tasks
+    std::uint32_t part = 1;   ///< that a warp takes at a time
 };
 
 struct task_rings_ref {
@@ -111,10 +112,10 @@ struct task_rings_ref {
         return known > promised ? known : promised;
     }
 
-    /// Claims single tasks, or tasks of a range: a share of what waits, so that other blocks find some as well.
-    /// `min_tasks`: of a range. The whole warp; all lanes get the same.
+    /// Claims single tasks, a share of those that wait, so that other blocks find some as well; or tasks of a range, a
+    /// part for each warp of the block. The whole warp; all lanes get the same.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx, std::uint32_t min_tasks) const {
+    [[nodiscard]] LANEWAY_FN claimed_tasks claim(Ctx& ctx) const {
         std::uint64_t at = 0, known = 0;
         if (ctx.lane() == 0) {
             at = ctx.load(&words->claimed, order::relaxed, scope::device);
@@ -131,11 +132,16 @@ struct task_rings_ref {
         const std::uint32_t count =
             once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).count, order::relaxed, scope::device); });
         if (count != 0) {
-            const std::uint32_t share = (count - done) / (2 * n_blocks), some = share < min_tasks ? min_tasks : share;
-            mine.count = some < count - done ? some : count - done;
+            // What these say belongs to the entry only if nobody else has claimed it: the exchange below tells.
+            const std::uint32_t number =
+                once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).place, order::relaxed, scope::device); });
+            const task_range& range = words->ranges[number % max_task_ranges];
+            mine.part =
+                once(ctx, full_warp<Ctx>, [&] { return ctx.load(&range.piece.part, order::relaxed, scope::device); });
+            const std::uint32_t share = mine.part * static_cast<std::uint32_t>(ctx.n_warps());
+            mine.count = share < count - done ? share : count - done;
             mine.first = done;
-            mine.range = once(ctx, full_warp<Ctx>,
-                              [&] { return ctx.load(&slot(entry).place, order::relaxed, scope::device); }) + 1;
+            mine.range = number + 1;
         } else {
             mine.count = singles_from(ctx, entry, waiting);
             mine.first = entry;
@@ -148,7 +154,6 @@ struct task_rings_ref {
                                  return std::uint32_t{
                                      ctx.compare_exchange(&words->claimed, seen, next, order::relaxed, scope::device)};
                              }) != 0;
-        // What a slot said before belongs to the entry only if nobody else has claimed it.
         if (!claimed) mine.count = 0;
         if (claimed && count != 0 && to_end && ctx.lane() == 0) let_go(ctx, entry, order::release);
         return mine;

@@ -32,12 +32,13 @@ struct alignas(16) task_slot {
     }
 };
 
-/// Where arguments, statuses and results of the first task of a range are, and its number in its batch.
+/// Of a range: where arguments, statuses and results of its first task are, the number of that in its batch.
 struct task_piece {
     const std::byte* arguments;
     std::byte* results;
     std::uint32_t* statuses;
     std::uint32_t first;
+    std::uint32_t part;  ///< tasks that a warp takes at a time
 };
 
 /// What a PE tells of a single task that has no place in its news: its status, and behind it its result.
