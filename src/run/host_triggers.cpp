@@ -1,5 +1,6 @@
 #include "laneway/run/host_triggers.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 #include "laneway/run/session.hpp"
@@ -8,7 +9,8 @@ namespace laneway {
 
 namespace {
 
-constexpr std::size_t triggers_taken_at = destructive_bytes, host_triggers_at = 2 * destructive_bytes;
+constexpr std::size_t triggers_taken_at = destructive_bytes, host_triggers_at = 2 * destructive_bytes,
+                      host_waiting_at = host_triggers_at + host_triggers_ref::slots * sizeof(host_trigger);
 
 std::atomic_ref<std::uint64_t> triggers_word(const std::shared_ptr<std::byte>& memory, std::size_t at) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.get() + at));
@@ -19,7 +21,7 @@ std::atomic_ref<std::uint64_t> triggers_word(const std::shared_ptr<std::byte>& m
 void host_triggers::attach() {
     parts_.clear();
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        constexpr std::size_t bytes = host_triggers_at + host_triggers_ref::slots * sizeof(host_trigger);
+        constexpr std::size_t bytes = host_waiting_at + sizeof(host_waiting_tags);
         parts_.push_back({allocate_host_visible(machine_.device(pe), bytes), {machine_.device(pe), 2}});
     }
 }
@@ -28,7 +30,25 @@ host_triggers_ref host_triggers::ref(int pe) const {
     const part& p = parts_[static_cast<std::size_t>(pe)];
     return {reinterpret_cast<const host_trigger*>(p.memory.get() + host_triggers_at),
             reinterpret_cast<const std::uint64_t*>(p.memory.get()),
-            reinterpret_cast<std::uint64_t*>(p.memory.get() + triggers_taken_at), p.words.data(), p.words.data() + 1};
+            reinterpret_cast<std::uint64_t*>(p.memory.get() + triggers_taken_at),
+            p.words.data(),
+            p.words.data() + 1,
+            reinterpret_cast<host_waiting_tags*>(p.memory.get() + host_waiting_at)};
+}
+
+std::vector<waiting_tag> host_triggers::waiting() const {
+    const auto read = [](std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); };
+    std::vector<waiting_tag> all;
+    for (int pe = 0; pe < static_cast<int>(parts_.size()); ++pe) {
+        host_waiting_tags& of_pe = *ref(pe).waiting;
+        const std::uint64_t count = std::min<std::uint64_t>(read(of_pe.count), host_waiting_tags::most);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const trigger_word word{read(of_pe.tags[i].word)};
+            all.push_back({pe, static_cast<std::uint32_t>(read(of_pe.tags[i].tag)), word.count(), word.threshold(),
+                           read(of_pe.tags[i].fired)});
+        }
+    }
+    return all;
 }
 
 void host_triggers::leave(int pe, const host_trigger& entry) {

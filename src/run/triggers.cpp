@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "laneway/base/error.hpp"
+#include "laneway/run/session.hpp"
 
 namespace laneway {
 
@@ -299,6 +300,11 @@ void trigger_memory::add_to(run_report& report) const {
     report.waiting_tags.insert(report.waiting_tags.end(), found.begin(), found.end());
 }
 
+void trigger_memory::add_to(epoch_report& report) const {
+    const auto found = host_.waiting();
+    report.waiting_tags.insert(report.waiting_tags.end(), found.begin(), found.end());
+}
+
 std::string trigger_memory::account() const {
     std::string text = outside_.account();
     std::vector<std::vector<trigger_slot>> slots;
@@ -340,9 +346,7 @@ std::vector<waiting_tag> trigger_memory::waiting() const {
         const auto slots = slots_.copy_out(pe);
         for (std::uint32_t tag = 0; tag < slots.size(); ++tag) {
             const trigger_word word{slots[tag].word};
-            const bool untouched = word.threshold() == 0 && word.count() == 0;
-            const bool at_rest = word.count() == 0 && slots[tag].fired != 0 && !word.fires_once();
-            if (word.spent() || untouched || at_rest) continue;
+            if (word.at_rest(slots[tag].fired)) continue;
             found.push_back({pe, tag, word.count(), word.threshold(), slots[tag].fired});
         }
     }

@@ -168,9 +168,10 @@ def test_python_example_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_guide_to_triggers_shows_a_program() -> None:
-    example = squeezed((ROOT / "examples" / "triggers.cpp").read_text())
+    files = ("triggers.cpp", "outside_triggers.cpp")
+    example = "".join(squeezed((ROOT / "examples" / name).read_text()) for name in files)
     blocks = code_blocks(DOCS / "guides" / "triggers.md", "cpp")
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for line in "\n".join(blocks).splitlines():
         assert squeezed(line.split("//")[0]) in example, line
 

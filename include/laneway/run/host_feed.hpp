@@ -10,6 +10,7 @@ namespace laneway {
 class machine;
 class resident_program;
 struct comm_plan;
+struct epoch_report;
 struct run_report;
 
 /// Called between two looks of a thread that waits, which it may leave by throwing.
@@ -48,8 +49,10 @@ public:
     virtual void disconnect(bool ended_well) noexcept = 0;
     /// After a program that has ended for good, without a fault. Throws where something was lost.
     virtual void audit() {}
-    /// The same, later: what the report of the session shall say of it.
+    /// The same, later: what the report of the session shall say of it,
     virtual void add_to(run_report&) const {}
+    /// and that of an epoch, while the program goes on.
+    virtual void add_to(epoch_report&) const {}
 };
 
 }  // namespace laneway

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "laneway/base/report.hpp"
 #include "laneway/comm/triggers/host_triggers_ref.hpp"
 #include "laneway/run/host_feed.hpp"
 #include "laneway/run/program_access.hpp"
@@ -27,6 +28,9 @@ public:
     /// Waits while all slots of the PE are in use. Throws usage_error where no session goes on, timeout_error past the
     /// deadline, and what ended the session.
     void leave(int pe, const host_trigger& entry);
+
+    /// Tags of all PEs that were not at rest when the last epoch was closed, 64 of a PE at most.
+    [[nodiscard]] std::vector<waiting_tag> waiting() const;
 
     // As a feed.
     [[nodiscard]] std::uint64_t filled() const;

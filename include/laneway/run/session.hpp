@@ -24,6 +24,8 @@ struct epoch_report {
     std::uint64_t number = 0;  ///< grows; the session closes epochs of its own to leave the devices
     double seconds = 0;        ///< from the call of quiesce until all was done
     std::uint64_t posted = 0;  ///< messages that host threads have posted, or called with, since the last epoch
+    /// As run_report::waiting_tags, when the last epoch was closed; 64 of a PE at most.
+    std::vector<waiting_tag> waiting_tags;
 };
 
 /// Keeps a program on the devices, on a thread of its own, and knows when it is there. Any thread may use it.
@@ -179,7 +181,9 @@ public:
     /// everywhere.
     epoch_report quiesce() {
         const resident_program::visit mine(program_);
-        return program_.quiesce();
+        epoch_report report = program_.quiesce();
+        for (const auto& feed : feeds_) feed->add_to(report);
+        return report;
     }
     /// Gives the devices back when all is done; the next post or call takes them again. Copies, allocations and runs by
     /// the thread that has started the session do so by themselves.

@@ -60,6 +60,7 @@ public:
     void connect(resident_program& program) override;
     void disconnect(bool ended_well) noexcept override;
     void add_to(run_report& report) const override;
+    void add_to(epoch_report& report) const override;
 
 private:
     struct preparation {

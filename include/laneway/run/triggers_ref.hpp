@@ -249,9 +249,8 @@ struct triggers_session_ref : triggers_component_ref {
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
-        if (ctx.lane() != 0) return;
         trigger_engine<Ctx> engine(ctx, tags);
-        host.obey(ctx, engine, orders);
+        host.handle_orders(ctx, engine, orders);
     }
 };
 

@@ -388,10 +388,14 @@ TEST_P(triggers_test, HandlersTriggerInSessionsAndEpochsKnow) {
     const auto box = rt.mailbox<go>(trigger_handler{tags.tags()});
     auto session = rt.start(box, tags);
     session.post(0, go{5});
-    session.quiesce();  // a tag that waits is no work
+    const auto epoch = session.quiesce().waiting_tags;  // a tag that waits is no work
+    ASSERT_EQ(epoch.size(), 1u);
+    EXPECT_EQ(epoch[0].text(), "tag 5 of PE 0: 1 of 2 triggers, fired 0 times");
     EXPECT_EQ(to.copy_out(last)[0], 0u);
     session.post(0, go{5});
-    session.quiesce();
+    const auto later = session.quiesce().waiting_tags;
+    ASSERT_EQ(later.size(), 1u);
+    EXPECT_EQ(later[0].text(), "tag 6 of PE " + std::to_string(last) + ": not prepared, triggered 1 times");
     EXPECT_EQ(to.copy_out(last), numbered(size, 9));
     session.stop();
     ASSERT_EQ(tags.waiting().size(), 1u);

@@ -1,5 +1,6 @@
 // What host threads leave for a PE's tags while a session goes on, as its lanes see it: triggers, and declarations that
 // triggers from outside will come. They lie in slots that both sides reach; the control warp takes them in their order.
+// It tells the host in turn, when an epoch is being closed, which tags are not at rest.
 #pragma once
 
 #include "laneway/comm/termination.hpp"
@@ -16,6 +17,19 @@ struct host_trigger {
     std::uint64_t n = 0;
 };
 
+/// Host-visible: tags that are not at rest, the first of them.
+struct host_waiting_tags {
+    static constexpr std::uint32_t most = 64;
+    struct entry {
+        std::uint64_t word = 0;  ///< a trigger_word
+        std::uint64_t fired = 0;
+        std::uint64_t tag = 0;
+    };
+
+    std::uint64_t count = 0;
+    entry tags[most];
+};
+
 struct host_triggers_ref {
     static constexpr std::uint32_t slots = 1024;
 
@@ -24,6 +38,7 @@ struct host_triggers_ref {
     std::uint64_t* taken = nullptr;         ///< host-visible: and taken, by the PE
     std::uint64_t* done = nullptr;          ///< PE memory: the same
     std::uint64_t* is_open = nullptr;       ///< PE memory: whether entries are taken between two commands
+    host_waiting_tags* waiting = nullptr;   ///< host-visible
 
     /// Takes all that has been left. One lane of the control warp; it does not wait.
     template <class Ctx>
@@ -43,11 +58,39 @@ struct host_triggers_ref {
         // Partner: the host's acquire load, before it uses the slots again.
         ctx.store(taken, all, order::release, scope::system);
     }
-    /// As the orders of a termination_command say. Lane 0 of the control warp.
+    /// As the orders of a termination_command say. The control warp, whole.
     template <class Ctx>
-    LANEWAY_FN void obey(Ctx& ctx, trigger_engine<Ctx>& engine, std::uint64_t orders) const {
-        if ((orders & termination_command::look) != 0) take(ctx, engine);
-        *is_open = (orders & termination_command::open) != 0 ? 1 : 0;
+    LANEWAY_FN void handle_orders(Ctx& ctx, trigger_engine<Ctx>& engine, std::uint64_t orders) const {
+        if (ctx.lane() == 0) {
+            if ((orders & termination_command::look) != 0) take(ctx, engine);
+            *is_open = (orders & termination_command::open) != 0 ? 1 : 0;
+        }
+        // Nothing is taken, as in the rounds that close an epoch: in the last one all that was open is over.
+        if (orders == 0) tell(ctx, engine);
+    }
+
+private:
+    template <class Ctx>
+    LANEWAY_SLOW void tell(Ctx& ctx, trigger_engine<Ctx>& engine) const {
+        const auto tell_word = [&](std::uint64_t& word, std::uint64_t value) {
+            ctx.store(&word, value, order::relaxed, scope::system);
+        };
+        std::uint32_t found = 0;
+        for (std::uint32_t first = 0; first < engine.tags(); first += Ctx::warp_lanes) {
+            const std::uint32_t tag = first + static_cast<std::uint32_t>(ctx.lane());
+            const trigger_word word = tag < engine.tags() ? engine.word(ctx, tag) : trigger_word{};
+            const std::uint64_t fired = word.bits != 0 ? engine.fired(ctx, tag) : 0;
+            const lane_mask waits = ctx.ballot(full_warp<Ctx>, !word.at_rest(fired));
+            const lane_mask before = (lane_mask{1} << ctx.lane()) - 1;
+            const std::uint32_t place = found + static_cast<std::uint32_t>(Ctx::count_lanes(waits & before));
+            found += static_cast<std::uint32_t>(Ctx::count_lanes(waits));
+            if ((waits >> ctx.lane() & 1) == 0 || place >= host_waiting_tags::most) continue;
+            tell_word(waiting->tags[place].word, word.bits);
+            tell_word(waiting->tags[place].fired, fired);
+            tell_word(waiting->tags[place].tag, tag);
+        }
+        if (ctx.lane() == 0) tell_word(waiting->count, found);
+        ctx.fence(scope::system);  // Partner: the host's acquire load of the epoch that is done.
     }
 };
 
