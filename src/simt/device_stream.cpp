@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "laneway/base/timeline.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "simt/host_stream.hpp"
 
@@ -15,18 +16,24 @@ std::shared_ptr<stream_backend> open_stream_backend(const stream_place& place) {
 /// Opens the backend when the first operation has its turn, on the engine's thread: nobody waits for CUDA who makes a
 /// stream.
 struct device_stream::opening {
-    explicit opening(const stream_place& p) : place(p) {}
+    opening(const stream_place& p, const std::string& name) : place(p) {
+        if (p.log.kept_in) recorder = std::make_shared<stream_recorder>(p.log, name);
+    }
     stream_backend& get() {
         if (!backend) backend = open_stream_backend(place);
         return *backend;
     }
     stream_place place;
     std::shared_ptr<stream_backend> backend;
+    std::shared_ptr<stream_recorder> recorder;  ///< null where no timeline is kept
 };
+
+void stream_backend::stamp(std::function<void(std::uint64_t ns)> seen) { seen(timeline::now_ns()); }
 
 device_stream::device_stream(std::shared_ptr<stream_engine> engine, const stream_place& place, std::string name,
                              std::function<void(std::exception_ptr)> on_failure)
-    : engine_(std::move(engine)), place_(place), name_(std::move(name)), opening_(std::make_shared<opening>(place)) {
+    : engine_(std::move(engine)), place_(place), name_(std::move(name)),
+      opening_(std::make_shared<opening>(place, name_)) {
     std::function<stream_engine::outlook()> look;
     if (place_.device->is_gpu()) {  // keeps the backend until nothing of it goes on any more
         look = [open = opening_] { return open->backend ? open->backend->look() : stream_engine::outlook{}; };
@@ -34,31 +41,47 @@ device_stream::device_stream(std::shared_ptr<stream_engine> engine, const stream
     queue_ = engine_->add(std::move(on_failure), std::move(look));
 }
 
-void device_stream::push(std::function<void(stream_backend&)> work) {
-    engine_->push(queue_, {{}, [work = std::move(work), open = opening_](const std::exception_ptr& failed) {
-                               if (!failed) work(open->get());
-                           }});
+void device_stream::push(stream_work kind, std::size_t bytes, std::function<void(stream_backend&)> work) {
+    if (!is_recorded()) {
+        return engine_->push(queue_, {{}, [work = std::move(work), open = opening_](const std::exception_ptr& failed) {
+                                          if (!failed) work(open->get());
+                                      }});
+    }
+    engine_->push(
+        queue_,
+        {{}, [kind, bytes, work = std::move(work), label = label_, open = opening_](const std::exception_ptr& failed) {
+             if (failed) return;
+             stream_backend& backend = open->get();
+             const std::uint64_t begin_ns = timeline::now_ns();
+             work(backend);
+             open->recorder->note(backend, kind, begin_ns, label, bytes);
+         }});
 }
 
 void device_stream::copy(void* to, const void* from, std::size_t bytes) {
-    push([=](stream_backend& backend) { backend.copy(to, from, bytes); });
+    push(stream_work::copy, bytes, [=](stream_backend& backend) { backend.copy(to, from, bytes); });
 }
 
 void device_stream::copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t row_bytes, std::size_t rows) {
-    push([=](stream_backend& backend) { backend.copy_rows(to, to_pitch, from, from_pitch, row_bytes, rows); });
+    push(stream_work::copy, row_bytes * rows,
+         [=](stream_backend& backend) { backend.copy_rows(to, to_pitch, from, from_pitch, row_bytes, rows); });
 }
 
-void device_stream::copies(std::function<void(stream_backend& by)> calls) { push(std::move(calls)); }
+void device_stream::copies(std::size_t bytes, std::function<void(stream_backend& by)> calls) {
+    push(stream_work::copy, bytes, std::move(calls));
+}
 
 void device_stream::wait(const event& mark) {
     if (mark.done() && !mark.failure()) return;
     // A GPU takes an event that is in a GPU's queue; else the engine's thread goes on with other streams until then.
     const auto ready = [mark, on_gpu = place_.device->is_gpu()] { return mark.done() || (on_gpu && mark.native()); };
-    const auto run = [mark, open = opening_](const std::exception_ptr& failed) {
+    const std::uint64_t begin_ns = is_recorded() ? timeline::now_ns() : 0;
+    const auto run = [mark, open = opening_, begin_ns, label = label_](const std::exception_ptr& failed) {
         if (failed) return;
         if (const auto why = mark.failure()) std::rethrow_exception(why);
         if (!mark.done()) open->get().wait(mark);
+        if (open->recorder) open->recorder->note(open->get(), stream_work::wait, begin_ns, label, 0);
     };
     engine_->push(queue_, {ready, run});
     mark.watch(engine_->waker());
@@ -79,14 +102,15 @@ event device_stream::record() {
 }
 
 void device_stream::call(std::function<void(void* native)> call) {
-    push([call = std::move(call)](stream_backend& backend) { backend.call(call); });
+    push(stream_work::call, 0, [call = std::move(call)](stream_backend& backend) { backend.call(call); });
 }
 
 void device_stream::launch(pe_program program, const launch_shape& shape) {
     if (place_.device->is_gpu() && program.kernel() == nullptr) {
         throw usage_error("this body was compiled without CUDA and cannot run on a GPU; compile it with nvcc");
     }
-    push([program = std::move(program), shape](stream_backend& backend) { backend.launch(program, shape); });
+    push(stream_work::kernel, 0,
+         [program = std::move(program), shape](stream_backend& backend) { backend.launch(program, shape); });
 }
 
 launch_shape device_stream::shape(int cuda_warps, int blocks) const {
