@@ -13,9 +13,9 @@
 namespace laneway::apps {
 
 struct color_options {
-    options job;                       ///< devices, deadline, seed, and the library's other knobs
-    std::uint64_t order = 1;           ///< seed of the order in which vertices choose
-    std::vector<std::uint32_t> parts;  ///< PE of each vertex (METIS, say); empty: contiguous ranges with equal arcs
+    options job;                          ///< devices, deadline, seed, and the library's other knobs
+    std::uint64_t order = 1;              ///< seed of the order in which vertices choose
+    std::vector<std::uint32_t> parts;     ///< PE of each vertex (METIS, say); empty: contiguous ranges with equal arcs
     std::vector<std::uint64_t> sequence;  ///< all vertices, in the order in which they choose; empty: coloring_order
 };
 
@@ -30,7 +30,8 @@ struct color_result {
 /// Gives every vertex the least colour that no neighbour before it in the order has. Neighbours are joined by an
 /// arc in either direction; self-loops do not count. Method: Jones and Plassmann (SIAM J. Sci. Comput. 1993): a vertex
 /// chooses when it has heard from all neighbours before it. The result is that of color_greedily, on any devices.
-/// Throws usage_error for parts and a sequence that do not fit the graph; timeout_error and device_fault for a failed run.
+/// Throws usage_error for parts and a sequence that do not fit the graph; timeout_error and device_fault for a failed
+/// run.
 color_result color(const graph::graph& graph, const color_options& options);
 /// On what earlier runs with the same parts have put on the devices of the graph's workspace; `options.job` is the
 /// workspace's.

@@ -15,7 +15,8 @@ namespace laneway::apps {
 /// gives the same order everywhere. `offsets`: of the graph, which decide with the seed alone.
 template <class Vertex>
 std::vector<Vertex> coloring_order(std::span<const std::uint64_t> offsets, std::uint64_t seed);
-/// The same, or what `sequence` says, where it is not empty. Throws usage_error where it does not have each vertex once.
+/// The same, or what `sequence` says, where it is not empty. Throws usage_error where it does not have each vertex
+/// once.
 template <class Vertex>
 std::vector<Vertex> coloring_order(std::span<const std::uint64_t> offsets, std::uint64_t seed,
                                    std::span<const std::uint64_t> sequence);

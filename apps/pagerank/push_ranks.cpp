@@ -33,14 +33,23 @@ struct pushed_ranks {
 struct pushed_part {
     template <class Vertex>
     pushed_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& arcs,
-                const mirrored_rows<Vertex>& words, const std::vector<std::uint64_t>& starts, bool weighted)
-        : rows(arcs.vertices()), offsets(owner, arcs.offsets.size()), heads(owner, arcs.arcs()),
+                const mirrored_rows<Vertex>& mirrored, const std::vector<std::uint64_t>& starts, bool weighted)
+        : rows(arcs.vertices()), costs(), offsets(owner, arcs.offsets.size()), heads(owner, arcs.arcs()),
           weights(owner, weighted ? arcs.arcs() : 0), outgoing(owner, weighted ? rows : 0),
-          owners(owner, words.mirrors.size()), residuals(owner, rows + words.mirrors.size()), ranks(owner, rows),
+          owners(owner, mirrored.mirrors.size()), words(owner, rows + mirrored.mirrors.size()), ranks(owner, rows),
           first(owner, rows) {
         offsets.copy_in(arcs.offsets);
-        heads.copy_in(words.sources);
-        owners.copy_in(owners_of(words.mirrors, starts));
+        heads.copy_in(mirrored.sources);
+        owners.copy_in(owners_of(mirrored.mirrors, starts));
+        costs.assign(words.size(), 0);
+        for (const std::uint32_t word : mirrored.sources) costs[word] += word < rows ? 0 : 1;
+        for (std::uint64_t row = 0; row < rows; ++row) {
+            const std::uint64_t count = arcs.offsets[row + 1] - arcs.offsets[row];
+            if (count >= max_arcs) {
+                throw usage_error("a vertex has 4294967294 arcs or more, which are too many for one item");
+            }
+            costs[row] = std::max(static_cast<std::uint32_t>(count), 1u);
+        }
         if (!weighted) return;
         weights.copy_in(arcs.weights.data(), arcs.arcs());
         outgoing.copy_in(outgoing_of(arcs));
@@ -71,17 +80,20 @@ struct pushed_part {
     }
 
     [[nodiscard]] pushed_rows ref() {
-        return {offsets.data(), heads.data(),     weights.data(), outgoing.data(),
-                owners.data(),  residuals.data(), ranks.data(),   rows};
+        return {offsets.data(), heads.data(), weights.data(), outgoing.data(),
+                owners.data(),  words.data(), ranks.data(),   rows};
     }
 
+    static constexpr std::uint64_t max_arcs = 0xfffffffe;
+
     std::uint64_t rows;
+    std::vector<std::uint32_t> costs;  ///< of a word: arcs that leave a row, that lead to a mirror
     buffer<std::uint64_t> offsets;
     buffer<std::uint32_t> heads;
     buffer<std::uint32_t> weights;
     buffer<std::uint64_t> outgoing;
     buffer<mirror_target> owners;
-    buffer<std::uint64_t> residuals;
+    buffer<push_word> words;
     buffer<std::uint64_t> ranks;
     buffer<std::uint64_t> first;  ///< residual of each row
 };
@@ -97,8 +109,9 @@ public:
                           [&](int pe, const graph::csr_slice<Vertex>& arcs, const auto& starts) {
                               auto words = mirror(pe, arcs, starts.back(), max_words);
                               parts_.emplace_back(runtime.machine().device(pe), arcs, words, starts, Weighted);
-                              most_words_ = std::max(most_words_, arcs.vertices() + words.mirrors.size());
-                              words_ += arcs.vertices() + words.mirrors.size();
+                              const pushed_part& part = parts_.back();
+                              most_words_ = std::max(most_words_, part.costs.size());
+                              costs_ = std::accumulate(part.costs.begin(), part.costs.end(), costs_);
                               mirrors_.push_back(std::move(words.mirrors));
                           });
         find_dangling(g);
@@ -111,7 +124,7 @@ public:
         const auto starts = parts_of_rank(options.personalization, vertices_);
         const bool apart = !dangling_.empty() && !options.dangling.empty();
         const bool leaks = !dangling_.empty();
-        const std::uint64_t epsilon = epsilon_of(options, leaks);
+        const double epsilon = epsilon_of(options, leaks);
         pagerank_result result;
         pushed_ranks all = push(options, starts, epsilon, result);
         if (apart) {
@@ -135,12 +148,8 @@ private:
     static constexpr std::uint64_t max_words = 0xffffffff;
 
     void find_dangling(const graph::basic_csr<Vertex>& g) {
-        constexpr std::uint64_t max_arcs = 0xfffffffe;
         for (std::uint64_t v = 0; v < vertices_; ++v) {
             const std::uint64_t begin = g.offsets[v], end = g.offsets[v + 1];
-            if (end - begin >= max_arcs) {
-                throw usage_error("a vertex has 4294967294 arcs or more, which are too many for one item");
-            }
             bool hands_on = end > begin;
             if constexpr (Weighted) {
                 hands_on = std::any_of(g.weights.data() + begin, g.weights.data() + end, [](auto w) { return w > 0; });
@@ -149,12 +158,12 @@ private:
         }
     }
 
-    /// What a word may keep, so that all words together keep less than the tolerance of the sum of ranks. That is 1 but
-    /// for what is kept; 1 - alpha of it at least where walks end at dangling vertices.
-    [[nodiscard]] std::uint64_t epsilon_of(const pagerank_options& options, bool leaks) const {
+    /// What a word may keep for each arc, so that all words together keep less than the tolerance of the sum of ranks.
+    /// That is 1 but for what is kept; 1 - alpha of it at least where walks end at dangling vertices.
+    [[nodiscard]] double epsilon_of(const pagerank_options& options, bool leaks) const {
         const double tolerance = options.tol * static_cast<double>(vertices_);
         const double all = tolerance / (1 + tolerance * options.alpha / (1 - options.alpha));
-        return to_rank(std::min((leaks ? 1 - options.alpha : 1) * all / static_cast<double>(words_), 1.0));
+        return (leaks ? 1 - options.alpha : 1) * all / static_cast<double>(costs_);
     }
 
     [[nodiscard]] double dangling_rank(const pushed_ranks& ranks) const {
@@ -163,20 +172,20 @@ private:
         return sum;
     }
 
-    /// Follows walks that start as `starts` says until no word holds more than epsilon.
-    pushed_ranks push(const pagerank_options& options, const std::vector<std::uint64_t>& starts, std::uint64_t epsilon,
+    /// Follows walks that start as `starts` says until no word holds more than its limit.
+    pushed_ranks push(const pagerank_options& options, const std::vector<std::uint64_t>& starts, double epsilon,
                       pagerank_result& result) {
         const std::uint64_t alpha = to_rank(options.alpha);
-        const std::uint64_t greatest =
-            multiply_ranks(whole_rank - alpha, *std::max_element(starts.begin(), starts.end()));
         item_worklist_options list_options;
-        list_options.policy = {push_priority(greatest) + 1, priority_step, low_water};
+        list_options.policy = {begin(starts, whole_rank - alpha, epsilon) + 1, priority_step, low_water};
         // Each word has one item at most, which waits near or far, besides pieces that are near.
         list_options.items = std::clamp<std::uint64_t>(most_words_, 1024, channel_queue_ref::max_width);
         list_options.reserve_items = 1024;
         std::vector<push_application<Weighted>> applications;
-        for (auto& part : parts_) applications.push_back({part.ref(), alpha, epsilon});
-        begin(applications, starts, whole_rank - alpha);
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+            applications.push_back({parts_[p].ref(), alpha});
+            first_.copy_in(static_cast<int>(p), {{applications[p], parts_[p].first.data()}});
+        }
         item_worklist<push_application<Weighted>> list(runtime_.machine(), applications, list_options);
         const run_report report = runtime_.run(begin_pushes<Weighted>{first_.ref(), claims_.ref()[0]}, list);
         if (result.report.devices.empty()) {
@@ -189,20 +198,27 @@ private:
         return collect();
     }
 
-    void begin(const std::vector<push_application<Weighted>>& applications, const std::vector<std::uint64_t>& starts,
-               std::uint64_t rest) {
+    /// All words as they are before a run; returns the first priority that one has.
+    std::uint64_t begin(const std::vector<std::uint64_t>& starts, std::uint64_t rest, double epsilon) {
         claims_.clear();
         std::vector<std::uint64_t> first(starts.size());
         std::transform(starts.begin(), starts.end(), first.begin(),
                        [&](std::uint64_t part) { return multiply_ranks(rest, part); });
         first = division_->by_place(std::move(first));
+        std::uint64_t sooner = push_priority(0, 0);
         for (std::size_t p = 0; p < parts_.size(); ++p) {
             pushed_part& part = parts_[p];
-            part.residuals.fill_bytes(0);
+            const std::uint64_t* const own = first.data() + division_->starts()[p];
+            std::vector<push_word> words(part.costs.size());
+            for (std::size_t word = 0; word < words.size(); ++word) {
+                words[word].limit = to_rank(std::min(epsilon * part.costs[word], 1.0));
+                if (word < part.rows) sooner = std::min(sooner, push_priority(own[word], words[word].limit));
+            }
+            part.words.copy_in(words);
             part.ranks.fill_bytes(0);
-            part.first.copy_in(first.data() + division_->starts()[p], part.rows);
-            first_.copy_in(static_cast<int>(p), {{applications[p], part.first.data()}});
+            part.first.copy_in(own, part.rows);
         }
+        return sooner;
     }
 
     /// What is left goes to the ranks: as good as one more round, in which nothing is handed on.
@@ -213,11 +229,11 @@ private:
             const std::uint64_t first = division_->starts()[p];
             const auto handed_on = parts_[p].ranks.copy_out();
             ranks.insert(ranks.end(), handed_on.begin(), handed_on.end());
-            const auto residuals = parts_[p].residuals.copy_out();
-            for (std::size_t word = 0; word < residuals.size(); ++word) {
+            const auto words = parts_[p].words.copy_out();
+            for (std::size_t word = 0; word < words.size(); ++word) {
                 const std::uint64_t row = word < parts_[p].rows ? first + word : mirrors_[p][word - parts_[p].rows];
-                kept[row] += residuals[word];
-                left += residuals[word];
+                kept[row] += words[word].residual;
+                left += words[word].residual;
             }
         }
         pushed_ranks all{std::vector<double>(vertices_), to_double(left)};
@@ -236,8 +252,8 @@ private:
     std::vector<pushed_part> parts_;
     std::vector<std::vector<Vertex>> mirrors_;  ///< of each PE, by place
     std::vector<std::uint64_t> dangling_;       ///< vertices that hand their rank to none
-    std::uint64_t words_ = 0;                   ///< of all PEs
-    std::uint64_t most_words_ = 0;              ///< of one
+    std::uint64_t costs_ = 0;                   ///< of all PEs' words
+    std::uint64_t most_words_ = 0;              ///< of a PE
     symmetric_array<first_residuals<Weighted>> first_;
     symmetric_array<std::uint64_t> claims_;
     double partition_seconds_ = 0;  ///< for the first result: later ones have not waited for it

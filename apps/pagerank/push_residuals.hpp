@@ -8,6 +8,13 @@
 
 namespace laneway::apps {
 
+/// What has come for a vertex and has not been handed on, and how much of that is left as it is. Side by side: whoever
+/// adds looks at both.
+struct push_word {
+    std::uint64_t residual = 0;
+    std::uint64_t limit = 0;
+};
+
 /// One PE's arcs and words; pointers are PE memory. A PE has a word for each of its rows, and behind them one for each
 /// vertex of other PEs that its arcs lead to.
 struct pushed_rows {
@@ -16,12 +23,12 @@ struct pushed_rows {
     const std::uint32_t* weights = nullptr;   ///< one an arc, where weights count
     const std::uint64_t* outgoing = nullptr;  ///< what each row's arcs weigh together, where weights count
     const mirror_target* owners = nullptr;    ///< one a mirror: the PE that owns the vertex, and its row there
-    std::uint64_t* residuals = nullptr;       ///< one a word: rank that has come and has not been handed on
-    std::uint64_t* ranks = nullptr;           ///< one a row: rank that has been handed on
+    push_word* words = nullptr;
+    std::uint64_t* ranks = nullptr;  ///< one a row: rank that has been handed on
     std::uint64_t rows = 0;
 };
 
-/// "This word holds more than epsilon." Who takes it notes in `share` what it has found there: for each arc of a row,
+/// "This word holds more than its limit." Who takes it notes in `share` what it has found there: for each arc of a row,
 /// or for a weight of 1, a double's bits; of a mirror all of it. 0 until then.
 struct push_item {
     std::uint64_t share = 0;
@@ -34,32 +41,38 @@ struct residual_message {
     std::uint32_t row = 0;
 };
 
-/// Larger residuals first, in steps of a quarter of a power of two.
-LANEWAY_FN std::uint64_t push_priority(std::uint64_t residual) {
-    if (residual == 0) return 4 * 64;
-    const auto zeros = static_cast<unsigned>(__builtin_clzll(residual));
-    return 4 * zeros + 3 - (residual << zeros >> 61 & 3);
+/// The logarithm of a number, in quarters of a power of two; 0 counts as 1.
+LANEWAY_FN std::uint64_t quarter_log(std::uint64_t number) {
+    if (number == 0) return 0;
+    const auto zeros = static_cast<unsigned>(__builtin_clzll(number));
+    return 4 * (63 - zeros) + (number << zeros >> 61 & 3);
 }
 
-/// One PE's part. Whoever brings a word from epsilon or less to more makes its item, and whoever takes the item empties
-/// the word: so each word has one item at most that waits, and all that comes meanwhile goes the same way at once,
-/// along a row's arcs or, of a mirror, as one message.
+/// Residuals come first that are large beside their limits: by their logarithms.
+LANEWAY_FN std::uint64_t push_priority(std::uint64_t residual, std::uint64_t limit) {
+    constexpr std::uint64_t last = 4 * 64;
+    return last + quarter_log(limit) - quarter_log(residual);
+}
+
+/// One PE's part. Whoever brings a word from its limit or less to more makes its item, and whoever takes the item
+/// empties the word: so each word has one item at most that waits, and all that comes meanwhile goes the same way at
+/// once, along a row's arcs or, of a mirror, as one message.
 template <bool Weighted>
 struct push_application {
     using item = push_item;
     using packed = residual_message;
 
     pushed_rows of;
-    std::uint64_t alpha = 0;    ///< in units of rank
-    std::uint64_t epsilon = 0;  ///< a word that holds no more is left as it is
+    std::uint64_t alpha = 0;  ///< in units of rank
 
     /// Adds to a word; true where that makes it work.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool add(Ctx& ctx, std::uint64_t word, std::uint64_t amount) const {
         if (amount == 0) return false;
         // Relaxed: the word is its own data.
-        const std::uint64_t before = ctx.fetch_add(of.residuals + word, amount, order::relaxed, scope::device);
-        return before <= epsilon && before + amount > epsilon;
+        push_word& to = of.words[word];
+        const std::uint64_t before = ctx.fetch_add(&to.residual, amount, order::relaxed, scope::device);
+        return before <= to.limit && before + amount > to.limit;
     }
 
     template <class Ctx>
@@ -84,14 +97,15 @@ struct push_application {
     }
     template <class Ctx>
     LANEWAY_FN std::uint64_t priority(Ctx& ctx, const item& one) const {
-        return push_priority(ctx.load(of.residuals + one.word, order::relaxed, scope::device));
+        const push_word& at = of.words[one.word];
+        return push_priority(ctx.load(&at.residual, order::relaxed, scope::device), at.limit);
     }
 
     template <class Ctx>
     LANEWAY_FN item_parts parts(Ctx& ctx, item& one) const {
         const bool is_row = one.word < of.rows;
         if (one.share == 0) {
-            const std::uint64_t taken = ctx.exchange(of.residuals + one.word, 0, order::relaxed, scope::device);
+            const std::uint64_t taken = ctx.exchange(&of.words[one.word].residual, 0, order::relaxed, scope::device);
             if (is_row) (void)ctx.fetch_add(of.ranks + one.word, taken, order::relaxed, scope::device);
             one.share = is_row ? share_of(one.word, multiply_ranks(alpha, taken)) : taken;
         }

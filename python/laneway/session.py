@@ -192,7 +192,12 @@ class Session:
         )
 
     def color(
-        self, graph: GraphLike, *, weight: str | None = "weight", order: int | Iterable[Any] = 1, partition: Partition = None
+        self,
+        graph: GraphLike,
+        *,
+        weight: str | None = "weight",
+        order: int | Iterable[Any] = 1,
+        partition: Partition = None,
     ) -> ColorResult:
         """As `laneway.color`."""
         return find_colors(self._workspace, graph, weight, order, partition)

@@ -129,8 +129,9 @@ def in_words(found: _core.TimelineCounts) -> str:
     waits = f"{found.lasting_waits:,} lasting waits"
     if found.waits < found.lasting_waits:
         waits = f"{found.waits:,} of {waits}, the newest"
+    streams = f", {found.operations:,} operations of streams" if found.operations else ""
     lacking = f"; no room for {found.left_out:,} more" if found.left_out else ""
-    return f"{found.runs:,} run{'s' * (found.runs != 1)}, {found.samples:,} samples, {waits}{lacking}"
+    return f"{found.runs:,} run{'s' * (found.runs != 1)}, {found.samples:,} samples, {waits}{streams}{lacking}"
 
 
 def seconds(value: float) -> str:

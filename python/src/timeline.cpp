@@ -22,6 +22,7 @@ void register_timeline(nb::module_& module) {
         .def_ro("samples", &timeline::counts::samples)
         .def_ro("waits", &timeline::counts::waits, "Kept,")
         .def_ro("lasting_waits", &timeline::counts::lasting_waits, "of so many.")
+        .def_ro("operations", &timeline::counts::operations, "Of streams of dataflows, and packets.")
         .def_ro("left_out", &timeline::counts::left_out, "Runs without samples and waits, and spans: no room.");
     nb::class_<timeline>(module, "Timeline", "Collects what the runs do whose options name it.")
         .def(nb::init<>())

@@ -73,6 +73,15 @@ void timeline::add_span(timeline_span span) {
     }
 }
 
+void timeline::add_stream_span(stream_span span) {
+    const std::lock_guard lock(mutex_);
+    if (stream_spans_.size() >= room_.spans) {
+        ++left_out_;
+    } else {
+        stream_spans_.push_back(std::move(span));
+    }
+}
+
 int timeline::enter(const std::vector<std::string>& devices) {
     const std::lock_guard lock(mutex_);
     const auto free = std::find_if(jobs_.begin(), jobs_.end(),
@@ -123,6 +132,7 @@ timeline::counts timeline::count() const {
     counts all;
     all.runs = runs_.size();
     all.left_out = left_out_;
+    all.operations = stream_spans_.size();
     for (const run_record& run : runs_) {
         for (const pe_record& pe : run.pes) {
             all.samples += pe.samples.size();
@@ -141,6 +151,11 @@ std::vector<run_record> timeline::runs() const {
 std::vector<timeline_span> timeline::spans() const {
     const std::lock_guard lock(mutex_);
     return spans_;
+}
+
+std::vector<stream_span> timeline::stream_spans() const {
+    const std::lock_guard lock(mutex_);
+    return stream_spans_;
 }
 
 std::string timeline::json() const {

@@ -107,6 +107,28 @@ void timeline_text::add_host() {
     }
 }
 
+/// Each stream in rows of its own: packets of several buffers overlap.
+void timeline_text::add_streams() {
+    constexpr int first_thread = 1 << 24, rows_a_stream = 1024;
+    std::vector<const stream_span*> spans;
+    for (const stream_span& span : all_.stream_spans_) spans.push_back(&span);
+    std::stable_sort(spans.begin(), spans.end(),
+                     [](const auto* one, const auto* other) { return one->begin_ns < other->begin_ns; });
+    std::map<std::pair<int, std::string>, rows> tracks;
+    for (const stream_span* span : spans) {
+        const int process = span->pe < 0 ? 0 : process_of(span->job, static_cast<std::size_t>(span->pe));
+        const int thread = first_thread + rows_a_stream * static_cast<int>(tracks.size());
+        rows& track = tracks.try_emplace({process, *span->stream}, rows{thread, *span->stream, {}}).first->second;
+        const std::uint64_t begin = since_origin(span->begin_ns), end = since_origin(span->end_ns);
+        json_members values;
+        if (span->bytes != 0) values.add("bytes", span->bytes);
+        const std::string category = std::string("stream ") + span->kind;
+        events_.span(place_in(track, process, begin, end), category.c_str(),
+                     span->label.empty() ? span->kind : std::string(span->kind) + ", " + span->label, begin, end,
+                     values.add("stream", *span->stream));
+    }
+}
+
 void timeline_text::add_runs() {
     for (std::size_t number = 0; number < all_.runs_.size(); ++number) {
         const run_record& run = all_.runs_[number];
@@ -303,6 +325,7 @@ std::string timeline_text::text() {
     }
     add_host();
     add_runs();
+    add_streams();
     const std::string said = account();
     return "{\"displayTimeUnit\":\"ms\",\n\"otherData\":" + said + ",\n\"traceEvents\":" + events_.text() + "}\n";
 }

@@ -37,6 +37,7 @@ private:
     [[nodiscard]] std::uint64_t time_of(const run_record& run, std::size_t pe, std::uint64_t device_ns) const;
     void add_host();
     void add_runs();
+    void add_streams();
     void add_pe(const run_record& run, std::size_t number, std::size_t pe);
     [[nodiscard]] totals& counted_before(const run_record& run, std::size_t pe);
     void add_counters(const run_record& run, std::size_t pe);

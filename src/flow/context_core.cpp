@@ -7,6 +7,7 @@
 
 #include "laneway/base/error.hpp"
 #include "laneway/base/interruption.hpp"
+#include "laneway/base/timeline.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/run_deadline.hpp"
 #include "laneway/simt/run_end.hpp"
@@ -22,6 +23,12 @@ using clock = stream_engine::clock;
 std::uint64_t next_number() {
     static std::atomic<std::uint64_t> contexts = 0;
     return ++contexts;
+}
+
+std::vector<std::string> names_of(const std::vector<std::shared_ptr<device>>& devices) {
+    std::vector<std::string> names;
+    for (const auto& d : devices) names.push_back(d->name());
+    return names;
 }
 
 clock::time_point after(double seconds) {
@@ -68,6 +75,8 @@ context_core::context_core(const options& o) : job(o), number_(next_number()) {
         engines_.push_back({kernels, d->is_gpu() ? kernels : engine()});
         if (d->is_gpu()) pools_.push_back(cuda_backend::keep_stream_pool(d));
     }
+    if (!job.timeline) job.timeline = timeline::of_environment(-1);
+    if (job.timeline) job_number_ = job.timeline->enter(names_of(devices));
     devices.push_back(open_host());
     const auto host = engine();
     engines_.push_back({host, host});
@@ -79,7 +88,10 @@ context_core::context_core(const options& o) : job(o), number_(next_number()) {
     }
 }
 
-context_core::~context_core() { close(); }
+context_core::~context_core() {
+    close();
+    if (job.timeline) job.timeline->leave(job_number_);
+}
 
 bool context_core::is_gpu(int device) const { return devices[place(device)]->is_gpu(); }
 
@@ -162,7 +174,8 @@ device_stream context_core::make_stream(int device, const std::string& name, boo
     const auto on_failure = [weak = weak_from_this(), who = name](const std::exception_ptr& why) {
         if (const auto core = weak.lock()) core->fail(named_failure(why, who));
     };
-    const stream_place where{opened, device == host_memory ? 0 : device, static_cast<int>(devices.size() - 1), job};
+    const stream_place where{opened, device == host_memory ? 0 : device, static_cast<int>(devices.size() - 1), job,
+                             log_of(device)};
     return {copies ? on.copies : on.kernels, where, name, on_failure};
 }
 

@@ -53,6 +53,8 @@ struct context_core : std::enable_shared_from_this<context_core> {
     [[nodiscard]] endpoint make_endpoint(int device, const std::string& name, std::shared_ptr<router_core> router = {});
     /// `copies`: a stream of copies, which go on beside a CPU device's kernels.
     [[nodiscard]] device_stream make_stream(int device, const std::string& name, bool copies);
+    /// Where streams of a device, or of the host, and links to it write down what they do.
+    [[nodiscard]] stream_log log_of(int device) const { return {job.timeline, job_number_, device}; }
     [[nodiscard]] std::shared_ptr<std::byte> allocate(int device, std::size_t bytes);
     /// One that nobody uses; it can be used again when its last owner goes.
     [[nodiscard]] std::shared_ptr<run_table> take_run_table(int device);
@@ -106,6 +108,7 @@ private:
     }
 
     const std::uint64_t number_;                ///< of the context, in the process
+    int job_number_ = 0;                        ///< in the timeline, where there is one
     std::vector<std::shared_ptr<void>> pools_;  ///< of GPUs' streams
     std::vector<engines> engines_;
     mutable std::mutex mutex_;

@@ -7,6 +7,10 @@
 
 namespace laneway::flow {
 
+std::string words_of(const packet_info& packet) {
+    return "message " + std::to_string(packet.message) + " from byte " + std::to_string(packet.offset);
+}
+
 std::optional<int> link_core::kernel_device(const endpoint& sender, const void* data) const {
     for (const int device : {destination.device(), sender.device()}) {
         if (context->lanes_reach(device, sender, data, destination, memory_.front().get())) return device;
@@ -37,6 +41,7 @@ event link_core::carry(const send_op& op, std::byte* to) {
     std::optional<int> by;
     if (path == copy_path::kernel && what.bytes > 0) by = kernel_device(op.source, from);
     device_stream& stream = stream_from(op.source, by);
+    if (stream.is_recorded()) stream.label(words_of(op.info));
     stream.wait(op.ready);
     std::vector<std::shared_ptr<void>> used;
     try {
@@ -94,10 +99,15 @@ void link_core::unpack(const pending_segment& packet, const target& into, device
         }
         if (!reaches) path = copy_path::engine;
     }
+    if (stream.is_recorded()) stream.label("unpacking " + words_of(info));
     stream.wait(packet.arrived());
-    if (path != copy_path::kernel) return copy_by_engine(stream, what);
-    const auto used = copy_by_kernel(*context, at, stream, what);
-    stream.record().then([used] {});
+    if (path == copy_path::kernel) {
+        const auto used = copy_by_kernel(*context, at, stream, what);
+        stream.record().then([used] {});
+    } else {
+        copy_by_engine(stream, what);
+    }
+    stream.label({});
 }
 
 }  // namespace laneway::flow

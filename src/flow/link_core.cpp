@@ -46,6 +46,7 @@ void link_core::open() {
         memory_.push_back(context->take_buffer(destination.device(), sizes.packet_bytes));
         states_.push_back(buffer_state::free);
         uses_.push_back(0);
+        held_.emplace_back();
         free_.push_back(static_cast<std::size_t>(i));
     }
     if (source.is_router()) source.router()->add_output(shared_from_this());
@@ -198,6 +199,7 @@ bool link_core::match_one() {
         use = ++uses_[buffer];
         ++counts.packets;
         counts.bytes += op->info.bytes;
+        if (context->job.timeline) note_packet(buffer, op->info);
     }
     std::byte* const to = memory_[buffer].get();
     const event arrived = carry(*op, to);
@@ -298,7 +300,17 @@ void link_core::begin_release(const pending_segment& packet) {
     ++counts.released;
 }
 
+void link_core::note_packet(std::size_t buffer, const packet_info& info) {
+    const stream_log log = context->log_of(destination.device());
+    held_[buffer] = {log.job, log.pe, held_in_, "packet", words_of(info), timeline::now_ns(), 0, info.bytes};
+}
+
 void link_core::free_buffer(std::size_t buffer) {
+    if (context->job.timeline) {
+        stream_span held = held_[buffer];  // nobody else touches it until the buffer is free
+        held.end_ns = timeline::now_ns();
+        context->job.timeline->add_stream_span(std::move(held));
+    }
     {
         const std::lock_guard lock(mutex);
         states_[buffer] = buffer_state::free;

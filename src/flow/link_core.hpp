@@ -18,9 +18,13 @@
 
 #include "flow/context_core.hpp"
 #include "flow/packet_copy.hpp"
+#include "laneway/base/timeline.hpp"
 #include "laneway/flow/link.hpp"
 
 namespace laneway::flow {
+
+/// A packet, in a timeline.
+std::string words_of(const packet_info& packet);
 
 /// A packet before it has a receiver.
 struct send_op {
@@ -120,6 +124,8 @@ private:
     void end_receives();
     void begin_release(const pending_segment& packet);
     void free_buffer(std::size_t buffer);
+    /// Of a timeline: a packet has got a buffer. Under the mutex.
+    void note_packet(std::size_t buffer, const packet_info& info);
     /// `by`: the device whose kernels copy; none: the copy engine.
     [[nodiscard]] device_stream& stream_from(const endpoint& sender, std::optional<int> by);
     /// Under the mutex: drops sends in front that another link has taken.
@@ -133,6 +139,8 @@ private:
     std::vector<std::shared_ptr<std::byte>> memory_;  ///< of each buffer
     std::vector<buffer_state> states_;
     std::vector<std::uint64_t> uses_;  ///< of each buffer, so that a packet of an earlier use is told apart
+    std::shared_ptr<const std::string> held_in_ = std::make_shared<const std::string>("buffers of " + name);
+    std::vector<stream_span> held_;  ///< of each buffer, the packet that it holds, where a timeline is kept
     std::deque<std::size_t> free_;
     std::deque<std::weak_ptr<receive_state>> receives_;  ///< those that wait belong to the application
     std::deque<pending_segment> arrived_;

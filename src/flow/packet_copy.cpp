@@ -14,7 +14,7 @@ void copy_by_engine(device_stream& stream, const packet_copy& what) {
         return what.ends.packs ? stream.copy(what.ends.packed, memory, what.bytes)
                                : stream.copy(memory, what.ends.packed, what.bytes);
     }
-    stream.copies([what](stream_backend& by) {
+    stream.copies(what.bytes, [what](stream_backend& by) {
         what.where->for_each_rows(what.begin, what.bytes, [&](const layout_rows& some) {
             std::byte* const packed = what.ends.packed + (some.packed - what.begin);
             std::byte* const memory = what.ends.memory + some.offset;

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "laneway/base/timeline.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "simt/host_stream.hpp"
 
@@ -25,18 +26,24 @@ std::shared_ptr<stream_backend> open_stream_backend(const stream_place& place) {
 /// Opens the backend when the first operation has its turn, on the engine's thread: nobody waits for CUDA who makes a
 /// stream.
 struct device_stream::opening {
-    explicit opening(const stream_place& p) : place(p) {}
+    opening(const stream_place& p, const std::string& name) : place(p) {
+        if (p.log.kept_in) recorder = std::make_shared<stream_recorder>(p.log, name);
+    }
     stream_backend& get() {
         if (!backend) backend = open_stream_backend(place);
         return *backend;
     }
     stream_place place;
     std::shared_ptr<stream_backend> backend;
+    std::shared_ptr<stream_recorder> recorder;  ///< null where no timeline is kept
 };
+
+void stream_backend::stamp(std::function<void(std::uint64_t ns)> seen) { seen(timeline::now_ns()); }
 
 device_stream::device_stream(std::shared_ptr<stream_engine> engine, const stream_place& place, std::string name,
                              std::function<void(std::exception_ptr)> on_failure)
-    : engine_(std::move(engine)), place_(place), name_(std::move(name)), opening_(std::make_shared<opening>(place)) {
+    : engine_(std::move(engine)), place_(place), name_(std::move(name)),
+      opening_(std::make_shared<opening>(place, name_)) {
     std::function<stream_engine::outlook()> look;
     if (place_.device->is_gpu()) {  // keeps the backend until nothing of it goes on any more
         look = [open = opening_] { return open->backend ? open->backend->look() : stream_engine::outlook{}; };
@@ -44,44 +51,62 @@ device_stream::device_stream(std::shared_ptr<stream_engine> engine, const stream
     queue_ = engine_->add(std::move(on_failure), std::move(look));
 }
 
-void device_stream::push(std::function<void(stream_backend&)> work) {
-    engine_->push(queue_, {{}, [work = std::move(work), open = opening_](const std::exception_ptr& failed) {
-                               if (!failed) work(open->get());
-                           }});
+void device_stream::push(stream_work kind, std::size_t bytes, std::function<void(stream_backend&)> work) {
+    if (!is_recorded()) {
+        return engine_->push(queue_, {{}, [work = std::move(work), open = opening_](const std::exception_ptr& failed) {
+                                          if (!failed) work(open->get());
+                                      }});
+    }
+    engine_->push(
+        queue_,
+        {{}, [kind, bytes, work = std::move(work), label = label_, open = opening_](const std::exception_ptr& failed) {
+             if (failed) return;
+             stream_backend& backend = open->get();
+             const std::uint64_t begin_ns = timeline::now_ns();
+             work(backend);
+             open->recorder->note(backend, kind, begin_ns, label, bytes);
+         }});
 }
 
 void device_stream::copy(void* to, const void* from, std::size_t bytes) {
-    push([=](stream_backend& backend) { backend.copy(to, from, bytes); });
+    push(stream_work::copy, bytes, [=](stream_backend& backend) { backend.copy(to, from, bytes); });
 }
 
 void device_stream::copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t row_bytes, std::size_t rows) {
-    push([=](stream_backend& backend) { backend.copy_rows(to, to_pitch, from, from_pitch, row_bytes, rows); });
+    push(stream_work::copy, row_bytes * rows,
+         [=](stream_backend& backend) { backend.copy_rows(to, to_pitch, from, from_pitch, row_bytes, rows); });
 }
 
-void device_stream::copies(std::function<void(stream_backend& by)> calls) { push(std::move(calls)); }
+void device_stream::copies(std::size_t bytes, std::function<void(stream_backend& by)> calls) {
+    push(stream_work::copy, bytes, std::move(calls));
+}
 
 void device_stream::wait(const event& mark) {
     if (mark.done() && !mark.failure()) return;
     // A GPU takes an event that is in a GPU's queue; else the engine's thread goes on with other streams until then.
     const auto ready = [mark, on_gpu = place_.device->is_gpu()] { return mark.done() || (on_gpu && mark.native()); };
-    const auto run = [mark, open = opening_](const std::exception_ptr& failed) {
+    const std::uint64_t begin_ns = is_recorded() ? timeline::now_ns() : 0;
+    const auto run = [mark, open = opening_, begin_ns, label = label_](const std::exception_ptr& failed) {
         if (failed) return;
         if (const auto why = mark.failure()) std::rethrow_exception(why);
         if (!mark.done()) open->get().wait(mark);
+        if (open->recorder) open->recorder->note(open->get(), stream_work::wait, begin_ns, label, 0);
     };
     engine_->push(queue_, {ready, run});
     mark.watch(engine_->waker());
 }
 
 void device_stream::write_value(std::uint64_t* word, std::uint64_t value) {
-    push([=](stream_backend& backend) { backend.write_value(word, value); });
+    push(stream_work::copy, sizeof value, [=](stream_backend& backend) { backend.write_value(word, value); });
 }
 
 void device_stream::wait_value(const std::uint64_t* word, std::uint64_t value) {
     using clock = std::chrono::steady_clock;
     const value_wait wait{word, value, name_};
-    if (place_.device->is_gpu()) return push([wait](stream_backend& backend) { backend.wait_value(wait); });
+    if (place_.device->is_gpu()) {
+        return push(stream_work::wait, 0, [wait](stream_backend& backend) { backend.wait_value(wait); });
+    }
     // The engine's thread asks, and goes on with other streams meanwhile.
     const double seconds = place_.job.timeout_seconds;
     const auto over = [wait] {
@@ -93,8 +118,12 @@ void device_stream::wait_value(const std::uint64_t* word, std::uint64_t value) {
             limit = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
         return clock::now() > *limit;
     };
-    const auto run = [wait, over, seconds, device = place_.device->name()](const std::exception_ptr& failed) {
-        if (!failed && !over()) throw timeout_error(wait.late(device, seconds));
+    const std::uint64_t begin_ns = is_recorded() ? timeline::now_ns() : 0;
+    const auto run = [wait, over, seconds, device = place_.device->name(), open = opening_, begin_ns,
+                      label = label_](const std::exception_ptr& failed) {
+        if (failed) return;
+        if (!over()) throw timeout_error(wait.late(device, seconds));
+        if (open->recorder) open->recorder->note(open->get(), stream_work::wait, begin_ns, label, 0);
     };
     engine_->push(queue_, {ready, run, true});
 }
@@ -114,12 +143,13 @@ event device_stream::record() {
 }
 
 void device_stream::call(std::function<void(void* native)> call) {
-    push([call = std::move(call)](stream_backend& backend) { backend.call(call); });
+    push(stream_work::call, 0, [call = std::move(call)](stream_backend& backend) { backend.call(call); });
 }
 
 void device_stream::launch(pe_program program, const launch_shape& shape) {
     program.require(place_.device->id().kind);
-    push([program = std::move(program), shape](stream_backend& backend) { backend.launch(program, shape); });
+    push(stream_work::kernel, 0,
+         [program = std::move(program), shape](stream_backend& backend) { backend.launch(program, shape); });
 }
 
 launch_shape device_stream::shape(int cuda_warps, int blocks) const {

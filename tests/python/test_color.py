@@ -90,3 +90,33 @@ def test_bad_arguments(small: Path, tmp_path: Path) -> None:
         lw.color(graph, partition=[0, 1])
     (tmp_path / "empty.gr").write_text("p sp 0 0\n")
     assert lw.color(lw.read_graph(tmp_path / "empty.gr"), devices="cpu:2").colors == 0
+
+
+def test_vertices_choose_in_a_given_order(small: Path) -> None:
+    graph = lw.read_graph(small)
+    order = [4, 3, 2, 1, 6, 5]
+    for devices in ("cpu:1", "cpu:3", "checked:2"):
+        result = lw.color(graph, order=order, devices=devices)
+        assert result.order is None and result[4] == 0 and result[6] == 0
+        assert reference.verify(graph, result).mismatches == 0
+    path = lw.Graph.from_edges([(v, v + 1) for v in range(50)], directed=False)
+    for given in (range(51), np.arange(51)[::-1]):
+        assert np.array_equal(lw.color(path, order=given, devices="cpu:2").color.values, np.arange(51) % 2)
+    with lw.Session(devices="cpu:2") as session:
+        first = session.color(graph).color.values
+        assert session.color(graph, order=order)[4] == 0
+        assert np.array_equal(session.color(graph).color.values, first)
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ([1, 2, 3], "each of the 6 vertices once"),
+        ([1, 1, 2, 3, 4, 5], "once"),
+        ([1, 2, 3, 4, 5, 7], "vertex 7"),
+        ("abc", "order"),
+    ],
+)
+def test_orders_that_are_none(small: Path, order: object, message: str) -> None:
+    with pytest.raises(lw.UsageError, match=message):
+        lw.color(lw.read_graph(small), order=order)  # type: ignore[arg-type]

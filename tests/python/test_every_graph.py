@@ -117,7 +117,9 @@ def test_all_graphs_are_named() -> None:
 
 @pytest.mark.skipif(not FOLDER.exists(), reason="shared data not at hand")
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("name", SMALL + [pytest.param(n, marks=pytest.mark.skipif(not LONG, reason="long")) for n in LARGE])
+@pytest.mark.parametrize(
+    "name", SMALL + [pytest.param(n, marks=pytest.mark.skipif(not LONG, reason="long")) for n in LARGE]
+)
 def test_graphs(name: str, program: str) -> None:
     check(program, read(name))
 

@@ -45,12 +45,13 @@ def test_ranks_are_those_of_rest(case: str, devices: str) -> None:
     assert (result.sent > 0) == (devices != "cpu:1")
 
 
-def test_a_session_keeps_the_graph() -> None:
+@pytest.mark.parametrize("partition", [None, metis()])
+def test_a_session_keeps_the_graph(partition: str | None) -> None:
     graph = lw.generate_kronecker(8, 1500, symmetric=False, seed=5)
     alone = lw.pagerank(graph, tol=1e-9, devices="cpu:1").rank.values
     with lw.Session(devices="cpu:2") as session:
         for start in (None, {1: 1}, None):
-            result = session.pagerank(graph, personalization=start, tol=1e-9, method="push", partition=metis())
+            result = session.pagerank(graph, personalization=start, tol=1e-9, method="push", partition=partition)
             assert result.converged
             differs = np.abs(result.rank.values - alone).sum()
             assert differs < 1e-4 if start is None else differs > 0.1

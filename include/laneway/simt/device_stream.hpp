@@ -5,12 +5,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "laneway/base/options.hpp"
 #include "laneway/simt/device.hpp"
 #include "laneway/simt/event.hpp"
 #include "laneway/simt/pe_program.hpp"
 #include "laneway/simt/stream_engine.hpp"
+#include "laneway/simt/stream_recorder.hpp"
 #include "laneway/simt/user_code.hpp"
 
 namespace laneway {
@@ -47,6 +49,9 @@ public:
     virtual void wait_value(const value_wait&) {}
     /// See device_stream::call.
     virtual void call(const std::function<void(void* native)>& call) { call(nullptr); }
+    /// Calls `seen` with the time, by the host's clock, at which all operations so far have ended; not at all where
+    /// they fail.
+    virtual void stamp(std::function<void(std::uint64_t ns)> seen);
     /// See stream_engine::add.
     virtual stream_engine::outlook look() { return {}; }
 };
@@ -56,7 +61,8 @@ struct stream_place {
     std::shared_ptr<laneway::device> device;
     int pe = 0;  ///< what its lanes take themselves for
     int n_pes = 1;
-    options job;  ///< deadline of each kernel, seed, and the size of its grid
+    options job;          ///< deadline of each kernel, seed, and the size of its grid
+    stream_log log = {};  ///< of what its operations do
 };
 
 /// Opens what carries out a stream's operations; throws cuda_error where CUDA refuses it.
@@ -93,14 +99,17 @@ public:
     [[nodiscard]] const std::string& name() const { return name_; }
     /// Not that of any other stream while something refers to this one.
     [[nodiscard]] const void* identity() const { return queue_.get(); }
+    /// Whether a timeline takes what its operations do; then `label` says what the next ones are about.
+    [[nodiscard]] bool is_recorded() const { return place_.log.kept_in != nullptr; }
+    void label(std::string next) { label_ = std::move(next); }
 
     /// Both ranges stay as they are until the copy is done; see stream_backend::copy.
     void copy(void* to, const void* from, std::size_t bytes);
     /// `rows` pieces of `row_bytes`, which begin so many bytes behind each other.
     void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t row_bytes,
                    std::size_t rows);
-    /// Copies of any number as one operation: `calls` is called once, and calls the backend for each.
-    void copies(std::function<void(stream_backend& by)> calls);
+    /// Copies of any number, `bytes` in all, as one operation: `calls` is called once, and calls the backend for each.
+    void copies(std::size_t bytes, std::function<void(stream_backend& by)> calls);
     /// What follows is done after the event. Where both are of GPUs the GPU waits, and no thread of the host.
     void wait(const event& mark);
     /// Stores a value in a word that lanes and other streams look at meanwhile, behind all that was given so far: who
@@ -133,12 +142,13 @@ private:
 
     [[nodiscard]] launch_shape shape(int cuda_warps, int blocks) const;
     void launch(pe_program program, const launch_shape& shape);
-    void push(std::function<void(stream_backend&)> work);
+    void push(stream_work kind, std::size_t bytes, std::function<void(stream_backend&)> work);
 
     std::shared_ptr<stream_engine> engine_;
     std::shared_ptr<stream_engine::queue> queue_;
     stream_place place_;
     std::string name_;
+    std::string label_;
     std::shared_ptr<opening> opening_;
 };
 

@@ -57,9 +57,9 @@ def color(
 ) -> ColorResult:
     """A colour for every vertex that none of its neighbours has.
 
-    Vertices that an arc joins in either direction are neighbours; self-loops do not count. Each chooses the least colour
-    that no neighbour before it has. By default they come by falling logarithm of their degree, at random among equals,
-    which `order` seeds, a whole number. Else `order` has all vertices, each once, in the order in which they choose:
+    Vertices that an arc joins in either direction are neighbours; self-loops do not count. Each chooses the least
+    colour that no neighbour before it has. By default they come by falling logarithm of their degree, at random among
+    equals, which `order` seeds, a whole number. Else `order` has all vertices, each once, in the order in which they choose:
     there are as many rounds as its longest chain of neighbours has vertices. The result is the same on any devices.
     `weight` is that of `bfs`.
 

@@ -99,15 +99,15 @@ def pagerank(
 ) -> PageRankResult:
     """PageRank of every vertex, by the rules and names of NetworkX, and its order of arguments.
 
-    By `method` "pull" it is power iteration: in a round a vertex hands `alpha` of its rank to the heads of its arcs, in proportion to their weights, parallel
-    arcs each; with `weight=None`, which takes arcs of any weights, also negative ones, or where the graph has no
-    weights, every arc counts 1. Of a NetworkX graph `weight` names the attribute that holds them. The rest of its rank
-    goes to all vertices as `personalization` says, and that of a vertex without arcs, or whose arcs weigh nothing, as
-    `dangling` does: a mapping or a pandas Series from vertices to numbers, or an array with one entry a vertex, in the
-    order of the graph's `ids`; only proportions matter. Vertices that a mapping leaves out have 0, and those that the
-    graph does not have do not count, as with NetworkX. Without `personalization` rank spreads evenly, without
-    `dangling` as `personalization` says. Ranks start equal, or in the proportions of `nstart`, which is given in the
-    same ways. A graph without vertices has no ranks.
+    By `method` "pull" it is power iteration: in a round a vertex hands `alpha` of its rank to the heads of its arcs, in
+    proportion to their weights, parallel arcs each; with `weight=None`, which takes arcs of any weights, also negative
+    ones, or where the graph has no weights, every arc counts 1. Of a NetworkX graph `weight` names the attribute that
+    holds them. The rest of its rank goes to all vertices as `personalization` says, and that of a vertex without arcs,
+    or whose arcs weigh nothing, as `dangling` does: a mapping or a pandas Series from vertices to numbers, or an array
+    with one entry a vertex, in the order of the graph's `ids`; only proportions matter. Vertices that a mapping leaves
+    out have 0, and those that the graph does not have do not count, as with NetworkX. Without `personalization` rank
+    spreads evenly, without `dangling` as `personalization` says. Ranks start equal, or in the proportions of `nstart`,
+    which is given in the same ways. A graph without vertices has no ranks.
 
     Rounds end when one changes the ranks of all vertices together by less than `tol` times the number of vertices, or
     after `max_iter`. Where NetworkX then raises PowerIterationFailedConvergence, the ranks of the last round come back:
@@ -118,12 +118,12 @@ def pagerank(
     below 2**-23 * alpha / (1 - alpha) / n may never be met, and where it is not for this reason, a RuntimeWarning says
     so.
 
-    By `method` "push" there are no rounds. Each vertex starts with its part of 1 - `alpha` as a residual; a vertex whose
-    residual is large enough adds it to its rank and hands `alpha` of it on, those with large ones first, all devices at
-    their own pace; what arcs bring to a vertex of another device gathers and goes there as one sum (Groute, TOPC 2020).
-    It ends when less than `tol` times the number of vertices is left, `residual` of the result, of ranks whose sum is 1.
-    The ranks then are within 2 * alpha / (1 - alpha) * residual of the exact ones, summed over all vertices, and vary
-    from run to run by no more. `alpha` must be below 1, and `nstart`, `rounds` and `max_iter` are for "pull".
+    By `method` "push" there are no rounds. Each vertex starts with its part of 1 - `alpha` as a residual; a vertex
+    whose residual is large enough adds it to its rank and hands `alpha` of it on, those with large ones first, all
+    devices at their own pace; what arcs bring to a vertex of another device gathers and goes there as one sum (Groute,
+    TOPC 2020). It ends when less than `tol` times the number of vertices is left, `residual` of the result, of ranks
+    whose sum is 1. The ranks then are within 2 * alpha / (1 - alpha) * residual of the exact ones, summed over all
+    vertices, and vary from run to run by no more. `alpha` must be below 1, and `nstart`, `rounds` and `max_iter` are for "pull".
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C ends the run and raises KeyboardInterrupt.

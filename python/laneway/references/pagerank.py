@@ -52,9 +52,8 @@ def _verify_rest(graph: Graph, result: PageRankResult) -> Verification:
     """Compare with ranks that have come to rest: all differences together, with what the residual allows."""
     rules = result.rules
     start = time.perf_counter()
-    for expected, residual in itertools.islice(power_iteration(graph, rules), 1, REST_ROUNDS):
-        if residual < REST:
-            break
+    rounds = itertools.islice(power_iteration(graph, rules), 1, REST_ROUNDS)
+    expected, _ = next(each for each in rounds if each[1] < REST)
     seconds = time.perf_counter() - start
     allowed = 2 * rules.alpha / (1 - rules.alpha) * result.residual + REST_ERROR / (1 - rules.alpha)
     difference = np.abs(result.rank.values - expected)

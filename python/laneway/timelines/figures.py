@@ -22,21 +22,25 @@ PARTS = ("phases", "parts", "runs", "epochs")
 COLORS = {"phases": "#8a98a5", "parts": "#b9a44c", "runs": "#4c6a8a", "epochs": "#7b5ea7"}
 WAITS = ("#c0392b", "#8e44ad", "#d35400", "#7f6000", "#34495e")
 BODY, KERNEL = "#9fc5d4", "#dfe5ea"
+STREAMS = {"kernel": "#4c6a8a", "copy": "#5aa469", "call": "#7b5ea7", "wait": "#d9a441", "packet": "#b8c4ce"}
+"""What streams of dataflows do, and packets that links hold, by their colours."""
 MOST_PES = 16
 
 
 def figures(found: Timeline) -> list[tuple[str, str, str]]:
     """Title, explanation and picture of each."""
     made = [_figure("timeline", found, _timeline, _height(found))]
-    made.append(_figure("flight", found, _in_flight, 3.2))
-    made.append(_figure("rates", found, _rates, 3.0))
+    if any(name in ("messages in flight", "work open", "messages") for _, name, _ in found.counters):
+        made.append(_figure("flight", found, _in_flight, 3.2))
+        made.append(_figure("rates", found, _rates, 3.0))
     if any(category == "wait" for _, category in found.spans):
         made.append(_figure("waits", found, _waits, 1.2 + 0.4 * len(wait_kinds(found))))
     titles = {
         "timeline": (
             "What was done when",
             "The host's phases and runs above; of each PE the kernel (grey), warps in the body (light), stretches in "
-            "which it served messages (blue), and below them lasting waits by their cause.",
+            "which it served messages (blue), and below them lasting waits by their cause. Of a dataflow what streams "
+            "of each device do, a row for each kind: kernels, copies, calls, waits, and packets in buffers of links.",
         ),
         "flight": (
             "Messages in flight, and work open",
@@ -60,6 +64,11 @@ def wait_kinds(found: Timeline) -> list[tuple[str, float, int]]:
             seconds[span.name] = seconds.get(span.name, 0.0) + span.end - span.begin
             numbers[span.name] = numbers.get(span.name, 0) + 1
     return [(name, seconds[name], numbers[name]) for name in sorted(seconds, key=lambda name: -seconds[name])]
+
+
+def stream_kinds(found: Timeline, process: int) -> list[str]:
+    """What streams of a process, which may be the host, have done."""
+    return [kind for kind in STREAMS if found.spans.get((process, f"stream {kind}"))]
 
 
 def _figure(name: str, found: Timeline, draw: Callable[[Axes, Timeline], None], height: float) -> tuple[str, str]:
@@ -88,7 +97,9 @@ def _figure(name: str, found: Timeline, draw: Callable[[Axes, Timeline], None], 
 
 
 def _height(found: Timeline) -> float:
-    return 1.4 + 0.3 * len(PARTS) + 0.75 * min(len(found.pes), MOST_PES)
+    shown = [0, *found.pes[:MOST_PES]]
+    streams = sum(len(stream_kinds(found, process)) for process in shown)
+    return 1.4 + 0.3 * len(PARTS) + 0.75 * (len(shown) - 1) + 0.18 * streams
 
 
 def _merged(spans: Iterable[Span], length: float) -> list[tuple[float, float]]:
@@ -122,7 +133,16 @@ def _timeline(axes: Axes, found: Timeline) -> None:
             bars(found.spans[0, part], row, 0.8, COLORS[part])
             ticks.append((row + 0.4, part))
             row += 1
+    for process in (0, *found.pes[:MOST_PES]):
+        kinds_there = stream_kinds(found, process)
+        for number, kind in enumerate(kinds_there):
+            bars(found.spans[process, f"stream {kind}"], row + 0.3 * number, 0.26, STREAMS[kind])
+        if kinds_there:
+            ticks.append((row + 0.15 * len(kinds_there), f"{found.processes[process]}, streams"))
+            row += 0.3 * len(kinds_there) + 0.2
     for pe in found.pes[:MOST_PES]:
+        if stream_kinds(found, pe) and not found.spans.get((pe, "kernel")):
+            continue
         for category, bottom, height, color in (
             ("kernel", 0.0, 1.0, KERNEL),
             ("body", 0.0, 0.5, BODY),
@@ -143,6 +163,12 @@ def _timeline(axes: Axes, found: Timeline) -> None:
     if kinds:
         handles = [axes.barh(0, 0, color=colors[name], label=name) for name in kinds[: len(WAITS)]]
         axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False)
+    shown = [kind for kind in STREAMS if any(category == f"stream {kind}" for _, category in found.spans)]
+    if shown:
+        if (first_legend := axes.get_legend()) is not None:
+            axes.add_artist(first_legend)
+        handles = [axes.barh(0, 0, color=STREAMS[kind], label=kind) for kind in shown]
+        axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=5, fontsize=8, frameon=False)
 
 
 def _in_flight(axes: Axes, found: Timeline) -> None:

@@ -33,6 +33,7 @@ def page(found: Timeline) -> str:
         parts.append(f"<h2>{escape(head)}</h2>\n<p>{escape(words)}</p>\n{svg}")
     parts.append(_phases(found))
     parts.append(_runs(found))
+    parts.append(_streams(found))
     kinds = wait_kinds(found)
     if kinds:
         rows = [[(name, False), (f"{count:,}", True), (seconds(time), True)] for name, time, count in kinds]
@@ -65,6 +66,29 @@ def _runs(found: Timeline) -> str:
     head = ["run", "time", *columns, "lasting waits"]
     more = len(found.runs) - MOST_ROWS
     return _table("Runs" + (f", the first {MOST_ROWS}, {more:,} more" if more > 0 else ""), head, rows)
+
+
+def _streams(found: Timeline) -> str:
+    """What streams of dataflows have done, by device and stream."""
+    sums: dict[tuple[str, str, str], list[float]] = {}
+    for (process, category), spans in sorted(found.spans.items()):
+        for span in spans if category.startswith("stream ") else ():
+            sum_ = sums.setdefault((found.processes[process], span.stream, category.split()[1]), [0, 0.0, 0])
+            sum_[0] += 1
+            sum_[1] += span.end - span.begin
+            sum_[2] += span.bytes
+    rows = [
+        [
+            (device, False),
+            (stream, False),
+            (kind, False),
+            (f"{number:,.0f}", True),
+            (seconds(time), True),
+            (f"{moved:,.0f}", True),
+        ]
+        for (device, stream, kind), (number, time, moved) in list(sums.items())[:MOST_ROWS]
+    ]
+    return _table("Streams of dataflows", ["device", "stream", "what", "number", "time", "bytes"], rows)
 
 
 def _run_row(number: int, run: RecordedRun, columns: Sequence[str]) -> list[Cell]:

@@ -28,6 +28,10 @@ class Span:
     name: str
     begin: float
     end: float
+    stream: str = ""
+    """Of a dataflow, where it belongs to one."""
+    bytes: int = 0
+    """That it moved, or holds."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,10 @@ def _add_events(found: Timeline, events: list[dict[str, Any]]) -> None:
         if kind == "M" and name == "process_name":
             found.processes[process] = _text(event["args"]["name"])
         elif kind == "X":
-            found.spans[process, _text(event["cat"])].append(Span(name, begin, begin + _seconds(event["dur"])))
+            said = event["args"]
+            stream, moved = _text(said.get("stream", "")), _count(said.get("bytes", 0))
+            span = Span(name, begin, begin + _seconds(event["dur"]), stream, moved)
+            found.spans[process, _text(event["cat"])].append(span)
         elif kind == "C":
             for series, value in event["args"].items():
                 values[process, name, _text(series)].append((begin, float(_count(value))))

@@ -2,6 +2,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "laneway/base/fault_text.hpp"
+#include "laneway/base/timeline.hpp"
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device_stream.hpp"
@@ -26,6 +28,12 @@ namespace {
 struct stream_words {
     pe_control* control = nullptr;  ///< memory of the GPU
     fault_record* fault = nullptr;  ///< of the host
+};
+
+/// A place in a stream whose time a timeline wants.
+struct open_stamp {
+    cudaEvent_t native = nullptr;
+    std::function<void(std::uint64_t ns)> seen;
 };
 
 /// Whether work still goes on, as CUDA answers a question about it. That is no error: whoever asks for the last one
@@ -205,6 +213,11 @@ public:
         env_.host_stop = &words_->fault->written;  // no lane of a kernel that is alone looks at it
         check(cudaMemsetAsync(words_->control, 0, sizeof(pe_control), stream_), "cudaMemsetAsync");
     }
+    ~gpu_stream() override {
+        for (const open_stamp& left : stamps_) timed_.push_back(left.native);
+        if (base_ != nullptr) timed_.push_back(base_);
+        for (const cudaEvent_t made : timed_) cudaEventDestroy(made);
+    }
     gpu_stream(const gpu_stream&) = delete;
     gpu_stream& operator=(const gpu_stream&) = delete;
 
@@ -268,8 +281,19 @@ public:
         busy_ = true;
         call(stream_);
     }
+    /// By events that take the time, which others do not.
+    void stamp(std::function<void(std::uint64_t ns)> seen) override {
+        const device_scope scope(index_);
+        if (base_ == nullptr) set_base();
+        busy_ = true;
+        open_stamp made{timed_event(), std::move(seen)};
+        check(cudaEventRecord(made.native, stream_), "cudaEventRecord");
+        stamps_.push_back(std::move(made));
+    }
     /// Needs no current device, which cannot be set any more after some errors.
     stream_engine::outlook look() override {
+        while (!stamps_.empty() && end_stamp()) {
+        }
         while (!marks_.empty() && end_mark()) {
         }
         while (!waits_.empty() && end_wait()) {
@@ -278,11 +302,49 @@ public:
             const cudaError_t code = cudaStreamQuery(stream_);
             busy_ = goes_on(code);
             if (!busy_) note(failure_of(code));
+            while (!busy_ && !stamps_.empty() && end_stamp()) {
+            }
         }
         return {busy_, std::exchange(news_, {})};
     }
 
 private:
+    /// What the first stamp is counted from. The host waits for it once: how late it is told is the error.
+    void set_base() {
+        base_ = timed_event();
+        check(cudaEventRecord(base_, stream_), "cudaEventRecord");
+        check(cudaEventSynchronize(base_), "cudaEventSynchronize");
+        base_ns_ = timeline::now_ns();
+    }
+    cudaEvent_t timed_event() {
+        if (!timed_.empty()) {
+            const cudaEvent_t free = timed_.back();
+            timed_.pop_back();
+            return free;
+        }
+        cudaEvent_t made = nullptr;
+        check(cudaEventCreate(&made), "cudaEventCreate");
+        return made;
+    }
+    /// Tells the time of the first stamp, if the GPU has come there. Each is counted from the one before, as CUDA gives
+    /// times as floats; one that failed is not told, and neither are those behind it.
+    bool end_stamp() {
+        const cudaError_t code = cudaEventQuery(stamps_.front().native);
+        if (goes_on(code)) return false;
+        open_stamp ended = std::move(stamps_.front());
+        stamps_.pop_front();
+        float ms = 0;
+        if (code == cudaSuccess && cudaEventElapsedTime(&ms, base_, ended.native) == cudaSuccess) {
+            base_ns_ += static_cast<std::uint64_t>(std::max(ms, 0.0f) * 1e6);
+            ended.seen(base_ns_);
+            timed_.push_back(std::exchange(base_, ended.native));
+        } else {
+            cudaGetLastError();
+            timed_.push_back(ended.native);
+        }
+        return true;
+    }
+
     /// Ends the first mark, if the GPU has come there.
     bool end_mark() {
         const open_mark& first = marks_.front();
@@ -353,9 +415,13 @@ private:
     cudaStream_t stream_;
     std::deque<open_mark> marks_;
     std::deque<open_wait> waits_;
-    std::exception_ptr late_;     ///< of a wait
-    std::vector<event> awaited_;  ///< since the last mark
-    std::exception_ptr news_;     ///< not yet told
+    std::exception_ptr late_;  ///< of a wait
+    std::deque<open_stamp> stamps_;
+    std::vector<cudaEvent_t> timed_;  ///< that no stamp has
+    cudaEvent_t base_ = nullptr;      ///< the stamp that was told last, or the first one's beginning
+    std::uint64_t base_ns_ = 0;       ///< when that was, by the host's clock
+    std::vector<event> awaited_;      ///< since the last mark
+    std::exception_ptr news_;         ///< not yet told
     bool failed_ = false;
     bool busy_ = true;  ///< with clearing the control word
 };

@@ -41,7 +41,7 @@ protected:
 };
 
 TEST_P(push_ranks_test, RandomGraphsComeToRest) {
-    for (std::uint64_t round = 0; round < rounds_of(GetParam()); ++round) {
+    for (std::uint64_t round = 0; round < (rounds_of(GetParam()) + 1) / 2; ++round) {
         SCOPED_TRACE("devices " + GetParam() + ", seed " + std::to_string(round + 1));
         const auto g = random_graph(round, is_checked(GetParam()) ? 10 : 400);
         apps::pagerank_options o = job(round);
@@ -89,7 +89,7 @@ TEST_P(push_ranks_test, SumsGoToOtherPes) {
 /// A hub that arcs lead to from all `leaves`, and back to some; the hub's arcs are an item of many parts.
 TEST_P(push_ranks_test, ItemsOfManyParts) {
     for (const bool weighted : {false, true}) {
-        const std::uint64_t leaves = is_checked(GetParam()) ? 600 : 5'000;
+        const std::uint64_t leaves = is_checked(GetParam()) ? 520 : 5'000;
         std::vector<arc> arcs;
         for (std::uint64_t v = 1; v <= leaves; ++v) {
             arcs.push_back({v, 0, 1});
@@ -97,7 +97,7 @@ TEST_P(push_ranks_test, ItemsOfManyParts) {
         }
         apps::pagerank_options o = job();
         o.weighted = weighted;
-        o.tol = 1e-4 / static_cast<double>(leaves);
+        o.tol = (is_checked(GetParam()) ? 1e-2 : 1e-4) / static_cast<double>(leaves);
         if (!is_checked(GetParam())) o.job.chunk_bytes = 4096;  // tiny chunks would make these many messages slow
         meets_rest(make_graph(leaves + 1, arcs), o);
     }

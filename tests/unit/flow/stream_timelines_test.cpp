@@ -1,0 +1,1 @@
+#include "stream_timelines_suite.hpp"  // on CPU devices
