@@ -17,22 +17,26 @@ namespace laneway {
 inline constexpr std::uint32_t match_kinds = 4;
 
 /// Neighbours in a chain: 1 more than their numbers; 0: none.
-struct match_link {
+struct alignas(8) match_link {
     std::uint32_t next, before;
 };
 
-struct match_entry {
+/// What is known of an entry from the start.
+struct alignas(16) match_entry_head {
     match_key key;
     std::uint64_t order;   ///< among all entries of the queue
     std::uint32_t handle;  ///< of the receive or the message; the caller's
     std::uint32_t kinds;   ///< of the keys in whose chains it hangs, a bit each
-    match_link links[match_kinds];
     std::uint32_t leaves;  ///< while lanes take it out: 1 more than the number of the one that does
     std::uint32_t pad;
 };
 
+struct match_entry : match_entry_head {
+    match_link links[match_kinds];
+};
+
 /// 1 more than the numbers of the first and last entry of a chain; 0: none.
-struct match_chain {
+struct alignas(8) match_chain {
     std::uint32_t first, last;
 };
 
@@ -77,7 +81,7 @@ struct match_queue_ref {
     }
 
     /// Appends an entry of each lane that has one, in the order of lanes. `kinds`: see match_entry. The whole team,
-    /// together; there is room. How many these are.
+    /// together; there is room. How many these are. What has changed is visible behind the team's next barrier.
     template <class Team>
     LANEWAY_FN std::uint32_t append(Team& team, bool mine, const match_key& key, std::uint32_t handle,
                                     std::uint32_t kinds) const;
@@ -95,25 +99,23 @@ private:
         return link != 0 ? entries[link - 1].leaves : 0;
     }
     /// One lane.
-    LANEWAY_FN void count(std::uint64_t by_kind, std::uint32_t n, bool come) const;
+    LANEWAY_FN void count(const match_share& changed, bool come) const;
 };
 
 template <class Team>
 LANEWAY_FN std::uint32_t match_queue_ref::append(Team& team, bool mine, const match_key& key, std::uint32_t handle,
                                                  std::uint32_t kinds) const {
-    const match_share place = team.share(mine);
+    const match_share place = team.share(mine, mine ? kinds : 0);
     if (place.all == 0) return 0;
     std::uint32_t number = 0;
     if (mine) {
         number = free_entries[state->n_free - 1 - place.below];
-        entries[number] = {key, state->next_order + place.below, handle, kinds, {}, 0, 0};
+        static_cast<match_entry_head&>(entries[number]) = {key, state->next_order + place.below, handle, kinds, 0, 0};
     }
-    const std::uint64_t by_kind = team.totals(mine ? kinds : 0);
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
-        if (match_total(by_kind, kind) != 0) hang(team, mine && (kinds >> kind & 1) != 0, key, number, kind);
+        if (match_total(place.by_bit, kind) != 0) hang(team, mine && (kinds >> kind & 1) != 0, key, number, kind);
     }
-    if (team.number() == 0) count(by_kind, place.all, true);
-    team.sync();
+    if (team.number() == 0) count(place, true);
     return place.all;
 }
 
@@ -122,14 +124,12 @@ template <class Team>
 LANEWAY_FN void match_queue_ref::hang(Team& team, bool mine, const match_key& key, std::uint32_t number,
                                       std::uint32_t kind) const {
     const std::uint32_t at = mine ? chain_of(key.with_wildcards(kind)) : 0;
-    const match_group mates = team.group(mine, at);
-    const bool is_first = mine && mates.before == match_group::nobody;
-    const std::uint32_t last = is_first ? chains[at].last : 0;
-    const std::uint32_t before = team.from(number + 1, mates.before);  // and all have read what the last one changes
-    const std::uint32_t after = team.from(number + 1, mates.after);
+    const std::uint32_t last = mine ? chains[at].last : 0;  // before one of those that share the chain changes it
+    const match_neighbours mates = team.neighbours(mine, at, number + 1);
     if (!mine) return;
-    entries[number].links[kind] = {after, is_first ? last : before};
-    if (after == 0) chains[at].last = number + 1;
+    const bool is_first = mates.before == 0;
+    entries[number].links[kind] = {mates.after, is_first ? last : mates.before};
+    if (mates.after == 0) chains[at].last = number + 1;
     if (!is_first) return;
     if (last == 0) {
         chains[at].first = number + 1;
@@ -140,17 +140,15 @@ LANEWAY_FN void match_queue_ref::hang(Team& team, bool mine, const match_key& ke
 
 template <class Team>
 LANEWAY_FN std::uint32_t match_queue_ref::remove(Team& team, bool mine, std::uint32_t number) const {
-    const match_share place = team.share(mine);
-    if (place.all == 0) return 0;
     if (mine) entries[number].leaves = team.number() + 1;
     const std::uint32_t kinds = mine ? entries[number].kinds : 0;
-    const std::uint64_t by_kind = team.totals(kinds);
+    const match_share place = team.share(mine, kinds);
+    if (place.all == 0) return 0;
     if (mine) free_entries[state->n_free + place.below] = number;
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
-        if (match_total(by_kind, kind) != 0) close_gaps(team, (kinds >> kind & 1) != 0, number, kind);
+        if (match_total(place.by_bit, kind) != 0) close_gaps(team, (kinds >> kind & 1) != 0, number, kind);
     }
-    if (team.number() == 0) count(by_kind, place.all, false);
-    team.sync();
+    if (team.number() == 0) count(place, false);
     return place.all;
 }
 
@@ -160,11 +158,12 @@ template <class Team>
 LANEWAY_FN void match_queue_ref::close_gaps(Team& team, bool mine, std::uint32_t number, std::uint32_t kind) const {
     const match_link link = mine ? entries[number].links[kind] : match_link{};
     std::uint32_t after = link.next, mate = leaver(link.next);
-    while (team.any(mate != 0)) {
-        const std::uint32_t behind = mate != 0 ? mate - 1 : match_group::nobody;
-        const std::uint32_t their_after = team.from(after, behind), their_mate = team.from(mate, behind);
-        if (mate != 0) after = their_after;
-        mate = their_mate;
+    for (;;) {
+        const match_answer theirs = team.from(std::uint64_t{after} << 32 | mate, mate != 0 ? mate - 1 : no_lane);
+        if (!theirs.any_asks) break;
+        if (mate == 0) continue;
+        after = static_cast<std::uint32_t>(theirs.value >> 32);
+        mate = static_cast<std::uint32_t>(theirs.value);
     }
     if (!mine || leaver(link.before) != 0) return;
     match_chain& chain = chains[chain_of(entries[number].key.with_wildcards(kind))];
@@ -181,15 +180,15 @@ LANEWAY_FN void match_queue_ref::close_gaps(Team& team, bool mine, std::uint32_t
 }
 
 /// Entries come, or go: as many fewer, or more, are free.
-LANEWAY_FN void match_queue_ref::count(std::uint64_t by_kind, std::uint32_t n, bool come) const {
-    const auto changed = [come](std::uint32_t number, std::uint32_t by) { return come ? number + by : number - by; };
+LANEWAY_FN void match_queue_ref::count(const match_share& changed, bool come) const {
+    const auto with = [come](std::uint32_t number, std::uint32_t by) { return come ? number + by : number - by; };
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
-        const std::uint32_t by = match_total(by_kind, kind);
-        if (by != 0) state->hanging[kind] = changed(state->hanging[kind], by);
+        const std::uint32_t by = match_total(changed.by_bit, kind);
+        if (by != 0) state->hanging[kind] = with(state->hanging[kind], by);
     }
-    state->n_free = capacity - changed(length(), n);
+    state->n_free = capacity - with(length(), changed.all);
     if (!come) return;
-    state->next_order += n;
+    state->next_order += changed.all;
     if (length() > state->max_length) state->max_length = length();
 }
 

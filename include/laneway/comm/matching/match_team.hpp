@@ -1,6 +1,7 @@
 // Who matches together: a warp, or the warps of a block. Both number their lanes, in the order of what these bring.
 //
-// All members are for all lanes of the team, together, and each is a barrier that orders their accesses to memory.
+// All members are for all lanes of the team, together, and each but number() has a barrier that orders their accesses
+// to memory.
 #pragma once
 
 #include "laneway/simt/group.hpp"
@@ -9,22 +10,26 @@ namespace laneway {
 
 /// Lanes of a team for which something holds.
 struct match_share {
-    std::uint32_t below;  ///< this lane
-    std::uint32_t all;
+    std::uint32_t below = 0;  ///< this lane
+    std::uint32_t all = 0;
+    std::uint64_t by_bit = 0;  ///< how many lanes have each of four bits: see match_total
 };
-
-/// Place of a lane among those that have the same key.
-struct match_group {
-    static constexpr std::uint32_t nobody = ~std::uint32_t{0};
-
-    std::uint32_t rank = 0;
-    std::uint32_t before = nobody, after = nobody;  ///< numbers of the lanes next to it
-};
-
-/// Four numbers below 2^16, of which each lane adds one bit to some.
-[[nodiscard]] LANEWAY_FN std::uint32_t match_total(std::uint64_t totals, std::uint32_t which) {
-    return static_cast<std::uint32_t>(totals >> 16 * which) & 0xffff;
+[[nodiscard]] LANEWAY_FN std::uint32_t match_total(std::uint64_t by_bit, std::uint32_t bit) {
+    return static_cast<std::uint32_t>(by_bit >> 16 * bit) & 0xffff;
 }
+
+/// What the lanes next to this one among those with its key give; 0: there is none.
+struct match_neighbours {
+    std::uint32_t before = 0, after = 0;
+};
+
+/// What another lane gives, and whether any lane has asked for something.
+struct match_answer {
+    std::uint64_t value = 0;
+    bool any_asks = false;
+};
+
+inline constexpr std::uint32_t no_lane = ~std::uint32_t{0};
 
 namespace detail {
 
@@ -36,13 +41,18 @@ LANEWAY_FN std::uint32_t last_lane(lane_mask mask) {
 }
 
 template <class Ctx>
-LANEWAY_FN std::uint64_t totals_in_warp(Ctx& ctx, std::uint32_t bits) {
-    std::uint64_t totals = 0;
+LANEWAY_FN std::uint64_t count_bits(Ctx& ctx, std::uint32_t bits) {
+    std::uint64_t by_bit = 0;
     for (std::uint32_t i = 0; i < 4; ++i) {
         const lane_mask lanes = ctx.ballot(full_warp<Ctx>, (bits >> i & 1) != 0);
-        totals |= static_cast<std::uint64_t>(Ctx::count_lanes(lanes)) << 16 * i;
+        by_bit |= static_cast<std::uint64_t>(Ctx::count_lanes(lanes)) << 16 * i;
     }
-    return totals;
+    return by_bit;
+}
+
+template <class Ctx>
+LANEWAY_FN lane_mask below_lane(const Ctx& ctx) {
+    return (lane_mask{1} << ctx.lane()) - 1;
 }
 
 }  // namespace detail
@@ -57,42 +67,51 @@ public:
     [[nodiscard]] LANEWAY_FN Ctx& ctx() const { return ctx_; }
     [[nodiscard]] LANEWAY_FN std::uint32_t number() const { return static_cast<std::uint32_t>(ctx_.lane()); }
     LANEWAY_FN void sync() { ctx_.sync(full_warp<Ctx>); }
+    [[nodiscard]] LANEWAY_FN bool any(bool mine) {
+        sync();
+        return ctx_.ballot(full_warp<Ctx>, mine) != 0;
+    }
     [[nodiscard]] LANEWAY_FN match_share share(bool mine) {
         sync();
         const lane_mask lanes = ctx_.ballot(full_warp<Ctx>, mine);
         return {static_cast<std::uint32_t>(rank_in(ctx_, lanes)), static_cast<std::uint32_t>(Ctx::count_lanes(lanes))};
     }
-    [[nodiscard]] LANEWAY_FN bool any(bool mine) {
-        sync();
-        return ctx_.ballot(full_warp<Ctx>, mine) != 0;
-    }
-    /// How many lanes have each of four bits: see match_total.
-    [[nodiscard]] LANEWAY_FN std::uint64_t totals(std::uint32_t bits) {
-        sync();
-        return detail::totals_in_warp(ctx_, bits);
-    }
-    /// Of use to lanes whose `mine` is true.
-    template <class Key>
-    [[nodiscard]] LANEWAY_FN match_group group(bool mine, Key key) {
-        sync();
-        const lane_mask same = ctx_.match(full_warp<Ctx>, key) & ctx_.ballot(full_warp<Ctx>, mine);
-        const lane_mask up_to_me = (lane_mask{2} << ctx_.lane()) - 1;
-        const lane_mask below = same & (up_to_me >> 1), above = same & ~up_to_me;
-        match_group found;
-        found.rank = static_cast<std::uint32_t>(Ctx::count_lanes(below));
-        if (below != 0) found.before = detail::last_lane<Ctx>(below);
-        if (above != 0) found.after = static_cast<std::uint32_t>(Ctx::first_lane(above));
+    /// Counts bits as well.
+    [[nodiscard]] LANEWAY_FN match_share share(bool mine, std::uint32_t bits) {
+        match_share found = share(mine);
+        found.by_bit = detail::count_bits(ctx_, bits);
         return found;
     }
-    /// What another lane gives; 0 from nobody.
-    [[nodiscard]] LANEWAY_FN std::uint32_t from(std::uint32_t value, std::uint32_t lane) {
-        sync();
-        const bool asks = lane != match_group::nobody;
-        const std::uint32_t got = ctx_.shuffle(full_warp<Ctx>, value, asks ? static_cast<int>(lane) : ctx_.lane());
-        return asks ? got : 0;
+    /// How many lanes below this one have its key. Of use to lanes whose `mine` is true, among whom lanes look.
+    template <class Key>
+    [[nodiscard]] LANEWAY_FN std::uint32_t rank(bool mine, Key key) {
+        return static_cast<std::uint32_t>(rank_in(ctx_, same(mine, key)));
+    }
+    template <class Key>
+    [[nodiscard]] LANEWAY_FN match_neighbours neighbours(bool mine, Key key, std::uint32_t value) {
+        const lane_mask all = same(mine, key), under = detail::below_lane(ctx_);
+        const lane_mask below = all & under, above = all & ~under & ~(lane_mask{1} << ctx_.lane());
+        const int first = below == 0 ? ctx_.lane() : static_cast<int>(detail::last_lane<Ctx>(below));
+        const std::uint32_t before = ctx_.shuffle(full_warp<Ctx>, value, first);
+        const std::uint32_t after =
+            ctx_.shuffle(full_warp<Ctx>, value, above == 0 ? ctx_.lane() : Ctx::first_lane(above));
+        return {below == 0 ? 0 : before, above == 0 ? 0 : after};
+    }
+    /// `lane`: whose value; no_lane: nobody's.
+    [[nodiscard]] LANEWAY_FN match_answer from(std::uint64_t value, std::uint32_t lane) {
+        const bool asks = lane != no_lane;
+        if (!any(asks)) return {};
+        const std::uint64_t got = ctx_.shuffle(full_warp<Ctx>, value, asks ? static_cast<int>(lane) : ctx_.lane());
+        return {asks ? got : 0, true};
     }
 
 private:
+    template <class Key>
+    LANEWAY_FN lane_mask same(bool mine, Key key) {
+        sync();
+        return ctx_.match(full_warp<Ctx>, key) & ctx_.ballot(full_warp<Ctx>, mine);
+    }
+
     Ctx& ctx_;
 };
 
@@ -106,11 +125,17 @@ struct match_block_shared {
     struct slot_words {
         std::uint32_t owner, warps;
     };
+    /// What a warp says.
+    struct warp_words {
+        std::uint64_t by_bit;
+        std::uint64_t n;
+    };
+    warp_words told[2][max_warps];
+    std::uint64_t answers[2][max_lanes];
     std::uint64_t keys[max_lanes];
-    std::uint64_t totals[2][max_warps];
     slot_words table[2][slots];
-    std::uint32_t lanes[max_lanes];  ///< with the key of the lane that speaks for them, in its warp
     std::uint32_t values[2][max_lanes];
+    std::uint32_t lanes[max_lanes];  ///< of a warp with one key; for each the one that speaks for them
     std::uint8_t speakers[slots][max_warps];
 };
 
@@ -136,67 +161,101 @@ public:
         return warp() * Ctx::warp_lanes + static_cast<std::uint32_t>(ctx_.lane());
     }
     LANEWAY_FN void sync() { ctx_.sync_block(); }
-    [[nodiscard]] LANEWAY_FN match_share share(bool mine) {
-        const lane_mask lanes = ctx_.ballot(full_warp<Ctx>, mine);
-        const std::uint64_t* const told = tell(static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
-        match_share found{static_cast<std::uint32_t>(rank_in(ctx_, lanes)), 0};
-        for (std::uint32_t w = 0; w < warps(); ++w) {
-            const auto theirs = static_cast<std::uint32_t>(told[w]);
-            if (w < warp()) found.below += theirs;
-            found.all += theirs;
+    [[nodiscard]] LANEWAY_FN bool any(bool mine) { return share(mine).all != 0; }
+    [[nodiscard]] LANEWAY_FN match_share share(bool mine) { return share_of(mine, 0); }
+    [[nodiscard]] LANEWAY_FN match_share share(bool mine, std::uint32_t bits) {
+        return share_of(mine, detail::count_bits(ctx_, bits));
+    }
+    template <class Key>
+    [[nodiscard]] LANEWAY_FN std::uint32_t rank(bool mine, Key key) {
+        const meeting met = meet(mine, key);
+        auto found = static_cast<std::uint32_t>(rank_in(ctx_, met.same));
+        for (std::uint32_t rest = met.warps & ((1u << warp()) - 1); rest != 0; rest &= rest - 1) {
+            found += static_cast<std::uint32_t>(Ctx::count_lanes(shared_->lanes[speaker(met, first_bit(rest))]));
         }
         return found;
     }
-    [[nodiscard]] LANEWAY_FN bool any(bool mine) { return sum(ctx_.ballot(full_warp<Ctx>, mine) != 0 ? 1 : 0) != 0; }
-    [[nodiscard]] LANEWAY_FN std::uint64_t totals(std::uint32_t bits) {
-        return sum(detail::totals_in_warp(ctx_, bits));
-    }
-    /// A lane of each warp speaks for those of its warp with the same key: it puts them down in a hash table.
     template <class Key>
-    [[nodiscard]] LANEWAY_FN match_group group(bool mine, Key key) {
-        const lane_mask same = ctx_.match(full_warp<Ctx>, key) & ctx_.ballot(full_warp<Ctx>, mine);
-        const bool speaks = mine && elected(ctx_, same);
-        if (speaks) shared_->keys[number()] = key;
-        sync();
-        clean();
-        std::uint32_t slot = 0;
-        if (speaks) slot = put_down(same, key);
-        sync();
-        slot = ctx_.shuffle(full_warp<Ctx>, slot, mine ? Ctx::first_lane(same) : ctx_.lane());
-        used_ = speaks ? slot : match_group::nobody;
-        const match_group found = mine ? place_in(slot, same) : match_group{};
-        turn_ ^= 1;
+    [[nodiscard]] LANEWAY_FN match_neighbours neighbours(bool mine, Key key, std::uint32_t value) {
+        std::uint32_t* const values = shared_->values[turn_];
+        values[number()] = value;
+        const meeting met = meet(mine, key);
+        const lane_mask under = detail::below_lane(ctx_);
+        const lane_mask below = met.same & under, above = met.same & ~under & ~(lane_mask{1} << ctx_.lane());
+        const std::uint32_t warps_below = met.warps & ((1u << warp()) - 1), warps_above = met.warps >> warp() >> 1;
+        match_neighbours found;
+        if (below != 0) {
+            found.before = values[warp() * Ctx::warp_lanes + detail::last_lane<Ctx>(below)];
+        } else if (warps_below != 0) {
+            const std::uint32_t before = detail::last_lane<Ctx>(warps_below);
+            const lane_mask theirs = shared_->lanes[speaker(met, before)];
+            found.before = values[before * Ctx::warp_lanes + detail::last_lane<Ctx>(theirs)];
+        }
+        if (above != 0) {
+            found.after = values[warp() * Ctx::warp_lanes + first_bit(above)];
+        } else if (warps_above != 0) {
+            found.after = values[speaker(met, warp() + 1 + first_bit(warps_above))];
+        }
         return found;
     }
-    [[nodiscard]] LANEWAY_FN std::uint32_t from(std::uint32_t value, std::uint32_t lane) {
-        std::uint32_t* const values = shared_->values[value_turn_];
-        value_turn_ ^= 1;
-        values[number()] = value;
-        sync();
-        return lane != match_group::nobody ? values[lane] : 0;
+    [[nodiscard]] LANEWAY_FN match_answer from(std::uint64_t value, std::uint32_t lane) {
+        std::uint64_t* const answers = shared_->answers[answer_turn_];
+        answer_turn_ ^= 1;
+        answers[number()] = value;
+        const bool asks = lane != no_lane;
+        const bool any_asks = any(asks);
+        return {asks ? answers[lane] : 0, any_asks};
     }
 
 private:
-    [[nodiscard]] LANEWAY_FN std::uint32_t warp() const { return static_cast<std::uint32_t>(ctx_.warp()); }
-    [[nodiscard]] LANEWAY_FN std::uint32_t warps() const { return static_cast<std::uint32_t>(ctx_.n_warps()); }
+    /// Lanes of this warp with its key, warps that have it, and where that stands.
+    struct meeting {
+        lane_mask same = 0;
+        std::uint32_t warps = 0;
+        std::uint32_t slot = 0;
+    };
 
-    /// What each warp says.
-    LANEWAY_FN const std::uint64_t* tell(std::uint64_t value) {
-        std::uint64_t* const told = shared_->totals[total_turn_];
-        total_turn_ ^= 1;
-        if (ctx_.lane() == 0) told[warp()] = value;
+    [[nodiscard]] LANEWAY_FN std::uint32_t warp() const { return static_cast<std::uint32_t>(ctx_.warp()); }
+    [[nodiscard]] static LANEWAY_FN std::uint32_t first_bit(lane_mask mask) {
+        return static_cast<std::uint32_t>(Ctx::first_lane(mask));
+    }
+    [[nodiscard]] LANEWAY_FN std::uint32_t speaker(const meeting& met, std::uint32_t of_warp) const {
+        return of_warp * Ctx::warp_lanes + shared_->speakers[met.slot][of_warp];
+    }
+
+    LANEWAY_FN match_share share_of(bool mine, std::uint64_t by_bit) {
+        const lane_mask lanes = ctx_.ballot(full_warp<Ctx>, mine);
+        match_block_shared::warp_words* const told = shared_->told[told_turn_];
+        told_turn_ ^= 1;
+        if (ctx_.lane() == 0) told[warp()] = {by_bit, static_cast<std::uint64_t>(Ctx::count_lanes(lanes))};
         sync();
-        return told;
+        match_share found{static_cast<std::uint32_t>(rank_in(ctx_, lanes))};
+        const auto warps = static_cast<std::uint32_t>(ctx_.n_warps());
+        for (std::uint32_t w = 0; w < warps; ++w) {
+            const auto theirs = static_cast<std::uint32_t>(told[w].n);
+            if (w < warp()) found.below += theirs;
+            found.all += theirs;
+            found.by_bit += told[w].by_bit;
+        }
+        return found;
     }
-    LANEWAY_FN std::uint64_t sum(std::uint64_t value) {
-        const std::uint64_t* const told = tell(value);
-        std::uint64_t all = 0;
-        for (std::uint32_t w = 0; w < warps(); ++w) all += told[w];
-        return all;
-    }
-    /// What this lane has put down the last time. Everybody has read it.
-    LANEWAY_FN void clean() {
-        if (used_ != match_group::nobody) shared_->table[turn_ ^ 1][used_] = {};
+    /// One lane of each warp speaks for those of its warp with the same key: it puts them down in a hash table.
+    template <class Key>
+    LANEWAY_FN meeting meet(bool mine, Key key) {
+        meeting met;
+        met.same = ctx_.match(full_warp<Ctx>, key) & ctx_.ballot(full_warp<Ctx>, mine);
+        const bool speaks = mine && elected(ctx_, met.same);
+        if (speaks) shared_->keys[number()] = key;
+        sync();
+        // Everybody has read what this lane has put down the last time.
+        if (used_ != no_lane) shared_->table[turn_ ^ 1][used_] = {};
+        used_ = no_lane;
+        if (speaks) used_ = put_down(met.same, key);
+        sync();
+        met.slot = ctx_.shuffle(full_warp<Ctx>, used_, mine ? Ctx::first_lane(met.same) : ctx_.lane());
+        if (mine) met.warps = shared_->table[turn_][met.slot].warps;
+        turn_ ^= 1;
+        return mine ? met : meeting{};
     }
     LANEWAY_FN std::uint32_t put_down(lane_mask same, std::uint64_t key) {
         match_block_shared::slot_words* const table = shared_->table[turn_];
@@ -211,32 +270,11 @@ private:
         shared_->lanes[number()] = same;
         return slot;
     }
-    LANEWAY_FN match_group place_in(std::uint32_t slot, lane_mask same) {
-        const std::uint32_t with = shared_->table[turn_][slot].warps;
-        const lane_mask up_to_me = (lane_mask{2} << ctx_.lane()) - 1;
-        const lane_mask below = same & (up_to_me >> 1), above = same & ~up_to_me;
-        match_group found;
-        found.rank = static_cast<std::uint32_t>(Ctx::count_lanes(below));
-        if (below != 0) found.before = warp() * Ctx::warp_lanes + detail::last_lane<Ctx>(below);
-        if (above != 0) found.after = warp() * Ctx::warp_lanes + static_cast<std::uint32_t>(Ctx::first_lane(above));
-        for (std::uint32_t w = 0; w < warps(); ++w) {
-            if ((with >> w & 1) == 0 || w == warp()) continue;
-            const std::uint32_t speaker = w * Ctx::warp_lanes + shared_->speakers[slot][w];
-            const lane_mask theirs = shared_->lanes[speaker];
-            if (w < warp()) {
-                found.rank += static_cast<std::uint32_t>(Ctx::count_lanes(theirs));
-                if (below == 0) found.before = w * Ctx::warp_lanes + detail::last_lane<Ctx>(theirs);
-            } else if (found.after == match_group::nobody) {
-                found.after = speaker;
-            }
-        }
-        return found;
-    }
 
     Ctx& ctx_;
     match_block_shared* shared_;
-    std::uint32_t turn_ = 0, value_turn_ = 0, total_turn_ = 0;
-    std::uint32_t used_ = match_group::nobody;
+    std::uint32_t turn_ = 0, answer_turn_ = 0, told_turn_ = 0;
+    std::uint32_t used_ = no_lane;
 };
 
 }  // namespace laneway

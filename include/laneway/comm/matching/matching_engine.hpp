@@ -70,7 +70,7 @@ private:
     LANEWAY_FN std::uint32_t find_receive(Team& team, bool active, const match_key& message,
                                           std::uint32_t& looks) const;
     template <class Team>
-    LANEWAY_FN std::uint32_t find_message(Team& team, bool active, const match_key& receive,
+    LANEWAY_FN std::uint32_t find_message(Team& team, bool active, const match_key& receive, std::uint64_t by_kind,
                                           std::uint32_t& looks) const;
     template <class Team, class Search>
     static LANEWAY_FN std::uint32_t share(Team& team, Search& search);
@@ -158,7 +158,7 @@ template <class Team, class Search>
 LANEWAY_FN std::uint32_t matching_engine_ref::share(Team& team, Search& search) {
     for (;;) {
         const bool wants = search.found() != 0;
-        const bool loses = team.group(wants, search.found()).rank != 0 && wants;
+        const bool loses = team.rank(wants, search.found()) != 0 && wants;
         if (!team.any(loses)) return search.found();
         if (loses) search.next();
     }
@@ -180,24 +180,23 @@ LANEWAY_FN std::uint32_t matching_engine_ref::find_receive(Team& team, bool acti
                                                            std::uint32_t& looks) const {
     const std::uint32_t kinds = posted.kinds();
     if (kinds == 0) return 0;
-    const std::uint32_t skip = team.group(active, reduced(message, kinds).bits()).rank;
+    const std::uint32_t skip = team.rank(active, reduced(message, kinds).bits());
     receive_search search(posted, active, message, skip);
     const std::uint32_t found = is_single(kinds) ? search.found() : share(team, search);
     looks = search.looks();
     return found;
 }
 
-/// The same; receives of one kind want other messages or the same.
+/// The same; receives of one kind want other messages or the same. `by_kind`: how many there are of each.
 template <class Team>
 LANEWAY_FN std::uint32_t matching_engine_ref::find_message(Team& team, bool active, const match_key& receive,
-                                                           std::uint32_t& looks) const {
+                                                           std::uint64_t by_kind, std::uint32_t& looks) const {
     if (unexpected.length() == 0) return 0;
-    const std::uint64_t by_kind = team.totals(active ? 1u << receive.wildcards() : 0);
     std::uint32_t kinds = 0;
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
         kinds |= (match_total(by_kind, kind) != 0 ? 1u : 0u) << kind;
     }
-    message_search search(unexpected, active, receive, team.group(active, receive.bits()).rank);
+    message_search search(unexpected, active, receive, team.rank(active, receive.bits()));
     const std::uint32_t found = is_single(kinds) ? search.found() : share(team, search);
     looks = search.looks();
     return found;
@@ -231,20 +230,20 @@ LANEWAY_FN match_result matching_engine_ref::post_together(Team& team, bool acti
     const bool refused = active && breaks_rules(receive);
     const bool posts = active && !refused;
     match_result result{refused ? match_outcome::refused : match_outcome::none};
-    const std::uint32_t all = team.share(posts).all;
-    if (all == 0) return result;
-    if (posted.state->n_free < all) {
+    const match_share all = team.share(posts, posts ? 1u << receive.wildcards() : 0);
+    if (all.all == 0) return result;
+    if (posted.state->n_free < all.all) {
         if (posts) result.outcome = match_outcome::full;
         return result;
     }
     std::uint32_t looks = 0;
-    const std::uint32_t found = find_message(team, posts, receive, looks);
+    const std::uint32_t found = find_message(team, posts, receive, all.by_bit, looks);
     if (found != 0) result = match_with(unexpected.entries[found - 1]);
     const std::uint32_t matched = unexpected.remove(team, found != 0, found - 1);
     const bool waits = posts && found == 0;
     (void)posted.append(team, waits, receive, handle, 1u << receive.wildcards());
     if (waits) result.outcome = match_outcome::queued;
-    count(team, &match_counts::receives, all, 0, matched, looks);
+    count(team, &match_counts::receives, all.all, 0, matched, looks);
     return result;
 }
 
@@ -285,15 +284,18 @@ LANEWAY_FN match_result matching_engine_ref::cancel(Ctx& ctx, bool active, const
         }
     }
     match_warp<Ctx> warp(ctx);
-    if (warp.group(found != 0, found).rank != 0) found = 0;  // two lanes take back one
+    if (warp.rank(found != 0, found) != 0) found = 0;  // two lanes take back one
     (void)posted.remove(warp, found != 0, found - 1);
+    warp.sync();
     return found == 0 ? match_result{} : match_result{match_outcome::matched, handle, receive};
 }
 
+/// The end of a call: behind it all is visible to the whole team.
 template <class Team>
 LANEWAY_FN void matching_engine_ref::count(Team& team, std::uint64_t match_counts::*what, std::uint32_t all,
                                            std::uint32_t unexpected_now, std::uint32_t matched,
                                            std::uint32_t looks) const {
+    team.sync();
     auto& ctx = team.ctx();
     const std::uint32_t looked = warp_sum(ctx, looks);
     const auto add = [&](std::uint64_t& to, std::uint32_t n) {

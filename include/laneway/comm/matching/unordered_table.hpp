@@ -166,17 +166,18 @@ LANEWAY_FN bool unordered_table_ref::put(Ctx& ctx, std::uint64_t* bucket, std::u
 }
 
 /// The same: the first entry of a chain is taken with its word; for another one the chain is locked for two stores.
+/// What was put in before is visible to who looks later, as a compare-and-swap carries on what a release began; and the
+/// entry is used anew only when the caller has told that it was matched.
 template <class Ctx>
 LANEWAY_FN bool unordered_table_ref::take(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word,
                                           const way_end& end) const {
-    // Partner: the acquire load in change.
     if (end.before == 0) {
-        return ctx.compare_exchange(bucket, word, next_version(word, end.next), order::release, scope::device);
+        return ctx.compare_exchange(bucket, word, next_version(word, end.next), order::relaxed, scope::device);
     }
+    // Partner: the acquire load in change.
     const std::uint64_t unlocked = word;
     if (!ctx.compare_exchange(bucket, word, word | locked, order::acq_rel, scope::device)) return false;
     ctx.store(&entries[end.before - 1].next, end.next, order::relaxed, scope::device);
-    // Partner: the acquire load in change.
     ctx.store(bucket, next_version(unlocked, unlocked & links), order::release, scope::device);
     return true;
 }
