@@ -130,8 +130,9 @@ task_queue::range_size task_queue::next_range(const record& r, const pe_state& p
     const auto max_ns = static_cast<std::uint64_t>(options_.ahead_seconds * 1e9 / 2);
     const std::uint64_t least = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
     const std::uint64_t most = task_ns == 0 ? first_tasks : std::max(max_ns / task_ns, least);
-    const std::uint64_t part = std::clamp(left / (2 * parts_each * workers_), least, most);
-    const std::uint64_t copied = r.details->copied - r.given;
+    const std::uint64_t copied = r.details->copied - r.given;  // of which all workers have some
+    const std::uint64_t share = std::min(left / (2 * parts_each * workers_), copied / pe.workers);
+    const std::uint64_t part = std::clamp(share, least, most);
     return {static_cast<std::uint32_t>(std::min(copied, parts_each * part * pe.workers)),
             static_cast<std::uint32_t>(part)};
 }

@@ -227,7 +227,7 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
 
 /// Copies the arguments of a batch to where devices read them, and gives them what has been copied meanwhile.
 void task_queue::copy_arguments(task_id id, const void* arguments) {
-    constexpr std::size_t at_once = 1 << 20;
+    constexpr std::size_t at_once = 2 << 20;
     record& r = records_[id.record];
     const std::size_t bytes = shapes_[r.type].argument_bytes;
     const auto some = static_cast<std::uint32_t>(std::max<std::size_t>(at_once / bytes, 1));

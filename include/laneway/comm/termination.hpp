@@ -167,7 +167,8 @@ private:
         std::uint64_t told = 0;            ///< epoch, to the host
         std::uint64_t quiet_created = 0;   ///< what had been created by the last round,
         std::uint64_t quiet_since_ns = 0;  ///< and since when nothing else has been
-        std::uint64_t round_ns = 0;        ///< when the last round began
+        std::uint64_t round_ns = 0;        ///< when the last round began,
+        unsigned rests = 0;                ///< and how often none was due since
         bool closed = false;               ///< PEs take no more work in this round,
         bool closed_before = false;        ///< and took none in the one before
         bool lease_over = false;
@@ -177,7 +178,7 @@ private:
     /// that a round takes.
     static constexpr int looks_a_turn = Ctx::warp_lanes == 1 ? 1 : 8;
     static constexpr unsigned max_held = 32;  ///< looks
-    static constexpr std::uint64_t min_round_ns = 20'000;
+    static constexpr std::uint64_t max_rest_ns = 200'000;
 
     LANEWAY_SLOW void look(Ctx& ctx);
 
@@ -239,7 +240,7 @@ private:
 
     /// Each lane reads the answers of some PEs; all lanes judge the same sums.
     LANEWAY_FN void coordinate(Ctx& ctx) {
-        if (done_ || rests(ctx)) return;  // again: what was closed when this turn began may be done
+        if (done_ || rests(ctx)) return;  // asked again: an epoch may be done since this turn began
         if (may_look(ctx)) own_ = counters_.look(ctx);
         if (reply_due_ || fails(ctx)) return;
         if (round_ != termination_.before.rounds) {
@@ -271,14 +272,19 @@ private:
         command(ctx);
     }
 
-    /// Whether the next round can wait. Each looks at the host's words, over PCIe, and a control warp that has components
-    /// to attend to looks for what the host leaves them meanwhile; where the host waits for an epoch, none waits.
-    LANEWAY_FN bool rests([[maybe_unused]] Ctx& ctx) const {
+    /// Whether the next round can wait. A round takes several times as long as a look for what the host has left, which
+    /// the control warp should see at once. So where the host waits for no epoch, for which is looked now and then, rounds
+    /// are few: they tell nothing but that a lease is over.
+    LANEWAY_FN bool rests([[maybe_unused]] Ctx& ctx) {
         if constexpr (fed_by_host<Counters> && Ctx::warp_lanes == 32) {
-            if (ctx.pe() != 0) return false;
-            if (epoch_.closed || epoch_.asked / 2 != epoch_.told || epoch_.lease_over) return false;
-            return once(ctx, full_warp<Ctx>,
-                        [&] { return std::uint32_t{ctx.now_ns() - epoch_.round_ns < min_round_ns}; }) != 0;
+            if (ctx.pe() != 0 || epoch_.closed || epoch_.asked / 2 != epoch_.told || epoch_.lease_over) return false;
+            return once(ctx, full_warp<Ctx>, [&] {
+                       if (ctx.now_ns() - epoch_.round_ns > max_rest_ns) return 0u;
+                       if (++epoch_.rests % 8 != 0) return 1u;
+                       // Relaxed: the round that follows reads it again.
+                       const std::uint64_t asked = ctx.load(termination_.epochs.asked, order::relaxed, scope::system);
+                       return std::uint32_t{asked / 2 == epoch_.told};
+                   }) != 0;
         }
         return false;
     }
@@ -423,7 +429,9 @@ private:
 template <class Ctx, class Counters>
 LANEWAY_SLOW void termination_detector<Ctx, Counters>::look(Ctx& ctx) {
     watch(ctx);
-    for (int looks = 0; looks < looks_a_turn; ++looks) {
+    // Where the host feeds a PE, its control warp has more to look for.
+    const int some = fed_by_host<Counters> && ctx.pe() != 0 ? 1 : looks_a_turn;
+    for (int looks = 0; looks < some; ++looks) {
         if (ctx.pe() == 0) {
             coordinate(ctx);
         } else {

@@ -1,6 +1,7 @@
 // Pools of tasks: results of single tasks and of batches.
 #pragma once
 
+#include <cmath>
 #include <set>
 
 #include "unit/task/task_types.hpp"
@@ -158,6 +159,73 @@ TEST_P(task_pool_test, DevicesCanBeHadWhileTasksWait) {
     EXPECT_EQ(squares.back().get(), 0.25);
     squares.pop_back();
     for (std::uint64_t i = 0; i < many(); ++i) ASSERT_EQ(squares[i].get(), static_cast<double>(i * i));
+}
+
+TEST_P(task_pool_test, StatusesOfABatchAreItsOwn) {
+    runtime rt(chosen());
+    task_pool_options small;
+    small.batch_bytes = 16 * 1024;  // the same memory again and again
+    task_pool pool(small, fail_with{}, square{});
+    auto session = rt.start(pool);
+    std::vector<std::uint32_t> numbers(1000);
+    for (std::uint32_t round = 0; round < 4; ++round) {
+        std::fill(numbers.begin(), numbers.end(), 0u);
+        if (round % 2 != 0) numbers[17 * round] = numbers[999] = round;
+        auto batch = pool.submit_many<fail_with>(numbers);
+        const auto statuses = batch.statuses();
+        ASSERT_EQ(std::vector(statuses.begin(), statuses.end()), numbers);
+        if (round % 2 == 0) {
+            EXPECT_NO_THROW(batch.wait());
+        } else {
+            EXPECT_THROW(batch.wait(), task_failed);
+        }
+        batch = {};
+        EXPECT_EQ(pool.submit_many<square>(std::vector<double>(500, 1e300)).get()[0], INFINITY);
+    }
+}
+
+/// A result of any size.
+template <std::size_t Bytes>
+struct fill_bytes {
+    struct arguments {
+        std::uint8_t bytes[Bytes];
+    };
+    using result = arguments;
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx&, const arguments& given) const {
+        result made;
+        for (std::size_t i = 0; i < Bytes; ++i) made.bytes[i] = static_cast<std::uint8_t>(given.bytes[i] + i);
+        return made;
+    }
+};
+template <std::size_t Bytes, class Pool>
+void expect_filled(Pool& pool) {
+    typename fill_bytes<Bytes>::arguments given;
+    std::iota(std::begin(given.bytes), std::end(given.bytes), std::uint8_t{3});
+    const auto lone = pool.template submit<fill_bytes<Bytes>>(given);
+    const auto batch = pool.template submit_many<fill_bytes<Bytes>>(std::vector(40, given));
+    for (std::size_t i = 0; i < Bytes; ++i) {
+        ASSERT_EQ(lone.get().bytes[i], static_cast<std::uint8_t>(2 * i + 3)) << Bytes;
+        ASSERT_EQ(batch.get()[39].bytes[i], static_cast<std::uint8_t>(2 * i + 3)) << Bytes;
+    }
+}
+
+TEST_P(task_pool_test, ArgumentsAndResultsHaveAnySize) {
+    runtime rt(chosen());
+    {
+        task_pool pool(fill_bytes<1>{}, fill_bytes<8>{}, fill_bytes<9>{}, fill_bytes<16>{}, fill_bytes<17>{});
+        auto session = rt.start(pool);
+        expect_filled<1>(pool);
+        expect_filled<8>(pool);
+        expect_filled<9>(pool);
+        expect_filled<16>(pool);
+        expect_filled<17>(pool);
+    }
+    task_pool pool(fill_bytes<3>{}, fill_bytes<300>{}, fill_bytes<1000>{});  // more than is staged
+    auto session = rt.start(pool);
+    expect_filled<3>(pool);
+    expect_filled<300>(pool);
+    expect_filled<1000>(pool);
 }
 
 TEST_P(task_pool_test, MemoryOfBatchesIsUsedAgain) {

@@ -112,6 +112,48 @@ struct spawn_block_sums {
     }
 };
 
+/// Leaves a mark.
+struct mark {
+    using arguments = std::uint32_t;
+    using result = void;
+    symmetric_ref<std::uint32_t> marks;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& place) const {
+        if (ctx.lane() == 0) ctx.store(local(ctx, marks[place]), 1u, order::release, scope::device);
+    }
+};
+/// Spawns a task, and does not return before that has run.
+struct wait_for_child {
+    using arguments = std::uint32_t;
+    using result = void;
+    static constexpr bool spawns = true;
+    symmetric_ref<std::uint32_t> marks;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& place, Worker& worker) const {
+        if (worker.lane() != 0) return;
+        if (!worker.spawn(ctx, task<mark>, place)) worker.fail(99);
+        bounded_spin spin;
+        while (ctx.load(local(ctx, marks[place]), order::acquire, scope::device) == 0) {
+            if (spin.next(ctx, {}) != status::ok) return;
+        }
+    }
+};
+/// One lane spawns many.
+struct spawn_many {
+    using arguments = std::uint32_t;
+    using result = void;
+    static constexpr bool spawns = true;
+    symmetric_ref<std::uint64_t> counted;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& children, Worker& worker) const {
+        if (worker.lane() != 0) return;
+        atomic_add(ctx, counted[0], 1);
+        for (std::uint32_t i = 0; i < children; ++i) {
+            if (!worker.spawn(ctx, task<spawn_many>, 0u)) worker.fail(99);
+        }
+    }
+};
+
 class task_spawn_test : public on_devices {
 protected:
     static std::uint64_t sum_of(runtime& rt, const symmetric_array<std::uint64_t>& counted) {
@@ -227,6 +269,33 @@ TEST_P(task_spawn_test, BlocksSpawnTasksOfBlocks) {
     pool.submit_many<spawn_block_sums>(std::vector<std::uint32_t>{2, 2, 3}).wait();
     pool.submit<count_down>(9).wait();
     EXPECT_EQ(sum_of(rt, counted), 31u + 7 + 7 + 15 + 10);
+}
+
+TEST_P(task_spawn_test, OtherWarpsTakeTasksOfOneThatIsBusy) {
+    if (GetParam().starts_with("cpu")) GTEST_SKIP() << "a PE has one worker";
+    for (const int warps : {2, 3}) {  // of a block: the first one of all controls, so one block has a worker less
+        options o = chosen();
+        o.checked_blocks = 3;
+        o.checked_warps = warps;
+        runtime rt(o);
+        const auto marks = rt.allocate<std::uint32_t>(20);
+        task_pool pool(mark{marks.ref()}, wait_for_child{marks.ref()});
+        auto session = rt.start(pool);
+        for (std::uint32_t i = 0; i < 20; ++i) ASSERT_NO_THROW(pool.submit<wait_for_child>(i).wait());
+    }
+}
+
+TEST_P(task_spawn_test, AWarpSpawnsMoreThanItsDequeHolds) {
+    runtime rt(chosen());
+    const auto counted = rt.allocate<std::uint64_t>(1);
+    task_pool pool(spawn_many{counted.ref()});
+    auto session = rt.start(pool);
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        pool.submit<spawn_many>(100).wait();
+        ASSERT_EQ(sum_of(rt, counted), i * 101);
+    }
+    pool.submit_many<spawn_many>(std::vector<std::uint32_t>{50, 3, 40, 70}).wait();
+    EXPECT_EQ(sum_of(rt, counted), 3 * 101u + 167);
 }
 
 LANEWAY_ON_DEVICES(task_spawn_test, device_lists());
