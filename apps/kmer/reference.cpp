@@ -8,12 +8,12 @@ namespace laneway::apps {
 
 namespace {
 
-using number = __uint128_t;
+using wide_number = __uint128_t;
 
 /// The k-mer of `bases`, or the lesser of it and its reverse complement.
-number value_of(const unsigned* bases, int k, bool canonical) {
-    number forward = 0;
-    number backward = 0;
+wide_number value_of(const unsigned* bases, int k, bool canonical) {
+    wide_number forward = 0;
+    wide_number backward = 0;
     for (int i = 0; i < k; ++i) {
         forward = forward * 4 + bases[i];
         backward = backward * 4 + (3 - bases[k - 1 - i]);
@@ -21,8 +21,8 @@ number value_of(const unsigned* bases, int k, bool canonical) {
     return canonical ? std::min(forward, backward) : forward;
 }
 
-std::vector<number> sorted_kmers(const packed_sequences& sequences, const kmer_options& options) {
-    std::vector<number> all;
+std::vector<wide_number> sorted_kmers(const packed_sequences& sequences, const kmer_options& options) {
+    std::vector<wide_number> all;
     std::vector<unsigned> bases;  // since the last gap
     interruption_counter leave;
     sequences.for_each_symbol([&](unsigned symbol) {
@@ -35,7 +35,7 @@ std::vector<number> sorted_kmers(const packed_sequences& sequences, const kmer_o
         const auto k = static_cast<std::size_t>(options.k);
         if (bases.size() >= k) all.push_back(value_of(&bases[bases.size() - k], options.k, options.canonical));
     });
-    std::sort(all.begin(), all.end(), [&leave](number a, number b) {
+    std::sort(all.begin(), all.end(), [&leave](wide_number a, wide_number b) {
         leave.poll();
         return a < b;
     });
@@ -45,7 +45,7 @@ std::vector<number> sorted_kmers(const packed_sequences& sequences, const kmer_o
 }  // namespace
 
 kmer_result count_kmers_by_sorting(const packed_sequences& sequences, const kmer_options& options) {
-    const std::vector<number> kmers = sorted_kmers(sequences, options);
+    const std::vector<wide_number> kmers = sorted_kmers(sequences, options);
     kmer_result result;
     result.histogram.assign(options.greatest + 2, 0);
     result.total = kmers.size();

@@ -5,12 +5,20 @@
 
 namespace laneway {
 
+/// How lanes wait for others.
+struct waiting_rules {
+    bool leaves_turns = true;   ///< to other warps, where they take some
+    bool clock_a_turn = false;  ///< looks at the clock after each turn: turns may be long, and who waits should tell
+                                ///< what for before others find that nothing goes on
+};
+
 /// Waits until `done()` holds, each lane for something of its own: it leaves when that has come, as what another one
 /// waits for may depend on what it does next. Where no other warps take turns at the components' work (`out`, the
 /// program's endpoint, knows), `turn(mask)` is called between looks, by the lanes of the mask together: it does some of
 /// what may be waited for, does not wait, and says whether there was anything to do.
 template <class Ctx, class Out, class Done, class Turn>
-[[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, const wait_site& site, Done&& done, Turn&& turn) {
+[[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, const wait_site& site, Done&& done, Turn&& turn,
+                                               const waiting_rules& rules = {}) {
     bounded_spin spin(2);
     unsigned looks = 0, turns = 0;
     while (!done()) {
@@ -18,16 +26,17 @@ template <class Ctx, class Out, class Done, class Turn>
         if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
         bool worked = false;
         status going = status::ok;
-        if (!out.others_take_turns(ctx)) {
+        if (!rules.leaves_turns || !out.others_take_turns(ctx)) {
             const lane_mask together = ctx.converged();
             worked = turn(together);
             going = out.help(ctx, together);
-            // Turns may be long, and who waits should tell what for before others find that nothing goes on.
-            if (going == status::ok && ctx.now_ns() > ctx.deadline_ns() && !stopped(ctx)) {
+        }
+        if (going == status::ok && (!worked || ++turns % 16 == 0)) {
+            if (rules.clock_a_turn && ctx.now_ns() > ctx.deadline_ns() && !stopped(ctx)) {
                 return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
             }
+            going = spin.next(ctx, site);
         }
-        if (going == status::ok && (!worked || ++turns % 16 == 0)) going = spin.next(ctx, site);
         if (going != status::ok) return going;
     }
     return status::ok;

@@ -74,7 +74,7 @@ public:
         return await_others(
             ctx, out_, {operation::completion, ctx.pe(), index, value},
             [&] { return reaches(ctx, mine, value, scope::system); },
-            [&](lane_mask mask) { return turn(ctx, mask); });
+            [&](lane_mask mask) { return turn(ctx, mask); }, {.clock_a_turn = true});
     }
 
     // As a component.

@@ -297,7 +297,7 @@ private:
             }
         }
         const chunk_receiver from = ring(ctx, taken);
-        if (taken.what().in_words()) return from.give_back_words(ctx, mask, taken.ticket);
+        if (taken.what().in_words()) return from.give_back_fenced(ctx, mask, taken.ticket);
         from.give_back(ctx, mask, taken.ticket);
     }
 

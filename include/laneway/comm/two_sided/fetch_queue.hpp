@@ -32,7 +32,7 @@ public:
 
     /// Fetches a piece, if there is one. The lanes of the mask, together. Whether there was one.
     LANEWAY_SLOW bool turn(Ctx& ctx, lane_mask mask) const {
-        const std::uint64_t taken = once(ctx, mask, [&] { return take(ctx); });
+        const std::uint64_t taken = once(ctx, mask, [&] { return any(ctx) ? take(ctx) : 0; });
         if (taken == 0) return false;
         ctx.sync(mask);  // what one lane has acquired is visible to all
         const auto number = static_cast<std::uint32_t>(taken >> 32);

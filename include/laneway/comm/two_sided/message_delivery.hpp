@@ -91,6 +91,11 @@ public:
 
     /// Gives a message to the receive that it was matched with. One that is too long for it ends the run.
     LANEWAY_FN void give(Ctx& ctx, bool mine, std::uint32_t number, const incoming_message& message) const {
+        if (fill(ctx, mine, number, message)) complete(ctx, number, request_word::done);
+        ctx.sync(full_warp<Ctx>);
+    }
+    /// The same, but for saying that it is done: true where that is due.
+    LANEWAY_FN bool fill(Ctx& ctx, bool mine, std::uint32_t number, const incoming_message& message) const {
         bool fits = mine;
         request_slot* const slot = mine ? view_.requests + number : nullptr;
         if (mine) {
@@ -109,19 +114,19 @@ public:
         if (fits && message.form == message_form::in_place) {
             go_before(ctx, slot);
             fetches_.begin(ctx, number);
-        } else if (fits) {
-            complete(ctx, number, request_word::done);
         }
         ctx.sync(full_warp<Ctx>);
+        return fits && message.form != message_form::in_place;
     }
 
     /// Says what came of a request. One lane, behind a barrier of the warp.
-    LANEWAY_FN void complete(Ctx& ctx, std::uint32_t number, std::uint32_t state) const {
+    /// `o`: Ctx::tagged_order behind a fence of the lane's.
+    LANEWAY_FN void complete(Ctx& ctx, std::uint32_t number, std::uint32_t state, order o = order::release) const {
         std::uint64_t* const word = &view_.requests[number].word;
         go_before(ctx, view_.requests + number);
         const request_word now{ctx.load(word, order::relaxed, scope::device)};
         // Partner: the acquire load in request_pool::look.
-        ctx.store(word, request_word::of(now.generation(), state), order::release, scope::device);
+        ctx.store(word, request_word::of(now.generation(), state), o, scope::device);
     }
 
     /// Sends a message whose slot has become free, from what its request says of it.

@@ -26,18 +26,23 @@ public:
         worked = send_waiting(ctx) || worked;
         worked = take_arrived(ctx) || worked;
         ctx.sync(full_warp<Ctx>);
-        // Partner: the exchange in lock.
-        if (ctx.lane() == 0) ctx.store(&shard_.state->lock, 0u, order::release, scope::device);
+        if (ctx.lane() == 0) end(ctx);
+        ctx.sync(full_warp<Ctx>);
         return worked;
     }
 
     /// Whether something seems to be due. One lane.
     [[nodiscard]] LANEWAY_FN bool seems_due(Ctx& ctx) const {
-        if (shard_.asked.any(ctx) || sends_.n_chains(ctx) != 0) return true;
-        for (int source = 0; source < ctx.n_pes(); ++source) {
-            if (shard_.from[source].arrived(ctx, next(ctx, source)).bits != 0) return true;
+        // All loads of a step are on their way at once.
+        const std::uint64_t asked = ctx.load(shard_.asked.taken, order::relaxed, scope::device);
+        const std::uint64_t chains = sends_.n_chains(ctx), first = next(ctx, 0);
+        bool due = shard_.asked.any_at(ctx, asked);
+        due = chunk_receiver::label_of(shard_.from[0].peek(ctx, first), first).bits != 0 || chains != 0 || due;
+        for (int source = 1; source < ctx.n_pes() && !due; ++source) {
+            const std::uint64_t ticket = next(ctx, source);
+            due = chunk_receiver::label_of(shard_.from[source].peek(ctx, ticket), ticket).bits != 0;
         }
-        return false;
+        return due;
     }
 
 private:
@@ -251,12 +256,27 @@ private:
             (void)fail(ctx, status::unexpected_message, operation::receive, source, message.key.tag, view_.number);
         }
         const bool in_ring = delivery_.keep(ctx, shard_, waits, place, ticket, message);
-        delivery_.give(ctx, matched, found.handle, message);
+        const bool done = delivery_.fill(ctx, matched, found.handle, message);
         put_back(ctx, active && !waits, place);
-        if (active && !in_ring) shard_.from[source].give_back(ctx, lane_mask{1} << ctx.lane(), ticket);
+        // One fence for what receivers and the sender are told: the lanes have read the messages, and filled the
+        // receives in.
+        fence(ctx, source);
+        if (done) delivery_.complete(ctx, found.handle, request_word::done, Ctx::tagged_order);
+        if (active && !in_ring) shard_.from[source].give_back_fenced(ctx, lane_mask{1} << ctx.lane(), ticket);
         ctx.sync(full_warp<Ctx>);
     }
 
+    /// What this lane has done, and knows of others, comes before words of a PE that it stores with tagged_order, where
+    /// that orders nothing.
+    LANEWAY_FN void fence(Ctx& ctx, int pe) const {
+        if constexpr (Ctx::tagged_order != order::release) {
+            if (pe == ctx.pe()) {
+                ctx.fence(scope::device);
+            } else {
+                ctx.fence(scope::system);
+            }
+        }
+    }
     LANEWAY_FN void count(Ctx& ctx, lane_mask come) const {
         const int n = Ctx::count_lanes(come);
         if (ctx.lane() == 0) {
@@ -265,13 +285,19 @@ private:
         }
         complete(ctx, n);
     }
-    /// So many are done with; what follows from them counts as work already.
+    /// So many are done with; what follows from them counts as work already. The end of the turn tells.
     LANEWAY_FN void complete(Ctx& ctx, int n) const {
-        // Partner: the acquire load of communicator_ref.
-        if (ctx.lane() == 0) {
-            ctx.fetch_add(&view_.counters->completed, static_cast<std::uint64_t>(n), order::release, scope::device);
-        }
+        done_ += static_cast<std::uint64_t>(n);
         ctx.sync(full_warp<Ctx>);
+    }
+    /// Counts what is done, and gives the shard free. One lane, behind all that the others have done; one fence for
+    /// both.
+    LANEWAY_FN void end(Ctx& ctx) const {
+        fence(ctx, ctx.pe());
+        // Partner: the acquire load of communicator_ref.
+        if (done_ != 0) ctx.fetch_add(&view_.counters->completed, done_, Ctx::tagged_order, scope::device);
+        // Partner: the exchange in lock.
+        ctx.store(&shard_.state->lock, 0u, Ctx::tagged_order, scope::device);
     }
 
     /// Which of these messages may come in: the first ones, as many as may wait. Where no more may, the one that is
@@ -311,6 +337,7 @@ private:
     const message_shard_ref& shard_;
     message_delivery<Ctx> delivery_;
     waiting_sends<Ctx> sends_;
+    mutable std::uint64_t done_ = 0;  ///< requests and messages, in this turn
 };
 
 }  // namespace laneway

@@ -58,8 +58,10 @@ public:
     /// Waits until `done()` holds, for lanes that each wait for something of their own.
     template <class Done>
     LANEWAY_SLOW status wait(Ctx& ctx, const wait_site& site, Done&& done) {
-        return await_others(ctx, out_, site, static_cast<Done&&>(done),
-                            [&](lane_mask mask) { return turn(ctx, mask); });
+        // A shard is one warp's at a time: on a GPU a lone lane would have it for tens of microseconds.
+        constexpr waiting_rules rules{.leaves_turns = Ctx::warp_lanes >= 32};
+        return await_others(
+            ctx, out_, site, static_cast<Done&&>(done), [&](lane_mask mask) { return turn(ctx, mask); }, rules);
     }
     /// The same for a warp, together; lane 0 looks. What it acquires is visible to all.
     template <class Done>

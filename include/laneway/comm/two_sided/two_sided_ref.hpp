@@ -37,23 +37,32 @@ struct number_queue_ref {
     template <class Ctx>
     LANEWAY_FN void put(Ctx& ctx, std::uint64_t place, std::uint32_t number) const {
         // Partner: the acquire load in at.
-        ctx.store(words + place % capacity, lap(place) << 32 | number, order::release, scope::device);
+        ctx.store(word(place), lap<Ctx>(place) << 32 | number, order::release, scope::device);
     }
     /// The number at a place, `none` where it has not been put there. What its lane wrote before is visible.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN std::uint32_t at(Ctx& ctx, std::uint64_t place) const {
         // Partner: the release store in put.
-        const std::uint64_t word = ctx.load(words + place % capacity, order::acquire, scope::device);
-        return word >> 32 == lap(place) ? static_cast<std::uint32_t>(word) : none;
+        const std::uint64_t seen = ctx.load(word(place), order::acquire, scope::device);
+        return seen >> 32 == lap<Ctx>(place) ? static_cast<std::uint32_t>(seen) : none;
     }
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool any(Ctx& ctx) const {
-        const std::uint64_t place = ctx.load(taken, order::relaxed, scope::device);
-        return ctx.load(words + place % capacity, order::relaxed, scope::device) >> 32 == lap(place);
+        return any_at(ctx, ctx.load(taken, order::relaxed, scope::device));
+    }
+    /// The same where `taken` was this when it was looked at.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool any_at(Ctx& ctx, std::uint64_t place) const {
+        return ctx.load(word(place), order::relaxed, scope::device) >> 32 == lap<Ctx>(place);
     }
 
 private:
-    [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const { return place / capacity % 0xffff'ffff + 1; }
+    // By shifts: a division takes a GPU as long as a load.
+    [[nodiscard]] LANEWAY_FN std::uint64_t* word(std::uint64_t place) const { return words + (place & (capacity - 1)); }
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const {
+        return (place >> Ctx::first_lane(capacity)) % 0xffff'ffff + 1;
+    }
 };
 
 /// An unexpected message. What it brought in a slot is in a piece of the PE's heap for such payloads, or, where that
