@@ -6,6 +6,7 @@
 #include "graph/graph_part.hpp"
 #include "laneway/flow/hub_shards_memory.hpp"
 #include "laneway/flow/worklist.hpp"
+#include "laneway/graph/light_first.hpp"
 #include "laneway/runtime.hpp"
 #include "relax_arcs.hpp"
 #include "shortest_paths.hpp"
@@ -15,9 +16,11 @@ namespace laneway::apps {
 /// What a search needs of one PE.
 template <class Vertex>
 struct search_part {
+    /// The light arcs of hubs come first: the others need not be looked at before a hub's distance is final.
     search_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& rows,
                 const std::vector<std::uint64_t>& starts, bool weighted)
-        : graph(owner, rows, starts, weighted), hubs(owner, rows.offsets), overflowed(owner, 1) {}
+        : search_part(owner, starts, weighted,
+                      weighted ? graph::light_first<Vertex>(rows, shard_arcs).rows() : rows) {}
 
     template <class Key>
     [[nodiscard]] worklist_share<relax_arcs<Vertex, Key>> share() const {
@@ -33,6 +36,12 @@ struct search_part {
     graph_part<Vertex> graph;
     hub_shards hubs;
     buffer<std::uint32_t> overflowed;
+
+private:
+    search_part(const std::shared_ptr<device>& owner, const std::vector<std::uint64_t>& starts, bool weighted,
+                const graph::csr_slice<Vertex>& rows)
+        : graph(owner, rows, starts, weighted),
+          hubs(owner, rows.offsets, weighted ? rows.weights : std::span<const std::uint32_t>{}), overflowed(owner, 1) {}
 };
 
 template <class Vertex, class Key, int Warps = 16>

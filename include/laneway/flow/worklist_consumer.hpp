@@ -44,14 +44,14 @@ public:
         return scan_.bound(ctx);
     }
 
-    /// Takes work for the lanes of a warp, all together, `most` ids: far ids that are to be looked through, then near ones. In the
+    /// Takes work for the lanes of a warp, all together: far ids that are to be looked through, then near ones. In the
     /// other order all that one far id leads to would be done before the next one is looked at. `prefetch(id)` runs
     /// before the id's word is asked for, so that both answers travel at the same time.
     template <class Ctx, class Prefetch>
-    LANEWAY_FN taken take(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch, int most = Ctx::warp_lanes) {
-        taken mine = take_far(ctx, bound, prefetch, most);
+    LANEWAY_FN taken take(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {
+        taken mine = take_far(ctx, bound, prefetch);
         if (ctx.ballot(full_warp<Ctx>, mine.popped) != 0) return mine;
-        mine.popped = near_.pop(ctx, &shared_->near_head, mine.id, ~std::uint64_t{0}, most, order::relaxed);
+        mine.popped = near_.pop(ctx, &shared_->near_head, mine.id, ~std::uint64_t{0}, order::relaxed);
         if (mine.popped) {
             prefetch(mine.id);
             const Key old =
@@ -64,9 +64,9 @@ public:
 
 private:
     template <class Ctx, class Prefetch>
-    LANEWAY_FN taken take_far(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch, int most) {
+    LANEWAY_FN taken take_far(Ctx& ctx, std::uint64_t bound, Prefetch&& prefetch) {
         taken mine;
-        mine.popped = far_.pop(ctx, &shared_->far_head, mine.id, scan_.far_limit(ctx), most, order::relaxed);
+        mine.popped = far_.pop(ctx, &shared_->far_head, mine.id, scan_.far_limit(ctx), order::relaxed);
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, mine.popped);
         if (popped == 0) return mine;
         bool kept = false;

@@ -62,13 +62,14 @@ class worklist_agent;
 ///   arc_range arcs(std::uint32_t id) const;                       of the own PE's vertex id
 ///   template <class Ctx> proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const;
 /// `Warps`: of a GPU's block. Up to 16 have more registers and follow paths, which searches along long paths need; more
-/// hide the latency of memory where there is plenty to do, and take few ids at once: their arcs keep all lanes busy.
+/// hide the latency of memory where there is plenty to do.
 template <class Key, class Application, int Warps = 16>
 struct worklist_ref {
     using routes_type = routes<route<key_message<Key>, lower_key<Key>>>;
     static constexpr int cuda_warps = Warps;
     static constexpr std::size_t shared_bytes = sizeof(worklist_shared);
     static constexpr bool counts_work = true;
+    static constexpr bool in_ranges = Warps > 16;  ///< see ring_choice
 
     priority_worklist_ref<Key> list;
     Application application;
@@ -152,19 +153,24 @@ public:
 private:
     using taken_id = typename worklist_consumer<Key>::taken;
 
-    /// Of which a warp takes more at once where a vertex may have few arcs.
-    static LANEWAY_FN constexpr int most_taken() { return Warps <= 16 || Ctx::warp_lanes < 8 ? Ctx::warp_lanes : 8; }
-
     LANEWAY_FN arc_range arcs_of(Ctx& ctx, std::uint32_t id) const {
         return run_user_code(ctx, {user_code::arcs}, arcs_needs_LANEWAY_FN{}, part_.application, id);
+    }
+
+    LANEWAY_FN proposal<Key> visit(Ctx& ctx, std::uint64_t arc, Key key) const {
+        return run_user_code(ctx, {user_code::visit}, visit_needs_LANEWAY_FN{}, part_.application, ctx, arc, key);
     }
 
     LANEWAY_FN bool work(Ctx& ctx) {
         const std::uint64_t bound = consumer_.bound(ctx);
         arc_range arcs;
+        std::uint32_t least = 0;
         auto taken = consumer_.take(ctx, bound, [&](std::uint32_t id) {
-            arcs = id < part_.count ? arcs_of(ctx, id) : part_.hubs.arcs(id - static_cast<std::uint32_t>(part_.count));
-        }, most_taken());
+            const std::uint32_t shard = id - static_cast<std::uint32_t>(part_.count);
+            arcs = id < part_.count ? arcs_of(ctx, id) : part_.hubs.arcs(shard);
+            least = id < part_.count ? 0 : part_.hubs.least_of(shard);
+        });
+        taken.key -= static_cast<Key>(least);
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
         if (popped == 0) return false;
         // What was found near goes through a ring, which takes as long as all else. A warp that finds few ids is short of
@@ -199,11 +205,16 @@ private:
                      [&](const arc_batch& batch, Key key) { visit_batch(ctx, batch, key, bound); });
     }
 
-    /// Hands a hub's key to its shards, numbered by the batch.
-    LANEWAY_FN void spread(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) const {
+    /// Hands a hub's key to its shards, numbered by the batch, with what the arcs of each add at least.
+    LANEWAY_FN void spread(Ctx& ctx, const arc_batch& batch, Key key, std::uint64_t bound) {
         for (int k = 0; k < batch.count; ++k) {
             const std::uint64_t shard = batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k);
-            part_.list.lower(ctx, static_cast<std::uint32_t>(part_.count + shard), key, bound);
+            const std::uint64_t its = std::uint64_t{key} + part_.hubs.least_of(shard);
+            if (its >= worklist_word<Key>::unreached) {  // so does each of its arcs, and the application says so
+                (void)visit(ctx, part_.hubs.arcs(static_cast<std::uint32_t>(shard)).begin, key);
+                continue;
+            }
+            part_.list.lower(ctx, static_cast<std::uint32_t>(part_.count + shard), static_cast<Key>(its), bound);
         }
     }
 
@@ -213,8 +224,7 @@ private:
         Key known[arc_batch::most];
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count)
-                proposals[k] = run_user_code(ctx, {user_code::visit}, visit_needs_LANEWAY_FN{}, part_.application, ctx,
-                                             batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
+                proposals[k] = visit(ctx, batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
         }
         // Asked for together with what is known of the head, as it may be the next one.
         arc_range ahead;

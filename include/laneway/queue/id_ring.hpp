@@ -34,14 +34,13 @@ public:
         });
     }
 
-    /// Takes ids that have been written, `most` at most and one a lane, in the order of their places, and only places
-    /// before `limit`, a number of pushes. All lanes of a warp of the consuming block, together; does not wait. Returns
-    /// whether this lane got one. A warp that finds fewer takes a quarter of them and leaves the rest to its siblings.
+    /// Takes ids that have been written, at most one a lane, in the order of their places, and only places before
+    /// `limit`, a number of pushes. All lanes of a warp of the consuming block, together; does not wait. Returns
+    /// whether this lane got one. A warp that finds few takes a quarter of them and leaves the rest to its siblings.
     /// `how`: acquire, or as for push.
     template <class Ctx>
     LANEWAY_FN bool pop(Ctx& ctx, std::uint64_t* head, std::uint32_t& id,
-                        std::uint64_t limit = ~std::uint64_t{0}, int most = Ctx::warp_lanes,
-                        order how = order::acquire) const {
+                        std::uint64_t limit = ~std::uint64_t{0}, order how = order::acquire) const {
         constexpr lane_mask all = full_warp<Ctx>;
         std::uint64_t first = once(ctx, all, [&] { return ctx.load(head, order::relaxed, scope::block); });
         const std::uint64_t mine = first + static_cast<std::uint64_t>(ctx.lane());
@@ -53,7 +52,7 @@ public:
         const lane_mask missing = ~ctx.ballot(all, is_new) & all;
         const int written = missing == 0 ? Ctx::warp_lanes : Ctx::first_lane(missing);
         if (written == 0) return false;
-        const int part = written >= most ? most : (written + 3) / 4;
+        const int part = written == Ctx::warp_lanes ? written : (written + 3) / 4;
         const bool claimed = once(ctx, all, [&]() -> std::uint32_t {
                                  return ctx.compare_exchange(head, first, first + static_cast<std::uint64_t>(part),
                                                              order::relaxed, scope::block);

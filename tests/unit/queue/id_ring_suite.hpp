@@ -103,11 +103,6 @@ struct limit_program {
         expect(ctx, ring.pushes(ctx) == 40);
         expect(ctx, !ring.pop(ctx, head, id, 0));
         std::uint32_t taken = 0;
-        // As many as asked for, where there are more.
-        const int most = Ctx::warp_lanes < 3 ? Ctx::warp_lanes : 3;
-        expect(ctx, ring.pop(ctx, head, id, 37, most, order::relaxed) == (ctx.lane() < most));
-        if (ctx.lane() < most) expect(ctx, id == 100 + static_cast<std::uint32_t>(ctx.lane()));
-        taken += static_cast<std::uint32_t>(most);
         for (int turn = 0; turn < 80; ++turn) {
             const bool got = ring.pop(ctx, head, id, 37);
             if (got) expect(ctx, id == 100 + taken + static_cast<std::uint32_t>(ctx.lane()));
