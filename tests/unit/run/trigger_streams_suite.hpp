@@ -62,6 +62,7 @@ struct stream_passes {
           near(rt.stream(0, "near")), far(rt.stream(last, "far")) {
         prepare(0, 1, last, 0);
         prepare(last, 2, 0, 1);
+        rt.run(do_nothing{}, tags);  // takes its memory: that can wait for streams of a GPU
     }
     /// From the lower half to the upper one, and back.
     void prepare(int pe, std::uint32_t tag, int to, std::uint64_t half) {
@@ -119,7 +120,6 @@ TEST_P(trigger_streams_test, StreamsTriggerAndWaitBesideARun) {
 TEST_P(trigger_streams_test, AnEpochEndsWhenWhatStreamsOweHasComeAndIsDone) {
     every_fourth_round(GetParam(), [&](const options& o) {
         stream_passes all(o);
-        all.give(1);  // owed before the session begins
         auto session = all.rt.start(all.tags);
         for (int epoch = 0; epoch < 3; ++epoch) {
             std::atomic<bool> came{false};
@@ -201,12 +201,16 @@ TEST_P(trigger_streams_test, ASessionThatIsOwedATriggerSaysSoInTime) {
     o.timeout_seconds = 1;
     runtime rt(o);
     auto tags = rt.triggers({.tags = 4});
-    const auto go = tags.outside(rt.n_pes() - 1, 2);
+    const int last = rt.n_pes() - 1;
+    auto stream = rt.stream(last);
+    const auto go = tags.outside(last, 2);
+    go.owe(1);
     auto session = rt.start(tags);
+    stream.write_value(go.word(), 1);
     session.quiesce();
     go.owe(4);
     says(thrown<timeout_error>([&] { session.quiesce(); }),
-         "tag 2 of PE " + std::to_string(rt.n_pes() - 1) + " is owed 4 of 4 triggers from outside");
+         "tag 2 of PE " + std::to_string(last) + " is owed 4 of 5 triggers from outside");
 }
 
 TEST_P(trigger_streams_test, AStreamThatWaitsInVainFails) {
