@@ -213,21 +213,6 @@ TEST_P(trigger_streams_test, ASessionThatIsOwedATriggerSaysSoInTime) {
          "tag 2 of PE " + std::to_string(last) + " is owed 4 of 5 triggers from outside");
 }
 
-TEST_P(trigger_streams_test, AStreamThatWaitsInVainFails) {
-    options o = options_of(GetParam(), 1);
-    o.timeout_seconds = 0.2;
-    runtime rt(o);
-    const auto word = rt.allocate<std::uint64_t>(1);
-    auto stream = rt.stream(0, "patient"), other = rt.stream(0);
-    stream.wait_value(word.data(0), 7);
-    other.write_value(word.data(0), 6);
-    const event end = stream.record();
-    ASSERT_TRUE(end.wait_for(std::chrono::seconds(100)));
-    says(thrown<timeout_error>([&] { std::rethrow_exception(end.failure()); }),
-         "the stream \"patient\" waited in vain for a word to become 7: the deadline is 0.2 s");
-    expect_done(other.record());
-}
-
 TEST_P(trigger_streams_test, WhatCannotBeIsRefused) {
     runtime rt(short_job(GetParam()));
     auto tags = rt.triggers({.tags = 4, .outside = 1});
