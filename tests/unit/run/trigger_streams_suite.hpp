@@ -242,21 +242,45 @@ __global__ void fill_and_add(std::uint32_t* to, std::uint64_t* word) {
     atomicAdd(reinterpret_cast<unsigned long long*>(word), 1ull);
 }
 
-TEST_P(trigger_streams_test, KernelsOfCudaTakePart) {
+TEST_P(trigger_streams_test, KernelsAndGraphsOfCudaTakePart) {
     if (!GetParam().starts_with("cuda")) return;
     runtime rt(options_of(GetParam(), 1));
     auto stream = rt.stream(0);
     const int last = rt.n_pes() - 1;
     const auto from = rt.allocate<std::uint32_t>(256), to = rt.allocate<std::uint32_t>(256);
+    const auto fired = rt.allocate<std::uint64_t>(1);
     auto tags = rt.triggers({.tags = 1});
-    tags.prepare(0, 0, 256, trigger_operation::put(from.ref(), 0, 256, to.ref(), 0, last));
+    const auto put = trigger_operation::put(from.ref(), 0, 256, to.ref(), 0, last).signal(fired.ref()[0]);
+    tags.prepare(0, 0, 256, put, firing::each_round);
     const auto go = tags.outside(0, 0);
-    go.owe(256);
-    stream.call(
-        [&](void* native) { fill_and_add<<<4, 64, 0, static_cast<cudaStream_t>(native)>>>(from.data(0), go.word()); });
-    rt.run(do_nothing{}, tags);
-    EXPECT_EQ(to.copy_out(last), numbered(256, 5));
+
+    cudaStream_t capture{};
+    cudaGraph_t graph{};
+    cudaGraphExec_t node{};
+    ASSERT_EQ(cudaStreamCreateWithFlags(&capture, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaStreamBeginCapture(capture, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    fill_and_add<<<4, 64, 0, capture>>>(from.data(0), go.word());
+    ASSERT_EQ(cudaStreamEndCapture(capture, &graph), cudaSuccess);
+    ASSERT_EQ(cudaGraphInstantiate(&node, graph, 0), cudaSuccess);
+
+    for (std::uint64_t round = 1; round <= 4; ++round) {
+        go.owe(256);
+        stream.call([&, round](void* native) {
+            const auto there = static_cast<cudaStream_t>(native);
+            if (round % 2 == 0) {
+                ASSERT_EQ(cudaGraphLaunch(node, there), cudaSuccess);
+            } else {
+                fill_and_add<<<4, 64, 0, there>>>(from.data(0), go.word());
+            }
+        });
+        rt.run(do_nothing{}, tags);
+        EXPECT_EQ(to.copy_out(last), numbered(256, 5));
+        EXPECT_EQ(fired.copy_out(last)[0], round);
+    }
     expect_done(stream.record());
+    cudaGraphExecDestroy(node);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(capture);
 }
 #endif
 
