@@ -45,6 +45,8 @@ int pass_data(lw::runtime& runtime) {
     const auto filled = triggers.outside(0, 0), used = triggers.outside(last, 1);
 
     auto near = runtime.stream(0, "near"), far = runtime.stream(last, "far");
+
+    auto session = runtime.start(triggers);
     for (std::uint64_t round = 1; round <= rounds; ++round) {
         near.wait_value(arrived.data(0) + 1, round - 1);  // what went before has been used
         near.run(fill{out.data(0), round}, 1);
@@ -53,7 +55,7 @@ int pass_data(lw::runtime& runtime) {
         far.run(add_up{in.data(last), sum.data(last)}, 1);
         used.trigger(far);
     }
-    const auto report = runtime.run(triggers);  // ends when all that the streams owe has come and is done
+    const auto report = session.stop();  // ends when all that the streams owe has come and is done
     const lw::event end = far.record();
     if (!end.wait_for(std::chrono::seconds(60)) || end.failure()) throw lw::device_fault("the kernels have failed");
 

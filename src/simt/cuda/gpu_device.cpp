@@ -49,7 +49,8 @@ private:
     void do_fill(void* memory, int byte, std::size_t bytes) override {
         const device_scope scope(id().index);
         check(cudaMemset(memory, byte, bytes), "cudaMemset");
-        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        // Not for the whole device: a stream may wait for what lanes of the run that is set up here bring.
+        check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
     }
     void free(void* memory) noexcept override { cudaFree(memory); }
 

@@ -95,6 +95,58 @@ TEST_P(device_stream_test, AStreamThatWaitsKeepsNoOtherWaiting) {
     EXPECT_FALSE(after.failure());
 }
 
+TEST_P(device_stream_test, StreamsHandOnByWords) {
+    for (std::uint64_t round = 0; round < 5; ++round) {
+        streams_of streams(GetParam(), round);
+        device_stream one = streams.make(), two = streams.make();
+        const auto memory = streams.allocate<std::uint32_t>(1000);
+        const auto words = streams.allocate<std::uint64_t>(2);
+        constexpr std::uint64_t turns = 4;
+        for (std::uint64_t turn = 1; turn <= turns; ++turn) {
+            two.wait_value(words.get(), turn);
+            two.run(triple_and_add{memory.get(), 1000});
+            two.write_value(words.get() + 1, turn);
+        }
+        for (std::uint64_t turn = 1; turn <= turns; ++turn) {
+            one.wait_value(words.get() + 1, turn - 1);
+            one.run(triple_and_add{memory.get(), 1000});
+            one.write_value(words.get(), turn);
+        }
+        await(one.record());
+        await(two.record());
+        std::vector<std::uint32_t> got(1000);
+        one.copy(got.data(), memory.get(), 4000);
+        await(one.record());
+        for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(got[i], 3280 * i);  // 1 + 3 + ... + 3^7
+    }
+}
+
+TEST_P(device_stream_test, AStreamThatWaitsInVainFails) {
+    streams_of streams(GetParam(), 2);
+    streams.place.job.timeout_seconds = 0.2;
+    const auto word = streams.allocate<std::uint64_t>(1);
+    device_stream waits = streams.make("patient"), works = streams.make();
+    std::atomic<int> calls = 0;
+    waits.wait_value(word.get(), 7);
+    works.write_value(word.get(), 6);
+    await(works.record());
+    const event end = waits.record();
+    await(end);
+    ASSERT_TRUE(end.failure());
+    try {
+        std::rethrow_exception(end.failure());
+    } catch (const timeout_error& late) {
+        EXPECT_EQ(late.what(), streams.place.device->name() +
+                                   ": the stream \"patient\" waited in vain for a word to become 7: the deadline is "
+                                   "0.2 s");
+    }
+    waits.call([&](void*) { ++calls; });
+    await(waits.record());
+    EXPECT_EQ(calls, 0);
+    EXPECT_EQ(streams.failures, 1);
+    await(works.record());  // goes on
+}
+
 TEST_P(device_stream_test, AStreamThatGoesStillDoesItsWork) {
     streams_of streams(GetParam(), 2);
     std::atomic<int> calls = 0;
