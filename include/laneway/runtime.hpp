@@ -14,6 +14,7 @@
 #include "laneway/run/collectives_component.hpp"
 #include "laneway/run/communicator.hpp"
 #include "laneway/run/component_host.hpp"
+#include "laneway/run/component_messages.hpp"
 #include "laneway/run/program.hpp"
 #include "laneway/run/session.hpp"
 #include "laneway/run/triggers.hpp"
@@ -179,7 +180,8 @@ private:
 
     template <class Body, class... Components>
     run_report run_over(const Body& body, Components&... components) {
-        using program = laneway::program<Body, ref_of<Components>...>;
+        using views_type = decltype(distinct_views<>::of(std::declval<const ref_of<Components>&>()...));
+        using program = typename program_over<Body, views_type>::type;
         static_assert(!(takes_from_host<ref_of<Components>> || ...),
                       "host threads feed this component: it is for start(components...)");
         refuse_twice({identity_of(components)...});
@@ -189,7 +191,7 @@ private:
         const comm_plan plan = plan_for<program>(components...);
         comm_resources& resources = resources_for(plan, until);
         (begin_component(components, machine_, plan, until), ...);
-        const auto views_on = [&]([[maybe_unused]] int pe) { return views_of(components.ref(pe)...); };
+        const auto views_on = [&]([[maybe_unused]] int pe) { return distinct_views<>::of(components.ref(pe)...); };
         const auto programs = programs_for<program>(plan, resources, body, views_on, policy_of(components...), {});
         const auto account = [&] { return (std::string{} + ... + account_of(components)); };
         run_report report = run_programs(resources, plan, programs, until, account);

@@ -27,7 +27,7 @@ template <class Body, class... Views>
 struct program {
     using routes_type = routes_of<Views...>;
     static_assert(messages_differ<routes_type>,
-                  "the components of a run carry messages of different types: give each kind its own struct");
+                  "the components of a session carry messages of different types: give each kind its own struct");
     using list = route_list<routes_type>;
 
     static constexpr bool has_body = !std::is_same_v<Body, no_body>;
@@ -231,6 +231,14 @@ private:
         if (Ctx::warp_lanes > 1 && !(polling<Agents> || ...)) ctx.pause(5);
         return false;
     }
+};
+
+/// The program of a body over these views.
+template <class Body, class List>
+struct program_over;
+template <class Body, class... Views>
+struct program_over<Body, view_list<Views...>> {
+    using type = program<Body, Views...>;
 };
 
 }  // namespace laneway
