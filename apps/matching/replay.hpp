@@ -35,10 +35,10 @@ struct matching_replay {
     double seconds = 0;       ///< all engines at work, without the copies before and after
 };
 
-/// Matches the events of all queues, each in MPI's order, on the devices of a runtime: a warp takes a queue, and of its
-/// events as many of one kind at a time as it has lanes. Throws usage_error for a message with a wildcard, a receive
-/// that breaks the rules, a queue of more than 2^24 - 32 events; timeout_error past the deadline. With
-/// `rules.no_unexpected`, messages that find no receive stay unmatched.
+/// Matches the events of all queues, each in MPI's order, on the devices of a runtime: a warp takes a queue, or a block
+/// where there are few and long ones, and as many of its events at a time as it has lanes. Throws usage_error for a
+/// message with a wildcard, a receive that breaks the rules, a queue of more than 2^24 - 32 events; timeout_error past
+/// the deadline. With `rules.no_unexpected`, messages that find no receive stay unmatched.
 matching_replay replay_matches(runtime& devices, const std::vector<match_events>& queues, const match_rules& rules,
                                double timeout_seconds);
 

@@ -13,53 +13,87 @@ struct replayed_queue {
     std::uint32_t events;
 };
 
+/// A team takes a queue: a warp, or a block.
+template <bool Blocks>
 struct replay_program {
-    static constexpr int cuda_warps = 4;
+    static constexpr int cuda_warps = Blocks ? match_block_shared::max_warps : 4;
+    static constexpr std::size_t shared_bytes = Blocks ? sizeof(match_block_shared) : 16;
 
     const replayed_queue* queues;
     std::uint32_t n_queues;
     const match_event* events;
     std::uint32_t* partners;  ///< of each event
-    std::uint32_t* claimed;   ///< queues that warps have taken
+    std::uint32_t* claimed;   ///< queues that teams have taken
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        for (;;) {
-            const std::uint32_t mine =
-                once(ctx, full_warp<Ctx>, [&] { return ctx.fetch_add(claimed, 1u, order::relaxed, scope::device); });
-            if (mine >= n_queues || stops(ctx)) return;
-            replay(ctx, queues[mine]);
+        if constexpr (Blocks) {
+            match_block<Ctx> team(ctx, reinterpret_cast<match_block_shared*>(ctx.shared()));
+            replay_all(team, static_cast<std::uint32_t>(ctx.n_warps() * Ctx::warp_lanes));
+        } else {
+            match_warp<Ctx> team(ctx);
+            replay_all(team, Ctx::warp_lanes);
         }
     }
 
 private:
-    template <class Ctx>
-    LANEWAY_FN void replay(Ctx& ctx, const replayed_queue& queue) const {
-        const match_event* const from = events + queue.first;
-        std::uint32_t* const to = partners + queue.first;
-        for (std::uint32_t next = 0; next < queue.events;) {
-            const std::uint32_t at = next + static_cast<std::uint32_t>(ctx.lane());
-            const bool there = at < queue.events;
-            const match_event event = there ? from[at] : match_event{};
-            const std::uint32_t kind = ctx.shuffle(full_warp<Ctx>, event.is_message, 0);
-            // Those of one kind that follow each other.
-            const lane_mask others = ctx.ballot(full_warp<Ctx>, !there || event.is_message != kind);
-            const int run = others == 0 ? Ctx::warp_lanes : Ctx::first_lane(others);
-            const bool active = ctx.lane() < run;
-            const match_result found = kind != 0 ? queue.engine.arrive(ctx, active, event.key, at)
-                                                 : queue.engine.post(ctx, active, event.key, at);
-            if (found.outcome == match_outcome::matched) {
-                to[at] = found.handle;
-                to[found.handle] = at;
-            }
-            next += static_cast<std::uint32_t>(run);
-            if ((next & 1023) < static_cast<std::uint32_t>(run) && stops(ctx)) return;
+    template <class Team>
+    LANEWAY_FN void replay_all(Team& team, std::uint32_t lanes) const {
+        for (;;) {
+            const std::uint32_t mine =
+                of_first(team, [&] { return team.ctx().fetch_add(claimed, 1u, order::relaxed, scope::device); });
+            if (mine >= n_queues || stops(team)) return;
+            replay(team, lanes, queues[mine]);
         }
     }
 
-    template <class Ctx>
-    static LANEWAY_FN bool stops(Ctx& ctx) {
-        return once(ctx, full_warp<Ctx>, [&] {
+    /// Of the events that a team takes at once, it posts the receives first: which of them a message gets depends on
+    /// the order of receives and on that of messages, and not on how these are interleaved. Unless messages must find
+    /// their receives posted.
+    template <class Team>
+    LANEWAY_FN void replay(Team& team, std::uint32_t lanes, const replayed_queue& queue) const {
+        const match_event* const from = events + queue.first;
+        for (std::uint32_t next = 0, rounds = 0; next < queue.events; ++rounds) {
+            const std::uint32_t at = next + team.number();
+            const match_event event = at < queue.events ? from[at] : match_event{};
+            const std::uint32_t rest = queue.events - next < lanes ? queue.events - next : lanes;
+            const std::uint32_t n = queue.engine.rules.no_unexpected ? run_of_kind(team, rest, event) : rest;
+            const bool active = team.number() < n, is_message = event.is_message != 0;
+            match_result found = queue.engine.post_together(team, active && !is_message, event.key, at);
+            note(queue, at, found);
+            found = queue.engine.arrive_together(team, active && is_message, event.key, at);
+            note(queue, at, found);
+            next += n;
+            if (rounds % 32 == 31 && stops(team)) return;
+        }
+    }
+
+    /// How many of the first `rest` events are messages, as the first one is, or receives.
+    template <class Team>
+    static LANEWAY_FN std::uint32_t run_of_kind(Team& team, std::uint32_t rest, const match_event& event) {
+        const auto kind = static_cast<std::uint32_t>(team.from(event.is_message, 0).value);
+        const bool other = team.number() < rest && event.is_message != kind;
+        const std::uint32_t others_below = team.share(other).below;
+        return team.share(team.number() < rest && !other && others_below == 0).all;
+    }
+
+    LANEWAY_FN void note(const replayed_queue& queue, std::uint32_t at, const match_result& found) const {
+        if (found.outcome != match_outcome::matched) return;
+        partners[queue.first + at] = found.handle;
+        partners[queue.first + found.handle] = at;
+    }
+
+    /// What the first lane makes, for all.
+    template <class Team, class Make>
+    static LANEWAY_FN std::uint32_t of_first(Team& team, Make&& make) {
+        const std::uint32_t made = team.number() == 0 ? make() : 0;
+        return static_cast<std::uint32_t>(team.from(made, 0).value);
+    }
+
+    template <class Team>
+    static LANEWAY_FN bool stops(Team& team) {
+        return of_first(team, [&] {
+                   auto& ctx = team.ctx();
                    const auto& env = ctx.environment();
                    const bool told = ctx.load(env.host_stop, order::relaxed, scope::system) != stop_word::none;
                    if (!told && ctx.now_ns() <= ctx.deadline_ns()) return std::uint32_t{stopped(ctx)};

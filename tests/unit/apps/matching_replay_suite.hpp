@@ -83,6 +83,40 @@ TEST_P(matching_replay_test, QueueLengthsAreTold) {
     EXPECT_EQ(replay.matches, 50u);
 }
 
+/// Of the events of a batch receives come first; lengths are told as if all had come one after the other.
+TEST_P(matching_replay_test, DepthOneStaysDepthOne) {
+    runtime devices(chosen());
+    match_events events;
+    for (std::uint32_t i = 0; i < 700; ++i) {
+        events.push_back({{1, i % 7}, i % 4 < 2 ? 0u : 1u});
+        events.push_back({{1, i % 7}, i % 4 < 2 ? 1u : 0u});
+    }
+    const matching_replay replay = apps::replay_matches(devices, {events}, {}, 60);
+    EXPECT_EQ(replay.partners[0], match_in_turn(events));
+    EXPECT_EQ(replay.matches, 700u);
+    EXPECT_EQ(replay.max_posted[0], 1u);
+    EXPECT_EQ(replay.max_unexpected[0], 1u);
+}
+
+/// Blocks and warps alike.
+TEST_P(matching_replay_test, MessagesThatMustFindTheirReceives) {
+    runtime devices(chosen());
+    for (const std::size_t n : {20u, 900u}) {
+        match_events events;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            events.push_back({{1, i}, i % 3 == 0 ? 1u : 0u});
+            events.push_back({{1, i}, i % 3 == 0 ? 0u : 1u});
+        }
+        const matching_replay replay = apps::replay_matches(devices, {events}, {false, false, true}, 60);
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const bool early = i % 3 == 0;
+            ASSERT_EQ(replay.partners[0][2 * i], early ? matching_replay::unmatched : 2 * i + 1) << n;
+            ASSERT_EQ(replay.partners[0][2 * i + 1], early ? matching_replay::unmatched : 2 * i) << n;
+        }
+        EXPECT_EQ(replay.max_unexpected[0], 0u);
+    }
+}
+
 TEST_P(matching_replay_test, RefusesWhatCannotBe) {
     runtime devices(chosen());
     const auto replay = [&](const match_event& event, const match_rules& rules) {

@@ -21,18 +21,14 @@ struct alignas(8) match_link {
     std::uint32_t next, before;
 };
 
-/// What is known of an entry from the start.
-struct alignas(16) match_entry_head {
+/// The first 32 bytes are all that is written of most: stores to places that lie apart are what a batch costs most.
+struct alignas(16) match_entry {
     match_key key;
     std::uint64_t order;   ///< among all entries of the queue
     std::uint32_t handle;  ///< of the receive or the message; the caller's
     std::uint32_t kinds;   ///< of the keys in whose chains it hangs, a bit each
-    std::uint32_t leaves;  ///< while lanes take it out: 1 more than the number of the one that does
-    std::uint32_t pad;
-};
-
-struct match_entry : match_entry_head {
     match_link links[match_kinds];
+    std::uint64_t leaves;  ///< set where it has neighbours, by the lane that takes it out: see match_queue_ref::leaver
 };
 
 /// 1 more than the numbers of the first and last entry of a chain; 0: none.
@@ -41,11 +37,12 @@ struct alignas(8) match_chain {
 };
 
 /// What changes, in PE memory.
-struct match_queue_state {
+struct alignas(16) match_queue_state {
     std::uint64_t next_order;
+    std::uint64_t removals;              ///< calls of remove so far
+    std::uint32_t hanging[match_kinds];  ///< entries in chains of each kind
     std::uint32_t n_free;
     std::uint32_t max_length;
-    std::uint32_t hanging[match_kinds];  ///< entries in chains of each kind
 };
 
 /// Device view. `capacity` entries, numbered from 0; `n_chains` of each kind is a power of two.
@@ -91,12 +88,26 @@ struct match_queue_ref {
     LANEWAY_FN std::uint32_t remove(Team& team, bool mine, std::uint32_t number) const;
 
 private:
+    static constexpr std::uint32_t lane_bits = 10;  ///< of match_entry::leaves; the call of remove is behind them
+    static_assert(match_block_shared::max_lanes < 1u << lane_bits);
+
     template <class Team>
-    LANEWAY_FN void hang(Team& team, bool mine, const match_key& key, std::uint32_t number, std::uint32_t kind) const;
+    LANEWAY_FN match_link hang(Team& team, bool mine, const match_key& key, std::uint32_t number,
+                               std::uint32_t kind) const;
     template <class Team>
-    LANEWAY_FN void close_gaps(Team& team, bool mine, std::uint32_t number, std::uint32_t kind) const;
-    [[nodiscard]] LANEWAY_FN std::uint32_t leaver(std::uint32_t link) const {
-        return link != 0 ? entries[link - 1].leaves : 0;
+    LANEWAY_FN void close_gaps(Team& team, bool mine, std::uint32_t number, std::uint32_t kind,
+                               std::uint64_t call) const;
+    /// 1 more than the number of the lane that takes out an entry in this call; 0: it stays, or there is none.
+    [[nodiscard]] LANEWAY_FN std::uint32_t leaver(std::uint32_t link, std::uint64_t call) const {
+        const std::uint64_t leaves = link != 0 ? entries[link - 1].leaves : 0;
+        return leaves >> lane_bits == call ? static_cast<std::uint32_t>(leaves) & ((1u << lane_bits) - 1) : 0;
+    }
+    [[nodiscard]] LANEWAY_FN bool has_neighbours(const match_entry& entry) const {
+        std::uint32_t links = 0;
+        for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
+            if ((entry.kinds >> kind & 1) != 0) links |= entry.links[kind].next | entry.links[kind].before;
+        }
+        return links != 0;
     }
     /// One lane.
     LANEWAY_FN void count(const match_share& changed, bool come) const;
@@ -107,13 +118,23 @@ LANEWAY_FN std::uint32_t match_queue_ref::append(Team& team, bool mine, const ma
                                                  std::uint32_t kinds) const {
     const match_share place = team.share(mine, mine ? kinds : 0);
     if (place.all == 0) return 0;
-    std::uint32_t number = 0;
+    const std::uint32_t number = mine ? free_entries[state->n_free - 1 - place.below] : 0;
+    const std::uint64_t order = state->next_order + place.below;
+    match_link link{};
+    if (match_total(place.by_bit, 0) != 0) link = hang(team, mine && (kinds & 1) != 0, key, number, 0);
+    match_entry& entry = entries[number];
     if (mine) {
-        number = free_entries[state->n_free - 1 - place.below];
-        static_cast<match_entry_head&>(entries[number]) = {key, state->next_order + place.below, handle, kinds, 0, 0};
+        entry.key = key;
+        entry.order = order;
+        entry.handle = handle;
+        entry.kinds = kinds;
+        entry.links[0] = link;
     }
-    for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
-        if (match_total(place.by_bit, kind) != 0) hang(team, mine && (kinds >> kind & 1) != 0, key, number, kind);
+    for (std::uint32_t kind = 1; kind < match_kinds; ++kind) {
+        if (match_total(place.by_bit, kind) == 0) continue;
+        const bool hangs = mine && (kinds >> kind & 1) != 0;
+        link = hang(team, hangs, key, number, kind);
+        if (hangs) entry.links[kind] = link;
     }
     if (team.number() == 0) count(place, true);
     return place.all;
@@ -121,32 +142,36 @@ LANEWAY_FN std::uint32_t match_queue_ref::append(Team& team, bool mine, const ma
 
 /// Lanes whose entries share a chain hang them one behind the other.
 template <class Team>
-LANEWAY_FN void match_queue_ref::hang(Team& team, bool mine, const match_key& key, std::uint32_t number,
-                                      std::uint32_t kind) const {
+LANEWAY_FN match_link match_queue_ref::hang(Team& team, bool mine, const match_key& key, std::uint32_t number,
+                                            std::uint32_t kind) const {
     const std::uint32_t at = mine ? chain_of(key.with_wildcards(kind)) : 0;
     const std::uint32_t last = mine ? chains[at].last : 0;  // before one of those that share the chain changes it
     const match_neighbours mates = team.neighbours(mine, at, number + 1);
-    if (!mine) return;
-    const bool is_first = mates.before == 0;
-    entries[number].links[kind] = {mates.after, is_first ? last : mates.before};
+    if (!mine) return {};
+    if (mates.before == 0 && mates.after == 0 && last == 0) {
+        chains[at] = {number + 1, number + 1};
+        return {};
+    }
     if (mates.after == 0) chains[at].last = number + 1;
-    if (!is_first) return;
+    if (mates.before != 0) return {mates.after, mates.before};
     if (last == 0) {
         chains[at].first = number + 1;
     } else {
         entries[last - 1].links[kind].next = number + 1;
     }
+    return {mates.after, last};
 }
 
 template <class Team>
 LANEWAY_FN std::uint32_t match_queue_ref::remove(Team& team, bool mine, std::uint32_t number) const {
-    if (mine) entries[number].leaves = team.number() + 1;
+    const std::uint64_t call = state->removals + 1;
     const std::uint32_t kinds = mine ? entries[number].kinds : 0;
+    if (mine && has_neighbours(entries[number])) entries[number].leaves = call << lane_bits | (team.number() + 1);
     const match_share place = team.share(mine, kinds);
     if (place.all == 0) return 0;
     if (mine) free_entries[state->n_free + place.below] = number;
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
-        if (match_total(place.by_bit, kind) != 0) close_gaps(team, (kinds >> kind & 1) != 0, number, kind);
+        if (match_total(place.by_bit, kind) != 0) close_gaps(team, (kinds >> kind & 1) != 0, number, kind, call);
     }
     if (team.number() == 0) count(place, false);
     return place.all;
@@ -155,9 +180,10 @@ LANEWAY_FN std::uint32_t match_queue_ref::remove(Team& team, bool mine, std::uin
 /// Of neighbours that leave together, the first one closes the gap: so each lane changes other words. It finds the
 /// first behind them that stays in a number of steps that is the logarithm of theirs.
 template <class Team>
-LANEWAY_FN void match_queue_ref::close_gaps(Team& team, bool mine, std::uint32_t number, std::uint32_t kind) const {
+LANEWAY_FN void match_queue_ref::close_gaps(Team& team, bool mine, std::uint32_t number, std::uint32_t kind,
+                                            std::uint64_t call) const {
     const match_link link = mine ? entries[number].links[kind] : match_link{};
-    std::uint32_t after = link.next, mate = leaver(link.next);
+    std::uint32_t after = link.next, mate = leaver(link.next, call);
     for (;;) {
         const match_answer theirs = team.from(std::uint64_t{after} << 32 | mate, mate != 0 ? mate - 1 : no_lane);
         if (!theirs.any_asks) break;
@@ -165,8 +191,12 @@ LANEWAY_FN void match_queue_ref::close_gaps(Team& team, bool mine, std::uint32_t
         after = static_cast<std::uint32_t>(theirs.value >> 32);
         mate = static_cast<std::uint32_t>(theirs.value);
     }
-    if (!mine || leaver(link.before) != 0) return;
+    if (!mine || leaver(link.before, call) != 0) return;
     match_chain& chain = chains[chain_of(entries[number].key.with_wildcards(kind))];
+    if (link.before == 0 && after == 0) {
+        chain = {0, 0};
+        return;
+    }
     if (link.before == 0) {
         chain.first = after;
     } else {
@@ -179,17 +209,23 @@ LANEWAY_FN void match_queue_ref::close_gaps(Team& team, bool mine, std::uint32_t
     }
 }
 
-/// Entries come, or go: as many fewer, or more, are free.
+/// Entries come, or go: as many fewer, or more, are free. Read and written as a whole: a load behind a store to the
+/// same line takes the way to the second-level cache.
 LANEWAY_FN void match_queue_ref::count(const match_share& changed, bool come) const {
-    const auto with = [come](std::uint32_t number, std::uint32_t by) { return come ? number + by : number - by; };
+    match_queue_state now = *state;
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
         const std::uint32_t by = match_total(changed.by_bit, kind);
-        if (by != 0) state->hanging[kind] = with(state->hanging[kind], by);
+        now.hanging[kind] = come ? now.hanging[kind] + by : now.hanging[kind] - by;
     }
-    state->n_free = capacity - with(length(), changed.all);
-    if (!come) return;
-    state->next_order += changed.all;
-    if (length() > state->max_length) state->max_length = length();
+    if (come) {
+        now.n_free -= changed.all;
+        now.next_order += changed.all;
+        now.max_length = capacity - now.n_free > now.max_length ? capacity - now.n_free : now.max_length;
+    } else {
+        now.n_free += changed.all;
+        ++now.removals;
+    }
+    *state = now;
 }
 
 }  // namespace laneway

@@ -14,8 +14,10 @@ struct match_share {
     std::uint32_t all = 0;
     std::uint64_t by_bit = 0;  ///< how many lanes have each of four bits: see match_total
 };
+/// Bits of each of these numbers, of which five go into a word.
+inline constexpr std::uint32_t match_total_bits = 12;
 [[nodiscard]] LANEWAY_FN std::uint32_t match_total(std::uint64_t by_bit, std::uint32_t bit) {
-    return static_cast<std::uint32_t>(by_bit >> 16 * bit) & 0xffff;
+    return static_cast<std::uint32_t>(by_bit >> match_total_bits * bit) & ((1u << match_total_bits) - 1);
 }
 
 /// What the lanes next to this one among those with its key give; 0: there is none.
@@ -45,7 +47,7 @@ LANEWAY_FN std::uint64_t count_bits(Ctx& ctx, std::uint32_t bits) {
     std::uint64_t by_bit = 0;
     for (std::uint32_t i = 0; i < 4; ++i) {
         const lane_mask lanes = ctx.ballot(full_warp<Ctx>, (bits >> i & 1) != 0);
-        by_bit |= static_cast<std::uint64_t>(Ctx::count_lanes(lanes)) << 16 * i;
+        by_bit |= static_cast<std::uint64_t>(Ctx::count_lanes(lanes)) << match_total_bits * i;
     }
     return by_bit;
 }
@@ -120,17 +122,13 @@ struct match_block_shared {
     static constexpr std::uint32_t max_warps = 16;
     static constexpr std::uint32_t max_lanes = 32 * max_warps;
     static constexpr std::uint32_t slots = 2 * max_lanes;
+    static_assert(max_lanes < 1u << match_total_bits);
 
     /// Of a hash table of keys: 1 more than the number of the lane that has brought it, and which warps have it.
     struct slot_words {
         std::uint32_t owner, warps;
     };
-    /// What a warp says.
-    struct warp_words {
-        std::uint64_t by_bit;
-        std::uint64_t n;
-    };
-    warp_words told[2][max_warps];
+    std::uint64_t told[2][max_warps];  ///< by each warp: how many lanes, and behind that how many with each bit
     std::uint64_t answers[2][max_lanes];
     std::uint64_t keys[max_lanes];
     slot_words table[2][slots];
@@ -225,19 +223,22 @@ private:
 
     LANEWAY_FN match_share share_of(bool mine, std::uint64_t by_bit) {
         const lane_mask lanes = ctx_.ballot(full_warp<Ctx>, mine);
-        match_block_shared::warp_words* const told = shared_->told[told_turn_];
+        std::uint64_t* const told = shared_->told[told_turn_];
         told_turn_ ^= 1;
-        if (ctx_.lane() == 0) told[warp()] = {by_bit, static_cast<std::uint64_t>(Ctx::count_lanes(lanes))};
-        sync();
-        match_share found{static_cast<std::uint32_t>(rank_in(ctx_, lanes))};
-        const auto warps = static_cast<std::uint32_t>(ctx_.n_warps());
-        for (std::uint32_t w = 0; w < warps; ++w) {
-            const auto theirs = static_cast<std::uint32_t>(told[w].n);
-            if (w < warp()) found.below += theirs;
-            found.all += theirs;
-            found.by_bit += told[w].by_bit;
+        if (ctx_.lane() == 0) {
+            told[warp()] = by_bit << match_total_bits | static_cast<std::uint64_t>(Ctx::count_lanes(lanes));
         }
-        return found;
+        sync();
+        std::uint64_t all = 0;
+        std::uint32_t below = 0;
+        const auto warps = static_cast<std::uint32_t>(ctx_.n_warps());
+        for (auto w = static_cast<std::uint32_t>(ctx_.lane()); w < warps; w += Ctx::warp_lanes) {
+            all += told[w];
+            if (w < warp()) below += match_total(told[w], 0);
+        }
+        all = warp_sum(ctx_, all);
+        return {warp_sum(ctx_, below) + static_cast<std::uint32_t>(rank_in(ctx_, lanes)), match_total(all, 0),
+                all >> match_total_bits};
     }
     /// One lane of each warp speaks for those of its warp with the same key: it puts them down in a hash table.
     template <class Key>

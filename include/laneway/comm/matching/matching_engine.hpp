@@ -82,22 +82,27 @@ private:
 /// A lane's way through the receives that take its message, in their order: those of its key, and those with wildcards.
 class receive_search {
 public:
-    /// `skip`: so many are for others.
-    LANEWAY_FN receive_search(const match_queue_ref& posted, bool active, const match_key& message, std::uint32_t skip)
+    /// `kinds`: of the receives that wait, a bit each.
+    LANEWAY_FN receive_search(const match_queue_ref& posted, bool active, const match_key& message, std::uint32_t kinds)
         : posted_(posted), message_(message) {
         for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
             next_[kind] = 0;
-            if (active && posted.state->hanging[kind] != 0) seek(kind, posted.chains[chain(kind)].first);
+            if (active && (kinds >> kind & 1) != 0) seek(kind, posted.chains[chain(kind)].first);
         }
         choose();
-        for (; skip > 0 && found() != 0; --skip) next();
     }
 
     /// 1 more than the number of the first entry that is left; 0: none.
-    [[nodiscard]] LANEWAY_FN std::uint32_t found() const { return next_[first_]; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t found() const { return found_; }
     LANEWAY_FN void next() {
-        seek(first_, posted_.entries[next_[first_] - 1].links[first_].next);
+        for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
+            if (kind == first_) seek(kind, posted_.entries[found_ - 1].links[kind].next);
+        }
         choose();
+    }
+    /// So many are for others.
+    LANEWAY_FN void skip(std::uint32_t n) {
+        for (; n > 0 && found_ != 0; --n) next();
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t looks() const { return looks_; }
 
@@ -110,34 +115,37 @@ private:
     }
     LANEWAY_FN void choose() {
         std::uint64_t least = ~std::uint64_t{0};
-        first_ = 0;
+        found_ = 0;
         for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
             if (next_[kind] == 0 || posted_.entries[next_[kind] - 1].order >= least) continue;
             least = posted_.entries[next_[kind] - 1].order;
             first_ = kind;
+            found_ = next_[kind];
         }
     }
 
     const match_queue_ref& posted_;
     match_key message_;
     std::uint32_t next_[match_kinds];  ///< by kind: 1 more than an entry's number; 0: none is left
-    std::uint32_t first_ = 0;          ///< kind of the first of these
+    std::uint32_t found_ = 0;          ///< the first of these, and its kind
+    std::uint32_t first_ = 0;
     std::uint32_t looks_ = 0;
 };
 
 /// A lane's way through the messages that its receive takes, in their order.
 class message_search {
 public:
-    LANEWAY_FN message_search(const match_queue_ref& unexpected, bool active, const match_key& receive,
-                              std::uint32_t skip)
+    LANEWAY_FN message_search(const match_queue_ref& unexpected, bool active, const match_key& receive)
         : unexpected_(unexpected), receive_(receive) {
         if (active) found_ = unexpected.seek(receive, unexpected.chains[unexpected.chain_of(receive)].first, looks_);
-        for (; skip > 0 && found_ != 0; --skip) next();
     }
 
     [[nodiscard]] LANEWAY_FN std::uint32_t found() const { return found_; }
     LANEWAY_FN void next() {
         found_ = unexpected_.seek(receive_, unexpected_.entries[found_ - 1].links[receive_.wildcards()].next, looks_);
+    }
+    LANEWAY_FN void skip(std::uint32_t n) {
+        for (; n > 0 && found_ != 0; --n) next();
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t looks() const { return looks_; }
 
@@ -149,7 +157,7 @@ private:
 };
 
 LANEWAY_FN bool matching_engine_ref::is_awaited(const match_key& message) const {
-    return receive_search(posted, true, message, 0).found() != 0;
+    return receive_search(posted, true, message, posted.kinds()).found() != 0;
 }
 
 /// Lanes that want the same entry go on to their next one, but for the lowest, until none has to. What this lane gets:
@@ -181,7 +189,8 @@ LANEWAY_FN std::uint32_t matching_engine_ref::find_receive(Team& team, bool acti
     const std::uint32_t kinds = posted.kinds();
     if (kinds == 0) return 0;
     const std::uint32_t skip = team.rank(active, reduced(message, kinds).bits());
-    receive_search search(posted, active, message, skip);
+    receive_search search(posted, active, message, kinds);
+    search.skip(skip);
     const std::uint32_t found = is_single(kinds) ? search.found() : share(team, search);
     looks = search.looks();
     return found;
@@ -196,7 +205,9 @@ LANEWAY_FN std::uint32_t matching_engine_ref::find_message(Team& team, bool acti
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
         kinds |= (match_total(by_kind, kind) != 0 ? 1u : 0u) << kind;
     }
-    message_search search(unexpected, active, receive, team.rank(active, receive.bits()));
+    const std::uint32_t skip = team.rank(active, receive.bits());
+    message_search search(unexpected, active, receive);
+    search.skip(skip);
     const std::uint32_t found = is_single(kinds) ? search.found() : share(team, search);
     looks = search.looks();
     return found;
@@ -264,7 +275,7 @@ LANEWAY_FN match_result matching_engine_ref::post(Ctx& ctx, bool active, const m
 template <class Ctx>
 LANEWAY_FN match_result matching_engine_ref::probe(Ctx& ctx, bool active, const match_key& receive) const {
     const bool refused = active && breaks_rules(receive);
-    const message_search search(unexpected, active && !refused, receive, 0);
+    const message_search search(unexpected, active && !refused, receive);
     const std::uint32_t found = search.found();
     match_result result{refused ? match_outcome::refused : match_outcome::none};
     if (found != 0) result = match_with(unexpected.entries[found - 1]);
