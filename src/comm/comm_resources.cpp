@@ -112,15 +112,17 @@ void comm_resources::make_termination() {
     }
 }
 
-void comm_resources::settle() { settle(count_work()); }
+void comm_resources::settle() { (void)settle(count_work()); }
 
-void comm_resources::settle(const std::vector<work_counters>& now) {
-    before_.rounds = outcome_.copy_out()[0].rounds;
+termination_outcome comm_resources::settle(const std::vector<work_counters>& now) {
+    const termination_outcome outcome = outcome_.copy_out()[0];
+    before_.rounds = outcome.rounds;
     if (++program_ == 0) program_ = 1;  // 0 is what memory has that no program has ended in
     for (const work_counters& work : now) calls_ = std::max(calls_, work.calls);
     // The words of lanes that call now and then must not get so old that their tags come round.
     constexpr std::uint64_t old = std::uint64_t{1} << 30;
     if (calls_ - calls_cleared_ >= old) clear_answers();
+    return outcome;
 }
 
 std::vector<work_counters> comm_resources::count_work() const {
@@ -256,17 +258,17 @@ termination_ref comm_resources::termination(int pe, const threshold_policy& poli
 
 run_report comm_resources::report(double seconds) {
     const totals now = count();
-    settle(now.work);
+    const termination_outcome outcome = settle(now.work);
     run_report report;
     report.devices = machine_.names();
     report.run_seconds = seconds;
     for (std::size_t p = 0; p < n_; ++p) report.buffer_bytes.push_back(plan_.bytes(p));
     account(now, report);
-    report.rises = outcome_.copy_out()[0].rises;
-    const auto samples = samples_.copy_out();
-    const std::uint64_t n = outcome_.copy_out()[0].samples;
-    for (std::size_t i = 0; i < n; ++i) {
-        report.progress.push_back({samples[i].time_ns, samples[i].served, samples[i].open});
+    report.rises = outcome.rises;
+    if (outcome.samples != 0) {
+        auto samples = samples_.copy_out();
+        samples.resize(outcome.samples);
+        for (const auto& at : samples) report.progress.push_back({at.time_ns, at.served, at.open});
     }
     reported_ = now;
     before_.completed = before_.served = 0;

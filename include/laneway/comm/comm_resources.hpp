@@ -75,7 +75,7 @@ private:
     [[nodiscard]] totals nothing() const;
     [[nodiscard]] totals count() const;
     [[nodiscard]] std::vector<work_counters> count_work() const;
-    void settle(const std::vector<work_counters>& now);
+    termination_outcome settle(const std::vector<work_counters>& now);
     /// What has come since the last report.
     void account(const totals& now, run_report& report) const;
     void clear_answers();
