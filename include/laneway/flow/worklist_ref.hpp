@@ -173,8 +173,9 @@ private:
         taken.key -= static_cast<Key>(least);
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
         if (popped == 0) return false;
-        // What was found near goes through a ring, which takes as long as all else. A warp that finds few ids is short of
-        // work: there the paths of a search set the pace, and each lane follows the one that it has found for a while.
+        // What was found near goes through a ring, which takes as long as all else. A warp that finds few ids is short
+        // of work: there the paths of a search set the pace, and each lane follows the one that it has found for a
+        // while.
         for (int left = Ctx::count_lanes(popped) < Ctx::warp_lanes ? max_follows : 0;; --left) {
             follows_ = left > 0;
             found_.active = false;
