@@ -49,8 +49,8 @@ template <class Vertex>
 class searched_graph final : public searching {
 public:
     searched_graph(runtime& runtime, const graph::basic_csr<Vertex>& g, std::span<const std::uint32_t> parts)
-        : runtime_(runtime), vertices_(g.vertices()), arcs_(g.arcs()), graph_(runtime, g, parts), words_(graph_.max_rows() / 32 + 1),
-          levels_(runtime.allocate<std::uint32_t>(graph_.max_rows())),
+        : runtime_(runtime), vertices_(g.vertices()), arcs_(g.arcs()), graph_(runtime, g, parts),
+          words_(graph_.max_rows() / 32 + 1), levels_(runtime.allocate<std::uint32_t>(graph_.max_rows())),
           list_(runtime.allocate<std::uint32_t>(graph_.max_rows())), reached_(runtime.allocate<std::uint64_t>(1)),
           told_(runtime.allocate<std::uint32_t>(words_ * static_cast<std::uint64_t>(runtime.n_pes()))),
           frontier_(runtime.allocate<std::uint32_t>(2 * told_.size())),
@@ -66,18 +66,12 @@ public:
     bfs_result run(source_list sources, bool pull) override {
         begin(sources);
         const level_state<Vertex> state{graph_.ref(), levels_.ref(), list_.ref(), reached_.ref()};
-        const expand_levels<Vertex> body{state,
-                                         inward_ ? inward_->ref() : graph_.ref(),
-                                         frontier_.ref(),
-                                         told_.ref(),
-                                         pieces_.ref(),
-                                         n_pieces_.ref(),
-                                         seeds_->ref(),
-                                         outcome_.ref(),
-                                         words_,
-                                         vertices_,
-                                         arcs_,
-                                         pull};
+        const expand_levels<Vertex> body{state,           inward_ ? inward_->ref() : graph_.ref(),
+                                         frontier_.ref(), told_.ref(),
+                                         pieces_.ref(),   n_pieces_.ref(),
+                                         seeds_->ref(),   outcome_.ref(),
+                                         words_,          vertices_,
+                                         arcs_,           pull};
         bfs_result result;
         result.partition_seconds = std::exchange(partition_seconds_, 0);
         result.report = runtime_.run(body, runtime_.one_sided<level_message>(hear_level<Vertex>{state}), sums_);

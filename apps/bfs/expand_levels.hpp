@@ -82,10 +82,10 @@ struct row_piece {
 
 /// A level: behind a barrier every PE knows which rows have reached it, and all PEs together how many arcs leave them.
 /// With few, the rows *push*: they post to the heads that their PE has not yet told. With many, the vertices that are
-/// not reached *pull*: each looks for an arc from a vertex of the level and stops at the first. A warp pulls for 32 rows
-/// at a time, so that those it has found are a word of bits, which it puts into all PEs' memory: the next level, if that
-/// is pulled as well. Nobody posts before all have read how long their lists are, as the sum over all PEs comes in
-/// between.
+/// not reached *pull*: each looks for an arc from a vertex of the level and stops at the first. A warp pulls for 32
+/// rows at a time, so that those it has found are a word of bits, which it puts into all PEs' memory: the next level,
+/// if that is pulled as well. Nobody posts before all have read how long their lists are, as the sum over all PEs comes
+/// in between.
 template <class Vertex>
 struct expand_levels {
     /// A level is pulled where its arcs are more than this part of those of vertices not reached (Beamer's alpha), and
@@ -199,8 +199,8 @@ private:
         }
     }
 
-    /// Rows of the level to the heads of their arcs, but for those that are cut. Every working warp; where there are few
-    /// rows, each has a warp of its own.
+    /// Rows of the level to the heads of their arcs, but for those that are cut. Every working warp; where there are
+    /// few rows, each has a warp of its own.
     template <class Ctx, class Box>
     LANEWAY_FN void push(Ctx& ctx, Box& box, const working_warp& place, const places& part, std::uint32_t level) const {
         const graph_rows<Vertex> rows = state.view.local(ctx)->rows;
@@ -215,9 +215,8 @@ private:
                     leaving = {rows.offsets[row], static_cast<std::uint32_t>(rows.degree(row))};
                 }
             }
-            for_each_batch(ctx, leaving, std::uint32_t{0}, [&](const arc_batch& batch, std::uint32_t) {
-                visit(ctx, box, rows, batch, level + 1);
-            });
+            for_each_batch(ctx, leaving, std::uint32_t{0},
+                           [&](const arc_batch& batch, std::uint32_t) { visit(ctx, box, rows, batch, level + 1); });
         }
     }
     /// The same of the rows that are cut.
@@ -275,8 +274,8 @@ private:
         (void)box.post(ctx, owner, level_message{row, level});
     }
 
-    /// Calls `choose(row)`, on a lane each, for the rows of a word of bits, which it returns: those for which it is true.
-    /// Rows that do not exist are given to it as `count`. The whole warp, together.
+    /// Calls `choose(row)`, on a lane each, for the rows of a word of bits, which it returns: those for which it is
+    /// true. Rows that do not exist are given to it as `count`. The whole warp, together.
     template <class Ctx, class Choose>
     LANEWAY_FN std::uint32_t for_rows_of(Ctx& ctx, std::uint64_t word, std::uint64_t count, Choose&& choose) const {
         std::uint32_t bits = 0;
@@ -366,18 +365,18 @@ private:
         const std::uint32_t end = inclusive_scan(ctx, full_warp<Ctx>, mine);
         const std::uint32_t total = ctx.shuffle(full_warp<Ctx>, end, Ctx::warp_lanes - 1);
         std::uint64_t place = end - mine + once(ctx, full_warp<Ctx>, [&] {
-            return ctx.fetch_add(state.reached.local(ctx), total, order::relaxed, scope::device);
-        });
+                                  return ctx.fetch_add(state.reached.local(ctx), total, order::relaxed, scope::device);
+                              });
         const auto list = state.list.local(ctx);
         for (std::uint32_t left = found.bits; left != 0; left &= left - 1) {
-            list[place++] = static_cast<std::uint32_t>(found.word * word_bits) +
-                            static_cast<std::uint32_t>(Ctx::first_lane(left));
+            list[place++] =
+                static_cast<std::uint32_t>(found.word * word_bits) + static_cast<std::uint32_t>(Ctx::first_lane(left));
         }
         found = {};
     }
 
-    /// Whether one of the arcs [arc, end) comes from a row of the level. The whole warp, together, each lane with arcs of
-    /// its own: while many look, each for itself, and then all together for one after the other.
+    /// Whether one of the arcs [arc, end) comes from a row of the level. The whole warp, together, each lane with arcs
+    /// of its own: while many look, each for itself, and then all together for one after the other.
     template <class Ctx, class Bits>
     LANEWAY_FN bool finds_parent(Ctx& ctx, const graph_rows<Vertex>& rows, const Bits& bits, std::uint64_t arc,
                                  std::uint64_t end) const {
@@ -393,10 +392,9 @@ private:
             const int from = Ctx::first_lane(looking);
             const std::uint64_t its_end = ctx.shuffle(all, end, from);
             const auto lane = static_cast<std::uint64_t>(ctx.lane());
-            for (std::uint64_t first = ctx.shuffle(all, arc, from); first < its_end;
-                 first += looks * Ctx::warp_lanes) {
-                const bool hit = first + lane < its_end &&
-                                 any_in_level(ctx, rows, bits, first + lane, Ctx::warp_lanes, its_end);
+            for (std::uint64_t first = ctx.shuffle(all, arc, from); first < its_end; first += looks * Ctx::warp_lanes) {
+                const bool hit =
+                    first + lane < its_end && any_in_level(ctx, rows, bits, first + lane, Ctx::warp_lanes, its_end);
                 if (ctx.ballot(all, hit) == 0) continue;
                 found = found || ctx.lane() == from;
                 break;

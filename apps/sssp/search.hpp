@@ -19,8 +19,7 @@ struct search_part {
     /// The light arcs of hubs come first: the others need not be looked at before a hub's distance is final.
     search_part(const std::shared_ptr<device>& owner, const graph::csr_slice<Vertex>& rows,
                 const std::vector<std::uint64_t>& starts, bool weighted)
-        : search_part(owner, starts, weighted,
-                      weighted ? graph::light_first<Vertex>(rows, shard_arcs).rows() : rows) {}
+        : search_part(owner, starts, weighted, weighted ? graph::light_first<Vertex>(rows, shard_arcs).rows() : rows) {}
 
     template <class Key>
     [[nodiscard]] worklist_share<relax_arcs<Vertex, Key>> share() const {

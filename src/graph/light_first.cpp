@@ -48,8 +48,10 @@ std::vector<std::uint64_t> even_cuts(const std::vector<std::uint64_t>& offsets) 
 template <class Vertex>
 light_first<Vertex>::light_first(const csr_slice<Vertex>& rows, std::uint64_t more_than)
     : heads_(std::make_unique_for_overwrite<Vertex[]>(rows.arcs())),
-      weights_(std::make_unique_for_overwrite<std::uint32_t[]>(rows.arcs())),
-      rows_{rows.first, rows.offsets, {heads_.get(), rows.arcs()}, {weights_.get(), rows.arcs()}} {
+      weights_(std::make_unique_for_overwrite<std::uint32_t[]>(rows.arcs())), rows_{rows.first,
+                                                                                    rows.offsets,
+                                                                                    {heads_.get(), rows.arcs()},
+                                                                                    {weights_.get(), rows.arcs()}} {
     in_threads(even_cuts(rows.offsets), [&](std::uint64_t begin, std::uint64_t end, wanted& going) {
         for (std::uint64_t row = begin; row < end && going; ++row) {
             const std::uint64_t first = rows.offsets[row], count = rows.offsets[row + 1] - first;

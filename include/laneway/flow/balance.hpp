@@ -21,8 +21,8 @@ struct arc_batch {
     int count = 0;  ///< 0 to most
 };
 
-/// Walks the arcs [from, end) of a range that begins at `begin` with all lanes of a warp. `visit` is called by the whole
-/// warp, together: where nothing is left for a lane, its batch is empty.
+/// Walks the arcs [from, end) of a range that begins at `begin` with all lanes of a warp. `visit` is called by the
+/// whole warp, together: where nothing is left for a lane, its batch is empty.
 template <class Ctx, class Payload, class Visit>
 LANEWAY_FN void walk_range(Ctx& ctx, std::uint64_t begin, std::uint32_t from, std::uint32_t end, Payload payload,
                            Visit&& visit) {
@@ -35,9 +35,9 @@ LANEWAY_FN void walk_range(Ctx& ctx, std::uint64_t begin, std::uint32_t from, st
 }
 
 /// Calls `visit(batch, payload)` so that each arc of each lane's range is in one batch; `payload` is the range's
-/// lane's. The whole warp, together, and so are visits: some lanes' batches may be empty. A range as long as the warp is
-/// walked by the warp; shorter ones are strung together, so that all lanes are busy whatever the degrees are. Ranges of a
-/// warp have less than 2^32 - 128 arcs.
+/// lane's. The whole warp, together, and so are visits: some lanes' batches may be empty. A range as long as the warp
+/// is walked by the warp; shorter ones are strung together, so that all lanes are busy whatever the degrees are. Ranges
+/// of a warp have less than 2^32 - 128 arcs.
 template <class Ctx, class Payload, class Visit>
 LANEWAY_FN void for_each_batch(Ctx& ctx, const arc_range& mine, Payload payload, Visit&& visit) {
     constexpr lane_mask all = full_warp<Ctx>;

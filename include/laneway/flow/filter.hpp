@@ -132,8 +132,8 @@ private:
     }
 };
 
-/// Filters the packets of one link into another, until the first ends. A worker's thread. How much a packet leaves to be
-/// sent is known when its kernels have ended; meanwhile the next one's are given to the device.
+/// Filters the packets of one link into another, until the first ends. A worker's thread. How much a packet leaves to
+/// be sent is known when its kernels have ended; meanwhile the next one's are given to the device.
 template <class T, class Predicate>
 void filter_packets(context& ctx, const endpoint& at, const link& in, const link& out, std::size_t max_elements,
                     const Predicate& keeps, filter_share& share, device_stream& stream) {

@@ -2,8 +2,8 @@
 //
 // A hub's arcs are cut into shards. A shard is an id of the worklist like a vertex, numbered after the PE's vertices:
 // whoever takes the hub lowers the keys of its shards, and they spread over all blocks as any other work does. What the
-// arcs of a shard add at least to a key is part of the shard's key: where a hub's arcs are in the order of what they add,
-// most shards wait until the hub's key does not fall any more.
+// arcs of a shard add at least to a key is part of the shard's key: where a hub's arcs are in the order of what they
+// add, most shards wait until the hub's key does not fall any more.
 #pragma once
 
 #include "laneway/flow/balance.hpp"

@@ -35,8 +35,8 @@ struct alignas(16) worklist_shared {
 };
 
 /// Which working block's rings an id goes to. Ids that are neighbours go to different blocks, so that a front in one
-/// region of a graph keeps all busy; or each block has ranges of them, whose arcs then lie in few pages of memory: one of
-/// the vertices and one of the shards, which have more arcs.
+/// region of a graph keeps all busy; or each block has ranges of them, whose arcs then lie in few pages of memory: one
+/// of the vertices and one of the shards, which have more arcs.
 struct ring_choice {
     std::uint32_t rings = 1;
     std::uint32_t vertices = 0;
@@ -59,8 +59,8 @@ struct priority_worklist_ref {
     std::uint64_t capacity = 0;            ///< places of a ring
     std::uint32_t rings = 1;               ///< working blocks
     ring_choice choice;
-    worklist_block* blocks = nullptr;      ///< one a ring
-    std::uint64_t* threshold = nullptr;    ///< PE memory; written by the control lane, only grows
+    worklist_block* blocks = nullptr;    ///< one a ring
+    std::uint64_t* threshold = nullptr;  ///< PE memory; written by the control lane, only grows
 
     [[nodiscard]] LANEWAY_FN id_ring_ref near(std::uint32_t ring) const {
         return {near_places + ring * capacity, capacity, &blocks[ring].near_pushes};
@@ -87,8 +87,8 @@ struct priority_worklist_ref {
     }
 
     enum class offered { refused, pending, claimed };
-    /// The same for a caller that may want to work on the id itself, at once: where `claims` and the id would be put into
-    /// a near ring, it is claimed instead, as if the caller had taken it from there.
+    /// The same for a caller that may want to work on the id itself, at once: where `claims` and the id would be put
+    /// into a near ring, it is claimed instead, as if the caller had taken it from there.
     template <class Ctx>
     LANEWAY_FN offered offer(Ctx& ctx, std::uint32_t id, Key key, std::uint64_t bound, Key seen, bool claims) const {
         // All relaxed: the word is its own data, and a place in a ring is published by the ring.

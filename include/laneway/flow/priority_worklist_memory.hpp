@@ -14,15 +14,17 @@ namespace laneway {
 template <class Key>
 class priority_worklist {
 public:
-    /// Room for ids 0..ids-1, shared out to `rings` working blocks; takes sizeof(Key) + 8 to 16 bytes an id. `vertices`:
-    /// how many of them come first, where each block is to have ranges of them and of the others; see ring_choice.
+    /// Room for ids 0..ids-1, shared out to `rings` working blocks; takes sizeof(Key) + 8 to 16 bytes an id.
+    /// `vertices`: how many of them come first, where each block is to have ranges of them and of the others; see
+    /// ring_choice.
     priority_worklist(const std::shared_ptr<device>& owner, std::uint64_t ids, std::uint32_t rings,
                       std::uint64_t vertices = 0)
         : rings_(rings), choice_(choice_of(ids, rings, vertices)),
           capacity_(std::bit_ceil((vertices > 0 ? choice_.vertices_a_ring + std::uint64_t{choice_.shards_a_ring}
-                                                : (ids + rings - 1) / rings) + 1)), words_(owner, ids),
-          near_places_(owner, capacity_ * rings), far_places_(owner, capacity_ * rings), blocks_(owner, rings),
-          threshold_(owner, 1) {}
+                                                : (ids + rings - 1) / rings) +
+                                  1)),
+          words_(owner, ids), near_places_(owner, capacity_ * rings), far_places_(owner, capacity_ * rings),
+          blocks_(owner, rings), threshold_(owner, 1) {}
 
     /// Empties the list; no id has a key. Host, between runs.
     void reset(std::uint64_t threshold) {
@@ -55,8 +57,8 @@ public:
     }
 
     [[nodiscard]] priority_worklist_ref<Key> ref() const {
-        return {words_.data(), near_places_.data(), far_places_.data(), capacity_,
-                rings_,        choice_,             blocks_.data(), threshold_.data()};
+        return {words_.data(), near_places_.data(), far_places_.data(), capacity_, rings_,
+                choice_,       blocks_.data(),      threshold_.data()};
     }
 
     /// Key of every id; worklist_word<Key>::unreached where it has none. Host, between runs.

@@ -88,7 +88,8 @@ private:
             const bool stale = (seen & word::claimed) != 0 || (seen & word::away_near) == 0;
             if (!stale && (seen >> word::state_bits) >= bound) {
                 scan_.put_off(ctx, seen >> word::state_bits);
-                (void)far_.push(ctx, mine.id, order::relaxed);  // fails only as the run ends; its word says that it stands there
+                (void)far_.push(ctx, mine.id,
+                                order::relaxed);  // fails only as the run ends; its word says that it stands there
                 return true;
             }
             mine.active = !stale;

@@ -173,8 +173,9 @@ private:
         taken.key -= static_cast<Key>(least);
         const lane_mask popped = ctx.ballot(full_warp<Ctx>, taken.popped);
         if (popped == 0) return false;
-        // What was found near goes through a ring, which takes as long as all else. A warp that finds few ids is short of
-        // work: there the paths of a search set the pace, and each lane follows the one that it has found for a while.
+        // What was found near goes through a ring, which takes as long as all else. A warp that finds few ids is short
+        // of work: there the paths of a search set the pace, and each lane follows the one that it has found for a
+        // while.
         for (int left = Ctx::count_lanes(popped) < Ctx::warp_lanes ? max_follows : 0;; --left) {
             follows_ = left > 0;
             found_.active = false;
@@ -201,6 +202,10 @@ private:
                          [&](const arc_batch& batch, Key key) { spread(ctx, batch, key, bound); });
             if (is_hub) arcs.count = 0;
         }
+        if (max_follows > 0 && ctx.ballot(full_warp<Ctx>, arcs.count > arc_batch::most) == 0) {
+            // To string so few together takes as long as to visit them.
+            return visit_batch(ctx, {arcs.begin, 1, static_cast<int>(arcs.count)}, taken.key, bound);
+        }
         for_each_arc(ctx, arcs, taken.key,
                      [&](const arc_batch& batch, Key key) { visit_batch(ctx, batch, key, bound); });
     }
@@ -226,10 +231,14 @@ private:
             if (k < batch.count)
                 proposals[k] = visit(ctx, batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
         }
-        // Asked for together with what is known of the head, as it may be the next one.
-        arc_range ahead;
-        const std::uint64_t first = proposals[0].head - part_.first;
-        if (max_follows > 0 && follows_ && first < part_.count) ahead = arcs_of(ctx, static_cast<std::uint32_t>(first));
+        // Asked for together with what is known of the heads, as one of them may be the next.
+        arc_range ahead[arc_batch::most];
+        for (int k = 0; max_follows > 0 && k < arc_batch::most; ++k) {
+            const std::uint64_t local = proposals[k].head - part_.first;
+            if (follows_ && k < batch.count && local < part_.count) {
+                ahead[k] = arcs_of(ctx, static_cast<std::uint32_t>(local));
+            }
+        }
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);
         }
@@ -241,15 +250,16 @@ private:
             // Chosen by comparing, not by indexing: so the arrays above stay in registers.
             proposal<Key> made;
             Key seen = 0;
+            arc_range its;
             for (int k = 0; k < arc_batch::most; ++k) {
                 if ((better & (0u - better)) != 1u << k) continue;
                 made = proposals[k];
                 seen = known[k];
+                its = ahead[k];
             }
-            const bool follows = max_follows > 0 && follows_ && !found_.active && made.head - part_.first == first;
-            if (propose(ctx, made, seen, bound, follows)) {
-                found_ = {false, true, static_cast<std::uint32_t>(first), made.key};
-                found_arcs_ = ahead;
+            if (propose(ctx, made, seen, bound, max_follows > 0 && follows_ && !found_.active)) {
+                found_ = {false, true, static_cast<std::uint32_t>(made.head - part_.first), made.key};
+                found_arcs_ = its;
             }
         }
     }

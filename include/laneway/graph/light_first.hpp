@@ -7,8 +7,8 @@
 
 namespace laneway::graph {
 
-/// A copy of a slice's arcs in which those of rows with more than some number of arcs rise in weight, but for arcs of like
-/// weight: in any order where weights differ by less than 1/256 of the row's greatest.
+/// A copy of a slice's arcs in which those of rows with more than some number of arcs rise in weight, but for arcs of
+/// like weight: in any order where weights differ by less than 1/256 of the row's greatest.
 template <class Vertex>
 class light_first {
 public:

@@ -39,15 +39,14 @@ public:
     /// whether this lane got one. A warp that finds few takes a quarter of them and leaves the rest to its siblings.
     /// `how`: acquire, or as for push.
     template <class Ctx>
-    LANEWAY_FN bool pop(Ctx& ctx, std::uint64_t* head, std::uint32_t& id,
-                        std::uint64_t limit = ~std::uint64_t{0}, order how = order::acquire) const {
+    LANEWAY_FN bool pop(Ctx& ctx, std::uint64_t* head, std::uint32_t& id, std::uint64_t limit = ~std::uint64_t{0},
+                        order how = order::acquire) const {
         constexpr lane_mask all = full_warp<Ctx>;
         std::uint64_t first = once(ctx, all, [&] { return ctx.load(head, order::relaxed, scope::block); });
         const std::uint64_t mine = first + static_cast<std::uint64_t>(ctx.lane());
         std::uint32_t* place = places_ + (mine & mask_);
         // Partner: the release in push. What is read here stays as it is if the claim below succeeds.
-        const std::uint32_t seen =
-            mine < limit && mine - first <= mask_ ? ctx.load(place, how, scope::device) : 0;
+        const std::uint32_t seen = mine < limit && mine - first <= mask_ ? ctx.load(place, how, scope::device) : 0;
         const bool is_new = seen != 0 && (seen & lap_mask) == lap_bit(mine);
         const lane_mask missing = ~ctx.ballot(all, is_new) & all;
         const int written = missing == 0 ? Ctx::warp_lanes : Ctx::first_lane(missing);

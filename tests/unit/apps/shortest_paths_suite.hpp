@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "laneway/flow/hub_shards.hpp"
 #include "laneway/graph/generate.hpp"
 #include "sssp/shortest_paths.hpp"
 #include "unit/apps/sample_graphs.hpp"
@@ -161,6 +162,34 @@ TEST_P(shortest_paths_test, LongDistancesTakeWiderKeys) {
         EXPECT_EQ(result.distance, expected);
         EXPECT_EQ(result.key_bits, bits) << weight;
         EXPECT_EQ(solver.run(3).distance, apps::dijkstra(g, 3, false)) << "the next search is not disturbed";
+    }
+}
+
+// A hub's shards wait for what their arcs add at least: those of light arcs are looked at whenever the hub's distance
+// falls, the others once it does not; and where a shard's arcs do not fit the key, the search is repeated.
+TEST_P(shortest_paths_test, ShardsOfHubsWaitForTheirHeavyArcs) {
+    const bool is_slow = is_checked(GetParam());
+    const std::uint64_t arcs_of_hub = (is_slow ? 1 : 3) * shard_arcs + 7, first = is_slow ? 4 : 10;
+    std::vector<arc> arcs;
+    for (std::uint64_t v = 0; v + 1 < first; ++v) {  // the later a path to the hub is found, the shorter it is
+        arcs.push_back({v, v + 1, 1});
+        arcs.push_back({v, first, static_cast<std::uint32_t>(300 - 25 * v)});
+    }
+    for (std::uint64_t i = 0; i < arcs_of_hub; ++i) {
+        arcs.push_back({first, first + 1 + i, static_cast<std::uint32_t>(i * 7919 % 1000)});
+        if (i % 5 == 0) arcs.push_back({first + 1 + i, first + 1 + (i + 311) % arcs_of_hub, 3});
+    }
+    for (const std::uint32_t heavy : {2'000u, (1u << 29) - 400, 0xffffffffu}) {
+        arcs.push_back({first, first + 1 + arcs_of_hub, heavy});
+        const auto g = make_graph(first + 2 + arcs_of_hub, arcs);
+        apps::shortest_paths_options o = job();
+        o.job.timeout_seconds = 20;
+        for (const std::uint64_t delta : {100u, 10u, 1'000'000'000u}) {
+            if (is_slow && delta != 100) break;
+            o.delta = delta;
+            ASSERT_EQ(apps::shortest_paths(g, 0, o).distance, apps::dijkstra(g, 0, false)) << heavy << ", " << delta;
+        }
+        arcs.pop_back();
     }
 }
 

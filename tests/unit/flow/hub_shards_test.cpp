@@ -35,6 +35,20 @@ TEST(hub_shards_test, CoverTheArcsOfEachHubOnce) {
                               std::count_if(degrees.begin(), degrees.end(), [](auto d) { return d > shard_arcs; })));
 }
 
+TEST(hub_shards_test, KnowTheLeastWeightOfEachShard) {
+    const std::vector<std::uint64_t> offsets{0, 3, 3 + 2 * shard_arcs + 1};
+    std::vector<std::uint32_t> weights(offsets.back(), 50);
+    weights[0] = 1;  // of no hub
+    weights[3 + 7] = 20;
+    weights[3 + shard_arcs] = 30;
+    const hub_shards hubs(open_device({device_kind::cpu, 0}), offsets, weights);
+    ASSERT_EQ(hubs.shards(), 3u);
+    const std::vector<std::uint32_t> expected{20, 30, 50};
+    for (std::uint64_t s = 0; s < 3; ++s) EXPECT_EQ(hubs.ref().least_of(s), expected[s]);
+    const hub_shards unweighted(open_device({device_kind::cpu, 0}), offsets);
+    EXPECT_EQ(unweighted.ref().least_of(1), 0u);
+}
+
 TEST(hub_shards_test, AGraphWithoutHubsHasNone) {
     const hub_shards none(open_device({device_kind::cpu, 0}), {0, 5, 5, 9});
     EXPECT_EQ(none.shards(), 0u);
