@@ -59,9 +59,9 @@ def color(
 
     Vertices that an arc joins in either direction are neighbours; self-loops do not count. Each chooses the least
     colour that no neighbour before it has. By default they come by falling logarithm of their degree, at random among
-    equals, which `order` seeds, a whole number. Else `order` has all vertices, each once, in the order in which they choose:
-    there are as many rounds as its longest chain of neighbours has vertices. The result is the same on any devices.
-    `weight` is that of `bfs`.
+    equals, which `order` seeds, a whole number. Else `order` has all vertices, each once, in the order in which they
+    choose: there are as many rounds as its longest chain of neighbours has vertices. The result is the same on any
+    devices. `weight` is that of `bfs`.
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C is as with `sssp`.
@@ -92,7 +92,7 @@ def find_colors(
 
 def _order_of(graph: Graph, order: int | Iterable[Any]) -> tuple[int | None, NDArray[np.uint64] | None]:
     """The seed, or the places of all vertices in the given order."""
-    if isinstance(order, (str, bytes)) or not isinstance(order, Iterable):
+    if not isinstance(order, Iterable):
         require_whole("order", order)
         return order, None
     places = graph.numbering.places(order, "order").astype(np.uint64)

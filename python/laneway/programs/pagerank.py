@@ -123,7 +123,8 @@ def pagerank(
     devices at their own pace; what arcs bring to a vertex of another device gathers and goes there as one sum (Groute,
     TOPC 2020). It ends when less than `tol` times the number of vertices is left, `residual` of the result, of ranks
     whose sum is 1. The ranks then are within 2 * alpha / (1 - alpha) * residual of the exact ones, summed over all
-    vertices, and vary from run to run by no more. `alpha` must be below 1, and `nstart`, `rounds` and `max_iter` are for "pull".
+    vertices, and vary from run to run by no more. `alpha` must be below 1, and `nstart`, `rounds` and `max_iter` are
+    for "pull".
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C ends the run and raises KeyboardInterrupt.

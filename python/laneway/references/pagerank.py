@@ -64,8 +64,8 @@ def _verify_rest(graph: Graph, result: PageRankResult) -> Verification:
 
     def describe(place: int) -> str:
         return (
-            f"all ranks differ by {difference.sum():.3g} from those of rest, where {allowed:.3g} is allowed, most that of "
-            f"vertex {graph.id_of(place)}: {result.rank.values[place]:.12g}, not {expected[place]:.12g}"
+            f"all ranks differ by {difference.sum():.3g} from those of rest, where {allowed:.3g} is allowed, most that "
+            f"of vertex {graph.id_of(place)}: {result.rank.values[place]:.12g}, not {expected[place]:.12g}"
         )
 
     return compare("SciPy power iteration, at rest", seconds, "ranks", wrong, describe)
