@@ -3,7 +3,8 @@
 //   bench_tasks --devices "cuda:0;cuda:0-3" --tasks 1000000 --json FILE
 // rates: tasks submitted one by one, as batches, and spawned by tasks, with empty bodies and results that are checked.
 // lone: from submit until get returns, one after the other. efficiency: time that the bodies take by themselves, over
-// the time of all workers; for tasks of 1 to 1,000 us, submitted one by one and as a batch.
+// the time of all workers; for tasks of 1 to 1,000 us, submitted as a batch of the same arguments, as a batch with some for
+// each, and one by one.
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -131,11 +132,13 @@ private:
         const std::uint64_t count = std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(4'000'000, 20 * workers));
         const double ideal = static_cast<double>(count * us) * 1e-6 / static_cast<double>(workers);
         const std::vector<std::uint64_t> given(count, us * 1000);
-        for (const bool batched : {true, false}) {
+        for (const std::string how : {"same", "batch", "single"}) {
             std::vector<double> samples;
             for (std::uint64_t i = 0; i < runs_; ++i) {
                 const auto start = clock_type::now();
-                if (batched) {
+                if (how == "same") {
+                    pool.submit_many<take_time>(static_cast<std::uint32_t>(count), us * 1000).wait();
+                } else if (how == "batch") {
                     pool.submit_many<take_time>(given).wait();
                 } else {
                     std::vector<task_future<void>> all;
@@ -144,7 +147,7 @@ private:
                 }
                 samples.push_back(ideal / seconds_since(start));
             }
-            tell(batched ? "batch" : "single", "efficiency", bench::spread_of(samples),
+            tell(how, "efficiency", bench::spread_of(samples),
                  {{"task_us", static_cast<double>(us)}});
         }
     }

@@ -152,7 +152,11 @@ bool task_queue::give_entry(std::uint32_t number, pe_state& pe) {
         const range_size next = next_range(r, pe);
         entry.head.count = next.tasks;
         piece = r.details->piece;
-        piece.arguments += r.given * shape.argument_bytes;
+        if (r.same_arguments) {
+            entry.head.type |= task_slot::same_arguments;
+        } else {
+            piece.arguments += r.given * shape.argument_bytes;
+        }
         piece.results += r.given * shape.result_bytes;
         piece.statuses += r.given;
         piece.first = r.given;

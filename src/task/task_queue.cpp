@@ -188,11 +188,11 @@ task_id task_queue::submit(std::uint32_t type, const void* arguments, const task
 }
 
 task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std::uint32_t count,
-                                 const task_request& request) {
+                                 const task_request& request, bool same) {
     std::unique_lock lock(mutex_);
     const task_id id = add(lock, type, request);
     const task_shape& shape = shapes_[type];
-    const std::size_t results_at = rounded(count * shape.argument_bytes);
+    const std::size_t results_at = rounded((same ? 1 : count) * shape.argument_bytes);
     const std::size_t statuses_at = results_at + rounded(count * shape.result_bytes);
     const std::size_t bytes = statuses_at + count * sizeof(std::uint32_t);
     std::byte* memory = nullptr;
@@ -217,6 +217,7 @@ task_id task_queue::submit_batch(std::uint32_t type, const void* arguments, std:
     }
     record& r = records_[id.record];
     r.is_batch = true;
+    r.same_arguments = same;
     r.count = count;
     r.detailed().memory = from;
     r.details->piece = {memory, memory + results_at, reinterpret_cast<std::uint32_t*>(memory + statuses_at), 0, 0};
@@ -232,9 +233,12 @@ void task_queue::copy_arguments(task_id id, const void* arguments) {
     const std::size_t bytes = shapes_[r.type].argument_bytes;
     const auto some = static_cast<std::uint32_t>(std::max<std::size_t>(at_once / bytes, 1));
     auto* const to = const_cast<std::byte*>(r.details->piece.arguments);
+    if (r.same_arguments) std::memcpy(to, arguments, bytes);
     for (std::uint32_t& n = r.details->copied; n < r.count;) {
-        const std::uint32_t next = std::min(some, r.count - n);
-        std::memcpy(to + n * bytes, static_cast<const std::byte*>(arguments) + n * bytes, next * bytes);
+        const std::uint32_t next = r.same_arguments ? r.count : std::min(some, r.count - n);
+        if (!r.same_arguments) {
+            std::memcpy(to + n * bytes, static_cast<const std::byte*>(arguments) + n * bytes, next * bytes);
+        }
         n += next;
         try {
             if (program_ != nullptr) progress();

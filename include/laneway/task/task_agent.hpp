@@ -124,7 +124,7 @@ private:
                                    : source.what == kind::range ? pool_.rings.words->ranges[source.number].type
                                                                 : pool_.rings.slot(source.number).type;
         bool found = false;
-        pool_.types.visit(type & ~task_slot::has_tail,
+        pool_.types.visit(task_slot::number_of(type),
                           [&]<class Type>(const Type&) { found = width_of<Type> == task_width::block; });
         return found;
     }

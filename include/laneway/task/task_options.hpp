@@ -21,7 +21,7 @@ struct task_pool_options {
     double ahead_seconds = 1e-3;
     std::uint32_t max_ahead = 0;  ///< of these tasks; 0: 32 for each worker of the PE
     /// Of tasks that others have spawned, and of those that have, so many find room on a PE, where some type spawns.
-    std::uint32_t spawned_tasks = 1 << 16;
+    std::uint32_t spawned_tasks = 1 << 18;
     /// Tasks for a PE are gathered and shown to it together: when they are so many, or a quarter of what the PE still
     /// has to do, or at this age. 1 shows each at once.
     std::uint32_t bundle_tasks = 64;

@@ -54,6 +54,12 @@ public:
         const auto count = static_cast<std::uint32_t>(arguments.size());
         return {queue_, queue_->submit_batch(number<Type>(), arguments.data(), count, request), count};
     }
+    /// The same for `count` tasks that have the same arguments: worker.index() tells them apart.
+    template <class Type>
+    batch_future<typename Type::result> submit_many(std::uint32_t count, const typename Type::arguments& arguments,
+                                                    const task_request& request = {}) {
+        return {queue_, queue_->submit_batch(number<Type>(), &arguments, count, request, true), count};
+    }
     /// Waits for all of the futures, of any types, and calls `visit(position)` for each as it is done, in that order.
     template <class Futures, class Visit>
     void as_completed(const Futures& futures, Visit&& visit) {

@@ -63,10 +63,11 @@ public:
     /// Tasks that have not been done end without a result.
     void disconnect(bool) noexcept override;
 
-    /// Submits a task of a type, or a batch of `count`, whose arguments lie one after the other. Throws usage_error
-    /// for what cannot be, task_queue_full, and what the session throws.
+    /// Submits a task of a type, or a batch of `count`, whose arguments lie one after the other, or are the `same` for all.
+    /// Throws usage_error for what cannot be, task_queue_full, and what the session throws.
     task_id submit(std::uint32_t type, const void* arguments, const task_request& request);
-    task_id submit_batch(std::uint32_t type, const void* arguments, std::uint32_t count, const task_request& request);
+    task_id submit_batch(std::uint32_t type, const void* arguments, std::uint32_t count, const task_request& request,
+                         bool same = false);
     /// No more is asked of the task: its place is free when it is done.
     void forget(task_id id) noexcept;
 
@@ -146,6 +147,7 @@ private:
         ending end = ending::well;
         bool wanted = false;  ///< a future exists
         bool is_batch = false;
+        bool same_arguments = false;  ///< of a batch
         int priority = 0;
         std::uint32_t type = 0;
         std::uint32_t count = 0;  ///< of a batch
@@ -166,7 +168,7 @@ private:
             now = stage::held;
             end = ending::well;
             wanted = true;
-            is_batch = false;
+            is_batch = same_arguments = false;
             count = given = open = waits_for = status = 0;
         }
     };

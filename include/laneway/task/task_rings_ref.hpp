@@ -272,7 +272,7 @@ private:
             const task_slot& from = slot(entry);
             if (from.count == 0) continue;
             words->ranges[from.place] = {*reinterpret_cast<const task_piece*>(behind(entry)), from.record,
-                                         from.type & ~task_slot::has_tail, from.count, from.count};
+                                         from.type, from.count, from.count};
         }
     }
     /// How many entries from this one on a warp claims: the single tasks among so many that its block may have. The

@@ -87,7 +87,7 @@ private:
         task_origin origin;
         origin.record = slot->record;
         std::byte* const outcome = pool_.rings.outcome(slot->place);
-        pool_.types.visit(slot->type & ~task_slot::has_tail, [&]<class Type>(const Type& body) {
+        pool_.types.visit(task_slot::number_of(slot->type), [&]<class Type>(const Type& body) {
             const auto given = *reinterpret_cast<const typename Type::arguments*>(slot + 1);
             if (team == nullptr && !staged) let_go(ctx, {task_source::kind::entry, entry});
             if constexpr (spawns_tasks<Type>) {
@@ -150,23 +150,24 @@ private:
             ctx.store(piece.statuses + i, std::uint32_t{task_status::done}, order::relaxed, scope::system);
         }
         sync(ctx, team);
-        pool_.types.visit(range.type, [&]<class Type>(const Type& body) {
-            piece.arguments += source.first * sizeof(typename Type::arguments);
+        const bool same = (range.type & task_slot::same_arguments) != 0;
+        pool_.types.visit(task_slot::number_of(range.type), [&]<class Type>(const Type& body) {
+            if (!same) piece.arguments += source.first * sizeof(typename Type::arguments);
             piece.results += source.first * result_bytes_of<typename Type::result>;
-            run_piece(ctx, body, piece, source.count, origin, team);
+            run_piece(ctx, body, piece, same, source.count, origin, team);
         });
     }
 
     template <class Type>
-    LANEWAY_FN void run_piece(Ctx& ctx, const Type& body, const task_piece& piece, std::uint32_t count,
+    LANEWAY_FN void run_piece(Ctx& ctx, const Type& body, const task_piece& piece, bool same, std::uint32_t count,
                               task_origin origin, block_team<Ctx>* team) {
         if constexpr (spawns_tasks<Type>) origin.join = join_of_piece(ctx, origin, count, team);
         origin.can_spawn = origin.join != 0 ? 1 : 0;
         const std::uint64_t start = ctx.now_ns();
         if constexpr (width_of<Type> == task_width::lane) {
-            run_lanes(ctx, body, piece, count, origin);
+            run_lanes(ctx, body, piece, same, count, origin);
         } else {
-            run_tasks(ctx, body, piece, count, origin, team);
+            run_tasks(ctx, body, piece, same, count, origin, team);
         }
         if (!is_first(ctx, team)) return;
         const std::uint64_t each = (ctx.now_ns() - start) / count + 1;
@@ -178,20 +179,20 @@ private:
 
     /// One after the other; `origin` is that of the first.
     template <class Type>
-    LANEWAY_FN void run_tasks(Ctx& ctx, const Type& body, const task_piece& piece, std::uint32_t count,
+    LANEWAY_FN void run_tasks(Ctx& ctx, const Type& body, const task_piece& piece, bool same, std::uint32_t count,
                               task_origin origin, block_team<Ctx>* team) {
         using arguments = typename Type::arguments;
         constexpr std::size_t result_bytes = result_bytes_of<typename Type::result>;
         constexpr std::uint32_t staged = task_stage::tasks<Ctx, Type>();
         std::uint32_t i = 0;
         for (; i < count && (i % 16 != 15 || !ends(ctx)); ++i, ++origin.index) {
-            const std::byte* from = piece.arguments + i * sizeof(arguments);
+            const std::byte* from = piece.arguments + (same ? 0 : i) * sizeof(arguments);
             origin.status = piece.statuses + i;
             origin.result = piece.results + i * result_bytes;
             if constexpr (staged != 0) {
                 if (team == nullptr) {
-                    if (i % staged == 0) stage<Type>(ctx, piece, i, count);
-                    from = shared_->stages[ctx.warp()].arguments + i % staged * sizeof(arguments);
+                    if (i % staged == 0) stage<Type>(ctx, piece, same, i, count);
+                    from = shared_->stages[ctx.warp()].arguments + (same ? 0 : i % staged) * sizeof(arguments);
                     origin.result = shared_->stages[ctx.warp()].results + i % staged * result_bytes;
                 }
             }
@@ -206,13 +207,13 @@ private:
             }
         }
         if constexpr (staged != 0) {
-            if (team == nullptr && i == count) stage<Type>(ctx, piece, count, count);
+            if (team == nullptr && i == count) stage<Type>(ctx, piece, same, count, count);
         }
     }
 
     /// The same where a lane runs a task by itself: the lanes of the warp side by side.
     template <class Type>
-    LANEWAY_FN void run_lanes(Ctx& ctx, const Type& body, const task_piece& piece, std::uint32_t count,
+    LANEWAY_FN void run_lanes(Ctx& ctx, const Type& body, const task_piece& piece, bool same, std::uint32_t count,
                               const task_origin& first) {
         using arguments = typename Type::arguments;
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
@@ -224,7 +225,7 @@ private:
                 origin.index += i;
                 origin.status = piece.statuses + i;
                 origin.result = piece.results + i * result_bytes_of<typename Type::result>;
-                run_body(ctx, body, *reinterpret_cast<const arguments*>(piece.arguments + i * sizeof(arguments)),
+                run_body(ctx, body, *reinterpret_cast<const arguments*>(piece.arguments + (same ? 0 : i) * sizeof(arguments)),
                          origin, nullptr);
             }
             ctx.sync(full_warp<Ctx>);
@@ -234,14 +235,18 @@ private:
     /// Brings the results of the last tasks of a piece to the host and fetches the arguments of those from `next` on.
     /// The whole warp, behind a barrier.
     template <class Type>
-    LANEWAY_FN void stage(Ctx& ctx, const task_piece& piece, std::uint32_t next, std::uint32_t count) {
+    LANEWAY_FN void stage(Ctx& ctx, const task_piece& piece, bool same, std::uint32_t next, std::uint32_t count) {
         constexpr std::uint32_t room = task_stage::tasks<Ctx, Type>();
         task_stage& mine = shared_->stages[ctx.warp()];
         if (next != 0) {
             const std::uint32_t first = (next - 1) / room * room;
             mine.template deliver<Type>(ctx, piece, first, next - first);
         }
-        if (next != count) mine.template fetch<Type>(ctx, piece, next, count - next < room ? count - next : room);
+        if (same) {
+            if (next == 0) mine.template fetch<Type>(ctx, piece, 0, 1);
+        } else if (next != count) {
+            mine.template fetch<Type>(ctx, piece, next, count - next < room ? count - next : room);
+        }
         ctx.sync(full_warp<Ctx>);
     }
 

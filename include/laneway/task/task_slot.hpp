@@ -17,7 +17,7 @@ struct task_status {
 /// follow.
 struct alignas(16) task_slot {
     std::uint32_t record;  ///< where the host keeps the task
-    std::uint32_t type;    ///< number of its type in the pool, and has_tail
+    std::uint32_t type;    ///< number of its type in the pool, and flags
     std::uint32_t count;   ///< of tasks: 0 for a single one
     std::uint32_t place;   ///< of the outcome of a single one; of a range, which of the PE's ranges it is
 
@@ -25,6 +25,8 @@ struct alignas(16) task_slot {
     static constexpr std::size_t behind_bytes = 16;
     static constexpr std::uint32_t n_words = 8;
     static constexpr std::uint32_t has_tail = 1u << 31;
+    static constexpr std::uint32_t same_arguments = 1u << 30;  ///< of a range: its tasks have those of the first
+    [[nodiscard]] static constexpr std::uint32_t number_of(std::uint32_t type) { return type & (same_arguments - 1); }
     static_assert(n_words * 4 == 16 + behind_bytes);
 
     [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t argument_bytes) {

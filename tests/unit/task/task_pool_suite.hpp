@@ -132,6 +132,32 @@ TEST_P(task_pool_test, LanesRunTasksOfTheirOwn) {
     for (std::size_t i = 0; i < some.size(); ++i) ASSERT_EQ(statuses[i], some[i].fails);
 }
 
+/// Its place in the batch, from a first one on.
+struct number_from {
+    using arguments = std::uint64_t;
+    using result = std::uint64_t;
+    template <class Ctx, class Worker>
+    LANEWAY_FN result operator()(Ctx&, const arguments& first, Worker& worker) const {
+        return first + worker.index();
+    }
+};
+
+TEST_P(task_pool_test, ABatchMayHaveTheSameArgumentsForAll) {
+    runtime rt(chosen());
+    task_pool_options few;
+    few.batch_bytes = 16 * 3 * many();  // no room for arguments of each
+    task_pool pool(few, number_from{}, run_alone{});
+    auto session = rt.start(pool);
+    for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{33}, 3 * many()}) {
+        const auto some = static_cast<std::uint32_t>(count);
+        const auto all = pool.submit_many<number_from>(some, 100);
+        ASSERT_EQ(all.get().size(), count);
+        for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(all.get()[i], 100 + i);
+    }
+    const auto alone = pool.submit_many<run_alone>(77, {5, 0});
+    for (std::uint32_t i = 0; i < 77; ++i) ASSERT_EQ(alone.get()[i] >> 32, 5 + i);
+}
+
 TEST_P(task_pool_test, DevicesCanBeHadWhileTasksWait) {
     runtime rt(chosen());
     task_pool pool(square{});
