@@ -8,12 +8,14 @@
 
 namespace laneway {
 
-/// The queue that a lane of a server warp looks at, and the ticket that comes next in it.
+/// The queue that a lane of a server warp looks at, the ticket that comes next in it, and where it looks: found once, as
+/// how soon it looks again is part of a lone request's time.
 struct service_watch {
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 
     std::uint32_t queue = none;
     std::uint64_t head = 0;
+    std::uint64_t* flags = nullptr;
 };
 
 template <class... Types>
@@ -101,9 +103,14 @@ private:
     LANEWAY_FN bool serve_own(Ctx& ctx, std::uint32_t queue, bool exists, server_state& watch, Forward& forward) const {
         service_label label{};
         if (exists) {
-            std::uint64_t* const head = address(ctx, rings.heads[queue], ctx.pe());
-            if (watch.queue != queue) watch = {queue, *head};  // this lane alone stores it
-            label = look(ctx, queue, watch.head);
+            const std::uint64_t* const head = address(ctx, rings.heads[queue], ctx.pe());
+            if (watch.queue != queue) {  // this lane alone stores the head
+                watch = {queue, *head, ring_of(ctx, queue).requests.flags};
+            }
+            chunk_receiver ring;
+            ring.flags = watch.flags;
+            ring.n_slots = rings.n_slots;
+            label = {ring.arrived(ctx, watch.head)};
         }
         const lane_mask seen = ctx.ballot(full_warp<Ctx>, label.label.bits != 0);
         for (lane_mask rest = seen; rest != 0; rest &= rest - 1) {

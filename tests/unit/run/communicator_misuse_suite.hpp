@@ -27,7 +27,7 @@ class communicator_misuse : public testing::TestWithParam<std::string> {
 protected:
     [[nodiscard]] options job() const {
         options o = options_of(GetParam(), 1);
-        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
+        o.timeout_seconds = is_checked(GetParam()) ? 0.04 : 0.5;
         return o;
     }
     /// What the run throws in which the first lane of each PE does this. The runtime is of use afterwards.
