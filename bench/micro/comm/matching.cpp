@@ -192,6 +192,7 @@ public:
                     device_->name().c_str(), what_.rule.c_str(), what_.team.c_str(), what_.engines, what_.entries,
                     what_.wildcards, s.median, s.least, s.most);
         std::printf("  depth %.2f\n", depth);
+        std::fflush(stdout);
         json.write(
             {{"benchmark", "matching"}, {"devices", device_->name()}, {"rule", what_.rule}, {"team", what_.team}},
             {{"engines", what_.engines},

@@ -211,6 +211,21 @@ TEST_P(matching_test, BlocksTakeOutRuns) {
     }
 }
 
+/// Teams compare hashes of keys first: see detail::same_keys.
+TEST_P(matching_test, KeysWithOneHash) {
+    const match_key keys[] = {{0, 0x9e3779b9u}, {1, 0}};
+    for (const bool block : {false, true}) {
+        machine machine(GetParam());
+        const matching_engine engine(machine.device(0), {64, 64, 0, {}});
+        std::vector<match_step> script;
+        for (std::uint32_t i = 0; i < 32; ++i) script.push_back({step_kind::arrive, keys[i % 3 % 2], i, 32});
+        for (std::uint32_t i = 0; i < 32; ++i) script.push_back({step_kind::post, keys[i % 2], i, 32});
+        const auto found = block ? run<true>(machine, engine, script) : run(machine, engine, script);
+        sequential_matcher model({});
+        for (std::size_t i = 0; i < script.size(); ++i) ASSERT_EQ(found[i], model.take(script[i])) << i;
+    }
+}
+
 TEST_P(matching_test, LongQueues) {
     script_options wanted;
     wanted.steps = is_checked(GetParam()) ? 3000 : 20000;

@@ -88,7 +88,7 @@ struct match_queue_ref {
     LANEWAY_FN std::uint32_t remove(Team& team, bool mine, std::uint32_t number) const;
 
 private:
-    static constexpr std::uint32_t lane_bits = 10;  ///< of match_entry::leaves; the call of remove is behind them
+    static constexpr std::uint32_t lane_bits = 11;  ///< of match_entry::leaves; the call of remove is behind them
     static_assert(match_block_shared::max_lanes < 1u << lane_bits);
 
     template <class Team>

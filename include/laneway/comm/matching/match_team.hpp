@@ -52,6 +52,20 @@ LANEWAY_FN std::uint64_t count_bits(Ctx& ctx, std::uint32_t bits) {
     return by_bit;
 }
 
+/// Lanes with the same key. The hardware's comparison takes twice as long for 64 bits as for 32, with 32 keys some 120
+/// cycles of a multiprocessor and 60: so it compares hashes, and keys only where two have one.
+template <class Ctx>
+LANEWAY_FN lane_mask same_keys(Ctx& ctx, std::uint64_t key) {
+    const auto hash = static_cast<std::uint32_t>(key >> 32) * 0x9e3779b9u ^ static_cast<std::uint32_t>(key);
+    const lane_mask same = ctx.match(full_warp<Ctx>, hash);
+    const std::uint64_t first = ctx.shuffle(full_warp<Ctx>, key, Ctx::first_lane(same));
+    return ctx.ballot(full_warp<Ctx>, first != key) == 0 ? same : ctx.match(full_warp<Ctx>, key);
+}
+template <class Ctx>
+LANEWAY_FN lane_mask same_keys(Ctx& ctx, std::uint32_t key) {
+    return ctx.match(full_warp<Ctx>, key);
+}
+
 template <class Ctx>
 LANEWAY_FN lane_mask below_lane(const Ctx& ctx) {
     return (lane_mask{1} << ctx.lane()) - 1;
@@ -111,7 +125,7 @@ private:
     template <class Key>
     LANEWAY_FN lane_mask same(bool mine, Key key) {
         sync();
-        return ctx_.match(full_warp<Ctx>, key) & ctx_.ballot(full_warp<Ctx>, mine);
+        return detail::same_keys(ctx_, key) & ctx_.ballot(full_warp<Ctx>, mine);
     }
 
     Ctx& ctx_;
@@ -128,7 +142,7 @@ struct match_block_shared {
     struct slot_words {
         std::uint32_t owner, warps;
     };
-    std::uint64_t told[2][max_warps];  ///< by each warp: how many lanes, and behind that how many with each bit
+    std::uint64_t told[2][max_warps];  ///< by each warp
     std::uint64_t answers[2][max_lanes];
     std::uint64_t keys[max_lanes];
     slot_words table[2][slots];
@@ -159,10 +173,34 @@ public:
         return warp() * Ctx::warp_lanes + static_cast<std::uint32_t>(ctx_.lane());
     }
     LANEWAY_FN void sync() { ctx_.sync_block(); }
-    [[nodiscard]] LANEWAY_FN bool any(bool mine) { return share(mine).all != 0; }
-    [[nodiscard]] LANEWAY_FN match_share share(bool mine) { return share_of(mine, 0); }
+    [[nodiscard]] LANEWAY_FN bool any(bool mine) {
+        const std::uint64_t* const told = tell(ctx_.ballot(full_warp<Ctx>, mine));
+        std::uint64_t found = 0;
+        each_warp([&](std::uint32_t w) { found |= told[w]; });
+        return ctx_.ballot(full_warp<Ctx>, found != 0) != 0;
+    }
+    [[nodiscard]] LANEWAY_FN match_share share(bool mine) {
+        const lane_mask lanes = ctx_.ballot(full_warp<Ctx>, mine);
+        const std::uint64_t* const told = tell(static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
+        std::uint32_t sums = 0;  // of all, and of the warps below behind that
+        each_warp([&](std::uint32_t w) { sums += static_cast<std::uint32_t>(told[w]) * (w < warp() ? 0x10001 : 1); });
+        sums = warp_sum(ctx_, sums);
+        return {(sums >> 16) + static_cast<std::uint32_t>(rank_in(ctx_, lanes)), sums & 0xffff};
+    }
     [[nodiscard]] LANEWAY_FN match_share share(bool mine, std::uint32_t bits) {
-        return share_of(mine, detail::count_bits(ctx_, bits));
+        const lane_mask lanes = ctx_.ballot(full_warp<Ctx>, mine);
+        const std::uint64_t by_bit = detail::count_bits(ctx_, bits);
+        const std::uint64_t* const told =
+            tell(by_bit << match_total_bits | static_cast<std::uint64_t>(Ctx::count_lanes(lanes)));
+        std::uint64_t all = 0;
+        std::uint32_t below = 0;
+        each_warp([&](std::uint32_t w) {
+            all += told[w];
+            if (w < warp()) below += match_total(told[w], 0);
+        });
+        all = warp_sum(ctx_, all);
+        return {warp_sum(ctx_, below) + static_cast<std::uint32_t>(rank_in(ctx_, lanes)), match_total(all, 0),
+                all >> match_total_bits};
     }
     template <class Key>
     [[nodiscard]] LANEWAY_FN std::uint32_t rank(bool mine, Key key) {
@@ -221,30 +259,25 @@ private:
         return of_warp * Ctx::warp_lanes + shared_->speakers[met.slot][of_warp];
     }
 
-    LANEWAY_FN match_share share_of(bool mine, std::uint64_t by_bit) {
-        const lane_mask lanes = ctx_.ballot(full_warp<Ctx>, mine);
+    /// What each warp says.
+    LANEWAY_FN const std::uint64_t* tell(std::uint64_t value) {
         std::uint64_t* const told = shared_->told[told_turn_];
         told_turn_ ^= 1;
-        if (ctx_.lane() == 0) {
-            told[warp()] = by_bit << match_total_bits | static_cast<std::uint64_t>(Ctx::count_lanes(lanes));
-        }
+        if (ctx_.lane() == 0) told[warp()] = value;
         sync();
-        std::uint64_t all = 0;
-        std::uint32_t below = 0;
+        return told;
+    }
+    /// Lanes share out the warps of the block.
+    template <class Look>
+    LANEWAY_FN void each_warp(Look&& look) const {
         const auto warps = static_cast<std::uint32_t>(ctx_.n_warps());
-        for (auto w = static_cast<std::uint32_t>(ctx_.lane()); w < warps; w += Ctx::warp_lanes) {
-            all += told[w];
-            if (w < warp()) below += match_total(told[w], 0);
-        }
-        all = warp_sum(ctx_, all);
-        return {warp_sum(ctx_, below) + static_cast<std::uint32_t>(rank_in(ctx_, lanes)), match_total(all, 0),
-                all >> match_total_bits};
+        for (auto w = static_cast<std::uint32_t>(ctx_.lane()); w < warps; w += Ctx::warp_lanes) look(w);
     }
     /// One lane of each warp speaks for those of its warp with the same key: it puts them down in a hash table.
     template <class Key>
     LANEWAY_FN meeting meet(bool mine, Key key) {
         meeting met;
-        met.same = ctx_.match(full_warp<Ctx>, key) & ctx_.ballot(full_warp<Ctx>, mine);
+        met.same = detail::same_keys(ctx_, key) & ctx_.ballot(full_warp<Ctx>, mine);
         const bool speaks = mine && elected(ctx_, met.same);
         if (speaks) shared_->keys[number()] = key;
         sync();

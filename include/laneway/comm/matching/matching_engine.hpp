@@ -187,7 +187,6 @@ template <class Team>
 LANEWAY_FN std::uint32_t matching_engine_ref::find_receive(Team& team, bool active, const match_key& message,
                                                            std::uint32_t& looks) const {
     const std::uint32_t kinds = posted.kinds();
-    if (kinds == 0) return 0;
     const std::uint32_t skip = team.rank(active, reduced(message, kinds).bits());
     receive_search search(posted, active, message, kinds);
     search.skip(skip);
@@ -200,7 +199,6 @@ LANEWAY_FN std::uint32_t matching_engine_ref::find_receive(Team& team, bool acti
 template <class Team>
 LANEWAY_FN std::uint32_t matching_engine_ref::find_message(Team& team, bool active, const match_key& receive,
                                                            std::uint64_t by_kind, std::uint32_t& looks) const {
-    if (unexpected.length() == 0) return 0;
     std::uint32_t kinds = 0;
     for (std::uint32_t kind = 0; kind < match_kinds; ++kind) {
         kinds |= (match_total(by_kind, kind) != 0 ? 1u : 0u) << kind;
@@ -225,11 +223,12 @@ LANEWAY_FN match_result matching_engine_ref::arrive_together(Team& team, bool ac
         return result;
     }
     std::uint32_t looks = 0;
-    const std::uint32_t found = find_receive(team, comes, message, looks);
+    const bool any_posted = posted.length() != 0;
+    const std::uint32_t found = any_posted ? find_receive(team, comes, message, looks) : 0;
     if (found != 0) result = match_with(posted.entries[found - 1]);
-    const std::uint32_t matched = posted.remove(team, found != 0, found - 1);
+    const std::uint32_t matched = any_posted ? posted.remove(team, found != 0, found - 1) : 0;
     const bool waits = comes && found == 0 && !rules.no_unexpected;
-    const std::uint32_t queued = unexpected.append(team, waits, message, handle, allowed_kinds());
+    const std::uint32_t queued = matched < all ? unexpected.append(team, waits, message, handle, allowed_kinds()) : 0;
     if (comes && found == 0) result.outcome = waits ? match_outcome::queued : match_outcome::refused;
     count(team, &match_counts::messages, all, queued, matched, looks);
     return result;
@@ -248,11 +247,12 @@ LANEWAY_FN match_result matching_engine_ref::post_together(Team& team, bool acti
         return result;
     }
     std::uint32_t looks = 0;
-    const std::uint32_t found = find_message(team, posts, receive, all.by_bit, looks);
+    const bool any_waits = unexpected.length() != 0;
+    const std::uint32_t found = any_waits ? find_message(team, posts, receive, all.by_bit, looks) : 0;
     if (found != 0) result = match_with(unexpected.entries[found - 1]);
-    const std::uint32_t matched = unexpected.remove(team, found != 0, found - 1);
+    const std::uint32_t matched = any_waits ? unexpected.remove(team, found != 0, found - 1) : 0;
     const bool waits = posts && found == 0;
-    (void)posted.append(team, waits, receive, handle, 1u << receive.wildcards());
+    if (matched < all.all) (void)posted.append(team, waits, receive, handle, 1u << receive.wildcards());
     if (waits) result.outcome = match_outcome::queued;
     count(team, &match_counts::receives, all.all, 0, matched, looks);
     return result;
