@@ -9,14 +9,15 @@ namespace laneway::apps {
 
 namespace {
 
-/// A node that waits, and how far it is with its children: it lets go of the lane where they find no room.
+/// A node that waits, and how far it is with its children: it lets go of the lane where they find no room. Its digest is
+/// computed by the lane that takes it up, so that all lanes of a warp do so together.
 struct uts_node {
     static constexpr std::uint32_t unknown = ~std::uint32_t{0};
 
-    sha1_digest digest;
+    sha1_digest digest;      ///< of the parent, until it has been looked at
+    std::uint32_t number;    ///< among the parent's children; of the root `unknown`
     std::uint32_t depth;
-    std::uint32_t children;  ///< unknown until it has been looked at
-    std::uint32_t spawned;
+    std::uint32_t children;  ///< unknown until it has been looked at; then those that have no room yet
 };
 
 struct uts_totals {
@@ -57,16 +58,16 @@ struct expand {
     template <class Ctx>
     LANEWAY_FN outcome operator()(Ctx& ctx, uts_node& node, channel_node& out) const {
         if (node.children == uts_node::unknown) {
+            if (node.number != uts_node::unknown) node.digest = uts_child(node.digest, node.number);
             node.children = uts_children(tree, node.digest, node.depth);
-            node.spawned = 0;
             totals.count(ctx, node);
         }
-        while (node.spawned < node.children) {
-            const std::uint32_t left = node.children - node.spawned;
-            const auto next = out.talloc(ctx, nodes, left < at_once ? left : at_once);
+        while (node.children != 0) {
+            const std::uint32_t some = node.children < at_once ? node.children : at_once;
+            const auto next = out.talloc(ctx, nodes, some);
             if (!next) return outcome::yield;
-            for (std::uint32_t i = 0; i < next.size(); ++i) {
-                next[i] = {uts_child(node.digest, node.spawned++), node.depth + 1, uts_node::unknown, 0};
+            for (std::uint32_t i = 0; i < some; ++i) {
+                next[i] = {node.digest, --node.children, node.depth + 1, uts_node::unknown};
             }
             out.enq(ctx, next);
         }
@@ -139,14 +140,14 @@ uts_result uts(runtime& rt, const uts_tree& tree, const recursion_options& optio
     const std::uint32_t deep = levels != 0 ? levels : levels_of(tree);
     channel_plan plan{{.width = 0, .levels = deep, .at_once = expand::at_once, .name = "nodes"}, sizeof(uts_node)};
     uts_result made;
-    made.report.width = fork_join_width({plan}, {deep, options.width, options.memory_bytes},
-                                        rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
-    plan.options.width = made.report.width;
-    channel_graph graph(rt);
+    const fork_join_plan memory = plan_fork_join({plan}, {deep, options.width, options.memory_bytes},
+                                                 rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
+    made.report.width = plan.options.width = memory.width;
+    channel_graph graph(rt, {.stack_bytes = memory.stack_bytes});
     const auto waiting = graph.channel<uts_node>(plan.options);
     const auto kernel = graph.kernel(expand{waiting, tree, {nodes.ref(), leaves.ref(), depth.ref()}});
     graph.connect(waiting, kernel);
-    graph.init(waiting, {uts_node{uts_root(tree), 0, uts_node::unknown, 0}});
+    graph.init(waiting, {uts_node{uts_root(tree), uts_node::unknown, 0, uts_node::unknown}});
     made.report.run = graph.run(kernel);
     made.report.channels = graph.statistics();
     for (int pe = 0; pe < rt.n_pes(); ++pe) {

@@ -44,6 +44,19 @@ std::uint32_t add_inner_channels(std::vector<channel_plan>& plans, int pes, std:
     return first_arrivals;
 }
 
+/// Marks the channels whose elements warps may keep, and says what memory of `bytes` they lie in. Elements of what
+/// moves or was sent are not kept, as their places are not the warp's.
+template <class... Kernels>
+stack_plan plan_stacks(std::vector<channel_plan>& plans, std::uint64_t bytes) {
+    const bool keeps[] = {keeps_elements<Kernels>...};
+    stack_plan made{bytes, sizeof(element_copy<Kernels...>), 0};
+    for (auto& plan : plans) {
+        plan.is_kept = keeps[plan.consumer] && !plan.is_after && !plan.is_arrivals && plan.rooms_a_pe == 0;
+        if (plan.is_after) made.frame_bytes = std::max(made.frame_bytes, (plan.element_bytes + 15) / 16 * 16);
+    }
+    return made;
+}
+
 /// The view of a PE whose channels have this memory.
 template <class Policy, class... Kernels>
 channel_graph_ref<Policy, Kernels...> graph_ref_of(const channel_store& store, int pe, const Policy& policy,
@@ -70,7 +83,8 @@ public:
 
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         first_arrivals_ = add_inner_channels<Kernels...>(plans_, machine.n_pes(), table_.rooms());
-        store_.prepare(machine, plan, plans_, until);
+        const auto stacks = ref_type::keeps ? plan_stacks<Kernels...>(plans_, table_.stack_bytes()) : stack_plan{};
+        store_.prepare(machine, plan, plans_, stacks, until);
         store_.set_boards(plan, scheduler_of<Policy>);
         table_.fill(store_.memories());
         if constexpr (scheduler_of<Policy> == channel_scheduler::host_thread) {

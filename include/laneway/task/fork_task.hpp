@@ -168,20 +168,21 @@ public:
                       "the result of the continuation takes the place of this function's: both have one type");
         static_assert(children_of<Own> > 0,
                       "a function that forks says `static constexpr std::uint32_t children = ...;`");
-        // In this order: who holds room at one depth waits for nothing but what is deeper.
-        const auto frame = node_.talloc_at(ctx, channel_of<Next>(), depth(), 1);
-        yields_ = !frame;
-        if (!frame) return {};
+        // Children first: on a warp's stack, what is given back leaves a gap only, where a frame would have to be freed.
         const auto children = node_.talloc_at(ctx, channel_of<Child>(), depth() + 1, count);
-        if (count != 0 && !children) {
-            node_.tfree(ctx, frame);
+        yields_ = count != 0 && !children;
+        if (yields_) return {};
+        // A continuation that may find no room itself waits in its channel, where whoever has room finds it.
+        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), depth(), children_of<Next> == 0);
+        if (frame.at == nullptr) {
+            if (children) node_.tfree(ctx, children);
             yields_ = true;
             return {};
         }
-        fork_element<Next>& next = frame[0];
+        fork_element<Next>& next = *frame.at;
         next.header = {header_.parent, header_.result_at, 0};
-        next.queue = frame.queue();
-        next.place = node_.set().queue(frame.queue()).place_of(frame.first());
+        next.queue = frame.queue;
+        next.place = frame.place;
         next.arguments = arguments;
         return {node_, children, next};
     }
@@ -205,6 +206,7 @@ private:
 template <class Function, class... Functions>
 struct fork_kernel {
     using element = fork_element<Function>;
+    static constexpr bool keeps = !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
 
     Function code;
 
