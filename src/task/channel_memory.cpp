@@ -15,8 +15,8 @@ namespace {
 /// A shard of fewer elements would leave blocks without work that others have.
 constexpr std::uint32_t min_shard_width = 256;
 
-std::uint32_t shards_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks) {
-    std::uint32_t shards = std::max(worker_blocks, 1u);
+std::uint32_t shards_of(const std::vector<channel_plan>& plans, std::uint32_t sharers) {
+    std::uint32_t shards = std::max(sharers, 1u);
     for (const auto& plan : plans) {
         if (plan.is_arrivals || plan.rooms_a_pe != 0) continue;
         // What a lane reserves at once lies in one shard.
@@ -59,8 +59,8 @@ void lay_out_remote(channel_set_ref& set, const channel_plan& plan, channel_layo
 }
 
 /// Sizes of the stacks and frames of a PE's warps. A warp that follows a tree down has some twice as many frames as
-/// elements (record 69).
-channel_stacks_ref sizes_of(const stack_plan& plan, const pe_grid& grid) {
+/// elements (record 36).
+channel_stacks_ref sizes_of(const warp_plan& plan, const pe_grid& grid) {
     constexpr std::uint32_t max_elements = 1024;
     channel_stacks_ref made;
     const auto lanes = static_cast<std::uint32_t>(grid.warp_lanes());
@@ -71,7 +71,7 @@ channel_stacks_ref sizes_of(const stack_plan& plan, const pe_grid& grid) {
     if (made.warps_a_block > channel_stacks_ref::max_warps || made.warps >= 1u << (32 - ready_frame::frame_bits)) {
         return made;
     }
-    const std::uint64_t bytes = plan.bytes / made.warps, element = plan.slot_bytes + sizeof(std::uint32_t);
+    const std::uint64_t bytes = plan.stack_bytes / made.warps, element = plan.slot_bytes + sizeof(std::uint32_t);
     const std::uint64_t of_both = element + plan.frame_bytes;
     const std::uint64_t elements = std::min<std::uint64_t>(bytes / of_both, max_elements);
     if (elements < 2 * lanes) return made;
@@ -83,11 +83,17 @@ channel_stacks_ref sizes_of(const stack_plan& plan, const pe_grid& grid) {
     return made;
 }
 
+/// A warp that chooses by itself has a shard of its own where channels are wide: in one that several serve, their claims
+/// make each other fail. Who chooses for all looks at every shard.
+std::uint32_t sharers_of(const warp_plan& warps, const pe_grid& grid) {
+    return warps.choose ? static_cast<std::uint32_t>(grid.worker_warps()) : grid.worker_blocks();
+}
+
 /// The queues of a PE, without memory. Channels for what comes in rooms are behind all others.
-channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks, int warp_lanes) {
+channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t sharers, int warp_lanes) {
     channel_set_ref set;
     set.n_channels = static_cast<std::uint32_t>(plans.size());
-    set.n_shards = shards_of(plans, worker_blocks);
+    set.n_shards = shards_of(plans, sharers);
     std::uint64_t levels = 0, pool = 0;
     for (const auto& plan : plans) levels += plan.options.levels;
     if (levels > channel_rank_queues) {
@@ -127,16 +133,16 @@ std::string channel_name(std::uint32_t number, const channel_plan& plan) {
     return plan.options.name.empty() ? text : text + " \"" + plan.options.name + "\"";
 }
 
-std::uint64_t channel_memory::bytes_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks) {
-    const channel_set_ref set = lay_out(plans, worker_blocks, 1);
+std::uint64_t channel_memory::bytes_of(const std::vector<channel_plan>& plans, std::uint32_t sharers) {
+    const channel_set_ref set = lay_out(plans, sharers, 1);
     return set.n_shards * (set.data_a_shard + 4 * (set.entries_a_shard + set.done_a_shard) +
                            set.queues_a_shard * sizeof(channel_words));
 }
 
 channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
-                               const stack_plan& stacks, const pe_grid& grid)
+                               const warp_plan& warps, const pe_grid& grid)
     : owner_(owner), plans_(plans), worker_blocks_(grid.worker_blocks()),
-      warp_lanes_(static_cast<std::uint32_t>(grid.warp_lanes())), set_(lay_out(plans, worker_blocks_, grid.warp_lanes())),
+      warp_lanes_(static_cast<std::uint32_t>(grid.warp_lanes())), set_(lay_out(plans, sharers_of(warps, grid), grid.warp_lanes())),
       words_(owner, std::uint64_t{set_.n_shards} * set_.queues_a_shard),
       data_(owner, set_.n_shards * set_.data_a_shard), control_(owner, set_.n_shards * set_.entries_a_shard),
       done_(owner, set_.n_shards * set_.done_a_shard),
@@ -153,11 +159,11 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
     set_.rooms.free = rooms_.data();
     set_.created = created_.data();
     set_.totals = totals_.data();
-    make_stacks(stacks, grid);
+    make_stacks(warps, grid);
     set_copy_.copy_in(&set_, 1);
 }
 
-void channel_memory::make_stacks(const stack_plan& plan, const pe_grid& grid) {
+void channel_memory::make_stacks(const warp_plan& plan, const pe_grid& grid) {
     channel_stacks_ref& made = set_.stacks = sizes_of(plan, grid);
     if (made.capacity == 0) return;
     const std::uint64_t elements = std::uint64_t{made.warps} * made.capacity;
@@ -321,16 +327,16 @@ std::vector<std::uint64_t> channel_memory::occupancy(std::uint32_t number) const
 }
 
 void channel_store::prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
-                            const stack_plan& stacks, const run_deadline& until) {
-    if (plans != plans_ || stacks != stacks_ || plan.grids != grids_) {
+                            const warp_plan& warps, const run_deadline& until) {
+    if (plans != plans_ || warps != warps_ || plan.grids != grids_) {
         memories_.clear();
         plans_.clear();
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             (void)until.left();
-            memories_.emplace_back(machine.device(pe), plans, stacks, plan.grids[static_cast<std::size_t>(pe)]);
+            memories_.emplace_back(machine.device(pe), plans, warps, plan.grids[static_cast<std::size_t>(pe)]);
         }
         plans_ = plans;
-        stacks_ = stacks;
+        warps_ = warps;
         grids_ = plan.grids;
     }
     if (requests_ == nullptr) {

@@ -12,11 +12,11 @@ fork_join_plan plan_fork_join(const std::vector<channel_plan>& plans, const fork
     std::uint32_t least = 1;
     for (const auto& plan : plans) least = std::max(least, plan.options.at_once);
     if (options.levels == 0) throw usage_error("a fork-join program has one level at least");
-    constexpr std::uint32_t any_blocks = ~std::uint32_t{0};
+    constexpr std::uint32_t any_sharers = ~std::uint32_t{0};
     const auto bytes = [&](std::uint32_t width) {
         std::vector<channel_plan> all = plans;
         for (auto& plan : all) plan.options.width = width;
-        return channel_memory::bytes_of(all, any_blocks);
+        return channel_memory::bytes_of(all, any_sharers);
     };
     if (options.width != 0) {
         if (options.width < least) {

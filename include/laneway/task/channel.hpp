@@ -51,8 +51,9 @@ private:
 };
 
 /// What a kernel returns of the element that it was given. `yield`: it found no space for what it wanted to produce.
-/// The element keeps its space, with what the kernel has written into it, and is consumed again later.
-enum class outcome : std::uint32_t { done, yield };
+/// The element keeps its space, with what the kernel has written into it, and is consumed again later. `again`: so it
+/// is as well, though the kernel has done a part of its work.
+enum class outcome : std::uint32_t { done, yield, again };
 
 /// What a policy knows of one queue: a level of a channel, in a shard of its PE.
 struct channel_load {

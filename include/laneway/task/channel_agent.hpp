@@ -25,7 +25,7 @@ public:
     LANEWAY_FN channel_agent(const View& view, Out& out, const roles& mine, std::byte* shared,
                              block_team<Ctx>* team = nullptr, std::uint32_t component = 0)
         : view_(view), out_(out), chooser_(view),
-          own_(static_cast<std::uint32_t>(mine.team_number) % view.set.n_shards), victim_(own_),
+          own_(static_cast<std::uint32_t>(mine.worker_index) % view.set.n_shards), victim_(own_),
           of_body_(node_of(~std::uint32_t{0}, none)),
           team_(reinterpret_cast<channel_team_shared*>(shared), team, component),
           keeps_(View::keeps && mine.works && view.set.stacks.capacity != 0),
@@ -138,6 +138,7 @@ private:
     static constexpr unsigned max_age = 64;  ///< turns of a warp that part of a warp's elements may wait for
     static constexpr unsigned turns_to_give = 8, turns_to_ask = 16;
     static constexpr unsigned turns_to_collect = 8;  ///< frames, where they run short
+    static constexpr unsigned turns_to_doubt = 8;    ///< without work, between looks at all queues of a shard
     static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
     static constexpr std::uint32_t none = channel_node::no_queue;
     static_assert(none == channel_rooms_ref::none);
@@ -207,7 +208,7 @@ private:
     template <class Node>
     LANEWAY_FN outcome ended(Ctx& ctx, std::uint32_t number, const Node& node, outcome out) const {
         if constexpr (View::receives) {
-            if (out == outcome::yield && node.has_forwarded()) {
+            if (out != outcome::done && node.has_forwarded()) {
                 const std::uint32_t inside = view_.set.channel_of(number % view_.set.queues_a_shard);
                 (void)fail(ctx, status::yielded_after_forward, operation::consume, -1, view_.set.users_number(inside));
                 return outcome::done;
@@ -235,25 +236,14 @@ private:
     LANEWAY_FN bool run_if(Ctx& ctx, source from, batch& all, copy_type& copy) {
         all.from = from;
         if (from == source::nothing || from == source::block) return from == source::block;
+        const std::uint32_t idle = idle_warps(ctx);
         const outcome out = run(ctx, all, copy);
-        const lane_mask yielded = ctx.ballot(full_warp<Ctx>, all.mine && out == outcome::yield);
-        const lane_mask done = ctx.ballot(full_warp<Ctx>, all.mine && out == outcome::done);
         if (from == source::queue) {
             end_claimed(ctx, all, out);
         } else if constexpr (View::keeps) {
-            if (all.mine) ++kept_runs_;
-            if ((done >> ctx.lane() & 1) != 0) ++kept_;
-            if (from == source::frames) {
-                stack_.free_frames(ctx, all.mine, all.place);
-            } else {
-                if (yielded != 0) put_back(ctx, yielded, all, copy);
-                reach_ = yielded != 0 ? (reach_ + 1) / 2 : 2 * reach_ < lanes ? 2 * reach_ : lanes;
-            }
-            note(ctx, none, all.filled, all.count, done, yielded);
+            end_kept(ctx, all, copy, out);
         }
-        if constexpr (View::keeps) {
-            if (keeps_) share(ctx);
-        }
+        share(ctx, idle);
         return true;
     }
 
@@ -291,9 +281,13 @@ private:
         const choice mine = chooser_.choose(ctx, own_, looks_at_all, turn_);
         // A part of a warp runs when nothing else can, and now and then, so that it need not wait for that.
         if (mine.exists && (mine.fills_warp || looks_at_all)) return mine.queue;
-        const choice other = chooser_.choose(ctx, next_victim(ctx), false, turn_);
-        if (other.exists && (other.fills_warp || !mine.exists)) return other.queue;
+        if (find_victim(ctx)) {
+            const choice other = chooser_.choose(ctx, victim_, false, turn_);
+            if (other.exists && (other.fills_warp || !mine.exists)) return other.queue;
+        }
         if (mine.exists) return mine.queue;
+        // Flags are hints.
+        if (idle_turns_ % turns_to_doubt != 0) return none;
         const choice any = chooser_.choose(ctx, victim_, true, turn_);
         return any.exists ? any.queue : none;
     }
@@ -355,6 +349,20 @@ private:
         }
         if (++sends_ % 16 == 0) (void)out_.flush_old(ctx);
     }
+    /// The end of elements that the warp had kept.
+    LANEWAY_FN void end_kept(Ctx& ctx, const batch& all, const copy_type& copy, outcome out) {
+        const lane_mask back = ctx.ballot(full_warp<Ctx>, all.mine && out != outcome::done);
+        if (all.mine) ++kept_runs_;
+        if (all.mine && out == outcome::done) ++kept_;
+        if (all.from == source::frames) {
+            stack_.free_frames(ctx, all.mine, all.place);
+        } else {
+            if (back != 0) put_back(ctx, back, all, copy);
+            const bool is_short = ctx.ballot(full_warp<Ctx>, all.mine && out == outcome::yield) != 0;
+            reach_ = is_short ? (reach_ + 1) / 2 : 2 * reach_ < lanes ? 2 * reach_ : lanes;
+        }
+        note(ctx, none, all.filled, all.count, all.mine, out);
+    }
     /// The warp keeps nothing any more: what it has claimed is completed.
     LANEWAY_FN void tell_owed(Ctx& ctx) {
         if (owed_ != 0 && ctx.lane() == 0) out_.complete(ctx, owed_);
@@ -391,11 +399,11 @@ private:
         stack_.set_top(ctx, all.base);
         return source::stack;
     }
-    /// Puts elements that yielded below what others have produced, which is deeper.
-    LANEWAY_FN void put_back(Ctx& ctx, lane_mask yielded, const batch& all, const copy_type& copy) {
+    /// Puts elements back, below what lanes have produced, which is deeper.
+    LANEWAY_FN void put_back(Ctx& ctx, lane_mask back, const batch& all, const copy_type& copy) {
         const std::uint32_t produced = stack_.bottom() + stack_.size(ctx) - all.base;
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
-        const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(yielded));
+        const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(back));
         const bool moves = lane < count && lane < produced;
         copy_type other;
         std::uint32_t others_tag = 0;
@@ -409,8 +417,8 @@ private:
             *reinterpret_cast<copy_type*>(stack_.slot(to)) = other;
             stack_.tag(to) = others_tag;
         }
-        if ((yielded >> lane & 1) != 0) {
-            const std::uint32_t to = all.base + static_cast<std::uint32_t>(rank_in(ctx, yielded));
+        if ((back >> lane & 1) != 0) {
+            const std::uint32_t to = all.base + static_cast<std::uint32_t>(rank_in(ctx, back));
             *reinterpret_cast<copy_type*>(stack_.slot(to)) = copy;
             stack_.tag(to) = all.place;
         }
@@ -444,21 +452,30 @@ private:
         reach_ = 1;
     }
 
-    /// Gives others part of the stack where they have no work. Of many warps that could only a few do.
-    LANEWAY_FN void share(Ctx& ctx) {
-        if (static_cast<std::int32_t>(turn_ - share_again_) < 0) return;
-        const std::uint32_t idle = once(ctx, full_warp<Ctx>, [&] {
-            return ctx.load(view_.set.stacks.idle_warps, order::relaxed, scope::device);
-        });
-        if (idle == 0) return;
-        std::uint32_t drawn = turn_ * 0x9e3779b9u ^ (warp_ + 1) * 0x85ebca6bu;
-        drawn = (drawn ^ drawn >> 15) * 0x2c1b3c6du;
-        const std::uint64_t place = (std::uint64_t{drawn ^ drawn >> 13} * view_.set.stacks.warps) >> 32;
-        if (place < 2 * std::uint64_t{idle}) give_others(ctx);
+    /// Warps of the PE that had no work a moment ago, for lane 0: asked for early, so that nothing waits for it.
+    LANEWAY_FN std::uint32_t idle_warps([[maybe_unused]] Ctx& ctx) const {
+        if constexpr (View::keeps) {
+            if (keeps_ && ctx.lane() == 0) {
+                return ctx.load(view_.set.stacks.idle_warps, order::relaxed, scope::device);
+            }
+        }
+        return 0;
     }
-    /// Moves the lower half of the stack, a warp's worth at most, into channels.
-    LANEWAY_FN void give_others(Ctx& ctx) {
-        const std::uint32_t half = stack_.size(ctx) / 2, count = half < lanes ? half : lanes;
+    /// Gives others part of what the warp has beyond a dispatch's worth. Of many warps that could only a few do.
+    LANEWAY_FN void share([[maybe_unused]] Ctx& ctx, [[maybe_unused]] std::uint32_t idle) {
+        if constexpr (View::keeps) {
+            if (!keeps_) return;
+            idle = ctx.shuffle(full_warp<Ctx>, idle, 0);
+            if (idle == 0 || static_cast<std::int32_t>(turn_ - share_again_) < 0) return;
+            std::uint32_t drawn = turn_ * 0x9e3779b9u ^ (warp_ + 1) * 0x85ebca6bu;
+            drawn = (drawn ^ drawn >> 15) * 0x2c1b3c6du;
+            const std::uint64_t place = (std::uint64_t{drawn ^ drawn >> 13} * view_.set.stacks.warps) >> 32;
+            const std::uint32_t size = stack_.size(ctx);
+            if (place < 2 * std::uint64_t{idle} && size > lanes) give_others(ctx, size / 2 < lanes ? size / 2 : lanes);
+        }
+    }
+    /// Moves the lowest elements of the stack into channels, a warp's worth at most.
+    LANEWAY_FN void give_others(Ctx& ctx, std::uint32_t count) {
         if (count == 0) return;
         const auto lane = static_cast<std::uint32_t>(ctx.lane());
         const std::uint32_t tag = lane < count ? stack_.tag(stack_.bottom() + lane) : 0;
@@ -473,7 +490,12 @@ private:
         if (mine && room && lane < given) {
             const channel_queue_ref queue = view_.set.queue(room.queue());
             const std::uint32_t at = queue.place_of(room.first());
-            copy_bytes(queue.element(at), stack_.slot(stack_.bottom() + lane), view_.set.channels[to.number].element_bytes);
+            const channel_layout& layout = view_.set.channels[to.number];
+            std::byte* const from = stack_.slot(stack_.bottom() + lane);
+            view_.kernels.visit(layout.consumer, [&]<class Kernel>(const Kernel&) {
+                if constexpr (requires { Kernel::leave(ctx, stack_, from); }) Kernel::leave(ctx, stack_, from);
+            });
+            copy_bytes(queue.element(at), from, layout.element_bytes);
             node.enq_place(ctx, room.queue(), at);
             ++given_;
         } else if (mine && room) {
@@ -514,19 +536,19 @@ private:
         return none;
     }
 
-    /// The next shard, from the last that was looked at on, that seems to hold ready elements; or the next one.
-    LANEWAY_FN std::uint32_t next_victim(Ctx& ctx) {
+    /// Makes the next shard that seems to hold ready elements the victim; false, and just the next one: there is none.
+    LANEWAY_FN bool find_victim(Ctx& ctx) {
         const std::uint32_t words = view_.set.flags_a_shard(), all = view_.set.n_shards * words;
         const std::uint32_t next = victim_ + 1 < view_.set.n_shards ? victim_ + 1 : 0;
-        std::uint64_t best = ~std::uint64_t{0};
-        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < all && best == ~std::uint64_t{0}; i += lanes) {
+        constexpr std::uint64_t nothing = ~std::uint64_t{0};
+        std::uint64_t best = nothing;
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < all && best == nothing; i += lanes) {
             const std::uint32_t at = next * words + i;
             if (ctx.load(view_.set.flags + (at < all ? at : at - all), order::relaxed, scope::device) != 0) best = i;
         }
         best = warp_min(ctx, best);
-        victim_ = best == ~std::uint64_t{0} ? next
-                                            : (next + static_cast<std::uint32_t>(best) / words) % view_.set.n_shards;
-        return victim_;
+        victim_ = best == nothing ? next : (next + static_cast<std::uint32_t>(best) / words) % view_.set.n_shards;
+        return best != nothing;
     }
 
     LANEWAY_FN bool takes_block(std::uint32_t number) const {
@@ -589,32 +611,33 @@ private:
     LANEWAY_FN void end(Ctx& ctx, std::uint32_t number, std::uint32_t place, std::uint32_t filled, int count, bool mine,
                         outcome out) {
         const channel_queue_ref queue = view_.set.queue(number);
-        const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
+        const lane_mask back = ctx.ballot(full_warp<Ctx>, mine && out != outcome::done);
         const lane_mask done = ctx.ballot(full_warp<Ctx>, mine && out == outcome::done);
         const bool came = View::receives &&
                           view_.set.channels[view_.set.channel_of(number % view_.set.queues_a_shard)].is_remote != 0;
         if (mine && out == outcome::done && !came) (void)queue.release(ctx, done, place);
-        if (mine && out == outcome::yield) {
+        if (mine && out != outcome::done) {
             go_before(ctx, queue.element(place));
-            queue.publish_place(ctx, yielded, place);
-            if (elected(ctx, yielded)) view_.set.raise_flag(ctx, number);
+            queue.publish_place(ctx, back, place);
+            if (elected(ctx, back)) view_.set.raise_flag(ctx, number);
         }
-        note(ctx, number, filled, count, done, yielded);
+        note(ctx, number, filled, count, mine, out);
         ctx.sync(full_warp<Ctx>);
     }
 
-    /// Keeps what the next choice and the report need.
-    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, std::uint32_t filled, int count, lane_mask done,
-                         lane_mask yielded) {
+    /// Keeps what the next choice and the report need. `number`: of the queue that was served; none: the warp's own.
+    LANEWAY_FN void note(Ctx& ctx, std::uint32_t number, std::uint32_t filled, int count, bool mine, outcome out) {
         const lane_mask producers = ctx.ballot(full_warp<Ctx>, filled != none);
         const int any = producers != 0 ? Ctx::first_lane(producers) : 0;
         filled_ = ctx.shuffle(full_warp<Ctx>, filled, any);
         served_ = number;
-        chooser_.history().note(done == 0 && yielded != 0, yielded != 0);
+        const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
+        const lane_mask went_on = ctx.ballot(full_warp<Ctx>, mine && out != outcome::yield);
+        chooser_.history().note(went_on == 0 && yielded != 0, yielded != 0);
         ++dispatches_;
         full_ += count == Ctx::warp_lanes ? 1 : 0;
-        if ((yielded >> ctx.lane() & 1) != 0) ++yields_;
-        if ((done >> ctx.lane() & 1) != 0) ++items_;
+        if (mine && out == outcome::yield) ++yields_;
+        if (mine && out == outcome::done) ++items_;
     }
 
     /// Sends part of the least deep elements of this block's shard to a PE that has asked for work.
@@ -622,7 +645,8 @@ private:
         const int pe = view_.moving.pe_that_asks(ctx);
         if (pe < 0) return;
         if constexpr (View::keeps) {
-            if (keeps_) give_others(ctx);
+            const std::uint32_t size = keeps_ ? stack_.size(ctx) : 0;
+            if (size != 0) give_others(ctx, size / 2 < lanes ? size / 2 : lanes);
         }
         const std::uint32_t inside = least_deep(ctx);
         if (inside == none || !takes(ctx, pe)) return;
@@ -681,7 +705,7 @@ private:
     const View& view_;
     Out& out_;
     channel_chooser<Ctx, View> chooser_;
-    std::uint32_t own_;     ///< the shard of this block
+    std::uint32_t own_;     ///< the shard of this warp
     std::uint32_t victim_;  ///< the other shard that was looked at last
     std::conditional_t<View::receives, remote_node<Out, View>, channel_node> of_body_;
     std::conditional_t<View::has_blocks, channel_team<Ctx>, no_channel_team<Ctx>> team_;

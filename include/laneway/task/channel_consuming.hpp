@@ -44,7 +44,7 @@ LANEWAY_FN void copy_element(const Kernels& kernels, std::uint32_t number, const
 }
 
 /// Calls `run(kernel, element)` with the kernel of this number, where it is of this width. Where a warp may keep its
-/// elements the kernel gets the lane's copy, which goes back to where the element is, if that `stays`, and yields; else
+/// elements the kernel gets the lane's copy, which goes back to where the element is, if that `stays` and is not done; else
 /// a copy of one that `came` in a room, whose place may get the next one as soon as the kernel has forwarded it. Any
 /// lane.
 template <task_width Width, class Kernels, class Copy, class Run>
@@ -57,13 +57,13 @@ LANEWAY_FN outcome consume(const Kernels& kernels, std::uint32_t number, std::by
             if constexpr (keeps_elements<Kernel>) {
                 auto& given = *reinterpret_cast<element*>(copy.bytes);
                 out = run(code, given);
-                if (out == outcome::yield && stays) *reinterpret_cast<element*>(at) = given;
+                if (out != outcome::done && stays) *reinterpret_cast<element*>(at) = given;
             } else if constexpr (receives_elements<Kernel>) {
                 auto* given = reinterpret_cast<element*>(at);
                 alignas(element) std::byte of_room[sizeof(element)];
                 if (came) given = ::new (static_cast<void*>(of_room)) element(*given);
                 out = run(code, *given);
-                if (came && out == outcome::yield) *reinterpret_cast<element*>(at) = *given;
+                if (came && out != outcome::done) *reinterpret_cast<element*>(at) = *given;
             } else {
                 out = run(code, *reinterpret_cast<element*>(at));
             }

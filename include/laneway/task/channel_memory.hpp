@@ -42,13 +42,15 @@ struct channel_plan {
     friend bool operator==(const channel_plan&, const channel_plan&) = default;
 };
 
-/// What the warps of a PE may keep of what they produce, see channel_stack.hpp.
-struct stack_plan {
-    std::uint64_t bytes = 0;      ///< for all warps of a PE
-    std::size_t slot_bytes = 0;   ///< of an element
+/// What the warps of a PE do by themselves.
+struct warp_plan {
+    bool choose = true;  ///< each decides what it serves
+    /// What they may keep of what they produce, see channel_stack.hpp: for all warps of a PE.
+    std::uint64_t stack_bytes = 0;
+    std::size_t slot_bytes = 0;   ///< of an element there
     std::size_t frame_bytes = 0;  ///< of a continuation; 0: there are none
 
-    friend bool operator==(const stack_plan&, const stack_plan&) = default;
+    friend bool operator==(const warp_plan&, const warp_plan&) = default;
 };
 
 /// Text for messages: `channel 1 "frames"`.
@@ -75,7 +77,7 @@ class channel_memory {
 public:
     /// Throws usage_error where it cannot be had.
     channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
-                   const stack_plan& stacks, const pe_grid& grid);
+                   const warp_plan& warps, const pe_grid& grid);
 
     /// Empties all channels.
     void clear();
@@ -108,11 +110,11 @@ public:
     [[nodiscard]] std::vector<std::uint64_t> rooms_out() const;
     [[nodiscard]] bool is_lost() const { return owner_->abandoned(); }
 
-    /// Bytes that channels take on a PE with so many working blocks.
-    static std::uint64_t bytes_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks);
+    /// Bytes that channels take on a PE where so many may have a shard of their own.
+    static std::uint64_t bytes_of(const std::vector<channel_plan>& plans, std::uint32_t sharers);
 
 private:
-    void make_stacks(const stack_plan& plan, const pe_grid& grid);
+    void make_stacks(const warp_plan& plan, const pe_grid& grid);
     [[nodiscard]] std::uint64_t open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
                                         const std::vector<channel_words>& words,
                                         const std::vector<std::uint32_t>& done) const;
@@ -148,7 +150,7 @@ class channel_store {
 public:
     /// Takes memory for channels of these plans, and empties them.
     void prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
-                 const stack_plan& stacks, const run_deadline& until);
+                 const warp_plan& warps, const run_deadline& until);
 
     /// Has warps get their orders from this scheduler in the next run.
     void set_boards(const comm_plan& plan, channel_scheduler by);
@@ -162,7 +164,7 @@ public:
 
 private:
     std::vector<channel_plan> plans_;
-    stack_plan stacks_;
+    warp_plan warps_;
     std::vector<pe_grid> grids_;
     std::vector<channel_memory> memories_;
     std::unique_ptr<symmetric_array<std::uint32_t>> requests_;

@@ -19,7 +19,7 @@ inline constexpr std::size_t max_kept_bytes = 128;  ///< of an element that a wa
 /// Memory for the stacks of a PE's warps; trivially copyable. Zeroed before a run.
 struct channel_stacks_ref {
     static constexpr std::uint32_t max_warps = 16;  ///< of a block
-    static constexpr std::uint32_t max_frames = 512;
+    static constexpr std::uint32_t max_frames = 1024;
 
     std::uint32_t capacity = 0;  ///< elements of a stack, a power of two; 0: warps keep nothing
     std::uint32_t slot_bytes = 0;
@@ -163,6 +163,11 @@ public:
     }
     [[nodiscard]] LANEWAY_FN std::byte* frame(std::uint32_t place) const {
         return all_.frame(place >> ready_frame::frame_bits, place % (1u << ready_frame::frame_bits));
+    }
+    /// Whether something is a frame of this warp.
+    [[nodiscard]] LANEWAY_FN bool owns(const std::byte* frame) const {
+        const std::byte* const first = all_.frame(warp_, 0);
+        return frame >= first && frame < first + std::uint64_t{all_.frames} * all_.frame_bytes;
     }
     /// A continuation runs next, in this warp. Each lane that runs an element calls it once at most.
     template <class Ctx>

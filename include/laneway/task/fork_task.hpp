@@ -32,6 +32,8 @@ struct fork_header {
 
     static constexpr std::uint32_t adds = std::uint32_t{1} << 31;  ///< the result is added to what is there
     static constexpr std::uint32_t nowhere = adds - 1;
+    /// Of `open`: a child may end in another warp than the one whose frame it is.
+    static constexpr std::uint32_t is_shared = std::uint32_t{1} << 31;
 };
 
 /// A function's arguments in its channel.
@@ -146,11 +148,19 @@ public:
                 *to = result;
             }
         }
-        go_before(ctx, header_.parent);
         auto* const parent = reinterpret_cast<fork_header*>(header_.parent);
-        // Partner: itself, of the other children. The last one has seen what all have stored.
-        if (ctx.fetch_add(&parent->open, ~std::uint32_t{0}, order::acq_rel, scope::device) != 1) return;
-        come_behind(ctx, header_.parent);
+        constexpr std::uint32_t one_less = ~std::uint32_t{0};
+        if (node_.owns(header_.parent) &&
+            (ctx.load(&parent->open, order::relaxed, scope::block) & fork_header::is_shared) == 0) {
+            // All children end in this warp, which runs what follows later, behind a barrier of its lanes.
+            if (ctx.fetch_add(&parent->open, one_less, order::relaxed, scope::block) != 1) return;
+        } else {
+            go_before(ctx, header_.parent);
+            // Partner: itself, of the other children. The last one has seen what all have stored.
+            const std::uint32_t before = ctx.fetch_add(&parent->open, one_less, order::acq_rel, scope::device);
+            if ((before & ~fork_header::is_shared) != 1) return;
+            come_behind(ctx, header_.parent);
+        }
         const auto* const where = reinterpret_cast<const std::uint32_t*>(parent + 1);
         node_.enq_place(ctx, where[0], where[1]);
     }
@@ -209,6 +219,20 @@ struct fork_kernel {
     static constexpr bool keeps = !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
 
     Function code;
+
+    /// An element goes from its warp's stack to another warp: so all continuations above it may run there as well.
+    template <class Ctx>
+    static LANEWAY_FN void leave(Ctx& ctx, const warp_stack& stack, std::byte* at) {
+        auto* frame = reinterpret_cast<element*>(at)->header.parent;
+        while (stack.owns(frame)) {
+            auto* const header = reinterpret_cast<fork_header*>(frame);
+            if ((ctx.fetch_or(&header->open, fork_header::is_shared, order::relaxed, scope::device) &
+                 fork_header::is_shared) != 0) {
+                return;
+            }
+            frame = header->parent;
+        }
+    }
 
     template <class Ctx>
     LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node) const {
