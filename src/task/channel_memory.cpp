@@ -170,10 +170,10 @@ void channel_memory::make_stacks(const warp_plan& plan, const pe_grid& grid) {
     const std::uint64_t frames = std::uint64_t{made.warps} * made.frames;
     tags_ = buffer<std::uint32_t>(owner_, elements);
     slots_ = buffer<std::byte>(owner_, elements * made.slot_bytes);
-    idle_warps_ = buffer<std::uint32_t>(owner_, destructive_bytes / sizeof(std::uint32_t));
+    hungry_ = buffer<std::uint32_t>(owner_, destructive_bytes / sizeof(std::uint32_t));
     made.tags = tags_.data();
     made.slots = slots_.data();
-    made.idle_warps = idle_warps_.data();
+    made.hungry = hungry_.data();
     if (frames == 0) return;
     frames_ = buffer<std::byte>(owner_, frames * made.frame_bytes);
     returned_ = buffer<std::uint32_t>(owner_, frames / 32);
@@ -191,7 +191,7 @@ void channel_memory::clear() {
     rooms_.copy_in(std::vector<std::uint32_t>(rooms_.size(), whole));
     created_.fill_bytes(0);
     finished_.fill_bytes(0);
-    if (set_.stacks.capacity != 0) idle_warps_.fill_bytes(0);
+    if (set_.stacks.capacity != 0) hungry_.fill_bytes(0);
     if (set_.stacks.frames != 0) returned_.fill_bytes(0);
     totals_.fill_bytes(0);
     moving_.fill_bytes(0);

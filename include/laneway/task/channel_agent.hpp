@@ -72,7 +72,7 @@ public:
             if (turn_ % turns_to_give == 0 && ctx.n_pes() > 1) give(ctx);
         }
         const bool served = serve(ctx);
-        note_idle(ctx, !served);
+        idle_turns_ = served ? 0 : idle_turns_ + 1;
         if (served) return !waits_for_rooms();
         if constexpr (View::moves) {
             if (idle_turns_ % turns_to_ask == 0 && ctx.n_pes() > 1 && ctx.lane() == 0) view_.moving.ask(ctx);
@@ -139,6 +139,8 @@ private:
     static constexpr unsigned turns_to_give = 8, turns_to_ask = 16;
     static constexpr unsigned turns_to_collect = 8;  ///< frames, where they run short
     static constexpr unsigned turns_to_doubt = 8;    ///< without work, between looks at all queues of a shard
+    static constexpr unsigned turns_to_fill = 4;     ///< between looks for more, where a warp has kept little
+    static constexpr unsigned turns_to_queues = 4096;  ///< the same where it has kept enough
     static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
     static constexpr std::uint32_t none = channel_node::no_queue;
     static_assert(none == channel_rooms_ref::none);
@@ -183,6 +185,8 @@ private:
         const std::uint32_t room_class = channel_rooms_ref::class_of(layout.levels, all.level);
         const warp_stack* stack = nullptr;
         if constexpr (View::keeps) stack = keeps_ ? &stack_ : nullptr;
+        std::uint32_t top = 0;
+        if (stack != nullptr) top = stack_.bottom() + stack_.size(ctx);
         auto node = node_of(all.level, all.first_in, all.room, room_class, stack);
         outcome out = outcome::done;
         if (all.mine) {
@@ -194,6 +198,7 @@ private:
                 all.queue != none);
         }
         ctx.sync(full_warp<Ctx>);
+        if (stack != nullptr) stack_.settle(ctx, node.kept_end(top));
         note_node(node);
         if constexpr (View::receives) all.room = node.room();
         all.filled = node.filled();
@@ -236,14 +241,14 @@ private:
     LANEWAY_FN bool run_if(Ctx& ctx, source from, batch& all, copy_type& copy) {
         all.from = from;
         if (from == source::nothing || from == source::block) return from == source::block;
-        const std::uint32_t idle = idle_warps(ctx);
+        const std::uint32_t hungry = hungry_warps(ctx);
         const outcome out = run(ctx, all, copy);
         if (from == source::queue) {
             end_claimed(ctx, all, out);
         } else if constexpr (View::keeps) {
             end_kept(ctx, all, copy, out);
         }
-        share(ctx, idle);
+        share(ctx, hungry);
         return true;
     }
 
@@ -254,7 +259,12 @@ private:
                 const std::uint32_t size = stack_.size(ctx), ready = stack_.n_ready(ctx);
                 // Where nothing finds space, what is deepest may lie in a queue.
                 const bool is_stuck = chooser_.history().stuck != 0, has_none = size + ready == 0;
-                const bool others_first = is_stuck ? turn_ % 3 != 0 : turn_ % max_age == 0;
+                const bool has_few = has_none || 2 * (size + ready) < lanes;
+                note_hunger(ctx, has_few);
+                // Seldom, as what comes on top of a stack that is in use makes it as high again.
+                const bool others_first = is_stuck  ? turn_ % 3 != 0
+                                          : has_few ? turn_ % turns_to_fill == 0
+                                                    : turn_ % turns_to_queues == 0;
                 if (has_none) tell_owed(ctx);
                 if (has_none || (others_first && ready < lanes)) {
                     const source from = take_shared(ctx, all, copy);
@@ -452,26 +462,26 @@ private:
         reach_ = 1;
     }
 
-    /// Warps of the PE that had no work a moment ago, for lane 0: asked for early, so that nothing waits for it.
-    LANEWAY_FN std::uint32_t idle_warps([[maybe_unused]] Ctx& ctx) const {
+    /// Warps of the PE that had little a moment ago, for lane 0: asked for early, so that nothing waits for it.
+    LANEWAY_FN std::uint32_t hungry_warps([[maybe_unused]] Ctx& ctx) const {
         if constexpr (View::keeps) {
             if (keeps_ && ctx.lane() == 0) {
-                return ctx.load(view_.set.stacks.idle_warps, order::relaxed, scope::device);
+                return ctx.load(view_.set.stacks.hungry, order::relaxed, scope::device);
             }
         }
         return 0;
     }
     /// Gives others part of what the warp has beyond a dispatch's worth. Of many warps that could only a few do.
-    LANEWAY_FN void share([[maybe_unused]] Ctx& ctx, [[maybe_unused]] std::uint32_t idle) {
+    LANEWAY_FN void share([[maybe_unused]] Ctx& ctx, [[maybe_unused]] std::uint32_t hungry) {
         if constexpr (View::keeps) {
             if (!keeps_) return;
-            idle = ctx.shuffle(full_warp<Ctx>, idle, 0);
-            if (idle == 0 || static_cast<std::int32_t>(turn_ - share_again_) < 0) return;
+            hungry = ctx.shuffle(full_warp<Ctx>, hungry, 0);
+            if (hungry == 0 || static_cast<std::int32_t>(turn_ - share_again_) < 0) return;
             std::uint32_t drawn = turn_ * 0x9e3779b9u ^ (warp_ + 1) * 0x85ebca6bu;
             drawn = (drawn ^ drawn >> 15) * 0x2c1b3c6du;
             const std::uint64_t place = (std::uint64_t{drawn ^ drawn >> 13} * view_.set.stacks.warps) >> 32;
             const std::uint32_t size = stack_.size(ctx);
-            if (place < 2 * std::uint64_t{idle} && size > lanes) give_others(ctx, size / 2 < lanes ? size / 2 : lanes);
+            if (place < 2 * std::uint64_t{hungry} && size > lanes) give_others(ctx, size / 2 < lanes ? size / 2 : lanes);
         }
     }
     /// Moves the lowest elements of the stack into channels, a warp's worth at most.
@@ -506,16 +516,12 @@ private:
         stack_.set_bottom(stack_.bottom() + given);
         if (full != 0) share_again_ = turn_ + max_age;
     }
-    /// Whether the warp finds no work, for those that keep some.
-    LANEWAY_FN void note_idle(Ctx& ctx, bool is_idle) {
-        idle_turns_ = is_idle ? idle_turns_ + 1 : 0;
-        if constexpr (View::keeps) {
-            if (!keeps_ || is_idle == is_idle_) return;
-            is_idle_ = is_idle;
-            if (ctx.lane() == 0) {
-                ctx.fetch_add(view_.set.stacks.idle_warps, is_idle ? 1u : ~std::uint32_t{0}, order::relaxed,
-                              scope::device);
-            }
+    /// Tells those that have kept more than they need whether this warp has little.
+    LANEWAY_FN void note_hunger(Ctx& ctx, bool is_hungry) {
+        if (is_hungry == is_hungry_) return;
+        is_hungry_ = is_hungry;
+        if (ctx.lane() == 0) {
+            ctx.fetch_add(view_.set.stacks.hungry, is_hungry ? 1u : ~std::uint32_t{0}, order::relaxed, scope::device);
         }
     }
 
@@ -715,7 +721,7 @@ private:
     std::uint32_t reach_ = lanes;     ///< elements of the stack that run together
     std::uint32_t share_again_ = 0;   ///< turn before which others get none, as there was no room
     std::uint64_t owed_ = 0;          ///< elements that are completed when the stack is empty
-    bool is_idle_ = false;
+    bool is_hungry_ = false;
     unsigned turn_ = 0;
     unsigned sends_ = 0;
     std::uint32_t filled_ = none;

@@ -136,7 +136,7 @@ private:
     buffer<std::byte> slots_;
     buffer<std::byte> frames_;
     buffer<std::uint32_t> returned_;
-    buffer<std::uint32_t> idle_warps_;
+    buffer<std::uint32_t> hungry_;
     buffer<channel_totals> totals_;
     buffer<channel_set_ref> set_copy_;
     buffer<moving_words> moving_;

@@ -46,7 +46,9 @@ public:
         if (count == 0 || !may_reserve(ctx, to.number, level, count)) return {};
         if (stack_ != nullptr && layout.is_kept != 0) {
             std::uint32_t position = 0;
-            if (stack_->reserve(ctx, ctx.converged(), count, position)) {
+            if (stack_->reserve(ctx, count, position)) {
+                kept_end_ = position + count;
+                has_kept_ = true;
                 const std::uint32_t tag = stack_tag::of(to.number, level);
                 for (std::uint32_t i = 0; i < count; ++i) stack_->tag(position + i) = tag;
                 return {stack_->slots(), stack_->capacity(), stack_->slot_bytes(), tag, position, count};
@@ -77,7 +79,7 @@ public:
     [[nodiscard]] LANEWAY_FN reserved_frame<T> reserve_frame(Ctx& ctx, channel<T> of, std::uint32_t level, bool kept) {
         if (!may_reserve(ctx, of.number, level, 1)) return {};
         std::uint32_t place = 0;
-        if (kept && stack_ != nullptr && stack_->take_frame(ctx, ctx.converged(), place)) {
+        if (kept && stack_ != nullptr && stack_->take_frame(ctx, place)) {
             return {reinterpret_cast<T*>(stack_->frame(place)), stack_tag::of(of.number, level), place};
         }
         const auto found = talloc_shared(ctx, of, level, 1);
@@ -122,7 +124,7 @@ public:
     template <class Ctx>
     LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
         if ((queue & stack_tag::kept) != 0) {
-            stack_->push_ready(ctx, ctx.converged(), queue, place);
+            stack_->push_ready(ctx, queue, place);
             return;
         }
         const channel_queue_ref to = set_.queue(queue);
@@ -139,6 +141,8 @@ public:
     /// The queue that the lane has last made elements ready in; no_queue: none.
     [[nodiscard]] LANEWAY_FN std::uint32_t filled() const { return filled_; }
     [[nodiscard]] LANEWAY_FN std::uint32_t stalls() const { return stalls_; }
+    /// Behind the last slot of the warp's stack that the lane has got; `top` where it has none.
+    [[nodiscard]] LANEWAY_FN std::uint32_t kept_end(std::uint32_t top) const { return has_kept_ ? kept_end_ : top; }
     [[nodiscard]] LANEWAY_FN const channel_set_ref& set() const { return set_; }
 
 protected:
@@ -170,6 +174,8 @@ private:
     const warp_stack* stack_;
     std::uint32_t filled_ = no_queue;
     std::uint32_t stalls_ = 0;
+    std::uint32_t kept_end_ = 0;
+    bool has_kept_ = false;
 };
 
 }  // namespace laneway

@@ -31,7 +31,7 @@ struct channel_stacks_ref {
     std::byte* slots = nullptr;         ///< the elements
     std::byte* frame_data = nullptr;    ///< the frames
     std::uint32_t* returned = nullptr;  ///< a bit for each frame that another warp has freed
-    std::uint32_t* idle_warps = nullptr;
+    std::uint32_t* hungry = nullptr;    ///< warps that have kept little
 
     [[nodiscard]] LANEWAY_FN std::uint32_t returned_words() const { return frames / 32; }
     [[nodiscard]] LANEWAY_FN std::byte* frame(std::uint32_t warp, std::uint32_t index) const {
@@ -83,7 +83,7 @@ public:
     LANEWAY_FN warp_stack(const channel_stacks_ref& all, warp_stack_shared* shared, std::uint32_t warp, int lanes)
         : all_(all), shared_(shared), warp_(warp), tags_(all.tags + std::uint64_t{warp} * all.capacity),
           slots_(all.slots + std::uint64_t{warp} * all.capacity * all.slot_bytes),
-          space_(all.capacity - static_cast<std::uint32_t>(lanes)), limit_(space_) {}
+          space_(all.capacity - static_cast<std::uint32_t>(lanes)) {}
 
     template <class Ctx>
     LANEWAY_FN void open(Ctx& ctx) const {
@@ -100,28 +100,12 @@ public:
 
     // Any lanes, also in divergent code.
 
-    /// Takes `n` slots for each lane of the mask, from position `first` on; called by exactly these lanes, together.
-    /// Lower lanes come first; false for those for which none are left.
+    /// Takes `n` slots for the lane, from position `first` on; false where they are not left. What fails takes them as
+    /// well, until the lanes are through: see settle.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool reserve(Ctx& ctx, lane_mask mask, std::uint32_t n, std::uint32_t& first) const {
-        const std::uint32_t sum = inclusive_scan(ctx, mask, n);
-        for (;;) {
-            std::uint32_t top = once(
-                ctx, mask, [&] { return ctx.load(&shared_->top, order::relaxed, scope::block); });
-            const std::uint32_t room = limit_ - top;
-            const lane_mask fits = ctx.ballot(mask, sum <= room && room <= all_.capacity);
-            if (fits == 0) return false;
-            const bool is_last = rank_in(ctx, mask) == Ctx::count_lanes(fits) - 1;
-            const int last = Ctx::first_lane(ctx.ballot(mask, is_last));
-            const std::uint32_t taken = ctx.shuffle(mask, sum, last);
-            if (once(ctx, mask, [&]() -> std::uint32_t {
-                    return ctx.compare_exchange(&shared_->top, top, top + taken, order::relaxed, scope::block);
-                }) == 0) {
-                continue;
-            }
-            first = top + sum - n;
-            return (fits >> ctx.lane() & 1) != 0;
-        }
+    [[nodiscard]] LANEWAY_FN bool reserve(Ctx& ctx, std::uint32_t n, std::uint32_t& first) const {
+        first = ctx.fetch_add(&shared_->top, n, order::relaxed, scope::block);
+        return first + n - bottom_ <= space_;
     }
     [[nodiscard]] LANEWAY_FN std::byte* slot(std::uint32_t position) const {
         return slots_ + static_cast<std::size_t>(position & (all_.capacity - 1)) * all_.slot_bytes;
@@ -141,25 +125,13 @@ public:
         }
         at |= stack_tag::freed;
     }
-    /// A frame for each lane of the mask, exactly these lanes, together; false where none is left.
+    /// A frame for the lane; false where none is left.
     template <class Ctx>
-    [[nodiscard]] LANEWAY_FN bool take_frame(Ctx& ctx, lane_mask mask, std::uint32_t& place) const {
-        const auto wanted = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
-        const auto mine = static_cast<std::uint32_t>(rank_in(ctx, mask));
-        for (;;) {
-            std::uint32_t unused = once(
-                ctx, mask, [&] { return ctx.load(&shared_->unused, order::relaxed, scope::block); });
-            if (unused == 0) return false;
-            const std::uint32_t given = wanted < unused ? wanted : unused;
-            if (once(ctx, mask, [&]() -> std::uint32_t {
-                    return ctx.compare_exchange(&shared_->unused, unused, unused - given, order::relaxed, scope::block);
-                }) == 0) {
-                continue;
-            }
-            if (mine >= given) return false;
-            place = warp_ << ready_frame::frame_bits | shared_->frames[unused - 1 - mine];
-            return true;
-        }
+    [[nodiscard]] LANEWAY_FN bool take_frame(Ctx& ctx, std::uint32_t& place) const {
+        const std::uint32_t left = ctx.fetch_add(&shared_->unused, ~std::uint32_t{0}, order::relaxed, scope::block);
+        if (static_cast<std::int32_t>(left) <= 0) return false;
+        place = warp_ << ready_frame::frame_bits | shared_->frames[left - 1];
+        return true;
     }
     [[nodiscard]] LANEWAY_FN std::byte* frame(std::uint32_t place) const {
         return all_.frame(place >> ready_frame::frame_bits, place % (1u << ready_frame::frame_bits));
@@ -171,11 +143,8 @@ public:
     }
     /// A continuation runs next, in this warp. Each lane that runs an element calls it once at most.
     template <class Ctx>
-    LANEWAY_FN void push_ready(Ctx& ctx, lane_mask mask, std::uint32_t tag, std::uint32_t place) const {
-        const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(mask));
-        const std::uint32_t first =
-            once(ctx, mask, [&] { return ctx.fetch_add(&shared_->ready, count, order::relaxed, scope::block); });
-        shared_->next[(first + static_cast<std::uint32_t>(rank_in(ctx, mask))) % 64] = {tag, place};
+    LANEWAY_FN void push_ready(Ctx& ctx, std::uint32_t tag, std::uint32_t place) const {
+        shared_->next[ctx.fetch_add(&shared_->ready, 1u, order::relaxed, scope::block) % 64] = {tag, place};
     }
 
     // The whole warp, together, while none of its lanes runs an element.
@@ -191,9 +160,17 @@ public:
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t bottom() const { return bottom_; }
     /// The elements below `position` are gone.
-    LANEWAY_FN void set_bottom(std::uint32_t position) {
-        bottom_ = position;
-        limit_ = position + space_;
+    LANEWAY_FN void set_bottom(std::uint32_t position) { bottom_ = position; }
+    /// The lanes have run: gives back what failed to get slots or frames had taken. `end`: behind the last slot of this
+    /// lane; the stack's top before, where it has none.
+    template <class Ctx>
+    LANEWAY_FN void settle(Ctx& ctx, std::uint32_t end) const {
+        if (size(ctx) > space_) {
+            const std::uint64_t most = ~warp_min(ctx, ~std::uint64_t{end - bottom_});
+            set_top(ctx, bottom_ + static_cast<std::uint32_t>(most));
+        }
+        if (ctx.lane() == 0 && static_cast<std::int32_t>(shared_->unused) < 0) shared_->unused = 0;
+        ctx.sync(full_warp<Ctx>);
     }
     template <class Ctx>
     LANEWAY_FN void set_top(Ctx& ctx, std::uint32_t position) const {
@@ -265,8 +242,7 @@ private:
     std::uint32_t* tags_;
     std::byte* slots_;
     std::uint32_t bottom_ = 0;  ///< position of the lowest element
-    std::uint32_t space_;       ///< elements for which there is room; the rest is for what is put back
-    std::uint32_t limit_;       ///< position at which that ends
+    std::uint32_t space_;       ///< elements that lanes may produce; the rest is for what is put back
 };
 
 }  // namespace laneway
