@@ -1,10 +1,12 @@
 // Channels: elements a second through talloc, enq, deq and tfree; fork-join tasks a second; how dispatches fill warps.
 //
 //   bench_channels --devices "cuda:0;cuda:0-3" --elements 100000000 --fib 40 --queens 15 --json FILE
-// through: each element is consumed and replaced by another, so it goes through all four; beside it, baseline, as many
-// elements taken by lanes from one counter, without a queue; and the same with one warp of each PE, or a thread of the
-// host, that decides what all warps serve, where fewer elements are enough (--ordered); and with a block an element.
-// fib, queens, uts: programs of apps/recursion, checked; of fib also the same tree walked by one thread of the host.
+// through: each element is consumed and replaced by another, so it goes through all four; kept: the same where warps
+// keep what they produce (--stacks bytes of each PE); beside it, baseline, as many elements taken by lanes from one
+// counter, without a queue; and the same with one warp of each PE, or a thread of the host, that decides what all warps
+// serve, where fewer elements are enough (--ordered); and with a block an element.
+// fib, queens, uts: calls, solutions and nodes of programs of apps/recursion, checked; of fib also the same tree walked
+// by one thread of the host.
 // widths: fib over channels of several widths.
 #include <chrono>
 #include <exception>
@@ -71,6 +73,7 @@ public:
     void run() {
         const std::uint64_t elements = args_.number("elements"), ordered = args_.number("ordered");
         through<relay>("through", elements, deepest_or_fullest_first{});
+        through<relay>("kept", elements, deepest_or_fullest_first{}, args_.number("stacks"));
         through<relay>("by one warp", ordered, warp_scheduler<>{});
         through<relay>("by the host", ordered, host_scheduler<>{});
         through<relay_by_block>("blocks", elements, deepest_or_fullest_first{});
@@ -97,11 +100,11 @@ private:
 
     /// Elements through a channel whose queues are served as the policy says.
     template <class Kernel, class Policy>
-    void through(const std::string& name, std::uint64_t elements, const Policy& policy) {
+    void through(const std::string& name, std::uint64_t elements, const Policy& policy, std::uint64_t stack_bytes = 0) {
         runtime rt(job());
         const auto pes = static_cast<std::uint64_t>(rt.n_pes());
         const std::uint64_t chains = args_.number("chains"), length = elements / chains / pes;
-        channel_graph graph(rt);
+        channel_graph graph(rt, {.stack_bytes = stack_bytes});
         const auto numbers = graph.channel<std::uint64_t>({.width = static_cast<std::uint32_t>(4 * chains)});
         const auto kernel = graph.kernel(Kernel{numbers});
         graph.connect(numbers, kernel);
@@ -168,15 +171,12 @@ private:
 
     void queens() {
         const auto n = static_cast<std::uint32_t>(args_.number("queens"));
-        std::uint64_t expected = 0;
-        rate("queens", 1, [&] {
+        const std::uint64_t expected = apps::queens(n, recursion()).solutions;
+        rate("queens", expected, [&] {
             const auto made = apps::queens(n, recursion());
-            if (expected == 0) expected = made.solutions;
             if (made.solutions != expected) throw device_fault("the number of solutions changes");
             return made.report.run.run_seconds;
         });
-        std::printf("%-12s queens %u: %llu solutions\n", devices_.c_str(), n,
-                    static_cast<unsigned long long>(expected));
     }
 
     void uts() {
@@ -211,8 +211,9 @@ private:
             all.dispatches == 0 ? 0 : static_cast<double>(all.full_dispatches) / static_cast<double>(all.dispatches);
         const double each =
             all.dispatches == 0 ? 0 : static_cast<double>(all.consumed) / static_cast<double>(all.dispatches);
-        std::printf("%-12s %-16s %.3g of dispatches full, %.3g elements each, %llu yields, %llu moved\n",
+        std::printf("%-12s %-16s %.3g of dispatches full, %.3g elements each, %llu yields, %llu kept, %llu given, %llu moved\n",
                     devices_.c_str(), name.c_str(), full, each, static_cast<unsigned long long>(all.yields),
+                    static_cast<unsigned long long>(all.kept), static_cast<unsigned long long>(all.given),
                     static_cast<unsigned long long>(all.moved));
         json_.write({{"benchmark", "channels"}, {"devices", devices_}, {"what", name}, {"unit", "dispatches"}},
                     {{"full_share", full},
@@ -220,6 +221,8 @@ private:
                      {"dispatches", static_cast<double>(all.dispatches)},
                      {"yields", static_cast<double>(all.yields)},
                      {"stalls", static_cast<double>(all.stalls)},
+                     {"kept", static_cast<double>(all.kept)},
+                     {"given", static_cast<double>(all.given)},
                      {"moved", static_cast<double>(all.moved)}});
     }
 
@@ -237,6 +240,7 @@ int main(int argc, char** argv) {
                                      {"elements", "2000000"},
                                      {"ordered", "200000"},
                                      {"chains", "1024"},
+                                     {"stacks", "33554432"},
                                      {"fib", "25"},
                                      {"grain", "12"},
                                      {"queens", "10"},

@@ -145,10 +145,10 @@ strassen_result strassen(runtime& rt, const word_matrix& a, const word_matrix& b
     }
     channel_plan plan{{.width = 0, .levels = depth + 1, .at_once = 7, .name = "products"}, sizeof(product_path)};
     strassen_result made;
-    made.report.width = fork_join_width({plan}, {depth + 1, options.width, options.memory_bytes},
-                                        rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
-    plan.options.width = made.report.width;
-    channel_graph graph(rt);
+    const fork_join_plan memory = plan_fork_join({plan}, {depth + 1, options.width, options.memory_bytes},
+                                                 rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
+    made.report.width = plan.options.width = memory.width;
+    channel_graph graph(rt, {.stack_bytes = memory.stack_bytes});
     const auto paths = graph.channel<product_path>(plan.options);
     const auto kernel = graph.kernel(multiply{paths, left.ref(), right.ref(), product.ref(), n, depth, block});
     graph.connect(paths, kernel);

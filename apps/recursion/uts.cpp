@@ -9,14 +9,13 @@ namespace laneway::apps {
 
 namespace {
 
-/// A node that waits, and how far it is with its children: it lets go of the lane where they find no room.
-struct uts_node {
-    static constexpr std::uint32_t unknown = ~std::uint32_t{0};
-
-    sha1_digest digest;
-    std::uint32_t depth;
-    std::uint32_t children;  ///< unknown until it has been looked at
-    std::uint32_t spawned;
+/// Children of a node that have not been looked at. A lane takes up one of them at a time, whose digest it computes, and
+/// puts the others back: so a warp's lanes all do the same, and what waits takes little room.
+struct uts_siblings {
+    sha1_digest parent;   ///< its digest
+    std::uint32_t depth;  ///< of the children; 0: the root, whose own digest this is
+    std::uint32_t first;
+    std::uint32_t left;
 };
 
 struct uts_totals {
@@ -25,14 +24,14 @@ struct uts_totals {
     symmetric_ref<std::uint64_t> depth;
 
     template <class Ctx>
-    LANEWAY_FN void count(Ctx& ctx, const uts_node& node) const {
+    LANEWAY_FN void count(Ctx& ctx, std::uint32_t at_depth, std::uint32_t children) const {
         const std::uint64_t block = static_cast<std::uint64_t>(ctx.block()) % nodes.size();
         // Each call has lanes of its own: those that come together to one would else be taken for those of the other.
         add(ctx, ctx.converged(), nodes[block]);
-        if (node.children == 0) add(ctx, ctx.converged(), leaves[block]);
+        if (children == 0) add(ctx, ctx.converged(), leaves[block]);
         const auto deepest = local(ctx, depth[block]);
-        if (ctx.load(deepest, order::relaxed, scope::device) < node.depth) {
-            ctx.fetch_max(deepest, std::uint64_t{node.depth}, order::relaxed, scope::device);
+        if (ctx.load(deepest, order::relaxed, scope::device) < at_depth) {
+            ctx.fetch_max(deepest, std::uint64_t{at_depth}, order::relaxed, scope::device);
         }
     }
 
@@ -46,31 +45,32 @@ private:
 };
 
 struct expand {
-    using element = uts_node;
+    using element = uts_siblings;
     static constexpr bool moves = true;
-    static constexpr std::uint32_t at_once = 4;
+    static constexpr std::uint32_t at_once = 4, few = 8;
 
-    channel<uts_node> nodes;
+    channel<uts_siblings> nodes;
     uts_tree tree;
     uts_totals totals;
 
     template <class Ctx>
-    LANEWAY_FN outcome operator()(Ctx& ctx, uts_node& node, channel_node& out) const {
-        if (node.children == uts_node::unknown) {
-            node.children = uts_children(tree, node.digest, node.depth);
-            node.spawned = 0;
-            totals.count(ctx, node);
-        }
-        while (node.spawned < node.children) {
-            const std::uint32_t left = node.children - node.spawned;
-            const auto next = out.talloc(ctx, nodes, left < at_once ? left : at_once);
+    LANEWAY_FN outcome operator()(Ctx& ctx, uts_siblings& waiting, channel_node& out) const {
+        const std::uint32_t number = waiting.first + waiting.left - 1;
+        const sha1_digest node = waiting.depth == 0 ? waiting.parent : uts_child(waiting.parent, number);
+        const std::uint32_t children = uts_children(tree, node, waiting.depth);
+        if (children != 0) {
+            // Many are shared out, as one lane after the other takes up those that wait together.
+            const std::uint32_t parts = children <= few ? 1 : at_once;
+            const auto next = out.talloc(ctx, nodes, parts);
             if (!next) return outcome::yield;
-            for (std::uint32_t i = 0; i < next.size(); ++i) {
-                next[i] = {uts_child(node.digest, node.spawned++), node.depth + 1, uts_node::unknown, 0};
+            for (std::uint32_t i = 0; i < parts; ++i) {
+                const std::uint32_t first = children * i / parts, end = children * (i + 1) / parts;
+                next[i] = {node, waiting.depth + 1, first, end - first};
             }
             out.enq(ctx, next);
         }
-        return outcome::done;
+        totals.count(ctx, waiting.depth, children);
+        return --waiting.left == 0 ? outcome::done : outcome::again;
     }
 };
 
@@ -137,16 +137,16 @@ uts_result uts(runtime& rt, const uts_tree& tree, const recursion_options& optio
     const auto nodes = rt.allocate<std::uint64_t>(blocks), leaves = rt.allocate<std::uint64_t>(blocks),
                depth = rt.allocate<std::uint64_t>(blocks);
     const std::uint32_t deep = levels != 0 ? levels : levels_of(tree);
-    channel_plan plan{{.width = 0, .levels = deep, .at_once = expand::at_once, .name = "nodes"}, sizeof(uts_node)};
+    channel_plan plan{{.width = 0, .levels = deep, .at_once = expand::at_once, .name = "nodes"}, sizeof(uts_siblings)};
     uts_result made;
-    made.report.width = fork_join_width({plan}, {deep, options.width, options.memory_bytes},
-                                        rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
-    plan.options.width = made.report.width;
-    channel_graph graph(rt);
-    const auto waiting = graph.channel<uts_node>(plan.options);
+    const fork_join_plan memory = plan_fork_join({plan}, {deep, options.width, options.memory_bytes},
+                                                 rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
+    made.report.width = plan.options.width = memory.width;
+    channel_graph graph(rt, {.stack_bytes = memory.stack_bytes});
+    const auto waiting = graph.channel<uts_siblings>(plan.options);
     const auto kernel = graph.kernel(expand{waiting, tree, {nodes.ref(), leaves.ref(), depth.ref()}});
     graph.connect(waiting, kernel);
-    graph.init(waiting, {uts_node{uts_root(tree), 0, uts_node::unknown, 0}});
+    graph.init(waiting, {uts_siblings{uts_root(tree), 0, 0, 1}});
     made.report.run = graph.run(kernel);
     made.report.channels = graph.statistics();
     for (int pe = 0; pe < rt.n_pes(); ++pe) {

@@ -47,8 +47,8 @@ class fork_join {
 public:
     /// Throws usage_error where the options leave no room.
     fork_join(runtime& runtime, const fork_join_options& options, const Functions&... functions)
-        : runtime_(runtime), width_(fork_join_width(plans(options), options, useful_width(runtime))),
-          graph_(runtime), kernels_{graph_.kernel(fork_kernel<Functions, Functions...>{functions})...} {
+        : runtime_(runtime), plan_(plan_fork_join(plans(options), options, useful_width(runtime))),
+          graph_(runtime, {.stack_bytes = plan_.stack_bytes}), kernels_{graph_.kernel(fork_kernel<Functions, Functions...>{functions})...} {
         (connect<Functions>(options), ...);
     }
 
@@ -91,7 +91,7 @@ public:
     [[nodiscard]] const run_report& report() const { return report_; }
     [[nodiscard]] channel_statistics statistics() const { return graph_.statistics(); }
     /// Elements that a level of a channel has room for on each PE.
-    [[nodiscard]] std::uint32_t width() const { return width_; }
+    [[nodiscard]] std::uint32_t width() const { return plan_.width; }
 
 private:
     /// A GPU has a quarter of a million lanes, whose work may lie at a few depths; a thread has one.
@@ -110,14 +110,14 @@ private:
     template <class Function>
     void connect(const fork_join_options& options) {
         using element = fork_element<Function>;
-        const channel_options chosen = options_for<Function>(options, width_);
+        const channel_options chosen = options_for<Function>(options, plan_.width);
         const auto made = is_continuation<Function> ? graph_.template channel_after<element>(chosen)
                                                     : graph_.template channel<element>(chosen);
         graph_.connect(made, std::get<number_of_type<Function, Functions...>()>(kernels_));
     }
 
     runtime& runtime_;
-    std::uint32_t width_;
+    fork_join_plan plan_;
     channel_graph graph_;
     std::tuple<kernel_node<fork_kernel<Functions, Functions...>>...> kernels_;
     run_report report_;

@@ -15,8 +15,8 @@ namespace {
 /// A shard of fewer elements would leave blocks without work that others have.
 constexpr std::uint32_t min_shard_width = 256;
 
-std::uint32_t shards_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks) {
-    std::uint32_t shards = std::max(worker_blocks, 1u);
+std::uint32_t shards_of(const std::vector<channel_plan>& plans, std::uint32_t sharers) {
+    std::uint32_t shards = std::max(sharers, 1u);
     for (const auto& plan : plans) {
         if (plan.is_arrivals || plan.rooms_a_pe != 0) continue;
         // What a lane reserves at once lies in one shard.
@@ -58,11 +58,42 @@ void lay_out_remote(channel_set_ref& set, const channel_plan& plan, channel_layo
     set.rooms.classes = std::max(set.rooms.classes, classes);
 }
 
+/// Sizes of the stacks and frames of a PE's warps. A warp that follows a tree down has some twice as many frames as
+/// elements (record 36).
+channel_stacks_ref sizes_of(const warp_plan& plan, const pe_grid& grid) {
+    constexpr std::uint32_t max_elements = 1024;
+    channel_stacks_ref made;
+    const auto lanes = static_cast<std::uint32_t>(grid.warp_lanes());
+    made.warps_a_block = grid.one_lane() ? 1u : static_cast<std::uint32_t>(grid.shape.warps_per_block);
+    made.warps = grid.worker_blocks() * made.warps_a_block;
+    made.slot_bytes = static_cast<std::uint32_t>(plan.slot_bytes);
+    made.frame_bytes = static_cast<std::uint32_t>(plan.frame_bytes);
+    if (made.warps_a_block > channel_stacks_ref::max_warps || made.warps >= 1u << (32 - ready_frame::frame_bits)) {
+        return made;
+    }
+    const std::uint64_t bytes = plan.stack_bytes / made.warps, element = plan.slot_bytes + sizeof(std::uint32_t);
+    const std::uint64_t of_both = element + plan.frame_bytes;
+    const std::uint64_t elements = std::min<std::uint64_t>(bytes / of_both, max_elements);
+    if (elements < 2 * lanes) return made;
+    made.capacity = std::bit_floor(static_cast<std::uint32_t>(elements));
+    if (plan.frame_bytes == 0) return made;
+    const std::uint64_t frames = (bytes - made.capacity * element) / plan.frame_bytes;
+    made.frames = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(frames, channel_stacks_ref::max_frames)) / 32 * 32;
+    return made;
+}
+
+/// A warp that chooses by itself has a shard of its own where channels are wide: in one that several serve, their claims
+/// make each other fail. Who chooses for all looks at every shard.
+std::uint32_t sharers_of(const warp_plan& warps, const pe_grid& grid) {
+    return warps.choose ? static_cast<std::uint32_t>(grid.worker_warps()) : grid.worker_blocks();
+}
+
 /// The queues of a PE, without memory. Channels for what comes in rooms are behind all others.
-channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks, int warp_lanes) {
+channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t sharers, int warp_lanes) {
     channel_set_ref set;
     set.n_channels = static_cast<std::uint32_t>(plans.size());
-    set.n_shards = shards_of(plans, worker_blocks);
+    set.n_shards = shards_of(plans, sharers);
     std::uint64_t levels = 0, pool = 0;
     for (const auto& plan : plans) levels += plan.options.levels;
     if (levels > channel_rank_queues) {
@@ -77,6 +108,7 @@ channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t wo
         layout.first_queue = set.queues_a_shard;
         layout.at_once = plan.options.at_once;
         layout.consumer = plan.consumer;
+        layout.is_kept = plan.is_kept ? 1 : 0;
         layout.first_entry = set.entries_a_shard;
         if (plan.rooms_a_pe == 0) {
             lay_out(set, plan, layout);
@@ -101,23 +133,23 @@ std::string channel_name(std::uint32_t number, const channel_plan& plan) {
     return plan.options.name.empty() ? text : text + " \"" + plan.options.name + "\"";
 }
 
-std::uint64_t channel_memory::bytes_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks) {
-    const channel_set_ref set = lay_out(plans, worker_blocks, 1);
+std::uint64_t channel_memory::bytes_of(const std::vector<channel_plan>& plans, std::uint32_t sharers) {
+    const channel_set_ref set = lay_out(plans, sharers, 1);
     return set.n_shards * (set.data_a_shard + 4 * (set.entries_a_shard + set.done_a_shard) +
                            set.queues_a_shard * sizeof(channel_words));
 }
 
 channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
-                               std::uint32_t worker_blocks, int warp_lanes)
-    : owner_(owner), plans_(plans), worker_blocks_(worker_blocks), warp_lanes_(static_cast<std::uint32_t>(warp_lanes)),
-      set_(lay_out(plans, worker_blocks, warp_lanes)),
+                               const warp_plan& warps, const pe_grid& grid)
+    : owner_(owner), plans_(plans), worker_blocks_(grid.worker_blocks()),
+      warp_lanes_(static_cast<std::uint32_t>(grid.warp_lanes())), set_(lay_out(plans, sharers_of(warps, grid), grid.warp_lanes())),
       words_(owner, std::uint64_t{set_.n_shards} * set_.queues_a_shard),
       data_(owner, set_.n_shards * set_.data_a_shard), control_(owner, set_.n_shards * set_.entries_a_shard),
       done_(owner, set_.n_shards * set_.done_a_shard),
       flags_(owner, std::uint64_t{set_.n_shards} * set_.flags_a_shard()),
       rooms_(owner, std::uint64_t{set_.rooms.classes} * set_.rooms.words_a_class()),
       created_(owner, std::uint64_t{set_.n_shards} * channel_set_ref::words_a_shard),
-      finished_(owner, std::uint64_t{worker_blocks} * (destructive_bytes / sizeof(std::uint64_t))), totals_(owner, 1),
+      finished_(owner, std::uint64_t{worker_blocks_} * (destructive_bytes / sizeof(std::uint64_t))), totals_(owner, 1),
       set_copy_(owner, 1), moving_(owner, 1) {
     set_.words = words_.data();
     set_.data = data_.data();
@@ -127,7 +159,26 @@ channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::
     set_.rooms.free = rooms_.data();
     set_.created = created_.data();
     set_.totals = totals_.data();
+    make_stacks(warps, grid);
     set_copy_.copy_in(&set_, 1);
+}
+
+void channel_memory::make_stacks(const warp_plan& plan, const pe_grid& grid) {
+    channel_stacks_ref& made = set_.stacks = sizes_of(plan, grid);
+    if (made.capacity == 0) return;
+    const std::uint64_t elements = std::uint64_t{made.warps} * made.capacity;
+    const std::uint64_t frames = std::uint64_t{made.warps} * made.frames;
+    tags_ = buffer<std::uint32_t>(owner_, elements);
+    slots_ = buffer<std::byte>(owner_, elements * made.slot_bytes);
+    hungry_ = buffer<std::uint32_t>(owner_, destructive_bytes / sizeof(std::uint32_t));
+    made.tags = tags_.data();
+    made.slots = slots_.data();
+    made.hungry = hungry_.data();
+    if (frames == 0) return;
+    frames_ = buffer<std::byte>(owner_, frames * made.frame_bytes);
+    returned_ = buffer<std::uint32_t>(owner_, frames / 32);
+    made.frame_data = frames_.data();
+    made.returned = returned_.data();
 }
 
 void channel_memory::clear() {
@@ -140,6 +191,8 @@ void channel_memory::clear() {
     rooms_.copy_in(std::vector<std::uint32_t>(rooms_.size(), whole));
     created_.fill_bytes(0);
     finished_.fill_bytes(0);
+    if (set_.stacks.capacity != 0) hungry_.fill_bytes(0);
+    if (set_.stacks.frames != 0) returned_.fill_bytes(0);
     totals_.fill_bytes(0);
     moving_.fill_bytes(0);
 }
@@ -207,6 +260,10 @@ void channel_memory::add_to(channel_statistics& sum) const {
         sum.consumed += words.dispatched;
     }
     const channel_totals totals = totals_.copy_out()[0];
+    sum.produced += totals.kept;
+    sum.consumed += totals.kept_runs;
+    sum.kept += totals.kept;
+    sum.given += totals.given;
     sum.dispatches += totals.dispatches;
     sum.full_dispatches += totals.full_dispatches;
     sum.yields += totals.yields;
@@ -270,16 +327,16 @@ std::vector<std::uint64_t> channel_memory::occupancy(std::uint32_t number) const
 }
 
 void channel_store::prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
-                            const run_deadline& until) {
-    if (plans != plans_ || plan.grids != grids_) {
+                            const warp_plan& warps, const run_deadline& until) {
+    if (plans != plans_ || warps != warps_ || plan.grids != grids_) {
         memories_.clear();
         plans_.clear();
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             (void)until.left();
-            const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
-            memories_.emplace_back(machine.device(pe), plans, grid.worker_blocks(), grid.warp_lanes());
+            memories_.emplace_back(machine.device(pe), plans, warps, plan.grids[static_cast<std::size_t>(pe)]);
         }
         plans_ = plans;
+        warps_ = warps;
         grids_ = plan.grids;
     }
     if (requests_ == nullptr) {
@@ -346,13 +403,18 @@ void audit_channels(const std::vector<channel_plan>& plans, const std::vector<ch
         text += (text.empty() ? "" : "; ") + channel_name(c, plans[c]) + ": " + std::to_string(left) +
                 (left == 1 ? " element was" : " elements were") + " reserved and never freed";
     }
-    std::uint64_t out = 0;
+    std::uint64_t out = 0, lost = 0;
     for (const auto& memory : memories) {
+        lost += memory.unfreed_on_stacks();
         for (const std::uint64_t of_class : memory.rooms_out()) out += of_class;
     }
     if (out != 0) {
         text += (text.empty() ? "" : "; ") + std::to_string(out) + " of the rooms for elements on their way to other " +
                 "PEs have not come back";
+    }
+    if (lost != 0) {
+        text += (text.empty() ? "" : "; ") + std::to_string(lost) + (lost == 1 ? " element" : " elements") +
+                " that warps had kept " + (lost == 1 ? "was" : "were") + " reserved and never freed";
     }
     if (!text.empty()) throw device_fault(text);
 }

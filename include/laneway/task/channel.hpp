@@ -14,40 +14,46 @@ struct channel {
 };
 
 /// Elements of a channel that one lane has reserved and not yet made ready. They lie one behind the other but where the
-/// channel's memory ends.
+/// memory that they lie in ends.
 template <class T>
 class reserved_elements {
 public:
     reserved_elements() = default;
-    LANEWAY_FN reserved_elements(T* data, std::uint32_t width, std::uint32_t queue, std::uint64_t first,
-                                 std::uint32_t count)
-        : data_(data), width_(width), queue_(queue), first_(first), count_(count) {}
+    /// `data`: for `width` elements, so many bytes apart.
+    LANEWAY_FN reserved_elements(std::byte* data, std::uint32_t width, std::uint32_t element_bytes, std::uint32_t queue,
+                                 std::uint64_t first, std::uint32_t count)
+        : data_(data), width_(width), element_bytes_(element_bytes), queue_(queue), first_(first), count_(count) {}
 
     /// Whether there are any; false where the channel had no space.
     explicit LANEWAY_FN operator bool() const { return count_ != 0; }
     [[nodiscard]] LANEWAY_FN std::uint32_t size() const { return count_; }
-    [[nodiscard]] LANEWAY_FN T& operator[](std::uint32_t i) const { return data_[(first_ + i) & (width_ - 1)]; }
+    [[nodiscard]] LANEWAY_FN T& operator[](std::uint32_t i) const {
+        const auto index = static_cast<std::size_t>((first_ + i) & (width_ - 1));
+        return *reinterpret_cast<T*>(data_ + index * element_bytes_);
+    }
 
     /// The first `count` of them.
     [[nodiscard]] LANEWAY_FN reserved_elements first_of(std::uint32_t count) const {
-        return {data_, width_, queue_, first_, count};
+        return {data_, width_, element_bytes_, queue_, first_, count};
     }
 
-    /// Which queue of the PE they lie in, and from which position on.
+    /// Which queue of the PE they lie in, or the tag of those on the warp's own stack, and from which position on.
     [[nodiscard]] LANEWAY_FN std::uint32_t queue() const { return queue_; }
     [[nodiscard]] LANEWAY_FN std::uint64_t first() const { return first_; }
 
 private:
-    T* data_ = nullptr;
+    std::byte* data_ = nullptr;
     std::uint32_t width_ = 1;
+    std::uint32_t element_bytes_ = sizeof(T);
     std::uint32_t queue_ = 0;
     std::uint64_t first_ = 0;
     std::uint32_t count_ = 0;
 };
 
 /// What a kernel returns of the element that it was given. `yield`: it found no space for what it wanted to produce.
-/// The element keeps its space, with what the kernel has written into it, and is consumed again later.
-enum class outcome : std::uint32_t { done, yield };
+/// The element keeps its space, with what the kernel has written into it, and is consumed again later. `again`: so it
+/// is as well, though the kernel has done a part of its work.
+enum class outcome : std::uint32_t { done, yield, again };
 
 /// What a policy knows of one queue: a level of a channel, in a shard of its PE.
 struct channel_load {

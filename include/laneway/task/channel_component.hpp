@@ -44,6 +44,22 @@ std::uint32_t add_inner_channels(std::vector<channel_plan>& plans, int pes, std:
     return first_arrivals;
 }
 
+/// Says what warps do by themselves, and marks the channels whose elements they may keep in `stack_bytes`. Elements of
+/// what moves or was sent are not kept, as their places are not the warp's.
+template <class Policy, class... Kernels>
+warp_plan plan_warps(std::vector<channel_plan>& plans, std::uint64_t stack_bytes) {
+    warp_plan made{.choose = scheduler_of<Policy> == channel_scheduler::every_warp};
+    if (!channel_graph_ref<Policy, Kernels...>::keeps) return made;
+    const bool keeps[] = {keeps_elements<Kernels>...};
+    made.stack_bytes = stack_bytes;
+    made.slot_bytes = sizeof(element_copy<Kernels...>);
+    for (auto& plan : plans) {
+        plan.is_kept = keeps[plan.consumer] && !plan.is_after && !plan.is_arrivals && plan.rooms_a_pe == 0;
+        if (plan.is_after) made.frame_bytes = std::max(made.frame_bytes, plan.element_bytes);
+    }
+    return made;
+}
+
 /// The view of a PE whose channels have this memory.
 template <class Policy, class... Kernels>
 channel_graph_ref<Policy, Kernels...> graph_ref_of(const channel_store& store, int pe, const Policy& policy,
@@ -70,7 +86,8 @@ public:
 
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         first_arrivals_ = add_inner_channels<Kernels...>(plans_, machine.n_pes(), table_.rooms());
-        store_.prepare(machine, plan, plans_, until);
+        const warp_plan warps = plan_warps<Policy, Kernels...>(plans_, table_.stack_bytes());
+        store_.prepare(machine, plan, plans_, warps, until);
         store_.set_boards(plan, scheduler_of<Policy>);
         table_.fill(store_.memories());
         if constexpr (scheduler_of<Policy> == channel_scheduler::host_thread) {

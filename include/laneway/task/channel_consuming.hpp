@@ -1,6 +1,7 @@
 // How an element gets to its kernel.
 #pragma once
 
+#include <algorithm>
 #include <new>
 
 #include "laneway/simt/user_code.hpp"
@@ -8,23 +9,63 @@
 
 namespace laneway {
 
-/// Calls `run(kernel, element)` with the kernel of this number, where it is of this width; with a copy of an element
-/// that `came` in a room, whose place may get the next one as soon as the kernel has forwarded it. Any lane.
-template <task_width Width, class Kernels, class Run>
+/// Whether a warp may keep a kernel's elements on its own stack, from which lanes take copies: where lanes run it by
+/// themselves, its elements are small, and it does not say `static constexpr bool keeps = false;`.
+template <class Kernel>
+inline constexpr bool keeps_elements = width_of<Kernel> == task_width::warp && sizeof(typename Kernel::element) <= max_kept_bytes;
+template <class Kernel>
+requires requires { Kernel::keeps; }
+inline constexpr bool keeps_elements<Kernel> = Kernel::keeps;
+
+/// A lane's copy of an element of any of these kernels that a warp may keep.
+template <class... Kernels>
+struct element_copy {
+    static constexpr std::size_t align = std::max({std::size_t{4}, keeps_elements<Kernels> ? alignof(typename Kernels::element) : 1 ...});
+    static constexpr std::size_t size = std::max({align, keeps_elements<Kernels> ? sizeof(typename Kernels::element) : 1 ...});
+
+    alignas(align) std::byte bytes[size];
+};
+template <class List>
+struct copies_of;
+template <class... Kernels>
+struct copies_of<task_types<Kernels...>> {
+    using type = element_copy<Kernels...>;
+};
+
+/// Takes a lane's copy of an element where its kernel runs on one. Any lane.
+template <class Kernels, class Copy>
+LANEWAY_FN void copy_element(const Kernels& kernels, std::uint32_t number, const std::byte* at, Copy& copy) {
+    kernels.visit(number, [&]<class Kernel>(const Kernel&) {
+        if constexpr (keeps_elements<Kernel>) {
+            using element = typename Kernel::element;
+            ::new (static_cast<void*>(copy.bytes)) element(*reinterpret_cast<const element*>(at));
+        }
+    });
+}
+
+/// Calls `run(kernel, element)` with the kernel of this number, where it is of this width. Where a warp may keep its
+/// elements the kernel gets the lane's copy, which goes back to where the element is, if that `stays` and is not done; else
+/// a copy of one that `came` in a room, whose place may get the next one as soon as the kernel has forwarded it. Any
+/// lane.
+template <task_width Width, class Kernels, class Copy, class Run>
 LANEWAY_FN outcome consume(const Kernels& kernels, std::uint32_t number, std::byte* at, [[maybe_unused]] bool came,
-                           Run&& run) {
+                           [[maybe_unused]] Copy& copy, Run&& run, [[maybe_unused]] bool stays) {
     outcome out = outcome::done;
     kernels.visit(number, [&]<class Kernel>(const Kernel& code) {
         if constexpr (width_of<Kernel> == Width) {
             using element = typename Kernel::element;
-            auto* given = reinterpret_cast<element*>(at);
-            if constexpr (receives_elements<Kernel>) {
-                alignas(element) std::byte copy[sizeof(element)];
-                if (came) given = ::new (static_cast<void*>(copy)) element(*given);
+            if constexpr (keeps_elements<Kernel>) {
+                auto& given = *reinterpret_cast<element*>(copy.bytes);
+                out = run(code, given);
+                if (out != outcome::done && stays) *reinterpret_cast<element*>(at) = given;
+            } else if constexpr (receives_elements<Kernel>) {
+                auto* given = reinterpret_cast<element*>(at);
+                alignas(element) std::byte of_room[sizeof(element)];
+                if (came) given = ::new (static_cast<void*>(of_room)) element(*given);
                 out = run(code, *given);
-                if (came && out == outcome::yield) *reinterpret_cast<element*>(at) = *given;
+                if (came && out != outcome::done) *reinterpret_cast<element*>(at) = *given;
             } else {
-                out = run(code, *given);
+                out = run(code, *reinterpret_cast<element*>(at));
             }
         }
     });

@@ -37,8 +37,20 @@ struct channel_plan {
     /// is that of all PEs' rooms.
     std::uint32_t rooms_a_pe = 0;
     std::uint32_t of_channel = 0;  ///< then: number of the channel that they were sent to
+    bool is_kept = false;          ///< see channel_layout
 
     friend bool operator==(const channel_plan&, const channel_plan&) = default;
+};
+
+/// What the warps of a PE do by themselves.
+struct warp_plan {
+    bool choose = true;  ///< each decides what it serves
+    /// What they may keep of what they produce, see channel_stack.hpp: for all warps of a PE.
+    std::uint64_t stack_bytes = 0;
+    std::size_t slot_bytes = 0;   ///< of an element there
+    std::size_t frame_bytes = 0;  ///< of a continuation; 0: there are none
+
+    friend bool operator==(const warp_plan&, const warp_plan&) = default;
 };
 
 /// Text for messages: `channel 1 "frames"`.
@@ -56,6 +68,8 @@ struct channel_statistics {
     std::uint64_t sent = 0;             ///< elements that kernels have produced for other PEs
     std::uint64_t received = 0;         ///< elements that came from kernels of other PEs
     std::uint64_t peak = 0;             ///< most elements that a warp has seen ready in one queue when it chose
+    std::uint64_t kept = 0;             ///< elements that never left the warp that had produced them
+    std::uint64_t given = 0;            ///< elements that warps had kept and gave to others
 };
 
 /// Channels of one PE. Host only; not thread-safe; between runs.
@@ -63,7 +77,7 @@ class channel_memory {
 public:
     /// Throws usage_error where it cannot be had.
     channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
-                   std::uint32_t worker_blocks, int warp_lanes);
+                   const warp_plan& warps, const pe_grid& grid);
 
     /// Empties all channels.
     void clear();
@@ -88,16 +102,19 @@ public:
     [[nodiscard]] std::uint64_t room(std::uint32_t number) const;
     /// Elements of a channel that were reserved and never freed.
     [[nodiscard]] std::uint64_t unfreed(std::uint32_t number) const;
+    /// The same of elements that warps had kept.
+    [[nodiscard]] std::uint64_t unfreed_on_stacks() const { return totals_.copy_out()[0].lost; }
     /// Elements of each level of a channel that are reserved, ready or dispatched.
     [[nodiscard]] std::vector<std::uint64_t> occupancy(std::uint32_t number) const;
     /// Rooms of each class that have gone out with elements and not come back; empty where there are none.
     [[nodiscard]] std::vector<std::uint64_t> rooms_out() const;
     [[nodiscard]] bool is_lost() const { return owner_->abandoned(); }
 
-    /// Bytes that channels take on a PE with so many working blocks.
-    static std::uint64_t bytes_of(const std::vector<channel_plan>& plans, std::uint32_t worker_blocks);
+    /// Bytes that channels take on a PE where so many may have a shard of their own.
+    static std::uint64_t bytes_of(const std::vector<channel_plan>& plans, std::uint32_t sharers);
 
 private:
+    void make_stacks(const warp_plan& plan, const pe_grid& grid);
     [[nodiscard]] std::uint64_t open_in(std::uint32_t number, std::uint32_t shard, std::uint32_t level,
                                         const std::vector<channel_words>& words,
                                         const std::vector<std::uint32_t>& done) const;
@@ -115,6 +132,11 @@ private:
     buffer<std::uint32_t> rooms_;
     buffer<std::uint64_t> created_;
     buffer<std::uint64_t> finished_;
+    buffer<std::uint32_t> tags_;
+    buffer<std::byte> slots_;
+    buffer<std::byte> frames_;
+    buffer<std::uint32_t> returned_;
+    buffer<std::uint32_t> hungry_;
     buffer<channel_totals> totals_;
     buffer<channel_set_ref> set_copy_;
     buffer<moving_words> moving_;
@@ -128,7 +150,7 @@ class channel_store {
 public:
     /// Takes memory for channels of these plans, and empties them.
     void prepare(machine& machine, const comm_plan& plan, const std::vector<channel_plan>& plans,
-                 const run_deadline& until);
+                 const warp_plan& warps, const run_deadline& until);
 
     /// Has warps get their orders from this scheduler in the next run.
     void set_boards(const comm_plan& plan, channel_scheduler by);
@@ -142,6 +164,7 @@ public:
 
 private:
     std::vector<channel_plan> plans_;
+    warp_plan warps_;
     std::vector<pe_grid> grids_;
     std::vector<channel_memory> memories_;
     std::unique_ptr<symmetric_array<std::uint32_t>> requests_;

@@ -7,6 +7,14 @@
 
 namespace laneway {
 
+/// A place for one continuation, and its name; none: there was no space.
+template <class T>
+struct reserved_frame {
+    T* at = nullptr;
+    std::uint32_t queue = 0;  ///< of the PE, or the tag of a warp's frame
+    std::uint32_t place = 0;
+};
+
 /// One lane's access. Members may be called by any lane, also in divergent code; none waits.
 class channel_node {
 public:
@@ -14,9 +22,10 @@ public:
 
     /// `shard`: that the lane produces into. `level`: of what it consumes; of a body, one less than the first.
     /// `first_in`: the queue whose first element the lane consumes, where that matters; see channel_layout::margin.
+    /// `stack`: the words of the warp's own stack, where it keeps what it produces.
     LANEWAY_FN channel_node(const channel_set_ref& set, std::uint32_t shard, std::uint32_t level,
-                            std::uint32_t first_in = no_queue)
-        : set_(set), shard_(shard), level_(level), first_in_(first_in) {}
+                            std::uint32_t first_in = no_queue, const warp_stack* stack = nullptr)
+        : set_(set), shard_(shard), level_(level), first_in_(first_in), stack_(stack) {}
 
     /// The level of the element's channel that it lies in.
     [[nodiscard]] LANEWAY_FN std::uint32_t level() const { return level_; }
@@ -35,6 +44,23 @@ public:
                                                             std::uint32_t count) {
         const channel_layout& layout = set_.channels[to.number];
         if (count == 0 || !may_reserve(ctx, to.number, level, count)) return {};
+        if (stack_ != nullptr && layout.is_kept != 0) {
+            std::uint32_t position = 0;
+            if (stack_->reserve(ctx, count, position)) {
+                kept_end_ = position + count;
+                has_kept_ = true;
+                const std::uint32_t tag = stack_tag::of(to.number, level);
+                for (std::uint32_t i = 0; i < count; ++i) stack_->tag(position + i) = tag;
+                return {stack_->slots(), stack_->capacity(), stack_->slot_bytes(), tag, position, count};
+            }
+        }
+        return talloc_shared(ctx, to, level, count);
+    }
+    /// The same where other warps find them.
+    template <class Ctx, class T>
+    [[nodiscard]] LANEWAY_FN reserved_elements<T> talloc_shared(Ctx& ctx, channel<T> to, std::uint32_t level,
+                                                                std::uint32_t count) {
+        const channel_layout& layout = set_.channels[to.number];
         const std::uint32_t number = shard_ * set_.queues_a_shard + layout.first_queue + level;
         const channel_queue_ref queue = set_.queue(shard_, to.number, level);
         std::uint64_t first = 0;
@@ -46,13 +72,32 @@ public:
             ++stalls_;
             return {};
         }
-        return {reinterpret_cast<T*>(queue.element(0)), layout.width, number, first, count};
+        return {queue.element(0), layout.width, layout.element_bytes, number, first, count};
+    }
+    /// A place for the continuation of a function, as talloc_at gives one. `kept`: it may be a frame of the warp.
+    template <class Ctx, class T>
+    [[nodiscard]] LANEWAY_FN reserved_frame<T> reserve_frame(Ctx& ctx, channel<T> of, std::uint32_t level, bool kept) {
+        if (!may_reserve(ctx, of.number, level, 1)) return {};
+        std::uint32_t place = 0;
+        if (kept && stack_ != nullptr && stack_->take_frame(ctx, place)) {
+            return {reinterpret_cast<T*>(stack_->frame(place)), stack_tag::of(of.number, level), place};
+        }
+        const auto found = talloc_shared(ctx, of, level, 1);
+        if (!found) return {};
+        return {&found[0], found.queue(), set_.queue(found.queue()).place_of(found.first())};
     }
 
     /// Makes elements ready that talloc has given and the lane has written; nothing where there are none.
     template <class Ctx, class T>
     LANEWAY_FN void enq(Ctx& ctx, const reserved_elements<T>& elements) {
         if (!elements) return;
+        if ((elements.queue() & stack_tag::kept) != 0) {
+            const auto position = static_cast<std::uint32_t>(elements.first());
+            for (std::uint32_t i = 0; i < elements.size(); ++i) {
+                stack_->tag(position + i) = elements.queue() | stack_tag::ready;
+            }
+            return;
+        }
         for (std::uint32_t i = 0; i < elements.size(); ++i) go_before(ctx, &elements[i]);
         const lane_mask mask = ctx.match(ctx.converged(), elements.queue());
         set_.queue(elements.queue()).publish(ctx, mask, elements.first(), elements.size());
@@ -62,15 +107,26 @@ public:
     /// Gives reserved elements back that are not needed.
     template <class Ctx, class T>
     LANEWAY_FN void tfree(Ctx& ctx, const reserved_elements<T>& elements, std::uint32_t from = 0) {
+        if ((elements.queue() & stack_tag::kept) != 0) {
+            for (std::uint32_t i = from; i < elements.size(); ++i) {
+                stack_->free(ctx, static_cast<std::uint32_t>(elements.first()) + i);
+            }
+            return;
+        }
         const channel_queue_ref queue = set_.queue(elements.queue());
         for (std::uint32_t i = from; i < elements.size(); ++i) {
             const lane_mask mask = ctx.match(ctx.converged(), elements.queue());
             (void)queue.release(ctx, mask, queue.place_of(elements.first() + i));
         }
     }
-    /// Makes the element at a place of a queue ready; see channel_queue_ref::publish_place.
+    /// Makes the element at a place of a queue ready, see channel_queue_ref::publish_place, or the continuation in a
+    /// frame.
     template <class Ctx>
     LANEWAY_FN void enq_place(Ctx& ctx, std::uint32_t queue, std::uint32_t place) {
+        if ((queue & stack_tag::kept) != 0) {
+            stack_->push_ready(ctx, queue, place);
+            return;
+        }
         const channel_queue_ref to = set_.queue(queue);
         go_before(ctx, to.element(place));
         const lane_mask mask = ctx.match(ctx.converged(), queue);
@@ -79,9 +135,14 @@ public:
         filled_ = queue;
     }
 
+    /// Whether a continuation waits in a frame of the lane's own warp.
+    [[nodiscard]] LANEWAY_FN bool owns(const std::byte* frame) const { return stack_ != nullptr && stack_->owns(frame); }
+
     /// The queue that the lane has last made elements ready in; no_queue: none.
     [[nodiscard]] LANEWAY_FN std::uint32_t filled() const { return filled_; }
     [[nodiscard]] LANEWAY_FN std::uint32_t stalls() const { return stalls_; }
+    /// Behind the last slot of the warp's stack that the lane has got; `top` where it has none.
+    [[nodiscard]] LANEWAY_FN std::uint32_t kept_end(std::uint32_t top) const { return has_kept_ ? kept_end_ : top; }
     [[nodiscard]] LANEWAY_FN const channel_set_ref& set() const { return set_; }
 
 protected:
@@ -110,8 +171,11 @@ private:
     std::uint32_t shard_;
     std::uint32_t level_;
     std::uint32_t first_in_;
+    const warp_stack* stack_;
     std::uint32_t filled_ = no_queue;
     std::uint32_t stalls_ = 0;
+    std::uint32_t kept_end_ = 0;
+    bool has_kept_ = false;
 };
 
 }  // namespace laneway

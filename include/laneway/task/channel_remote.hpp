@@ -116,8 +116,8 @@ class remote_node : public channel_node {
 public:
     /// `room`: of the job, that the consumed element came in; none: it lies in a channel of this PE.
     LANEWAY_FN remote_node(const channel_set_ref& set, std::uint32_t shard, std::uint32_t level, std::uint32_t first_in,
-                           std::uint32_t room, std::uint32_t room_class, Out& out)
-        : channel_node(set, shard, level, first_in), out_(out), room_(room), room_class_(room_class) {}
+                           std::uint32_t room, std::uint32_t room_class, Out& out, const warp_stack* stack)
+        : channel_node(set, shard, level, first_in, stack), out_(out), room_(room), room_class_(room_class) {}
 
     /// Produces a copy of an element into a channel of a PE, whichever, whose kernel says that it receives. Its level
     /// is as talloc says. False where this PE has no room for another element on its way: then the kernel returns

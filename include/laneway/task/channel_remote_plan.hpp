@@ -12,6 +12,9 @@ struct channel_graph_options {
     /// Elements of each level that a PE may have sent that are not consumed yet, where kernels receive; rounded up to a
     /// power of two. Each PE keeps memory for those of all PEs.
     std::uint32_t rooms = 256;
+    /// Memory of a PE in which its warps keep what they produce, until it is full, beside the channels. Elements there
+    /// are no part of a channel's width; 0: warps keep nothing. Not in a session.
+    std::uint64_t stack_bytes = 0;
 };
 
 /// Adds a channel for what arrives for each of the first `of_user` channels whose kernel, by number, `receives`, with

@@ -1,14 +1,15 @@
 // All channels of a PE, as its lanes see them.
 //
-// A channel has a queue for each of its levels, and that in each shard of the PE: blocks produce into their own shard
-// and consume from it first, so that no word is shared by all. The queues of a shard are numbered channel by channel,
-// the levels of one after the other; those of a PE shard by shard.
+// A channel has a queue for each of its levels, and that in each shard of the PE: warps produce into their own shard, or
+// one that a few of them share, and consume from it first, so that no word is shared by all. The queues of a shard are
+// numbered channel by channel, the levels of one after the other; those of a PE shard by shard.
 #pragma once
 
 #include "laneway/queue/channel_queue.hpp"
 #include "laneway/task/channel_board.hpp"
 #include "laneway/task/channel_result_ring_ref.hpp"
 #include "laneway/task/channel_rooms.hpp"
+#include "laneway/task/channel_stack.hpp"
 
 namespace laneway {
 
@@ -26,6 +27,7 @@ struct channel_layout {
     std::uint32_t margin = 0;
     std::uint32_t consumer = 0;     ///< number of the kernel
     std::uint32_t is_after = 0;     ///< 1: deeper than other channels of the same level
+    std::uint32_t is_kept = 0;      ///< 1: a warp may keep its elements, see channel_stack.hpp
     std::uint32_t is_arrivals = 0;  ///< 1: holds work that has moved here, see channel_moving.hpp
     /// Where elements lie that came in rooms, see channel_remote.hpp: number of that channel; none. Of such a one: that
     /// of the channel which they were sent to.
@@ -46,6 +48,10 @@ struct channel_totals {
     std::uint64_t sent;             ///< elements that kernels have produced for other PEs
     std::uint64_t received;         ///< elements that came from kernels of other PEs
     std::uint64_t peak;             ///< most elements that a warp has seen ready in one queue
+    std::uint64_t kept;             ///< elements that ended where warps had kept them
+    std::uint64_t kept_runs;        ///< elements that warps took from there; those that were put back each time
+    std::uint64_t given;            ///< elements that warps had kept and gave to others
+    std::uint64_t lost;             ///< elements that were reserved there and never freed
 };
 
 struct channel_set_ref {
@@ -68,6 +74,7 @@ struct channel_set_ref {
     channel_rooms_ref rooms;          ///< for elements that travel between PEs
     channel_board_ref board;          ///< where warps get orders what to serve
     channel_result_ring_ref results;  ///< in a session: where elements for host threads go
+    channel_stacks_ref stacks;        ///< what warps keep of what they produce
 
     static constexpr std::uint32_t words_a_shard = destructive_bytes / sizeof(std::uint64_t);
 

@@ -38,6 +38,8 @@ public:
     [[nodiscard]] const std::vector<channel_plan>& plans() const { return plans_; }
     /// Of each PE and level, for elements that travel between PEs.
     [[nodiscard]] std::uint32_t rooms() const { return rooms_; }
+    /// Of each PE, for what its warps keep.
+    [[nodiscard]] std::uint64_t stack_bytes() const { return stack_bytes_; }
 
 private:
     struct beginning {
@@ -53,6 +55,7 @@ private:
     std::vector<std::uint32_t> of_host_;  ///< kernels that give elements to host threads
     std::uint32_t n_kernels_ = 0;
     std::uint32_t rooms_;
+    std::uint64_t stack_bytes_;
 };
 
 }  // namespace laneway

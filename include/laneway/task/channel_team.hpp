@@ -84,7 +84,7 @@ public:
             const std::uint32_t queue = shared_->queue, count = shared_->count;
             channel_worker<Ctx> worker(ctx, team_);
             for (std::uint32_t i = 0; i < count; ++i) {
-                const bool yields = work(queue, shared_->places[i], worker) == outcome::yield;
+                const bool yields = work(queue, shared_->places[i], worker) != outcome::done;
                 ctx.sync(full_warp<Ctx>);
                 const lane_mask any = ctx.ballot(full_warp<Ctx>, yields);
                 if (any != 0 && ctx.lane() == 0) {

@@ -32,6 +32,8 @@ struct fork_header {
 
     static constexpr std::uint32_t adds = std::uint32_t{1} << 31;  ///< the result is added to what is there
     static constexpr std::uint32_t nowhere = adds - 1;
+    /// Of `open`: a child may end in another warp than the one whose frame it is.
+    static constexpr std::uint32_t is_shared = std::uint32_t{1} << 31;
 };
 
 /// A function's arguments in its channel.
@@ -146,11 +148,19 @@ public:
                 *to = result;
             }
         }
-        go_before(ctx, header_.parent);
         auto* const parent = reinterpret_cast<fork_header*>(header_.parent);
-        // Partner: itself, of the other children. The last one has seen what all have stored.
-        if (ctx.fetch_add(&parent->open, ~std::uint32_t{0}, order::acq_rel, scope::device) != 1) return;
-        come_behind(ctx, header_.parent);
+        constexpr std::uint32_t one_less = ~std::uint32_t{0};
+        if (node_.owns(header_.parent) &&
+            (ctx.load(&parent->open, order::relaxed, scope::block) & fork_header::is_shared) == 0) {
+            // All children end in this warp, which runs what follows later, behind a barrier of its lanes.
+            if (ctx.fetch_add(&parent->open, one_less, order::relaxed, scope::block) != 1) return;
+        } else {
+            go_before(ctx, header_.parent);
+            // Partner: itself, of the other children. The last one has seen what all have stored.
+            const std::uint32_t before = ctx.fetch_add(&parent->open, one_less, order::acq_rel, scope::device);
+            if ((before & ~fork_header::is_shared) != 1) return;
+            come_behind(ctx, header_.parent);
+        }
         const auto* const where = reinterpret_cast<const std::uint32_t*>(parent + 1);
         node_.enq_place(ctx, where[0], where[1]);
     }
@@ -168,20 +178,21 @@ public:
                       "the result of the continuation takes the place of this function's: both have one type");
         static_assert(children_of<Own> > 0,
                       "a function that forks says `static constexpr std::uint32_t children = ...;`");
-        // In this order: who holds room at one depth waits for nothing but what is deeper.
-        const auto frame = node_.talloc_at(ctx, channel_of<Next>(), depth(), 1);
-        yields_ = !frame;
-        if (!frame) return {};
+        // Children first: on a warp's stack, what is given back leaves a gap only, where a frame would have to be freed.
         const auto children = node_.talloc_at(ctx, channel_of<Child>(), depth() + 1, count);
-        if (count != 0 && !children) {
-            node_.tfree(ctx, frame);
+        yields_ = count != 0 && !children;
+        if (yields_) return {};
+        // A continuation that may find no room itself waits in its channel, where whoever has room finds it.
+        const auto frame = node_.reserve_frame(ctx, channel_of<Next>(), depth(), children_of<Next> == 0);
+        if (frame.at == nullptr) {
+            if (children) node_.tfree(ctx, children);
             yields_ = true;
             return {};
         }
-        fork_element<Next>& next = frame[0];
+        fork_element<Next>& next = *frame.at;
         next.header = {header_.parent, header_.result_at, 0};
-        next.queue = frame.queue();
-        next.place = node_.set().queue(frame.queue()).place_of(frame.first());
+        next.queue = frame.queue;
+        next.place = frame.place;
         next.arguments = arguments;
         return {node_, children, next};
     }
@@ -205,8 +216,23 @@ private:
 template <class Function, class... Functions>
 struct fork_kernel {
     using element = fork_element<Function>;
+    static constexpr bool keeps = !is_continuation<Function> && sizeof(element) <= max_kept_bytes;
 
     Function code;
+
+    /// An element goes from its warp's stack to another warp: so all continuations above it may run there as well.
+    template <class Ctx>
+    static LANEWAY_FN void leave(Ctx& ctx, const warp_stack& stack, std::byte* at) {
+        auto* frame = reinterpret_cast<element*>(at)->header.parent;
+        while (stack.owns(frame)) {
+            auto* const header = reinterpret_cast<fork_header*>(frame);
+            if ((ctx.fetch_or(&header->open, fork_header::is_shared, order::relaxed, scope::device) &
+                 fork_header::is_shared) != 0) {
+                return;
+            }
+            frame = header->parent;
+        }
+    }
 
     template <class Ctx>
     LANEWAY_FN outcome operator()(Ctx& ctx, element& at, channel_node& node) const {

@@ -13,11 +13,13 @@ namespace {
 
 using apps::recursion_options;
 
-/// Options of one round: the least width of a program in two of three, then a wider one.
+/// Options of one round: the least width of a program in two of three, then a wider one; warps keep nothing, or little,
+/// or all that they want.
 inline recursion_options narrow(const options& o, std::uint32_t least) {
     recursion_options made;
     made.job = o;
     made.width = o.seed % 3 != 0 ? least : least * 16;
+    if (o.seed % 4 != 3) made.memory_bytes = o.seed % 2 == 0 ? 0 : (8 + o.seed % 16) << 10;
     return made;
 }
 
@@ -62,7 +64,7 @@ TEST_P(recursion_test, AFunctionMayFinishWhereItFindsNoRoomToFork) {
     std::uint64_t stalls = 0;
     every_round(GetParam(), [&](const options& o) {
         runtime rt(o);
-        fork_join program(rt, {10, 2, 1 << 20}, eager_fibonacci{1000}, apps::add_both<std::uint64_t>{});
+        fork_join program(rt, {10, 2, 0}, eager_fibonacci{1000}, apps::add_both<std::uint64_t>{});
         std::vector<std::uint32_t> calls;  // as many as the first level has room for
         for (int i = 0; i < 2 * rt.n_pes(); ++i) calls.push_back(static_cast<std::uint32_t>(9 - i % 3));
         std::vector<std::uint64_t> expected;
@@ -72,6 +74,25 @@ TEST_P(recursion_test, AFunctionMayFinishWhereItFindsNoRoomToFork) {
     });
     if (!checked()) return;  // a thread by itself goes down first, and hardly ever runs short
     EXPECT_GT(stalls, 0u);
+}
+
+TEST_P(recursion_test, WarpsKeepWhatTheyProduceAndGiveOthersPartOfIt) {
+    std::uint64_t given = 0;
+    every_round(GetParam(), [&](const options& o) {
+        recursion_options wide;
+        wide.job = o;
+        wide.width = 2;
+        wide.memory_bytes = 1 << 20;
+        const std::uint32_t n = static_cast<std::uint32_t>(checked() ? 10 + o.seed % 4 : 20);
+        const auto made = apps::fibonacci(n, wide);
+        EXPECT_EQ(made.value, apps::fibonacci_by_calls(n));
+        EXPECT_GT(made.report.channels.kept, made.report.run.items / 2);
+        EXPECT_LE(made.report.channels.kept, made.report.run.items);
+        given += made.report.channels.given;
+    });
+    if (checked()) {
+        EXPECT_GT(given, 0u);
+    }
 }
 
 TEST_P(recursion_test, CallsWithoutAResultAreTold) {

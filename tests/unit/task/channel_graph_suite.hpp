@@ -145,6 +145,26 @@ struct count_down {
     }
 };
 
+/// A part of its work at a time, which it counts in its element; each part produces an element that counts itself.
+struct by_parts {
+    using element = std::uint32_t;
+    channel<std::uint32_t> parts;
+    symmetric_ref<std::uint64_t> counted;
+
+    template <class Ctx>
+    LANEWAY_FN outcome operator()(Ctx& ctx, std::uint32_t& left, channel_node& node) const {
+        if (left == 0) {
+            atomic_add(ctx, counted[0], 1);
+            return outcome::done;
+        }
+        const auto next = node.talloc(ctx, parts);
+        if (!next) return outcome::yield;
+        next[0] = 0;
+        node.enq(ctx, next);
+        return --left == 0 ? outcome::done : outcome::again;
+    }
+};
+
 class channel_graph_test : public testing::TestWithParam<std::string> {
 protected:
     static std::uint64_t total(const symmetric_array<std::uint64_t>& counted, int pes) {
@@ -159,11 +179,12 @@ protected:
     }
     /// What a graph of `misbehave` says.
     template <class Error>
-    static std::string message_of(std::uint32_t what, std::uint32_t levels = 2, double seconds = never_seconds) {
+    static std::string message_of(std::uint32_t what, std::uint32_t levels = 2, double seconds = never_seconds,
+                                  std::uint64_t stack_bytes = 0) {
         options o = one_round();
         o.timeout_seconds = seconds;
         runtime rt(o);
-        channel_graph graph(rt);
+        channel_graph graph(rt, {.stack_bytes = stack_bytes});
         const auto to = graph.channel<std::uint32_t>({.width = 64, .levels = levels, .at_once = 3, .name = "mischief"});
         const auto kernel = graph.kernel(misbehave{to});
         graph.connect(to, kernel);
@@ -253,6 +274,44 @@ TEST_P(channel_graph_test, ElementsGoRoundACycleOfTwoKernelsOnce) {
                 ASSERT_EQ(counted[i], expected * (again + 1)) << i + 1;
             }
         }
+    });
+}
+
+TEST_P(channel_graph_test, WarpsKeepWhatTheyProduceWhateverThereIsOfRoom) {
+    std::uint64_t kept = 0;
+    every_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const auto result = rt.allocate<std::uint64_t>(1);
+        channel_graph graph(rt, {.stack_bytes = std::uint64_t{256} << o.seed % 12});
+        const std::uint32_t n = is_checked(GetParam()) ? 8 + o.seed % 4 : 17;
+        const auto numbers = graph.channel<std::uint32_t>({.width = 2, .levels = n, .at_once = 2});
+        const auto kernel = graph.kernel(count_ones{numbers, result.ref()});
+        graph.connect(numbers, kernel);
+        std::uint64_t a = 1, b = 1;
+        for (std::uint32_t i = 2; i < n; ++i) a = std::exchange(b, a + b);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) graph.init(numbers, {n}, pe);
+        const run_report report = graph.run(kernel);
+        EXPECT_EQ(total(result, rt.n_pes()), b * static_cast<std::uint64_t>(rt.n_pes()));
+        EXPECT_EQ(report.items, (2 * b - 1) * static_cast<std::uint64_t>(rt.n_pes()));
+        const channel_statistics did = graph.statistics();
+        EXPECT_EQ(did.produced, report.items);
+        EXPECT_EQ(did.consumed, did.produced + did.yields);
+        kept += did.kept;
+    });
+    EXPECT_GT(kept, 0u);
+}
+
+TEST_P(channel_graph_test, AKernelMayDoItsWorkByParts) {
+    every_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const auto counted = rt.allocate<std::uint64_t>(1);
+        channel_graph graph(rt, {.stack_bytes = o.seed % 2 == 0 ? 0u : 8192u});
+        const auto parts = graph.channel<std::uint32_t>({.width = 8, .levels = 2});
+        const auto kernel = graph.kernel(by_parts{parts, counted.ref()});
+        graph.connect(parts, kernel);
+        graph.init(parts, {1, 2, 3, 4, 5}, rt.n_pes() - 1);
+        EXPECT_EQ(graph.run(kernel).items, 5u + 15);
+        EXPECT_EQ(total(counted, rt.n_pes()), 15u);
     });
 }
 
@@ -358,6 +417,10 @@ TEST_P(channel_graph_test, WhatIsLostIsNamed) {
            "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3");
     starts(message_of<device_fault>(misbehave::for_ever, 5),
            "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels");
+    EXPECT_EQ(message_of<device_fault>(misbehave::leaks, 2, never_seconds, 1 << 20),
+              "3 elements that warps had kept were reserved and never freed");
+    starts(message_of<device_fault>(misbehave::frees_twice, 2, never_seconds, 1 << 20),
+           "an element of a channel was freed twice while freeing an element of a channel: channel 0");
     starts(message_of<device_fault>(misbehave::fails), "77");
 #if !defined(__CUDACC__)
     starts(message_of<lane_error>(misbehave::throws), "a kernel threw");
