@@ -9,8 +9,8 @@ namespace laneway::apps {
 
 namespace {
 
-/// Children of a node that have not been looked at. A lane takes up one of them at a time, whose digest it computes, and
-/// puts the others back: so a warp's lanes all do the same, and what waits takes little room.
+/// Children of a node that have not been looked at. A lane takes up one of them at a time, whose digest it computes,
+/// and puts the others back: so a warp's lanes all do the same, and what waits takes little room.
 struct uts_siblings {
     sha1_digest parent;   ///< its digest
     std::uint32_t depth;  ///< of the children; 0: the root, whose own digest this is

@@ -48,7 +48,9 @@ public:
     /// Throws usage_error where the options leave no room.
     fork_join(runtime& runtime, const fork_join_options& options, const Functions&... functions)
         : runtime_(runtime), plan_(plan_fork_join(plans(options), options, useful_width(runtime))),
-          graph_(runtime, {.stack_bytes = plan_.stack_bytes}), kernels_{graph_.kernel(fork_kernel<Functions, Functions...>{functions})...} {
+          graph_(runtime, {.stack_bytes = plan_.stack_bytes}), kernels_{
+                                                                   graph_.kernel(fork_kernel<Functions, Functions...>{
+                                                                       functions})...} {
         (connect<Functions>(options), ...);
     }
 

@@ -123,7 +123,8 @@ channel_result_ring_ref channel_host::result_ring::ref(std::uint64_t capacity, s
 void channel_host::attach(machine& machine, const comm_plan& plan) {
     if (access_.is_connected()) throw usage_error("the graph is part of another session");
     if (&machine != &machine_) throw usage_error("the graph belongs to another runtime");
-    store_.prepare(machine_, plan, plans_, {.choose = by_ == channel_scheduler::every_warp}, run_deadline(endless_seconds));
+    store_.prepare(machine_, plan, plans_, {.choose = by_ == channel_scheduler::every_warp},
+                   run_deadline(endless_seconds));
     store_.set_boards(plan, by_);
     table_.fill(store_.memories());
     inboxes_ = std::make_unique<host_inboxes>(machine_, element_bytes_, 0, options_.inbox_slots);

@@ -78,13 +78,12 @@ channel_stacks_ref sizes_of(const warp_plan& plan, const pe_grid& grid) {
     made.capacity = std::bit_floor(static_cast<std::uint32_t>(elements));
     if (plan.frame_bytes == 0) return made;
     const std::uint64_t frames = (bytes - made.capacity * element) / plan.frame_bytes;
-    made.frames = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(frames, channel_stacks_ref::max_frames)) / 32 * 32;
+    made.frames = static_cast<std::uint32_t>(std::min<std::uint64_t>(frames, channel_stacks_ref::max_frames)) / 32 * 32;
     return made;
 }
 
-/// A warp that chooses by itself has a shard of its own where channels are wide: in one that several serve, their claims
-/// make each other fail. Who chooses for all looks at every shard.
+/// A warp that chooses by itself has a shard of its own where channels are wide: in one that several serve, their
+/// claims make each other fail. Who chooses for all looks at every shard.
 std::uint32_t sharers_of(const warp_plan& warps, const pe_grid& grid) {
     return warps.choose ? static_cast<std::uint32_t>(grid.worker_warps()) : grid.worker_blocks();
 }
@@ -142,7 +141,8 @@ std::uint64_t channel_memory::bytes_of(const std::vector<channel_plan>& plans, s
 channel_memory::channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
                                const warp_plan& warps, const pe_grid& grid)
     : owner_(owner), plans_(plans), worker_blocks_(grid.worker_blocks()),
-      warp_lanes_(static_cast<std::uint32_t>(grid.warp_lanes())), set_(lay_out(plans, sharers_of(warps, grid), grid.warp_lanes())),
+      warp_lanes_(static_cast<std::uint32_t>(grid.warp_lanes())),
+      set_(lay_out(plans, sharers_of(warps, grid), grid.warp_lanes())),
       words_(owner, std::uint64_t{set_.n_shards} * set_.queues_a_shard),
       data_(owner, set_.n_shards * set_.data_a_shard), control_(owner, set_.n_shards * set_.entries_a_shard),
       done_(owner, set_.n_shards * set_.done_a_shard),

@@ -14,7 +14,8 @@ constexpr std::uint32_t max_at_once = 1u << 26;  // what the lanes of a warp res
 
 }  // namespace
 
-channel_table::channel_table(const channel_graph_options& options) : rooms_(options.rooms), stack_bytes_(options.stack_bytes) {
+channel_table::channel_table(const channel_graph_options& options)
+    : rooms_(options.rooms), stack_bytes_(options.stack_bytes) {
     if (rooms_ == 0 || rooms_ > max_rooms) {
         throw usage_error("channel_graph_options.rooms: 1 to " + std::to_string(max_rooms) + ", not " +
                           std::to_string(rooms_));

@@ -1,5 +1,5 @@
-// Two-sided messages: time of a message from a lane of PE 0 to one of the last PE, of another block where there is one PE
-// alone, and back, against a plain store and a flag; and messages a second that all lanes together send and receive.
+// Two-sided messages: time of a message from a lane of PE 0 to one of the last PE, of another block where there is one
+// PE alone, and back, against a plain store and a flag; and messages a second that all lanes together send and receive.
 //
 //   bench_communicator --devices "cuda:0-1" --rounds 2000 --bytes "8;1024;65536" --engines "1;64" --json FILE
 // Times are a lane's own clock around a ping and its pong, in ns; on GPUs the clock's step is 32 ns. `direct`: the lane
@@ -22,9 +22,9 @@ struct pass_buffer {
     bool by_messages;
     std::uint64_t rounds;
     std::uint64_t words;
-    symmetric_ref<std::uint64_t> data;  ///< of a side: what goes, then what comes
-    symmetric_ref<std::uint64_t> flag;  ///< one a side
-    symmetric_ref<std::uint64_t> times; ///< one a round
+    symmetric_ref<std::uint64_t> data;   ///< of a side: what goes, then what comes
+    symmetric_ref<std::uint64_t> flag;   ///< one a side
+    symmetric_ref<std::uint64_t> times;  ///< one a round
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {

@@ -18,7 +18,7 @@ struct waiting_rules {
 /// what may be waited for, does not wait, and says whether there was anything to do.
 template <class Ctx, class Out, class Done, class Turn>
 [[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, const wait_site& site, Done&& done, Turn&& turn,
-                                               const waiting_rules& rules = {}) {
+                                             const waiting_rules& rules = {}) {
     bounded_spin spin(2);
     unsigned looks = 0, turns = 0;
     while (!done()) {

@@ -77,8 +77,8 @@ private:
 };
 
 /// Whether a word says what is waited for; then all is visible that came before the store that has said so. Any lane;
-/// does not wait. Loaded with acquire only then: on GPUs an acquire empties the multiprocessor's cache, and with it what
-/// its other warps have no registers for, so that looking would slow down those whose work is waited for.
+/// does not wait. Loaded with acquire only then: on GPUs an acquire empties the multiprocessor's cache, and with it
+/// what its other warps have no registers for, so that looking would slow down those whose work is waited for.
 template <class Ctx, class Word, class Holds>
 [[nodiscard]] LANEWAY_FN bool has_come(Ctx& ctx, const Word* word, scope s, Holds&& holds) {
     return holds(ctx.load(word, order::relaxed, s)) && holds(ctx.load(word, order::acquire, s));

@@ -87,8 +87,8 @@ public:
                 if (ctx.lane() == 0) lost_ += view_.set.stacks.frames - stack_.unused_frames();
             }
         }
-        std::uint64_t sums[] = {stalls_ + of_body_.stalls(), yields_, items_, moved_, sent_, kept_, kept_runs_, given_,
-                                lost_};
+        std::uint64_t sums[] = {
+            stalls_ + of_body_.stalls(), yields_, items_, moved_, sent_, kept_, kept_runs_, given_, lost_};
         warp_sums(ctx, sums);
         const std::uint64_t least = warp_min(ctx, ~chooser_.peak());
         out_.count_items(ctx, ctx.lane() == 0 ? sums[2] : 0);
@@ -137,9 +137,9 @@ public:
 private:
     static constexpr unsigned max_age = 64;  ///< turns of a warp that part of a warp's elements may wait for
     static constexpr unsigned turns_to_give = 8, turns_to_ask = 16;
-    static constexpr unsigned turns_to_collect = 8;  ///< frames, where they run short
-    static constexpr unsigned turns_to_doubt = 8;    ///< without work, between looks at all queues of a shard
-    static constexpr unsigned turns_to_fill = 4;     ///< between looks for more, where a warp has kept little
+    static constexpr unsigned turns_to_collect = 8;    ///< frames, where they run short
+    static constexpr unsigned turns_to_doubt = 8;      ///< without work, between looks at all queues of a shard
+    static constexpr unsigned turns_to_fill = 4;       ///< between looks for more, where a warp has kept little
     static constexpr unsigned turns_to_queues = 4096;  ///< the same where it has kept enough
     static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
     static constexpr std::uint32_t none = channel_node::no_queue;
@@ -164,8 +164,8 @@ private:
         std::uint32_t place = 0;  ///< in its queue, or of its frame; of the stack, its tag
         std::byte* element = nullptr;
         std::uint32_t first_in = none;
-        std::uint32_t room = none;  ///< that it came in, and still has
-        moved_header moved{};       ///< of one that has moved here
+        std::uint32_t room = none;    ///< that it came in, and still has
+        moved_header moved{};         ///< of one that has moved here
         std::uint32_t filled = none;  ///< queue of the PE that the lane has produced into
     };
 
@@ -481,7 +481,8 @@ private:
             drawn = (drawn ^ drawn >> 15) * 0x2c1b3c6du;
             const std::uint64_t place = (std::uint64_t{drawn ^ drawn >> 13} * view_.set.stacks.warps) >> 32;
             const std::uint32_t size = stack_.size(ctx);
-            if (place < 2 * std::uint64_t{hungry} && size > lanes) give_others(ctx, size / 2 < lanes ? size / 2 : lanes);
+            if (place < 2 * std::uint64_t{hungry} && size > lanes)
+                give_others(ctx, size / 2 < lanes ? size / 2 : lanes);
         }
     }
     /// Moves the lowest elements of the stack into channels, a warp's worth at most.
@@ -718,9 +719,9 @@ private:
     bool keeps_;          ///< what the warp produces lies on its own stack first
     std::uint32_t warp_;  ///< among those that do
     warp_stack stack_;
-    std::uint32_t reach_ = lanes;     ///< elements of the stack that run together
-    std::uint32_t share_again_ = 0;   ///< turn before which others get none, as there was no room
-    std::uint64_t owed_ = 0;          ///< elements that are completed when the stack is empty
+    std::uint32_t reach_ = lanes;    ///< elements of the stack that run together
+    std::uint32_t share_again_ = 0;  ///< turn before which others get none, as there was no room
+    std::uint64_t owed_ = 0;         ///< elements that are completed when the stack is empty
     bool is_hungry_ = false;
     unsigned turn_ = 0;
     unsigned sends_ = 0;

@@ -12,7 +12,8 @@ namespace laneway {
 /// Whether a warp may keep a kernel's elements on its own stack, from which lanes take copies: where lanes run it by
 /// themselves, its elements are small, and it does not say `static constexpr bool keeps = false;`.
 template <class Kernel>
-inline constexpr bool keeps_elements = width_of<Kernel> == task_width::warp && sizeof(typename Kernel::element) <= max_kept_bytes;
+inline constexpr bool keeps_elements = width_of<Kernel> == task_width::warp &&
+                                       sizeof(typename Kernel::element) <= max_kept_bytes;
 template <class Kernel>
 requires requires { Kernel::keeps; }
 inline constexpr bool keeps_elements<Kernel> = Kernel::keeps;
@@ -20,8 +21,10 @@ inline constexpr bool keeps_elements<Kernel> = Kernel::keeps;
 /// A lane's copy of an element of any of these kernels that a warp may keep.
 template <class... Kernels>
 struct element_copy {
-    static constexpr std::size_t align = std::max({std::size_t{4}, keeps_elements<Kernels> ? alignof(typename Kernels::element) : 1 ...});
-    static constexpr std::size_t size = std::max({align, keeps_elements<Kernels> ? sizeof(typename Kernels::element) : 1 ...});
+    static constexpr std::size_t align =
+        std::max({std::size_t{4}, keeps_elements<Kernels> ? alignof(typename Kernels::element) : 1 ...});
+    static constexpr std::size_t size =
+        std::max({align, keeps_elements<Kernels> ? sizeof(typename Kernels::element) : 1 ...});
 
     alignas(align) std::byte bytes[size];
 };
@@ -44,9 +47,9 @@ LANEWAY_FN void copy_element(const Kernels& kernels, std::uint32_t number, const
 }
 
 /// Calls `run(kernel, element)` with the kernel of this number, where it is of this width. Where a warp may keep its
-/// elements the kernel gets the lane's copy, which goes back to where the element is, if that `stays` and is not done; else
-/// a copy of one that `came` in a room, whose place may get the next one as soon as the kernel has forwarded it. Any
-/// lane.
+/// elements the kernel gets the lane's copy, which goes back to where the element is, if that `stays` and is not done;
+/// else a copy of one that `came` in a room, whose place may get the next one as soon as the kernel has forwarded it.
+/// Any lane.
 template <task_width Width, class Kernels, class Copy, class Run>
 LANEWAY_FN outcome consume(const Kernels& kernels, std::uint32_t number, std::byte* at, [[maybe_unused]] bool came,
                            [[maybe_unused]] Copy& copy, Run&& run, [[maybe_unused]] bool stays) {

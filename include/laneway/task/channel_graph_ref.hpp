@@ -27,8 +27,8 @@ struct channel_graph_ref {
                   "elements that a whole block works on are produced on their PE");
     static constexpr bool uses_team = has_blocks;
     /// Whether warps may keep what they produce: the policy lets them follow it, and each decides for itself.
-    static constexpr bool keeps = follows<Policy> && scheduler_of<Policy> == channel_scheduler::every_warp &&
-                                  (keeps_elements<Kernels> || ...);
+    static constexpr bool keeps =
+        follows<Policy> && scheduler_of<Policy> == channel_scheduler::every_warp && (keeps_elements<Kernels> || ...);
     static constexpr std::size_t team_bytes = has_blocks ? (sizeof(channel_team_shared) + 15) / 16 * 16 : 0;
     static constexpr std::size_t shared_bytes =
         team_bytes + (keeps ? channel_stacks_ref::max_warps * sizeof(warp_stack_shared) : 0);

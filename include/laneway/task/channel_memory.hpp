@@ -76,8 +76,8 @@ struct channel_statistics {
 class channel_memory {
 public:
     /// Throws usage_error where it cannot be had.
-    channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans,
-                   const warp_plan& warps, const pe_grid& grid);
+    channel_memory(const std::shared_ptr<device>& owner, const std::vector<channel_plan>& plans, const warp_plan& warps,
+                   const pe_grid& grid);
 
     /// Empties all channels.
     void clear();

@@ -136,7 +136,9 @@ public:
     }
 
     /// Whether a continuation waits in a frame of the lane's own warp.
-    [[nodiscard]] LANEWAY_FN bool owns(const std::byte* frame) const { return stack_ != nullptr && stack_->owns(frame); }
+    [[nodiscard]] LANEWAY_FN bool owns(const std::byte* frame) const {
+        return stack_ != nullptr && stack_->owns(frame);
+    }
 
     /// The queue that the lane has last made elements ready in; no_queue: none.
     [[nodiscard]] LANEWAY_FN std::uint32_t filled() const { return filled_; }

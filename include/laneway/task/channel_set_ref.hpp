@@ -1,8 +1,8 @@
 // All channels of a PE, as its lanes see them.
 //
-// A channel has a queue for each of its levels, and that in each shard of the PE: warps produce into their own shard, or
-// one that a few of them share, and consume from it first, so that no word is shared by all. The queues of a shard are
-// numbered channel by channel, the levels of one after the other; those of a PE shard by shard.
+// A channel has a queue for each of its levels, and that in each shard of the PE: warps produce into their own shard,
+// or one that a few of them share, and consume from it first, so that no word is shared by all. The queues of a shard
+// are numbered channel by channel, the levels of one after the other; those of a PE shard by shard.
 #pragma once
 
 #include "laneway/queue/channel_queue.hpp"

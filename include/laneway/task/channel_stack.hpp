@@ -226,7 +226,8 @@ public:
             const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(bits));
             const std::uint32_t end = shared_->unused + inclusive_scan(ctx, full_warp<Ctx>, count);
             for (std::uint32_t i = end - count; bits != 0; bits &= bits - 1, ++i) {
-                shared_->frames[i] = static_cast<std::uint16_t>(32 * w + static_cast<std::uint32_t>(Ctx::first_lane(bits)));
+                shared_->frames[i] =
+                    static_cast<std::uint16_t>(32 * w + static_cast<std::uint32_t>(Ctx::first_lane(bits)));
             }
             ctx.sync(full_warp<Ctx>);
             if (ctx.lane() == Ctx::warp_lanes - 1) shared_->unused = end;

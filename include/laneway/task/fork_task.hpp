@@ -178,7 +178,8 @@ public:
                       "the result of the continuation takes the place of this function's: both have one type");
         static_assert(children_of<Own> > 0,
                       "a function that forks says `static constexpr std::uint32_t children = ...;`");
-        // Children first: on a warp's stack, what is given back leaves a gap only, where a frame would have to be freed.
+        // Children first: on a warp's stack, what is given back leaves a gap only, where a frame would have to be
+        // freed.
         const auto children = node_.talloc_at(ctx, channel_of<Child>(), depth() + 1, count);
         yields_ = count != 0 && !children;
         if (yields_) return {};

@@ -86,8 +86,8 @@ struct remote_names_ref {
         return status::ok;
     }
 
-    /// Where a completion signal is told; null for none. One lane. Looked up before the command runs, so that its end is
-    /// told without.
+    /// Where a completion signal is told; null for none. One lane. Looked up before the command runs, so that its end
+    /// is told without.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN remote_told find(Ctx& ctx, const completion_signal& told) const {
         if (told.pe == completion_signal::nobody) return {};

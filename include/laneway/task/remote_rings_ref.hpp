@@ -85,8 +85,8 @@ struct remote_rings_ref {
     /// slot is looked at while the tail is on its way.
     template <class Ctx>
     [[nodiscard]] static LANEWAY_FN std::uint32_t try_draw(Ctx& ctx, lane_mask mask, lane_mask left,
-                                                           const chunk_sender& to, bool in_words,
-                                                           std::uint64_t guess, std::uint64_t& ticket) {
+                                                           const chunk_sender& to, bool in_words, std::uint64_t guess,
+                                                           std::uint64_t& ticket) {
         const order o = in_words ? tagged_load_order<Ctx> : order::acquire;
         const bool draws = (left >> ctx.lane() & 1) != 0;
         const auto rank = static_cast<std::uint64_t>(rank_in(ctx, left));

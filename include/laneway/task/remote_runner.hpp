@@ -74,9 +74,7 @@ public:
     }
 
     /// Whether a chunk's function takes a block.
-    [[nodiscard]] LANEWAY_FN bool is_for_block(const taken_commands& taken) const {
-        return is_for_block(taken.what());
-    }
+    [[nodiscard]] LANEWAY_FN bool is_for_block(const taken_commands& taken) const { return is_for_block(taken.what()); }
 
     /// Runs the first slot that has been taken, and tells the end of its commands; returns how many there were that are
     /// done, and are to be counted. With a team, all lanes of the block's working warps, of which `speaks` is one.

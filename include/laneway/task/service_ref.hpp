@@ -8,8 +8,8 @@
 
 namespace laneway {
 
-/// The queue that a lane of a server warp looks at, the ticket that comes next in it, and where it looks: found once, as
-/// how soon it looks again is part of a lone request's time.
+/// The queue that a lane of a server warp looks at, the ticket that comes next in it, and where it looks: found once,
+/// as how soon it looks again is part of a lone request's time.
 struct service_watch {
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 

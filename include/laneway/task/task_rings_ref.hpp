@@ -27,10 +27,10 @@ struct task_range {
 
 /// Words in PE memory.
 struct task_ring_words {
-    alignas(destructive_bytes) std::uint64_t known;     ///< entries that have been copied from the host
-    alignas(destructive_bytes) std::uint64_t claimed;   ///< entry, and in the lower half tasks of its range
-    alignas(destructive_bytes) std::uint64_t is_open;   ///< whether the control warp copies what comes
-    std::uint64_t promised;                             ///< entries that the host had filled at the last command
+    alignas(destructive_bytes) std::uint64_t known;    ///< entries that have been copied from the host
+    alignas(destructive_bytes) std::uint64_t claimed;  ///< entry, and in the lower half tasks of its range
+    alignas(destructive_bytes) std::uint64_t is_open;  ///< whether the control warp copies what comes
+    std::uint64_t promised;                            ///< entries that the host had filled at the last command
     struct {
         alignas(destructive_bytes) std::uint64_t announced;  ///< places of news that warps have claimed
     } shards[max_news_shards];
@@ -82,9 +82,8 @@ struct task_rings_ref {
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool may_pass_on(Ctx& ctx) const {
         // Plain loads: this lane has stored all of them.
-        return once(ctx, full_warp<Ctx>, [&] {
-                   return std::uint32_t{words->is_open != 0 || words->known < words->promised};
-               }) != 0;
+        return once(ctx, full_warp<Ctx>,
+                    [&] { return std::uint32_t{words->is_open != 0 || words->known < words->promised}; }) != 0;
     }
     /// Lets warps have what the host has filled. The whole control warp.
     template <class Ctx>
@@ -149,11 +148,11 @@ struct task_rings_ref {
         const bool to_end = count == 0 || done + mine.count == count;
         const std::uint32_t passed = count == 0 ? mine.count : to_end ? 1 : 0;
         const std::uint64_t next = std::uint64_t{entry + passed} << 32 | (to_end ? 0 : done + mine.count);
-        const bool claimed = once(ctx, full_warp<Ctx>, [&] {
-                                 std::uint64_t seen = at;
-                                 return std::uint32_t{
-                                     ctx.compare_exchange(&words->claimed, seen, next, order::relaxed, scope::device)};
-                             }) != 0;
+        const bool claimed =
+            once(ctx, full_warp<Ctx>, [&] {
+                std::uint64_t seen = at;
+                return std::uint32_t{ctx.compare_exchange(&words->claimed, seen, next, order::relaxed, scope::device)};
+            }) != 0;
         if (!claimed) mine.count = 0;
         if (claimed && count != 0 && to_end && ctx.lane() == 0) let_go(ctx, entry, order::release);
         return mine;
@@ -259,7 +258,8 @@ private:
         constexpr std::size_t word = 16;
         ctx.sync(full_warp<Ctx>);
         if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(scope::system);  // it was stored before the words
-        const auto words_each = static_cast<std::uint32_t>((slot_bytes - sizeof(task_slot) - task_slot::behind_bytes) / word);
+        const auto words_each =
+            static_cast<std::uint32_t>((slot_bytes - sizeof(task_slot) - task_slot::behind_bytes) / word);
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < n * words_each; i += Ctx::warp_lanes) {
             const std::uint64_t entry = first + i / words_each;
             const std::size_t at = i % words_each * word;
@@ -271,8 +271,8 @@ private:
             const auto entry = static_cast<std::uint32_t>(first + i);
             const task_slot& from = slot(entry);
             if (from.count == 0) continue;
-            words->ranges[from.place] = {*reinterpret_cast<const task_piece*>(behind(entry)), from.record,
-                                         from.type, from.count, from.count};
+            words->ranges[from.place] = {*reinterpret_cast<const task_piece*>(behind(entry)), from.record, from.type,
+                                         from.count, from.count};
         }
     }
     /// How many entries from this one on a warp claims: the single tasks among so many that its block may have. The
