@@ -34,21 +34,6 @@ struct alignas(16) worklist_shared {
     threshold_shared threshold;
 };
 
-/// Which working block's rings an id goes to. Ids that are neighbours go to different blocks, so that a front in one
-/// region of a graph keeps all busy; or each block has ranges of them, whose arcs then lie in few pages of memory: one
-/// of the vertices and one of the shards, which have more arcs.
-struct ring_choice {
-    std::uint32_t rings = 1;
-    std::uint32_t vertices = 0;
-    std::uint32_t vertices_a_ring = 0;  ///< 0: neighbours go to different blocks
-    std::uint32_t shards_a_ring = 1;
-
-    [[nodiscard]] LANEWAY_FN std::uint32_t ring_of(std::uint32_t id) const {
-        if (vertices_a_ring == 0) return id % rings;
-        return id < vertices ? id / vertices_a_ring : (id - vertices) / shards_a_ring;
-    }
-};
-
 template <class Key>
 struct priority_worklist_ref {
     using word = worklist_word<Key>;
@@ -58,9 +43,8 @@ struct priority_worklist_ref {
     std::uint32_t* far_places = nullptr;   ///< rings × capacity
     std::uint64_t capacity = 0;            ///< places of a ring
     std::uint32_t rings = 1;               ///< working blocks
-    ring_choice choice;
-    worklist_block* blocks = nullptr;    ///< one a ring
-    std::uint64_t* threshold = nullptr;  ///< PE memory; written by the control lane, only grows
+    worklist_block* blocks = nullptr;      ///< one a ring
+    std::uint64_t* threshold = nullptr;    ///< PE memory; written by the control lane, only grows
 
     [[nodiscard]] LANEWAY_FN id_ring_ref near(std::uint32_t ring) const {
         return {near_places + ring * capacity, capacity, &blocks[ring].near_pushes};
@@ -104,8 +88,8 @@ struct priority_worklist_ref {
                                            (seen & (word::away_near | word::away_far) & static_cast<Key>(~gone)),
                                        order::relaxed, scope::device));
         // A push fails only as the run ends. Relaxed: whoever takes the id changes its word, which has the key by then.
-        if (gone == word::away_near) (void)near(choice.ring_of(id)).push(ctx, id, order::relaxed);
-        if (gone == word::away_far) (void)far(choice.ring_of(id)).push(ctx, id, order::relaxed);
+        if (gone == word::away_near) (void)near(id % rings).push(ctx, id, order::relaxed);
+        if (gone == word::away_far) (void)far(id % rings).push(ctx, id, order::relaxed);
         return taken != 0 ? offered::claimed : offered::pending;
     }
 };

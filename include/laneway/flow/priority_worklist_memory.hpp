@@ -1,7 +1,6 @@
 // Host owner of one PE's priority worklist.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <span>
 #include <vector>
@@ -15,16 +14,10 @@ template <class Key>
 class priority_worklist {
 public:
     /// Room for ids 0..ids-1, shared out to `rings` working blocks; takes sizeof(Key) + 8 to 16 bytes an id.
-    /// `vertices`: how many of them come first, where each block is to have ranges of them and of the others; see
-    /// ring_choice.
-    priority_worklist(const std::shared_ptr<device>& owner, std::uint64_t ids, std::uint32_t rings,
-                      std::uint64_t vertices = 0)
-        : rings_(rings), choice_(choice_of(ids, rings, vertices)),
-          capacity_(std::bit_ceil((vertices > 0 ? choice_.vertices_a_ring + std::uint64_t{choice_.shards_a_ring}
-                                                : (ids + rings - 1) / rings) +
-                                  1)),
-          words_(owner, ids), near_places_(owner, capacity_ * rings), far_places_(owner, capacity_ * rings),
-          blocks_(owner, rings), threshold_(owner, 1) {}
+    priority_worklist(const std::shared_ptr<device>& owner, std::uint64_t ids, std::uint32_t rings)
+        : rings_(rings), capacity_(std::bit_ceil((ids + rings - 1) / rings + 1)), words_(owner, ids),
+          near_places_(owner, capacity_ * rings), far_places_(owner, capacity_ * rings), blocks_(owner, rings),
+          threshold_(owner, 1) {}
 
     /// Empties the list; no id has a key. Host, between runs.
     void reset(std::uint64_t threshold) {
@@ -46,7 +39,7 @@ public:
             words_.copy_in(words);
         }
         std::vector<std::vector<std::uint32_t>> places(rings_);
-        for (const std::uint32_t id : ids) places[choice_.ring_of(id)].push_back(id + 1);
+        for (const std::uint32_t id : ids) places[id % rings_].push_back(id + 1);
         for (std::uint32_t ring = 0; ring < rings_; ++ring) {
             if (places[ring].empty()) continue;
             near_places_.copy_in(places[ring].data(), places[ring].size(), ring * capacity_);
@@ -57,8 +50,8 @@ public:
     }
 
     [[nodiscard]] priority_worklist_ref<Key> ref() const {
-        return {words_.data(), near_places_.data(), far_places_.data(), capacity_, rings_,
-                choice_,       blocks_.data(),      threshold_.data()};
+        return {words_.data(), near_places_.data(), far_places_.data(), capacity_,
+                rings_,        blocks_.data(),      threshold_.data()};
     }
 
     /// Key of every id; worklist_word<Key>::unreached where it has none. Host, between runs.
@@ -69,16 +62,7 @@ public:
     }
 
 private:
-    static ring_choice choice_of(std::uint64_t ids, std::uint32_t rings, std::uint64_t vertices) {
-        if (vertices == 0) return {rings, 0, 0, 1};
-        const auto share = [rings](std::uint64_t of) {
-            return static_cast<std::uint32_t>(std::max<std::uint64_t>((of + rings - 1) / rings, 1));
-        };
-        return {rings, static_cast<std::uint32_t>(vertices), share(vertices), share(ids - vertices)};
-    }
-
     std::uint32_t rings_;
-    ring_choice choice_;
     std::uint64_t capacity_;
     buffer<Key> words_;
     buffer<std::uint32_t> near_places_;

@@ -87,8 +87,7 @@ private:
         for (int pe = 0; pe < machine.n_pes(); ++pe) {
             (void)until.left();
             const auto p = static_cast<std::size_t>(pe);
-            lists_.emplace_back(machine.device(pe), shares_[p].count + shares_[p].shards, rings[p],
-                                ref_type::in_ranges ? shares_[p].count : 0);
+            lists_.emplace_back(machine.device(pe), shares_[p].count + shares_[p].shards, rings[p]);
             halos_.emplace_back(machine.device(pe), vertices_, machine.n_pes());
         }
         rings_ = std::move(rings);

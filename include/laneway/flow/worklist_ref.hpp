@@ -69,7 +69,6 @@ struct worklist_ref {
     static constexpr int cuda_warps = Warps;
     static constexpr std::size_t shared_bytes = sizeof(worklist_shared);
     static constexpr bool counts_work = true;
-    static constexpr bool in_ranges = Warps > 16;  ///< see ring_choice
 
     priority_worklist_ref<Key> list;
     Application application;
@@ -202,10 +201,6 @@ private:
                          [&](const arc_batch& batch, Key key) { spread(ctx, batch, key, bound); });
             if (is_hub) arcs.count = 0;
         }
-        if (max_follows > 0 && ctx.ballot(full_warp<Ctx>, arcs.count > arc_batch::most) == 0) {
-            // To string so few together takes as long as to visit them.
-            return visit_batch(ctx, {arcs.begin, 1, static_cast<int>(arcs.count)}, taken.key, bound);
-        }
         for_each_arc(ctx, arcs, taken.key,
                      [&](const arc_batch& batch, Key key) { visit_batch(ctx, batch, key, bound); });
     }
@@ -231,14 +226,10 @@ private:
             if (k < batch.count)
                 proposals[k] = visit(ctx, batch.first + std::uint64_t{batch.stride} * static_cast<unsigned>(k), key);
         }
-        // Asked for together with what is known of the heads, as one of them may be the next.
-        arc_range ahead[arc_batch::most];
-        for (int k = 0; max_follows > 0 && k < arc_batch::most; ++k) {
-            const std::uint64_t local = proposals[k].head - part_.first;
-            if (follows_ && k < batch.count && local < part_.count) {
-                ahead[k] = arcs_of(ctx, static_cast<std::uint32_t>(local));
-            }
-        }
+        // Asked for together with what is known of the head, as it may be the next one.
+        arc_range ahead;
+        const std::uint64_t first = proposals[0].head - part_.first;
+        if (max_follows > 0 && follows_ && first < part_.count) ahead = arcs_of(ctx, static_cast<std::uint32_t>(first));
         for (int k = 0; k < arc_batch::most; ++k) {
             if (k < batch.count) known[k] = ctx.load(known_key(proposals[k].head), order::relaxed, scope::device);
         }
@@ -250,16 +241,15 @@ private:
             // Chosen by comparing, not by indexing: so the arrays above stay in registers.
             proposal<Key> made;
             Key seen = 0;
-            arc_range its;
             for (int k = 0; k < arc_batch::most; ++k) {
                 if ((better & (0u - better)) != 1u << k) continue;
                 made = proposals[k];
                 seen = known[k];
-                its = ahead[k];
             }
-            if (propose(ctx, made, seen, bound, max_follows > 0 && follows_ && !found_.active)) {
-                found_ = {false, true, static_cast<std::uint32_t>(made.head - part_.first), made.key};
-                found_arcs_ = its;
+            const bool follows = max_follows > 0 && follows_ && !found_.active && made.head - part_.first == first;
+            if (propose(ctx, made, seen, bound, follows)) {
+                found_ = {false, true, static_cast<std::uint32_t>(first), made.key};
+                found_arcs_ = ahead;
             }
         }
     }

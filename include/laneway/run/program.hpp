@@ -31,10 +31,8 @@ struct program {
     using list = route_list<routes_type>;
 
     static constexpr bool has_body = !std::is_same_v<Body, no_body>;
-    /// Of a GPU's block. A body that needs more registers than 1,024 threads have says `static constexpr int
-    /// cuda_warps`.
     static constexpr int cuda_warps = [] {
-        int least = cuda_warps_of<Body>;
+        int least = 32;
         ((least = cuda_warps_of<Views> < least ? cuda_warps_of<Views> : least), ...);
         return least;
     }();

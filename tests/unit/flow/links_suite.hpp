@@ -119,30 +119,24 @@ TEST_P(links_test, TheBuffersBoundWhatIsUnderWay) {
     EXPECT_EQ(in.count().packets, 4u);
 }
 
-// To pin and free memory for each of them takes as long as megabytes take to be copied.
-TEST_P(links_test, LinksThatComeAndGoUseTheSameBuffers) {
+// Links come and go, and to pin and free memory for each of them takes as long as megabytes take to be copied.
+TEST_P(links_test, BuffersOfLinksAreUsedAgain) {
     options o;
     o.devices = GetParam();
     flow::context ctx(o);
     const std::size_t packet = 4096;
-    const auto buffer_of = [&](const flow::endpoint& from, const flow::endpoint& to) {
-        const std::vector<std::uint32_t> sent = numbers(10);
-        const flow::link in(ctx, from, to, {packet, 1});
-        const event done = in.send(segment::of(sent));
-        in.shutdown();
-        const auto part = in.receive().get();
-        ctx.wait(part.arrived());
-        const void* const buffer = part.as<std::byte>();
-        in.release(part);
-        in.wait(done);
-        return buffer;
-    };
-    const flow::endpoint one = ctx.devices()[0], other = ctx.add_endpoint(one, "another endpoint");
-    const void* const first = buffer_of(ctx.host(), one);
-    const auto between = ctx.allocate<std::byte>(one, packet);  // would get what has been freed
-    EXPECT_NE(first, between.get());
-    EXPECT_EQ(buffer_of(ctx.host(), other), first);
-    EXPECT_EQ(buffer_of(ctx.host(), one), first);
+    for (const int device : {0, flow::host_memory}) {
+        auto taken = ctx.core()->take_buffer(device, packet);
+        const std::byte* const first = taken.get();
+        const auto beside = ctx.core()->take_buffer(device, packet);
+        EXPECT_NE(beside.get(), first);
+        taken.reset();
+        const auto between = ctx.core()->allocate(device, packet);  // would get what has been freed
+        const auto longer = ctx.core()->take_buffer(device, 2 * packet);
+        EXPECT_NE(between.get(), first);
+        EXPECT_NE(longer.get(), first);
+        EXPECT_EQ(ctx.core()->take_buffer(device, packet).get(), first);
+    }
 }
 
 TEST_P(links_test, AReleaseOnAStreamWaitsForTheStream) {
