@@ -162,7 +162,7 @@ struct task_rings_ref {
     /// The entry has been read: another may be stored in its slot. One lane.
     template <class Ctx>
     LANEWAY_FN void let_go(Ctx& ctx, std::uint32_t entry, order o) const {
-        // Partner: the acquire load in copy_some.
+        // Partner: the load in copy_some.
         ctx.store(&free_for[entry % n_slots], entry + n_slots, o, scope::device);
     }
 
@@ -207,8 +207,8 @@ private:
                 // Partner: the host's release stores.
                 seen[i][k] = ctx.load(&entries[entry % n_slots * task_slot::n_words + word % task_slot::n_words],
                                       tagged_load_order<Ctx>, scope::system);
-                // Partner: the release store in let_go.
-                if (k == 0) free_now[i] = ctx.load(&free_for[entry % n_slots], order::acquire, scope::device);
+                // Partner: the store in let_go. An acquire load would hold up those that follow.
+                if (k == 0) free_now[i] = ctx.load(&free_for[entry % n_slots], tagged_load_order<Ctx>, scope::device);
             }
         }
         std::uint32_t n = 0, behind = 0;
