@@ -3,8 +3,8 @@
 //   bench_tasks --devices "cuda:0;cuda:0-3" --tasks 1000000 --json FILE
 // rates: tasks submitted one by one, as batches, and spawned by tasks, with empty bodies and results that are checked.
 // lone: from submit until get returns, one after the other. efficiency: time that the bodies take by themselves, over
-// the time of all workers; for tasks of 1 to 1,000 us, submitted as a batch of the same arguments, as a batch with some for
-// each, and one by one.
+// the time of all workers; for tasks of 1 to 1,000 us, submitted as a batch of the same arguments, as a batch with some
+// for each, and one by one.
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -147,8 +147,7 @@ private:
                 }
                 samples.push_back(ideal / seconds_since(start));
             }
-            tell(how, "efficiency", bench::spread_of(samples),
-                 {{"task_us", static_cast<double>(us)}});
+            tell(how, "efficiency", bench::spread_of(samples), {{"task_us", static_cast<double>(us)}});
         }
     }
 

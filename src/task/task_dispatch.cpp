@@ -114,9 +114,9 @@ task_queue::pe_state* task_queue::roomiest(bool for_range) {
     pe_state* best = nullptr;
     for (const auto& pe : pes_) {
         if (pe->open >= pe->window || (for_range && pe->free_ranges.empty())) continue;
-        const bool better = best == nullptr ||
-                            (for_range ? pe->free_ranges.size() > best->free_ranges.size()
-                                       : std::uint64_t{pe->open} * best->window < std::uint64_t{best->open} * pe->window);
+        const bool better = best == nullptr || (for_range ? pe->free_ranges.size() > best->free_ranges.size()
+                                                          : std::uint64_t{pe->open} * best->window <
+                                                                std::uint64_t{best->open} * pe->window);
         if (better) best = pe.get();
     }
     return best;

@@ -158,7 +158,8 @@ void task_queue::finish(std::uint32_t number, ending end) {
         record& r = records_[which];
         if (r.now == stage::done) continue;
         finish_one(which, how);
-        for (const task_id follower : r.details != nullptr ? std::exchange(r.details->followers, {}) : std::vector<task_id>{}) {
+        for (const task_id follower :
+             r.details != nullptr ? std::exchange(r.details->followers, {}) : std::vector<task_id>{}) {
             record& f = records_[follower.record];
             if (f.generation != follower.generation || f.now == stage::done) continue;
             if (how != ending::well) {

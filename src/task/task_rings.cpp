@@ -21,8 +21,7 @@ task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_pla
       n_slots_(std::max(min_slots, std::bit_ceil(plan.max_open))), n_news_(std::bit_ceil(plan.max_open)),
       slot_bytes_(static_cast<std::uint32_t>(task_slot::bytes_of(std::max(plan.argument_bytes, sizeof(task_piece))))),
       outcome_bytes_(static_cast<std::uint32_t>(task_outcome::bytes_of(plan.result_bytes))),
-      worker_blocks_(plan.worker_blocks),
-      node_bytes_(task_node::header_bytes + (plan.argument_bytes + 15) / 16 * 16),
+      worker_blocks_(plan.worker_blocks), node_bytes_(task_node::header_bytes + (plan.argument_bytes + 15) / 16 * 16),
       entries_(allocate_host_visible(user, std::size_t{n_slots_} * task_slot::n_words * sizeof(std::uint64_t))),
       tails_(allocate_host_visible(user, std::size_t{n_slots_} * slot_bytes_)),
       words_(allocate_host_visible(user, n_host_words * destructive_bytes)),
@@ -120,7 +119,8 @@ void task_rings::publish() {
 void task_rings::take_news(std::vector<task_news>& news) {
     for (std::uint32_t s = 0; s < n_shards_; ++s) {
         for (std::uint64_t& place = heard_[s];; ++place) {
-            auto* const at = reinterpret_cast<std::uint64_t*>(news_.get() + (std::size_t{s} * n_news_ + place % n_news_) * told_bytes);
+            auto* const at = reinterpret_cast<std::uint64_t*>(
+                news_.get() + (std::size_t{s} * n_news_ + place % n_news_) * told_bytes);
             std::uint32_t words[task_news::n_words];
             bool here = true;
             for (std::uint32_t i = 0; here && i < task_news::n_words; ++i) {

@@ -250,8 +250,8 @@ private:
     }
 
     /// Whether the next round can wait. A round takes several times as long as a look for what the host has left, which
-    /// the control warp should see at once. So where the host waits for no epoch, for which is looked now and then, rounds
-    /// are few: they tell nothing but that a lease is over.
+    /// the control warp should see at once. So where the host waits for no epoch, for which is looked now and then,
+    /// rounds are few: they tell nothing but that a lease is over.
     LANEWAY_FN bool rests([[maybe_unused]] Ctx& ctx) {
         if constexpr (fed_by_host<Counters> && Ctx::warp_lanes == 32) {
             if (ctx.pe() != 0 || epoch_.closed || epoch_.asked / 2 != epoch_.told || epoch_.lease_over) return false;

@@ -125,7 +125,8 @@ private:
                                    : source.what == kind::range ? pool_.rings.words->ranges[source.number].type
                                                                 : pool_.rings.slot(source.number).type;
         bool found = false;
-        pool_.types.visit(task_slot::number_of(type), [&]<class Type>(const Type&) { found = width_of<Type> == task_width::block; });
+        pool_.types.visit(task_slot::number_of(type),
+                          [&]<class Type>(const Type&) { found = width_of<Type> == task_width::block; });
         return found;
     }
     /// In the task that the block has begun. Its leader lets its slot or node go, and counts it.

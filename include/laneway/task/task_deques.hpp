@@ -18,12 +18,12 @@ struct task_deques_shared {
     static constexpr std::uint32_t max_warps = task_nodes_ref::max_warps;
     static constexpr std::uint32_t max_cached = 16;
 
-    alignas(16) std::uint64_t hint;          ///< what the block has said to others
-    std::uint32_t used[max_warps];           ///< places that are not free
-    std::uint32_t ready[max_warps];          ///< of these, those that nobody of the block has taken
-    std::uint32_t cached[max_warps];         ///< nodes of the cache that are there
+    alignas(16) std::uint64_t hint;   ///< what the block has said to others
+    std::uint32_t used[max_warps];    ///< places that are not free
+    std::uint32_t ready[max_warps];   ///< of these, those that nobody of the block has taken
+    std::uint32_t cached[max_warps];  ///< nodes of the cache that are there
     std::uint32_t cache[max_warps][max_cached];
-    std::uint32_t looking;                   ///< 1 while a warp looks at other blocks
+    std::uint32_t looking;  ///< 1 while a warp looks at other blocks
 
     LANEWAY_FN void open() {
         hint = looking = 0;
@@ -170,8 +170,8 @@ private:
             if ((ready & bit) != 0) {
                 const int place = Ctx::first_lane(bit);
                 // Partner: the release store in push.
-                const std::uint32_t found = ctx.exchange(&nodes_.deque(block_, warp).places[place], 0u,
-                                                         order::acquire, scope::device);
+                const std::uint32_t found =
+                    ctx.exchange(&nodes_.deque(block_, warp).places[place], 0u, order::acquire, scope::device);
                 // Partner: the acquire in reserve.
                 ctx.fetch_and(&shared_->used[warp], ~bit, order::release, scope::block);
                 if (found != 0) return found;  // else another block has been faster
@@ -197,10 +197,11 @@ private:
     /// Takes a task of another block. The whole warp; one of a block at a time.
     LANEWAY_FN std::uint32_t find_elsewhere(Ctx& ctx) const {
         // Partner: the release store below.
-        const bool may = once(ctx, full_warp<Ctx>, [&] {
-                             return std::uint32_t{ctx.load(&shared_->looking, order::relaxed, scope::block) == 0 &&
-                                                  ctx.exchange(&shared_->looking, 1u, order::acquire, scope::block) == 0};
-                         }) != 0;
+        const bool may =
+            once(ctx, full_warp<Ctx>, [&] {
+                return std::uint32_t{ctx.load(&shared_->looking, order::relaxed, scope::block) == 0 &&
+                                     ctx.exchange(&shared_->looking, 1u, order::acquire, scope::block) == 0};
+            }) != 0;
         if (!may) return 0;
         constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
         std::uint32_t found = 0;
@@ -237,7 +238,8 @@ private:
             const lane_mask some = ctx.ballot(full_warp<Ctx>, seen != 0);
             if (some == 0) continue;
             const std::uint32_t taken = once(ctx, full_warp<Ctx>, [&] {
-                const auto oldest = task_deque::n_places - 1 - first - static_cast<std::uint32_t>(Ctx::first_lane(some));
+                const auto oldest =
+                    task_deque::n_places - 1 - first - static_cast<std::uint32_t>(Ctx::first_lane(some));
                 // Partner: the release store in push.
                 return ctx.exchange(&from.places[oldest], 0u, order::acquire, scope::device);
             });

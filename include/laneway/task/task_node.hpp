@@ -1,9 +1,10 @@
 // Tasks that tasks have spawned, in the memory of their PE.
 //
 // A node holds one of them: it waits in the deque of the warp that has spawned it (task_deques.hpp), which takes the
-// newest first, so that workers go deep before they go wide. A task that spawns others holds a second node, its join, which counts its body and its children. Whoever brings
-// that count to zero goes on with the task: runs what shall follow, in the same node, or tells the task's own parent.
-// Nothing here waits, and all nodes are there from the beginning: a task that finds none is told so.
+// newest first, so that workers go deep before they go wide. A task that spawns others holds a second node, its join,
+// which counts its body and its children. Whoever brings that count to zero goes on with the task: runs what shall
+// follow, in the same node, or tells the task's own parent. Nothing here waits, and all nodes are there from the
+// beginning: a task that finds none is told so.
 #pragma once
 
 #include "laneway/simt/context.hpp"
@@ -16,7 +17,7 @@ struct task_origin {
     std::uint32_t record = 0;  ///< where the host keeps the task
     std::uint32_t index = 0;   ///< in its batch; of a part of a range, its tasks
     std::uint16_t can_spawn = 1;
-    std::uint16_t range = 0;  ///< 1 more than the number of the range that it is a part of; 0: of none
+    std::uint16_t range = 0;          ///< 1 more than the number of the range that it is a part of; 0: of none
     std::uint32_t* status = nullptr;  ///< host-visible
     std::byte* result = nullptr;      ///< of the task itself; null: nowhere
 };

@@ -1,9 +1,9 @@
 // A pool of tasks, as a component of a program: the view of one PE.
 //
-// The host stores entries, single tasks and ranges of batches, in a ring of its memory, and the control warp copies them
-// into a ring of PE memory. A warp claims some for its block, whose warps take their parts of these in shared memory. A
-// worker runs what it has taken, stores results where the host reads them, and appends the news that the entry is done to
-// a ring. Tasks that tasks spawn wait in deques of the warps.
+// The host stores entries, single tasks and ranges of batches, in a ring of its memory, and the control warp copies
+// them into a ring of PE memory. A warp claims some for its block, whose warps take their parts of these in shared
+// memory. A worker runs what it has taken, stores results where the host reads them, and appends the news that the
+// entry is done to a ring. Tasks that tasks spawn wait in deques of the warps.
 #pragma once
 
 #include "laneway/comm/termination.hpp"

@@ -47,15 +47,16 @@ struct task_portion {
 
     enum class outcome : std::uint32_t { filled, nothing, others };
 
-    /// Claims a new portion where nothing is left: one warp of the block looks at a time; the others may rest. The whole
-    /// warp.
+    /// Claims a new portion where nothing is left: one warp of the block looks at a time; the others may rest. The
+    /// whole warp.
     template <class Ctx>
     LANEWAY_FN outcome fill(Ctx& ctx, const task_rings_ref& rings) {
         const bool may = once(ctx, full_warp<Ctx>, [&] {
                              if (ctx.load(&filling, order::relaxed, scope::block) != 0) return 0u;
                              // Partner: the release store below.
                              if (ctx.exchange(&filling, 1u, order::acquire, scope::block) != 0) return 0u;
-                             if (static_cast<std::uint32_t>(ctx.load(&left, order::relaxed, scope::block)) == 0) return 1u;
+                             if (static_cast<std::uint32_t>(ctx.load(&left, order::relaxed, scope::block)) == 0)
+                                 return 1u;
                              ctx.store(&filling, 0u, order::relaxed, scope::block);
                              return 0u;
                          }) != 0;

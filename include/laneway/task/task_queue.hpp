@@ -63,8 +63,8 @@ public:
     /// Tasks that have not been done end without a result.
     void disconnect(bool) noexcept override;
 
-    /// Submits a task of a type, or a batch of `count`, whose arguments lie one after the other, or are the `same` for all.
-    /// Throws usage_error for what cannot be, task_queue_full, and what the session throws.
+    /// Submits a task of a type, or a batch of `count`, whose arguments lie one after the other, or are the `same` for
+    /// all. Throws usage_error for what cannot be, task_queue_full, and what the session throws.
     task_id submit(std::uint32_t type, const void* arguments, const task_request& request);
     task_id submit_batch(std::uint32_t type, const void* arguments, std::uint32_t count, const task_request& request,
                          bool same = false);
@@ -76,8 +76,8 @@ public:
     bool cancel(task_id id);
     /// Cancels all that no device has.
     void cancel_all();
-    /// Waits until it is done; throws what it threw, task_failed, task_cancelled or timeout_error. Returns its result, or
-    /// the results of a batch; valid until it is forgotten.
+    /// Waits until it is done; throws what it threw, task_failed, task_cancelled or timeout_error. Returns its result,
+    /// or the results of a batch; valid until it is forgotten.
     const std::byte* wait(task_id id);
     /// Waits for a batch; the status of each of its tasks, see task_status. Throws as wait where some have not run.
     [[nodiscard]] const std::uint32_t* statuses(task_id id);
@@ -260,8 +260,8 @@ private:
     std::vector<std::unique_ptr<pe_state>> pes_;
     std::shared_ptr<batch_memory> batches_;
     std::deque<record> records_;
-    std::vector<std::unique_ptr<std::byte[]>> data_;  ///< of the records, chunk by chunk
-    std::vector<std::uint32_t> free_;                 ///< records
+    std::vector<std::unique_ptr<std::byte[]>> data_;            ///< of the records, chunk by chunk
+    std::vector<std::uint32_t> free_;                           ///< records
     std::map<int, std::deque<task_id>, std::greater<>> ready_;  ///< by priority
     std::priority_queue<limit, std::vector<limit>, std::greater<>> limits_;
     std::uint32_t undone_ = 0;                          ///< records
@@ -270,7 +270,7 @@ private:
     std::uint64_t not_given_now_ = 0;                   ///< of this epoch: the same
     std::uint64_t session_ = 0;                         ///< sessions so far
     std::uint64_t heard_entries_ = 0;                   ///< that PEs are done with, so far
-    std::vector<task_news> news_;                   ///< of the PE that is being heard
+    std::vector<task_news> news_;                       ///< of the PE that is being heard
     std::uint64_t submits_ = 0;                         ///< tasks that could start at once, so far
     std::uint32_t away_ = 0;                            ///< threads in wait_outside
     std::uint64_t workers_ = 0;

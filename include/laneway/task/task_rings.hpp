@@ -72,9 +72,9 @@ private:
     std::uint32_t worker_blocks_;
     std::uint32_t cached_nodes_ = 0;
     std::uint64_t node_bytes_;
-    std::uint64_t next_ = 0;       ///< entry to put
+    std::uint64_t next_ = 0;  ///< entry to put
     std::uint64_t published_ = 0;
-    std::uint64_t taken_ = 0;      ///< as last seen
+    std::uint64_t taken_ = 0;  ///< as last seen
     std::uint64_t heard_[max_news_shards] = {};
     std::shared_ptr<std::byte> entries_;
     std::shared_ptr<std::byte> tails_;

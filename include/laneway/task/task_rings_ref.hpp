@@ -27,10 +27,10 @@ struct task_range {
 
 /// Words in PE memory.
 struct task_ring_words {
-    alignas(destructive_bytes) std::uint64_t known;     ///< entries that have been copied from the host
-    alignas(destructive_bytes) std::uint64_t claimed;   ///< entry, and in the lower half tasks of its range
-    alignas(destructive_bytes) std::uint64_t is_open;   ///< whether the control warp copies what comes
-    std::uint64_t promised;                             ///< entries that the host had filled at the last command
+    alignas(destructive_bytes) std::uint64_t known;    ///< entries that have been copied from the host
+    alignas(destructive_bytes) std::uint64_t claimed;  ///< entry, and in the lower half tasks of its range
+    alignas(destructive_bytes) std::uint64_t is_open;  ///< whether the control warp copies what comes
+    std::uint64_t promised;                            ///< entries that the host had filled at the last command
     struct {
         alignas(destructive_bytes) std::uint64_t announced;  ///< places of news that warps have claimed
     } shards[max_news_shards];
@@ -82,9 +82,8 @@ struct task_rings_ref {
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool may_pass_on(Ctx& ctx) const {
         // Plain loads: this lane has stored all of them.
-        return once(ctx, full_warp<Ctx>, [&] {
-                   return std::uint32_t{words->is_open != 0 || words->known < words->promised};
-               }) != 0;
+        return once(ctx, full_warp<Ctx>,
+                    [&] { return std::uint32_t{words->is_open != 0 || words->known < words->promised}; }) != 0;
     }
     /// Lets warps have what the host has filled. The whole control warp.
     template <class Ctx>
@@ -127,33 +126,19 @@ struct task_rings_ref {
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read slots
         const auto entry = static_cast<std::uint32_t>(at >> 32), done = static_cast<std::uint32_t>(at);
         const std::uint32_t waiting = static_cast<std::uint32_t>(known) - entry;
-        claimed_tasks mine;
-        if (waiting == 0) return mine;
+        if (waiting == 0) return {};
         const std::uint32_t count =
             once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).count, order::relaxed, scope::device); });
-        if (count != 0) {
-            // What these say belongs to the entry only if nobody else has claimed it: the exchange below tells.
-            const std::uint32_t number =
-                once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).place, order::relaxed, scope::device); });
-            const task_range& range = words->ranges[number % max_task_ranges];
-            mine.part =
-                once(ctx, full_warp<Ctx>, [&] { return ctx.load(&range.piece.part, order::relaxed, scope::device); });
-            const std::uint32_t share = mine.part * static_cast<std::uint32_t>(ctx.n_warps());
-            mine.count = share < count - done ? share : count - done;
-            mine.first = done;
-            mine.range = number + 1;
-        } else {
-            mine.count = singles_from(ctx, entry, waiting);
-            mine.first = entry;
-        }
+        claimed_tasks mine = count != 0 ? tasks_of_range(ctx, entry, done, count)
+                                        : claimed_tasks{singles_from(ctx, entry, waiting), entry};
         const bool to_end = count == 0 || done + mine.count == count;
         const std::uint32_t passed = count == 0 ? mine.count : to_end ? 1 : 0;
         const std::uint64_t next = std::uint64_t{entry + passed} << 32 | (to_end ? 0 : done + mine.count);
-        const bool claimed = once(ctx, full_warp<Ctx>, [&] {
-                                 std::uint64_t seen = at;
-                                 return std::uint32_t{
-                                     ctx.compare_exchange(&words->claimed, seen, next, order::relaxed, scope::device)};
-                             }) != 0;
+        const bool claimed =
+            once(ctx, full_warp<Ctx>, [&] {
+                std::uint64_t seen = at;
+                return std::uint32_t{ctx.compare_exchange(&words->claimed, seen, next, order::relaxed, scope::device)};
+            }) != 0;
         if (!claimed) mine.count = 0;
         if (claimed && count != 0 && to_end && ctx.lane() == 0) let_go(ctx, entry, order::release);
         return mine;
@@ -259,7 +244,8 @@ private:
         constexpr std::size_t word = 16;
         ctx.sync(full_warp<Ctx>);
         if constexpr (Ctx::tagged_order == order::relaxed) ctx.fence(scope::system);  // it was stored before the words
-        const auto words_each = static_cast<std::uint32_t>((slot_bytes - sizeof(task_slot) - task_slot::behind_bytes) / word);
+        const auto words_each =
+            static_cast<std::uint32_t>((slot_bytes - sizeof(task_slot) - task_slot::behind_bytes) / word);
         for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < n * words_each; i += Ctx::warp_lanes) {
             const std::uint64_t entry = first + i / words_each;
             const std::size_t at = i % words_each * word;
@@ -271,9 +257,22 @@ private:
             const auto entry = static_cast<std::uint32_t>(first + i);
             const task_slot& from = slot(entry);
             if (from.count == 0) continue;
-            words->ranges[from.place] = {*reinterpret_cast<const task_piece*>(behind(entry)), from.record,
-                                         from.type, from.count, from.count};
+            words->ranges[from.place] = {*reinterpret_cast<const task_piece*>(behind(entry)), from.record, from.type,
+                                         from.count, from.count};
         }
+    }
+    /// A part for each warp of the block, of a range of `count` tasks of which `done` have been claimed. The whole
+    /// warp. What is read here belongs to the entry only if nobody else has claimed it meanwhile.
+    template <class Ctx>
+    LANEWAY_FN claimed_tasks tasks_of_range(Ctx& ctx, std::uint32_t entry, std::uint32_t done,
+                                            std::uint32_t count) const {
+        const std::uint32_t number =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).place, order::relaxed, scope::device); });
+        const std::uint32_t* const said = &words->ranges[number % max_task_ranges].piece.part;
+        const std::uint32_t part =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(said, order::relaxed, scope::device); });
+        const std::uint32_t share = part * static_cast<std::uint32_t>(ctx.n_warps()), left = count - done;
+        return {share < left ? share : left, done, number + 1, part};
     }
     /// How many entries from this one on a warp claims: the single tasks among so many that its block may have. The
     /// whole warp; the first one is a single task.

@@ -51,8 +51,8 @@ public:
                            const task_deques<Ctx>& deques)
         : pool_(pool), shared_(shared), own_(shard), deques_(deques) {}
 
-    /// Runs what has been taken. The whole warp; with a team, all of its warps, and the slot or node is let go when they
-    /// have met.
+    /// Runs what has been taken. The whole warp; with a team, all of its warps, and the slot or node is let go when
+    /// they have met.
     LANEWAY_FN void run(Ctx& ctx, const task_source& source, block_team<Ctx>* team) {
         if (source.what == task_source::kind::node) {
             run_spawned(ctx, source.number, team);
@@ -123,7 +123,8 @@ private:
     LANEWAY_FN void tell_single(Ctx& ctx, const task_origin& origin, std::byte* outcome) {
         constexpr std::size_t bytes = result_bytes_of<typename Type::result>;
         task_news told{origin.record, task_news::result, {0, 0}};
-        const std::uint32_t status = ctx.exchange(origin.status, std::uint32_t{task_status::done}, order::relaxed, scope::block);
+        const std::uint32_t status =
+            ctx.exchange(origin.status, std::uint32_t{task_status::done}, order::relaxed, scope::block);
         if (bytes <= sizeof told.value && status == task_status::done) {
             if constexpr (bytes != 0 && bytes <= sizeof told.value) __builtin_memcpy(told.value, origin.result, bytes);
         } else {
@@ -171,7 +172,8 @@ private:
         }
         if (!is_first(ctx, team)) return;
         const std::uint64_t each = (ctx.now_ns() - start) / count + 1;
-        const auto told = static_cast<std::uint32_t>(each < task_news::max_nanoseconds ? each : task_news::max_nanoseconds);
+        const auto told =
+            static_cast<std::uint32_t>(each < task_news::max_nanoseconds ? each : task_news::max_nanoseconds);
         ctx.store(&shared_->portion.task_ns, told, order::relaxed, scope::block);
         origin.index = count;
         tell(ctx, origin.join, origin);
@@ -225,7 +227,8 @@ private:
                 origin.index += i;
                 origin.status = piece.statuses + i;
                 origin.result = piece.results + i * result_bytes_of<typename Type::result>;
-                run_body(ctx, body, *reinterpret_cast<const arguments*>(piece.arguments + (same ? 0 : i) * sizeof(arguments)),
+                run_body(ctx, body,
+                         *reinterpret_cast<const arguments*>(piece.arguments + (same ? 0 : i) * sizeof(arguments)),
                          origin, nullptr);
             }
             ctx.sync(full_warp<Ctx>);

@@ -47,13 +47,15 @@ struct task_piece {
 struct task_outcome {
     static constexpr std::size_t result_at = 16;
 
-    static constexpr std::size_t bytes_of(std::size_t result_bytes) { return (result_at + result_bytes + 15) / 16 * 16; }
+    static constexpr std::size_t bytes_of(std::size_t result_bytes) {
+        return (result_at + result_bytes + 15) / 16 * 16;
+    }
 };
 
 /// The news that a task or a range is done. A word that has not been written has another tag; fresh memory has tag 0.
 struct task_news {
     std::uint32_t record;
-    std::uint32_t info;  ///< what is told, and in the upper 24 bits how many nanoseconds a task of a range took
+    std::uint32_t info;      ///< what is told, and in the upper 24 bits how many nanoseconds a task of a range took
     std::uint32_t value[2];  ///< a result, or the number of a range
 
     static constexpr std::uint32_t outcome = 0;  ///< status and result are in the outcome
