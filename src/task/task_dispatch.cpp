@@ -11,6 +11,7 @@ namespace laneway {
 
 namespace {
 
+constexpr std::size_t looked_ahead = 8;
 constexpr auto measured_span = std::chrono::microseconds(100);
 constexpr auto min_nap = std::chrono::microseconds(200), max_nap = std::chrono::microseconds(5000);
 
@@ -54,8 +55,7 @@ void task_queue::drain(pe_state& pe) {
     news_.clear();
     pe.rings.take_news(news_);
     for (std::size_t i = 0; i < news_.size(); ++i) {
-        constexpr std::size_t ahead = 8;  // records are many: few of them are in this core's cache
-        if (i + ahead < news_.size()) __builtin_prefetch(&records_[news_[i + ahead].record], 1);
+        if (i + looked_ahead < news_.size()) prefetch(news_[i + looked_ahead].record);
         hear(pe, news_[i]);
     }
     const auto heard = static_cast<std::uint32_t>(news_.size());
@@ -84,6 +84,7 @@ void task_queue::give() {
             continue;
         }
         const task_id id = first.front();
+        if (first.size() > looked_ahead) prefetch(first[looked_ahead].record);
         record& r = records_[id.record];
         if (r.generation != id.generation || r.now != stage::ready) {  // cancelled
             first.pop_front();

@@ -140,8 +140,8 @@ private:
         std::shared_ptr<void> companion;
         std::vector<std::pair<watch*, std::size_t>> watches;
     };
-    /// Fits one cache line: there may be a million of them, which are seen in the order in which devices end them.
-    struct record {
+    /// One cache line: there may be a million of them, which are seen in the order in which devices end them.
+    struct alignas(64) record {
         std::uint32_t generation = 1;
         stage now = stage::free;
         ending end = ending::well;
@@ -236,6 +236,11 @@ private:
     [[nodiscard]] bool is_idle() const;
     void keep();
 
+    /// A task will soon be looked at: records are many, and few of them are in this core's cache.
+    void prefetch(std::uint32_t number) const {
+        __builtin_prefetch(&records_[number], 1);
+        __builtin_prefetch(data_of(number), 1);
+    }
     /// Arguments of a single task until a PE has it, then its result.
     [[nodiscard]] std::byte* data_of(std::uint32_t number) const {
         return data_[number / chunk_records].get() + number % chunk_records * data_bytes_;

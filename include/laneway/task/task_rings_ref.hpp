@@ -126,25 +126,11 @@ struct task_rings_ref {
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read slots
         const auto entry = static_cast<std::uint32_t>(at >> 32), done = static_cast<std::uint32_t>(at);
         const std::uint32_t waiting = static_cast<std::uint32_t>(known) - entry;
-        claimed_tasks mine;
-        if (waiting == 0) return mine;
+        if (waiting == 0) return {};
         const std::uint32_t count =
             once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).count, order::relaxed, scope::device); });
-        if (count != 0) {
-            // What these say belongs to the entry only if nobody else has claimed it: the exchange below tells.
-            const std::uint32_t number =
-                once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).place, order::relaxed, scope::device); });
-            const task_range& range = words->ranges[number % max_task_ranges];
-            mine.part =
-                once(ctx, full_warp<Ctx>, [&] { return ctx.load(&range.piece.part, order::relaxed, scope::device); });
-            const std::uint32_t share = mine.part * static_cast<std::uint32_t>(ctx.n_warps());
-            mine.count = share < count - done ? share : count - done;
-            mine.first = done;
-            mine.range = number + 1;
-        } else {
-            mine.count = singles_from(ctx, entry, waiting);
-            mine.first = entry;
-        }
+        claimed_tasks mine = count != 0 ? tasks_of_range(ctx, entry, done, count)
+                                        : claimed_tasks{singles_from(ctx, entry, waiting), entry};
         const bool to_end = count == 0 || done + mine.count == count;
         const std::uint32_t passed = count == 0 ? mine.count : to_end ? 1 : 0;
         const std::uint64_t next = std::uint64_t{entry + passed} << 32 | (to_end ? 0 : done + mine.count);
@@ -161,7 +147,7 @@ struct task_rings_ref {
     /// The entry has been read: another may be stored in its slot. One lane.
     template <class Ctx>
     LANEWAY_FN void let_go(Ctx& ctx, std::uint32_t entry, order o) const {
-        // Partner: the acquire load in copy_some.
+        // Partner: the load in copy_some.
         ctx.store(&free_for[entry % n_slots], entry + n_slots, o, scope::device);
     }
 
@@ -206,8 +192,8 @@ private:
                 // Partner: the host's release stores.
                 seen[i][k] = ctx.load(&entries[entry % n_slots * task_slot::n_words + word % task_slot::n_words],
                                       tagged_load_order<Ctx>, scope::system);
-                // Partner: the release store in let_go.
-                if (k == 0) free_now[i] = ctx.load(&free_for[entry % n_slots], order::acquire, scope::device);
+                // Partner: the store in let_go. An acquire load would hold up those that follow.
+                if (k == 0) free_now[i] = ctx.load(&free_for[entry % n_slots], tagged_load_order<Ctx>, scope::device);
             }
         }
         std::uint32_t n = 0, behind = 0;
@@ -274,6 +260,19 @@ private:
             words->ranges[from.place] = {*reinterpret_cast<const task_piece*>(behind(entry)), from.record, from.type,
                                          from.count, from.count};
         }
+    }
+    /// A part for each warp of the block, of a range of `count` tasks of which `done` have been claimed. The whole
+    /// warp. What is read here belongs to the entry only if nobody else has claimed it meanwhile.
+    template <class Ctx>
+    LANEWAY_FN claimed_tasks tasks_of_range(Ctx& ctx, std::uint32_t entry, std::uint32_t done,
+                                            std::uint32_t count) const {
+        const std::uint32_t number =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).place, order::relaxed, scope::device); });
+        const std::uint32_t* const said = &words->ranges[number % max_task_ranges].piece.part;
+        const std::uint32_t part =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(said, order::relaxed, scope::device); });
+        const std::uint32_t share = part * static_cast<std::uint32_t>(ctx.n_warps()), left = count - done;
+        return {share < left ? share : left, done, number + 1, part};
     }
     /// How many entries from this one on a warp claims: the single tasks among so many that its block may have. The
     /// whole warp; the first one is a single task.
