@@ -142,15 +142,12 @@ public:
         if (ctx.warp() == 0 && ctx.lane() == 0) shared_ = {};
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
-        // One warp goes, and another one where that has found something: were it all warps of all blocks, those that
-        // find nothing would slow down the one that works.
-        const auto goes = once(ctx, full_warp<Ctx>, [&]() -> std::uint32_t {
-            if (ctx.load(&shared_.any, order::relaxed, scope::block) == 0) return 0;
-            return ctx.exchange(&shared_.any, 0u, order::relaxed, scope::block);
-        });
-        if (goes == 0 || !calls_.waiting().turn_some(ctx)) return false;
-        if (ctx.lane() == 0) ctx.store(&shared_.any, 1u, order::relaxed, scope::block);
-        return true;
+        const auto any =
+            once(ctx, full_warp<Ctx>, [&] { return ctx.load(&shared_.any, order::relaxed, scope::block); });
+        if (any == 0) return false;
+        if (calls_.waiting().turn_some(ctx)) return true;
+        if (ctx.lane() == 0) ctx.store(&shared_.any, 0u, order::relaxed, scope::block);
+        return false;
     }
     /// One lane looks for the block's idle warps.
     LANEWAY_FN void refresh(Ctx& ctx) {

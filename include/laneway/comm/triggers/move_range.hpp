@@ -10,7 +10,7 @@ namespace laneway {
 /// aligned to. Several loads are on their way at once: what a lane waits for is one latency a batch.
 template <std::size_t Bytes>
 LANEWAY_FN void store_words(std::byte* to, const std::byte* from, std::uint64_t bytes, copy_share mine) {
-    constexpr int batch = Bytes < 16 ? 4 : 8;
+    constexpr int batch = 4;
     auto* const target = reinterpret_cast<byte_word<Bytes>*>(to);
     const auto* const source = reinterpret_cast<const byte_word<Bytes>*>(from);
     const std::uint64_t words = bytes / Bytes, stride = batch * mine.step;
