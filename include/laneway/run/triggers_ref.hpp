@@ -78,8 +78,13 @@ public:
         if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
         return await(
             ctx,
-            // Partner: the fence of trigger_engine::close_round.
-            [&] { return ctx.load(address(ctx, word, ctx.pe()), order::acquire, scope::system) >= value; },
+            // Partner: the fence of trigger_engine::close_round. Acquired only when it has come: an acquire empties the
+            // multiprocessor's cache, and so slows down those whose work is waited for.
+            [&] {
+                std::uint64_t* const at = address(ctx, word, ctx.pe());
+                return ctx.load(at, order::relaxed, scope::system) >= value &&
+                       ctx.load(at, order::acquire, scope::system) >= value;
+            },
             [&] {
                 return wait_site{operation::signal, ctx.pe(), value};
             });
@@ -216,6 +221,9 @@ struct triggers_component_ref {
     using routes_type = routes<>;
     static constexpr std::size_t shared_bytes = sizeof(trigger_hint);
     static constexpr bool counts_work = true;
+    /// Each lane has twice the registers, and fewer warps poll beside one whose fence waits for all that its
+    /// multiprocessor loads.
+    static constexpr int cuda_warps = 16;
 
     trigger_ref tags;
 

@@ -112,8 +112,8 @@ public:
             trigger_slot& slot = slots_[tag];
             const std::uint32_t pieces = slot.pieces;  // behind the last piece another operation may be prepared
             if (pieces > 1) ctx.fence(scope::system);  // close_round of another lane may follow
-            // Partners: these adds of the other pieces.
-            const std::uint32_t done = ctx.fetch_add(&slot.done, 1u, order::acq_rel, scope::device) + 1;
+            // Partners: these adds of the other pieces, each behind a fence; another one follows in close_round.
+            const std::uint32_t done = ctx.fetch_add(&slot.done, 1u, behind_fence, scope::device) + 1;
             if (done == pieces) (void)follow(ctx, tag);  // a failure ends the run
         }
         ctx.sync(mask);
@@ -163,7 +163,7 @@ public:
 
     /// Rounds of a tag that are over. What they did, and what was done before they were triggered, is visible.
     [[nodiscard]] LANEWAY_FN std::uint64_t fired(Ctx& ctx, std::uint32_t tag) const {
-        return ctx.load(&slots_[tag].fired, order::acquire, scope::device);  // Partner: the store in close_round.
+        return ctx.load(&slots_[tag].fired, order::acquire, scope::device);  // Partner: the fence in close_round.
     }
     [[nodiscard]] LANEWAY_FN trigger_word word(Ctx& ctx, std::uint32_t tag) const {
         return {ctx.load(&slots_[tag].word, order::relaxed, scope::device)};
@@ -171,6 +171,12 @@ public:
     [[nodiscard]] LANEWAY_FN std::uint32_t tags() const { return view_.tags(); }
 
 private:
+    /// On GPUs an atomic with an order of its own is one with a fence on that side, and a fence takes microseconds
+    /// where other warps poll. So there is one fence where several words are told, and none where nobody needs it.
+    static constexpr bool fences_apart = Ctx::tagged_order == order::relaxed;
+    static constexpr order behind_fence = fences_apart ? order::relaxed : order::acq_rel;
+    static constexpr order releasing = fences_apart ? order::release : order::acq_rel;
+
     static constexpr int max_chain = 4;  ///< small operations, one after the other, for the lane that has triggered it
 
     LANEWAY_FN status refuse(Ctx& ctx, std::uint32_t tag) {
@@ -214,22 +220,27 @@ private:
         // Partner: the acquire load of trigger_counts. Whoever sees the effects comes behind a later release.
         ctx.fetch_add(&counters_->created, items, order::relaxed, scope::device);
     }
-    LANEWAY_FN void completed(Ctx& ctx, std::uint64_t items) {
+    LANEWAY_FN void completed(Ctx& ctx, std::uint64_t items, order how = order::release) {
         // Partner: the acquire load of trigger_counts. What the items created has been counted before.
-        ctx.fetch_add(&counters_->completed, items, order::release, scope::device);
+        ctx.fetch_add(&counters_->completed, items, how, scope::device);
+    }
+    /// This lane has opened a round by an atomic before.
+    LANEWAY_FN void open_round(Ctx& ctx) {
+        if constexpr (fences_apart) ctx.fence(scope::device);  // comes behind all who have triggered it
+        created(ctx);
     }
 
     /// Adds to a count; `opened`: this add has opened a round, which is counted.
-    LANEWAY_FN status add(Ctx& ctx, std::uint32_t tag, std::uint32_t n, bool& opened) {
+    LANEWAY_FN status add(Ctx& ctx, std::uint32_t tag, std::uint32_t n, bool& opened, order how = releasing) {
         if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::trigger, -1, tag, view_.tags());
         if (n > trigger_word::max_count) return refuse(ctx, tag);
         // Partners: these adds of other lanes, and that of prepare. The lane that opens the round comes behind all.
-        const trigger_word before{ctx.fetch_add(&slots_[tag].word, std::uint64_t{n}, order::acq_rel, scope::device)};
+        const trigger_word before{ctx.fetch_add(&slots_[tag].word, std::uint64_t{n}, how, scope::device)};
         const std::uint32_t now = before.count() + n;
         const std::uint32_t most = before.fires_once() ? before.threshold() : trigger_word::max_count;
         if (now > most) return refuse(ctx, tag);
         opened = before.count() < before.threshold() && now >= before.threshold();
-        if (opened) created(ctx);
+        if (opened) open_round(ctx);
         return status::ok;
     }
 
@@ -332,8 +343,14 @@ private:
         for (int i = 0; i < op.n_links(); ++i) {
             if (op.link(i).pe != ctx.pe()) created(ctx);
         }
-        // Partners: the acquire loads of who waits for the signal, and of look on other PEs.
-        if (op.signals() || op.n_links() > 0) ctx.fence(scope::system);
+        slot.done = 0;
+        // Partners: the acquire loads of who waits for the signal, and of look on other PEs; of fired, and the fence of
+        // who opens a round behind the adds below.
+        if (op.signals() || op.n_links() > 0) {
+            ctx.fence(scope::system);
+        } else if constexpr (fences_apart) {
+            ctx.fence(scope::device);
+        }
         if (op.signals()) {
             go_before(ctx, outside_order(ctx));
             raise(ctx, op);
@@ -346,14 +363,14 @@ private:
                 continue;
             }
             bool opened = false;
-            if (status result = add(ctx, link.tag, link.n, opened); result != status::ok) return result;
+            if (status result = add(ctx, link.tag, link.n, opened, behind_fence); result != status::ok) return result;
             if (opened) keep(ctx, next, link.tag);
         }
-        slot.done = 0;
         // Partners: the acquire loads in fired.
-        ctx.store(&slot.fired, rounds, order::release, scope::device);
+        ctx.store(&slot.fired, rounds, Ctx::tagged_order, scope::device);
         if (end_round(ctx, slot)) keep(ctx, next, tag);
-        completed(ctx, 1);
+        // What this has opened was counted behind the fence.
+        completed(ctx, 1, next == no_tag ? behind_fence : order::release);
         return status::ok;
     }
 
@@ -363,15 +380,15 @@ private:
         const trigger_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
         if (now.fires_once()) {
             // Partners: who prepares or disarms the tag next.
-            ctx.fetch_add(&slot.word, trigger_word::spent_bit, order::acq_rel, scope::device);
+            ctx.fetch_add(&slot.word, trigger_word::spent_bit, behind_fence, scope::device);
             return false;
         }
         const std::uint32_t threshold = now.threshold();
         // Partners: the adds of those who trigger.
         const trigger_word before{
-            ctx.fetch_add(&slot.word, ~std::uint64_t{threshold} + 1, order::acq_rel, scope::device)};
+            ctx.fetch_add(&slot.word, ~std::uint64_t{threshold} + 1, behind_fence, scope::device)};
         if (before.count() - threshold < threshold) return false;
-        created(ctx);
+        open_round(ctx);
         return true;
     }
 
