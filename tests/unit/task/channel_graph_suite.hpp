@@ -294,8 +294,8 @@ TEST_P(channel_graph_test, WarpsKeepWhatTheyProduceWhateverThereIsOfRoom) {
         EXPECT_EQ(total(result, rt.n_pes()), b * static_cast<std::uint64_t>(rt.n_pes()));
         EXPECT_EQ(report.items, (2 * b - 1) * static_cast<std::uint64_t>(rt.n_pes()));
         const channel_statistics did = graph.statistics();
-        EXPECT_EQ(did.produced, report.items);
-        EXPECT_EQ(did.consumed, did.produced + did.yields);
+        EXPECT_GE(did.produced, report.items);  // a warp may reserve more for others than it can give
+        EXPECT_EQ(did.consumed, report.items + did.yields);
         kept += did.kept;
     });
     EXPECT_GT(kept, 0u);
