@@ -211,11 +211,12 @@ private:
             all.dispatches == 0 ? 0 : static_cast<double>(all.full_dispatches) / static_cast<double>(all.dispatches);
         const double each =
             all.dispatches == 0 ? 0 : static_cast<double>(all.consumed) / static_cast<double>(all.dispatches);
-        std::printf("%-12s %-16s %.3g of dispatches full, %.3g elements each, %llu yields, %llu kept, %llu given, "
-                    "%llu moved\n",
-                    devices_.c_str(), name.c_str(), full, each, static_cast<unsigned long long>(all.yields),
-                    static_cast<unsigned long long>(all.kept), static_cast<unsigned long long>(all.given),
-                    static_cast<unsigned long long>(all.moved));
+        std::printf(
+            "%-12s %-16s %.3g of dispatches full, %.3g elements each, %llu yields, %llu kept, %llu given, "
+            "%llu moved\n",
+            devices_.c_str(), name.c_str(), full, each, static_cast<unsigned long long>(all.yields),
+            static_cast<unsigned long long>(all.kept), static_cast<unsigned long long>(all.given),
+            static_cast<unsigned long long>(all.moved));
         json_.write({{"benchmark", "channels"}, {"devices", devices_}, {"what", name}, {"unit", "dispatches"}},
                     {{"full_share", full},
                      {"elements_each", each},

@@ -183,7 +183,7 @@ private:
         constexpr std::uint32_t at_once = entries_at_once<Ctx>, lanes = Ctx::warp_lanes;
         constexpr std::uint32_t words_a_lane = at_once * task_slot::n_words / lanes;
         std::uint64_t seen[Looks][words_a_lane];
-        std::uint32_t free_now[Looks];
+        std::uint32_t free_now[Looks] = {};  // g++ does not see at -O1 that all are stored
         // All loads are on their way before the first word is looked at.
         for (std::uint32_t i = 0; i < Looks; ++i) {
             for (std::uint32_t k = 0; k < words_a_lane; ++k) {

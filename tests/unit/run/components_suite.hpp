@@ -166,7 +166,8 @@ struct add_by_both {
     template <class Ctx, class One, class Other>
     LANEWAY_FN void operator()(Ctx& ctx, One& one, Other& other) const {
         const int next = (ctx.pe() + 1) % ctx.n_pes();
-        one_sided first(ctx, one), second(ctx, other);
+        one_sided first(ctx, one);
+        one_sided second(ctx, other);
         (void)first.add(sums[0], next, 1, laneway::path::aggregated);
         (void)second.add(sums[1], next, 1, laneway::path::aggregated);
         if (!second.fetch_add(sums[1], next, 1, laneway::path::aggregated)) return;
