@@ -138,7 +138,9 @@ TEST_P(group_test, CollectivesAnswerForExactlyTheirLanes) {
         EXPECT_GE(words.copy_out()[1], static_cast<std::uint32_t>(shape.blocks * shape.warps_per_block));
         arrived |= seen.copy_out()[0];
     });
-    if (is_checked(GetParam())) EXPECT_EQ(arrived, 0xfffeu);
+    if (is_checked(GetParam())) {
+        EXPECT_EQ(arrived, 0xfffeu);
+    }
 }
 
 /// Each block adds in turns separated by block barriers; a barrier that lets a warp through early shows.

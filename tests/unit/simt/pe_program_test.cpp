@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "laneway/base/error.hpp"
-#include "thrown.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway {
 namespace {

@@ -417,8 +417,10 @@ TEST_P(channel_graph_test, WhatIsLostIsNamed) {
            "more elements at once than the channel is made for while producing into a channel: channel 0 gives 3");
     starts(message_of<device_fault>(misbehave::for_ever, 5),
            "deeper than the channel has levels while producing into a channel: channel 0 has 5 levels");
-    EXPECT_EQ(message_of<device_fault>(misbehave::leaks, 2, never_seconds, 1 << 20),
-              "3 elements that warps had kept were reserved and never freed");
+    // On stacks of warps, or of the channel where a warp has given its elements away.
+    const std::string leaked = message_of<device_fault>(misbehave::leaks, 2, never_seconds, 1 << 20);
+    starts(leaked, "3 elements ");
+    starts(leaked, "were reserved and never freed");
     starts(message_of<device_fault>(misbehave::frees_twice, 2, never_seconds, 1 << 20),
            "an element of a channel was freed twice while freeing an element of a channel: channel 0");
     starts(message_of<device_fault>(misbehave::fails), "77");
