@@ -156,7 +156,10 @@ TEST_P(item_limits_test, SendersWaitForAPeThatUsesItsReserve) {
     const bool may_lag = GetParam() == "cpu:3";
     job one(o, room(checked ? 16 : 2048, checked ? 4096 : cuda ? 1 << 20 : may_lag ? 1 << 17 : 8192));
     const bool to_one_lane = GetParam() == "cuda:0,cpu:1";
-    const std::uint32_t parts = checked ? 6'000 : to_one_lane ? 2'000'000 : cuda ? 20'000'000 : 60'000;
+    const std::uint32_t parts = checked       ? (one.rt.n_pes() == 1 ? 30'000 : 6'000)
+                                : to_one_lane ? 2'000'000
+                                : cuda        ? 20'000'000
+                                              : 60'000;
     one.list.start_with(0, {{kind::to_last, parts}});
     if (one.rt.n_pes() == 1) {  // which makes more than it has room for, and cannot wait for itself
         EXPECT_THROW(run_items(one.rt, one.list), device_fault);
