@@ -265,7 +265,9 @@ private:
             if (ctx.ballot(mask, !here) == 0) return status::ok;
             // On a GPU how soon a word is seen is what a step costs, and nothing has to be helped on its way.
             if (Ctx::warp_lanes >= 32 && looks % 16 != 0) continue;
-            const status helped = out_.others_take_turns(ctx) ? status::ok : out_.help(ctx, mask);
+            // All lanes of the mask do the same, whenever each has seen a warp return.
+            const bool leaves = once(ctx, mask, [&] { return std::uint32_t{out_.others_take_turns(ctx)}; }) != 0;
+            const status helped = leaves ? status::ok : out_.help(ctx, mask);
             const auto going = static_cast<status>(once(ctx, mask, [&] {
                 const status ended = check_end(ctx, site);
                 return static_cast<std::uint32_t>(ended == status::ok ? spin.next(ctx, site) : ended);

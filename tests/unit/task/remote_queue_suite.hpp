@@ -242,7 +242,8 @@ TEST_P(remote_queue_test, FunctionsPostFurtherAndNeverWait) {
             for (int pe = 0; pe < rt.n_pes(); ++pe) all += ended.copy_out(pe)[i];
             return all;
         };
-        remote_queue one(rt.machine(), {.slots = 4}, hop{ended.ref(), 1});
+        // Room for all: slots are given back after a turn, in which several may have run.
+        remote_queue one(rt.machine(), {.slots = 64}, hop{ended.ref(), 1});
         rt.run(start_hops{20}, one);
         EXPECT_EQ(sum(0), static_cast<unsigned>(rt.n_pes()));
         EXPECT_EQ(one.statistics().run, 21u * static_cast<unsigned>(rt.n_pes()));
