@@ -266,8 +266,8 @@ private:
             // On a GPU how soon a word is seen is what a step costs, and nothing has to be helped on its way.
             if (Ctx::warp_lanes >= 32 && looks % 16 != 0) continue;
             // All lanes of the mask do the same, whenever each has seen a warp return.
-            const bool leaves = once(ctx, mask, [&] { return std::uint32_t{out_.others_take_turns(ctx)}; }) != 0;
-            const status helped = leaves ? status::ok : out_.help(ctx, mask);
+            const bool others_do = once(ctx, mask, [&] { return std::uint32_t{out_.others_take_turns(ctx)}; }) != 0;
+            const status helped = others_do ? status::ok : out_.help(ctx, mask);
             const auto going = static_cast<status>(once(ctx, mask, [&] {
                 const status ended = check_end(ctx, site);
                 return static_cast<std::uint32_t>(ended == status::ok ? spin.next(ctx, site) : ended);
