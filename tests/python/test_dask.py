@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 distributed = pytest.importorskip("distributed")
-import dask  # noqa: E402
 
 SQUARE = 'double square(double x) { if (x < 0) throw std::domain_error("below 0"); return x * x; }'
 
@@ -45,20 +44,3 @@ def test_a_body_that_throws_fails_its_bundle_alone() -> None:
         return await good
 
     assert on_a_cluster(use) == 9
-
-
-def test_a_pool_is_an_executor_of_a_worker() -> None:
-    body = lw.TaskBody(SQUARE)
-
-    def sum_of_squares(n: int) -> float:
-        pool = distributed.get_worker().executors["laneway"]
-        return float(pool.submit_many(body, np.arange(float(n))).result().sum())
-
-    async def use(client: Any) -> list[float]:
-        with dask.annotate(executor="laneway"):
-            futures = [client.submit(sum_of_squares, n, pure=False) for n in (10, 100)]
-        return await client.gather(futures)
-
-    with lw.TaskPool("cpu:2") as pool:
-        assert on_a_cluster(use, executor={"laneway": pool}) == [285.0, 328350.0]
-        assert pool.statistics.submitted >= 110, "the functions and their batches ran in the pool"

