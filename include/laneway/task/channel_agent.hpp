@@ -641,7 +641,7 @@ private:
         const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
         const lane_mask went_on = ctx.ballot(full_warp<Ctx>, mine && out != outcome::yield);
         chooser_.history().note(went_on == 0 && yielded != 0, yielded != 0);
-        ++dispatches_;
+        dispatches_ += count != 0 ? 1 : 0;  // what a warp takes off its stack may be places of what others completed
         full_ += count == Ctx::warp_lanes ? 1 : 0;
         if (mine && out == outcome::yield) ++yields_;
         if (mine && out == outcome::done) ++items_;
