@@ -23,9 +23,10 @@ if(LANEWAY_HAS_CUDA)
         PROPERTIES LANGUAGE CUDA)
 endif()
 # Fused multiply-adds would round distances, forces and sums in another way on some devices than on others.
-set_source_files_properties(apps/kmeans/kmeans.cpp apps/md/md.cpp apps/recursion/quadrature.cpp ${compared_sources}
-    PROPERTIES COMPILE_OPTIONS
-    "$<IF:$<COMPILE_LANGUAGE:CUDA>,--fmad=false;-Xcompiler=-ffp-contract=off,-ffp-contract=off>")
+if(LANEWAY_HAS_CUDA)
+    set_source_files_properties(apps/kmeans/kmeans.cpp apps/md/md.cpp apps/recursion/quadrature.cpp ${compared_sources}
+        PROPERTIES COMPILE_OPTIONS "--fmad=false;-Xcompiler=-ffp-contract=off")
+endif()
 
 find_package(Threads REQUIRED)
 find_package(ZLIB)
@@ -33,7 +34,7 @@ find_package(LibLZMA)
 
 # Where nothing is to be compiled again, the sources of a folder are one file to the compiler: most of what they cost is
 # reading headers.
-option(LANEWAY_UNITY "Compile the sources of each folder of the library at once" OFF)
+option(LANEWAY_UNITY "Compile sources that are alike at once: those of a folder, programs of a kind, tests of a layer" OFF)
 function(compile_at_once target)
     set(sources ${ARGN})
     # The scheduler's types have fields of internal ones; what stands in for CUDA makes room where CUDA's part is linked.
@@ -84,22 +85,37 @@ function(laneway_programs name)
     target_compile_definitions(${name} PRIVATE LANEWAY_CHECKED=$<BOOL:${LANEWAY_CHECKED_PROGRAMS}>)
     target_include_directories(${name} PUBLIC apps)
     target_link_libraries(${name} PUBLIC laneway PRIVATE laneway_flags)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
     if(NOT LANEWAY_HAS_CUDA)  # else nvcc compiles what includes it
         target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include/laneway/runtime.hpp)
     endif()
 endfunction()
 laneway_programs(laneway_apps ${app_sources} ${gpu_app_sources})
-if(LANEWAY_UNITY)  # what runs on the host alone is small, and most of its cost headers
-    set(host_app_sources ${app_sources})
-    list(TRANSFORM device_app_sources PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE compiled_alone)
-    list(REMOVE_ITEM host_app_sources ${compiled_alone})
-    set_source_files_properties(${host_app_sources} PROPERTIES UNITY_GROUP host)
+if(LANEWAY_UNITY)  # programs that are alike share most of what the compiler instantiates
+    set(programs_search bfs cc cdlp color triangles)
+    set(programs_rank sssp pagerank)
+    set(programs_recursion recursion)
+    set(programs_count gups indegree kmeans md)
+    set(programs_select filter kmer matching)
+    set(programs_serve messaging service tasks workspace)
+    foreach(group search rank recursion count select serve)
+        foreach(folder IN LISTS programs_${group})
+            set(sources ${app_sources})
+            list(FILTER sources INCLUDE REGEX "/apps/${folder}/")
+            set_source_files_properties(${sources} PROPERTIES UNITY_GROUP ${group})
+        endforeach()
+    endforeach()
+    # Its class has fields of internal types, which compilers warn of outside of the file that they compile.
+    set_source_files_properties(apps/tasks/task_service.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     set_target_properties(laneway_apps PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endif()
 if(LANEWAY_TESTS OR LANEWAY_BENCH)
     laneway_programs(laneway_compared ${compared_sources})
     if(NOT LANEWAY_BENCH)  # the tests alone, as these are compiled
         target_compile_options(laneway_compared PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-Og>)
+    endif()
+    if(LANEWAY_UNITY AND NOT LANEWAY_HAS_CUDA)
+        compile_at_once(laneway_compared ${compared_sources})
     endif()
 endif()
 if(LANEWAY_HAS_CUDA)

@@ -11,7 +11,7 @@ namespace laneway::apps {
 namespace {
 
 template <class Vertex>
-std::vector<std::int64_t> search(const graph::basic_csr<Vertex>& g, std::span<const std::uint64_t> sources,
+std::vector<std::int64_t> distances_of(const graph::basic_csr<Vertex>& g, std::span<const std::uint64_t> sources,
                                  bool unit_weights) {
     std::vector<std::int64_t> distance(g.vertices(), -1);
     using entry = std::pair<std::int64_t, std::uint64_t>;
@@ -42,7 +42,7 @@ std::vector<std::int64_t> search(const graph::basic_csr<Vertex>& g, std::span<co
 
 std::vector<std::int64_t> dijkstra(const graph::graph& graph, std::span<const std::uint64_t> sources,
                                    bool unit_weights) {
-    return std::visit([&](const auto& g) { return search(g, sources, unit_weights); }, graph.arcs);
+    return std::visit([&](const auto& g) { return distances_of(g, sources, unit_weights); }, graph.arcs);
 }
 
 }  // namespace laneway::apps

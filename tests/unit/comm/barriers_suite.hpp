@@ -34,13 +34,13 @@ struct sow {
     }
 };
 /// Its handler answers with a token to the poster.
-struct question {
+struct barrier_question {
     std::uint32_t weight;
 };
 struct reply_token {
     using answer = token;
     template <class Ctx>
-    LANEWAY_FN token operator()(Ctx&, const question& q) const {
+    LANEWAY_FN token operator()(Ctx&, const barrier_question& q) const {
         return {q.weight};
     }
 };
@@ -81,7 +81,7 @@ private:
         (void)box.post(ctx, pe, token{1});
         if constexpr (Forward) {
             (void)box.post(ctx, pe, seed{1});
-            (void)box.post(ctx, pe, question{1});
+            (void)box.post(ctx, pe, barrier_question{1});
         }
     }
 
@@ -105,7 +105,7 @@ void sums_are_whole(runtime& rt) {
     constexpr std::uint32_t rounds = 2;
     const sum_in_rounds<Forward> program{rounds, sum.ref(), early.ref()};
     if constexpr (Forward) {
-        rt.run(program, rt.mailbox<token, seed, question>(count_token{sum.ref()}, sow{}, reply_token{}));
+        rt.run(program, rt.mailbox<token, seed, barrier_question>(count_token{sum.ref()}, sow{}, reply_token{}));
     } else {
         rt.run(program, rt.mailbox<token>(count_token{sum.ref()}));
     }

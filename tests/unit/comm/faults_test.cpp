@@ -179,17 +179,17 @@ TEST(heedless_functor_test, EndsSoonAfterTheFaultAndLeavesTheRuntimeUsable) {
     EXPECT_NO_THROW(rt.run(heedless{0}, rt.mailbox<std::uint32_t>(swallow{})));
 }
 
-std::atomic<bool> let_go{false};
-std::atomic<int> held{0};
+std::atomic<bool> may_leave{false};
+std::atomic<int> kernels_inside{0};
 
 /// Computes on, whatever it is told.
 struct deaf_functor {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box&) const {
         if (ctx.pe() != 1) return;
-        ++held;
-        while (!let_go) std::this_thread::yield();
-        --held;
+        ++kernels_inside;
+        while (!may_leave) std::this_thread::yield();
+        --kernels_inside;
     }
 };
 
@@ -207,11 +207,11 @@ TEST(abandoned_machine_test, AKernelThatDoesNotEndIsLeftBehindAndTheMachineRefus
             contains(e.what(), "PE 1 (cpu:1)");
             contains(e.what(), "waiting for all work to be done");
         }
-        EXPECT_EQ(held, 1);
+        EXPECT_EQ(kernels_inside, 1);
         EXPECT_THROW(rt.run(post_to{1, 1}, rt.mailbox<std::uint32_t>(swallow{})), usage_error);
     }
-    let_go = true;  // what the kernel uses is still there although the runtime is gone
-    while (held != 0) std::this_thread::yield();
+    may_leave = true;  // what the kernel uses is still there although the runtime is gone
+    while (kernels_inside != 0) std::this_thread::yield();
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace laneway::test {
 
-struct question {
+struct host_question {
     std::uint64_t id;
     std::uint32_t kind;
 };
@@ -21,7 +21,7 @@ struct reply {
 };
 
 /// What the host answers.
-LANEWAY_FN reply reply_to(const question& q) {
+LANEWAY_FN reply reply_to(const host_question& q) {
     return {q.id * 3, q.kind + 1, static_cast<std::uint32_t>(q.id ^ q.kind << 8)};
 }
 LANEWAY_FN bool same(const reply& a, const reply& b) { return a.id == b.id && a.kind == b.kind && a.check == b.check; }
@@ -31,7 +31,7 @@ struct keep_quiet {
     LANEWAY_FN void operator()(Ctx&, std::uint32_t) const {}
 };
 
-using test_calls_ref = host_calls_ref<question, reply>;
+using test_calls_ref = host_calls_ref<host_question, reply>;
 
 /// Every lane asks `each` questions, in branches that part the lanes; some wait for the answer.
 struct ask {
@@ -42,7 +42,7 @@ struct ask {
     template <class Ctx, class Box>
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         for (std::uint32_t i = 0; i < each; ++i) {
-            const question q{ctx.rank() * each + i, i};
+            const host_question q{ctx.rank() * each + i, i};
             if (q.id % 3 == 0) {
                 if (calls.post(ctx, q) != status::ok) return;
             } else if (q.id % 3 == 1) {
@@ -57,7 +57,7 @@ struct ask {
 
 private:
     template <class Ctx>
-    LANEWAY_FN bool check(Ctx& ctx, const question& q) const {
+    LANEWAY_FN bool check(Ctx& ctx, const host_question& q) const {
         const auto answer = calls.call(ctx, q);
         if (!answer) return false;
         atomic_add(ctx, counts[same(answer.value, reply_to(q)) ? 1 : 2], 1);
@@ -81,7 +81,7 @@ TEST_P(host_calls_test, EachRequestIsServedOnceAndEachCallerGetsItsAnswer) {
         runtime rt(o);
         std::mutex mutex;
         std::map<std::uint64_t, int> heard;
-        const auto calls = rt.host_calls<question, reply>("echo", [&](const question& q) {
+        const auto calls = rt.host_calls<host_question, reply>("echo", [&](const host_question& q) {
             const std::lock_guard lock(mutex);
             ++heard[q.id];
             return reply_to(q);
@@ -129,7 +129,7 @@ TEST_P(host_calls_test, HandlersCallAndFunctionsMayReturnNothing) {
     runtime rt(o);
     for (int run = 0; run < 2; ++run) {
         std::uint64_t ranks = 0;
-        const auto calls = rt.host_calls<question, reply>("look up", reply_to);
+        const auto calls = rt.host_calls<host_question, reply>("look up", reply_to);
         const auto done = rt.host_calls<std::uint32_t>("count", [&](std::uint32_t) { ++ranks; });
         const auto sums = rt.allocate<std::uint64_t>(1);
         rt.run(post_ranks{done.ref()}, rt.mailbox<std::uint32_t>(look_up{calls.ref(), sums.ref()}));
@@ -176,7 +176,7 @@ TEST_P(host_calls_test, AHostFunctionsExceptionEndsTheRunAndNamesIt) {
     o.timeout_seconds = never_seconds;
     runtime rt(o);
     bool refuse = true;
-    const auto calls = rt.host_calls<question, reply>("ledger", [&](const question& q) {
+    const auto calls = rt.host_calls<host_question, reply>("ledger", [&](const host_question& q) {
         if (refuse && q.id == 3) throw std::out_of_range("no\r\n\tpage " + std::to_string(q.id));
         return reply_to(q);
     });
@@ -192,7 +192,7 @@ TEST_P(host_calls_test, AHostFunctionsExceptionEndsTheRunAndNamesIt) {
 TEST_P(host_calls_test, TheOriginalExceptionIsNested) {
     const options o = options_of(GetParam(), 0);
     runtime rt(o);
-    const auto calls = rt.host_calls<question, reply>("odd", [](const question&) -> reply { throw 7; });
+    const auto calls = rt.host_calls<host_question, reply>("odd", [](const host_question&) -> reply { throw 7; });
     try {
         rt.run(ask_once{calls.ref(), true}, rt.mailbox<std::uint32_t>(keep_quiet{}));
         FAIL() << "the exception was lost";
@@ -208,7 +208,7 @@ TEST_P(host_calls_test, ADeafHostIsNamed) {
     o.fault = injected_fault::deaf_host;
     o.host_slots = 4;
     runtime rt(o);
-    const auto calls = rt.host_calls<question, reply>("echo", reply_to);
+    const auto calls = rt.host_calls<host_question, reply>("echo", reply_to);
     std::string what = failure_of<timeout_error>(rt, {calls.ref(), true});
     says(what, "PE 0 ");
     const std::string deadline = is_checked(GetParam()) ? "; the deadline is 0.02 s" : "; the deadline is 0.2 s";

@@ -11,12 +11,12 @@ TEST(host_calls_options_test, NumbersThatCannotBeAreRefused) {
         options o = options_of("cpu:1", 0);
         o.host_threads = threads;
         runtime rt(o);
-        EXPECT_THROW((void)(rt.host_calls<question, reply>("echo", reply_to)), usage_error);
+        EXPECT_THROW((void)(rt.host_calls<host_question, reply>("echo", reply_to)), usage_error);
     }
     options o = options_of("cpu:1", 0);
     o.host_slots = 0;
     runtime rt(o);
-    EXPECT_THROW((void)(rt.host_calls<question, reply>("echo", reply_to)), usage_error);
+    EXPECT_THROW((void)(rt.host_calls<host_question, reply>("echo", reply_to)), usage_error);
 }
 
 TEST(stuck_host_function_test, IsLeftBehindAndTheRunSaysWhoWaitedForIt) {
@@ -27,7 +27,7 @@ TEST(stuck_host_function_test, IsLeftBehindAndTheRunSaysWhoWaitedForIt) {
         std::atomic<int> inside{0};
         {
             runtime rt(o);
-            const auto calls = rt.host_calls<question, reply>("swamp", [&](const question& q) {
+            const auto calls = rt.host_calls<host_question, reply>("swamp", [&](const host_question& q) {
                 ++inside;
                 while (!let_go) std::this_thread::yield();
                 --inside;

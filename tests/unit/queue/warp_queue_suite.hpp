@@ -10,7 +10,7 @@ namespace laneway::test {
 /// all values of its queue have come out. What a producer has written beforehand is read, unordered otherwise, by who
 /// gets the value.
 template <class T, scope Scope>
-struct exchange_program {
+struct word_exchange {
     static constexpr int cuda_warps = 3;
     static constexpr std::uint32_t capacity = 32;
 
@@ -90,7 +90,7 @@ class warp_queue_test : public testing::TestWithParam<std::string> {};
 
 template <class T, scope Scope>
 void exchange_values(const options& o, std::uint32_t values) {
-    using program = exchange_program<T, Scope>;
+    using program = word_exchange<T, Scope>;
     // Every other round positions wrap round.
     const std::uint32_t begin = o.seed % 2 == 0 ? 0 : 0u - 2 * program::capacity;
     machine machine(o.devices, o.seed);

@@ -22,14 +22,14 @@ struct add_word {
         atomic_add(ctx, sum[0], w.value);
     }
 };
-struct question {
+struct timed_question {
     std::uint64_t value;
 };
 /// Its answer is a message to the poster.
 struct reply_word {
     using answer = word;
     template <class Ctx>
-    LANEWAY_FN word operator()(Ctx&, const question& q) const {
+    LANEWAY_FN word operator()(Ctx&, const timed_question& q) const {
         return {q.value};
     }
 };
@@ -41,7 +41,7 @@ struct post_and_meet {
     LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
         for (std::uint32_t i = 0; i < messages; ++i) {
             const int pe = static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes()));
-            const status posted = i % 3 == 0 ? box.post(ctx, pe, question{1}) : box.post(ctx, pe, word{1});
+            const status posted = i % 3 == 0 ? box.post(ctx, pe, timed_question{1}) : box.post(ctx, pe, word{1});
             if (posted != status::ok) return;
         }
         (void)box.barrier(ctx);
@@ -129,7 +129,7 @@ TEST_P(timeline_runs, SumsAreThoseOfTheReports) {
         o = recorded(o);
         runtime rt(o);
         const auto sum = rt.allocate<std::uint64_t>(1);
-        const auto box = rt.mailbox<word, question>(add_word{sum.ref()}, reply_word{});
+        const auto box = rt.mailbox<word, timed_question>(add_word{sum.ref()}, reply_word{});
         for (const std::uint32_t messages : {0u, 40u, 7u}) {
             const auto report = rt.run(post_and_meet{messages}, box);
             const run_record run = o.timeline->runs().back();
@@ -195,7 +195,7 @@ TEST_P(timeline_runs, WhereThereIsLittleRoomAPartIsKept) {
     o.timeline = std::make_shared<timeline>(room);
     runtime rt(o);
     const auto sum = rt.allocate<std::uint64_t>(1);
-    const auto box = rt.mailbox<word, question>(add_word{sum.ref()}, reply_word{});
+    const auto box = rt.mailbox<word, timed_question>(add_word{sum.ref()}, reply_word{});
     const auto report = rt.run(post_and_meet{200}, box);
     const run_record run = o.timeline->runs().back();
     expect_sums(run, report);
@@ -222,13 +222,13 @@ TEST_P(timeline_runs, ASessionsStaysGoOn) {
     o.lease_seconds = 0;
     runtime rt(o);
     const auto sum = rt.allocate<std::uint64_t>(1);
-    const auto box = rt.mailbox<word, question>(add_word{sum.ref()}, reply_word{});
+    const auto box = rt.mailbox<word, timed_question>(add_word{sum.ref()}, reply_word{});
     auto session = rt.start(box);
     std::uint64_t served = 0;
     constexpr int stays = 3, epochs = 2;
     for (int stay = 0; stay < stays; ++stay) {
         for (int epoch = 0; epoch < epochs; ++epoch) {
-            for (int i = 0; i < 10; ++i) session.post(i % rt.n_pes(), question{1});
+            for (int i = 0; i < 10; ++i) session.post(i % rt.n_pes(), timed_question{1});
             (void)session.quiesce();
         }
         session.release();

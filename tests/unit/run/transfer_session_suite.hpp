@@ -21,7 +21,7 @@ protected:
     }
 };
 
-std::vector<std::uint64_t> numbered(int pe, std::uint64_t count) {
+std::vector<std::uint64_t> numbered_on(int pe, std::uint64_t count) {
     std::vector<std::uint64_t> words(count);
     std::iota(words.begin(), words.end(), (static_cast<std::uint64_t>(pe) + 1) << 32);
     return words;
@@ -59,7 +59,7 @@ TEST_P(transfer_session, WhatSeveralThreadsPostArrivesOnce) {
             constexpr std::uint64_t words = n * session_poster::cell;
             auto from = rt.allocate<std::uint64_t>(words);
             const auto to = rt.allocate<std::uint64_t>(words), told = rt.allocate<std::uint64_t>(1);
-            for (int pe = 0; pe < rt.n_pes(); ++pe) from.copy_in(pe, numbered(pe, words));
+            for (int pe = 0; pe < rt.n_pes(); ++pe) from.copy_in(pe, numbered_on(pe, words));
             transfer_options how = transfer_options_of(o);
             how.engine_bytes = 0;
             how.method = static_cast<transfer_method>(o.seed % 4);
@@ -81,7 +81,7 @@ TEST_P(transfer_session, WhatSeveralThreadsPostArrivesOnce) {
                     const std::uint64_t in = i % session_poster::each, first = i * session_poster::cell;
                     const auto poster = (in + i / session_poster::each) % static_cast<std::uint64_t>(rt.n_pes());
                     if (poster != static_cast<std::uint64_t>(by)) continue;
-                    const auto all = numbered(by, first + session_poster::words(in));
+                    const auto all = numbered_on(by, first + session_poster::words(in));
                     std::copy(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
                               wanted.begin() + static_cast<std::ptrdiff_t>(first));
                 }

@@ -29,7 +29,7 @@ protected:
 /// What one lane of PE 0 does wrong; for `never`, of each PE.
 enum class wrong : std::uint32_t { pe, queue, signal, signal_pe, buffer, range, type, kernel, waited, never };
 
-struct ignore {
+struct ignored_call {
     using arguments = no_arguments;
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx&, const arguments&) const {}
@@ -53,13 +53,13 @@ private:
             return remote_payload::of(words, 0, count, buffer, 4);
         };
         switch (what) {
-            case wrong::pe: return remote.post(ctx, ctx.n_pes() + 4, task<ignore>, {});
-            case wrong::queue: return remote.post(ctx, last, task<ignore>, {}, {2, {}});
-            case wrong::signal: return remote.post(ctx, last, task<ignore>, {}, {0, {last, 9, 1}});
-            case wrong::signal_pe: return remote.post(ctx, last, task<ignore>, {}, {0, {77, 0, 1}});
-            case wrong::buffer: return remote.post(ctx, last, task<ignore>, {}, row(1, 3));
-            case wrong::range: return remote.post(ctx, last, task<ignore>, {}, row(13, 0));
-            case wrong::type: return remote.post(ctx, last, task<ignore>, {}, remote_payload::of(doubles, 0, 1, 0));
+            case wrong::pe: return remote.post(ctx, ctx.n_pes() + 4, task<ignored_call>, {});
+            case wrong::queue: return remote.post(ctx, last, task<ignored_call>, {}, {2, {}});
+            case wrong::signal: return remote.post(ctx, last, task<ignored_call>, {}, {0, {last, 9, 1}});
+            case wrong::signal_pe: return remote.post(ctx, last, task<ignored_call>, {}, {0, {77, 0, 1}});
+            case wrong::buffer: return remote.post(ctx, last, task<ignored_call>, {}, row(1, 3));
+            case wrong::range: return remote.post(ctx, last, task<ignored_call>, {}, row(13, 0));
+            case wrong::type: return remote.post(ctx, last, task<ignored_call>, {}, remote_payload::of(doubles, 0, 1, 0));
             case wrong::kernel: return remote.launch(ctx, last, 1, {});
             case wrong::waited: return remote.wait_signal(ctx, 5, 1);
             default: return remote.wait_signal(ctx, 0, 4);
@@ -71,7 +71,7 @@ TEST_P(remote_misuse_test, WhatLanesNameMustExist) {
     runtime rt(job());
     const auto words = rt.allocate<std::uint32_t>(16), target = rt.allocate<std::uint32_t>(16);
     const auto doubles = rt.allocate<std::uint64_t>(2), told = rt.allocate<std::uint64_t>(1);
-    remote_queue remote(rt.machine(), {.priorities = {0, 1}}, ignore{});
+    remote_queue remote(rt.machine(), {.priorities = {0, 1}}, ignored_call{});
     (void)remote.buffer(target);
     (void)remote.signal(told, 0);
     (void)remote.kernel("only", [](const launch_request&) {});
@@ -115,9 +115,9 @@ struct post_freed {
         if (ctx.pe() != 0 || !is_first_lane(ctx)) return;
         const int last = ctx.n_pes() - 1;
         if (with_payload) {
-            (void)remote.post(ctx, last, task<ignore>, {}, remote_payload::of(from, 0, 1, 0));
+            (void)remote.post(ctx, last, task<ignored_call>, {}, remote_payload::of(from, 0, 1, 0));
         } else {
-            (void)remote.post(ctx, last, task<ignore>, {}, {0, {last, 0, 1}});
+            (void)remote.post(ctx, last, task<ignored_call>, {}, {0, {last, 0, 1}});
         }
     }
 };
@@ -125,7 +125,7 @@ struct post_freed {
 TEST_P(remote_misuse_test, FreedMemoryIsNamed) {
     runtime rt(job());
     const auto from = rt.allocate<std::uint32_t>(4);
-    remote_queue remote(rt.machine(), ignore{});
+    remote_queue remote(rt.machine(), ignored_call{});
     {
         const auto target = rt.allocate<std::uint32_t>(4);
         const auto told = rt.allocate<std::uint64_t>(1);
@@ -208,7 +208,7 @@ struct start_kernel {
 
 TEST_P(remote_misuse_test, AKernelThatFailsIsNamed) {
     runtime rt(job());
-    remote_queue remote(rt.machine(), ignore{});
+    remote_queue remote(rt.machine(), ignored_call{});
     (void)remote.kernel("fine", [](const launch_request&) {});
     (void)remote.kernel("bad one", [](const launch_request& r) { (void)r.as<std::uint64_t>(); });
     EXPECT_EQ(thrown<host_call_error>([&] { rt.run(start_kernel{}, remote); }),
@@ -257,7 +257,7 @@ TEST_P(remote_misuse_test, APayloadThatHasNotLandedIsNotRead) {
 TEST_P(remote_misuse_test, AKernelThatDoesNotReturnIsNamed) {
     if (is_checked(GetParam())) return;  // its time is virtual
     runtime rt(job());
-    remote_queue remote(rt.machine(), ignore{});
+    remote_queue remote(rt.machine(), ignored_call{});
     (void)remote.kernel("fine", [](const launch_request&) {});
     (void)remote.kernel("slow", [](const launch_request&) { std::this_thread::sleep_for(std::chrono::seconds(1)); });
     says(thrown<timeout_error>([&] { rt.run(start_kernel{}, remote); }),
@@ -285,7 +285,7 @@ struct start_thrower {
 TEST_P(remote_misuse_test, WhatAFunctionThrowsIsToldAndRaisesNoSignal) {
     runtime rt(job());
     const auto told = rt.allocate<std::uint64_t>(1);
-    remote_queue remote(rt.machine(), ignore{}, thrower{});
+    remote_queue remote(rt.machine(), ignored_call{}, thrower{});
     const std::string text = thrown<lane_error>([&] { rt.run(start_thrower{remote.signal(told, 0)}, remote); });
     says(text, "PE " + last_of(rt) + " (");
     says(text, "exception in function 1 of a remote queue while serving PE 0: no luck");
@@ -296,7 +296,7 @@ TEST_P(remote_misuse_test, WhatAFunctionThrowsIsToldAndRaisesNoSignal) {
 TEST_P(remote_misuse_test, TheHostRefusesWhatCannotBe) {
     runtime rt(session_job());
     const auto refused = [&](const remote_queue_options& o) {
-        return thrown<usage_error>([&] { remote_queue(rt.machine(), o, ignore{}); });
+        return thrown<usage_error>([&] { remote_queue(rt.machine(), o, ignored_call{}); });
     };
     EXPECT_EQ(refused({.priorities = {}}), "remote queue: 1 to 8 queues, not 0");
     EXPECT_EQ(refused({.priorities = std::vector<int>(9)}), "remote queue: 1 to 8 queues, not 9");
@@ -305,28 +305,28 @@ TEST_P(remote_misuse_test, TheHostRefusesWhatCannotBe) {
     EXPECT_EQ(refused({.host_slots = 70'000}), "remote queue: host_slots: 1 to 65536, not 70000");
     EXPECT_EQ(refused({.launches = 0}), "remote queue: launches: 1 to 65536, not 0");
     const auto told = rt.allocate<std::uint64_t>(2);
-    remote_queue remote(rt.machine(), {.priorities = {0, 0}}, ignore{});
+    remote_queue remote(rt.machine(), {.priorities = {0, 0}}, ignored_call{});
     EXPECT_EQ(thrown<usage_error>([&] { (void)remote.signal(told, 2); }),
               "remote queue: a signal at element 2 of an array of 2");
     EXPECT_EQ(thrown<usage_error>([&] { (void)remote.kernel("none", nullptr); }),
               "remote queue: a kernel without a function");
-    EXPECT_EQ(thrown<usage_error>([&] { remote.post<ignore>(0, {}); }),
+    EXPECT_EQ(thrown<usage_error>([&] { remote.post<ignored_call>(0, {}); }),
               "remote queue: host threads post while a session runs, from runtime::start to stop");
     const std::string pes = std::to_string(rt.n_pes());
     {
         auto session = rt.start(remote);
-        EXPECT_EQ(thrown<usage_error>([&] { remote.post<ignore>(-1, {}); }),
+        EXPECT_EQ(thrown<usage_error>([&] { remote.post<ignored_call>(-1, {}); }),
                   "remote queue: PE -1 does not exist; there are " + pes);
         EXPECT_EQ(thrown<usage_error>([&] {
-                      remote.post<ignore>(0, {}, {2, {}});
+                      remote.post<ignored_call>(0, {}, {2, {}});
                   }),
                   "remote queue: queue 2 of PE 0, where there are 0 to 1");
         EXPECT_EQ(thrown<usage_error>([&] {
-                      remote.post<ignore>(0, {}, {0, {0, 0, 1}});
+                      remote.post<ignored_call>(0, {}, {0, {0, 0, 1}});
                   }),
                   "remote queue: signal 0 of PE 0, where there are none");
         EXPECT_EQ(thrown<usage_error>([&] {
-                      remote.post<ignore>(0, {}, {0, {8, 0, 1}});
+                      remote.post<ignored_call>(0, {}, {0, {8, 0, 1}});
                   }),
                   "remote queue: for a signal: PE 8 does not exist; there are " + pes);
         EXPECT_EQ(thrown<usage_error>([&] { remote.launch(0, 0, {}); }),
@@ -334,7 +334,7 @@ TEST_P(remote_misuse_test, TheHostRefusesWhatCannotBe) {
         EXPECT_EQ(thrown<usage_error>([&] { (void)remote.signal(told, 0); }),
                   "remote queue: what it names is registered before a session starts");
         session.stop();
-        EXPECT_THROW(remote.post<ignore>(0, {}), usage_error);
+        EXPECT_THROW(remote.post<ignored_call>(0, {}), usage_error);
     }
     EXPECT_EQ(remote.signal(told, 1), 0u);
     runtime other(job());
@@ -344,31 +344,31 @@ TEST_P(remote_misuse_test, TheHostRefusesWhatCannotBe) {
 
 TEST_P(remote_misuse_test, AFailedSessionTellsItsPosters) {
     runtime rt(session_job());
-    remote_queue remote(rt.machine(), ignore{}, hold{});
+    remote_queue remote(rt.machine(), ignored_call{}, hold{});
     (void)remote.kernel("bad", [](const launch_request&) { throw usage_error("not today"); });
     {
         auto session = rt.start(remote);
         remote.launch(0, 0, {});
         says(thrown<host_call_error>([&] {
-                 for (;;) remote.call<ignore>(0, {});
+                 for (;;) remote.call<ignored_call>(0, {});
              }),
              "kernel 0 'bad' on PE 0: not today");
         EXPECT_THROW(session.stop(), host_call_error);
     }
     auto again = rt.start(remote);
-    remote.call<ignore>(rt.n_pes() - 1, {});
+    remote.call<ignored_call>(rt.n_pes() - 1, {});
     again.stop();
     EXPECT_EQ(remote.statistics().run, 1u);
 }
 
 TEST_P(remote_misuse_test, FunctionsOfKernelsPostNothing) {
     runtime rt(session_job());
-    remote_queue remote(rt.machine(), ignore{}), other(rt.machine(), ignore{});
+    remote_queue remote(rt.machine(), ignored_call{}), other(rt.machine(), ignored_call{});
     std::function<void(std::uint32_t)> act;
     const auto kernel = remote.kernel("posts", [&](const launch_request& r) { act(r.as<std::uint32_t>()); });
     act = [&](std::uint32_t how) {
-        if (how == 0) remote.post<ignore>(0, {});
-        if (how == 1) other.call<ignore>(0, {});
+        if (how == 0) remote.post<ignored_call>(0, {});
+        if (how == 1) other.call<ignored_call>(0, {});
         if (how == 2) remote.launch(0, kernel, bytes_of_arguments(std::uint32_t{9}));
     };
     for (const std::uint32_t how : {0, 1, 2}) {
