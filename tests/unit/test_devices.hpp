@@ -16,21 +16,22 @@
 namespace laneway::test {
 
 #if defined(__SANITIZE_THREAD__)
-inline constexpr std::uint64_t checked_seeds = 20;  // one OS thread: nothing to see for this sanitizer
+inline constexpr std::uint64_t checked_seeds = 12;  // one OS thread: nothing to see for this sanitizer
 #elif defined(__SANITIZE_ADDRESS__)
-inline constexpr std::uint64_t checked_seeds = 30;
+inline constexpr std::uint64_t checked_seeds = 18;
 #else
-inline constexpr std::uint64_t checked_seeds = 40;
+inline constexpr std::uint64_t checked_seeds = 24;  // twice all combinations of `options_of`
 #endif
+/// Whether LANEWAY_SEEDS asks for a long run.
+inline bool is_long_run() { return std::getenv("LANEWAY_SEEDS") != nullptr; }
 /// The same, or what LANEWAY_SEEDS says, for a long run.
 inline std::uint64_t chosen_seeds() {
-    static const char* const said = std::getenv("LANEWAY_SEEDS");
-    return said != nullptr ? std::strtoull(said, nullptr, 10) : checked_seeds;
+    return is_long_run() ? std::strtoull(std::getenv("LANEWAY_SEEDS"), nullptr, 10) : checked_seeds;
 }
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t thread_rounds = 8;  // it sees races that did no harm
 #else
-inline constexpr std::uint64_t thread_rounds = 30;
+inline constexpr std::uint64_t thread_rounds = 18;
 #endif
 inline constexpr std::uint64_t gpu_rounds = 10;
 
@@ -56,9 +57,17 @@ inline std::vector<std::string> device_lists(int least = 1, bool checked = true)
     return lists;
 }
 
-/// The same, and four CPU devices.
-inline std::vector<std::string> device_lists_to_four() {
+/// Lists for programs. What they are made of has suites of its own on all lists, so of the checked ones the three PEs
+/// alone, but in a long run.
+inline std::vector<std::string> program_lists() {
     std::vector<std::string> lists = device_lists();
+    if (!is_long_run())
+        std::erase_if(lists, [](const std::string& list) { return list == "checked:1" || list == "checked:2"; });
+    return lists;
+}
+
+/// Lists and four CPU devices.
+inline std::vector<std::string> to_four(std::vector<std::string> lists) {
 #if !defined(__CUDACC__)
     lists.push_back("cpu:4");
 #endif

@@ -16,6 +16,7 @@
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/exported_memory.hpp"
+#include "simt/cuda/driver_function.hpp"
 
 namespace laneway::cuda_backend {
 
@@ -36,31 +37,20 @@ public:
         throw cuda_error(what + ": " + (text == nullptr ? "error " + std::to_string(code) : text));
     }
 
-    decltype(&cuGetErrorString) error_string = find<decltype(&cuGetErrorString)>("cuGetErrorString");
+    decltype(&cuGetErrorString) error_string = driver_function<decltype(&cuGetErrorString)>("cuGetErrorString");
     decltype(&cuMemGetAllocationGranularity) granularity =
-        find<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
-    decltype(&cuMemCreate) create = find<decltype(&cuMemCreate)>("cuMemCreate");
-    decltype(&cuMemRelease) release = find<decltype(&cuMemRelease)>("cuMemRelease");
+        driver_function<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
+    decltype(&cuMemCreate) create = driver_function<decltype(&cuMemCreate)>("cuMemCreate");
+    decltype(&cuMemRelease) release = driver_function<decltype(&cuMemRelease)>("cuMemRelease");
     decltype(&cuMemExportToShareableHandle) export_handle =
-        find<decltype(&cuMemExportToShareableHandle)>("cuMemExportToShareableHandle");
+        driver_function<decltype(&cuMemExportToShareableHandle)>("cuMemExportToShareableHandle");
     decltype(&cuMemImportFromShareableHandle) import_handle =
-        find<decltype(&cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
-    decltype(&cuMemAddressReserve) reserve = find<decltype(&cuMemAddressReserve)>("cuMemAddressReserve");
-    decltype(&cuMemAddressFree) free_address = find<decltype(&cuMemAddressFree)>("cuMemAddressFree");
-    decltype(&cuMemMap) map = find<decltype(&cuMemMap)>("cuMemMap");
-    decltype(&cuMemUnmap) unmap = find<decltype(&cuMemUnmap)>("cuMemUnmap");
-    decltype(&cuMemSetAccess) set_access = find<decltype(&cuMemSetAccess)>("cuMemSetAccess");
-
-private:
-    template <class Function>
-    static Function find(const char* name) {
-        void* found = nullptr;
-        cudaDriverEntryPointQueryResult outcome{};
-        cuda_backend::check(cudaGetDriverEntryPointByVersion(name, &found, CUDART_VERSION, cudaEnableDefault, &outcome),
-                            name);
-        if (found == nullptr) throw cuda_error(std::string("the driver has no ") + name);
-        return reinterpret_cast<Function>(found);
-    }
+        driver_function<decltype(&cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
+    decltype(&cuMemAddressReserve) reserve = driver_function<decltype(&cuMemAddressReserve)>("cuMemAddressReserve");
+    decltype(&cuMemAddressFree) free_address = driver_function<decltype(&cuMemAddressFree)>("cuMemAddressFree");
+    decltype(&cuMemMap) map = driver_function<decltype(&cuMemMap)>("cuMemMap");
+    decltype(&cuMemUnmap) unmap = driver_function<decltype(&cuMemUnmap)>("cuMemUnmap");
+    decltype(&cuMemSetAccess) set_access = driver_function<decltype(&cuMemSetAccess)>("cuMemSetAccess");
 };
 
 /// An allocation, or one of another process, for as long as it takes to map it: mappings keep it.

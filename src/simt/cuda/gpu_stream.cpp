@@ -19,6 +19,7 @@
 #include "laneway/simt/cuda/check.hpp"
 #include "laneway/simt/cuda/support.hpp"
 #include "laneway/simt/device_stream.hpp"
+#include "simt/cuda/driver_function.hpp"
 
 namespace laneway::cuda_backend {
 
@@ -46,8 +47,8 @@ bool goes_on(cudaError_t answer) {
 
 /// What the driver lets a stream do with words of memory.
 struct stream_words_calls {
-    decltype(&cuStreamWriteValue64) write = find<decltype(&cuStreamWriteValue64)>("cuStreamWriteValue64");
-    decltype(&cuStreamWaitValue64) wait = find<decltype(&cuStreamWaitValue64)>("cuStreamWaitValue64");
+    decltype(&cuStreamWriteValue64) write = driver_function<decltype(&cuStreamWriteValue64)>("cuStreamWriteValue64");
+    decltype(&cuStreamWaitValue64) wait = driver_function<decltype(&cuStreamWaitValue64)>("cuStreamWaitValue64");
 
     static const stream_words_calls& get() {
         static const stream_words_calls found;
@@ -57,17 +58,6 @@ struct stream_words_calls {
     static void check(CUresult answer, const char* call) {
         if (answer == CUDA_SUCCESS) return;
         throw cuda_error(std::string(call) + ": the driver answers " + std::to_string(static_cast<int>(answer)));
-    }
-
-private:
-    template <class Function>
-    static Function find(const char* name) {
-        void* found = nullptr;
-        cudaDriverEntryPointQueryResult outcome{};
-        cuda_backend::check(cudaGetDriverEntryPointByVersion(name, &found, CUDART_VERSION, cudaEnableDefault, &outcome),
-                            name);
-        if (found == nullptr) throw cuda_error(std::string("the driver has no ") + name);
-        return reinterpret_cast<Function>(found);
     }
 };
 

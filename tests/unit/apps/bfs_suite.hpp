@@ -138,7 +138,7 @@ TEST_P(bfs_graphs_test, NewYork) {
     finds_levels(graph::read_graph(file), {99'999}, job());
 }
 
-LANEWAY_ON_DEVICES(bfs_test, device_lists());
+LANEWAY_ON_DEVICES(bfs_test, program_lists());
 LANEWAY_ON_DEVICES(bfs_graphs_test, device_lists(1, false));
 
 }  // namespace laneway::test

@@ -132,7 +132,7 @@ TEST_P(cc_graphs_test, Slashdot) {
     finds_components(graph::read_graph(file), job());
 }
 
-LANEWAY_ON_DEVICES(cc_test, device_lists());
+LANEWAY_ON_DEVICES(cc_test, program_lists());
 LANEWAY_ON_DEVICES(cc_graphs_test, device_lists(1, false));
 
 }  // namespace laneway::test

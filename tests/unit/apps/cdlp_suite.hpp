@@ -124,7 +124,7 @@ TEST_P(cdlp_graphs_test, Slashdot) {
     spreads_labels(graph::read_graph(file), job());
 }
 
-LANEWAY_ON_DEVICES(cdlp_test, device_lists());
+LANEWAY_ON_DEVICES(cdlp_test, program_lists());
 LANEWAY_ON_DEVICES(cdlp_graphs_test, device_lists(1, false));
 
 }  // namespace laneway::test

@@ -162,7 +162,7 @@ TEST_P(real_colors_test, GeneratedGraphs) {
     meets_greedy(graph::generate_grid({.width = 200, .height = 100}), job());
 }
 
-LANEWAY_ON_DEVICES(color_test, device_lists());
+LANEWAY_ON_DEVICES(color_test, program_lists());
 LANEWAY_ON_DEVICES(real_colors_test, device_lists(1, false));
 
 }  // namespace laneway::test

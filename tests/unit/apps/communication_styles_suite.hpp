@@ -104,7 +104,7 @@ TEST(communication_styles, AStyleThatAProgramHasNotIsRefused) {
 }
 
 LANEWAY_ON_DEVICES(communication_styles_test, [] {
-    auto lists = device_lists();
+    auto lists = program_lists();
     std::erase(lists, "cuda:0,cpu:1");
     return lists;
 }());

@@ -250,6 +250,6 @@ TEST(table_map_test, EveryWordHasAPlaceOfItsOwn) {
 }
 #endif
 
-LANEWAY_ON_DEVICES(gups_test, device_lists());
+LANEWAY_ON_DEVICES(gups_test, program_lists());
 
 }  // namespace laneway::test

@@ -121,7 +121,7 @@ TEST(arc_walk_test, NamesAreChecked) {
 }
 #endif
 
-LANEWAY_ON_DEVICES(indegree_test, device_lists());
+LANEWAY_ON_DEVICES(indegree_test, program_lists());
 LANEWAY_ON_DEVICES(indegree_graphs_test, device_lists(1, false));
 
 }  // namespace laneway::test

@@ -65,7 +65,7 @@ TEST_P(jacobi_test, RowsThatCannotBeSharedOutEvenlyAreRefused) {
 }
 
 LANEWAY_ON_DEVICES(jacobi_test, [] {
-    auto lists = device_lists();
+    auto lists = program_lists();
     std::erase(lists, "cuda:0,cpu:1");
     return lists;
 }());

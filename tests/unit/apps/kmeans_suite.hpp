@@ -426,6 +426,6 @@ TEST_P(kmeans_on, a_deadline_ends_the_run) {
     EXPECT_THROW((void)apps::kmeans(set.rows(), set.first(20), o), timeout_error);
 }
 
-LANEWAY_ON_DEVICES(kmeans_on, device_lists());
+LANEWAY_ON_DEVICES(kmeans_on, program_lists());
 
 }  // namespace laneway::test

@@ -322,10 +322,10 @@ TEST_P(kmer_references_test, Reads) {
     meets(file, "e_coli_10000snp_fq");
 }
 
-LANEWAY_ON_DEVICES(kmer_test, device_lists());
+LANEWAY_ON_DEVICES(kmer_test, program_lists());
 LANEWAY_ON_DEVICES(kmer_table_test, lone_device());
 #if defined(__CUDACC__)
-LANEWAY_ON_DEVICES(kmer_references_test, device_lists());
+LANEWAY_ON_DEVICES(kmer_references_test, program_lists());
 #else
 LANEWAY_ON_DEVICES(kmer_references_test, (std::vector<std::string>{"cpu:1", "cpu:3"}));
 #endif

@@ -130,7 +130,7 @@ TEST_P(matching_replay_test, RefusesWhatCannotBe) {
     EXPECT_TRUE(apps::replay_matches(devices, {}, {}, 60).partners.empty());
 }
 
-LANEWAY_ON_DEVICES(matching_replay_test, device_lists());
+LANEWAY_ON_DEVICES(matching_replay_test, program_lists());
 
 }  // namespace
 }  // namespace laneway::test

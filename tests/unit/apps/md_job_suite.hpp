@@ -259,6 +259,6 @@ TEST_P(md_job_test, UnsoundCallsAreRefused) {
     });
 }
 
-LANEWAY_ON_DEVICES(md_job_test, device_lists());
+LANEWAY_ON_DEVICES(md_job_test, program_lists());
 
 }  // namespace laneway::test

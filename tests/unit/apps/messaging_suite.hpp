@@ -97,7 +97,7 @@ TEST_P(messaging_test, WhatCannotBeIsRefused) {
 }
 
 LANEWAY_ON_DEVICES(messaging_test, [] {
-    auto lists = device_lists();
+    auto lists = program_lists();
     std::erase_if(lists,
                   [](const std::string& list) { return parse_devices(list).size() < 2 || list == "cuda:0,cpu:1"; });
     return lists;

@@ -148,6 +148,6 @@ TEST_P(near_far_test, RefusesWrongUseAndTellsOfFullQueues) {
     EXPECT_THROW(apps::near_far(star_graph(600), std::span(&inside, 1), o), device_fault);
 }
 
-LANEWAY_ON_DEVICES(near_far_test, device_lists());
+LANEWAY_ON_DEVICES(near_far_test, program_lists());
 
 }  // namespace laneway::test

@@ -328,7 +328,7 @@ TEST_P(published_ranks_test, SocialNetworksMeetIteration) {
     }
 }
 
-LANEWAY_ON_DEVICES(pagerank_test, device_lists_to_four());
+LANEWAY_ON_DEVICES(pagerank_test, to_four(program_lists()));
 LANEWAY_ON_DEVICES(published_ranks_test, device_lists(1, false));
 
 }  // namespace laneway::test

@@ -164,7 +164,7 @@ TEST_P(pushed_networks_test, ComeToRest) {
     }
 }
 
-LANEWAY_ON_DEVICES(push_ranks_test, device_lists_to_four());
+LANEWAY_ON_DEVICES(push_ranks_test, to_four(program_lists()));
 LANEWAY_ON_DEVICES(pushed_networks_test, device_lists(1, false));
 
 }  // namespace laneway::test

@@ -118,7 +118,7 @@ TEST_P(real_graphs_test, GnutellaReferences) {
 }
 
 #if defined(__CUDACC__)
-LANEWAY_ON_DEVICES(real_graphs_test, device_lists());
+LANEWAY_ON_DEVICES(real_graphs_test, program_lists());
 #else
 LANEWAY_ON_DEVICES(real_graphs_test, (std::vector<std::string>{"cpu:1", "cpu:2", "cpu:7"}));
 #endif

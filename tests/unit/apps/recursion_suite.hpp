@@ -168,7 +168,7 @@ TEST_P(recursion_test, LargeTreesFitIntoBoundedMemory) {
     EXPECT_THROW((void)apps::quadrature(0, 1, 0), usage_error);
 }
 
-LANEWAY_ON_DEVICES(recursion_test, device_lists());
+LANEWAY_ON_DEVICES(recursion_test, program_lists());
 
 }  // namespace
 }  // namespace laneway::test

@@ -258,6 +258,6 @@ TEST_P(shortest_paths_test, ProgressEndsWithNothingOpen) {
     }
 }
 
-LANEWAY_ON_DEVICES(shortest_paths_test, device_lists());
+LANEWAY_ON_DEVICES(shortest_paths_test, program_lists());
 
 }  // namespace laneway::test

@@ -63,7 +63,7 @@ TEST_P(sort_and_product_test, LargeInputsAndWhatIsRefused) {
     EXPECT_THROW((void)apps::strassen(a, b, 128, options), usage_error);
 }
 
-LANEWAY_ON_DEVICES(sort_and_product_test, device_lists());
+LANEWAY_ON_DEVICES(sort_and_product_test, program_lists());
 
 }  // namespace
 }  // namespace laneway::test

@@ -253,7 +253,7 @@ TEST_P(task_service_test, OperandsThatFindNoRoomWaitOrAreRefused) {
 }
 #endif
 
-LANEWAY_ON_DEVICES(task_service_test, device_lists());
+LANEWAY_ON_DEVICES(task_service_test, program_lists());
 
 }  // namespace
 }  // namespace laneway::test

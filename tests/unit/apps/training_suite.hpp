@@ -103,7 +103,7 @@ TEST(training_by_one_test, WideNetworksLearnByTheDefaultRateAndThoseThatDivergeA
 }
 
 LANEWAY_ON_DEVICES(training_test, [] {
-    auto lists = device_lists();
+    auto lists = program_lists();
     std::erase(lists, "cuda:0,cpu:1");
     return lists;
 }());

@@ -127,7 +127,7 @@ TEST_P(triangles_graphs_test, PublishedCounts) {
     }
 }
 
-LANEWAY_ON_DEVICES(triangles_test, device_lists());
+LANEWAY_ON_DEVICES(triangles_test, program_lists());
 LANEWAY_ON_DEVICES(triangles_graphs_test, device_lists(1, false));
 
 }  // namespace laneway::test

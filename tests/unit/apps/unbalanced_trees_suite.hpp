@@ -51,7 +51,7 @@ TEST_P(unbalanced_trees_test, ANodeBelowTheDeepestLevelIsRefused) {
     }
 }
 
-LANEWAY_ON_DEVICES(unbalanced_trees_test, device_lists());
+LANEWAY_ON_DEVICES(unbalanced_trees_test, program_lists());
 
 class published_trees_test : public testing::TestWithParam<std::string> {};
 

@@ -238,6 +238,6 @@ TEST_P(workspace_test, WrongDevicesAreRefusedWhenTheyAreNeeded) {
     EXPECT_THROW(apps::color(resident, of<apps::color_options>()), usage_error);
 }
 
-LANEWAY_ON_DEVICES(workspace_test, device_lists());
+LANEWAY_ON_DEVICES(workspace_test, program_lists());
 
 }  // namespace laneway::test

@@ -185,6 +185,6 @@ TEST_P(rendezvous_test, BesideOneSidedOperations) {
     });
 }
 
-LANEWAY_ON_DEVICES(rendezvous_test, device_lists_to_four());
+LANEWAY_ON_DEVICES(rendezvous_test, to_four(device_lists()));
 
 }  // namespace laneway::test

@@ -338,6 +338,6 @@ TEST_P(variable_messages_test, AChunkHoldsOneElementAtLeast) {
     EXPECT_THROW(small.run(post_one{}, word_box(small)), usage_error);
 }
 
-LANEWAY_ON_DEVICES(variable_messages_test, device_lists_to_four());
+LANEWAY_ON_DEVICES(variable_messages_test, to_four(device_lists()));
 
 }  // namespace laneway::test

@@ -52,7 +52,7 @@ std::uint64_t total(const symmetric_array<T>& all, int pes, std::size_t index) {
 
 class components_test : public testing::TestWithParam<std::string> {
 protected:
-    [[nodiscard]] std::uint64_t seeds() const { return is_checked(GetParam()) ? 50 : 3; }
+    [[nodiscard]] std::uint64_t seeds() const { return is_checked(GetParam()) ? chosen_seeds() : 3; }
 };
 
 TEST_P(components_test, TwoMailboxesServeTheirOwnMessages) {

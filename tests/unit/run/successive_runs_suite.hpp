@@ -207,7 +207,7 @@ TEST_P(successive_runs_test, SessionsComeBackToTheDevicesWithoutFilling) {
     EXPECT_EQ(all.total(0), 5u * 10 * 5);
 }
 
-LANEWAY_ON_DEVICES(successive_runs_test, device_lists_to_four());
+LANEWAY_ON_DEVICES(successive_runs_test, to_four(device_lists()));
 
 }  // namespace
 }  // namespace laneway::test
