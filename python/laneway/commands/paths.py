@@ -31,8 +31,8 @@ METHOD = typer.Option(
     help="asynchronous: a vertex stands in a worklist once. near-far: a work item for each improvement, near ones "
     "first, and only those sent that another device can gain by.",
 )
-PRIORITIES = typer.Option(True, help="By near-far: near items first; or all as they come.")
-FUSED = typer.Option(True, help="By near-far: one run for all items; or one for each wave of them.")
+NO_PRIORITIES = typer.Option(False, "--no-priorities", help="By near-far: items as they come, not near ones first.")
+NO_FUSED = typer.Option(False, "--no-fused", help="By near-far: a run for each wave of items, not one for all.")
 BFS_METHOD = typer.Option(
     "asynchronous",
     help="asynchronous: all devices at their own pace, for graphs of many levels. levels: one after the other, from "
@@ -67,13 +67,13 @@ def sssp(
     source: list[str] = SOURCE,
     method: str = METHOD,
     delta: Optional[int] = DELTA,
-    priorities: bool = PRIORITIES,
-    fused: bool = FUSED,
+    no_priorities: bool = NO_PRIORITIES,
+    no_fused: bool = NO_FUSED,
     partition: Optional[str] = PARTITION,
     predecessors: bool = PREDECESSORS,
 ) -> Account:
     """What the command `sssp` does."""
-    how: dict[str, Any] = {"method": method, "delta": delta, "priorities": priorities, "fused": fused}
+    how: dict[str, Any] = {"method": method, "delta": delta, "priorities": not no_priorities, "fused": not no_fused}
     run = partial(laneway.sssp, partition=partition, **how, **job.options)
     return _account("sssp", run, job, given, source, partition, predecessors)
 
