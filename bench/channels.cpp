@@ -183,8 +183,7 @@ private:
         const apps::uts_sample& sample = apps::uts_sample_of(args_.text("uts"));
         channel_statistics last;
         rate("uts " + args_.text("uts"), sample.count.nodes, [&] {
-            const auto levels = static_cast<std::uint32_t>(sample.count.depth) + 1;
-            const auto made = apps::uts(sample.tree, recursion(), levels);
+            const auto made = apps::uts(sample.tree, recursion(), sample.levels());
             if (made.count != sample.count) throw device_fault("a tree has another number of nodes than published");
             last = made.report.channels;
             return made.report.run.run_seconds;

@@ -4,7 +4,8 @@
 // rates: tasks submitted one by one, as batches, and spawned by tasks, with empty bodies and results that are checked.
 // lone: from submit until get returns, one after the other. efficiency: time that the bodies take by themselves, over
 // the time of all workers; for tasks of 1 to 1,000 us, submitted as a batch of the same arguments, as a batch with some
-// for each, and one by one.
+// for each, and one by one. lanes: the same loop as tasks of a lane, of a warp and of a block: a lone one, and a batch.
+// --bundle, --bundle-us, --ahead-us and --blocks are the knobs of the pool and, on GPUs, the number of its blocks.
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -40,6 +41,24 @@ struct take_time {
     }
 };
 
+/// Adds up so many terms, shared out among the worker's lanes.
+template <task_width Width>
+struct add_up {
+    using arguments = std::uint64_t;
+    using result = void;
+    static constexpr auto width = Width;
+
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx&, const arguments& count, Worker& worker) const {
+        double sum = 0;
+        for (auto i = static_cast<std::uint64_t>(worker.lane()); i < count;
+             i += static_cast<std::uint64_t>(worker.lanes())) {
+            sum += 1.0 / static_cast<double>(1 + i);
+        }
+        if (sum < 0) worker.fail(1);  // which it is not, and only the sum tells
+    }
+};
+
 /// A tree of so many levels below this one, two children each.
 struct grow {
     using arguments = std::uint32_t;
@@ -54,6 +73,9 @@ struct grow {
     }
 };
 
+using by_lane = add_up<task_width::lane>;
+using by_warp = add_up<task_width::warp>;
+using by_block = add_up<task_width::block>;
 using pool_type = task_pool<next_number, take_time, grow>;
 
 double seconds_since(clock_type::time_point start) {
@@ -83,6 +105,14 @@ public:
                 throw usage_error("no part of this benchmark: " + part);
             }
         }
+    }
+
+    template <class Pool>
+    void lanes(Pool& pool) {
+        const std::uint64_t workers = pool.statistics().workers;
+        terms<by_lane>(pool, "by lane", workers);
+        terms<by_warp>(pool, "by warp", workers);
+        terms<by_block>(pool, "by block", workers);
     }
 
 private:
@@ -124,6 +154,27 @@ private:
         }
         std::sort(samples.begin(), samples.end());
         tell("lone", "microseconds", bench::spread_of(samples), {{"p99", samples[samples.size() * 99 / 100]}});
+    }
+
+    /// Of tasks of 100,000 terms: a lone one, and as many as 20 for each lane that could run one.
+    template <class Type, class Pool>
+    void terms(Pool& pool, const std::string& name, std::uint64_t workers) {
+        constexpr std::uint64_t count = 100'000;
+        std::vector<double> samples;
+        for (std::uint64_t i = 0; i <= runs_; ++i) {
+            const auto start = clock_type::now();
+            pool.template submit<Type>(count).wait();
+            if (i > 0) samples.push_back(seconds_since(start) * 1e6);
+        }
+        tell(name, "microseconds_alone", bench::spread_of(samples), {});
+        const auto tasks = static_cast<std::uint32_t>(20 * workers * (devices_.find("cuda") == 0 ? 32 : 1));
+        samples.clear();
+        for (std::uint64_t i = 0; i < runs_; ++i) {
+            const auto start = clock_type::now();
+            pool.template submit_many<Type>(tasks, count).wait();
+            samples.push_back(static_cast<double>(tasks) * count / seconds_since(start) / 1e9);
+        }
+        tell(name, "billion_terms_per_second", bench::spread_of(samples), {});
     }
 
     /// Of about 0.2 s of work, but no more tasks than are submitted one by one in some seconds.
@@ -174,15 +225,29 @@ void measure(const bench::arguments& args, const std::string& devices, bench::js
     options o;
     o.devices = devices;
     o.timeout_seconds = args.real("timeout");
+    o.gpu_blocks = static_cast<int>(args.number("blocks", 0, 1 << 20));
     runtime rt(o);
     task_pool_options pool_options;
     pool_options.bundle_tasks = static_cast<std::uint32_t>(args.number("bundle"));
+    pool_options.bundle_seconds = args.real("bundle-us") * 1e-6;
+    pool_options.ahead_seconds = args.real("ahead-us") * 1e-6;
     pool_options.batch_bytes = 1 << 30;
     pool_options.spawned_tasks = 1 << 20;  // thousands of workers go down a tree each
-    pool_type pool(pool_options, next_number{}, take_time{}, grow{});
-    auto session = rt.start(pool);
-    measurement(args, devices, json).run(pool, pool.statistics().workers, args.list("parts"));
-    session.stop();
+    std::vector<std::string> parts = args.list("parts");
+    const bool lanes = std::erase(parts, "lanes") > 0;
+    measurement measured(args, devices, json);
+    if (!parts.empty()) {
+        pool_type pool(pool_options, next_number{}, take_time{}, grow{});
+        auto session = rt.start(pool);
+        measured.run(pool, pool.statistics().workers, parts);
+        session.stop();
+    }
+    if (lanes) {  // with a pool of its own: what types a pool has is not without effect on each of them
+        task_pool pool(pool_options, by_lane{}, by_warp{}, by_block{});
+        auto session = rt.start(pool);
+        measured.lanes(pool);
+        session.stop();
+    }
 }
 
 }  // namespace
@@ -195,6 +260,9 @@ int main(int argc, char** argv) {
                                      {"parts", "single;batch;lone;efficiency;spawned"},
                                      {"runs", "3"},
                                      {"bundle", std::to_string(task_pool_options{}.bundle_tasks)},
+                                     {"bundle-us", "20"},
+                                     {"ahead-us", "1000"},
+                                     {"blocks", "0"},
                                      {"timeout", "60"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

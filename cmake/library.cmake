@@ -17,7 +17,7 @@ set(device_app_sources
     apps/pagerank/pagerank.cpp apps/pagerank/push_ranks.cpp apps/recursion/fibonacci.cpp apps/recursion/merge_sort.cpp apps/recursion/quadrature.cpp
     apps/recursion/queens.cpp apps/recursion/strassen.cpp apps/recursion/uts.cpp apps/service/service_study.cpp
     apps/sssp/near_far.cpp apps/sssp/shortest_paths.cpp apps/tasks/task_service.cpp apps/triangles/triangles.cpp
-    apps/workspace/workspace.cpp)
+    apps/workspace/array_group.cpp apps/workspace/workspace.cpp)
 if(LANEWAY_HAS_CUDA)
     set_source_files_properties(src/flow/copy_by_kernel.cpp ${device_app_sources} ${compared_sources}
         PROPERTIES LANGUAGE CUDA)

@@ -50,6 +50,9 @@ struct uts_sample {
     const char* name;
     uts_tree tree;
     uts_count count;
+
+    /// Enough for it: a tree that draws its own depth may be deeper than others of its shape.
+    [[nodiscard]] std::uint32_t levels() const { return static_cast<std::uint32_t>(count.depth) + 1; }
 };
 const uts_sample& uts_sample_of(const std::string& name);
 

@@ -6,7 +6,9 @@ as by `shutdown(wait=False)`, and one that is open as Python ends as by `shutdow
 
 from __future__ import annotations
 
+import itertools
 import logging
+import math
 import os
 import sys
 import threading
@@ -42,6 +44,9 @@ class PoolKeeper:
         self._host: ThreadPoolExecutor | None = None
         self._hosted: set[Future[Any]] = set()
         """Python functions that are not done."""
+        self.places = itertools.count()
+        """For tasks as they are done, in that order."""
+        self._host_places: weakref.WeakKeyDictionary[Future[Any], int] = weakref.WeakKeyDictionary()
         self._held: set[Future[Any]] = set()
         self._is_ending = False
         self._failure: BaseException | None = None
@@ -74,8 +79,18 @@ class PoolKeeper:
     def submit_host(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future = self.host().submit(function, *args, **kwargs)
         self._hosted.add(future)
-        future.add_done_callback(self._hosted.discard)
+        future.add_done_callback(self._host_done)
         return future
+
+    def _host_done(self, future: Future[Any]) -> None:
+        self._host_places[future] = next(self.places)
+        self._hosted.discard(future)
+
+    def place_of(self, future: Future[Any]) -> float:
+        """Of one that is done, among those of the pool; what others have done comes last."""
+        if isinstance(future, TaskFuture):
+            return math.inf if future._place is None or future._keeper is not self else future._place
+        return self._host_places.get(future, math.inf)
 
     def waits_for_others(self) -> bool:
         """Whether all that is left follows futures that the pool itself does not complete."""

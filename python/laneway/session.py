@@ -141,10 +141,12 @@ class Session:
         sources: Iterable[Any] | None = None,
         method: str = "asynchronous",
         delta: int | None = None,
+        priorities: bool = True,
+        fused: bool = True,
         partition: Partition = None,
     ) -> Result:
         """As `laneway.sssp`."""
-        return find_distances(self._workspace, graph, source, sources, method, delta, partition)
+        return find_distances(self._workspace, graph, source, sources, method, delta, partition, priorities, fused)
 
     def bfs(
         self,

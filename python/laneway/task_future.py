@@ -45,6 +45,8 @@ class TaskFuture(Future[Any]):
     _decode: Callable[[Any], Any] | None = None
     _is_held = False
     """Whether it waits for what the compiled part does not know, and can be cancelled here."""
+    _place: int | None = None
+    """How many of the pool's tasks were done before it; set just before it is done."""
 
     def __init__(self, keeper: PoolKeeper) -> None:
         self._keeper = keeper
@@ -130,6 +132,7 @@ class TaskFuture(Future[Any]):
         if self._own_condition is not None or self._decode is not None:
             return False
         self._result = value
+        self._place = next(self._keeper.places)
         self._state = FINISHED  # last, as `result` looks without a lock
         return True
 
@@ -140,10 +143,12 @@ class TaskFuture(Future[Any]):
         except Exception as error:
             self.end_badly(error)
             return
+        self._take_place()
         with suppress(InvalidStateError):
             self.set_result(result)
 
     def end_badly(self, error: BaseException) -> None:
+        self._take_place()
         with suppress(InvalidStateError):
             self.set_exception(error)
 
@@ -152,11 +157,16 @@ class TaskFuture(Future[Any]):
         with self._condition:
             if self._state != PENDING:
                 return
+            self._take_place()
             self._state = CANCELLED_AND_NOTIFIED
             for waiter in self._waiters:
                 waiter.add_cancelled(self)
             self._condition.notify_all()
         self._invoke_callbacks()  # type: ignore[attr-defined]
+
+    def _take_place(self) -> None:
+        if self._place is None:
+            self._place = next(self._keeper.places)
 
 
 def after_failure() -> TaskError:
@@ -181,17 +191,17 @@ class Predecessors:
                 self.others.append(future)
 
 
-def as_futures(after: Iterable[Future[Any]] | Future[Any]) -> list[Future[Any]]:
+def as_futures(given: Iterable[Future[Any]] | Future[Any], what: str = "after must be") -> list[Future[Any]]:
     """What `after=` names; UsageError for what is no future."""
-    if isinstance(after, Future):
-        return [after]
+    if isinstance(given, Future):
+        return [given]
     try:
-        futures = list(after)
+        futures = list(given)
     except TypeError:
-        raise UsageError(f"after must be a list of futures, not {after!r}") from None
+        raise UsageError(f"{what} a list of futures, not {given!r}") from None
     for future in futures:
         if not isinstance(future, Future):
-            raise UsageError(f"after must be a list of futures, which {future!r} is not")
+            raise UsageError(f"{what} a list of futures, which {future!r} is not")
     return futures
 
 

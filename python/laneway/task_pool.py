@@ -181,6 +181,12 @@ class TaskPool(Executor):
         batches = [(self.submit_many(task, *map(list, zip(*c))), len(c)) for c in chunks]  # type: ignore[arg-type]
         return _results(batches, timeout)
 
+    def poll(self, futures: Iterable[Future[Any]]) -> list[Future[Any]]:
+        """Those of the pool's futures that are done, well or not, in the order in which they came to be; waits for
+        nothing. What other executors have done comes last. `concurrent.futures.wait` waits for one of them, or all."""
+        given = as_futures(futures, "poll takes")
+        return sorted((each for each in given if each.done()), key=self._keeper.place_of)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks, and give the devices back when those that were submitted are done, which `wait` waits
         for. `cancel_futures` cancels those that no device and no thread has yet."""

@@ -28,6 +28,7 @@ NB_MODULE(_core, module) {
     register_color(module);
     register_filter(module);
     register_flow(module);
+    register_flow_groups(module);
     register_gups(module);
     register_recursion(module);
     register_messaging(module);

@@ -28,6 +28,7 @@ void register_pagerank(nanobind::module_& module);
 void register_color(nanobind::module_& module);
 void register_filter(nanobind::module_& module);
 void register_flow(nanobind::module_& module);
+void register_flow_groups(nanobind::module_& module);
 void register_gups(nanobind::module_& module);
 void register_task_pool(nanobind::module_& module);
 void register_recursion(nanobind::module_& module);

@@ -137,8 +137,8 @@ void register_recursion(nb::module_& module) {
         "search_tree",
         [](session& s, const std::string& name, std::uint32_t width, std::uint64_t memory_bytes) {
             const auto how = options_of(width, memory_bytes, 0);
-            const apps::uts_tree tree = apps::uts_sample_of(name).tree;
-            return on_devices(s, [&](runtime& rt) { return apps::uts(rt, tree, how, 0); });
+            const apps::uts_sample& sample = apps::uts_sample_of(name);
+            return on_devices(s, [&](runtime& rt) { return apps::uts(rt, sample.tree, how, sample.levels()); });
         },
         "session"_a, "name"_a, "width"_a, "memory_bytes"_a);
     module.def(

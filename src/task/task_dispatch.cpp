@@ -77,42 +77,51 @@ void task_queue::set_window(pe_state& pe, clock::time_point now) {
 /// Gives PEs what is ready, as far as they may have more.
 void task_queue::give() {
     if (holder_ != std::thread::id{}) return;
-    while (!ready_.empty()) {
-        auto& first = ready_.begin()->second;
-        if (first.empty()) {
-            ready_.erase(ready_.begin());
-            continue;
-        }
-        const task_id id = first.front();
-        if (first.size() > looked_ahead) prefetch(first[looked_ahead].record);
-        record& r = records_[id.record];
-        if (r.generation != id.generation || r.now != stage::ready) {  // cancelled
-            first.pop_front();
-            continue;
-        }
-        if (r.is_batch && r.count == 0) {
-            finish(id.record, ending::well);
-            release_if_unused(id.record);
-            continue;
-        }
-        if (r.is_batch && r.details->copied == r.given) return;  // its arguments are on their way
-        pe_state* const pe = roomiest(r.is_batch);
-        if (pe == nullptr || !give_entry(id.record, *pe)) return;
-        if (r.now == stage::given) first.pop_front();
+    ready_.hand_out(devices_,
+                    [&](std::deque<ready_task>& line, task_devices among) { return give_first(line, among); });
+}
+
+/// Takes the first task of the line away, or a range of it; false where devices of these kinds may have no more.
+bool task_queue::give_first(std::deque<ready_task>& line, task_devices among) {
+    const task_id id = line.front().id;
+    if (line.size() > looked_ahead) prefetch(line[looked_ahead].id.record);
+    record& r = records_[id.record];
+    if (r.generation != id.generation || r.now != stage::ready) {  // cancelled
+        line.pop_front();
+        return true;
     }
+    if (r.is_batch && r.count == 0) {
+        line.pop_front();
+        finish(id.record, ending::well);
+        release_if_unused(id.record);
+        return true;
+    }
+    if (r.is_batch && r.details->copied == r.given) return false;  // its arguments are on their way
+    pe_state* const pe = roomiest(among, r.is_batch);
+    if (pe == nullptr || !give_entry(id.record, *pe)) return false;
+    if (r.now == stage::given) line.pop_front();
+    return true;
 }
 
 /// The same for a task that has just been submitted, where no other waits and a PE may have it.
 bool task_queue::give_at_once(task_id id) {
     if (!ready_.empty() || holder_ != std::thread::id{} || records_[id.record].is_batch) return false;
-    pe_state* const pe = roomiest(false);
+    pe_state* const pe = roomiest(devices_for(records_[id.record]), false);
     return pe != nullptr && give_entry(id.record, *pe);
 }
 
-/// The PE that may have most more, in proportion; null: none.
-task_queue::pe_state* task_queue::roomiest(bool for_range) {
+/// It waits for nothing but a PE.
+void task_queue::make_ready(task_id id) {
+    record& r = records_[id.record];
+    r.now = stage::ready;
+    ready_.push(id, r.priority, devices_for(r));
+}
+
+/// The PE of these kinds that may have most more, in proportion; null: none.
+task_queue::pe_state* task_queue::roomiest(task_devices among, bool for_range) {
     pe_state* best = nullptr;
     for (const auto& pe : pes_) {
+        if ((pe->kind & among) == task_devices::none) continue;
         if (pe->open >= pe->window || (for_range && pe->free_ranges.empty())) continue;
         const bool better = best == nullptr || (for_range ? pe->free_ranges.size() > best->free_ranges.size()
                                                           : std::uint64_t{pe->open} * best->window <
@@ -132,7 +141,8 @@ task_queue::range_size task_queue::next_range(const record& r, const pe_state& p
     const std::uint64_t least = task_ns == 0 ? 1 : std::max<std::uint64_t>(min_ns / task_ns, 1);
     const std::uint64_t most = task_ns == 0 ? first_tasks : std::max(max_ns / task_ns, least);
     const std::uint64_t copied = r.details->copied - r.given;  // of which all workers have some
-    const std::uint64_t share = std::min(left / (2 * parts_each * workers_), copied / pe.workers);
+    const std::uint64_t workers = workers_on_[static_cast<std::size_t>(devices_for(r))];
+    const std::uint64_t share = std::min(left / (2 * parts_each * workers), copied / pe.workers);
     const std::uint64_t part = std::clamp(share, least, most);
     return {static_cast<std::uint32_t>(std::min(copied, parts_each * part * pe.workers)),
             static_cast<std::uint32_t>(part)};

@@ -165,8 +165,7 @@ void task_queue::finish(std::uint32_t number, ending end) {
             if (how != ending::well) {
                 ends.emplace_back(follower.record, ending::after_failure);
             } else if (--f.waits_for == 0) {
-                f.now = stage::ready;
-                ready_[f.priority].push_back(follower);
+                make_ready(follower);
             }
         }
         if (which != number) release_if_unused(which);
@@ -179,6 +178,7 @@ void task_queue::finish_one(std::uint32_t number, ending end) {
     if (r.now != stage::given) give_up_place(r);
     r.now = stage::done;
     r.end = end;
+    r.epoch = ended_tasks_++;
     --undone_;
     statistics_.done += std::max(r.count, 1u);
     if (end != ending::well) ++statistics_.failed;

@@ -42,6 +42,8 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
     if (program_ != nullptr) throw usage_error("the pool belongs to a session that has not been stopped");
     pes_.clear();
     workers_ = 0;
+    devices_ = task_devices::none;
+    workers_on_ = {};
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
         const auto workers = static_cast<std::uint32_t>(grid.worker_warps());
@@ -56,6 +58,10 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
         pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = min_window(made);
         workers_ += workers;
+        devices_ = devices_ | made.kind;
+        for (const auto some : {task_devices::cpu, task_devices::gpu, task_devices::all}) {
+            if ((made.kind & some) != task_devices::none) workers_on_[static_cast<std::size_t>(some)] += workers;
+        }
     }
     // Every PE reads batches: memory that GPUs reach, if there is one.
     int user = 0;
@@ -96,8 +102,17 @@ void task_queue::refuse_without_session() const {
     if (program_ == nullptr) throw usage_error("the pool has no session: tasks run from runtime::start to stop");
 }
 
+/// Throws where no device of the session runs tasks of this type.
+void task_queue::refuse_elsewhere(std::uint32_t type) const {
+    const task_devices devices = shapes_[type].devices;
+    if ((devices & devices_) != task_devices::none) return;
+    throw usage_error("task type " + std::to_string(type) + " runs on " +
+                      (devices == task_devices::gpu ? "GPUs" : "CPU devices") + " only, and the session has none");
+}
+
 task_queue::record& task_queue::at(task_id id) {
-    if (id.generation == 0 || id.record >= records_.size() || records_[id.record].generation != id.generation) {
+    if (id.generation == 0 || id.record >= records_.size() || records_[id.record].generation != id.generation ||
+        records_[id.record].now == stage::free) {
         throw unknown_task("the pool has no such task: its future is gone, or it is of another pool");
     }
     return records_[id.record];
@@ -111,6 +126,7 @@ task_id task_queue::add(std::unique_lock<std::mutex>& lock, std::uint32_t type, 
     if (type >= shapes_.size()) {
         throw usage_error("task type " + std::to_string(type) + ": the pool has " + std::to_string(shapes_.size()));
     }
+    refuse_elsewhere(type);
     if (!(request.timeout_seconds >= 0)) throw usage_error("timeout_seconds: 0 or more");
     for (const task_id before : request.after) (void)at(before);
     if (undone_ >= options_.capacity) {
@@ -170,7 +186,7 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
     if (r.waits_for == 0) {
         r.now = stage::ready;
         try {
-            if (!give_at_once(id)) ready_[r.priority].push_back(id);
+            if (!give_at_once(id)) make_ready(id);
             progress_by_submitter();
         } catch (...) {
             // The session fails or ends: the task is lost with it, and whoever waits for it is told.

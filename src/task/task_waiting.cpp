@@ -10,6 +10,18 @@ namespace {
 
 constexpr auto renewed_after = std::chrono::milliseconds(50);  // a deadline, where devices get on
 
+/// Locks again at its end, however that comes.
+class relocked {
+public:
+    explicit relocked(std::unique_lock<std::mutex>& lock) : lock_(lock) {}
+    ~relocked() { lock_.lock(); }
+    relocked(const relocked&) = delete;
+    relocked& operator=(const relocked&) = delete;
+
+private:
+    std::unique_lock<std::mutex>& lock_;
+};
+
 }  // namespace
 
 bool task_queue::is_done(task_id id) {
@@ -64,38 +76,74 @@ const std::byte* task_queue::wait(task_id id) {
     return r.is_batch ? r.details->piece.results : data_of(id.record);
 }
 
-void task_queue::wait_each(const std::vector<task_id>& ids, const task_visit& visit) {
-    watch seen;
-    std::unique_lock lock(mutex_);
-    struct watching {
-        ~watching() {
-            if (!held.owns_lock()) held.lock();
-            for (const task_id id : all) {  // some may be gone: visit drops futures
-                if (id.record >= queue.records_.size()) continue;
-                record_details* const details = queue.records_[id.record].details.get();
-                if (details == nullptr) continue;
-                std::erase_if(details->watches, [&](const auto& w) { return w.first == &mine; });
-            }
-        }
-        task_queue& queue;
-        const std::vector<task_id>& all;
-        const watch& mine;
-        std::unique_lock<std::mutex>& held;
-    } const leaves{*this, ids, seen, lock};
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (record& r = at(ids[i]); r.now == stage::done) {
-            seen.done.push_back(i);
-        } else {
-            r.detailed().watches.emplace_back(&seen, i);
+/// While it lives, `done` gathers the positions of those that are done, in that order. With the mutex.
+class task_queue::watching {
+public:
+    watching(task_queue& queue, const std::vector<task_id>& ids) : watching(queue, ids, queue.done_among(ids)) {
+        // Of what is done from here on the destructor takes care, also where this throws.
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            record& r = queue.records_[ids[i].record];
+            if (r.now != stage::done) r.detailed().watches.emplace_back(&seen_, i);
         }
     }
+    ~watching() {
+        for (const task_id id : ids_) {  // some may be gone: their futures have been dropped
+            record_details* const details = queue_.records_[id.record].details.get();
+            if (details != nullptr) std::erase_if(details->watches, [&](const auto& w) { return w.first == &seen_; });
+        }
+    }
+    watching(const watching&) = delete;
+    watching& operator=(const watching&) = delete;
+
+    /// Waits for the next.
+    [[nodiscard]] std::size_t next(std::unique_lock<std::mutex>& lock) {
+        queue_.work_until(lock, [&] { return !seen_.done.empty(); });
+        const std::size_t position = seen_.done.front();
+        seen_.done.pop_front();
+        return position;
+    }
+
+private:
+    watching(task_queue& queue, const std::vector<task_id>& ids, const std::vector<std::size_t>& done)
+        : queue_(queue), ids_(ids), seen_{{done.begin(), done.end()}} {}
+
+    task_queue& queue_;
+    const std::vector<task_id>& ids_;
+    watch seen_;
+};
+
+/// Positions of those that are done, in that order. With the mutex.
+std::vector<std::size_t> task_queue::done_among(const std::vector<task_id>& ids) {
+    std::vector<std::size_t> done;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (at(ids[i]).now == stage::done) done.push_back(i);
+    }
+    std::sort(done.begin(), done.end(), [&](std::size_t a, std::size_t b) {
+        return records_[ids[a].record].epoch < records_[ids[b].record].epoch;
+    });
+    return done;
+}
+
+std::vector<std::size_t> task_queue::poll(const std::vector<task_id>& ids) {
+    const std::lock_guard lock(mutex_);
+    if (program_ != nullptr) progress();
+    return done_among(ids);
+}
+
+std::size_t task_queue::wait_any(const std::vector<task_id>& ids) {
+    if (ids.empty()) throw usage_error("there is no task to wait for");
+    std::unique_lock lock(mutex_);
+    return watching(*this, ids).next(lock);
+}
+
+void task_queue::wait_each(const std::vector<task_id>& ids, const task_visit& visit) {
+    std::unique_lock lock(mutex_);
+    watching seen(*this, ids);
     for (std::size_t left = ids.size(); left > 0; --left) {
-        work_until(lock, [&] { return !seen.done.empty(); });
-        const std::size_t position = seen.done.front();
-        seen.done.pop_front();
+        const std::size_t position = seen.next(lock);
         lock.unlock();
+        const relocked after(lock);
         visit(position);
-        lock.lock();
     }
 }
 

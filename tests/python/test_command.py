@@ -212,6 +212,9 @@ def test_version_help_devices(laneway: Run) -> None:
     listing = laneway("devices")
     assert listing.returncode == 0
     assert "cuda" in listing.stdout and "cpu" in listing.stdout
+    paths = laneway("devices", "--paths", "cpu:1").stdout.splitlines()
+    assert paths[1].split()[:5] == ["host", "cpu:0", "same", "memory", "yes"] and len(paths) == 3
+    assert laneway("devices", "--paths", "cpu:0").returncode == 2
 
 
 def test_progress_bar_on_a_terminal_only(new_york: Path) -> None:

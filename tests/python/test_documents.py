@@ -218,6 +218,13 @@ def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.splitlines() == promised
 
 
+def test_many_task_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(code_blocks(DOCS / "manytask.md", "python")[0], {})
+    told = [line.split(": ") for line in capsys.readouterr().out.splitlines()]
+    assert [devices for devices, _ in told] == ["cpu:1", "cpu:2"]
+    assert all(0 < float(efficiency) < 3 for _, efficiency in told)
+
+
 def test_guide_to_channels_shows_programs() -> None:
     examples = ("channels", "channels_remote", "channels_service", "continuations")
     sources = [

@@ -157,6 +157,7 @@ def corners(name: str, program: str, vertices: int) -> np.ndarray[Any, Any] | No
 SLOW = ("color", "sssp", "sssp by near-far", "pagerank by push")
 SHAPES = {
     "star 1000000": [name for name in PROGRAMS if name != "pagerank by push"],
+    "star 100000": ["pagerank by push"],
     "path 1000000": [name for name in PROGRAMS if name not in (*SLOW, "bfs by levels")],
     "path 100000": [*SLOW],
     "path 20000": ["bfs by levels"],

@@ -466,3 +466,98 @@ def test_forks_are_refused(ctx: lw.flow.Context) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     link.send([1])
     assert link.receive().result() is not None
+
+
+GROUPS = ["cpu:1", "cpu:2", "cpu:3", "checked:2"]
+
+
+def arrays_of(members: int, size: int, dtype: Any = np.float64) -> list[Any]:
+    return [(np.arange(size) * 7 + 100 * i).astype(dtype) for i in range(members)]
+
+
+@pytest.mark.parametrize("devices", GROUPS)
+def test_collectives_of_a_group(devices: str) -> None:
+    with lw.flow.Context(devices, timeout=20) as ctx:
+        group = lw.flow.Group(ctx, [ctx.host, *ctx.devices], packet_bytes=256)
+        n, size = len(group), 60 * (len(ctx.devices) + 1)
+        for shape in ("direct", "ring", "tree"):
+            for op, combine in (("sum", np.sum), ("min", np.min), ("max", np.max)):
+                given = arrays_of(n, size, np.int32)
+                expected = combine(given, axis=0)
+                group.all_reduce(given, op, shape=shape)
+                assert all(np.array_equal(each, expected) for each in given), (shape, op)
+            given = arrays_of(n, size, np.float32)
+            expected = np.sum(given, axis=0)
+            group.reduce(given, root=n - 1, shape=shape)
+            assert np.array_equal(given[-1], expected)
+            given = arrays_of(n, size, np.int8)
+            expected = given[n - 1].copy()
+            group.broadcast(given, n - 1, shape=shape)
+            assert all(np.array_equal(each, expected) for each in given), shape
+        blocks = [given.reshape(n, -1) for given in arrays_of(n, size, np.uint64)]
+        whole = np.stack([blocks[i][i] for i in range(n)])
+        group.all_gather(blocks, shape="ring")
+        assert all(np.array_equal(each, whole) for each in blocks)
+        parts = arrays_of(n, size)
+        total = np.sum(parts, axis=0).reshape(n, -1)
+        group.reduce_scatter(parts)
+        assert all(np.array_equal(parts[i].reshape(n, -1)[i], total[i]) for i in range(n))
+        spread = arrays_of(n, size, np.complex128)
+        source = spread[1].reshape(n, -1).copy()
+        group.scatter(spread, root=1)
+        assert all(np.array_equal(spread[i].reshape(n, -1)[i], source[i]) for i in range(n))
+        for i in range(n):
+            spread[i] += 1
+        group.gather(spread, root=0)
+        assert np.array_equal(spread[0].reshape(n, -1), source + 1)
+        counts = np.array([[(i + 2 * j) % 5 for j in range(n)] for i in range(n)])
+        sources = [np.arange(counts[i].sum()) + 1000 * i for i in range(n)]
+        targets = [np.zeros(counts[:, j].sum(), np.int64) for j in range(n)]
+        group.all_to_all(sources, targets, counts)
+        starts = np.cumsum(counts, axis=1) - counts
+        for j in range(n):
+            came = np.concatenate([sources[i][starts[i, j] : starts[i, j] + counts[i, j]] for i in range(n)])
+            assert np.array_equal(targets[j], came)
+
+
+def test_wrong_collectives_are_refused_and_the_group_goes_on(ctx: lw.flow.Context) -> None:
+    group = lw.flow.Group(ctx)
+    one, other = np.zeros(6), np.zeros(6)
+    for call, words in (
+        (lambda: group.all_reduce([one]), "a collective of 2 members takes an array of each, not 1"),
+        (lambda: group.all_reduce([one, one]), "arrays of a collective share no memory"),
+        (lambda: group.all_reduce([one, other[:5]]), "arrays of a collective are alike: 6 x float64, and 5 x float64"),
+        (lambda: group.all_reduce([one, other.astype(int)]), "and 6 x int64"),
+        (lambda: group.all_reduce([one, np.zeros(12)[::2]]), "the array of member 1 is not contiguous"),
+        (lambda: group.all_reduce([one, [1.0] * 6]), "member 1, cpu:1, takes an array of NumPy, not list"),
+        (lambda: group.all_reduce([one, other], "mean"), "op must be sum, min or max, not mean"),
+        (lambda: group.all_reduce([one, other], shape="star"), "shape must be direct, ring or tree, not star"),
+        (lambda: group.all_reduce([one.astype("i2"), other.astype("i2")]), "must be int32, .*, not int16"),
+        (lambda: group.broadcast([one, other], 2), "root must be below 2, the number of members, not 2"),
+        (lambda: group.scatter([one[:5], other[:5]]), "arrays of 5 elements have no 2 blocks of equal size"),
+        (lambda: group.all_to_all([one], [other], [[1, 2]]), "counts must be 2 x 2 whole numbers"),
+        (lambda: group.all_to_all([one, other], [one.copy()], np.eye(2, dtype=int)), "a source and a target of each"),
+        (lambda: group.all_to_all([one, other], [one.copy(), other.copy()], [[7, 0], [0, 0]]), "has 6 elements, not 7"),
+        (lambda: lw.flow.Group(ctx, [ctx.host, ctx.host]), "host is a member of the group twice"),
+        (lambda: lw.flow.Group(ctx, []), "a group has one member at least"),
+        (lambda: lw.flow.Group(5), "a group is of a Context, not of 5"),  # type: ignore[arg-type]
+        (lambda: ctx.path(ctx.host, lw.flow.Router(ctx, "ring")), "a path joins devices or the host, not router"),
+    ):
+        with pytest.raises(lw.UsageError, match=words):
+            call()
+    one.flags.writeable = False
+    with pytest.raises(lw.UsageError, match="the array of member 0 cannot be written to"):
+        group.broadcast([one, other])
+    group.broadcast([other, np.ones(6)], root=1)
+    assert other.sum() == 6
+
+
+def test_paths_between_devices(ctx: lw.flow.Context) -> None:
+    assert [repr(path) for path in ctx.paths[:2]] == [
+        "<laneway.flow.Path: host -> cpu:0: same memory>",
+        "<laneway.flow.Path: host -> cpu:1: same memory>",
+    ]
+    assert len(ctx.paths) == 6
+    path = ctx.path(*ctx.devices)
+    assert (path.kind, path.peer_access, path.rank) == ("same memory", True, 0)
+    assert path.bandwidth == path.bandwidth > 1e7

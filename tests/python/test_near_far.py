@@ -79,6 +79,25 @@ def test_useless_items_are_not_sent() -> None:
     assert items(graph, [1], "cpu:1").suppressed == 0
 
 
+def test_switches_change_the_work_and_not_the_answer() -> None:
+    place = np.arange(3600).reshape(60, 60)
+    edges = [
+        np.column_stack([place[:, :-1].ravel(), place[:, 1:].ravel()]),
+        np.column_stack([place[:-1].ravel(), place[1:].ravel()]),
+    ]
+    weights = np.random.default_rng(4).integers(1, 1000, 2 * 60 * 59)
+    graph = lw.Graph.from_edges(np.concatenate(edges), weights, directed=False)
+    first = items(graph, [0], "cpu:2")
+    for switches in ({"priorities": False}, {"fused": False}, {"priorities": False, "fused": False}):
+        other = items(graph, [0], "cpu:2", **switches)
+        assert other == first, switches
+        assert ("priorities" not in switches) == (other.items < 3 * other.min_items)
+        assert (other.waves == 1) == ("fused" not in switches)
+    with lw.Session(devices="cpu:1") as session:
+        result = session.sssp(graph, 0, method="near-far", priorities=False)
+        assert result == first and result.items > 3 * result.min_items
+
+
 @pytest.mark.parametrize("partition", [[v * 5 % 3 for v in range(256)], metis()])
 def test_partitions(partition: Any) -> None:
     graph = lw.generate_kronecker(8, 2_000, seed=5)
@@ -95,12 +114,24 @@ def test_sessions_keep_the_graph() -> None:
 
 @pytest.mark.parametrize("devices", ["cpu:3", "checked:2"])
 def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> None:
-    words = ["--method", "near-far", "--devices", devices, "--verify", "--predecessors", "--json", "r.json"]
+    words = [
+        "--method",
+        "near-far",
+        "--no-priorities",
+        "--no-fused",
+        "--devices",
+        devices,
+        "--verify",
+        "--predecessors",
+        "--json",
+        "r.json",
+    ]
     done = laneway("sssp", small, "--source", 1, *words)
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads((tmp_path / "work" / "r.json").read_text())
     assert report["result"]["reached"] == report["work"]["min_items"] == 4
-    assert set(report["work"]) == {"items", "min_items", "delta", "useful", "sent", "suppressed"}
+    assert set(report["work"]) == {"items", "min_items", "delta", "useful", "sent", "suppressed", "waves"}
+    assert report["work"]["waves"] > 1
     assert report["work"]["items"] >= report["work"]["useful"] >= 4
     assert "yes" in done.stdout.split("verified")[1].splitlines()[0]
     assert f"{report['work']['sent']} sent" in done.stdout
@@ -112,6 +143,8 @@ def test_command(laneway: Run, small: Path, tmp_path: Path, devices: str) -> Non
         (["--method", "levels"], "method must be asynchronous or near-far, not 'levels'"),
         (["--method", "near-far", "--delta", "0"], "delta must be a whole number from 1"),
         (["--method", "near-far", "--partition", "halves"], "--partition must be metis, not halves"),
+        (["--no-priorities"], "priorities can be switched off for method near-far only, not for asynchronous"),
+        (["--no-fused"], "fused can be switched off for method near-far only, not for asynchronous"),
     ],
 )
 def test_bad_options(laneway: Run, small: Path, options: list[str], message: str) -> None:

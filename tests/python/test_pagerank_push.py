@@ -81,6 +81,31 @@ def test_wrong_ranks_are_named(small: Path) -> None:
     assert "most that of vertex 2: " in check.first_mismatch
 
 
+def test_a_star_whose_ranks_never_rest() -> None:
+    """The hub's sum of shares goes on changing in its last bits, for ever."""
+    leaves = 100_000
+    graph = lw.Graph.from_edges(np.column_stack([np.zeros(leaves, int), np.arange(1, leaves + 1)]), directed=False)
+    result = lw.pagerank(graph, method="push", tol=1e-3 / graph.vertices, devices="cpu:2")
+    check = reference.verify(graph, result)
+    assert (check.mismatches, check.first_mismatch) == (0, "")
+    wrong = result.rank.values.copy()
+    wrong[0] += 0.02
+    check = reference.verify(graph, dataclasses.replace(result, rank=lw.VertexArray(wrong, result.rank.numbering)))
+    assert check.mismatches == 1 and "most that of vertex 0: " in check.first_mismatch
+
+
+def test_a_reference_that_cannot_tell_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks that are about as far from those of rest as they may be, and rounds that hardly come nearer."""
+    monkeypatch.setattr(reference, "REST_ROUNDS", 10)
+    graph = lw.read_graph(small)
+    result = lw.pagerank(graph, method="push", alpha=0.9999, tol=1e-9, devices="cpu:1")
+    moved = result.rank.values + 1e-5 * np.array([1, -1, 0, 0, 0, 0])
+    result = dataclasses.replace(result, residual=1e-9, rank=lw.VertexArray(moved, result.rank.numbering))
+    check = reference.verify(graph, result)
+    assert check.mismatches == 1
+    assert check.first_mismatch.startswith("the reference cannot tell: all ranks differ by ")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

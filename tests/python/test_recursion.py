@@ -53,6 +53,13 @@ def test_a_tree_of_the_benchmark() -> None:
         assert (again, again.channels.width) == (found, 512)
 
 
+@pytest.mark.parametrize(("tree", "levels"), [("T1", 11), ("T2", 82), ("T3L", 17845)])
+def test_trees_have_levels_for_their_published_depth(tree: str, levels: int) -> None:
+    """T3L is deeper than other trees of its shape: told by how many levels have no room, as it takes long."""
+    with pytest.raises(lw.UsageError, match=f"1000 bytes for channels are below the minimum, .*: {levels} levels"):
+        lw.uts(tree, memory_bytes=1000, devices="cpu:1")
+
+
 def test_references_notice_wrong_results() -> None:
     made = lw.fibonacci(10, devices="cpu:1")
     assert references.verify_fibonacci(made).mismatches == 0

@@ -164,6 +164,15 @@ def test_wrong_options(options: dict[str, object], words: str, isolate: bool) ->
         lw.TaskPool(**{"isolate": isolate, **options})  # type: ignore[arg-type]
 
 
+def test_a_pool_larger_than_memory_is_refused(square: lw.TaskBody, isolate: bool) -> None:
+    with pytest.raises(lw.SystemError, match="no memory for 140737488355328 bytes"):
+        lw.TaskPool("cpu:1", batch_bytes=2**47, isolate=isolate)
+    with pytest.raises(TypeError, match="'spam'"):
+        lw.TaskPool("cpu:1", spam=1)  # type: ignore[call-arg]
+    with lw.TaskPool("cpu:1", isolate=isolate) as pool:
+        assert pool.submit(square, 3).result() == 9
+
+
 def test_failed_tasks_harm_no_other(pool: lw.TaskPool, picky: lw.TaskBody) -> None:
     futures_ = [pool.submit(picky, x - 50) for x in range(100)]
     for x, future in enumerate(futures_):
@@ -353,6 +362,22 @@ def test_futures_of_the_standard_library(pool: lw.TaskPool, gate: Gate, square: 
     assert futures.wait(given).done == set(given)
     assert isinstance(waiting[0], futures.Future)
     assert "finished" in repr(next(iter(given)))
+
+
+def test_poll_gives_what_is_done_in_that_order(pool: lw.TaskPool, gate: Gate, square: lw.TaskBody) -> None:
+    gate.fill(pool)
+    given = [pool.submit(square, p, priority=p) for p in (-1, 0, 1)]
+    host, lost = pool.submit(pow, 2, 3), pool.submit(square, 1)
+    assert host.result() == 8 and lost.cancel()
+    foreign: futures.Future[int] = futures.Future()
+    assert pool.poll([]) == pool.poll([foreign, *given]) == []
+    foreign.set_result(1)
+    assert pool.poll([foreign, lost, *given, host]) == [host, lost, foreign], "what is another's comes last"
+    gate.open()
+    futures.wait(given)
+    assert pool.poll([host, *given]) == [host, *reversed(given)]
+    with pytest.raises(lw.UsageError, match="poll takes a list of futures, which 5 is not"):
+        pool.poll([5])  # type: ignore[list-item]
 
 
 def test_asyncio(pool: lw.TaskPool, square: lw.TaskBody, picky: lw.TaskBody) -> None:

@@ -11,12 +11,12 @@ from conftest import Run
 
 
 def test_the_command_tells_rates_and_efficiency(laneway: Run, tmp_path: Path) -> None:
-    options = ["--length", 20, "--length", 1000, "--runs", 1, "--devices", "cpu:2", "--json", "t.json"]
+    options = ["--length", 20, "--length", 1000, "--runs", 1, "--bundle", 8, "--devices", "cpu:2", "--json", "t.json"]
     done = laneway("tasks", "bench", *options, "--plot", "t.svg")
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads((tmp_path / "work" / "t.json").read_text())
     assert report["devices"] == ["cpu:0", "cpu:1"]
-    assert report["workers"] == 2
+    assert (report["workers"], report["bundle"]) == (2, 8)
     assert set(report["tasks_per_second"]) == {"submit", "submit_many"}
     assert all(rate > 100 for rate in report["tasks_per_second"].values())
     assert 0 < report["lone_seconds"]["median"] <= report["lone_seconds"]["p99"]
@@ -34,6 +34,7 @@ def test_the_command_tells_rates_and_efficiency(laneway: Run, tmp_path: Path) ->
         (["--length", 0], "lengths: between 0.1 and 1e6 microseconds"),
         (["--length", "nan"], "lengths: between 0.1 and 1e6 microseconds"),
         (["--runs", 0], "runs"),
+        (["--bundle", 0], "bundle must be a whole number from 1"),
         (["--plot", "t.txt"], "a plot's name must end in"),
         (["--json", "a.svg", "--plot", "a.svg"], "another file of this command has the same name"),
         (["--devices", "cpu:0"], "cpu:0"),

@@ -21,6 +21,7 @@ class task_pool {
                   "a task type has `using arguments`, `using result` and is, as these are, trivially copyable; none is "
                   "aligned to more than 16 bytes");
     static_assert(sizeof...(Types) > 0, "a pool has one type of task at least");
+    static_assert(((devices_of<Types> != task_devices::none) && ...), "a task type runs on devices of some kind");
     static_assert(!((spawns_tasks<Types> && width_of<Types> == task_width::lane) || ...),
                   "tasks that a lane runs by itself spawn none: leave their width away");
 
@@ -30,7 +31,8 @@ public:
     explicit task_pool(const Types&... types) : task_pool(task_pool_options{}, types...) {}
     task_pool(const task_pool_options& options, const Types&... types)
         : queue_(std::make_shared<task_queue>(
-              std::vector<task_shape>{{sizeof(typename Types::arguments), result_bytes_of<typename Types::result>}...},
+              std::vector<task_shape>{
+                  {sizeof(typename Types::arguments), result_bytes_of<typename Types::result>, devices_of<Types>}...},
               (spawns_tasks<Types> || ...), options)),
           types_(task_types_of(types...)) {}
 
@@ -63,9 +65,24 @@ public:
     /// Waits for all of the futures, of any types, and calls `visit(position)` for each as it is done, in that order.
     template <class Futures, class Visit>
     void as_completed(const Futures& futures, Visit&& visit) {
-        std::vector<task_id> ids;
-        for (const auto& future : futures) ids.push_back(future.id());
-        queue_->wait_each(ids, std::forward<Visit>(visit));
+        queue_->wait_each(ids_of(futures), std::forward<Visit>(visit));
+    }
+    /// Does not wait: the positions of those futures that are done, in the order in which they came to be. Looks at
+    /// each of them.
+    template <class Futures>
+    [[nodiscard]] std::vector<std::size_t> poll(const Futures& futures) {
+        return queue_->poll(ids_of(futures));
+    }
+    /// Waits until one of the futures is done, well or not; the position of the one that was first. Throws usage_error
+    /// where there are none, and what ended the session.
+    template <class Futures>
+    std::size_t wait_any(const Futures& futures) {
+        return queue_->wait_any(ids_of(futures));
+    }
+    /// Waits until all of them are done, well or not: get() tells. Throws what ended the session.
+    template <class Futures>
+    void wait_all(const Futures& futures) {
+        queue_->wait_each(ids_of(futures), [](std::size_t) {});
     }
     [[nodiscard]] task_statistics statistics() const { return queue_->statistics(); }
 
@@ -77,6 +94,12 @@ public:
     [[nodiscard]] const std::shared_ptr<task_queue>& feed() const { return queue_; }
 
 private:
+    template <class Futures>
+    static std::vector<task_id> ids_of(const Futures& futures) {
+        std::vector<task_id> ids;
+        for (const auto& future : futures) ids.push_back(future.id());
+        return ids;
+    }
     template <class Type>
     static constexpr std::uint32_t number() {
         constexpr std::uint32_t found = number_of_type<Type, Types...>();

@@ -4,6 +4,7 @@
 // So a lone task takes no thread's wake-up, and a thread of the pool's own is needed only where all others are away.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -13,15 +14,17 @@
 
 #include "laneway/memory/sub_allocator.hpp"
 #include "laneway/run/session.hpp"
+#include "laneway/task/ready_tasks.hpp"
 #include "laneway/task/task_options.hpp"
 #include "laneway/task/task_rings.hpp"
 
 namespace laneway {
 
-/// Sizes of a type of task.
+/// Sizes of a type of task, and where it runs.
 struct task_shape {
     std::size_t argument_bytes = 0;
     std::size_t result_bytes = 0;
+    task_devices devices = task_devices::all;
 };
 
 /// What a pool has done so far.
@@ -83,6 +86,10 @@ public:
     [[nodiscard]] const std::uint32_t* statuses(task_id id);
     /// Waits for all of them, and calls `visit` with the position of each when it is done.
     void wait_each(const std::vector<task_id>& ids, const task_visit& visit);
+    /// Waits for one of them; the position of that which was done first.
+    [[nodiscard]] std::size_t wait_any(const std::vector<task_id>& ids);
+    /// Positions of those that are done, in that order; does not wait.
+    [[nodiscard]] std::vector<std::size_t> poll(const std::vector<task_id>& ids);
 
     /// Whether a device has it, or a part of it, and it is not done.
     [[nodiscard]] bool is_given(task_id id);
@@ -119,6 +126,7 @@ private:
     struct watch {
         std::deque<std::size_t> done;  ///< positions
     };
+    class watching;
     /// For arguments, results and statuses of batches.
     struct batch_memory {
         batch_memory(const std::shared_ptr<device>& user, std::size_t size)
@@ -156,7 +164,8 @@ private:
         std::uint32_t waits_for = 0;
         std::uint32_t outcome = 0;  ///< of a single task that a PE has
         std::uint32_t status = 0;   ///< of a task that has failed
-        std::uint64_t epoch = 0;    ///< see hand_over
+        /// Until it is given: its epoch, see hand_over. Once it is done: how many were done before it.
+        std::uint64_t epoch = 0;
         std::unique_ptr<record_details> details;
 
         record_details& detailed() {
@@ -174,12 +183,14 @@ private:
     };
     struct pe_state {
         pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan)
-            : rings(user, plan), workers(plan.worker_warps), max_open(plan.max_open) {
+            : rings(user, plan), kind(user->is_gpu() ? task_devices::gpu : task_devices::cpu),
+              workers(plan.worker_warps), max_open(plan.max_open) {
             for (std::uint32_t i = max_open; i > 0; --i) free_outcomes.push_back(i - 1);
             for (std::uint32_t i = max_task_ranges; i > 0; --i) free_ranges.push_back(i - 1);
         }
 
         task_rings rings;
+        task_devices kind;
         std::uint32_t workers;
         std::uint32_t max_open;
         std::uint32_t open = 0;    ///< entries given and not done
@@ -209,8 +220,11 @@ private:
     [[nodiscard]] static std::uint32_t min_window(const pe_state& pe) { return std::min(pe.max_open, 2 * pe.workers); }
     void set_window(pe_state& pe, clock::time_point now);
     void give();
+    [[nodiscard]] bool give_first(std::deque<ready_task>& line, task_devices among);
     [[nodiscard]] bool give_at_once(task_id id);
-    [[nodiscard]] pe_state* roomiest(bool for_range);
+    void make_ready(task_id id);
+    [[nodiscard]] task_devices devices_for(const record& r) const { return shapes_[r.type].devices & devices_; }
+    [[nodiscard]] pe_state* roomiest(task_devices among, bool for_range);
     [[nodiscard]] bool give_entry(std::uint32_t number, pe_state& pe);
     void hear(pe_state& pe, const task_news& told);
     void hear_single(pe_state& pe, const task_news& told);
@@ -231,6 +245,8 @@ private:
     void copy_arguments(task_id id, const void* arguments);
     [[noreturn]] void throw_ending(task_id id);
     void refuse_without_session() const;
+    void refuse_elsewhere(std::uint32_t type) const;
+    [[nodiscard]] std::vector<std::size_t> done_among(const std::vector<task_id>& ids);
     void lose_all();
     [[nodiscard]] bool has_none() const;
     [[nodiscard]] bool is_idle() const;
@@ -260,9 +276,9 @@ private:
     std::vector<std::unique_ptr<pe_state>> pes_;
     std::shared_ptr<batch_memory> batches_;
     std::deque<record> records_;
-    std::vector<std::unique_ptr<std::byte[]>> data_;            ///< of the records, chunk by chunk
-    std::vector<std::uint32_t> free_;                           ///< records
-    std::map<int, std::deque<task_id>, std::greater<>> ready_;  ///< by priority
+    std::vector<std::unique_ptr<std::byte[]>> data_;  ///< of the records, chunk by chunk
+    std::vector<std::uint32_t> free_;                 ///< records
+    ready_tasks ready_;
     std::priority_queue<limit, std::vector<limit>, std::greater<>> limits_;
     std::uint32_t undone_ = 0;                          ///< records
     std::map<std::uint64_t, std::uint64_t> not_given_;  ///< by epoch before this one: those that wait on the host
@@ -274,6 +290,9 @@ private:
     std::uint64_t submits_ = 0;                         ///< tasks that could start at once, so far
     std::uint32_t away_ = 0;                            ///< threads in wait_outside
     std::uint64_t workers_ = 0;
+    task_devices devices_ = task_devices::none;  ///< of the session
+    std::array<std::uint64_t, 4> workers_on_{};  ///< by kinds of devices
+    std::uint64_t ended_tasks_ = 0;              ///< records that were done, so far
     task_statistics statistics_;
     std::deque<ended_task> ended_;                    ///< that take_ended has not given
     std::vector<std::shared_ptr<void>> left_behind_;  ///< companions of tasks that a device had when the session ended

@@ -87,7 +87,7 @@ private:
         task_origin origin;
         origin.record = slot->record;
         std::byte* const outcome = pool_.rings.outcome(slot->place);
-        pool_.types.visit(task_slot::number_of(slot->type), [&]<class Type>(const Type& body) {
+        pool_.types.template visit_here<Ctx>(task_slot::number_of(slot->type), [&]<class Type>(const Type& body) {
             const auto given = *reinterpret_cast<const typename Type::arguments*>(slot + 1);
             if (team == nullptr && !staged) let_go(ctx, {task_source::kind::entry, entry});
             if constexpr (spawns_tasks<Type>) {
@@ -152,7 +152,7 @@ private:
         }
         sync(ctx, team);
         const bool same = (range.type & task_slot::same_arguments) != 0;
-        pool_.types.visit(task_slot::number_of(range.type), [&]<class Type>(const Type& body) {
+        pool_.types.template visit_here<Ctx>(task_slot::number_of(range.type), [&]<class Type>(const Type& body) {
             if (!same) piece.arguments += source.first * sizeof(typename Type::arguments);
             piece.results += source.first * result_bytes_of<typename Type::result>;
             run_piece(ctx, body, piece, same, source.count, origin, team);
@@ -271,7 +271,7 @@ private:
         task_node& node = pool_.nodes.at(number);
         const task_origin origin = node.origin;
         come_behind(ctx, &node);
-        pool_.types.visit(node.type, [&]<class Type>(const Type& body) {
+        pool_.types.template visit_here<Ctx>(node.type, [&]<class Type>(const Type& body) {
             const auto given = *reinterpret_cast<const typename Type::arguments*>(node.arguments());
             if (team == nullptr) let_go(ctx, {task_source::kind::node, number});
             call(ctx, body, given, origin, team);

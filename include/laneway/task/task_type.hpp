@@ -11,7 +11,9 @@
 // `result` are trivially copyable; `result` may be void. With a third parameter, `Worker& worker`, the body gets the
 // place of its lane, a barrier among the worker's lanes, and ways to fail and to spawn tasks: task_worker.hpp. A type
 // whose body spawns tasks, or has one follow, says `static constexpr bool spawns = true;`. A body that throws on a CPU
-// device does so on all lanes of its worker, between the same two barriers.
+// device does so on all lanes of its worker, between the same two barriers. A type that not all devices can run says
+// `static constexpr auto runs_on = lw::task_devices::gpu;`, or `cpu`: its body is compiled for these alone, and its
+// tasks go to no others.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include <type_traits>
 
 #include "laneway/simt/context.hpp"
+#include "laneway/simt/user_code.hpp"
 
 namespace laneway {
 
@@ -57,6 +60,31 @@ template <class Type>
 requires requires { Type::width; }
 inline constexpr task_width width_of<Type> = Type::width;
 
+/// Kinds of devices. Checked devices are CPU devices.
+enum class task_devices : std::uint8_t { none = 0, cpu = 1, gpu = 2, all = 3 };
+constexpr task_devices operator&(task_devices a, task_devices b) {
+    return static_cast<task_devices>(static_cast<std::uint8_t>(a) & static_cast<std::uint8_t>(b));
+}
+constexpr task_devices operator|(task_devices a, task_devices b) {
+    return static_cast<task_devices>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
+}
+/// Those of `a` without those of `b`.
+constexpr task_devices operator-(task_devices a, task_devices b) {
+    return static_cast<task_devices>(static_cast<std::uint8_t>(a) & ~static_cast<std::uint8_t>(b));
+}
+
+/// The devices that run tasks of a type.
+template <class Type>
+inline constexpr task_devices devices_of = task_devices::all;
+template <class Type>
+requires requires { Type::runs_on; }
+inline constexpr task_devices devices_of<Type> = Type::runs_on;
+
+/// Whether devices of a context do.
+template <class Ctx, class Type>
+inline constexpr bool runs_here = (devices_of<Type> &
+                                   (catching<Ctx> ? task_devices::cpu : task_devices::gpu)) != task_devices::none;
+
 /// Whether bodies of a type spawn tasks.
 template <class Type>
 inline constexpr bool spawns_tasks = false;
@@ -90,6 +118,13 @@ struct task_types<First, Rest...> {
         } else {
             rest.visit(number - 1, use);
         }
+    }
+    /// The same, compiled for those types alone that devices of the context run.
+    template <class Ctx, class Use>
+    LANEWAY_FN void visit_here(std::uint32_t number, const Use& use) const {
+        visit(number, [&]<class Type>(const Type& body) {
+            if constexpr (runs_here<Ctx, Type>) use(body);
+        });
     }
 };
 

@@ -95,6 +95,8 @@ private:
         static_assert(found < sizeof...(Types), "the pool has no task type of this name: give it to task_pool()");
         static_assert((spawns_tasks<Types> || ...),
                       "a task type whose body spawns tasks says `static constexpr bool spawns = true;`");
+        static_assert(runs_here<Ctx, Type>,
+                      "a spawned task runs where it was spawned, which its runs_on does not name");
         return found;
     }
 

@@ -31,6 +31,8 @@ METHOD = typer.Option(
     help="asynchronous: a vertex stands in a worklist once. near-far: a work item for each improvement, near ones "
     "first, and only those sent that another device can gain by.",
 )
+NO_PRIORITIES = typer.Option(False, "--no-priorities", help="By near-far: items as they come, not near ones first.")
+NO_FUSED = typer.Option(False, "--no-fused", help="By near-far: a run for each wave of items, not one for all.")
 BFS_METHOD = typer.Option(
     "asynchronous",
     help="asynchronous: all devices at their own pace, for graphs of many levels. levels: one after the other, from "
@@ -65,11 +67,14 @@ def sssp(
     source: list[str] = SOURCE,
     method: str = METHOD,
     delta: Optional[int] = DELTA,
+    no_priorities: bool = NO_PRIORITIES,
+    no_fused: bool = NO_FUSED,
     partition: Optional[str] = PARTITION,
     predecessors: bool = PREDECESSORS,
 ) -> Account:
     """What the command `sssp` does."""
-    run = partial(laneway.sssp, method=method, delta=delta, partition=partition, **job.options)
+    how: dict[str, Any] = {"method": method, "delta": delta, "priorities": not no_priorities, "fused": not no_fused}
+    run = partial(laneway.sssp, partition=partition, **how, **job.options)
     return _account("sssp", run, job, given, source, partition, predecessors)
 
 
@@ -155,7 +160,7 @@ def _rows(result: Result, graph: laneway.Graph, unit: str) -> list[Row]:
     rows += [("checksum", str(result.checksum)), _work_row(result)]
     if result.useful is not None:
         sent = f"{result.sent:,} sent, {result.suppressed:,} not, as nothing would be gained by them"
-        rows += [("of use", f"{result.useful:,} of these"), ("between devices", sent)]
+        rows += [("of use", f"{result.useful:,} of these"), ("between devices", sent), ("runs", f"{result.waves:,}")]
     return rows
 
 
@@ -170,7 +175,7 @@ def _work(result: Result) -> dict[str, Any]:
         return {"levels": result.levels, "pulled": result.pulled}
     work: dict[str, Any] = {"items": result.items, "min_items": result.min_items, "delta": result.delta}
     if result.useful is not None:
-        work |= {"useful": result.useful, "sent": result.sent, "suppressed": result.suppressed}
+        work |= {"useful": result.useful, "sent": result.sent, "suppressed": result.suppressed, "waves": result.waves}
     return work
 
 

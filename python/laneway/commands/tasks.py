@@ -35,6 +35,7 @@ def bench(
         list(LENGTHS), help="Of tasks, in microseconds; may be given several times.", show_default="1 to 1,000"
     ),
     runs: int = typer.Option(3, help="Measured runs of each."),
+    bundle: int = typer.Option(64, help="Tasks that are shown to a busy device at once."),
     devices: str = typer.Option("", help="cuda, cuda:0-3, cpu or cpu:4.", show_default="every GPU, else every core"),
     json: Optional[Path] = typer.Option(None, help="Write all numbers as JSON."),
     plot: Optional[Path] = typer.Option(None, help="Draw the efficiency by length: .png, .svg or .pdf."),
@@ -45,9 +46,9 @@ def bench(
     if plot is not None:
         check_format(plot)
     with side_files(json, plot) as (json_file, plot_file):
-        found = measure_tasks(tuple(length), runs=runs, devices=devices, timeout=timeout)
+        found = measure_tasks(tuple(length), runs=runs, bundle=bundle, devices=devices, timeout=timeout)
         if json_file is not None:
-            text = json_format.dumps(_as_json(names, found), indent=2) + "\n"
+            text = json_format.dumps(_as_json(names, bundle, found), indent=2) + "\n"
             json_file.fill(lambda file: file.write_text(text))
         if plot_file is not None:
             from laneway.task_plot import draw_efficiency
@@ -71,12 +72,13 @@ def _as_table(found: TaskRates) -> Table:
     return table
 
 
-def _as_json(names: list[str], found: TaskRates) -> dict[str, object]:
+def _as_json(names: list[str], bundle: int, found: TaskRates) -> dict[str, object]:
     return {
         "benchmark": "tasks",
         "version": _core.version,
         "devices": names,
         "workers": found.workers,
+        "bundle": bundle,
         "tasks_per_second": found.rates,
         "lone_seconds": {"median": found.lone_seconds[0], "p99": found.lone_seconds[1]},
         "efficiency": {way: {f"{k:g}": v for k, v in rows.items()} for way, rows in found.efficiency.items()},

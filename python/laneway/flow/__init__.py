@@ -8,8 +8,21 @@
 The programming model is that of Groute (Ben-Nun, Sutton, Pai, Pingali, 2017 and 2020).
 """
 
-from laneway.flow.context import Context, Endpoint
+from laneway.flow.context import Context, Endpoint, Path
+from laneway.flow.group import Group
 from laneway.flow.link import Link, Receiving, Segment, Sending
 from laneway.flow.router import Packet, Route, Router
 
-__all__ = ["Context", "Endpoint", "Link", "Packet", "Receiving", "Route", "Router", "Segment", "Sending"]
+__all__ = [
+    "Context",
+    "Endpoint",
+    "Group",
+    "Link",
+    "Packet",
+    "Path",
+    "Receiving",
+    "Route",
+    "Router",
+    "Segment",
+    "Sending",
+]

@@ -40,6 +40,40 @@ class Endpoint:
         return f"<laneway.flow.{type(self).__name__}: {self.name}>"
 
 
+class Path:
+    """The way between two memories, as the driver describes it; `Context.paths` has those of a dataflow."""
+
+    def __init__(self, source: Endpoint, target: Endpoint, core: _core.FlowPath) -> None:
+        self.source = source
+        self.target = target
+        self._core = core
+
+    @property
+    def kind(self) -> str:
+        """ "same memory" of the host and its CPU devices, "host to GPU", or between GPUs "NVLink", "PCIe, peer access"
+        or "through the host"."""
+        return self._core.kind
+
+    @property
+    def peer_access(self) -> bool:
+        """Whether kernels of the one reach memory of the other."""
+        return self._core.peer_access
+
+    @property
+    def rank(self) -> int:
+        """The driver's rating among the paths between GPUs, 0 the best."""
+        return self._core.rank
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes a second of large copies. Measured when the process first asks for it, which takes some ten
+        milliseconds, in which the devices should have nothing else to do."""
+        return _core.flow_bandwidth(core_of(self.source), core_of(self.target))
+
+    def __repr__(self) -> str:
+        return f"<laneway.flow.Path: {self.source.name} -> {self.target.name}: {self.kind}>"
+
+
 class Context:
     """Opens devices for links and routers; as a context manager it closes them.
 
@@ -71,6 +105,16 @@ class Context:
     def add_endpoint(self, of: Endpoint, name: str) -> Endpoint:
         """Another endpoint of the same device, or of the host, with links of its own."""
         return Endpoint(_core.flow_add_endpoint(core_of(of), name))
+
+    def path(self, source: Endpoint, target: Endpoint) -> Path:
+        """How bytes get from memory of the one to memory of the other: devices, or the host."""
+        return Path(source, target, _core.flow_path(core_of(source), core_of(target)))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Between the host and all devices, each pair in both directions."""
+        ends = (self._host, *self._devices)
+        return tuple(self.path(a, b) for a in ends for b in ends if a != b)
 
     def start_worker(self, work: Callable[..., object], /, *args: Any) -> None:
         """Call `work(*args)` on a thread of its own. What it raises ends the dataflow, and names the function."""

@@ -65,6 +65,8 @@ class Result(VertexAnswer):
     """Items sent to another PE."""
     suppressed: int | None = field(default=None, compare=False)
     """Items not sent, as the other PE would gain nothing by them."""
+    waves: int | None = field(default=None, compare=False)
+    """Of `sssp` by near-far: runs that the host has started; 1 where they are fused."""
 
     @property
     def reached(self) -> int:
@@ -124,6 +126,8 @@ def sssp(
     devices: str = "",
     method: str = "asynchronous",
     delta: int | None = None,
+    priorities: bool = True,
+    fused: bool = True,
     partition: Partition = None,
     seed: int = 1,
     timeout: float = 60.0,
@@ -142,7 +146,8 @@ def sssp(
     "near-far" each time that it falls is a work item of its own, near ones first, and what another device would gain
     nothing by is not sent there (Davidson et al., IPDPS 2014; Groute, TOPC 2020): more memory and more items, which the
     result counts in `useful`, `sent` and `suppressed`. Its queues grow with the graph, and a run whose items find no
-    room ends with DeviceFault.
+    room ends with DeviceFault. Two switches are for it alone, and for seeing what they save: without `priorities` items
+    come as they are, near or far, and where it is not `fused` the host starts a run for each wave of items.
 
     `devices` is a list such as "cuda", "cuda:0-3", "cpu:4" or
     "cuda:0,cpu:2"; empty takes every GPU, else one CPU device a core. `delta` is the width of a priority step, chosen
@@ -156,7 +161,7 @@ def sssp(
     caught on the main thread only, as always in Python.
     """
     with Workspace(devices, seed, timeout, progress, buffer_bytes) as workspace:
-        return find_distances(workspace, graph, source, sources, method, delta, partition)
+        return find_distances(workspace, graph, source, sources, method, delta, partition, priorities, fused)
 
 
 def bfs(
@@ -197,8 +202,11 @@ def find_distances(
     method: str,
     delta: int | None,
     partition: Partition,
+    priorities: bool,
+    fused: bool,
 ) -> Result:
     """`sssp` on devices that are there."""
+    _require_switches(method, priorities=priorities, fused=fused)
     if method == "asynchronous":
         return find_paths(workspace, given, "weight", source, sources, False, delta, partition)
     if method != "near-far":
@@ -208,7 +216,7 @@ def find_distances(
     if delta is not None:
         require_whole("delta", delta, 1)
     parts = workspace.parts(graph, partition)
-    raw = _core.near_far(workspace.resident(graph, given), places, delta, parts)
+    raw = _core.near_far(workspace.resident(graph, given), places, delta, parts, bool(priorities), bool(fused))
     distance = read_only(raw.take_distance())
     return Result(
         VertexArray(distance, graph.numbering),
@@ -225,7 +233,16 @@ def find_distances(
         useful=raw.useful,
         sent=raw.sent,
         suppressed=raw.suppressed,
+        waves=raw.waves,
     )
+
+
+def _require_switches(method: str, **switches: bool) -> None:
+    for name, on in switches.items():
+        if on not in (False, True):
+            raise UsageError(f"{name} must be False or True, not {on!r}")
+        if not on and method != "near-far":
+            raise UsageError(f"{name} can be switched off for method near-far only, not for {method}")
 
 
 def find_levels(

@@ -35,18 +35,18 @@ class TaskRates:
 
 
 def measure_tasks(
-    lengths: tuple[float, ...] = LENGTHS, *, runs: int = 3, devices: str = "", timeout: float = 60.0
+    lengths: tuple[float, ...] = LENGTHS, *, runs: int = 3, bundle: int = 64, devices: str = "", timeout: float = 60.0
 ) -> TaskRates:
     """Measure a pool of tasks on these devices with tasks that take a given time.
 
-    `lengths`: of tasks in microseconds, for the efficiency. Each number is the median of `runs`. Raises UsageError for
-    lengths that are not between 0.1 and 1e6.
+    `lengths`: of tasks in microseconds, for the efficiency. Each number is the median of `runs`; `bundle` is the
+    pool's. Raises UsageError for lengths that are not between 0.1 and 1e6.
     """
     require_whole("runs", runs, 1, 31)
     for length in lengths:
         if not 0.1 <= length <= 1e6:
             raise UsageError(f"lengths: between 0.1 and 1e6 microseconds, not {length}")
-    with TaskPool(devices, timeout=timeout) as pool:
+    with TaskPool(devices, bundle=bundle, timeout=timeout) as pool:
         workers = pool.statistics.workers
         return TaskRates(
             workers,

@@ -51,6 +51,19 @@ TEST_P(unbalanced_trees_test, ANodeBelowTheDeepestLevelIsRefused) {
     }
 }
 
+TEST_P(unbalanced_trees_test, ADeepTreeFindsRoomWhereItsDepthIsTold) {
+    if (is_checked(GetParam())) return;
+    const uts_tree chain{uts_shape::binomial, 1, 0, 1, 0.9997, 0};  // of 3,136 nodes
+    const apps::uts_count expected = apps::uts_by_stack(chain);
+    ASSERT_GT(expected.depth, 2048u) << "deeper than trees of this shape mostly are";
+    apps::recursion_options options;
+    options.job.devices = GetParam();
+    options.memory_bytes = 8 << 20;
+    EXPECT_THROW((void)apps::uts(chain, options), device_fault) << "too deep";
+    const apps::uts_sample told{"chain", chain, expected};
+    EXPECT_EQ(apps::uts(chain, options, told.levels()).count, expected);
+}
+
 LANEWAY_ON_DEVICES(unbalanced_trees_test, program_lists());
 
 class published_trees_test : public testing::TestWithParam<std::string> {};
@@ -62,7 +75,7 @@ TEST_P(published_trees_test, HaveThePublishedNumbersOfNodes) {
         apps::recursion_options options;
         options.job.devices = GetParam();
         options.memory_bytes = 64 << 20;
-        EXPECT_EQ(apps::uts(sample.tree, options).count, sample.count) << name;
+        EXPECT_EQ(apps::uts(sample.tree, options, sample.levels()).count, sample.count) << name;
         if (GetParam() != "cpu:3" && GetParam() != "cuda") return;  // all of them once
     }
 }

@@ -30,6 +30,73 @@ struct take_time {
     }
 };
 
+/// Where such a type runs: compiled for no other device.
+template <task_devices Where>
+struct told_by {
+    using arguments = no_arguments;
+    using result = task_devices;
+    static constexpr auto runs_on = Where;
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx&, const arguments&) const {
+        static_assert(runs_here<Ctx, told_by>, "compiled for a device that does not run it");
+        return catching<Ctx> ? task_devices::cpu : task_devices::gpu;
+    }
+};
+
+template <class Type, class Pool>
+void expect_only_where_it_runs(Pool& pool, bool is_there) {
+    if (!is_there) {
+        EXPECT_THROW((void)pool.template submit<Type>(), usage_error);
+        EXPECT_THROW((void)pool.template submit_many<Type>(7, {}), usage_error);
+        return;
+    }
+    auto batch = pool.template submit_many<Type>(300, {});
+    std::vector<task_future<task_devices>> some;
+    for (int i = 0; i < 100; ++i) some.push_back(pool.template submit<Type>());
+    for (const auto& one : some) EXPECT_EQ(one.get() & Type::runs_on, one.get());
+    for (const task_devices where : batch.get()) ASSERT_EQ(where & Type::runs_on, where);
+}
+
+TEST_P(task_misuse_test, TypesRunOnDevicesOfTheirKindsAndAreRefusedWhereThereAreNone) {
+    runtime rt(chosen());
+    using task_devices::cpu, task_devices::gpu, task_devices::all;
+    task_pool pool(told_by<cpu>{}, told_by<gpu>{}, told_by<all>{});
+    auto session = rt.start(pool);
+    const bool any_gpu = GetParam().find("cuda") != std::string::npos;
+    const bool any_cpu = GetParam().find("cpu") != std::string::npos || checked();
+    expect_only_where_it_runs<told_by<cpu>>(pool, any_cpu);
+    expect_only_where_it_runs<told_by<gpu>>(pool, any_gpu);
+    expect_only_where_it_runs<told_by<all>>(pool, true);
+    EXPECT_EQ(pool.statistics().submitted, 400u * (1u + any_cpu + any_gpu));
+}
+
+TEST_P(task_misuse_test, ATaskFollowsNoneThatIsSubmittedLater) {
+    runtime rt(chosen());
+    task_pool pool(square{});
+    auto session = rt.start(pool);
+    auto first = pool.submit<square>(2.0);
+    first.wait();
+    task_id id = first.id();
+    first = {};
+    ++id.generation;  // as the next task will be called
+    EXPECT_THROW((void)pool.submit<square>(3.0, {.after = {id}}), unknown_task) << "a task that would follow itself";
+    auto next = pool.submit<square>(4.0);
+    EXPECT_EQ(next.id(), id);
+    EXPECT_EQ(pool.submit<square>(5.0, {.after = {next.id()}}).get(), 25);
+}
+
+TEST_P(task_misuse_test, APoolLargerThanMemoryIsRefused) {
+    runtime rt(chosen());
+    task_pool_options large;
+    large.batch_bytes = std::uint64_t{1} << 60;
+    task_pool pool(large, square{});
+    EXPECT_THROW((void)rt.start(pool), error);
+    large.batch_bytes = 4096;
+    task_pool small(large, square{});
+    auto session = rt.start(small);
+    EXPECT_EQ(small.submit<square>(3.0).get(), 9) << "the devices are as they were";
+}
+
 TEST_P(task_misuse_test, WaitingForSeveralLeavesNothingBehind) {
     runtime rt(chosen());
     gate held(rt);

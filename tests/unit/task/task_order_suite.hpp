@@ -114,6 +114,35 @@ TEST_P(task_order_test, FuturesAreVisitedAsTheyAreDone) {
                  std::runtime_error);
 }
 
+TEST_P(task_order_test, PollGivesWhatIsDoneInThatOrderAndWaitsForNothing) {
+    busy_pool busy(chosen());
+    std::vector<task_future<std::uint64_t>> tasks;
+    for (const int priority : {-1, 0, 1}) {
+        tasks.push_back(busy.pool.submit<count_run>(1, {.priority = priority, .after = {}}));
+    }
+    tasks.push_back(busy.pool.submit<count_run>(2));
+    EXPECT_TRUE(busy.pool.poll(tasks).empty());
+    EXPECT_TRUE(tasks[3].cancel());
+    EXPECT_EQ(busy.pool.poll(tasks), std::vector<std::size_t>{3});
+    EXPECT_EQ(busy.pool.wait_any(tasks), 3u);
+    EXPECT_TRUE(busy.pool.poll(std::vector<task_future<int>>{}).empty());
+    EXPECT_THROW((void)busy.pool.wait_any(std::vector<task_future<int>>{}), usage_error) << "it would wait for ever";
+    tasks.resize(3);
+    std::thread opener([&] { busy.held.open(); });
+    EXPECT_EQ(busy.pool.wait_any(tasks), 2u);
+    busy.pool.wait_all(tasks);
+    opener.join();
+    EXPECT_EQ(busy.pool.poll(tasks), (std::vector<std::size_t>{2, 1, 0}));
+    EXPECT_EQ(busy.pool.wait_any(tasks), 2u) << "again";
+    tasks[1] = {};
+    EXPECT_THROW((void)busy.pool.poll(tasks), usage_error) << "a future without a task";
+    std::vector<std::size_t> seen;
+    tasks[1] = busy.pool.submit<count_run>(1);
+    tasks[1].wait();
+    busy.pool.as_completed(tasks, [&](std::size_t position) { seen.push_back(position); });
+    EXPECT_EQ(seen, (std::vector<std::size_t>{2, 0, 1})) << "what was done before is told in order as well";
+}
+
 TEST_P(task_order_test, AFullPoolSaysSoOrWaits) {
     task_pool_options few;
     few.capacity = 4;
@@ -145,6 +174,44 @@ TEST_P(task_order_test, ALateTaskIsToldAndHarmsNoOther) {
     other.open();
     EXPECT_EQ(busy.pool.submit<count_run>(2, {.after = {}, .timeout_seconds = 50}).get(), 0u);
     EXPECT_THROW(late.wait(), timeout_error) << "still";
+}
+
+/// Gives the first of a line to one of these devices, where there is room there.
+struct rooms {
+    std::map<task_devices, int> left;
+    std::string given;
+
+    bool operator()(std::deque<ready_task>& line, task_devices among) {
+        for (auto& [devices, room] : left) {
+            if ((devices & among) == task_devices::none || room == 0) continue;
+            --room;
+            given += (given.empty() ? "" : " ") + std::to_string(line.front().id.record) +
+                     (devices == task_devices::gpu ? "g" : "c");
+            line.pop_front();
+            return true;
+        }
+        return false;
+    }
+};
+
+TEST(ready_tasks_test, WhatWaitsForOneKindOfDevicesHoldsUpNoOther) {
+    using task_devices::cpu, task_devices::gpu, task_devices::all;
+    ready_tasks ready;
+    const std::pair<int, task_devices> tasks[] = {{0, gpu}, {0, gpu}, {0, cpu}, {0, all},
+                                                  {1, gpu}, {0, all}, {-1, cpu}};
+    std::uint32_t number = 0;
+    for (const auto& [priority, devices] : tasks) ready.push({number++, 1}, priority, devices);
+    rooms first{{{cpu, 2}, {gpu, 1}}, ""};
+    ready.hand_out(all, std::ref(first));
+    EXPECT_EQ(first.given, "4g 2c 3c") << "the GPU is full: what may run elsewhere does";
+    rooms second{{{cpu, 2}, {gpu, 0}}, ""};
+    ready.hand_out(all, std::ref(second));
+    EXPECT_EQ(second.given, "5c 6c");
+    rooms third{{{cpu, 2}, {gpu, 5}}, ""};
+    ready.push({7, 1}, 0, all);
+    ready.hand_out(gpu, std::ref(third));
+    EXPECT_EQ(third.given, "0g 1g 7g") << "in their order";
+    EXPECT_TRUE(ready.empty());
 }
 
 LANEWAY_ON_DEVICES(task_order_test, lone_device());

@@ -1,0 +1,187 @@
+"""Collectives over large arrays of the host and of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from laneway import _core
+from laneway.arguments import require_whole
+from laneway.errors import UsageError
+from laneway.flow.context import Context, Endpoint, core_of
+from laneway.flow.link import BUFFERS, PACKET_BYTES
+
+
+class Group:
+    """Endpoints that do collectives together: devices, the host, also several endpoints of one device.
+
+        with lw.flow.Context("cpu:2") as ctx:
+            group = lw.flow.Group(ctx)
+            group.all_reduce([np.ones(1000), np.arange(1000.0)])
+
+    `members` are all devices of the context where they are None. Every member has one array in its memory, in which
+    data is found and results are left; `arrays[i]` is member i's. Arrays of the host and of CPU devices are NumPy's,
+    those of a GPU any object with `__cuda_array_interface__`, such as CuPy's; in one call they have one type and size,
+    are contiguous and share no memory. A *block* is the part of an array that belongs to a member: of n members an
+    array has n of equal size.
+
+    `shape` says how data travels: "direct" from each to each, "ring" from member to member in pieces, "tree" in as many
+    rounds as the logarithm of the members. `op` is "sum", "min" or "max", of 32 and 64 bits. What is combined with what
+    follows from shape and members, so results do not depend on timing.
+
+    A call returns when the collective is done; one at a time. Raises UsageError for wrong arguments, and else what
+    ended the dataflow: where a collective fails, or is interrupted, the context is closed.
+    """
+
+    def __init__(
+        self,
+        ctx: Context,
+        members: Sequence[Endpoint] | None = None,
+        *,
+        packet_bytes: int = PACKET_BYTES,
+        buffers: int = BUFFERS,
+    ) -> None:
+        if not isinstance(ctx, Context):
+            raise UsageError(f"a group is of a Context, not of {ctx!r}")
+        require_whole("packet_bytes", packet_bytes, 1, 48)
+        require_whole("buffers", buffers, 1, 16)
+        self._members = ctx.devices if members is None else tuple(members)
+        ends = [core_of(each) for each in self._members]
+        self._core = _core.FlowGroup(ctx._core, ends, packet_bytes, buffers)
+
+    @property
+    def members(self) -> tuple[Endpoint, ...]:
+        return self._members
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def broadcast(self, arrays: Sequence[Any], root: int = 0, *, shape: str = "tree") -> None:
+        """The root's array, to all."""
+        given = self._arrays(arrays)
+        self._core.broadcast(given.addresses, given.nbytes, self._root(root), shape)
+
+    def scatter(self, arrays: Sequence[Any], root: int = 0) -> None:
+        """Block i of the root's array, to block i of member i's."""
+        given = self._arrays(arrays, blocks=True)
+        self._core.scatter(given.addresses, given.nbytes, self._root(root))
+
+    def gather(self, arrays: Sequence[Any], root: int = 0) -> None:
+        """Block i of member i's array, to block i of the root's."""
+        given = self._arrays(arrays, blocks=True)
+        self._core.gather(given.addresses, given.nbytes, self._root(root))
+
+    def all_gather(self, arrays: Sequence[Any], *, shape: str = "ring") -> None:
+        """Block i of member i's array, to block i of all."""
+        given = self._arrays(arrays, blocks=True)
+        self._core.all_gather(given.addresses, given.nbytes, shape)
+
+    def reduce(self, arrays: Sequence[Any], op: str = "sum", root: int = 0, *, shape: str = "tree") -> None:
+        """All arrays combined in the root's; the others may be overwritten."""
+        given = self._arrays(arrays)
+        self._core.reduce(given.addresses, given.count, self._root(root), given.type, op, shape)
+
+    def reduce_scatter(self, arrays: Sequence[Any], op: str = "sum", *, shape: str = "ring") -> None:
+        """Block i of all arrays combined in block i of member i's; other blocks are overwritten."""
+        given = self._arrays(arrays, blocks=True)
+        self._core.reduce_scatter(given.addresses, given.count, given.type, op, shape)
+
+    def all_reduce(self, arrays: Sequence[Any], op: str = "sum", *, shape: str = "ring") -> None:
+        """All arrays combined in all of them."""
+        given = self._arrays(arrays)
+        self._core.all_reduce(given.addresses, given.count, given.type, op, shape)
+
+    def all_to_all(self, sources: Sequence[Any], targets: Sequence[Any], counts: ArrayLike) -> None:
+        """Member i sends `counts[i][j]` elements to member j: they lie one behind the other in its source, in the order
+        of j, and come to lie in the target of j in the order of i."""
+        n = len(self)
+        numbers = np.asarray(counts)
+        if numbers.shape != (n, n) or numbers.dtype.kind not in "iu" or (numbers < 0).any():
+            raise UsageError(f"counts must be {n} x {n} whole numbers from 0, one for each pair of members")
+        given = [*map(self._array, range(n), sources), *map(self._array, range(n), targets)]
+        if len(given) != 2 * n:
+            raise UsageError(f"a collective of {n} members takes a source and a target of each")
+        _require_alike(given, same_size=False)
+        for i in range(n):
+            for what, array, wanted in (
+                ("source", given[i], numbers[i].sum()),
+                ("target", given[n + i], numbers[:, i].sum()),
+            ):
+                if array.count < wanted:
+                    raise UsageError(f"the {what} of member {i} has {array.count} elements, not {wanted}")
+        nbytes = (numbers.astype(np.uint64) * given[0].itemsize).tolist()
+        self._core.all_to_all([a.address for a in given[:n]], [a.address for a in given[n:]], nbytes)
+
+    def __repr__(self) -> str:
+        return f"<laneway.flow.Group: {', '.join(each.name for each in self._members)}>"
+
+    def _root(self, root: int) -> int:
+        require_whole("root", root)
+        if root >= len(self):
+            raise UsageError(f"root must be below {len(self)}, the number of members, not {root}")
+        return root
+
+    def _arrays(self, arrays: Sequence[Any], blocks: bool = False) -> _Arrays:
+        given = [self._array(i, array) for i, array in enumerate(arrays)]
+        if len(given) != len(self):
+            raise UsageError(f"a collective of {len(self)} members takes an array of each, not {len(given)}")
+        _require_alike(given, same_size=True)
+        parts = len(self) if blocks else 1
+        if given[0].count % parts != 0:
+            raise UsageError(f"arrays of {given[0].count} elements have no {parts} blocks of equal size")
+        return _Arrays(given, given[0].count // parts)
+
+    def _array(self, member: int, array: Any) -> _Array:
+        name = self._members[member].name if member < len(self) else "nobody"
+        on_gpu = name.startswith("cuda:")
+        if on_gpu != hasattr(array, "__cuda_array_interface__"):
+            wanted = "an array in its memory, with __cuda_array_interface__" if on_gpu else "an array of NumPy"
+            raise UsageError(f"member {member}, {name}, takes {wanted}, not {type(array).__name__}")
+        if not on_gpu and (not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray)):
+            raise UsageError(f"member {member}, {name}, takes an array of NumPy, not {type(array).__name__}")
+        return _Array(member, array.__cuda_array_interface__ if on_gpu else array.__array_interface__)
+
+
+class _Array:
+    """Where an array lies, as its interface says."""
+
+    def __init__(self, member: int, interface: dict[str, Any]) -> None:
+        self.member = member
+        self.dtype = np.dtype(interface["typestr"])
+        self.itemsize = self.dtype.itemsize
+        self.count = int(np.prod(interface["shape"], dtype=np.int64))
+        self.address, read_only = interface["data"]
+        if read_only:
+            raise UsageError(f"the array of member {member} cannot be written to")
+        if interface.get("strides") is not None:
+            raise UsageError(f"the array of member {member} is not contiguous")
+        if self.dtype.kind not in "biufc" or not self.dtype.isnative:
+            raise UsageError(f"the array of member {member} holds {self.dtype}, which are no numbers of this machine")
+
+    def meets(self, other: _Array) -> bool:
+        mine, theirs = self.count * self.itemsize, other.count * other.itemsize
+        return bool(self.address < other.address + theirs and other.address < self.address + mine)
+
+
+class _Arrays:
+    """Of all members, alike; `count` elements of each go into a step."""
+
+    def __init__(self, all_: list[_Array], count: int) -> None:
+        self.addresses = [each.address for each in all_]
+        self.type = all_[0].dtype.name
+        self.count = count
+        self.nbytes = count * all_[0].itemsize
+
+
+def _require_alike(given: list[_Array], same_size: bool) -> None:
+    first = given[0]
+    for place, each in enumerate(given):
+        if each.dtype != first.dtype or (same_size and each.count != first.count):
+            raise UsageError(
+                f"arrays of a collective are alike: {first.count} x {first.dtype}, and {each.count} x {each.dtype}"
+            )
+        if any(each.meets(other) for other in given[:place]):
+            raise UsageError("arrays of a collective share no memory")
