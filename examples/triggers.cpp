@@ -1,6 +1,7 @@
 // Triggered operations at the three levels of GPU-TN (LeBeane and others, SC 2017): each lane, each group of lanes, or
 // the whole kernel sets off a transfer that the host has prepared. Then a ring all-reduce that was prepared once and
-// runs five times by triggers alone.
+// runs five times by triggers alone. And a message whose handler runs when the transfer that it was prepared with is
+// there.
 //
 // Usage: triggers [DEVICES]     for example cpu:2, cuda, cuda:0-3; empty: every GPU, else one CPU device a core
 #include <iostream>
@@ -54,6 +55,49 @@ struct reduce {
     }
 };
 
+/// Tells that the results of a PE are there; its handler adds them up.
+struct results_of {
+    int pe;
+};
+struct add_up {
+    lw::symmetric_ref<std::uint32_t> results;
+    lw::symmetric_ref<std::uint64_t> sum;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const results_of&) const {
+        for (std::uint32_t i = 0; i < items; ++i) sum.local(ctx)[0] += results.local(ctx)[i];
+    }
+};
+/// As compute, for the kernel's tag alone.
+struct compute_all {
+    lw::symmetric_ref<std::uint32_t> results;
+
+    template <class Ctx, class Triggers, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Box&) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        for (std::uint64_t item = ctx.rank() % lanes; item < items; item += lanes) {
+            results.local(ctx)[item] = static_cast<std::uint32_t>(item) + 1;
+            (void)triggers.trigger(ctx, 0);
+        }
+    }
+};
+
+void show_message(lw::runtime& runtime) {
+    const auto results = runtime.allocate<std::uint32_t>(items), from_before = runtime.allocate<std::uint32_t>(items);
+    const auto sum = runtime.allocate<std::uint64_t>(1);
+    const auto box = runtime.mailbox<results_of>(add_up{from_before.ref(), sum.ref()});
+    auto triggers = runtime.triggers().with(box);
+    for (int pe = 0; pe < runtime.n_pes(); ++pe) {
+        const int next = (pe + 1) % runtime.n_pes();
+        const auto put = lw::trigger_operation::put(results.ref(), 0, items, from_before.ref(), 0, next);
+        triggers.prepare(pe, 0, items, put.start(results_of{pe}));
+    }
+    runtime.run(compute_all{results.ref()}, triggers, box);
+    bool right = true;
+    for (int pe = 0; pe < runtime.n_pes(); ++pe) right = right && sum.copy_out(pe)[0] == items * (items + 1) / 2;
+    std::cout << "messages behind transfers: " << (right ? "right" : "WRONG") << '\n';
+}
+
 void show_levels(lw::runtime& runtime) {
     const auto results = runtime.allocate<std::uint32_t>(items);
     const auto by_item = runtime.allocate<std::uint32_t>(items), by_group = runtime.allocate<std::uint32_t>(items);
@@ -104,6 +148,7 @@ int main(int argc, char** argv) {
         lw::runtime runtime(options);
         example::show_levels(runtime);
         example::show_schedule(runtime);
+        example::show_message(runtime);
     } catch (const lw::error& error) {
         std::cerr << "triggers: " << error.what() << '\n';
         return dynamic_cast<const lw::usage_error*>(&error) != nullptr ? 2 : 1;

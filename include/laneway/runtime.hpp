@@ -132,26 +132,24 @@ public:
         return run(each_index<Body>{body}, indices, components...);
     }
 
-    /// Starts a session: a program of mailboxes, triggers, remote queues, a pool of tasks and a graph of channels that
-    /// stays on the devices, for host threads to post to, call and submit to (see run/session.hpp). It refers to this
+    /// Starts a session: a program of mailboxes, a worklist, triggers, remote queues, a pool of tasks and a graph of
+    /// channels that stays on the devices, for host threads to post to, call and submit to (run/session.hpp). It refers to this
     /// runtime and must end before it. The thread that has started it may use the runtime as ever: each run, copy and
     /// allocation waits until the session's work is done, and the session leaves the devices for that long. Other
     /// threads are refused. One session at a time. Throws as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
-        static_assert(
-            (component<Components> && ...),
-            "start(components...): mailboxes, triggers, transfers, communicators, remote queues, a pool of tasks, a "
-            "graph of channels");
-        static_assert(
-            ((!prepares<Components> || has_feed<Components>)&&...),
-            "a session has mailboxes, triggers, transfers, communicators, remote queues, a pool of tasks and a "
-            "graph of channels; other components are for run()");
+        static_assert((component<Components> && ...), "start(components...): mailboxes, a worklist, triggers, a pool");
+        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
+                      "a session has no body: collectives, index spaces and services are for the lanes of one, in "
+                      "run(); host threads feed mailboxes, worklists, triggers, transfers, communicators, remote "
+                      "queues, pools of tasks and graphs of channels");
         using routes_type = routes_of<session_ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
         if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
         refuse_twice({identity_of(components)...});
+        (refuse_beside(components, {identity_of(components)...}), ...);
         (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
@@ -185,6 +183,7 @@ private:
         static_assert(!(takes_from_host<ref_of<Components>> || ...),
                       "host threads feed this component: it is for start(components...)");
         refuse_twice({identity_of(components)...});
+        (refuse_beside(components, {identity_of(components)...}), ...);
         (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
@@ -204,7 +203,8 @@ private:
     double launch_session(Session& started, const comm_plan& plan, const Components&... components) {
         const auto views_on = [&](int pe) { return views_of(session_ref_in(components, pe)..., started.inbox(pe)); };
         comm_resources& resources = started.resources();
-        const auto programs = programs_for<Program>(plan, resources, no_body{}, views_on, {}, started.epochs());
+        const auto programs = programs_for<Program>(plan, resources, no_body{}, views_on, policy_of(components...),
+                                                    started.epochs());
         const double seconds =
             machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
                          [&] { return resources.ring_fills() + memory_account(); }, {"session", started.comes_back()});

@@ -121,6 +121,7 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             if (record.what == operation::serving) {
                 return number_of(record) + ", from its block " + std::to_string(record.limit);
             }
+            if (record.what == operation::run_task) return number_of(record) + ", with " + std::to_string(record.limit);
             return number_of(record);
     }
 }

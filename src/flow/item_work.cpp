@@ -7,6 +7,7 @@
 namespace laneway {
 
 void item_work::add(item_counters& sum, const item_counters& more) {
+    sum.started += more.started;
     sum.kept += more.kept;
     sum.sent += more.sent;
     sum.suppressed += more.suppressed;

@@ -33,7 +33,7 @@ resident_program::resident_program(machine& machine, const options& options, std
       timeline_(options.timeline), words_(allocate_host_visible(machine.device(0), 2 * destructive_bytes)) {
     machine_.set_give_back([this]() -> device::hold {
         if (std::this_thread::get_id() != owner_ || has_failed_) return {};
-        hand_over();  // before the devices are held, as the program may have to come back for it
+        do_all();  // before the devices are held, as the program may have to come back for it
         device::hold mine(using_);
         leave();
         return mine;
@@ -195,21 +195,37 @@ void resident_program::await_leave(std::unique_lock<std::mutex>& lock, const Lef
 }
 
 void resident_program::while_away(const std::function<void()>& use) {
-    hand_over();
+    do_all();
     const device::hold mine(using_);
     leave();
     use();
 }
 
-/// Has the program leave the devices when what has been left for it is done.
+/// Waits until all that has been left for the program is done, also where it has to come back for that, and has left.
+void resident_program::do_all() {
+    hand_over();
+    std::unique_lock lock(mutex_);
+    throw_failure();
+    if (!resident_ && !wanted_ && !any_wait()) return;
+    wanted_ = true;
+    changed_.notify_all();
+    await_leave(lock, [&](std::uint64_t number) { return left_after_ >= number; });
+    stay();
+}
+
+/// The next time the program stays. With the mutex.
+void resident_program::stay() {
+    if (leaving_ == 0) word(words_, 0).store(epoch_ * 2, std::memory_order_release);
+}
+
+/// Has the program leave the devices, to which others may have brought it back.
 void resident_program::leave() {
     const device::hold mine(using_);  // it does not come back meanwhile
     std::unique_lock lock(mutex_);
     throw_failure();
     if (!resident_) return;
     await_leave(lock, [&](std::uint64_t) { return !resident_; });
-    // The next time it stays.
-    if (leaving_ == 0) word(words_, 0).store(epoch_ * 2, std::memory_order_release);
+    stay();
 }
 
 void resident_program::stop() {

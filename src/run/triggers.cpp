@@ -29,6 +29,22 @@ std::string name_of_tag(int pe, std::uint32_t tag) {
     return "tag " + std::to_string(tag) + " of PE " + std::to_string(pe);
 }
 
+/// "; tag 3 of PE 0 finds no room for what it starts", the first of them, where some do.
+std::string without_room(const std::vector<std::vector<trigger_slot>>& slots) {
+    std::string text;
+    std::size_t found = 0;
+    for (std::size_t pe = 0; pe < slots.size(); ++pe) {
+        for (std::size_t tag = 0; tag < slots[pe].size(); ++tag) {
+            const trigger_slot& slot = slots[pe][tag];
+            if (slot.operation.starts() == 0 || slot.done != slot.pieces || !trigger_word{slot.word}.open()) continue;
+            if (found++ != 0) continue;
+            text = "; " + name_of_tag(static_cast<int>(pe), static_cast<std::uint32_t>(tag)) +
+                   " finds no room for what it starts";
+        }
+    }
+    return found < 2 ? text : text + ", nor do " + std::to_string(found - 1) + " more";
+}
+
 /// Finds operations that set each other off in a circle, with no trigger from elsewhere, and have begun to.
 class circle_search {
 public:
@@ -116,7 +132,14 @@ trigger_ref trigger_memory::ref() const {
 
 std::uint64_t trigger_memory::held_bytes() const {
     return slots_.size() * sizeof(trigger_slot) + sizeof(trigger_counters) + queue_.size() * sizeof(std::uint64_t) +
-           cells_.size() * sizeof(trigger_cell) + calls_.size() * sizeof(std::uint64_t);
+           cells_.size() * sizeof(trigger_cell) + calls_.size() * sizeof(std::uint64_t) +
+           slots_.size() * item_words_ * sizeof(item_word);
+}
+
+void trigger_memory::keep_items(std::size_t words) {
+    if (items_.has_value()) throw usage_error("triggers get what their operations start once: with()");
+    items_.emplace(machine_, options_.tags * words);
+    item_words_ = words;
 }
 
 void trigger_memory::refuse(int pe, std::uint32_t tag, const std::string& why) {
@@ -141,8 +164,8 @@ trigger_slot trigger_memory::slot(int pe, std::uint32_t tag) const {
 }
 
 void trigger_memory::prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
-                             firing how) {
-    const preparation p{pe, tag, threshold, op, how};
+                             firing how, std::span<const std::byte> item) {
+    const preparation p{pe, tag, threshold, op, how, {item.begin(), item.end()}};
     must_exist(pe, tag, pe);
     must_exist(pe, tag, op.pe());
     for (int i = 0; i < op.n_links(); ++i) must_exist(pe, tag, op.link(i).pe);
@@ -279,7 +302,12 @@ void trigger_memory::apply_new() {
         machine_.device(pe)->copy_out(all.cells.emplace_back(options_.chains).data(), chain_cells(pe),
                                       options_.chains * sizeof(trigger_cell));
     }
-    for (std::size_t i = applied_; i < prepared_.size(); ++i) apply(all, prepared_[i]);
+    for (std::size_t i = applied_; i < prepared_.size(); ++i) {
+        const preparation& p = prepared_[i];
+        apply(all, p);
+        if (p.item.empty()) continue;
+        machine_.device(p.pe)->copy_in(items_->data(p.pe) + p.tag * item_words_, p.item.data(), p.item.size());
+    }
     for (int pe = 0; pe < n; ++pe) {
         const auto p = static_cast<std::size_t>(pe);
         slots_.copy_in(pe, all.slots[p]);
@@ -309,6 +337,7 @@ std::string trigger_memory::account() const {
     std::string text = outside_.account();
     std::vector<std::vector<trigger_slot>> slots;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) slots.push_back(slots_.copy_out(pe));
+    text += without_room(slots);
     circle_search search(slots);
     const auto circle = search();
     if (circle.empty()) return text;

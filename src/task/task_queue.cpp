@@ -17,8 +17,8 @@ std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
-task_queue::task_queue(std::vector<task_shape> shapes, bool spawns, const task_pool_options& options)
-    : shapes_(std::move(shapes)), spawns_(spawns), options_(options) {
+task_queue::task_queue(std::vector<task_shape> shapes, task_nodes_use nodes, const task_pool_options& options)
+    : shapes_(std::move(shapes)), nodes_(nodes), options_(options) {
     if (options_.capacity < 1) throw usage_error("capacity: a pool holds one task at least");
     if (options_.bundle_tasks < 1) throw usage_error("bundle_tasks: 1 or more");
     for (const auto& [seconds, name] :
@@ -53,7 +53,7 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
                                     argument_bytes_,
                                     result_bytes_,
                                     workers + ahead,
-                                    spawns_,
+                                    nodes_,
                                     options_.spawned_tasks};
         pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = min_window(made);

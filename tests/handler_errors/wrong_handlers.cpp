@@ -13,7 +13,7 @@ struct question {
     std::uint64_t value;
 };
 
-#if CASE == 0 || CASE == 11  // right
+#if CASE == 0 || CASE == 11 || CASE == 24 || CASE == 25  // right
 struct handler {
     using answer = std::uint64_t;
     static constexpr bool forwards = true;
@@ -189,5 +189,15 @@ void use(lw::cpu::context& ctx, const lw::host_calls_ref<std::uint64_t, std::uin
     (void)calls.call(ctx, 1);
     (void)calls.post(ctx, 1u);
     (void)calls.post(ctx, std::uint64_t{1});
+}
+#elif CASE == 24  // nobody takes it
+void use(lw::runtime& runtime) {
+    auto triggers = runtime.triggers().with(runtime.mailbox<question>(handler{}));
+    triggers.prepare(0, 0, 1, lw::trigger_operation::nothing(0).start(2.5));
+}
+#elif CASE == 25  // nobody would call them
+void use(lw::runtime& runtime) {
+    auto sums = runtime.collectives();
+    (void)runtime.start(sums);
 }
 #endif

@@ -32,6 +32,8 @@ enum class operation : std::uint32_t {
     prepare,          ///< preparing a triggered operation
     trigger,          ///< adding to a tag's count, or carrying out its operation
     disarm,           ///< taking the operation from a tag
+    run_task,         ///< running a task that a lane has submitted
+    start,            ///< waiting for room for the message or task that a triggered operation starts
     produce,          ///< producing into a channel
     consume,          ///< freeing an element of a channel
     send,             ///< sending a message that a receive takes
@@ -92,6 +94,8 @@ constexpr operation_words words_of(operation op) {
         case operation::prepare: return {"preparing a triggered operation", " to PE ", "tag #"};
         case operation::trigger: return {"triggering an operation", " to PE ", "tag #"};
         case operation::disarm: return {"disarming a tag", " of PE ", "tag #"};
+        case operation::run_task: return {"running a task that a lane has submitted", " of PE ", "task type #"};
+        case operation::start: return {"waiting for room to start what was triggered", " for PE ", "tag #"};
         case operation::produce: return {"producing into a channel", " of PE ", "channel #"};
         case operation::send: return {"sending a message", " to PE ", "tag #"};
         case operation::receive: return {"receiving a message", " from PE ", "tag #"};

@@ -52,13 +52,23 @@ struct forward_queue_ref {
             const status going = spin.next(ctx, {operation::forward, pe, ticket % capacity});
             if (going != status::ok) return going;
         }
-        s.pe = static_cast<std::uint32_t>(pe);
-        s.kind = kind;
-        *s.message<Message>() = message;
-        tell_history(ctx, [&](auto& history) { history.carry_alone(&s); });
-        // Partner: the acquire load in claim.
-        ctx.store(&s.flag, ticket / capacity * 2 + 1, order::release, scope::device);
+        fill(ctx, ticket, pe, kind, message);
         return status::ok;
+    }
+
+    /// The same where at most half of the queue is in use, so that handlers find room whatever others leave here;
+    /// false: nothing has happened. Any lane; does not wait.
+    template <class Ctx, class Message>
+    [[nodiscard]] LANEWAY_FN bool try_put(Ctx& ctx, int pe, std::uint32_t kind, const Message& message) const {
+        std::uint64_t ticket = ctx.load(tail, order::relaxed, scope::device);
+        do {
+            if (ticket - ctx.load(head, order::relaxed, scope::device) >= (capacity + 1) / 2) return false;
+            // Partner: the release store in give_back.
+            if (ctx.load(&slot(ticket).flag, order::acquire, scope::device) != ticket / capacity * 2) return false;
+        } while (!ctx.compare_exchange(tail, ticket, ticket + 1, order::relaxed, scope::device));
+        ctx.fetch_add(count, 1, order::relaxed, scope::device);
+        fill(ctx, ticket, pe, kind, message);
+        return true;
     }
 
     /// Claims the oldest post, if there is one, which the lane copies and gives back at once. Any lane; does not wait.
@@ -75,6 +85,19 @@ struct forward_queue_ref {
     LANEWAY_FN void give_back(Ctx& ctx, std::uint64_t ticket) const {
         // Partner: the acquire load in put.
         ctx.store(&slot(ticket).flag, (ticket / capacity + 1) * 2, order::release, scope::device);
+    }
+
+private:
+    /// Stores a message in a free slot, whose ticket is this lane's.
+    template <class Ctx, class Message>
+    LANEWAY_FN void fill(Ctx& ctx, std::uint64_t ticket, int pe, std::uint32_t kind, const Message& message) const {
+        forward_slot& s = slot(ticket);
+        s.pe = static_cast<std::uint32_t>(pe);
+        s.kind = kind;
+        *s.message<Message>() = message;
+        tell_history(ctx, [&](auto& history) { history.carry_alone(&s); });
+        // Partner: the acquire load in claim.
+        ctx.store(&s.flag, ticket / capacity * 2 + 1, order::release, scope::device);
     }
 };
 

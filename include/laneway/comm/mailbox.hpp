@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/endpoint.hpp"
+#include "laneway/comm/triggers/trigger_starter.hpp"
 
 namespace laneway {
 
@@ -35,6 +36,10 @@ public:
     // As a component, see run/component.hpp.
     [[nodiscard]] ref_type ref(int) const { return {handlers_}; }
     [[nodiscard]] const machine* owner() const { return owner_; }
+
+    // For triggers that post its messages.
+    using starter_type = message_starter<Routes>;
+    [[nodiscard]] starter_type starter(int) const { return {}; }
 
 private:
     const machine* owner_;

@@ -154,6 +154,17 @@ public:
         return aside(ctx, *this, [&](Ctx& here, sender& self) { return self.flush_ready(here, mask); });
     }
 
+    template <class Message>
+    static constexpr bool carries = list::template has<Message>;
+
+    /// Leaves a message beside those that handlers forward, for whoever sends these; false: there is no room now. The
+    /// PE exists. Any lane; does not wait.
+    template <class Message>
+    [[nodiscard]] LANEWAY_FN bool try_forward(Ctx& ctx, int pe, const Message& message) {
+        static_assert(list::forwards, "only where handlers, or a component, forward is there a queue for it");
+        return handlers_.forward.try_put(ctx, pe, list::template kind<Message>, message);
+    }
+
     /// Sends what handlers have forwarded, one post a lane at most; returns whether there was any. The lanes of the
     /// mask, together.
     LANEWAY_FN bool send_forwards(Ctx& ctx, lane_mask mask) {

@@ -278,6 +278,7 @@ private:
     LANEWAY_FN bool rests([[maybe_unused]] Ctx& ctx) {
         if constexpr (fed_by_host<Counters> && Ctx::warp_lanes == 32) {
             if (ctx.pe() != 0 || epoch_.closed || epoch_.asked / 2 != epoch_.told || epoch_.lease_over) return false;
+            if (open_ != 0 && termination_.policy.step != 0) return false;  // a round may raise the threshold
             return once(ctx, full_warp<Ctx>, [&] {
                        if (ctx.now_ns() - epoch_.round_ns > max_rest_ns) return 0u;
                        if (++epoch_.rests % 8 != 0) return 1u;
@@ -306,20 +307,21 @@ private:
             // Completed of the round before, created of this one.
             done_ = round_ > termination_.before.rounds + 1 && last_completed_ == sum.created;
         }
-        if constexpr (fed_by_host<Counters>) close_epoch(ctx, sum.created);
+        bool epoch_ends = false;
+        if constexpr (fed_by_host<Counters>) epoch_ends = close_epoch(ctx, sum.created);
         last_completed_ = sum.completed;
         // PEs are read one after the other, so a message may show as served and not yet as created.
         open_ = sum.created > sum.completed ? sum.created - sum.completed : 0;
         served_ = sum.served - termination_.before.served;
         sample(ctx);
         if (done_ && ctx.lane() == 0) tell(ctx);
-        if constexpr (keyed) judge_keys(sum);
+        if constexpr (keyed) epoch_ends ? restart_keys(sum) : judge_keys(sum);
     }
 
     /// Where PEs took no work from the host in this round and the one before, and nothing is left: tells the host that
     /// the epoch is done which it had closed before. The program ends only if the host has asked for that, or the lease
-    /// is over; what the host posts meanwhile waits for the next epoch, or the next program.
-    LANEWAY_FN void close_epoch(Ctx& ctx, std::uint64_t created) {
+    /// is over; what the host posts meanwhile waits for the next epoch, or the next program. Whether it is done.
+    LANEWAY_FN bool close_epoch(Ctx& ctx, std::uint64_t created) {
         const bool quiet = done_;
         const std::uint64_t now = once(ctx, full_warp<Ctx>, [&] { return ctx.now_ns(); });
         if (!quiet || created != epoch_.quiet_created || epoch_.asked / 2 != epoch_.told) epoch_.quiet_since_ns = now;
@@ -327,12 +329,13 @@ private:
         const std::uint64_t lease = termination_.epochs.lease_ns;
         epoch_.lease_over = epoch_.lease_over || (lease != 0 && now - epoch_.quiet_since_ns > lease);
         done_ = false;
-        if (!quiet || !epoch_.closed || !epoch_.closed_before) return;
+        if (!quiet || !epoch_.closed || !epoch_.closed_before) return false;
         done_ = epoch_.closing % 2 != 0 || epoch_.lease_over;
         epoch_.told = epoch_.closing / 2;
         epoch_.closed = false;
         // Partner: the host's acquire load. What handlers have stored is copied when the program has ended.
         if (ctx.lane() == 0) ctx.store(termination_.epochs.done, epoch_.told, order::release, scope::system);
+        return true;
     }
 
     /// Decides whether PEs take work from the host in the coming round.
@@ -366,6 +369,13 @@ private:
         completed_at_rise_ = sum.completed;
         kept_at_rise_ = sum.kept;
         ++rises_;
+    }
+
+    /// Nothing is left, so nothing waits for the threshold: what comes next begins with the first one again.
+    LANEWAY_FN void restart_keys(const keyed_reply& sum) {
+        threshold_ = termination_.policy.first;
+        completed_at_rise_ = sum.completed;
+        kept_at_rise_ = sum.kept;
     }
 
     LANEWAY_FN void command(Ctx& ctx) {

@@ -9,6 +9,7 @@ namespace laneway {
 
 /// What a PE has done with items in all runs since the list was filled; PE memory, adds only.
 struct item_counters {
+    std::uint64_t started = 0;  ///< that host threads of a session have given
     // Of those that this PE has made:
     std::uint64_t kept = 0;        ///< put into the own queues
     std::uint64_t sent = 0;        ///< to other PEs
@@ -128,6 +129,25 @@ struct receive_item {
             ctx.fetch_min(&block.least_far, priority, order::relaxed, scope::device);
         }
         return place;
+    }
+};
+
+/// An item that a host thread of a session gives.
+template <class Application>
+struct item_start {
+    typename Application::item item;
+};
+
+/// Puts it into the queues. Neither on_send nor on_receive is asked, as of the items that a run starts with.
+template <class Application>
+struct start_item {
+    receive_item<Application> arrivals;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const item_start<Application>& start) const {
+        const lane_mask mask = ctx.converged();
+        count_lanes_that(ctx, mask, true, &arrivals.counters->started);
+        arrivals.keep(ctx, mask, start.item);
     }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,21 +11,19 @@
 #include "laneway/flow/item_work.hpp"
 #include "laneway/flow/item_worklist_ref.hpp"
 #include "laneway/run/component_host.hpp"
+#include "laneway/run/host_feed.hpp"
 
 namespace laneway {
 
-/// Items that run where they belong and make others, as `Application` says (item_route.hpp), until none is left. A
-/// component: run_items(runtime, list), or runtime.run(body, list) with a body that pushes the first items. For one run
-/// at a time.
-template <class Application, int Warps = 16>
-class item_worklist {
+/// The part of an item worklist that copies share.
+template <class Application, int Warps>
+class item_worklist_memory final : public session_feed {
 public:
     using ref_type = item_worklist_ref<Application, Warps>;
     using item = typename Application::item;
 
-    /// One application a PE of the machine. Throws usage_error where that is not so, and for options that cannot be.
-    item_worklist(const machine& machine, std::vector<Application> applications,
-                  const item_worklist_options& options = {})
+    item_worklist_memory(const machine& machine, std::vector<Application> applications,
+                         const item_worklist_options& options)
         : machine_(&machine), applications_(std::move(applications)), options_(options) {
         if (applications_.size() != static_cast<std::size_t>(machine.n_pes()))
             throw usage_error("an item worklist has an application for each of " + std::to_string(machine.n_pes()) +
@@ -33,24 +32,23 @@ public:
         starts_.resize(applications_.size());
     }
 
-    /// The next run starts with these items on a PE, besides those that were given before. on_send is not asked.
+    void must_exist(int pe) const {
+        if (pe >= 0 && pe < machine_->n_pes()) return;
+        throw usage_error("start_with: PE " + std::to_string(pe) + ", where there are 0 to " +
+                          std::to_string(machine_->n_pes() - 1));
+    }
     void start_with(int pe, const std::vector<item>& items) {
-        if (pe < 0 || pe >= machine_->n_pes())
-            throw usage_error("start_with: PE " + std::to_string(pe) + ", where there are 0 to " +
-                              std::to_string(machine_->n_pes() - 1));
+        must_exist(pe);
         auto& entries = starts_[static_cast<std::size_t>(pe)];
         for (const item& one : items) entries.push_back(entry::of(one));
     }
 
     [[nodiscard]] const item_worklist_options& options() const { return options_; }
-    /// What became of the items of the last run, or of all its waves.
     [[nodiscard]] const item_work& work() const { return work_; }
 
-    // As a component: see run/component.hpp.
-
-    /// A new run starts with the items that it was given; one that follows a wave goes on with what is left.
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         if (&machine != machine_) throw usage_error("an item worklist belongs to the runtime that it was made for");
+        if (in_session_) throw usage_error("the item worklist belongs to a session that has not been stopped");
         allocate(plan, until);
         if (!goes_on_) start(until);
         for (std::size_t p = 0; p < queues_.size(); ++p) {
@@ -79,19 +77,18 @@ public:
         policy.first = threshold_;
         return policy;
     }
-    /// Throws device_fault where the account of items does not add up.
     void end(const run_report& report) {
         work_.rises += report.rises;
         waiting_items left;
         for (const auto& queues : queues_) add(left, queues.waiting());
         work_.spilled = left.spilled;
         goes_on_ = !options_.fused && next_wave(left);
-        collect();
+        read_counters();
         if (!goes_on_) work_.audit(left);
         virtual_ns_ += left.ended_ns;
         if (goes_on_) refuse_late();
     }
-    [[nodiscard]] std::string account() const {
+    [[nodiscard]] std::string account() const override {
         std::string text;
         for (std::size_t p = 0; p < queues_.size(); ++p) {
             if (!queues_[p].is_lost()) text += told_of(static_cast<int>(p), queues_[p].waiting());
@@ -99,10 +96,29 @@ public:
         return text;
     }
 
-    /// Whether items wait for another wave.
     [[nodiscard]] bool goes_on() const { return goes_on_; }
 
+    // In a session: what host threads give comes through its inboxes.
+    [[nodiscard]] std::uint64_t filled() const override { return 0; }
+    [[nodiscard]] bool any_wait() const override { return false; }
+    void attach(machine& machine, const comm_plan& plan) override {
+        if (!options_.fused) throw usage_error("item_worklist_options.fused: a session has no waves");
+        goes_on_ = false;
+        begin(machine, plan, run_deadline(endless_seconds));
+    }
+    void connect(resident_program&) override { in_session_ = true; }
+    void disconnect(bool) noexcept override { in_session_ = false; }
+    void audit() override {
+        waiting_items left;
+        for (const auto& queues : queues_) add(left, queues.waiting());
+        work_.spilled = left.spilled;
+        read_counters();
+        work_.audit(left);
+    }
+
 private:
+    static constexpr double endless_seconds = 1e9;
+
     using entry = typename receive_item<Application>::entry;
     using clock = std::chrono::steady_clock;
 
@@ -142,6 +158,7 @@ private:
         started_ = clock::now();
         seconds_ = until.seconds();
         work_ = {};
+        begun_ = 0;
         virtual_ns_ = 0;
         // Those that a PE has no room for are gone as well: the next run is one of its own.
         const auto starts = std::exchange(starts_, std::vector<std::vector<entry>>(starts_.size()));
@@ -151,7 +168,7 @@ private:
             queues_[p].clear(threshold_);
             counters_[p].fill_bytes(0);
             queues_[p].start_with(reinterpret_cast<const std::byte*>(starts[p].data()), starts[p].size());
-            work_.started += starts[p].size();
+            begun_ += starts[p].size();
         }
         least_far_ = ~std::uint64_t{0};
     }
@@ -172,10 +189,11 @@ private:
         return left.near + left.reserve + left.far > 0;
     }
 
-    void collect() {
+    void read_counters() {
         item_counters sum;
         for (const auto& counters : counters_) item_work::add(sum, counters.copy_out()[0]);
         work_.take(sum);
+        work_.started = begun_ + sum.started;
     }
 
     /// The deadline is that of all waves together. Virtual time begins anew with each, and stands still between them.
@@ -202,9 +220,65 @@ private:
     std::uint64_t threshold_ = 0;
     std::uint64_t least_far_ = 0;  ///< priority of what has been put off since the last rise
     item_work work_;
+    std::uint64_t begun_ = 0;  ///< items with which the host began
+    bool in_session_ = false;
     clock::time_point started_;
     std::uint64_t virtual_ns_ = 0;  ///< of the waves so far, on checked devices
     double seconds_ = 0;
+};
+
+/// Items that run where they belong and make others, as `Application` says (item_route.hpp), until none is left. A
+/// component: run_items(runtime, list), or runtime.run(body, list) with a body that pushes the first items. For one run
+/// at a time, or for one session, `runtime.start(list)`, in which host threads give items. A handle: copies are the
+/// same list.
+template <class Application, int Warps = 16>
+class item_worklist {
+    using memory = item_worklist_memory<Application, Warps>;
+
+public:
+    using ref_type = item_worklist_ref<Application, Warps>;
+    using session_ref_type = item_worklist_session_ref<Application, Warps>;
+    using item = typename Application::item;
+
+    /// One application a PE of the machine. Throws usage_error where that is not so, and for options that cannot be.
+    item_worklist(const machine& machine, std::vector<Application> applications,
+                  const item_worklist_options& options = {})
+        : memory_(std::make_shared<memory>(machine, std::move(applications), options)) {}
+
+    /// The next run or session starts with these items on a PE, besides those that were given before. on_send is not
+    /// asked.
+    void start_with(int pe, const std::vector<item>& items) { memory_->start_with(pe, items); }
+
+    [[nodiscard]] const item_worklist_options& options() const { return memory_->options(); }
+    /// What became of the items of the last run, or of all its waves, or of the last session that has been stopped.
+    [[nodiscard]] const item_work& work() const { return memory_->work(); }
+
+    /// What makes `session.post` give an item to a PE; on_send is not asked. Any thread. Throws usage_error for a PE
+    /// that does not exist.
+    [[nodiscard]] addressed_message<item_start<Application>> proposal(int pe, const item& made) const {
+        memory_->must_exist(pe);
+        return {pe, {made}};
+    }
+
+    // As a component: see run/component.hpp.
+
+    /// A new run starts with the items that it was given; one that follows a wave goes on with what is left.
+    void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
+        memory_->begin(machine, plan, until);
+    }
+    [[nodiscard]] ref_type ref(int pe) const { return memory_->ref(pe); }
+    [[nodiscard]] session_ref_type session_ref(int pe) const { return {memory_->ref(pe)}; }
+    [[nodiscard]] threshold_policy policy() const { return memory_->policy(); }
+    /// Throws device_fault where the account of items does not add up.
+    void end(const run_report& report) { memory_->end(report); }
+    [[nodiscard]] std::string account() const { return memory_->account(); }
+    [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
+
+    /// Whether items wait for another wave.
+    [[nodiscard]] bool goes_on() const { return memory_->goes_on(); }
+
+private:
+    std::shared_ptr<memory> memory_;
 };
 
 /// Does all items of a list: in one run, or where options.fused is false in as many as there are waves. The report is

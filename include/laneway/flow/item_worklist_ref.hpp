@@ -104,6 +104,17 @@ private:
     }
 };
 
+/// The same in a session, where host threads give items as well.
+template <class Application, int Warps>
+struct item_worklist_session_ref : item_worklist_ref<Application, Warps> {
+    using base = item_worklist_ref<Application, Warps>;
+    using start_routing = route<item_start<Application>, start_item<Application>>;
+    using routes_type =
+        decltype(std::declval<const typename base::routes_type&>() + std::declval<const routes<start_routing>&>());
+
+    [[nodiscard]] routes_type handlers() const { return base::handlers() + routes<start_routing>{{{this->arrivals}}}; }
+};
+
 /// One lane's access. `push` may be called by any lane, also in divergent code; the rest is the progress loop's.
 template <class Ctx, class Out, class Application, int Warps>
 class item_agent {

@@ -23,6 +23,7 @@ struct worklist_word {
 
 /// Counters of one working block in PE memory: a line that the block writes, and a line that producers add to.
 struct worklist_block : threshold_counters {
+    std::uint64_t near_taken = 0;  ///< places of the near ring, before this program; of the far ring `far_taken` tells
     alignas(destructive_bytes) std::uint64_t near_pushes = 0;
     std::uint64_t far_pushes = 0;
 };
@@ -44,7 +45,7 @@ struct priority_worklist_ref {
     std::uint64_t capacity = 0;            ///< places of a ring
     std::uint32_t rings = 1;               ///< working blocks
     worklist_block* blocks = nullptr;      ///< one a ring
-    std::uint64_t* threshold = nullptr;    ///< PE memory; written by the control lane, only grows
+    std::uint64_t* threshold = nullptr;    ///< PE memory; written by the control lane; grows while there is work
 
     [[nodiscard]] LANEWAY_FN id_ring_ref near(std::uint32_t ring) const {
         return {near_places + ring * capacity, capacity, &blocks[ring].near_pushes};

@@ -49,6 +49,9 @@ public:
         }
     }
 
+    /// No id has a key. Host, while the list is empty.
+    void forget_keys() { words_.fill_bytes(0xff); }
+
     [[nodiscard]] priority_worklist_ref<Key> ref() const {
         return {words_.data(), near_places_.data(), far_places_.data(), capacity_,
                 rings_,        blocks_.data(),      threshold_.data()};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "laneway/base/error.hpp"
@@ -9,6 +11,7 @@
 #include "laneway/flow/priority_worklist_memory.hpp"
 #include "laneway/flow/worklist_ref.hpp"
 #include "laneway/run/component_host.hpp"
+#include "laneway/run/host_feed.hpp"
 
 namespace laneway {
 
@@ -23,40 +26,33 @@ struct worklist_share {
     std::uint64_t shards = 0;  ///< of hubs
 };
 
-/// Keys of vertices that start with some and spread over arcs, as `Application` says (worklist_ref.hpp), until none
-/// falls any more. A component: `runtime.run(list)`; a body may propose keys as well. For one run at a time.
-template <class Key, class Application, int Warps = 16>
-class worklist {
+/// The part of a worklist that copies share.
+template <class Key, class Application, int Warps>
+class worklist_memory final : public session_feed {
 public:
     using ref_type = worklist_ref<Key, Application, Warps>;
 
-    /// One share a PE of the machine. The graph has `vertices`. Work below the policy's threshold runs, the rest waits.
-    worklist(const machine& machine, std::vector<worklist_share<Application>> shares, std::uint64_t vertices,
-             const threshold_policy& policy)
-        : machine_(&machine), shares_(std::move(shares)), vertices_(vertices), policy_(policy) {}
+    worklist_memory(const machine& machine, std::vector<worklist_share<Application>> shares, std::uint64_t vertices,
+                    const threshold_policy& first_policy)
+        : policy(first_policy), machine_(&machine), shares_(std::move(shares)), vertices_(vertices) {}
 
-    /// The next run starts with these vertices, distinct ones, which have one key.
-    void start_with(std::vector<std::uint64_t> vertices, Key key = 0) {
-        starts_ = std::move(vertices);
-        start_key_ = key;
-    }
+    threshold_policy policy;
+    std::vector<std::uint64_t> starts;
+    Key start_key = 0;
 
-    /// Of the next runs.
-    void set_policy(const threshold_policy& policy) { policy_ = policy; }
-
-    /// Empties the list, and puts the first vertices into it. Throws usage_error for another runtime's machine.
     void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
         if (&machine != machine_) throw usage_error("a worklist belongs to the runtime whose devices hold its graph");
+        if (in_session_) throw usage_error("the worklist belongs to a session that has not been stopped");
         allocate(machine, plan, until);
         for (std::size_t p = 0; p < shares_.size(); ++p) {
             halos_[p].reset();
-            lists_[p].reset(policy_.first);
+            lists_[p].reset(policy.first);
             std::vector<std::uint32_t> own;
-            for (const std::uint64_t vertex : starts_) {
+            for (const std::uint64_t vertex : starts) {
                 const std::uint64_t id = vertex - shares_[p].first;
                 if (id < shares_[p].count) own.push_back(static_cast<std::uint32_t>(id));
             }
-            lists_[p].start_with(own, start_key_);
+            lists_[p].start_with(own, start_key);
         }
     }
     [[nodiscard]] ref_type ref(int pe) const {
@@ -65,17 +61,42 @@ public:
         return {lists_[p].ref(), share.application, share.hubs,     share.ranges,
                 share.first,     share.count,       halos_[p].ref()};
     }
-    [[nodiscard]] threshold_policy policy() const { return policy_; }
-
-    /// Key of every vertex of a PE after a run; worklist_word<Key>::unreached where it has none.
+    [[nodiscard]] addressed_message<key_message<Key>> proposal_for(std::uint64_t vertex, Key key) const {
+        if (vertex >= vertices_) {
+            throw usage_error("vertex " + std::to_string(vertex) + " does not exist: the worklist's graph has " +
+                              std::to_string(vertices_));
+        }
+        if (key >= worklist_word<Key>::unreached) {
+            throw usage_error("key " + std::to_string(key) + ": keys are less than " +
+                              std::to_string(worklist_word<Key>::unreached));
+        }
+        std::size_t p = 0;
+        while (vertex - shares_[p].first >= shares_[p].count) ++p;
+        return {static_cast<int>(p), {key, static_cast<std::uint32_t>(vertex - shares_[p].first)}};
+    }
     [[nodiscard]] std::vector<Key> keys(int pe) const {
         const auto p = static_cast<std::size_t>(pe);
         std::vector<Key> all = lists_[p].keys();
         all.resize(shares_[p].count);  // shards of hubs come after
         return all;
     }
+    void forget_keys() {
+        for (auto& list : lists_) list.forget_keys();
+        for (auto& halo : halos_) halo.reset();
+    }
+
+    // In a session: what host threads propose comes through its inboxes.
+    [[nodiscard]] std::uint64_t filled() const override { return 0; }
+    [[nodiscard]] bool any_wait() const override { return false; }
+    void attach(machine& machine, const comm_plan& plan) override {
+        begin(machine, plan, run_deadline(endless_seconds));
+    }
+    void connect(resident_program&) override { in_session_ = true; }
+    void disconnect(bool) noexcept override { in_session_ = false; }
 
 private:
+    static constexpr double endless_seconds = 1e9;
+
     /// Each working block has rings of its own, so what a run needs depends on its grids.
     void allocate(machine& machine, const comm_plan& plan, const run_deadline& until) {
         std::vector<std::uint32_t> rings;
@@ -96,12 +117,63 @@ private:
     const machine* machine_;
     std::vector<worklist_share<Application>> shares_;
     std::uint64_t vertices_;
-    threshold_policy policy_;
-    std::vector<std::uint64_t> starts_;
-    Key start_key_ = 0;
     std::vector<std::uint32_t> rings_;  ///< of each PE's list
     std::vector<priority_worklist<Key>> lists_;
     std::vector<halo_copies<Key>> halos_;
+    bool in_session_ = false;
+};
+
+/// Keys of vertices that start with some and spread over arcs, as `Application` says (worklist_ref.hpp), until none
+/// falls any more. A component: `runtime.run(list)`; a body may propose keys as well. For one run at a time, or for one
+/// session, `runtime.start(list)`, in which host threads propose keys. A handle: copies are the same list.
+template <class Key, class Application, int Warps = 16>
+class worklist {
+    using memory = worklist_memory<Key, Application, Warps>;
+
+public:
+    using ref_type = worklist_ref<Key, Application, Warps>;
+
+    /// One share a PE of the machine. The graph has `vertices`. Work below the policy's threshold runs, the rest waits.
+    worklist(const machine& machine, std::vector<worklist_share<Application>> shares, std::uint64_t vertices,
+             const threshold_policy& policy)
+        : memory_(std::make_shared<memory>(machine, std::move(shares), vertices, policy)) {}
+
+    /// The next run or session starts with these vertices, distinct ones, which have one key.
+    void start_with(std::vector<std::uint64_t> vertices, Key key = 0) {
+        memory_->starts = std::move(vertices);
+        memory_->start_key = key;
+    }
+
+    /// Of the next runs and sessions.
+    void set_policy(const threshold_policy& policy) { memory_->policy = policy; }
+
+    /// Key of every vertex of a PE after a run, or an epoch of a session that its own thread asks for; there
+    /// worklist_word<Key>::unreached where it has none.
+    [[nodiscard]] std::vector<Key> keys(int pe) const { return memory_->keys(pe); }
+
+    // In a session.
+
+    /// What makes `session.post` propose a key for a vertex of the graph. Any thread. Throws usage_error for a vertex or
+    /// a key that cannot be.
+    [[nodiscard]] addressed_message<key_message<Key>> proposal(std::uint64_t vertex, Key key) const {
+        return memory_->proposal_for(vertex, key);
+    }
+    /// From here on no vertex has a key. The thread of the session, when nothing is left: behind quiesce, while no other
+    /// thread posts.
+    void forget_keys() { memory_->forget_keys(); }
+
+    // As a component, see run/component.hpp.
+
+    /// Empties the list, and puts the first vertices into it. Throws usage_error for another runtime's machine.
+    void begin(machine& machine, const comm_plan& plan, const run_deadline& until) {
+        memory_->begin(machine, plan, until);
+    }
+    [[nodiscard]] ref_type ref(int pe) const { return memory_->ref(pe); }
+    [[nodiscard]] threshold_policy policy() const { return memory_->policy; }
+    [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
+
+private:
+    std::shared_ptr<memory> memory_;
 };
 
 }  // namespace laneway

@@ -21,17 +21,24 @@ public:
 
     /// `ring`: the block's number among the working blocks; `shared`: in the block's shared memory.
     LANEWAY_FN worklist_consumer(const priority_worklist_ref<Key>& list, std::uint32_t ring, worklist_shared* shared)
-        : list_(list), near_(list.near(ring)), far_(list.far(ring)), shared_(shared),
+        : list_(list), words_(list.blocks[ring]), near_(list.near(ring)), far_(list.far(ring)), shared_(shared),
           scan_(list.threshold, list.blocks[ring], &shared->threshold) {}
 
     /// One lane of the block, before use; a block barrier must follow. See threshold_scan.
     template <class Ctx>
     LANEWAY_FN void open(Ctx& ctx) {
-        shared_->near_head = shared_->far_head = 0;
+        shared_->near_head = words_.near_taken;
+        shared_->far_head = words_.far_taken;
         scan_.open(ctx, far_.pushes(ctx));
     }
 
-    /// Looks whether the threshold has risen. One lane of the block at a time.
+    /// Where the next program of a session goes on. One lane of the block, when nothing is left.
+    template <class Ctx>
+    LANEWAY_FN void close(Ctx& ctx) const {
+        words_.near_taken = ctx.load(&shared_->near_head, order::relaxed, scope::block);
+    }
+
+    /// Looks whether the threshold has changed. One lane of the block at a time.
     template <class Ctx>
     LANEWAY_FN void refresh(Ctx& ctx) {
         scan_.refresh(ctx, ctx.load(&shared_->far_head, order::relaxed, scope::block),
@@ -100,6 +107,7 @@ private:
     }
 
     const priority_worklist_ref<Key>& list_;
+    worklist_block& words_;
     id_ring_ref near_;
     id_ring_ref far_;
     worklist_shared* shared_;

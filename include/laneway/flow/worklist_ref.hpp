@@ -129,7 +129,7 @@ public:
     static constexpr int max_follows = Warps <= 16 ? 16 : 0;
 
     LANEWAY_FN worklist_agent(const part& mine, Out& out, const roles& role, worklist_shared* shared)
-        : part_(mine), out_(out),
+        : part_(mine), out_(out), first_(role.works && role.team_index == 0),
           consumer_(mine.list, static_cast<std::uint32_t>(role.works ? role.team_number : 0), shared) {}
 
     /// Proposes a key for a vertex of the whole graph, which gets it if none below it has been proposed.
@@ -147,7 +147,10 @@ public:
         if (++turns_ % 16 == 0) (void)out_.flush_old(ctx);
         return true;
     }
-    LANEWAY_FN void close(Ctx& ctx) const { out_.count_items(ctx, items_); }
+    LANEWAY_FN void close(Ctx& ctx) const {
+        out_.count_items(ctx, items_);
+        if (first_ && ctx.lane() == 0) consumer_.close(ctx);
+    }
 
 private:
     using taken_id = typename worklist_consumer<Key>::taken;
@@ -283,6 +286,7 @@ private:
 
     const part& part_;
     Out& out_;
+    bool first_;  ///< of the working warps of its block
     worklist_consumer<Key> consumer_;
     taken_id found_;        ///< what this lane has claimed while it visited arcs,
     arc_range found_arcs_;  ///< and its arcs

@@ -80,6 +80,12 @@ void refuse_others([[maybe_unused]] const Component& c, [[maybe_unused]] const m
     }
 }
 
+/// Throws usage_error where a component cannot be beside `all`, which has no pool for its tasks for instance.
+template <component Component>
+void refuse_beside([[maybe_unused]] const Component& c, [[maybe_unused]] const std::vector<const void*>& all) {
+    if constexpr (requires { c.refuse_beside(all); }) c.refuse_beside(all);
+}
+
 /// What a component holds on a PE before a run, in bytes.
 template <component Component>
 std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]] int pe) {

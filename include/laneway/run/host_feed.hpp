@@ -13,6 +13,13 @@ struct comm_plan;
 struct epoch_report;
 struct run_report;
 
+/// A message of a component for the PE that it belongs to: what session.post takes of a worklist, for instance.
+template <class Message>
+struct addressed_message {
+    int pe;
+    Message message;
+};
+
 /// Called between two looks of a thread that waits, which it may leave by throwing.
 using while_waiting = std::function<void()>;
 

@@ -79,6 +79,8 @@ private:
     [[nodiscard]] std::uint64_t filled() const;
     [[nodiscard]] bool any_wait() const;
     void hand_over();
+    void do_all();
+    void stay();
     void leave();
     void await_visits(std::unique_lock<std::mutex>& lock);
     void finish(std::unique_lock<std::mutex>& lock);
@@ -161,6 +163,12 @@ public:
         static_assert(!list::template takes_payload<Message>, "host threads post messages without a payload");
         const resident_program::visit mine(program_);
         leave(pe, message, 0, program_.waiting());
+    }
+
+    /// The same for what a component has made: `session.post(list.proposal(vertex, key))`.
+    template <class Message>
+    void post(const addressed_message<Message>& made) {
+        post(made.pe, made.message);
     }
 
     /// Posts a message whose handler answers, and waits for the answer.

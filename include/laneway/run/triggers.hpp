@@ -9,8 +9,12 @@
 // operations with tag, counter and threshold, which lanes trigger by one store.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "laneway/memory/symmetric_array.hpp"
@@ -36,7 +40,15 @@ public:
     /// Throws usage_error for options that cannot be.
     trigger_memory(machine& machine, const trigger_options& options);
 
-    void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op, firing how);
+    [[nodiscard]] const laneway::machine& machine_of() const { return machine_; }
+    /// From now on operations start things, of which each takes so much. Throws usage_error the second time.
+    void keep_items(std::size_t words);
+    [[nodiscard]] bool keeps_items() const { return items_.has_value(); }
+
+    /// `item`: what the operation starts; empty for nothing.
+    void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op, firing how,
+                 std::span<const std::byte> item = {});
+    static void refuse(int pe, std::uint32_t tag, const std::string& why);
     [[nodiscard]] bool disarm(int pe, std::uint32_t tag);
     void clear();
     void trigger(int pe, std::uint32_t tag, std::uint32_t n);
@@ -44,12 +56,14 @@ public:
     [[nodiscard]] outside_triggers& outside() { return outside_; }
     [[nodiscard]] std::vector<waiting_tag> waiting() const;
     [[nodiscard]] trigger_ref ref() const;
+    [[nodiscard]] symmetric_ref<item_word> items() const { return items_->ref(); }
     [[nodiscard]] std::uint64_t held_bytes() const;
 
     /// Brings to the devices what the host has prepared since the last run.
     void begin(machine& machine);
     void end(run_report& report);
-    /// Triggers from outside that have not come, and a circle of operations that set each other off.
+    /// Triggers from outside that have not come, tags that wait for room for what they start, and a circle of
+    /// operations that set each other off.
     [[nodiscard]] std::string account() const override;
 
     // In a session.
@@ -69,10 +83,10 @@ private:
         std::uint32_t threshold;
         trigger_operation operation;
         firing how;
+        std::vector<std::byte> item;
     };
     struct mirror;
 
-    static void refuse(int pe, std::uint32_t tag, const std::string& why);
     static void refuse(const preparation& p, const std::string& why) { refuse(p.pe, p.tag, why); }
     void must_exist(int pe, std::uint32_t tag, int named) const;
     void must_have_tag(int pe, std::uint32_t tag) const;
@@ -88,6 +102,8 @@ private:
     symmetric_array<std::uint64_t> queue_;
     symmetric_array<trigger_cell> cells_;
     symmetric_array<std::uint64_t> calls_;
+    std::size_t item_words_ = 0;  ///< of a tag
+    std::optional<symmetric_array<item_word>> items_;
     host_triggers host_;
     outside_triggers outside_;
     std::vector<preparation> prepared_;
@@ -96,15 +112,24 @@ private:
     bool in_session_ = false;  ///< that was one
 };
 
+template <class... Takers>
+class starting_triggers;
+
 /// Host's access to triggered operations; made by runtime::triggers. A handle: copies are the same. Counts and
 /// preparations stay from run to run; a run that fails clears what lanes have counted and prepared.
 class triggers {
 public:
-    using ref_type = triggers_component_ref;
-    using session_ref_type = triggers_session_ref;
+    using ref_type = triggers_component_ref<starter_list<>>;
+    using session_ref_type = triggers_session_ref<starter_list<>>;
 
     triggers(machine& machine, const trigger_options& options)
-        : memory_(std::make_shared<trigger_memory>(machine, options)) {}
+        : triggers(std::make_shared<trigger_memory>(machine, options)) {}
+
+    /// The same tags for operations that also post messages of mailboxes and submit tasks of pools, which are part of
+    /// the same runs and sessions. Their handlers and tasks may hold tags(), so this comes after they are made; once.
+    /// Throws usage_error where one belongs to another runtime.
+    template <class... Takers>
+    [[nodiscard]] starting_triggers<Takers...> with(const Takers&... takers) const;
 
     /// Gives a PE's tag its operation, from the next run on. Triggers that came before count. Throws usage_error for a
     /// PE, tag, threshold or range that cannot be, and for a tag that has one, unless it has fired once for all.
@@ -137,12 +162,74 @@ public:
     void begin(machine& machine, const comm_plan&, const run_deadline&) { memory_->begin(machine); }
     void end(run_report& report) { memory_->end(report); }
     [[nodiscard]] std::string account() const { return memory_->account(); }
-    [[nodiscard]] ref_type ref(int) const { return {memory_->ref()}; }
-    [[nodiscard]] session_ref_type session_ref(int pe) const { return {{memory_->ref()}, memory_->host_ref(pe)}; }
+    [[nodiscard]] ref_type ref(int) const { return {memory_->ref(), {}}; }
+    [[nodiscard]] session_ref_type session_ref(int pe) const { return {{memory_->ref(), {}}, memory_->host_ref(pe)}; }
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
+    void refuse_beside(const std::vector<const void*>&) const {
+        if (!memory_->keeps_items()) return;
+        throw usage_error("triggers that start messages or tasks: the run or session gets what with() has returned");
+    }
 
-private:
+protected:
+    explicit triggers(std::shared_ptr<trigger_memory> memory) : memory_(std::move(memory)) {}
+
     std::shared_ptr<trigger_memory> memory_;
 };
+
+/// Triggers whose operations may also start what `Takers` take; made by triggers::with.
+template <class... Takers>
+class starting_triggers : public triggers {
+    using starters = starter_list<typename Takers::starter_type...>;
+    static constexpr std::size_t item_words = trigger_items<starters>::words;
+
+public:
+    using ref_type = triggers_component_ref<starters>;
+    using session_ref_type = triggers_session_ref<starters>;
+    using triggers::prepare;
+
+    explicit starting_triggers(const std::shared_ptr<trigger_memory>& memory, const Takers&... takers)
+        : triggers(memory), takers_(takers...) {
+        (refuse_others(takers, memory->machine_of()), ...);
+        memory->keep_items(item_words);
+    }
+
+    /// As above, for an operation that starts a message, or a task of the tag's own PE.
+    template <class Item>
+    void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const starting_operation<Item>& op,
+                 firing how = firing::once) {
+        const trigger_operation numbered = numbered_operation<starters>(op);
+        if (starters::template stays<Item> && numbered.pe() != pe) {
+            memory_->refuse(pe, tag, "a task starts on the PE of its tag: have it triggered there by then()");
+        }
+        memory_->prepare(pe, tag, threshold, numbered, how, std::as_bytes(std::span(&op.item, 1)));
+    }
+
+    // As a component.
+    [[nodiscard]] ref_type ref(int pe) const { return {memory_->ref(), items(pe)}; }
+    [[nodiscard]] session_ref_type session_ref(int pe) const { return {ref(pe), memory_->host_ref(pe)}; }
+    void refuse_beside(const std::vector<const void*>& all) const {
+        const auto refuse = [&]<class Taker>([[maybe_unused]] const Taker& taker) {
+            if constexpr (has_feed<Taker>) {
+                if (std::find(all.begin(), all.end(), taker.feed().get()) != all.end()) return;
+                throw usage_error("triggers submit tasks of a pool that is not part of the same session");
+            }
+        };
+        std::apply([&](const Takers&... each) { (refuse(each), ...); }, takers_);
+    }
+
+private:
+    [[nodiscard]] trigger_items<starters> items(int pe) const {
+        return {std::apply([&](const Takers&... each) { return starters_of(each.starter(pe)...); }, takers_),
+                memory_->items()};
+    }
+
+    std::tuple<Takers...> takers_;
+};
+
+template <class... Takers>
+starting_triggers<Takers...> triggers::with(const Takers&... takers) const {
+    static_assert(sizeof...(Takers) > 0, "with(box, pool): what operations start");
+    return starting_triggers<Takers...>(memory_, takers...);
+}
 
 }  // namespace laneway

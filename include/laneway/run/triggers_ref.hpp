@@ -4,6 +4,7 @@
 #include "laneway/comm/termination.hpp"
 #include "laneway/comm/triggers/host_triggers_ref.hpp"
 #include "laneway/comm/triggers/trigger_engine.hpp"
+#include "laneway/comm/triggers/trigger_starter.hpp"
 #include "laneway/run/component.hpp"
 
 namespace laneway {
@@ -16,14 +17,16 @@ struct alignas(16) trigger_hint {
 };
 
 /// A lane's access to the tags of its PE. What fails ends the run; comm/triggers/trigger_engine.hpp says how.
-template <class Ctx, class Out>
+template <class Ctx, class Out, class Starters>
 class triggers_agent {
 public:
     static constexpr bool polls = true;
     static constexpr bool assists = true;
 
-    LANEWAY_FN triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, const roles& mine, std::byte* shared)
-        : engine_(ctx, view), out_(out), hint_(*reinterpret_cast<trigger_hint*>(shared)), team_(mine.team_warps) {}
+    LANEWAY_FN triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, const trigger_items<Starters>& items,
+                              const roles& mine, std::byte* shared)
+        : engine_(ctx, view), items_(items), out_(out), hint_(*reinterpret_cast<trigger_hint*>(shared)),
+          team_(mine.team_warps) {}
 
     /// Adds `n` to the count of a tag of the own PE, also before it has been prepared. Any lane, also in divergent
     /// code; one atomic. What the lane wrote before goes with the data of the round that the add is part of.
@@ -57,7 +60,18 @@ public:
     /// Prepares an operation of the own PE, for a tag that has none or has fired once for all. Any lane.
     LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                               firing how = firing::once) {
-        return engine_.prepare(ctx, tag, threshold, op, how);
+        return engine_.prepare(ctx, tag, threshold, op, how, [] {});
+    }
+    /// The same where it starts a message, or a task of the own PE.
+    template <class Item>
+    LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const starting_operation<Item>& op,
+                              firing how = firing::once) {
+        const trigger_operation numbered = numbered_operation<Starters>(op);
+        if (Starters::template stays<Item> && numbered.pe() != ctx.pe()) {
+            return fail(ctx, status::bad_range, operation::prepare, numbered.pe(), tag);
+        }
+        return engine_.prepare(ctx, tag, threshold, numbered, how,
+                               [&] { *reinterpret_cast<Item*>(items_.at(ctx, tag)) = op.item; });
     }
 
     /// Waits until a tag of the own PE has fired `rounds` times in all, and what it did is done: sources may be used
@@ -97,7 +111,7 @@ public:
     LANEWAY_FN bool poll(Ctx& ctx) {
         const auto any = once(ctx, full_warp<Ctx>, [&] { return ctx.load(&hint_.any, order::relaxed, scope::block); });
         if (any == 0) return false;
-        const std::uint32_t tag = engine_.take_piece(ctx, full_warp<Ctx>);
+        const std::uint32_t tag = take_piece(ctx, full_warp<Ctx>);
         if (tag != trigger_engine<Ctx>::no_tag) {
             if (ctx.lane() == 0) watch(ctx, tag);
             return true;
@@ -119,6 +133,14 @@ protected:
     trigger_engine<Ctx> engine_;
 
 private:
+    LANEWAY_FN std::uint32_t take_piece(Ctx& ctx, lane_mask mask) {
+        return engine_.take_piece(ctx, mask, [&](std::uint32_t tag, const trigger_operation& op) {
+            if (items_.start(ctx, out_, tag, op)) return true;
+            (void)check_deadline(ctx, {operation::start, op.pe(), tag});  // too late it ends the run
+            return false;
+        });
+    }
+
     /// Until all warps have come to the calls that this one has come to before.
     LANEWAY_FN status wait_for_block(Ctx& ctx, std::uint32_t tag) {
         const std::uint32_t before = calls_++;
@@ -149,7 +171,7 @@ private:
                       static_cast<std::uint32_t>(Ctx::count_lanes(mask)), Ctx::warp_lanes == 1 ? 8 : 1);
         if (elected(ctx, mask)) take_calls(ctx);
         ctx.sync(mask);
-        const std::uint32_t tag = engine_.take_piece(ctx, mask);
+        const std::uint32_t tag = take_piece(ctx, mask);
         if (tag == trigger_engine<Ctx>::no_tag) return false;
         if (elected(ctx, mask)) watch(ctx, tag);
         return true;
@@ -191,6 +213,7 @@ private:
         return status::ok;
     }
 
+    const trigger_items<Starters>& items_;
     Out& out_;
     trigger_hint& hint_;
     int team_;                 ///< working warps of the block
@@ -199,14 +222,14 @@ private:
 };
 
 /// The same in a session, where the control warp takes what host threads leave.
-template <class Ctx, class Out>
-class session_triggers_agent : public triggers_agent<Ctx, Out> {
+template <class Ctx, class Out, class Starters>
+class session_triggers_agent : public triggers_agent<Ctx, Out, Starters> {
 public:
     static constexpr bool attends = true;
 
-    LANEWAY_FN session_triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, const roles& mine, std::byte* shared,
-                                      const host_triggers_ref& host)
-        : triggers_agent<Ctx, Out>(ctx, out, view, mine, shared), host_(host) {}
+    LANEWAY_FN session_triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, const trigger_items<Starters>& items,
+                                      const roles& mine, std::byte* shared, const host_triggers_ref& host)
+        : triggers_agent<Ctx, Out, Starters>(ctx, out, view, items, mine, shared), host_(host) {}
 
     LANEWAY_FN void attend(Ctx& ctx) {
         if (ctx.lane() == 0 && *host_.is_open != 0) host_.take(ctx, this->engine_);
@@ -216,9 +239,12 @@ private:
     const host_triggers_ref& host_;
 };
 
-/// Device view of the component on a PE.
+/// Device view of the component on a PE. `Starters`: of what its operations start, see
+/// comm/triggers/trigger_starter.hpp.
+template <class Starters>
 struct triggers_component_ref {
     using routes_type = routes<>;
+    static constexpr bool servers_post = Starters::forwards;
     static constexpr std::size_t shared_bytes = sizeof(trigger_hint);
     static constexpr bool counts_work = true;
     /// Each lane has twice the registers, and fewer warps poll beside one whose fence waits for all that its
@@ -226,12 +252,14 @@ struct triggers_component_ref {
     static constexpr int cuda_warps = 16;
 
     trigger_ref tags;
+    trigger_items<Starters> items;
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
-    LANEWAY_FN triggers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared) const {
-        return {ctx, out, tags, mine, shared};
+    LANEWAY_FN triggers_agent<Ctx, Out, Starters> agent(Ctx& ctx, Out& out, const roles& mine,
+                                                        std::byte* shared) const {
+        return {ctx, out, tags, items, mine, shared};
     }
     template <class Ctx>
     LANEWAY_FN void add_completed(Ctx& ctx, keyed_reply& sum) const {
@@ -246,18 +274,20 @@ struct triggers_component_ref {
 };
 
 /// The same in a session.
-struct triggers_session_ref : triggers_component_ref {
+template <class Starters>
+struct triggers_session_ref : triggers_component_ref<Starters> {
     static constexpr bool takes_from_host = true;
 
     host_triggers_ref host;
 
     template <class Ctx, class Out>
-    LANEWAY_FN session_triggers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared) const {
-        return {ctx, out, tags, mine, shared, host};
+    LANEWAY_FN session_triggers_agent<Ctx, Out, Starters> agent(Ctx& ctx, Out& out, const roles& mine,
+                                                                std::byte* shared) const {
+        return {ctx, out, this->tags, this->items, mine, shared, host};
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
-        trigger_engine<Ctx> engine(ctx, tags);
+        trigger_engine<Ctx> engine(ctx, this->tags);
         host.handle_orders(ctx, engine, orders);
     }
 };

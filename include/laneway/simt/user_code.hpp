@@ -15,6 +15,7 @@ struct user_code {
         visit,
         remote,
         request,
+        task,   ///< that a lane has submitted
         parts,  ///< this one and those below: of an item worklist
         work,
         pack,
@@ -25,8 +26,8 @@ struct user_code {
     };
 
     part_of part = functor;
-    /// Of a handler and of allocate: number of the message's type in its mailbox; of a remote queue's function, and of
-    /// a service's request, its number.
+    /// Of a handler and of allocate: number of the message's type in its mailbox; of a remote queue's function, of a
+    /// service's request, and of a pool's task, its number.
     std::uint32_t type = 0;
     int source = -1;  ///< of these: the PE that posted the message or the command; -1: the host
     int block = -1;   ///< of a service's request: the block that posted it

@@ -15,6 +15,19 @@ struct wait_site {
     std::uint64_t limit = 0;   ///< see fault_record
 };
 
+/// Whether what is waited for may still come: ok, stopped when the run is ending, or timeout after reporting a fault.
+template <class Ctx>
+[[nodiscard]] LANEWAY_FN status check_deadline(Ctx& ctx, const wait_site& site) {
+    const std::uint32_t told = ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device);
+    if (told == stop_word::ends) return status::stopped;
+    // A lane that waits for an aggregation buffer waits for another that waits for the cause, which names it.
+    const std::uint64_t grace = site.what == operation::aggregate ? ctx.environment().timeout_ns / 32 : 0;
+    if (told == stop_word::deadline || ctx.now_ns() > ctx.deadline_ns() + grace) {
+        return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
+    }
+    return status::ok;
+}
+
 /// The bound of one wait: call next() between two looks.
 class bounded_spin {
 public:
@@ -25,13 +38,8 @@ public:
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN status next(Ctx& ctx, const wait_site& site) {
         if (++spins_ % 16 == 0) {
-            const std::uint32_t told = ctx.load(&ctx.environment().control->stop, order::relaxed, scope::device);
-            if (told == stop_word::ends) return status::stopped;
-            // A lane that waits for an aggregation buffer waits for another that waits for the cause, which names it.
-            const std::uint64_t grace = site.what == operation::aggregate ? ctx.environment().timeout_ns / 32 : 0;
-            if (told == stop_word::deadline || ctx.now_ns() > ctx.deadline_ns() + grace) {
-                return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
-            }
+            const status going = check_deadline(ctx, site);
+            if (going != status::ok) return going;
             pe_timeline* const log = ctx.environment().timeline;
             if (log != nullptr && spins_ >= timeline_wait::min_looks) note(ctx, log, site);
         }

@@ -23,7 +23,7 @@ public:
         if (ctx.warp() == 0 && ctx.lane() == 0) shared_->open();
     }
     LANEWAY_FN void close(Ctx& ctx) const {
-        if constexpr (any_spawns) {
+        if constexpr (any_nodes) {
             if (ctx.lane() == 0) deques_.give_back_all(ctx);
         }
     }
@@ -33,7 +33,7 @@ public:
     }
 
     LANEWAY_FN void refresh([[maybe_unused]] Ctx& ctx) {
-        if constexpr (any_spawns) deques_.refresh(ctx);
+        if constexpr (any_nodes) deques_.refresh(ctx);
     }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
@@ -50,7 +50,7 @@ public:
 
 private:
     using kind = task_source::kind;
-    static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
+    static constexpr bool any_nodes = use_nodes<Types...>;
     static constexpr bool any_blocks = ((width_of<Types> == task_width::block) || ...);
     static constexpr std::uint32_t max_done = 32;
     static constexpr unsigned idle_patience = 5;
@@ -68,10 +68,10 @@ private:
         runner_.forget_done();
     }
 
-    /// Takes a task that was spawned, or from the host. The whole warp.
+    /// Takes a task that was spawned or submitted by a lane, or one from the host. The whole warp.
     LANEWAY_FN task_source find(Ctx& ctx) {
         task_source found;
-        if constexpr (any_spawns) {
+        if constexpr (any_nodes) {
             const std::uint32_t node = deques_.find(ctx);
             if (node != 0) found = {kind::node, node - 1};
         }

@@ -153,7 +153,7 @@ private:
         for (int w = 0; w < ctx.n_warps(); ++w) {
             if (ctx.load(&shared_->ready[w], order::relaxed, scope::block) != 0) seen |= std::uint64_t{1} << w;
         }
-        if ((ctx.load(&shared_->hint, order::relaxed, scope::block) & spilled_bit) != 0) {
+        if (nodes_.from_lanes || (ctx.load(&shared_->hint, order::relaxed, scope::block) & spilled_bit) != 0) {
             const std::uint64_t head = ctx.load(&nodes_.blocks[block_].spilled, order::relaxed, scope::device);
             if (static_cast<std::uint32_t>(head) != 0) seen |= spilled_bit;
         }

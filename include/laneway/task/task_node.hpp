@@ -14,12 +14,14 @@ namespace laneway {
 /// Where a task's end is told, and its failure. The same for all that a submitted task spawns, but for `join`.
 struct task_origin {
     std::uint32_t join = 0;    ///< of the parent: 1 more than the number of its node; 0: the host submitted the task
-    std::uint32_t record = 0;  ///< where the host keeps the task
+    std::uint32_t record = 0;  ///< where the host keeps the task; nobody: a lane submitted it, and is told nothing
     std::uint32_t index = 0;   ///< in its batch; of a part of a range, its tasks
     std::uint16_t can_spawn = 1;
     std::uint16_t range = 0;          ///< 1 more than the number of the range that it is a part of; 0: of none
     std::uint32_t* status = nullptr;  ///< host-visible
     std::byte* result = nullptr;      ///< of the task itself; null: nowhere
+
+    static constexpr std::uint32_t nobody = ~0u;
 };
 
 struct task_node {
@@ -58,6 +60,7 @@ struct task_nodes_ref {
     std::uint64_t node_bytes = 0;
     std::uint32_t n_blocks = 1;
     std::uint32_t cached = 0;  ///< free nodes that each warp may keep for itself
+    bool from_lanes = false;   ///< whether lanes that are no workers spill tasks as well
 
     static constexpr std::uint32_t max_warps = 32;  ///< of a block
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "laneway/task/task_future.hpp"
+#include "laneway/task/task_starter.hpp"
 
 namespace laneway {
 
@@ -33,7 +34,7 @@ public:
         : queue_(std::make_shared<task_queue>(
               std::vector<task_shape>{
                   {sizeof(typename Types::arguments), result_bytes_of<typename Types::result>, devices_of<Types>}...},
-              (spawns_tasks<Types> || ...), options)),
+              task_nodes_use{use_nodes<Types...>, (from_lanes<Types> || ...)}, options)),
           types_(task_types_of(types...)) {}
 
     /// Submits a task, and returns at once; waits while the pool is full, if `request` says nothing else. Throws
@@ -92,6 +93,10 @@ public:
         return {rings.ref(), rings.nodes(), &queue_->failures(), types_};
     }
     [[nodiscard]] const std::shared_ptr<task_queue>& feed() const { return queue_; }
+
+    // For triggers that submit its tasks.
+    using starter_type = task_starter<Types...>;
+    [[nodiscard]] starter_type starter(int pe) const { return {queue_->rings(pe).nodes()}; }
 
 private:
     template <class Futures>

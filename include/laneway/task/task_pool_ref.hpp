@@ -38,7 +38,7 @@ struct task_pool_ref {
     template <class Ctx>
     LANEWAY_FN void add_created(Ctx& ctx, keyed_reply& sum) const {
         if (ctx.lane() == 0) sum.created += rings.created(ctx);
-        if constexpr ((spawns_tasks<Types> || ...)) {
+        if constexpr (use_nodes<Types...>) {
             for (auto b = static_cast<std::uint32_t>(ctx.lane()); b < nodes.n_blocks; b += Ctx::warp_lanes) {
                 sum.created += ctx.load(&nodes.blocks[b].spawned, order::relaxed, scope::device);
             }

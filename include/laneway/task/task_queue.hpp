@@ -51,8 +51,7 @@ using task_visit = std::function<void(std::size_t)>;
 /// Any thread may use it.
 class task_queue : public session_feed {
 public:
-    /// `spawns`: whether bodies of some type spawn tasks.
-    task_queue(std::vector<task_shape> shapes, bool spawns, const task_pool_options& options);
+    task_queue(std::vector<task_shape> shapes, task_nodes_use nodes, const task_pool_options& options);
     ~task_queue() override;
     task_queue(const task_queue&) = delete;
     task_queue& operator=(const task_queue&) = delete;
@@ -263,7 +262,7 @@ private:
     }
 
     std::vector<task_shape> shapes_;
-    bool spawns_;
+    task_nodes_use nodes_;
     task_pool_options options_;
     std::size_t argument_bytes_ = 0;  ///< of the longest type
     std::size_t result_bytes_ = 0;    ///< the same

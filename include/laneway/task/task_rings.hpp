@@ -11,6 +11,12 @@
 
 namespace laneway {
 
+/// Whether tasks of a pool wait in nodes of the PE, and whether lanes that are no workers bring some.
+struct task_nodes_use {
+    bool any = false;
+    bool from_lanes = false;
+};
+
 /// What is known of a PE when its rings are made.
 struct task_rings_plan {
     std::uint32_t worker_blocks = 1;
@@ -18,8 +24,8 @@ struct task_rings_plan {
     std::size_t argument_bytes = 0;  ///< of the longest type
     std::size_t result_bytes = 0;    ///< the same
     std::uint32_t max_open = 1;      ///< entries that the PE has at once, at most: put and not heard of
-    bool spawns = false;             ///< whether tasks spawn others
-    std::uint32_t nodes = 0;         ///< for these and their joins
+    task_nodes_use uses_nodes = {};
+    std::uint32_t nodes = 0;  ///< for tasks that others spawn or lanes submit, and their joins
 };
 
 /// What put() takes.
@@ -71,6 +77,7 @@ private:
     std::uint32_t outcome_bytes_;
     std::uint32_t worker_blocks_;
     std::uint32_t cached_nodes_ = 0;
+    bool from_lanes_ = false;
     std::uint64_t node_bytes_;
     std::uint64_t next_ = 0;  ///< entry to put
     std::uint64_t published_ = 0;

@@ -78,6 +78,7 @@ public:
 
 private:
     static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
+    static constexpr bool any_from_lanes = (from_lanes<Types> || ...);
 
     /// Runs a single task from the host.
     LANEWAY_FN void run_entry(Ctx& ctx, std::uint32_t entry, block_team<Ctx>* team) {
@@ -314,6 +315,9 @@ private:
     LANEWAY_FN void run_body(Ctx& ctx, const Type& body, const typename Type::arguments& given,
                              const task_origin& origin, block_team<Ctx>* team) {
         task_worker<Ctx, Type, Types...> worker(ctx, deques_, origin, team, join_word(ctx, team));
+        if constexpr (any_from_lanes) {
+            if (origin.record == task_origin::nobody) return run_untold(ctx, body, given, worker, origin.result);
+        }
         std::uint32_t status = task_status::done;
         if constexpr (catching<Ctx>) {
             const auto run = [&] { invoke(ctx, body, given, worker, origin.result); };
@@ -325,6 +329,18 @@ private:
         if (status == task_status::done) return;
         ctx.store(origin.status, status, order::relaxed, scope::system);
         ctx.store(pool_.rings.has_failed, 1u, order::relaxed, scope::system);
+    }
+
+    /// The same for a task that nobody waits for: its failure ends the program.
+    template <class Type>
+    LANEWAY_FN void run_untold(Ctx& ctx, const Type& body, const typename Type::arguments& given,
+                               task_worker<Ctx, Type, Types...>& worker, std::byte* result) {
+        constexpr std::uint32_t number = number_of_type<Type, Types...>();
+        const auto run = [&](Ctx& here) { invoke(here, body, given, worker, result); };
+        run_user_code(ctx, {user_code::task, number}, run, ctx);
+        if (!threw(ctx) && worker.status() != task_status::done) {
+            (void)laneway::fail(ctx, status::handler_failed, operation::run_task, -1, number, worker.status());
+        }
     }
 
     template <class Type>
@@ -372,6 +388,9 @@ private:
             const std::uint32_t above = node.origin.join;
             deques_.give_back(ctx, join - 1);
             join = above;
+        }
+        if constexpr (any_from_lanes) {
+            if (record == task_origin::nobody) return;
         }
         if (range != 0) return end_part(ctx, range - 1, count);
         announce(ctx, {record, task_news::outcome, {0, 0}});

@@ -92,6 +92,16 @@ template <class Type>
 requires requires { Type::spawns; }
 inline constexpr bool spawns_tasks<Type> = Type::spawns;
 
+/// Whether lanes submit tasks of a type, by triggered operations: it says `static constexpr bool from_lanes = true;`.
+template <class Type>
+inline constexpr bool from_lanes = false;
+template <class Type>
+requires requires { Type::from_lanes; }
+inline constexpr bool from_lanes<Type> = Type::from_lanes;
+/// Whether some tasks of a pool wait in nodes of the PE: those that others spawn or lanes submit.
+template <class... Types>
+inline constexpr bool use_nodes = ((spawns_tasks<Types> || from_lanes<Types>) || ...);
+
 /// Names a task type where a body spawns it: `worker.spawn(ctx, lw::task<fib>, n - 1, &left)`.
 template <class Type>
 struct task_name {};

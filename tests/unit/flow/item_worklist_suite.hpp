@@ -2,6 +2,8 @@
 // where queues are too short by far.
 #pragma once
 
+#include <thread>
+
 #include "laneway/runtime.hpp"
 #include "unit/flow/item_trees.hpp"
 #include "unit/test_devices.hpp"
@@ -40,7 +42,29 @@ public:
     }
     run_report run_and_compare() {
         for (auto& sums : sums_) sums.fill_bytes(0);
-        const run_report report = run_items(rt_, list_);
+        return compare(run_items(rt_, list_));
+    }
+    /// The items of a session, some of which host threads give while it goes on, `of_host` each time after an epoch.
+    template <class Start>
+    run_report feed_and_compare(int epochs, std::uint64_t of_host, Start&& next) {
+        for (auto& sums : sums_) sums.fill_bytes(0);
+        auto session = rt_.start(list_);
+        for (int epoch = 0; epoch < epochs; ++epoch) {
+            std::vector<std::thread> threads;
+            for (std::uint64_t i = 0; i < of_host; ++i) {
+                const auto [pe, key] = next();
+                starts_.emplace_back(pe, tree_item{key, rules_.depth});
+                threads.emplace_back(
+                    [&, start = starts_.back()] { session.post(list_.proposal(start.first, start.second)); });
+            }
+            for (auto& t : threads) t.join();
+            if (epoch % 2 == 1) session.release();  // the next items bring the program back
+        }
+        return compare(session.stop());
+    }
+
+private:
+    run_report compare(const run_report& report) {
         const expected_tree expected(rules_, starts_, rt_.n_pes());
         expect_work(list_.work(), expected.work);
         EXPECT_EQ(report.items, expected.work.done);
@@ -53,6 +77,8 @@ public:
         starts_.clear();
         return report;
     }
+
+public:
     [[nodiscard]] item_worklist<tree_application>& list() { return list_; }
 
 private:
@@ -130,6 +156,34 @@ TEST_P(item_worklist_test, NothingToDoEndsAtOnce) {
         job.run_and_compare();
         EXPECT_EQ(job.list().work().waves, 1u);
     }
+}
+
+TEST_P(item_worklist_test, HostThreadsOfASessionGiveItems) {
+    const bool checked = is_checked(GetParam());
+    for (std::uint64_t round = 0; round < (checked ? 1u : 4u); ++round) {
+        SCOPED_TRACE("devices " + GetParam() + ", round " + std::to_string(round));
+        options o = wider(options_of(GetParam(), round));
+        o.timeout_seconds = 60;
+        o.lease_seconds = round % 2 == 0 ? 0 : 1e-6;
+        runtime rt(o);
+        item_worklist_options list = list_options(round);
+        list.fused = true;
+        tree_job job(rt, checked ? tree_rules{2, 3, 2} : tree_rules{3, 20, 3}, list);
+        std::uint64_t given = 0;
+        const auto next = [&] {
+            ++given;
+            return std::pair{static_cast<int>(given) % rt.n_pes(), 100 * round + given};
+        };
+        job.start(0, 7);
+        job.feed_and_compare(3, 3, next);
+        job.start(0, 8);
+        job.run_and_compare();
+        EXPECT_THROW((void)job.list().proposal(rt.n_pes(), {}), usage_error);
+        if (HasFailure()) return;
+    }
+    runtime rt(options_of(GetParam(), 1));
+    tree_job waves(rt, {}, list_options(2));
+    EXPECT_THROW((void)rt.start(waves.list()), usage_error);
 }
 
 LANEWAY_ON_DEVICES(item_worklist_test, device_lists());

@@ -12,7 +12,9 @@
 
 #include "laneway/base/interruption.hpp"
 #include "laneway/runtime.hpp"
+#include "path_graph.hpp"
 #include "unit/test_devices.hpp"
+#include "unit/thrown.hpp"
 
 namespace laneway::test {
 namespace {
@@ -194,6 +196,84 @@ TEST_P(session_test, RunsAndMemoryMayBeUsedBetweenEpochs) {
     session.post(0, amount{100});  // nobody waits for it: the end of the session does
     session.stop();
     EXPECT_EQ(total(rt, sum), 115u);
+}
+
+/// Keys of a path's vertices by all proposals so far.
+class path_keys {
+public:
+    explicit path_keys(std::uint64_t vertices) : keys_(vertices, worklist_word<std::uint32_t>::unreached) {}
+    void propose(std::uint64_t vertex, std::uint32_t key) {
+        for (; vertex < keys_.size(); ++vertex, ++key) keys_[vertex] = std::min(keys_[vertex], key);
+    }
+    void expect(const runtime& rt, const worklist<std::uint32_t, path>& list) const {
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto first = keys_.begin() + static_cast<std::ptrdiff_t>(static_cast<unsigned>(pe) * path_of_a_pe);
+            EXPECT_EQ(list.keys(pe), std::vector(first, first + path_of_a_pe)) << "PE " << pe;
+        }
+    }
+
+private:
+    std::vector<std::uint32_t> keys_;
+};
+
+TEST_P(session_test, AWorklistTakesKeysFromSeveralThreads) {
+    for (const double lease : {0.0, 1e-6}) {
+        runtime rt(with(lease));
+        const path_graph graph(rt);
+        auto list = graph.list(rt.machine());
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        path_keys expected(graph.vertices);
+        list.start_with({1}, 2000);
+        expected.propose(1, 2000);
+        auto session = rt.start(list, rt.mailbox<amount>(add_amount{sum.ref()}));
+        for (std::uint32_t epoch = 1; epoch <= 4; ++epoch) {
+            std::vector<std::thread> threads;
+            for (std::uint32_t t = 0; t < 3; ++t) {
+                threads.emplace_back([&, t] {
+                    for (std::uint32_t i = 0; i < 5; ++i) {
+                        session.post(list.proposal((7 * i + 5 * t) % graph.vertices, 1000 - 100 * epoch + 10 * i + t));
+                        session.post(0, amount{1});
+                    }
+                });
+            }
+            for (auto& t : threads) t.join();
+            if (epoch == 3) session.quiesce();
+            if (epoch == 4) {
+                expected = path_keys(graph.vertices);
+                list.forget_keys();  // what the threads have posted is done before
+            } else {
+                for (std::uint32_t t = 0; t < 3; ++t) {
+                    for (std::uint32_t i = 0; i < 5; ++i) {
+                        expected.propose((7 * i + 5 * t) % graph.vertices, 1000 - 100 * epoch + 10 * i + t);
+                    }
+                }
+            }
+            expected.expect(rt, list);
+        }
+        EXPECT_EQ(total(rt, sum), 60u);
+        EXPECT_THROW((void)list.proposal(graph.vertices, 1), usage_error);
+        EXPECT_THROW((void)list.proposal(0, worklist_word<std::uint32_t>::unreached), usage_error);
+        EXPECT_EQ(thrown<usage_error>([&] { rt.run(list); }),
+                  "the worklist belongs to a session that has not been stopped");
+        session.post(list.proposal(0, 3));
+        session.stop();
+        expected.propose(0, 3);
+        expected.expect(rt, list);
+        EXPECT_GT(rt.run(list).items, 0u);
+    }
+}
+
+/// What an epoch has driven the threshold up to counts for nothing in the next one.
+TEST_P(session_test, EachEpochOfAWorklistBeginsWithTheFirstThreshold) {
+    runtime rt(with(0));
+    const path_graph graph(rt);
+    auto list = graph.list(rt.machine());
+    auto session = rt.start(list);
+    session.post(list.proposal(graph.vertices - 1, 100'000));  // one rise
+    session.quiesce();
+    session.post(list.proposal(0, 0));  // one for each step
+    session.quiesce();
+    EXPECT_GE(session.stop().rises, 4u);
 }
 
 struct refuse_seven {

@@ -59,8 +59,8 @@ struct trigger_once {
     std::uint32_t n = 1;
     int pe = -1;  ///< only on this one
 
-    template <class Ctx, class Triggers>
-    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+    template <class Ctx, class Triggers, class... Others>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Others&...) const {
         const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
         if (ctx.rank() % lanes == 0 && (pe < 0 || pe == ctx.pe())) {
             (void)triggers.trigger(ctx, tag, n);  // a failure ends the run
@@ -77,6 +77,22 @@ struct trigger_handler {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const go& m) const {
         (void)trigger(ctx, tags, m.tag);  // a failure ends the run
+    }
+};
+
+/// A message behind a transfer: its handler counts it, and elements of the target that are not there.
+struct word {
+    std::uint32_t first;
+};
+struct count_word {
+    symmetric_ref<std::uint32_t> target;
+    symmetric_ref<std::uint64_t> counts;  ///< messages, elements that are wrong
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const word& m) const {
+        std::uint64_t wrong = 0;
+        for (std::uint64_t i = 0; i < target.size(); ++i) wrong += target.local(ctx)[i] != m.first + i ? 1 : 0;
+        atomic_add(ctx, counts[0], 1);
+        if (wrong != 0) atomic_add(ctx, counts[1], wrong);
     }
 };
 

@@ -272,6 +272,43 @@ TEST_P(triggers_misuse_test, CheckedDevicesTellOfSourcesThatChangeTooEarly) {
     EXPECT_GT(told, 0);
 }
 
+/// Whatever is triggered, no message leaves the queue of those that are forwarded.
+TEST_P(triggers_misuse_test, MessagesThatFindNoRoomAreNamed) {
+    options o = job();
+    o.forward_slots = 2;
+    o.fault = injected_fault::stuck_forward;
+    runtime rt(o);
+    const auto to = rt.allocate<std::uint32_t>(1);
+    const auto counts = rt.allocate<std::uint64_t>(2);
+    const auto box = rt.mailbox<word>(count_word{to.ref(), counts.ref()});
+    auto tags = rt.triggers({.tags = 8}).with(box);
+    const int pe = pe_with(o, injected_fault::stuck_forward);
+    for (std::uint32_t tag = 0; tag < 3; ++tag) {
+        tags.prepare(pe, tag, 1, trigger_operation::nothing(pe).start(word{0}));
+    }
+    tags.prepare(pe, 3, 1, trigger_operation::nothing(pe).then(pe, 0).then(pe, 1));
+    const std::string what = thrown<timeout_error>([&] { rt.run(trigger_once{3, 1, pe}, tags, box); });
+    // One message has gone into the queue. Who says so may be another PE, which sees that the run goes on.
+    says(what, " of PE " + std::to_string(pe) + " finds no room for what it starts");
+    if (rt.n_pes() == 1)
+        says(what, "deadline passed while waiting for room to start what was triggered for PE 0: tag ");
+}
+
+TEST_P(triggers_misuse_test, MailboxesOfAnotherRuntimeAreRefused) {
+    runtime rt(job()), other(job());
+    const auto box = other.mailbox<go>(trigger_handler{});
+    const auto plain = rt.triggers({.tags = 2});
+    EXPECT_EQ(thrown<usage_error>([&] { (void)plain.with(box); }), "a mailbox belongs to the runtime that has made it");
+    const auto own = rt.mailbox<go>(trigger_handler{plain.tags()});
+    auto tags = plain.with(own);
+    EXPECT_EQ(thrown<usage_error>([&] { tags.prepare(0, 7, 1, trigger_operation::nothing(0).start(go{})); }),
+              "tag 7 of PE 0: no such tag, where there are 0 to 1");
+    EXPECT_THROW((void)plain.with(own), usage_error);
+    EXPECT_THROW(rt.run(trigger_once{0}, tags, box), usage_error);
+    EXPECT_EQ(thrown<usage_error>([&] { rt.run(trigger_once{0}, plain, own); }),
+              "triggers that start messages or tasks: the run or session gets what with() has returned");
+}
+
 INSTANTIATE_TEST_SUITE_P(devices, triggers_misuse_test, testing::ValuesIn(trigger_devices()), name_of);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(triggers_misuse_test);
 

@@ -402,6 +402,94 @@ TEST_P(triggers_test, HandlersTriggerInSessionsAndEpochsKnow) {
     EXPECT_EQ(tags.waiting()[0].text(), "tag 6 of PE " + std::to_string(last) + ": not prepared, triggered 1 times");
 }
 
+/// A put and a message behind it, once for all or in each round, of one piece or several.
+TEST_P(triggers_test, MessagesArePostedBehindTheData) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const std::uint64_t size = o.seed % 2 == 0 ? 40 : 2500;
+        const auto pes = static_cast<std::uint32_t>(rt.n_pes());
+        auto from = rt.allocate<std::uint32_t>(size), to = rt.allocate<std::uint32_t>(size);
+        const auto counts = rt.allocate<std::uint64_t>(2);
+        const auto box = rt.mailbox<word, go>(count_word{to.ref(), counts.ref()}, trigger_handler{});
+        auto tags = rt.triggers({.tags = 3}).with(box);
+        for (std::uint32_t pe = 0; pe < pes; ++pe) {
+            from.copy_in(static_cast<int>(pe), numbered(size, pe * 1000));
+            const auto op = trigger_operation::put(from.ref(), 0, size, to.ref(), 0, static_cast<int>((pe + 1) % pes));
+            tags.prepare(static_cast<int>(pe), 0, 1, op.start(word{pe * 1000}), firing::each_round);
+            tags.prepare(static_cast<int>(pe), 1, 2,
+                         op.then(static_cast<int>((pe + 1) % pes), 2).start(word{pe * 1000}));
+        }
+        for (std::uint64_t run = 1; run <= 4; ++run) {
+            rt.run(trigger_once{run < 4 ? 0u : 1u, run < 4 ? 1u : 2u}, tags, box);
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                EXPECT_EQ(counts.copy_out(pe), (std::vector<std::uint64_t>{run, 0})) << "run " << run;
+            }
+        }
+        for (const auto& tag : tags.waiting()) EXPECT_EQ(tag.tag, 2u);
+        EXPECT_EQ(tags.waiting().size(), pes);
+    });
+}
+
+/// A message that goes round: its handler counts, and has it posted to the next PE by a tag, so often.
+struct next_hop {
+    std::uint32_t tag;
+};
+struct pass_on {
+    trigger_ref tags;
+    symmetric_ref<std::uint64_t> hops;
+    std::uint64_t most;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const next_hop& m) const {
+        if (atomic_add(ctx, hops[0], 1) + 1 < most) (void)trigger(ctx, tags, m.tag);  // a failure ends the run
+    }
+};
+/// One lane of each PE prepares the tag; one of PE 0 triggers it.
+struct prepare_hop {
+    template <class Ctx, class Triggers, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Box&) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        if (ctx.rank() % lanes != 0) return;
+        const auto op = trigger_operation::nothing((ctx.pe() + 1) % ctx.n_pes()).start(next_hop{1});
+        if (triggers.prepare(ctx, 1, 1, op, firing::each_round) != status::ok || ctx.pe() != 0) return;
+        if (triggers.trigger(ctx, 1) == status::ok) (void)triggers.wait_fired(ctx, 1, 3);  // a failure ends the run
+    }
+};
+
+TEST_P(triggers_test, HandlersTriggerTheNextMessage) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto hops = rt.allocate<std::uint64_t>(1);
+        const auto tags = rt.triggers({.tags = 2});
+        const auto box = rt.mailbox<next_hop>(pass_on{tags.tags(), hops.ref(), 5});
+        rt.run(prepare_hop{}, tags.with(box), box);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(hops.copy_out(pe)[0], pe == 1 % rt.n_pes() ? 5u : 4u);
+    });
+}
+
+/// More messages than the queue of those that are forwarded may hold, all due at once.
+TEST_P(triggers_test, MessagesWaitForRoom) {
+    every_fourth_round(GetParam(), [](options o) {
+        o.forward_slots = 2;
+        runtime rt(o);
+        constexpr std::uint32_t n = 20;
+        const auto to = rt.allocate<std::uint32_t>(1);
+        const auto counts = rt.allocate<std::uint64_t>(2);
+        const auto box = rt.mailbox<word>(count_word{to.ref(), counts.ref()});
+        auto tags = rt.triggers({.tags = n}).with(box);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            for (std::uint32_t tag = 0; tag < n; ++tag) {
+                const auto op = trigger_operation::nothing(static_cast<int>(tag) % rt.n_pes());
+                tags.prepare(pe, tag, 1, (tag == 0 ? op : op.then(pe, tag - 1)).start(word{0}));
+            }
+        }
+        rt.run(trigger_once{n - 1}, tags, box);
+        std::uint64_t sum = 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) sum += counts.copy_out(pe)[0];
+        EXPECT_EQ(sum, std::uint64_t{n} * static_cast<unsigned>(rt.n_pes()));
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(devices, triggers_test, testing::ValuesIn(trigger_devices()), name_of);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(triggers_test);
 

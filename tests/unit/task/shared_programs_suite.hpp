@@ -172,6 +172,102 @@ TEST_P(shared_programs_test, BlocksWorkForTwoRemoteQueuesAndAPool) {
     }
 }
 
+/// A task that lanes submit: adds to a sum, and triggers a tag of its PE; or fails, or throws.
+struct add_and_trigger {
+    enum : std::uint32_t { well, fails, throws };
+    struct arguments {
+        std::uint64_t n;
+        std::uint32_t tag;  ///< 0: none
+        std::uint32_t how;
+    };
+    using result = void;
+    static constexpr bool from_lanes = true;
+    trigger_ref tags;
+    symmetric_ref<std::uint64_t> sum;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& given, Worker& worker) const {
+        if (worker.lane() != 0) return;
+        atomic_add(ctx, sum[0], given.n);
+        if constexpr (catching<Ctx>) {
+            if (given.how == throws) throw std::runtime_error("as it was told");
+        }
+        if (given.how != well) worker.fail(7);
+        if (given.tag != 0) (void)trigger(ctx, tags, given.tag);  // a failure ends the program
+    }
+};
+
+/// Host threads trigger tasks, which trigger the next PE's, and messages; few of them have room at once.
+TEST_P(shared_programs_test, TriggersSubmitTasksAndPostMessages) {
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        runtime rt(job(seed, true));
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        const auto tags = rt.triggers({.tags = 8});
+        task_pool pool(task_pool_options{.spawned_tasks = 1 + static_cast<std::uint32_t>(seed)},
+                       add_and_trigger{tags.tags(), sum.ref()}, twice_as_block{});
+        const auto box = rt.mailbox<unit_message>(ignore_message{});
+        auto triggers = tags.with(box, pool);
+        using call = task_call<add_and_trigger>;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto op = trigger_operation::nothing(pe), next = trigger_operation::nothing((pe + 1) % rt.n_pes());
+            triggers.prepare(pe, 1, 2, op.start(call{{1, 2, 0}}), firing::each_round);
+            triggers.prepare(pe, 2, 1, next.then((pe + 1) % rt.n_pes(), 3).start(unit_message{}), firing::each_round);
+            triggers.prepare(pe, 3, 1, op.start(call{{100, 0, 0}}), firing::each_round);
+            triggers.prepare(pe, 4, 1, op.start(call{{10'000, 0, 0}}));
+        }
+        auto session = rt.start(triggers, box, pool);
+        auto twice = pool.submit<twice_as_block>(4);
+        for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                for (int i = 0; i < 10; ++i) triggers.trigger(pe, 1);
+                if (epoch == 2) triggers.trigger(pe, 4);
+            }
+            session.quiesce();
+            for (int pe = 0; pe < rt.n_pes(); ++pe) {
+                EXPECT_EQ(sum.copy_out(pe)[0], epoch * 505 + (epoch - 1) * 10'000) << "PE " << pe;
+            }
+        }
+        EXPECT_EQ(twice.get(), 8u);
+        EXPECT_EQ(session.stop().posted, 10u * static_cast<unsigned>(rt.n_pes()));
+    }
+}
+
+TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
+    options o = job(1, true);
+    o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
+    runtime rt(o);
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    const auto go_wrong = [&](std::uint32_t how, std::uint32_t room) {
+        const auto tags = rt.triggers({.tags = 2});
+        task_pool pool(task_pool_options{.spawned_tasks = room}, add_and_trigger{tags.tags(), sum.ref()});
+        auto triggers = tags.with(pool);
+        triggers.prepare(0, 1, 1, trigger_operation::nothing(0).start(task_call<add_and_trigger>{{1, 0, how}}));
+        EXPECT_EQ(thrown<usage_error>([&] { (void)rt.start(triggers); }),
+                  "triggers submit tasks of a pool that is not part of the same session");
+        auto session = rt.start(pool, triggers);
+        triggers.trigger(0, 1);
+        session.quiesce();
+        session.stop();
+    };
+    says(thrown<device_fault>([&] { go_wrong(add_and_trigger::fails, 4); }),
+         "the application reported an error while running a task that a lane has submitted: task type 0, with 7");
+#if !defined(__CUDACC__)
+    says(thrown<lane_error>([&] { go_wrong(add_and_trigger::throws, 4); }),
+         "exception in task type 0 of a pool, submitted by a lane: as it was told");
+#endif
+    says(thrown<timeout_error>([&] { go_wrong(add_and_trigger::well, 0); }),
+         "; tag 1 of PE 0 finds no room for what it starts");
+    const auto tags = rt.triggers({.tags = 2});
+    auto triggers = tags.with(task_pool(add_and_trigger{tags.tags(), sum.ref()}));
+    EXPECT_EQ(thrown<usage_error>([&] {
+                  triggers.prepare(0, 1, 1,
+                                   trigger_operation::nothing(rt.n_pes() - 1).start(task_call<add_and_trigger>{}));
+                  if (rt.n_pes() == 1)
+                      throw usage_error(
+                          "tag 1 of PE 0: a task starts on the PE of its tag: have it triggered there by then()");
+              }),
+              "tag 1 of PE 0: a task starts on the PE of its tag: have it triggered there by then()");
+}
+
 LANEWAY_ON_DEVICES(shared_programs_test, remote_devices());
 
 }  // namespace

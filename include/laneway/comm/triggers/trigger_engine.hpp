@@ -3,7 +3,8 @@
 // A trigger is one add to the tag's word. The lane whose add reaches the threshold has opened the round, and nobody
 // else has: it carries out a small operation at once and leaves a larger one, in pieces, in a queue for warps that poll
 // (trigger_slot.hpp). Whoever is through with the last piece raises the signal, triggers the next tag and takes the
-// threshold off the count. If enough triggers have come meanwhile, it has opened the next round.
+// threshold off the count. If enough triggers have come meanwhile, it has opened the next round. What an operation
+// starts, a message or a task, is left to warps that poll as well: a handler could not wait for room.
 //
 // Counted as work: a round when it is opened, before anything of it can be seen; done when its data, its signal and its
 // trigger are there. A tag that waits for triggers is no work. Follows GPU-TN (LeBeane and others, GPU Triggered
@@ -35,10 +36,12 @@ public:
         return result;
     }
 
-    /// Gives a tag of the own PE its operation. bad_tag, bad_threshold, prepared_twice, bad_pe, bad_range; no_room
-    /// where the next tag's PE has no cell left.
+    /// Gives a tag of the own PE its operation. `keep()`: called when the tag is this lane's own, before the operation
+    /// can be carried out. bad_tag, bad_threshold, prepared_twice, bad_pe, bad_range; no_room where the next tag's PE
+    /// has no cell left.
+    template <class Keep>
     LANEWAY_SLOW status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
-                                firing how) {
+                                firing how, Keep&& keep) {
         if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::prepare, -1, tag, view_.tags());
         if (threshold == 0 || threshold > trigger_word::max_count) {
             return fail(ctx, status::bad_threshold, operation::prepare, -1, tag, threshold);
@@ -48,6 +51,7 @@ public:
         if (!claim(ctx, slot)) return fail(ctx, status::prepared_twice, operation::prepare, -1, tag);
         slot.keep_cells(op);
         slot.hold(op);
+        keep();
         for (int i = 0; i < op.n_links(); ++i) {
             if (op.link(i).pe == ctx.pe() || slot.cells[i] != 0) continue;
             if (status found = take_cell(ctx, op.link(i), slot.fired, slot.cells[i]); found != status::ok) return found;
@@ -96,28 +100,26 @@ public:
 
     static constexpr std::uint32_t no_tag = ~0u;
 
-    /// Takes a piece from the queue and carries it out; its tag, or no_tag where there was none. The lanes of the mask,
-    /// together.
-    LANEWAY_FN std::uint32_t take_piece(Ctx& ctx, lane_mask mask) {
+    /// Takes a piece from the queue and carries it out; its tag, or no_tag where there was none, or none that can end
+    /// now. The lanes of the mask, together. `start(tag, operation)`: starts what the operation starts behind its data,
+    /// false where there is no room for that now; it is tried again. One lane.
+    template <class Start>
+    LANEWAY_FN std::uint32_t take_piece(Ctx& ctx, lane_mask mask, Start&& start) {
         const std::uint64_t taken = once(ctx, mask, [&] { return take(ctx); });
         if (taken == 0) return no_tag;
         ctx.sync(mask);  // what one lane has acquired is visible to all
         const auto tag = static_cast<std::uint32_t>(taken) >> 8;
-        if (status result = carry_out_piece(ctx, mask, tag, static_cast<std::uint32_t>(taken) & 255);
-            result != status::ok) {
-            return tag;  // the run is ending
+        const bool moved = waits_to_start(ctx, tag);
+        if (!moved) {
+            if (status result = carry_out_piece(ctx, mask, tag, static_cast<std::uint32_t>(taken) & 255);
+                result != status::ok) {
+                return tag;  // the run is ending
+            }
         }
         ctx.sync(mask);
-        if (elected(ctx, mask)) {
-            trigger_slot& slot = slots_[tag];
-            const std::uint32_t pieces = slot.pieces;  // behind the last piece another operation may be prepared
-            if (pieces > 1) ctx.fence(scope::system);  // close_round of another lane may follow
-            // Partners: these adds of the other pieces, each behind a fence; another one follows in close_round.
-            const std::uint32_t done = ctx.fetch_add(&slot.done, 1u, behind_fence, scope::device) + 1;
-            if (done == pieces) (void)follow(ctx, tag);  // a failure ends the run
-        }
+        const std::uint32_t ended = once(ctx, mask, [&] { return end_piece(ctx, tag, moved, start); });
         ctx.sync(mask);
-        return tag;
+        return ended;
     }
     /// Whether the queue seems to hold something. Any lane.
     [[nodiscard]] LANEWAY_FN bool any_piece(Ctx& ctx) const {
@@ -301,14 +303,44 @@ private:
         std::uint32_t next = tag;
         for (int links = 0; next != no_tag; ++links) {
             tag = next;
-            if (links == max_chain || slots_[tag].operation.bytes() > view_.alone_bytes) {
-                push(ctx, tag);
+            const trigger_operation& op = slots_[tag].operation;
+            if (links == max_chain || op.bytes() > view_.alone_bytes || op.starts() != 0) {
+                push(ctx, tag, slots_[tag].pieces);
                 return status::ok;
             }
             if (status result = move(ctx, tag, 0, ~std::uint64_t{0}, {}); result != status::ok) return result;
             if (status result = close_round(ctx, tag, next); result != status::ok) return result;
         }
         return status::ok;
+    }
+
+    /// Whether all data of a round is there, and what it starts has found no room yet. Any lane that has taken a piece
+    /// of the round: as long as others have some as well, not all of it is done.
+    LANEWAY_FN bool waits_to_start(Ctx& ctx, std::uint32_t tag) const {
+        const trigger_slot& slot = slots_[tag];
+        return slot.operation.starts() != 0 && ctx.load(&slot.done, order::relaxed, scope::device) == slot.pieces;
+    }
+
+    /// A piece has been carried out, or, where all data had been `moved` before, what the round starts is due. One
+    /// lane.
+    template <class Start>
+    LANEWAY_FN std::uint32_t end_piece(Ctx& ctx, std::uint32_t tag, bool moved, Start&& start) {
+        trigger_slot& slot = slots_[tag];
+        const std::uint32_t pieces = slot.pieces;  // behind the last piece another operation may be prepared
+        if (!moved) {
+            if (pieces > 1) ctx.fence(scope::system);  // close_round of another lane may follow
+            // Partners: these adds of the other pieces, each behind a fence; another one follows in close_round.
+            if (ctx.fetch_add(&slot.done, 1u, behind_fence, scope::device) + 1 != pieces) return tag;
+        }
+        if (slot.operation.starts() != 0) {
+            if (slot.operation.bytes() != 0) ctx.fence(scope::system);  // what is started comes behind the data
+            if (!start(tag, slot.operation)) {
+                push(ctx, tag, 1);
+                return no_tag;
+            }
+        }
+        (void)follow(ctx, tag);  // a failure ends the run
+        return tag;
     }
 
     /// The last piece is done.
@@ -394,7 +426,7 @@ private:
 
     /// This lane goes on with one tag whose round it has opened, and leaves others in the queue.
     LANEWAY_FN void keep(Ctx& ctx, std::uint32_t& next, std::uint32_t tag) {
-        if (next != no_tag) push(ctx, next);
+        if (next != no_tag) push(ctx, next, slots_[next].pieces);
         next = tag;
     }
 
@@ -414,9 +446,8 @@ private:
         ctx.store(&address(ctx, view_.cells[cell], pe)->sent, rounds, Ctx::tagged_order, scope::system);
     }
 
-    /// Leaves the pieces of a round in the queue.
-    LANEWAY_SLOW void push(Ctx& ctx, std::uint32_t tag) {
-        const std::uint32_t pieces = slots_[tag].pieces;
+    /// Leaves the pieces of a round in the queue, or the last one again.
+    LANEWAY_SLOW void push(Ctx& ctx, std::uint32_t tag, std::uint32_t pieces) {
         const std::uint64_t place =
             ctx.fetch_add(&counters_->pushed, std::uint64_t{pieces}, order::relaxed, scope::device);
         for (std::uint32_t piece = 0; piece < pieces; ++piece) {

@@ -1,5 +1,5 @@
-// What a triggered operation does: moves or combines a range of symmetric memory, raises a signal behind it, and then
-// triggers another tag. Built by the host or by a lane, and kept by value.
+// What a triggered operation does: moves or combines a range of symmetric memory, starts a message or a task behind it,
+// raises a signal, and then triggers another tag. Built by the host or by a lane, and kept by value.
 #pragma once
 
 #include "laneway/comm/memory_operation.hpp"
@@ -21,6 +21,9 @@ struct trigger_link {
         return pe == other.pe && tag == other.tag && n == other.n;
     }
 };
+
+template <class Item>
+struct starting_operation;
 
 /// An operation that a PE carries out when one of its tags fires. `pe` is where target and signal lie.
 ///
@@ -77,6 +80,14 @@ public:
         return made;
     }
 
+    /// When the data is there, starts something that a component takes: posts a message to the PE (`start(word{7})`),
+    /// or submits a task (`start(lw::task_call<square>{3.0})`, task/task_starter.hpp). Comes last; the tags that follow
+    /// are triggered when it has been left with that component. For triggers that have been made with the component.
+    template <class Item>
+    [[nodiscard]] LANEWAY_FN starting_operation<Item> start(const Item& item) const {
+        return {*this, item};
+    }
+
     [[nodiscard]] LANEWAY_FN int pe() const { return pe_; }
     [[nodiscard]] LANEWAY_FN const memory_target& source() const { return source_; }
     [[nodiscard]] LANEWAY_FN const memory_target& target() const { return target_; }
@@ -91,6 +102,13 @@ public:
     [[nodiscard]] LANEWAY_FN std::uint64_t signal_value() const { return signal_value_; }
     [[nodiscard]] LANEWAY_FN int n_links() const { return n_links_; }
     [[nodiscard]] LANEWAY_FN const trigger_link& link(int number) const { return links_[number]; }
+    /// What is started: 1 more than its number among what the component starts; 0: nothing.
+    [[nodiscard]] LANEWAY_FN std::uint32_t starts() const { return starts_; }
+    [[nodiscard]] LANEWAY_FN trigger_operation starting(std::uint32_t number) const {
+        trigger_operation made = *this;
+        made.starts_ = static_cast<std::uint8_t>(number + 1);
+        return made;
+    }
     /// Whether the arrays had these elements when the operation was made, and there are no more links than may be.
     [[nodiscard]] LANEWAY_FN bool fits() const { return outside_ == 0; }
 
@@ -119,8 +137,19 @@ private:
     std::uint8_t n_links_ = 0;
     std::uint8_t signals_ = 0;
     std::uint8_t outside_ = 0;
+    std::uint8_t starts_ = 0;
 };
 
 static_assert(trivially_copyable<trigger_operation>);
+
+/// An operation, and what it starts.
+template <class Item>
+struct starting_operation {
+    static_assert(trivially_copyable<Item>, "what a triggered operation starts is copied to devices");
+    static_assert(alignof(Item) <= 16, "what a triggered operation starts is aligned to 16 bytes at most");
+
+    trigger_operation operation;
+    Item item;
+};
 
 }  // namespace laneway
