@@ -99,11 +99,16 @@ void two_sided_memory::add_requests(int pe, std::vector<pending_message>& all) c
 }
 
 void two_sided_memory::add_unexpected(int pe, const shard_memory& shard, std::vector<pending_message>& all) const {
-    const auto entries = shard.engine.waiting();
     const auto messages = shard.unexpected.copy_out();
-    for (const match_entry& entry : entries) {
-        const unexpected_message& message = messages[entry.handle];
-        all.push_back({pe, kind::unexpected, message.key, message.bytes, false});
+    const auto add = [&](std::uint32_t place) {
+        all.push_back({pe, kind::unexpected, messages[place].key, messages[place].bytes, false});
+    };
+    if (shard.engine) {
+        for (const match_entry& entry : shard.engine->waiting()) add(entry.handle);
+    } else {
+        for (const auto& entry : shard.table->waiting()) {
+            if (entry.is_message) add(entry.handle);
+        }
     }
 }
 
@@ -121,7 +126,7 @@ std::uint64_t two_sided_memory::on_their_way(int pe) const {
     std::uint64_t n = 0;
     for (std::size_t s = 0; s < rings_.size(); ++s) {
         for (const std::uint64_t next : parts_[static_cast<std::size_t>(pe)].shards[s]->next.copy_out()) n -= next;
-        for (const std::uint8_t taken : parts_[static_cast<std::size_t>(pe)].shards[s]->taken.copy_out()) n -= taken;
+        for (const std::uint32_t taken : parts_[static_cast<std::size_t>(pe)].shards[s]->taken.copy_out()) n -= taken;
         for (int source = 0; source < machine_.n_pes(); ++source) {
             n += rings_[s]->drawn(source)[static_cast<std::size_t>(pe)];
         }

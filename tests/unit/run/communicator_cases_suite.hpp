@@ -14,8 +14,16 @@ constexpr std::uint64_t room = 2048;  // words of each buffer
 /// What a case on one lane of each PE works with.
 struct case_view {
     symmetric_ref<std::uint64_t> from, to, wrong;
+    match_rules rules{};
     std::uint64_t part = 0;
 
+    /// What a receive asks for: any, or this where the program promises that.
+    [[nodiscard]] LANEWAY_FN std::int64_t any_but(std::int64_t source) const {
+        return rules.no_any_source ? source : std::int64_t{any_source};
+    }
+    [[nodiscard]] LANEWAY_FN std::int64_t any_tag_but(std::int64_t tag) const {
+        return rules.no_any_tag ? tag : std::int64_t{any_tag};
+    }
     /// A word that no other message has.
     static LANEWAY_FN std::uint64_t word(std::uint64_t source, std::uint64_t number, std::uint64_t at) {
         return source << 48 | number << 32 | at << 8 | 5;
@@ -66,8 +74,10 @@ void run_case(const std::string& devices, const communicator_options& how = {}) 
         const communicator_options unsaid;
         if (how.unexpected != unsaid.unexpected) small.unexpected = how.unexpected;
         if (how.requests != unsaid.requests) small.requests = how.requests;
+        small.rules = rules_of(o);
+        small.engines = small.rules.no_any_source ? 2 : 1;
         auto world = rt.communicator(small);
-        rt.run(on_first<Case>{{from.ref(), to.ref(), wrong.ref()}}, world);
+        rt.run(on_first<Case>{{from.ref(), to.ref(), wrong.ref(), small.rules}}, world);
         for (int pe = 0; pe < rt.n_pes(); ++pe) ASSERT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
         EXPECT_TRUE(world.pending().empty()) << world.account();
     });
@@ -90,7 +100,7 @@ struct to_oneself {
         LANEWAY_OK(world.wait(ctx, r, &got));
         v.expect(ctx, b == 17 && got.bytes == 8);
         LANEWAY_OK(world.isend(ctx, &++a, 1, me, 1, s));
-        LANEWAY_OK(world.probe(ctx, any_source, any_tag, seen));
+        LANEWAY_OK(world.probe(ctx, v.any_but(me), v.any_tag_but(1), seen));
         v.expect(ctx, seen.source == static_cast<unsigned>(me) && seen.tag == 1 && seen.bytes == 8);
         LANEWAY_OK(world.recv(ctx, &b, 1, seen.source, seen.tag, &got));
         LANEWAY_OK(world.wait(ctx, s));
@@ -98,14 +108,14 @@ struct to_oneself {
         LANEWAY_OK(world.sendrecv(ctx, &++a, 1, me, 2, &b, 1, me, 2, &got));
         v.expect(ctx, b == 19 && got.tag == 2);
         bool found = true;
-        LANEWAY_OK(world.iprobe(ctx, me, any_tag, found, seen));
+        LANEWAY_OK(world.iprobe(ctx, me, v.any_tag_but(2), found, seen));
         v.expect(ctx, !found);
         v.write(ctx, 0, room, 3);  // a long one is not over before it has been received
         bool over = true;
         LANEWAY_OK(world.isend(ctx, v.from[0], room, me, 3, s));
         LANEWAY_OK(world.test(ctx, s, over));
         v.expect(ctx, !over);
-        LANEWAY_OK(world.recv(ctx, v.to[0], room, any_source, 3, &got));
+        LANEWAY_OK(world.recv(ctx, v.to[0], room, v.any_but(me), 3, &got));
         LANEWAY_OK(world.wait(ctx, s));
         v.expect(ctx, got.bytes == room * 8);
         v.expect_words(ctx, 0, room, static_cast<unsigned>(me), 3);
@@ -127,7 +137,7 @@ struct all_lengths {
             v.expect_words(ctx, 0, count, static_cast<unsigned>(before), count);
             ++tag;
         }
-        for (std::uint64_t bytes = 0; bytes < 80; ++bytes) {  // of bytes, from places that are not aligned
+        for (std::uint64_t bytes = 0; bytes < 80; ++bytes, ++tag) {  // of bytes, from places that are not aligned
             std::byte mine[160], theirs[160];
             for (std::uint64_t i = 0; i < 160; ++i) {
                 mine[i] = static_cast<std::byte>(bytes + i);
@@ -201,6 +211,7 @@ struct not_overtaking {
     case_view v;
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (v.rules.allow_overtaking) return;
         constexpr std::uint32_t n = 20;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         message_request sends[n], receives[n];
@@ -211,7 +222,7 @@ struct not_overtaking {
         }
         for (std::uint32_t i = 0; i < n; ++i) {
             const bool any = i % 3 == 1;
-            const std::int64_t source = any ? std::int64_t{any_source} : before, tag = i % 3 == 2 ? any_tag : 7;
+            const std::int64_t source = any ? v.any_but(before) : before, tag = i % 3 == 2 ? v.any_tag_but(7) : 7;
             LANEWAY_OK(world.irecv(ctx, v.to[i * part], part, source, tag, receives[i]));
         }
         for (std::uint32_t i = 0; i < n; ++i) {
@@ -284,7 +295,7 @@ struct taken_back {
         message_request first, second, third;
         message_status got;
         const int me = ctx.pe();
-        LANEWAY_OK(world.irecv(ctx, &b, 1, any_source, 5, first));
+        LANEWAY_OK(world.irecv(ctx, &b, 1, v.any_but(me), 5, first));
         LANEWAY_OK(world.irecv(ctx, &c, 1, me, 5, second));
         LANEWAY_OK(world.cancel(ctx, first));
         LANEWAY_OK(world.wait(ctx, first, &got));
@@ -294,7 +305,7 @@ struct taken_back {
         v.expect(ctx, !got.cancelled && c == 1 && b == 0);
         LANEWAY_OK(world.send(ctx, &++a, 1, me, 6));
         LANEWAY_OK(world.probe(ctx, me, 6, got));  // it has come: the receive gets it at once
-        LANEWAY_OK(world.irecv(ctx, &b, 1, me, any_tag, third));
+        LANEWAY_OK(world.irecv(ctx, &b, 1, me, v.any_tag_but(6), third));
         LANEWAY_OK(world.cancel(ctx, third));
         LANEWAY_OK(world.wait(ctx, third, &got));
         v.expect(ctx, !got.cancelled && b == 2);
@@ -311,7 +322,7 @@ struct one_of_each {
         std::uint64_t got[most] = {};
         const auto n = static_cast<std::uint32_t>(ctx.n_pes());
         for (std::uint32_t i = 0; i < n; ++i)
-            LANEWAY_OK(world.irecv(ctx, got + i, 1, any_source, any_tag, receives[i]));
+            LANEWAY_OK(world.irecv(ctx, got + i, 1, v.any_but(i), v.any_tag_but(40 + i), receives[i]));
         const std::uint64_t mine = 100 + static_cast<unsigned>(ctx.pe());
         for (std::uint32_t i = 0; i < n; ++i) LANEWAY_OK(world.send(ctx, &mine, 1, i, 40 + ctx.pe()));
         std::uint32_t seen = 0;
@@ -344,17 +355,17 @@ struct probed_beyond_the_bound {
     case_view v;
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
-        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         std::uint64_t first = 1, second = 2, got = 0;
         message_request sent[2];
         message_status seen;
         LANEWAY_OK(world.isend(ctx, &first, 1, next, 1, sent[0]));
         LANEWAY_OK(world.isend(ctx, &second, 1, next, 2, sent[1]));
-        LANEWAY_OK(world.probe(ctx, any_source, 2, seen));
+        LANEWAY_OK(world.probe(ctx, v.any_but(before), 2, seen));
         v.expect(ctx, seen.tag == 2 && seen.bytes == 8);
         LANEWAY_OK(world.recv(ctx, &got, 1, static_cast<int>(seen.source), 2));
         v.expect(ctx, got == 2);
-        LANEWAY_OK(world.recv(ctx, &got, 1, any_source, 1));
+        LANEWAY_OK(world.recv(ctx, &got, 1, v.any_but(before), 1));
         v.expect(ctx, got == 1);
         LANEWAY_OK(world.wait_all(ctx, sent, 2));
     }
@@ -374,7 +385,7 @@ struct all_taken_back {
         for (int i = 0; i < 32; ++i) LANEWAY_OK(world.irecv(ctx, words + i, 1, ctx.pe(), i, all[i]));
         bool found = true;
         message_status got;
-        LANEWAY_OK(world.iprobe(ctx, any_source, any_tag, found, got));
+        LANEWAY_OK(world.iprobe(ctx, v.any_but(0), v.any_tag_but(0), found, got));
         v.expect(ctx, !found);
         for (int i = 0; i < 32; ++i) LANEWAY_OK(world.cancel(ctx, all[i]));
         for (int i = 0; i < 32; ++i) {

@@ -49,6 +49,9 @@ struct match_rules {
 
     friend bool operator==(const match_rules&, const match_rules&) = default;
 
+    /// Whether any message will do for a receive of its key: an unordered_table matches then.
+    [[nodiscard]] LANEWAY_FN bool is_unordered() const { return no_any_source && no_any_tag && allow_overtaking; }
+
     /// Which of `n` engines, a power of two, matches a message, or a receive: they share the keys of a communicator as
     /// far as its promises allow, and each still matches in MPI's order. Without promises one engine has all.
     [[nodiscard]] LANEWAY_FN std::uint32_t engine_of(const match_key& key, std::uint32_t n) const {

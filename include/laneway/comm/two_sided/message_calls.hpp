@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/two_sided/message_sender.hpp"
+#include "laneway/comm/two_sided/unordered_post.hpp"
 
 namespace laneway {
 
@@ -21,7 +22,7 @@ public:
     [[nodiscard]] LANEWAY_FN message_sender<Ctx, Out>& sender() { return sender_; }
     [[nodiscard]] LANEWAY_FN message_waiting<Ctx, Out>& waiting() { return waiting_; }
 
-    /// Puts a receive into its shard's queue. `waits` for a request as message_sender::claim. One lane.
+    /// Posts a receive. `waits` for a request as message_sender::claim. One lane.
     LANEWAY_SLOW status receive(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
                                 bool waits, message_request& begun) {
         match_key key;
@@ -207,7 +208,7 @@ private:
         return begin() ? status::ok : waiting_.wait(ctx, site, begin);
     }
 
-    /// Fills in a place that the lane has claimed, and puts it into its shard's queue.
+    /// Fills in a place that the lane has claimed, and puts it into its shard's queue, or a receive into its table.
     LANEWAY_FN message_request ask(Ctx& ctx, std::uint32_t number, const question& asked) {
         request_slot& slot = view_.requests[number];
         slot.kind = asked.kind;
@@ -223,9 +224,13 @@ private:
             slot.other_generation = asked.other->generation();
         }
         const message_request handle = pool_.handle(ctx, number);
-        const number_queue_ref& queue = view_.shard_of(asked.key).asked;
+        const message_shard_ref& shard = view_.shard_of(asked.key);
         go_before(ctx, &slot.data);
-        queue.put(ctx, queue.draw(ctx), number);
+        if (asked.kind == request_kind::receive && view_.rules.is_unordered()) {
+            as_lone_lane(ctx, [&]<class Alone>(Alone& one) { unordered_post<Alone>(view_, shard)(one, number); });
+        } else {
+            shard.asked.put(ctx, shard.asked.draw(ctx), number);
+        }
         return handle;
     }
 
