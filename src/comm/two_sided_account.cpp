@@ -92,8 +92,7 @@ void two_sided_memory::add_requests(int pe, std::vector<pending_message>& all) c
         const request_word word{slot.word};
         if (word.state() != request_word::open || slot.kind == request_kind::cancel) continue;
         const bool is_send = slot.kind == request_kind::send;
-        if (is_send && slot.form == message_form::in_place && answers[i] == std::uint64_t{word.generation()} + 1)
-            continue;
+        if (is_send && slot.answered != 0 && answers[i] == std::uint64_t{word.generation()} + 1) continue;
         all.push_back({pe, is_send ? kind::send : kind::receive, slot.key, slot.bytes, slot.waited != 0});
     }
 }

@@ -337,6 +337,147 @@ struct one_of_each {
     }
 };
 
+/// As issend and ssend tests: over when a receive has got the message, of all forms, whether the receive or the message
+/// was first; through rings of few slots, where the others wait.
+struct synchronous_sends {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint32_t n = 8;
+        const int me = ctx.pe(), next = (me + 1) % ctx.n_pes(), before = (me + ctx.n_pes() - 1) % ctx.n_pes();
+        message_request sends[n], receives[n];
+        bool over = true;
+        std::uint64_t a = 1, b = 0;
+        LANEWAY_OK(world.issend(ctx, &a, 1, me, 100, sends[0]));  // nobody receives it
+        for (int i = 0; i < 3; ++i) {
+            LANEWAY_OK(world.test(ctx, sends[0], over));
+            v.expect(ctx, !over);
+        }
+        LANEWAY_OK(world.recv(ctx, &b, 1, me, 100));
+        LANEWAY_OK(world.wait(ctx, sends[0]));
+        v.expect(ctx, b == 1);
+        for (std::uint32_t i = 0; i < n; ++i) {
+            v.write(ctx, i * room / 8, room / 8, i);
+            if (i % 2 != 0) LANEWAY_OK(receive(ctx, world, before, i, receives[i]));
+            LANEWAY_OK(world.issend(ctx, v.from[i * room / 8], length(i), next, i, sends[i]));
+        }
+        LANEWAY_OK(world.test_all(ctx, sends, n, over));
+        message_status seen;  // none is lost to a probe, nor over for it
+        LANEWAY_OK(world.probe(ctx, before, 2, seen));
+        v.expect(ctx, seen.bytes == length(2) * 8);
+        for (std::uint32_t i = 0; i < n; i += 2) LANEWAY_OK(receive(ctx, world, before, i, receives[i]));
+        message_status got[n];
+        LANEWAY_OK(world.wait_all(ctx, receives, n, got));
+        LANEWAY_OK(world.wait_all(ctx, sends, n));
+        for (std::uint32_t i = 0; i < n; ++i) {
+            v.expect(ctx, got[i].bytes == length(i) * 8 && got[i].source == static_cast<unsigned>(before));
+            v.expect_words(ctx, i * room / 8, length(i), static_cast<unsigned>(before), i);
+        }
+        std::uint64_t seven[7] = {1, 2, 3, 4, 5, 6, 7}, others[7] = {};  // of a length that takes a slot
+        LANEWAY_OK(world.irecv(ctx, others, 7, before, 50, receives[0]));
+        for (std::uint64_t i = 0; i < 7; ++i) v.from.local(ctx)[i] = seven[i];
+        LANEWAY_OK(world.ssend(ctx, v.from[0], 7, next, 50));
+        LANEWAY_OK(world.wait(ctx, receives[0]));
+        for (std::uint64_t i = 0; i < 7; ++i) v.expect(ctx, others[i] == seven[i]);
+    }
+    static LANEWAY_FN std::uint64_t length(std::uint32_t i) {
+        constexpr std::uint64_t lengths[] = {0, 1, 6, 7, 8, 20, 40, room / 8};
+        return lengths[i];
+    }
+    template <class Ctx, class World>
+    LANEWAY_FN status receive(Ctx& ctx, World& world, int source, std::uint32_t i, message_request& begun) const {
+        return world.irecv(ctx, v.to[i * room / 8], room / 8, source, i, begun);
+    }
+};
+
+/// As the tests of MPI_PROC_NULL: what goes to nobody is sent, what comes from nobody is there, and empty.
+struct nobody_there {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        std::uint64_t a = 1, b = 2;
+        message_request requests[3];
+        message_status got;
+        bool found = false;
+        LANEWAY_OK(world.send(ctx, &a, 1, proc_null, 3));
+        LANEWAY_OK(world.ssend(ctx, &a, 1, proc_null, 3));
+        LANEWAY_OK(world.issend(ctx, v.from[0], room, proc_null, 3, requests[0]));
+        LANEWAY_OK(world.recv(ctx, &b, 1, proc_null, v.any_tag_but(3), &got));
+        v.expect(ctx, is_nothing(got) && b == 2);
+        LANEWAY_OK(world.irecv(ctx, &b, 1, proc_null, 3, requests[1]));
+        LANEWAY_OK(world.cancel(ctx, requests[1]));
+        std::uint32_t which = 9;
+        got = {};
+        LANEWAY_OK(world.wait_any(ctx, requests + 1, 2, which, &got));
+        v.expect(ctx, which == 0 && is_nothing(got) && requests[1].is_null());
+        LANEWAY_OK(world.wait(ctx, requests[0]));
+        LANEWAY_OK(world.iprobe(ctx, proc_null, 3, found, got = {}));
+        v.expect(ctx, found && is_nothing(got));
+        LANEWAY_OK(world.probe(ctx, proc_null, 3, got = {}));
+        v.expect(ctx, is_nothing(got));
+        // As with a grid's edge: what comes from the other side goes on.
+        const int me = ctx.pe(), last = ctx.n_pes() - 1;
+        const std::int64_t right = me == last ? std::int64_t{proc_null} : me + 1;
+        const std::int64_t left = me == 0 ? std::int64_t{proc_null} : me - 1;
+        a = 10 + static_cast<unsigned>(me);
+        LANEWAY_OK(world.sendrecv(ctx, &a, 1, right, 4, &b, 1, left, 4, &got));
+        v.expect(ctx, me == 0 ? is_nothing(got) && b == 2 : b == a - 1 && got.bytes == 8);
+    }
+    static LANEWAY_FN bool is_nothing(const message_status& got) {
+        return got.source == proc_null && got.tag == any_tag && got.bytes == 0 && !got.cancelled;
+    }
+};
+
+/// As waitsome, testall, testany, testsome: several receives, whose messages come in the other order.
+struct some_of_several {
+    static constexpr std::uint32_t n = 5;
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int me = ctx.pe();
+        message_request receives[n];
+        message_status got[n];
+        std::uint64_t words[n] = {};
+        std::uint32_t which = 9, n_over = 9, indices[n] = {};
+        bool over = false;
+        LANEWAY_OK(world.test_any(ctx, receives, n, which, over));
+        v.expect(ctx, over && which == n);
+        LANEWAY_OK(world.test_all(ctx, receives, n, over = false));
+        v.expect(ctx, over);
+        LANEWAY_OK(world.wait_some(ctx, receives, n, n_over, indices));
+        v.expect(ctx, n_over == 0);
+        for (std::uint32_t i = 0; i < n; ++i) LANEWAY_OK(world.irecv(ctx, words + i, 1, me, i, receives[i]));
+        LANEWAY_OK(world.test_any(ctx, receives, n, which, over));
+        v.expect(ctx, !over && which == n);
+        LANEWAY_OK(world.test_some(ctx, receives, n, n_over = 9, indices, got));
+        v.expect(ctx, n_over == 0);
+        LANEWAY_OK(send(ctx, world, 3));
+        while (!over) LANEWAY_OK(world.test_any(ctx, receives, n, which, over, got));
+        v.expect(ctx, which == 3 && words[3] == 13 && got[0].tag == 3 && receives[3].is_null());
+        LANEWAY_OK(send(ctx, world, 4));
+        LANEWAY_OK(send(ctx, world, 1));
+        for (std::uint32_t seen = 0; seen < 2; seen += n_over) {
+            LANEWAY_OK(world.wait_some(ctx, receives, n, n_over, indices, got));
+            v.expect(ctx, n_over >= 1 && n_over <= 2);
+            for (std::uint32_t i = 0; i < n_over; ++i) {
+                v.expect(ctx, indices[i] == got[i].tag && words[indices[i]] == 10 + got[i].tag);
+                v.expect(ctx, receives[indices[i]].is_null());
+            }
+        }
+        LANEWAY_OK(send(ctx, world, 0));
+        LANEWAY_OK(world.test_all(ctx, receives, n, over));
+        v.expect(ctx, !over && !receives[0].is_null());
+        LANEWAY_OK(send(ctx, world, 2));
+        while (!over) LANEWAY_OK(world.test_all(ctx, receives, n, over, got));
+        v.expect(ctx, words[0] == 10 && words[2] == 12 && got[2].tag == 2 && receives[0].is_null());
+    }
+    template <class Ctx, class World>
+    LANEWAY_FN status send(Ctx& ctx, World& world, std::uint64_t tag) const {
+        const std::uint64_t value = 10 + tag;
+        return world.send(ctx, &value, 1, ctx.pe(), static_cast<std::int64_t>(tag));
+    }
+};
+
 #define LANEWAY_CASE(name, what) \
     TEST_P(communicator_cases, name) { run_case<what>(GetParam()); }
 LANEWAY_CASE(MessagesToOneself, to_oneself)
@@ -348,6 +489,9 @@ LANEWAY_CASE(LongPayloadsAreFetchedTogether, many_long_ones)
 LANEWAY_CASE(NullRequestsArePassedOver, null_requests)
 LANEWAY_CASE(ReceivesAreTakenBack, taken_back)
 LANEWAY_CASE(AnySourceTakesOneOfEach, one_of_each)
+LANEWAY_CASE(SynchronousSendsAreOverWhenReceived, synchronous_sends)
+LANEWAY_CASE(NobodySendsNothing, nobody_there)
+LANEWAY_CASE(SomeOfSeveralAreOver, some_of_several)
 #undef LANEWAY_CASE
 
 /// A probe finds a message that may not come in, as no more may wait.

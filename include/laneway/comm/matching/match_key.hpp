@@ -8,6 +8,8 @@ namespace laneway {
 /// In a receive: a message of any source, with any tag.
 inline constexpr std::uint32_t any_source = ~std::uint32_t{0};
 inline constexpr std::uint32_t any_tag = ~std::uint32_t{0};
+/// Nobody: what is sent to it goes nowhere, and receives from it get nothing, at once.
+inline constexpr std::uint32_t proc_null = ~std::uint32_t{0} - 1;
 
 struct match_key {
     std::uint32_t source = 0;

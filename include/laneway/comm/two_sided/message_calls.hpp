@@ -27,6 +27,10 @@ public:
                                 bool waits, message_request& begun) {
         match_key key;
         if (const status wrong = check(ctx, operation::receive, source, tag, key); wrong != status::ok) return wrong;
+        if (key.source == proc_null) {
+            begun = message_request::from_nobody();
+            return status::ok;
+        }
         const std::uint32_t segment = buffer.place.segment;
         const bool is_symmetric = segment != unnamed_segment && segment != host_visible_segment;
         if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
@@ -55,53 +59,60 @@ public:
         if (leads && waits) waiting_.wait_for_shard(shard_of(request));
         const status result =
             lanes == width::lane ? waiting_.wait(ctx, site, is_over) : waiting_.wait_as_warp(ctx, site, is_over);
-        if (result != status::ok || !leads || !waits) return result;
-        return take(ctx, request, got);
+        return result == status::ok && leads ? finish(ctx, request, got) : result;
     }
 
-    /// Looks once; one that is over becomes null. One lane.
-    LANEWAY_SLOW status test(Ctx& ctx, message_request& request, bool& over, message_status& got) {
-        over = true;
-        if (!request.is_null() && !request.is_finished()) {
-            if (pool_.find(ctx, request) == nullptr) return refuse(ctx, request);
-            over = pool_.look(ctx, request).is_over();
-            if (!over) {
-                const status going = progress(ctx);
-                if (going != status::ok) return going;
-                over = pool_.look(ctx, request).is_over();
-            }
-            if (!over) return status::ok;
-            if (const status taken = take(ctx, request, got); taken != status::ok) return taken;
-        }
-        request = {};
-        return status::ok;
-    }
-
-    /// Waits for one of several, which becomes null. One lane.
-    LANEWAY_SLOW status wait_any(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& which,
-                                 message_status& got) {
-        which = n;
+    /// Whether one of several is over, and which; that one has been waited for then. Where all are null it is so as
+    /// well, and `which` is n. One lane; does not wait.
+    LANEWAY_SLOW status test_any(Ctx& ctx, const message_request* requests, std::uint32_t n, std::uint32_t& which,
+                                 bool& over, message_status& got) {
         std::uint32_t first = n;
-        for (std::uint32_t i = n; i-- > 0;) {
-            if (requests[i].is_null()) continue;
-            first = i;
-            if (!requests[i].is_finished() && !mark(ctx, requests[i])) return refuse(ctx, requests[i]);
-        }
-        if (first == n) return status::ok;
-        const status waited = waiting_.wait(ctx, site_of(requests[first]), [&] {
-            for (which = 0; which < n; ++which) {
-                const message_request& one = requests[which];
-                if (one.is_finished() || (!one.is_null() && pool_.look(ctx, one).is_over())) return true;
-            }
-            return false;
+        which = n;
+        const status result = look_at_all(ctx, requests, n, first, [&] {
+            which = first_over(ctx, requests, n);
+            return which != n;
         });
-        if (waited != status::ok) return waited;
-        bool over = true;
-        return test(ctx, requests[which], over, got);
+        over = result == status::ok && (first == n || which != n);
+        return over && which != n ? finish(ctx, requests[which], got) : result;
+    }
+    /// Whether all are over; nothing is waited for. The same.
+    LANEWAY_SLOW status test_all(Ctx& ctx, const message_request* requests, std::uint32_t n, bool& over) {
+        std::uint32_t first = n;
+        over = true;
+        return look_at_all(ctx, requests, n, first, [&] {
+            over = true;
+            for (std::uint32_t i = 0; i < n; ++i) over = over && (requests[i].is_null() || is_over(ctx, requests[i]));
+            return over;
+        });
+    }
+
+    /// Waits for one of several, and says which; n where all are null.
+    LANEWAY_SLOW status wait_any(Ctx& ctx, width lanes, const message_request* requests, std::uint32_t n,
+                                 std::uint32_t& which, message_status& got) {
+        const bool leads = lanes == width::lane || ctx.lane() == 0;
+        std::uint32_t first = n;
+        which = n;
+        const status refused = leads ? check_all(ctx, requests, n, first, true) : status::ok;
+        bool ends = leads && (refused != status::ok || first == n);
+        if (lanes != width::lane) ends = ctx.ballot(full_warp<Ctx>, ends) != 0;
+        if (ends) return refused;
+        const auto any_is_over = [&] {
+            which = first_over(ctx, requests, n);
+            return which != n;
+        };
+        const wait_site site = leads ? site_of(requests[first]) : wait_site{};
+        const status waited = lanes == width::lane ? waiting_.wait(ctx, site, any_is_over)
+                                                   : waiting_.wait_as_warp(ctx, site, any_is_over);
+        return waited == status::ok && leads ? finish(ctx, requests[which], got) : waited;
     }
 
     /// Looks for a message among those that have come. One lane; does not wait for any.
     LANEWAY_SLOW status look_for(Ctx& ctx, const match_key& key, bool& found, message_status& what) {
+        if (key.source == proc_null) {
+            found = true;
+            what = nothing_received();
+            return status::ok;
+        }
         message_request asked;
         waiting_.wait_for_shard(view_.shard_number(key));
         const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
@@ -117,6 +128,10 @@ public:
     }
     /// Waits for one.
     LANEWAY_SLOW status probe(Ctx& ctx, const match_key& key, message_status& what) {
+        if (key.source == proc_null) {
+            what = nothing_received();
+            return status::ok;
+        }
         const message_shard_ref& shard = view_.shard_of(key);
         const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
         for (;;) {
@@ -134,6 +149,7 @@ public:
 
     /// Takes a receive back. One lane.
     LANEWAY_SLOW status cancel(Ctx& ctx, const message_request& request) {
+        if (request.is_from_nobody()) return status::ok;
         request_slot* const slot = pool_.find(ctx, request);
         if (slot == nullptr || slot->kind != request_kind::receive) return refuse(ctx, request);
         message_request asked;
@@ -179,10 +195,11 @@ public:
     /// What a receive or a probe asks for, where it can be. Any lane.
     LANEWAY_FN status check(Ctx& ctx, operation what, std::int64_t source, std::int64_t tag, match_key& key) const {
         const bool from_any = source == std::int64_t{any_source}, with_any = tag == std::int64_t{any_tag};
-        if (!from_any && (source < 0 || source >= ctx.n_pes())) {
+        const bool from_nobody = source == std::int64_t{proc_null};
+        if (!from_any && !from_nobody && (source < 0 || source >= ctx.n_pes())) {
             return fail(ctx, status::bad_pe, what, static_cast<int>(source));
         }
-        const int peer = from_any ? -1 : static_cast<int>(source);
+        const int peer = from_any || from_nobody ? -1 : static_cast<int>(source);
         if (!with_any) {
             if (const status bad = message_sender<Ctx, Out>::check_tag(ctx, what, peer, tag); bad != status::ok)
                 return bad;
@@ -234,6 +251,46 @@ private:
         return handle;
     }
 
+    /// Whether each of several is null or a request; the first that is not null; n where there is none. `waits`: notes
+    /// that a lane waits for them.
+    LANEWAY_FN status check_all(Ctx& ctx, const message_request* requests, std::uint32_t n, std::uint32_t& first,
+                                bool waits) {
+        first = n;
+        for (std::uint32_t i = n; i-- > 0;) {
+            if (requests[i].is_null()) continue;
+            first = i;
+            if (requests[i].is_finished()) continue;
+            if (waits ? !mark(ctx, requests[i]) : pool_.find(ctx, requests[i]) == nullptr)
+                return refuse(ctx, requests[i]);
+        }
+        return status::ok;
+    }
+    /// Looks whether `holds()`, where there are requests, and once more behind some progress.
+    template <class Holds>
+    LANEWAY_FN status look_at_all(Ctx& ctx, const message_request* requests, std::uint32_t n, std::uint32_t& first,
+                                  const Holds& holds) {
+        const status checked = check_all(ctx, requests, n, first, false);
+        if (checked != status::ok || first == n || holds()) return checked;
+        const status going = progress(ctx);
+        if (going == status::ok) (void)holds();
+        return going;
+    }
+    /// Of one that is not null.
+    LANEWAY_FN bool is_over(Ctx& ctx, const message_request& request) const {
+        return request.is_finished() || pool_.look(ctx, request).is_over();
+    }
+    /// The first of several that is over; n where none is.
+    LANEWAY_FN std::uint32_t first_over(Ctx& ctx, const message_request* requests, std::uint32_t n) const {
+        for (std::uint32_t i = 0; i < n; ++i) {
+            if (!requests[i].is_null() && is_over(ctx, requests[i])) return i;
+        }
+        return n;
+    }
+    /// What one that is over, or null, has brought; it has been waited for then. One lane.
+    LANEWAY_FN status finish(Ctx& ctx, const message_request& request, message_status& got) {
+        if (request.is_from_nobody()) got = nothing_received();
+        return request.is_null() || request.is_finished() ? status::ok : take(ctx, request, got);
+    }
     /// What a request that is over has brought, and its place back. One lane.
     LANEWAY_FN status take(Ctx& ctx, const message_request& request, message_status& got) {
         request_slot* const slot = pool_.find(ctx, request);

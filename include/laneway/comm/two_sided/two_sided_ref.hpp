@@ -72,6 +72,7 @@ struct alignas(16) unexpected_message {
     match_key key;
     message_form form;
     std::uint32_t in_ring;  ///< 1: the payload has its slot still
+    std::uint32_t synchronous;
     std::uint64_t bytes;
     payload_place place;
     std::uint64_t words[short_pieces];
