@@ -86,6 +86,9 @@ TEST_P(communicator_misuse, RanksAndTagsThatCannotBe) {
                          "no such tag while receiving a message: tag -1, where there are 0 to 2147483647");
     expect<device_fault>(one_call{kind::receive, 0, std::int64_t{1} << 31}, "tag 2147483648, where there are");
     expect<device_fault>(one_call{kind::send, any_source, 0}, "no such PE while sending a message to PE -1");
+    expect<device_fault>(one_call{kind::send, proc_null, -3}, "no such tag while sending a message: tag -3, where");
+    expect<device_fault>(one_call{kind::receive, proc_null, -3}, "no such tag while receiving a message: tag -3, where");
+    expect<device_fault>(one_call{kind::probe, proc_null, -3}, "no such tag while probing for a message: tag -3, where");
     expect<device_fault>(one_call{kind::send, 0, 0, 5, 1020}, "element 8192, where there are 0 to 8191");
     expect<device_fault>(one_call{kind::receive, 0, 0, 1025}, "element 8192, where there are 0 to 8191");
 }
@@ -163,6 +166,32 @@ struct waits_elsewhere {
         (void)other.wait(ctx, receive);
     }
 };
+/// Requests that are none, among others.
+struct looks_at_several {
+    enum class call { test_any, test_all, test_some, wait_any, wait_some } what;
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request all[2];
+        if (world.irecv(ctx, room[0], 1, ctx.pe(), 1, all[0]) != status::ok) return;
+        if (world.send(ctx, room[1], 1, ctx.pe(), 1) != status::ok) return;
+        if (world.irecv(ctx, room[0], 1, ctx.pe(), 2, all[1]) != status::ok) return;
+        if (world.wait(ctx, all[0]) != status::ok) return;
+        std::uint32_t which = 0, n = 0, indices[2];
+        bool over = false;
+        if (what == call::test_any) (void)world.test_any(ctx, all, 2, which, over);
+        if (what == call::test_all) (void)world.test_all(ctx, all, 2, over);
+        if (what == call::test_some) (void)world.test_some(ctx, all, 2, n, indices);
+        if (what == call::wait_any) (void)world.wait_any(ctx, all, 2, which);
+        if (what == call::wait_some) (void)world.wait_some(ctx, all, 2, n, indices);
+    }
+};
+/// A short message that nobody receives: a plain send would be over.
+struct synchronous_in_vain {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        if (ctx.pe() == 0) (void)world.ssend(ctx, room[0], 2, ctx.n_pes() - 1, 8);
+    }
+};
 struct never_waits {
     template <class Ctx, class World, class Other>
     LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
@@ -186,6 +215,10 @@ TEST_P(communicator_misuse, RequestsAreWaitedForOnce) {
     expect<device_fault>(waits_twice{false}, used.substr(0, used.size() - 1));
     expect<device_fault>(waits_twice{true}, " of communicator 0");
     expect<device_fault>(waits_elsewhere{}, " of communicator 1");
+    using call = looks_at_several::call;
+    for (const call what : {call::test_any, call::test_all, call::test_some, call::wait_any, call::wait_some}) {
+        expect<device_fault>(looks_at_several{what}, used.substr(0, used.size() - 1));
+    }
     expect<device_fault>(never_waits{},
                          "nobody has waited for the request of the operation while receiving a message: from any PE, "
                          "tag 6 of communicator 0");
@@ -212,6 +245,17 @@ TEST_P(communicator_misuse, WhoWaitsInVainIsToldWhatStandsInTheQueues) {
          {std::string("deadline passed while receiving a message from PE 0: tag 7 of communicator 0; the deadline is"),
           "communicator 0: PE 0 has receive of tag 7 from PE 0; unexpected message of 16 bytes, tag 8 from PE " + last +
               ", unexpected message of 0 bytes, tag 9 from PE " + last}) {
+        EXPECT_NE(what.find(part), std::string::npos) << what;
+    }
+}
+
+TEST_P(communicator_misuse, ASynchronousSendThatNobodyReceivesIsTold) {
+    const std::string last = std::to_string(runtime(job()).n_pes() - 1);
+    const std::string what = failure<timeout_error>(synchronous_in_vain{});
+    for (const std::string& part :
+         {"deadline passed while sending a message to PE " + last + ": tag 8 of communicator 0; the deadline is",
+          "PE 0 has send of 16 bytes, tag 8 to PE " + last,
+          std::string("unexpected message of 16 bytes, tag 8 from PE 0")}) {
         EXPECT_NE(what.find(part), std::string::npos) << what;
     }
 }

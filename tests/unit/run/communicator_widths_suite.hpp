@@ -59,6 +59,83 @@ TEST_P(communicator_widths, WarpsAndBlocksShareABuffer) {
     }
 }
 
+/// Warps, or blocks, look, probe, take back and complete together: all of them hear the same.
+struct complete_together {
+    symmetric_ref<std::uint64_t> from, to, wrong;
+    std::uint64_t room;
+    width lanes;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int number = lanes == width::block ? ctx.block() : ctx.block() * ctx.n_warps() + ctx.warp();
+        const auto first = static_cast<std::uint64_t>(number) * room;  // of what it sends; it receives thrice that
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        const std::int64_t tag = 4 * std::int64_t{number};
+        bool right = true, found = false, over = false;
+        message_status what;
+        message_request sends[2], receives[3];
+        if (world.share(ctx, lanes).first == 0) from.local(ctx)[first] = word(ctx.pe(), number);
+        if (world.issend(ctx, from[first], 1, next, tag, sends[0], lanes) != status::ok) return;
+        if (world.issend(ctx, from[first], room, next, tag + 1, sends[1], lanes) != status::ok) return;
+        if (world.test_all(ctx, sends, 2, over, nullptr, lanes) != status::ok) return;
+        if (world.probe(ctx, before, tag, what, lanes) != status::ok) return;
+        right = right && what.bytes == 8 && what.tag == static_cast<unsigned>(tag);
+        if (world.iprobe(ctx, before, tag, found, what = {}, lanes) != status::ok) return;
+        right = right && found && what.bytes == 8;
+        for (std::uint32_t i = 0; i < 3; ++i) {
+            const std::int64_t wanted = tag + (i + 2) % 3;  // first the one that nobody sends
+            if (world.irecv(ctx, to[3 * first + i * room], room, before, wanted, receives[i], lanes) != status::ok) return;
+        }
+        if (world.cancel(ctx, receives[0], lanes) != status::ok) return;
+        if (world.wait(ctx, receives[0], &what, lanes) != status::ok) return;
+        right = right && what.cancelled;
+        receives[0] = {};
+        std::uint32_t seen = 0, n_over = 0, indices[3] = {};
+        message_status got[3];
+        while (seen != 6) {
+            if (world.wait_some(ctx, receives, 3, n_over, indices, got, lanes) != status::ok) return;
+            right = right && n_over > 0;
+            for (std::uint32_t i = 0; i < n_over; ++i) {
+                right = right && got[i].tag == static_cast<unsigned>(tag + (indices[i] + 2) % 3);
+                seen |= 1u << indices[i];
+            }
+        }
+        for (std::uint64_t i = 1; i < 3; ++i) {
+            const std::uint64_t came = to.local(ctx)[3 * first + i * room];
+            right = right && came == word(before, number);
+        }
+        for (over = false; !over;) {
+            if (world.test_all(ctx, sends, 2, over, nullptr, lanes) != status::ok) return;
+        }
+        std::uint32_t which = 0;
+        if (world.wait_any(ctx, sends, 2, which, nullptr, lanes) != status::ok) return;
+        if (world.test(ctx, sends[0], found = false, nullptr, lanes) != status::ok) return;
+        if (!right || which != 2 || !found) atomic_add(ctx, wrong[0], 1);
+    }
+    static LANEWAY_FN std::uint64_t word(int pe, int number) {
+        return static_cast<std::uint64_t>(pe) << 32 | static_cast<std::uint64_t>(number + 1);
+    }
+};
+
+TEST_P(communicator_widths, WarpsAndBlocksCompleteTogether) {
+    for (const width lanes : {width::warp, width::block}) {
+        every_fourth_round(GetParam(), [lanes](const options& o) {
+            runtime rt(o);
+            constexpr std::uint64_t room = 100, groups = 512;
+            const auto from = rt.allocate<std::uint64_t>(groups * room),
+                       to = rt.allocate<std::uint64_t>(3 * groups * room);
+            const auto wrong = rt.allocate<std::uint64_t>(1);
+            communicator_options how = small_options(o);
+            how.unexpected = 1024;  // all groups send before one receives
+            how.rules = rules_of(o);
+            auto world = rt.communicator(how);
+            rt.run(complete_together{from.ref(), to.ref(), wrong.ref(), room, lanes}, world);
+            for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+            EXPECT_TRUE(world.pending().empty()) << world.account();
+        });
+    }
+}
+
 /// Every lane sends to every PE, and receives as many, from any source where it may; half of the lanes in a branch.
 struct all_lanes_at_once {
     symmetric_ref<std::uint64_t> sums;
