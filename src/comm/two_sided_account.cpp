@@ -143,6 +143,10 @@ std::string two_sided_memory::account() const {
         if (const std::uint64_t n = on_their_way(pe); n > 0) {
             here += "; " + std::to_string(n) + (n == 1 ? " message on its way" : " messages on their way") + " to it";
         }
+        if (statistics(pe).unexpected >= options_.unexpected) {
+            here += "; no room for more unexpected messages, communicator_options::unexpected, " +
+                    std::to_string(options_.unexpected);
+        }
         here += memory_text(unexpected_memory(pe));
         if (!here.empty()) text += " PE " + std::to_string(pe) + " has" + here.substr(1) + ";";
     }

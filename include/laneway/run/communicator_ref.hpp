@@ -204,6 +204,44 @@ public:
         if (r.code == status::ok) what = r.got;
         return r.code;
     }
+    /// Takes the message that a receive of this source and tag would get out of the queues, if it waits there: nobody
+    /// else gets it, and mrecv or imrecv has to receive it.
+    LANEWAY_FN status improbe(Ctx& ctx, std::int64_t source, std::int64_t tag, bool& found, message_request& message,
+                              message_status& what, width lanes = width::lane) {
+        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
+            match_key key;
+            one.code = calls_.check(ctx, operation::probe, source, tag, key);
+            if (one.code == status::ok) one.code = calls_.match(ctx, key, one.request, one.got);
+        });
+        message = r.request;
+        found = r.code == status::ok && !message.is_null();
+        if (found) what = r.got;
+        return r.code;
+    }
+    /// Waits for one.
+    LANEWAY_FN status mprobe(Ctx& ctx, std::int64_t source, std::int64_t tag, message_request& message,
+                             message_status& what, width lanes = width::lane) {
+        for (bool found = false;;) {
+            status result = probe(ctx, source, tag, what, lanes);
+            if (result == status::ok) result = improbe(ctx, source, tag, found, message, what, lanes);
+            if (result != status::ok || found) return result;
+        }
+    }
+    /// Receives such a message; the same request then stands for the receive.
+    template <class Data>
+    LANEWAY_FN status imrecv(Ctx& ctx, const Data& data, std::uint64_t count, const message_request& message,
+                             width lanes = width::lane) {
+        const message_buffer buffer = buffer_of(ctx, data, count);
+        return call_by_one(ctx, lanes, [&](message_result& one) {
+                   one.code = calls_.receive_match(ctx, buffer, message);
+               }).code;
+    }
+    template <class Data>
+    LANEWAY_FN status mrecv(Ctx& ctx, const Data& data, std::uint64_t count, const message_request& message,
+                            message_status* got = nullptr, width lanes = width::lane) {
+        const status begun = imrecv(ctx, data, count, message, lanes);
+        return begun == status::ok ? wait(ctx, message, got, lanes) : begun;
+    }
     /// Takes a receive back if it has not got a message yet. It still has to be waited for, and its status says which
     /// it was.
     LANEWAY_FN status cancel(Ctx& ctx, const message_request& request, width lanes = width::lane) {

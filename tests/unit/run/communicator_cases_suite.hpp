@@ -478,6 +478,51 @@ struct some_of_several {
     }
 };
 
+/// As mprobe: a message that has been matched is nobody else's, and is received later, of whatever form.
+struct matched_probes {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint32_t n = 4;
+        const int me = ctx.pe(), next = (me + 1) % ctx.n_pes(), before = (me + ctx.n_pes() - 1) % ctx.n_pes();
+        message_request sends[n], messages[n];
+        message_status what, got;
+        bool found = true;
+        LANEWAY_OK(world.improbe(ctx, me, 77, found, messages[0], what));
+        v.expect(ctx, !found && messages[0].is_null());
+        for (std::uint32_t i = 0; i < n; ++i) {
+            v.write(ctx, i * room / 8, length(i), i);
+            LANEWAY_OK(world.isend(ctx, v.from[i * room / 8], length(i), next, 5 + i / 2, sends[i]));
+        }
+        for (std::uint32_t i = 0; i < n; ++i) {  // the first of two under one tag
+            LANEWAY_OK(world.mprobe(ctx, before, 5 + i / 2, messages[i], what));
+            const bool known = what.bytes == length(i) * 8 || v.rules.allow_overtaking;
+            v.expect(ctx, known && what.tag == 5 + i / 2 && what.source == static_cast<unsigned>(before));
+        }
+        LANEWAY_OK(world.iprobe(ctx, before, 5, found, what));
+        v.expect(ctx, !found);
+        LANEWAY_OK(world.imrecv(ctx, v.to[0], room / 8, messages[0]));
+        for (std::uint32_t i = n; i-- > 1;) {
+            LANEWAY_OK(world.mrecv(ctx, v.to[i * room / 8], room / 8, messages[i], &got));
+            v.expect(ctx, got.tag == 5 + i / 2);
+            if (!v.rules.allow_overtaking) v.expect_words(ctx, i * room / 8, length(i), static_cast<unsigned>(before), i);
+        }
+        LANEWAY_OK(world.wait(ctx, messages[0], &got));
+        LANEWAY_OK(world.wait_all(ctx, sends, n));
+        std::uint64_t a = 4, b = 0;  // into a lane's own variable
+        LANEWAY_OK(world.issend(ctx, &a, 1, me, 9, sends[0]));
+        LANEWAY_OK(world.mprobe(ctx, me, 9, messages[0], what));
+        LANEWAY_OK(world.test(ctx, sends[0], found));
+        v.expect(ctx, !found);
+        LANEWAY_OK(world.mrecv(ctx, &b, 1, messages[0]));
+        LANEWAY_OK(world.wait(ctx, sends[0]));
+        LANEWAY_OK(world.mprobe(ctx, proc_null, 9, messages[1], what));
+        LANEWAY_OK(world.mrecv(ctx, &b, 1, messages[1], &got));
+        v.expect(ctx, b == 4 && what.source == proc_null && got.source == proc_null && got.bytes == 0);
+    }
+    static LANEWAY_FN std::uint64_t length(std::uint32_t i) { return std::uint64_t{3} << 2 * i; }
+};
+
 #define LANEWAY_CASE(name, what) \
     TEST_P(communicator_cases, name) { run_case<what>(GetParam()); }
 LANEWAY_CASE(MessagesToOneself, to_oneself)
@@ -491,6 +536,7 @@ LANEWAY_CASE(ReceivesAreTakenBack, taken_back)
 LANEWAY_CASE(AnySourceTakesOneOfEach, one_of_each)
 LANEWAY_CASE(SynchronousSendsAreOverWhenReceived, synchronous_sends)
 LANEWAY_CASE(NobodySendsNothing, nobody_there)
+LANEWAY_CASE(MatchedProbesTakeMessagesOut, matched_probes)
 LANEWAY_CASE(SomeOfSeveralAreOver, some_of_several)
 #undef LANEWAY_CASE
 

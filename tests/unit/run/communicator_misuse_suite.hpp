@@ -192,6 +192,20 @@ struct synchronous_in_vain {
         if (ctx.pe() == 0) (void)world.ssend(ctx, room[0], 2, ctx.n_pes() - 1, 8);
     }
 };
+/// A message that has been matched: it is received, once, and not just waited for.
+struct matched_and_not_received {
+    enum class then { wait, leave, twice } what;
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request message;
+        message_status seen;
+        if (world.send(ctx, room[1], 1, ctx.pe(), 1) != status::ok) return;
+        if (world.mprobe(ctx, ctx.pe(), 1, message, seen) != status::ok) return;
+        if (what == then::wait) (void)world.wait(ctx, message);
+        if (what != then::twice || world.mrecv(ctx, room[0], 1, message) != status::ok) return;
+        (void)world.mrecv(ctx, room[0], 1, message);
+    }
+};
 struct never_waits {
     template <class Ctx, class World, class Other>
     LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
@@ -215,6 +229,10 @@ TEST_P(communicator_misuse, RequestsAreWaitedForOnce) {
     expect<device_fault>(waits_twice{false}, used.substr(0, used.size() - 1));
     expect<device_fault>(waits_twice{true}, " of communicator 0");
     expect<device_fault>(waits_elsewhere{}, " of communicator 1");
+    using then = matched_and_not_received::then;
+    expect<device_fault>(matched_and_not_received{then::wait}, used.substr(0, used.size() - 1));
+    expect<device_fault>(matched_and_not_received{then::twice}, used.substr(0, used.size() - 1));
+    expect<device_fault>(matched_and_not_received{then::leave}, "nobody has waited for the request of the operation");
     using call = looks_at_several::call;
     for (const call what : {call::test_any, call::test_all, call::test_some, call::wait_any, call::wait_some}) {
         expect<device_fault>(looks_at_several{what}, used.substr(0, used.size() - 1));
@@ -295,6 +313,33 @@ TEST_P(communicator_misuse, ADeadlockIsToldAsACircleOfRanks) {
     expect<timeout_error>(send_in_a_circle{}, circle("4000"));
     expect<timeout_error>(flood_in_a_circle{}, circle("8"), {.unexpected = 8, .ring_slots = 4});
     EXPECT_NO_THROW((void)failure<std::nullptr_t>(flood_in_a_circle{}, {.unexpected = 64, .ring_slots = 4}));
+}
+
+/// The last rank sends more than may wait and the ring holds before what PE 0 waits for.
+struct wait_behind_all {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        if (ctx.pe() == ctx.n_pes() - 1) {
+            for (int i = 0; i < 20; ++i) {
+                if (world.send(ctx, room[0], 1, 0, 1) != status::ok) return;
+            }
+            if (world.send(ctx, room[0], 1, 0, 2) != status::ok) return;
+        }
+        if (ctx.pe() == 0) (void)world.recv(ctx, room[0], 1, ctx.n_pes() - 1, 2);
+    }
+};
+
+TEST_P(communicator_misuse, MoreThanMayWaitBeforeWhatIsAwaitedIsTold) {
+    const std::string last = std::to_string(runtime(job()).n_pes() - 1);
+    const communicator_options how{.unexpected = 8, .ring_slots = 4};
+    expect<timeout_error>(wait_behind_all{}, "no room for more unexpected messages, communicator_options::unexpected, 8",
+                          how);
+    const std::string send = "(send of 8 bytes, tag 1 to PE 0)";
+    if (last == "0") return expect<timeout_error>(wait_behind_all{}, "circle: PE 0 " + send + " -> PE 0", how);
+    expect<timeout_error>(wait_behind_all{},
+                          "ranks wait in a circle: PE 0 (receive of tag 2 from PE " + last + ") -> PE " + last + " " +
+                              send + " -> PE 0",
+                          how);
 }
 
 /// As many payloads as memory and ring hold, then a receive of what is sent behind one more.

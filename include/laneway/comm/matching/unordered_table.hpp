@@ -69,6 +69,13 @@ struct unordered_table_ref {
             return !same_key ? verdict::pass : is_message(number) ? verdict::see : verdict::leave;
         });
     }
+    /// Takes such a message.
+    template <class Ctx>
+    LANEWAY_FN match_result take_message(Ctx& ctx, const match_key& receive) const {
+        return change(ctx, receive, nobody, [&](std::uint32_t number, bool same_key) {
+            return !same_key ? verdict::pass : is_message(number) ? verdict::take : verdict::leave;
+        });
+    }
     /// Takes back a receive that waits. `none`: it does not wait any more.
     template <class Ctx>
     LANEWAY_FN match_result cancel(Ctx& ctx, const match_key& receive, std::uint32_t handle) const {

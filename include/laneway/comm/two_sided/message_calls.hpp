@@ -31,14 +31,7 @@ public:
             begun = message_request::from_nobody();
             return status::ok;
         }
-        const std::uint32_t segment = buffer.place.segment;
-        const bool is_symmetric = segment != unnamed_segment && segment != host_visible_segment;
-        if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
-            return refuse_address(ctx, operation::receive, peer_of(key.source), buffer.place);
-        }
-        if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
-            return fail(ctx, status::bad_range, operation::receive, peer_of(key.source), key.tag);
-        }
+        if (const status bad = check_room(ctx, buffer, key); bad != status::ok) return bad;
         std::uint32_t number = 0;
         const wait_site site{operation::receive, peer_of(key.source), key.tag, view_.number};
         const status claimed = sender_.claim(ctx, site, waits, number);
@@ -147,6 +140,47 @@ public:
         }
     }
 
+    /// Takes a message that waits out of the queues, if there is one that a receive would get. One lane.
+    LANEWAY_SLOW status match(Ctx& ctx, const match_key& key, message_request& message, message_status& what) {
+        message = {};
+        if (key.source == proc_null) {
+            message = message_request::from_nobody();
+            what = nothing_received();
+            return status::ok;
+        }
+        std::uint32_t number = 0;
+        const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
+        const status claimed = sender_.claim(ctx, site, false, number);
+        if (claimed != status::ok) return claimed;
+        const message_request asked = ask(ctx, number, {request_kind::match, key});
+        const status waited = waiting_.wait(ctx, site, [&] { return pool_.look(ctx, asked).is_over(); });
+        if (waited != status::ok) return waited;
+        if (pool_.look(ctx, asked).state() == request_word::nothing) return take(ctx, asked, what);
+        come_behind(ctx, view_.requests + number);
+        const request_slot& slot = view_.requests[number];
+        what = {slot.source, slot.tag, slot.length, false};
+        message = asked;
+        return status::ok;
+    }
+    /// Receives it: the message's request becomes that of the receive. One lane.
+    LANEWAY_SLOW status receive_match(Ctx& ctx, const message_buffer& buffer, const message_request& message) {
+        if (message.is_from_nobody()) return status::ok;
+        request_slot* const slot = pool_.find(ctx, message);
+        if (slot == nullptr || slot->kind != request_kind::match) return refuse(ctx, message);
+        const match_key key{slot->source, slot->tag};
+        if (const status bad = check_room(ctx, buffer, key); bad != status::ok) return bad;
+        slot->kind = request_kind::matched_receive;
+        slot->key = key;
+        slot->data = buffer.data;
+        slot->bytes = buffer.bytes;
+        ctx.store(&slot->word, request_word::of(message.generation(), request_word::open), order::relaxed,
+                  scope::device);
+        const number_queue_ref& asked = view_.shard_of(key).asked;
+        go_before(ctx, &slot->data);
+        asked.put(ctx, asked.draw(ctx), message.number());
+        return status::ok;
+    }
+
     /// Takes a receive back. One lane.
     LANEWAY_SLOW status cancel(Ctx& ctx, const message_request& request) {
         if (request.is_from_nobody()) return status::ok;
@@ -192,6 +226,18 @@ public:
         ctx.store(&view_.requests[request.number()].waited, request_slot::by_host, order::relaxed, scope::device);
     }
 
+    /// Whether a receive may be into this buffer. Any lane.
+    LANEWAY_FN status check_room(Ctx& ctx, const message_buffer& buffer, const match_key& key) const {
+        const std::uint32_t segment = buffer.place.segment;
+        const bool is_symmetric = segment != unnamed_segment && segment != host_visible_segment;
+        if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
+            return refuse_address(ctx, operation::receive, peer_of(key.source), buffer.place);
+        }
+        if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
+            return fail(ctx, status::bad_range, operation::receive, peer_of(key.source), key.tag);
+        }
+        return status::ok;
+    }
     /// What a receive or a probe asks for, where it can be. Any lane.
     LANEWAY_FN status check(Ctx& ctx, operation what, std::int64_t source, std::int64_t tag, match_key& key) const {
         const bool from_any = source == std::int64_t{any_source}, with_any = tag == std::int64_t{any_tag};
@@ -260,8 +306,7 @@ private:
             if (requests[i].is_null()) continue;
             first = i;
             if (requests[i].is_finished()) continue;
-            if (waits ? !mark(ctx, requests[i]) : pool_.find(ctx, requests[i]) == nullptr)
-                return refuse(ctx, requests[i]);
+            if (waits ? !mark(ctx, requests[i]) : find(ctx, requests[i]) == nullptr) return refuse(ctx, requests[i]);
         }
         return status::ok;
     }
@@ -299,7 +344,8 @@ private:
         come_behind(ctx, slot);
         got = {slot->source, slot->tag, slot->length, now.state() == request_word::cancelled};
         if (slot->kind == request_kind::send) got = {slot->key.source, slot->key.tag, slot->bytes, false};
-        if (slot->kind == request_kind::receive && !got.cancelled && slot->form == message_form::in_words) {
+        const bool receives = slot->kind == request_kind::receive || slot->kind == request_kind::matched_receive;
+        if (receives && !got.cancelled && slot->form == message_form::in_words) {
             for (std::uint32_t i = 0; i < slot->length; ++i) {
                 slot->data[i] = static_cast<std::byte>(slot->pieces[i / 8] >> i % 8 * 8);
             }
@@ -307,9 +353,14 @@ private:
         return pool_.give_back(ctx, request) ? status::ok : refuse(ctx, request);
     }
 
+    /// The slot of a request that may be waited for: not of a message that has been matched and not received.
+    [[nodiscard]] LANEWAY_FN request_slot* find(Ctx& ctx, const message_request& request) const {
+        request_slot* const slot = pool_.find(ctx, request);
+        return slot != nullptr && slot->kind != request_kind::match ? slot : nullptr;
+    }
     /// Notes that a lane waits, for who reads the queues when a run has failed. False for a request that is none.
     LANEWAY_FN bool mark(Ctx& ctx, const message_request& request) {
-        request_slot* const slot = pool_.find(ctx, request);
+        request_slot* const slot = find(ctx, request);
         if (slot == nullptr) return false;
         ctx.store(&slot->waited, request_slot::by_lane, order::relaxed, scope::device);
         return true;

@@ -49,7 +49,8 @@ private:
     std::uint32_t communicator_ = 0;
 };
 
-enum class request_kind : std::uint32_t { receive, probe, cancel, send };
+/// `match`: takes a message out of the queues, which it holds; `matched_receive`: receives what a match holds.
+enum class request_kind : std::uint32_t { receive, probe, cancel, send, match, matched_receive };
 
 /// State of a slot and its generation, in one word: the number of times that it has been used.
 struct request_word {
@@ -84,7 +85,7 @@ struct alignas(64) request_slot {
     payload_place place;    ///< of a payload that is fetched
     std::uint64_t fetched;  ///< see fetch_queue
     std::uint32_t pieces_done;
-    std::uint32_t other;               ///< cancel: which one; a send that waits for room: see send_chain
+    std::uint32_t other;               ///< cancel: which one; match: the message's place; a send: see send_chain
     std::uint32_t other_generation;    ///< cancel: of that
     std::uint32_t n_pieces;            ///< of a send
     std::uint32_t answered;            ///< of a send: 1 where the receiver tells when it has been matched, or fetched

@@ -88,7 +88,8 @@ private:
         const bool here = number != number_queue_ref::none;
         const request_kind kind = here ? view_.requests[number].kind : request_kind::receive;
         const request_kind all = ctx.shuffle(full_warp<Ctx>, kind, 0);
-        const int n = leading(ctx, here && kind == all);
+        // Of matches one: two may want the same message.
+        const int n = leading(ctx, here && kind == all && (all != request_kind::match || ctx.lane() == 0));
         if (n == 0) return false;
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {
@@ -97,6 +98,8 @@ private:
         const bool active = ctx.lane() < n;
         if (all == request_kind::receive) post(ctx, active, number);
         if (all == request_kind::probe) probe(ctx, active, number);
+        if (all == request_kind::match) match(ctx, active, number);
+        if (all == request_kind::matched_receive) receive_match(ctx, active, number);
         if (all == request_kind::cancel) cancel(ctx, active, number);
         if (all == request_kind::send) sends_.add(ctx, active, number);
         complete(ctx, n);
@@ -106,12 +109,44 @@ private:
     LANEWAY_FN void post(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_result found = shard_.engine.post(ctx, active, key, number);
-        const bool matched = found.outcome == match_outcome::matched;
+        give_kept(ctx, found.outcome == match_outcome::matched, number, found.handle);
+    }
+    /// Gives a message that waits to a receive.
+    LANEWAY_FN void give_kept(Ctx& ctx, bool active, std::uint32_t number, std::uint32_t place) const {
         incoming_message message;
-        if (matched) message = delivery_.kept(ctx, shard_, found.handle);
-        delivery_.give(ctx, matched, number, message);
-        delivery_.drop(ctx, shard_, matched, found.handle);
-        put_back(ctx, matched, found.handle);
+        if (active) message = delivery_.kept(ctx, shard_, place);
+        delivery_.give(ctx, active, number, message);
+        delivery_.drop(ctx, shard_, active, place);
+        put_back(ctx, active, place);
+    }
+    LANEWAY_FN void receive_match(Ctx& ctx, bool active, std::uint32_t number) const {
+        give_kept(ctx, active, number, active ? view_.requests[number].other : 0);
+    }
+
+    /// Takes a message that waits out of the queues, as a receive would; its place stays its own. Lane 0 alone.
+    LANEWAY_FN void match(Ctx& ctx, bool active, std::uint32_t number) const {
+        const match_key key = active ? view_.requests[number].key : match_key{};
+        match_result found;
+        if (view_.rules.is_unordered()) {
+            if (active) found = shard_.table.take_message(ctx, key);
+        } else {
+            found = shard_.engine.probe(ctx, active, key);
+            if (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) != 0)
+                found = shard_.engine.post(ctx, active, key, number);
+        }
+        const bool matched = found.outcome == match_outcome::matched;
+        if (active) {
+            request_slot& slot = view_.requests[number];
+            if (matched) tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
+            slot.other = found.handle;
+            delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
+    static LANEWAY_FN void tell_found(request_slot& slot, const match_key& key, std::uint64_t bytes) {
+        slot.source = key.source;
+        slot.tag = key.tag;
+        slot.length = bytes;
     }
 
     LANEWAY_FN void probe(Ctx& ctx, bool active, std::uint32_t number) const {
@@ -121,9 +156,7 @@ private:
             request_slot& slot = view_.requests[number];
             bool matched = found.outcome == match_outcome::matched;
             if (matched) {
-                slot.source = found.key.source;
-                slot.tag = found.key.tag;
-                slot.length = shard_.unexpected[found.handle].bytes;
+                tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
             } else if (room() == 0) {
                 matched = probe_rings(ctx, key, slot);
             }
@@ -145,9 +178,7 @@ private:
                 incoming_message message;
                 std::uint64_t ticket = first + at;
                 if (!read_slot(ctx, in, source, ticket, message) || !key.accepts(message.key)) continue;
-                slot.source = message.key.source;
-                slot.tag = message.key.tag;
-                slot.length = message.bytes;
+                tell_found(slot, message.key, message.bytes);
                 return true;
             }
         }
