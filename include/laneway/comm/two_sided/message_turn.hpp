@@ -242,8 +242,7 @@ private:
         const chunk_receiver& in = shard_.from[source];
         const std::uint64_t first = next(ctx, source), ticket = first + static_cast<std::uint64_t>(ctx.lane());
         // What lies further has other slots; behind what has been taken another batch begins.
-        const bool near = static_cast<std::uint32_t>(ctx.lane()) < in.n_slots &&
-                          shard_.taken[slot_number(in, source, ticket)] == 0;
+        const bool near = static_cast<std::uint32_t>(ctx.lane()) < in.n_slots && taken_at(in, source, ticket) == 0;
         const chunk_label label = in.arrived(ctx, ticket);
         const int n = leading(ctx, near && label.bits != 0);
         if (n == 0) return false;
@@ -261,9 +260,9 @@ private:
     }
     /// The ticket to read next: this one, or the first behind it that has not been taken before its turn. One lane.
     LANEWAY_FN void go_on(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t ticket) const {
-        for (std::uint32_t* taken = shard_.taken + slot_number(in, source, ticket); *taken != 0; ++ticket) {
-            --*taken;
-            taken = shard_.taken + slot_number(in, source, ticket + 1);
+        for (; taken_at(in, source, ticket) != 0; ++ticket) {
+            --shard_.taken[slot_number(in, source, ticket)];
+            --shard_.state->overtaken;
         }
         ctx.store(shard_.next + source, ticket, order::relaxed, scope::device);
     }
@@ -281,7 +280,10 @@ private:
             if (all == 0) continue;
             const bool mine = ctx.lane() == Ctx::first_lane(all);  // one, as another may want the same receive
             let_in(ctx, source, mine, ticket, message);
-            if (mine) ++shard_.taken[slot_number(in, source, ticket)];
+            if (mine) {
+                ++shard_.taken[slot_number(in, source, ticket)];
+                ++shard_.state->overtaken;
+            }
             ctx.sync(full_warp<Ctx>);
             // Without an order a lane may have posted a receive for the first one meanwhile: then it is that.
             if (ctx.lane() == 0) go_on(ctx, in, source, first);
@@ -295,11 +297,15 @@ private:
     /// lane another.
     LANEWAY_FN bool read_slot(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t& ticket,
                               incoming_message& message) const {
-        const std::uint32_t taken = shard_.taken[slot_number(in, source, ticket)];
+        const std::uint32_t taken = taken_at(in, source, ticket);
         if (taken != 0 && !view_.rules.is_unordered()) return false;
         ticket += std::uint64_t{taken} * in.n_slots;
         const chunk_label label = in.arrived(ctx, ticket);
         return label.bits != 0 && delivery_.read(ctx, in, ticket, label, source, message);
+    }
+    /// How many messages of a ticket's slot came in before their turn.
+    [[nodiscard]] LANEWAY_FN std::uint32_t taken_at(const chunk_receiver& in, int source, std::uint64_t ticket) const {
+        return shard_.state->overtaken == 0 ? 0 : shard_.taken[slot_number(in, source, ticket)];
     }
     /// Whether a receive waits for it. Any lane.
     [[nodiscard]] LANEWAY_FN bool is_awaited(Ctx& ctx, const match_key& message) const {

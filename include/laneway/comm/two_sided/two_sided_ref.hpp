@@ -94,6 +94,7 @@ struct shard_state {
     std::uint64_t arrived;  ///< messages so far; others look at it
     std::uint32_t n_free;   ///< places for unexpected messages
     std::uint32_t least_free;
+    std::uint32_t overtaken;  ///< messages that `taken` tells of
     std::uint32_t next_source;
     alignas(destructive_bytes) std::uint64_t returned;  ///< of the queue `returned`
     alignas(destructive_bytes) std::uint64_t reclaimed;
