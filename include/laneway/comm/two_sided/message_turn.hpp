@@ -177,7 +177,9 @@ private:
             for (std::uint64_t at = 0; at < in.n_slots; ++at) {
                 incoming_message message;
                 std::uint64_t ticket = first + at;
-                if (!read_slot(ctx, in, source, ticket, message) || !key.accepts(message.key)) continue;
+                const content seen = read_slot(ctx, in, source, ticket, message);
+                if (ends_search(seen)) break;
+                if (seen != content::message || !key.accepts(message.key)) continue;
                 tell_found(slot, message.key, message.bytes);
                 return true;
             }
@@ -267,16 +269,19 @@ private:
         ctx.store(shard_.next + source, ticket, order::relaxed, scope::device);
     }
 
-    /// Where the first message of a ring may not come in: takes the first behind it that a receive awaits. Nobody
-    /// awaits those before it, so each message goes to the receive to which it would have gone in its turn.
+    /// Where the first message of a ring may not come in: takes the first behind it that a receive awaits. Those before
+    /// it are there and nobody awaits them, so each message goes to the receive to which it would have gone in its turn.
     LANEWAY_FN bool overtake(Ctx& ctx, int source, std::uint64_t first) const {
         const chunk_receiver& in = shard_.from[source];
         for (std::uint64_t base = 0; base < in.n_slots; base += static_cast<std::uint64_t>(Ctx::warp_lanes)) {
             const std::uint64_t at = base + static_cast<std::uint64_t>(ctx.lane());
             std::uint64_t ticket = first + at;
             incoming_message message;
-            const bool here = at < in.n_slots && read_slot(ctx, in, source, ticket, message);
+            const content seen = at < in.n_slots ? read_slot(ctx, in, source, ticket, message) : content::taken;
+            const int known = leading(ctx, !ends_search(seen));
+            const bool here = ctx.lane() < known && seen == content::message;
             const lane_mask all = ctx.ballot(full_warp<Ctx>, here && is_awaited(ctx, message.key));
+            if (all == 0 && known < Ctx::warp_lanes) return false;
             if (all == 0) continue;
             const bool mine = ctx.lane() == Ctx::first_lane(all);  // one, as another may want the same receive
             let_in(ctx, source, mine, ticket, message);
@@ -292,16 +297,23 @@ private:
         }
         return false;
     }
-    /// The message in the slot of a ticket that may come in before its turn, and its ticket: a later one than this
-    /// where the slot has been used anew, which counts where messages have no order. False where there is none. Each
-    /// lane another.
-    LANEWAY_FN bool read_slot(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t& ticket,
-                              incoming_message& message) const {
+    /// What is in the slot of a ticket: a message, or one that came in before its turn, or nothing as yet.
+    enum class content { message, taken, nothing };
+
+    /// The message in a slot that may come in before its turn, and its ticket: a later one than this where the slot has
+    /// been used anew, which counts where messages have no order. Each lane another.
+    LANEWAY_FN content read_slot(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t& ticket,
+                                 incoming_message& message) const {
         const std::uint32_t taken = taken_at(in, source, ticket);
-        if (taken != 0 && !view_.rules.is_unordered()) return false;
+        if (taken != 0 && !view_.rules.is_unordered()) return content::taken;
         ticket += std::uint64_t{taken} * in.n_slots;
         const chunk_label label = in.arrived(ctx, ticket);
-        return label.bits != 0 && delivery_.read(ctx, in, ticket, label, source, message);
+        const bool here = label.bits != 0 && delivery_.read(ctx, in, ticket, label, source, message);
+        return here ? content::message : content::nothing;
+    }
+    /// Nobody knows what will come there, and it has its turn before what is behind it.
+    [[nodiscard]] LANEWAY_FN bool ends_search(content seen) const {
+        return seen == content::nothing && !view_.rules.is_unordered();
     }
     /// How many messages of a ticket's slot came in before their turn.
     [[nodiscard]] LANEWAY_FN std::uint32_t taken_at(const chunk_receiver& in, int source, std::uint64_t ticket) const {
