@@ -221,11 +221,14 @@ public:
     /// Waits for one.
     LANEWAY_FN status mprobe(Ctx& ctx, std::int64_t source, std::int64_t tag, message_request& message,
                              message_status& what, width lanes = width::lane) {
-        for (bool found = false;;) {
-            status result = probe(ctx, source, tag, what, lanes);
-            if (result == status::ok) result = improbe(ctx, source, tag, found, message, what, lanes);
-            if (result != status::ok || found) return result;
-        }
+        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
+            match_key key;
+            one.code = calls_.check(ctx, operation::probe, source, tag, key);
+            if (one.code == status::ok) one.code = calls_.wait_for_match(ctx, key, one.request, one.got);
+        });
+        message = r.request;
+        if (r.code == status::ok) what = r.got;
+        return r.code;
     }
     /// Receives such a message; the same request then stands for the receive.
     template <class Data>

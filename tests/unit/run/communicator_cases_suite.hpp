@@ -553,7 +553,9 @@ struct probed_beyond_the_bound {
         LANEWAY_OK(world.isend(ctx, &second, 1, next, 2, sent[1]));
         LANEWAY_OK(world.probe(ctx, v.any_but(before), 2, seen));
         v.expect(ctx, seen.tag == 2 && seen.bytes == 8);
-        LANEWAY_OK(world.recv(ctx, &got, 1, static_cast<int>(seen.source), 2));
+        message_request message;
+        LANEWAY_OK(world.mprobe(ctx, v.any_but(before), 2, message, seen));
+        LANEWAY_OK(world.mrecv(ctx, &got, 1, message));
         v.expect(ctx, got == 2);
         LANEWAY_OK(world.recv(ctx, &got, 1, v.any_but(before), 1));
         v.expect(ctx, got == 1);

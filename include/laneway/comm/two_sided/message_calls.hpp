@@ -162,6 +162,17 @@ public:
         message = asked;
         return status::ok;
     }
+    /// Waits for one.
+    LANEWAY_SLOW status wait_for_match(Ctx& ctx, const match_key& key, message_request& message, message_status& what) {
+        bounded_spin spin;
+        for (;;) {  // another lane may take what the probe has found
+            status result = probe(ctx, key, what);
+            if (result == status::ok) result = match(ctx, key, message, what);
+            if (result != status::ok || !message.is_null()) return result;
+            result = spin.next(ctx, {operation::probe, peer_of(key.source), key.tag, view_.number});
+            if (result != status::ok) return result;
+        }
+    }
     /// Receives it: the message's request becomes that of the receive. One lane.
     LANEWAY_SLOW status receive_match(Ctx& ctx, const message_buffer& buffer, const message_request& message) {
         if (message.is_from_nobody()) return status::ok;

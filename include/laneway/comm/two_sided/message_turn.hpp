@@ -126,14 +126,10 @@ private:
     /// Takes a message that waits out of the queues, as a receive would; its place stays its own. Lane 0 alone.
     LANEWAY_FN void match(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
-        match_result found;
-        if (view_.rules.is_unordered()) {
-            if (active) found = shard_.table.take_message(ctx, key);
-        } else {
-            found = shard_.engine.probe(ctx, active, key);
-            if (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) != 0)
-                found = shard_.engine.post(ctx, active, key, number);
-        }
+        match_result found = take_out(ctx, active, key, number);
+        const bool none = ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0;
+        const match_key wanted{ctx.shuffle(full_warp<Ctx>, key.source, 0), ctx.shuffle(full_warp<Ctx>, key.tag, 0)};
+        if (none && room() == 0 && bring_in(ctx, wanted)) found = take_out(ctx, active, key, number);
         const bool matched = found.outcome == match_outcome::matched;
         if (active) {
             request_slot& slot = view_.requests[number];
@@ -142,6 +138,22 @@ private:
             delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
         }
         ctx.sync(full_warp<Ctx>);
+    }
+    LANEWAY_FN match_result take_out(Ctx& ctx, bool active, const match_key& key, std::uint32_t number) const {
+        if (view_.rules.is_unordered()) return active ? shard_.table.take_message(ctx, key) : match_result{};
+        const match_result found = shard_.engine.probe(ctx, active, key);
+        if (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0) return found;
+        return shard_.engine.post(ctx, active, key, number);
+    }
+    /// Where no more messages may wait, lets one in that a match wants, into a place beyond the bound, if one is left
+    /// for what receives await.
+    LANEWAY_FN bool bring_in(Ctx& ctx, const match_key& key) const {
+        for (int source = 0; source < ctx.n_pes(); ++source) {
+            if (shard_.state->n_free < 2) return false;
+            const auto accepts = [&](const match_key& message) { return key.accepts(message); };
+            if (overtake(ctx, source, next(ctx, source), accepts)) return true;
+        }
+        return false;
     }
     static LANEWAY_FN void tell_found(request_slot& slot, const match_key& key, std::uint64_t bytes) {
         slot.source = key.source;
@@ -254,7 +266,8 @@ private:
         if (comes) whole = delivery_.read(ctx, in, ticket, label, source, message);
         if (ctx.ballot(full_warp<Ctx>, !whole) != 0) return false;  // the run is ending
         const lane_mask admitted = admit(ctx, comes, message.key);
-        if (admitted == 0) return overtake(ctx, source, first);
+        const auto awaited = [&](const match_key& key) { return is_awaited(ctx, key); };
+        if (admitted == 0) return overtake(ctx, source, first, awaited);
         let_in(ctx, source, (admitted >> ctx.lane() & 1) != 0, ticket, message);
         if (ctx.lane() == 0) go_on(ctx, in, source, first + static_cast<std::uint64_t>(Ctx::count_lanes(admitted)));
         count(ctx, admitted);
@@ -269,9 +282,10 @@ private:
         ctx.store(shard_.next + source, ticket, order::relaxed, scope::device);
     }
 
-    /// Where the first message of a ring may not come in: takes the first behind it that a receive awaits. Those before
-    /// it are there and nobody awaits them, so each message goes to the receive to which it would have gone in its turn.
-    LANEWAY_FN bool overtake(Ctx& ctx, int source, std::uint64_t first) const {
+    /// Where the first message of a ring may not come in: takes the first that is wanted, as a receive awaits it, say.
+    /// Those before it are there and are not, so each goes to the receive to which it would have gone in its turn.
+    template <class Wanted>
+    LANEWAY_FN bool overtake(Ctx& ctx, int source, std::uint64_t first, const Wanted& wanted) const {
         const chunk_receiver& in = shard_.from[source];
         for (std::uint64_t base = 0; base < in.n_slots; base += static_cast<std::uint64_t>(Ctx::warp_lanes)) {
             const std::uint64_t at = base + static_cast<std::uint64_t>(ctx.lane());
@@ -280,7 +294,7 @@ private:
             const content seen = at < in.n_slots ? read_slot(ctx, in, source, ticket, message) : content::taken;
             const int known = leading(ctx, !ends_search(seen));
             const bool here = ctx.lane() < known && seen == content::message;
-            const lane_mask all = ctx.ballot(full_warp<Ctx>, here && is_awaited(ctx, message.key));
+            const lane_mask all = ctx.ballot(full_warp<Ctx>, here && wanted(message.key));
             if (all == 0 && known < Ctx::warp_lanes) return false;
             if (all == 0) continue;
             const bool mine = ctx.lane() == Ctx::first_lane(all);  // one, as another may want the same receive
