@@ -92,18 +92,22 @@ void two_sided_memory::add_requests(int pe, std::vector<pending_message>& all) c
         const request_word word{slot.word};
         if (word.state() != request_word::open || slot.kind == request_kind::cancel) continue;
         const bool is_send = slot.kind == request_kind::send;
-        if (is_send && slot.form == message_form::in_place && answers[i] == std::uint64_t{word.generation()} + 1)
-            continue;
+        if (is_send && slot.answered != 0 && answers[i] == std::uint64_t{word.generation()} + 1) continue;
         all.push_back({pe, is_send ? kind::send : kind::receive, slot.key, slot.bytes, slot.waited != 0});
     }
 }
 
 void two_sided_memory::add_unexpected(int pe, const shard_memory& shard, std::vector<pending_message>& all) const {
-    const auto entries = shard.engine.waiting();
     const auto messages = shard.unexpected.copy_out();
-    for (const match_entry& entry : entries) {
-        const unexpected_message& message = messages[entry.handle];
-        all.push_back({pe, kind::unexpected, message.key, message.bytes, false});
+    const auto add = [&](std::uint32_t place) {
+        all.push_back({pe, kind::unexpected, messages[place].key, messages[place].bytes, false});
+    };
+    if (shard.engine) {
+        for (const match_entry& entry : shard.engine->waiting()) add(entry.handle);
+    } else {
+        for (const auto& entry : shard.table->waiting()) {
+            if (entry.is_message) add(entry.handle);
+        }
     }
 }
 
@@ -121,7 +125,7 @@ std::uint64_t two_sided_memory::on_their_way(int pe) const {
     std::uint64_t n = 0;
     for (std::size_t s = 0; s < rings_.size(); ++s) {
         for (const std::uint64_t next : parts_[static_cast<std::size_t>(pe)].shards[s]->next.copy_out()) n -= next;
-        for (const std::uint8_t taken : parts_[static_cast<std::size_t>(pe)].shards[s]->taken.copy_out()) n -= taken;
+        for (const std::uint32_t taken : parts_[static_cast<std::size_t>(pe)].shards[s]->taken.copy_out()) n -= taken;
         for (int source = 0; source < machine_.n_pes(); ++source) {
             n += rings_[s]->drawn(source)[static_cast<std::size_t>(pe)];
         }
@@ -138,6 +142,10 @@ std::string two_sided_memory::account() const {
             listed(all, pe, kind::receive) + listed(all, pe, kind::send) + listed(all, pe, kind::unexpected);
         if (const std::uint64_t n = on_their_way(pe); n > 0) {
             here += "; " + std::to_string(n) + (n == 1 ? " message on its way" : " messages on their way") + " to it";
+        }
+        if (statistics(pe).unexpected >= options_.unexpected) {
+            here += "; no room for more unexpected messages, communicator_options::unexpected, " +
+                    std::to_string(options_.unexpected);
         }
         here += memory_text(unexpected_memory(pe));
         if (!here.empty()) text += " PE " + std::to_string(pe) + " has" + here.substr(1) + ";";

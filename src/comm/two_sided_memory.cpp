@@ -10,10 +10,14 @@ namespace laneway {
 
 namespace {
 
-constexpr std::uint32_t spare = 32;  // entries of an engine that a warp's batch may take beyond the bound
-
 /// Places of probes and cancels: those of host threads never wait for one.
 std::uint32_t looks(const communicator_options& o) { return 32 + o.host_operations; }
+/// Of unexpected messages.
+std::uint32_t places(const communicator_options& o) { return o.unexpected + spare_places; }
+/// Of a queue that has room for all of these.
+std::uint32_t returned_places(const communicator_options& o) {
+    return o.rules.is_unordered() ? std::bit_ceil(places(o)) : 1;
+}
 /// Of a queue that has room for all requests.
 std::uint32_t asked_places(const communicator_options& o) { return std::bit_ceil(o.requests + looks(o)); }
 
@@ -64,22 +68,27 @@ device_heap_options payload_options(const communicator_options& o) {
 }
 
 matching_options engine_options(const communicator_options& o) {
-    return {.posted = o.requests + spare, .unexpected = o.unexpected + spare, .chains = 0, .rules = o.rules};
+    return {.posted = o.requests + spare_places, .unexpected = places(o), .chains = 0, .rules = o.rules};
 }
 
 }  // namespace
 
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
-    : engine(owner, engine_options(options)), next(owner, static_cast<std::size_t>(n_pes)),
+    : next(owner, static_cast<std::size_t>(n_pes)),
       taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots), asked(owner, asked_places(options)),
-      sends(owner, taken.size()), sending(owner, taken.size()), unexpected(owner, options.unexpected + spare),
-      free_places(owner, options.unexpected + spare), state(owner, 1) {
-    std::vector<std::uint32_t> places(options.unexpected + spare);
-    std::iota(places.begin(), places.end(), 0);
-    free_places.copy_in(places);
+      sends(owner, taken.size()), sending(owner, taken.size()), unexpected(owner, places(options)),
+      free_places(owner, places(options)), returned(owner, returned_places(options)), state(owner, 1) {
+    if (options.rules.is_unordered()) {
+        table.emplace(owner, places(options), options.requests);
+    } else {
+        engine.emplace(owner, engine_options(options));
+    }
+    std::vector<std::uint32_t> all(places(options));
+    std::iota(all.begin(), all.end(), 0);
+    free_places.copy_in(all);
     shard_state empty{};
-    empty.n_free = options.unexpected + spare;
+    empty.n_free = empty.least_free = places(options);
     state.copy_in(&empty, 1);
 }
 
@@ -114,7 +123,8 @@ void two_sided_memory::make_parts() {
 
 message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const message_rings& rings, int pe) const {
     message_shard_ref made;
-    made.engine = shard.engine.ref();
+    if (shard.engine) made.engine = shard.engine->ref();
+    if (shard.table) made.table = shard.table->ref();
     made.to = rings.to(pe);
     made.from = rings.from(pe);
     made.next = shard.next.data();
@@ -125,6 +135,8 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     made.sending = shard.sending.data();
     made.unexpected = shard.unexpected.data();
     made.free_places = shard.free_places.data();
+    made.returned = {shard.returned.data(), &shard.state.data()->returned, &shard.state.data()->reclaimed,
+                     returned_places(options_)};
     made.state = shard.state.data();
     return made;
 }
@@ -142,7 +154,6 @@ two_sided_ref two_sided_memory::ref(int pe) const {
     made.n_shards = options_.engines;
     made.n_requests = options_.requests;
     made.n_looks = looks(options_);
-    made.unexpected = options_.unexpected;
     made.slot_payload = options_.eager_bytes;
     made.number = number_;
     made.exact_length = options_.exact_length;
@@ -150,16 +161,23 @@ two_sided_ref two_sided_memory::ref(int pe) const {
     return made;
 }
 
+/// Of one engine, or table.
+std::uint64_t two_sided_memory::matching_bytes() const {
+    const std::uint64_t entries = std::uint64_t{options_.requests} + places(options_) + spare_places;
+    const std::uint64_t chains = std::bit_ceil(2 * (std::max(options_.requests, options_.unexpected) + spare_places));
+    if (!options_.rules.is_unordered()) {
+        return entries * (sizeof(match_entry) + 4) + 2 * match_kinds * chains * sizeof(match_chain);
+    }
+    return entries * sizeof(unordered_entry) + (chains + returned_places(options_)) * 8;
+}
+
 std::uint64_t two_sided_memory::held_bytes() const {
-    const std::uint64_t entries = std::uint64_t{options_.requests} + options_.unexpected + 2 * spare;
-    const std::uint64_t chains = std::bit_ceil(2 * (std::max(options_.requests, options_.unexpected) + spare));
-    const std::uint64_t engine = entries * (sizeof(match_entry) + 4) + 2 * match_kinds * chains * sizeof(match_chain);
-    const std::uint64_t kept = (std::uint64_t{options_.unexpected} + spare) * (sizeof(unexpected_message) + 4);
+    const std::uint64_t kept = std::uint64_t{places(options_)} * (sizeof(unexpected_message) + 4);
     const std::uint64_t rings =
         message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
     const std::uint64_t slots = static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
-    const std::uint64_t a_shard = engine + kept + rings + asked_places(options_) * 8u + sizeof(shard_state) +
-                                  slots * (1 + sizeof(send_chain) + 4);
+    const std::uint64_t a_shard = matching_bytes() + kept + rings + asked_places(options_) * 8u + sizeof(shard_state) +
+                                  slots * (4 + sizeof(send_chain) + 4);
     const std::uint64_t requests =
         options_.requests * (sizeof(request_slot) + 16u) + looks(options_) * sizeof(request_slot);
     return options_.engines * a_shard + requests + sizeof(two_sided_counters) +
@@ -172,10 +190,20 @@ void two_sided_memory::clear() {
     make_parts();
 }
 
+matching_statistics two_sided_memory::statistics(const shard_memory& shard) const {
+    if (shard.engine) return shard.engine->statistics();
+    const shard_state state = shard.state.copy_out()[0];
+    matching_statistics all;
+    all.counts = state.counts;
+    for (const auto& entry : shard.table->waiting()) ++(entry.is_message ? all.unexpected : all.posted);
+    all.max_unexpected = places(options_) - state.least_free;
+    return all;
+}
+
 matching_statistics two_sided_memory::statistics(int pe) const {
     matching_statistics all;
     for (const auto& shard : parts_[static_cast<std::size_t>(pe)].shards) {
-        const matching_statistics one = shard->engine.statistics();
+        const matching_statistics one = statistics(*shard);
         all.counts.messages += one.counts.messages;
         all.counts.receives += one.counts.receives;
         all.counts.unexpected += one.counts.unexpected;

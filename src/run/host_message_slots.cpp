@@ -80,6 +80,7 @@ bool host_message_slots::ask(int rank, const order& asked, use& given) {
     slot.kind = asked.kind;
     slot.key = asked.key;
     slot.bytes = asked.bytes;
+    slot.synchronous = asked.synchronous ? 1 : 0;
     if (asked.payload != nullptr) std::memcpy(slot.payload(), asked.payload, asked.bytes);
     given = {number, ++slot.asked};
     leave(p, number);
@@ -91,7 +92,9 @@ bool host_message_slots::is_any_coming_back(int rank) const {
     const std::lock_guard lock(*p.mutex);
     for (std::uint32_t i = 0; i < p.uses.size(); ++i) {
         const host_message_slot& slot = slot_of(p, i);
-        if (p.uses[i].dropped && (slot.kind != request_kind::send || slot.bytes <= options_.eager_bytes)) return true;
+        const bool waits = slot.kind == request_kind::send &&
+                           (slot.synchronous != 0 || slot.bytes > options_.eager_bytes);  // for a receive
+        if (p.uses[i].dropped && !waits) return true;
     }
     return false;
 }

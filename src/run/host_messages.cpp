@@ -16,8 +16,11 @@ host_messages_ref host_messages::ref(int pe) const { return slots_ ? slots_->ref
 
 std::string host_messages::text_of(const question& asked) const {
     const std::string tag = asked.tag == std::int64_t{any_tag} ? "any tag" : "tag " + std::to_string(asked.tag);
-    const std::string peer = asked.peer == std::int64_t{any_source} ? "any PE" : "PE " + std::to_string(asked.peer);
-    const char* const what = asked.kind == request_kind::send      ? "send of "
+    const std::string peer = asked.peer == std::int64_t{any_source}  ? "any PE"
+                             : asked.peer == std::int64_t{proc_null} ? "nobody"
+                                                                     : "PE " + std::to_string(asked.peer);
+    const char* const what = asked.synchronous                     ? "synchronous send of "
+                             : asked.kind == request_kind::send    ? "send of "
                              : asked.kind == request_kind::receive ? "receive of "
                                                                    : "look for ";
     return what + tag + (asked.kind == request_kind::send ? " to " : " from ") + peer + " by a host thread for PE " +
@@ -30,25 +33,29 @@ void host_messages::check(const question& asked) const {
     const bool sends = asked.kind == request_kind::send;
     const bool from_any = !sends && asked.peer == std::int64_t{any_source};
     const bool with_any = !sends && asked.tag == std::int64_t{any_tag};
+    const bool nobody = asked.peer == std::int64_t{proc_null};
     const int pes = machine_.n_pes();
     const auto must_exist = [&](std::int64_t pe) {
         if (pe < 0 || pe >= pes)
             refuse("no PE " + std::to_string(pe) + ", where there are 0 to " + std::to_string(pes - 1));
     };
     must_exist(asked.rank);
-    if (!from_any) must_exist(asked.peer);
+    if (!from_any && !nobody) must_exist(asked.peer);
     if (!with_any && (asked.tag < 0 || asked.tag > std::int64_t{max_message_tag})) {
         refuse("tags are 0 to " + std::to_string(max_message_tag));
     }
     if ((from_any && options_.rules.no_any_source) || (with_any && options_.rules.no_any_tag)) {
         refuse("a wildcard that the communicator promises not to use");
     }
+    if (nobody) return;
     if (asked.bytes > options_.host_bytes) {
         refuse(std::to_string(asked.bytes) + " bytes, and host threads have room for " +
                std::to_string(options_.host_bytes) + ", see communicator_options::host_bytes");
     }
-    if (sends && asked.bytes > options_.eager_bytes &&
-        !share_memory(*machine_.device(asked.rank), *machine_.device(static_cast<int>(asked.peer)))) {
+    const bool reach =
+        !sends || share_memory(*machine_.device(asked.rank), *machine_.device(static_cast<int>(asked.peer)));
+    if (asked.synchronous && !reach) refuse("synchronous, between devices that do not reach each other's memory");
+    if (asked.bytes > options_.eager_bytes && !reach) {
         refuse(std::to_string(asked.bytes) + " bytes between devices that do not reach each other's memory, where " +
                std::to_string(options_.eager_bytes) + " can be sent, see communicator_options::eager_bytes");
     }
@@ -62,11 +69,12 @@ host_messages::place host_messages::ask(const question& asked) {
     const program_access::use mine = session();
     check(asked);
     mine.program().refuse_after_stop();
+    if (asked.peer == std::int64_t{proc_null}) return {};
     place at{slots_, asked.rank, {}};
     const match_key key{static_cast<std::uint32_t>(asked.peer), static_cast<std::uint32_t>(asked.tag)};
     bool given = false;
     wait_for(mine.program(), [&] {
-        given = at.slots->ask(asked.rank, {asked.kind, key, asked.bytes, asked.payload}, at.slot);
+        given = at.slots->ask(asked.rank, {asked.kind, key, asked.bytes, asked.payload, asked.synchronous}, at.slot);
         return given || !at.slots->is_any_coming_back(asked.rank);
     });
     if (!given) {
@@ -145,14 +153,14 @@ void host_messages::take_back() {
         const std::uint64_t left = slots_->sends_left(rank);
         if (left == 0) continue;
         throw usage_error("communicator " + std::to_string(number_) + ": the session is stopped with " +
-                          std::to_string(left) + (left == 1 ? " long send" : " long sends") +
+                          std::to_string(left) + (left == 1 ? " send" : " sends") +
                           " of host threads for PE " + std::to_string(rank) +
                           " that nobody has received; the communicator's messages are dropped");
     }
 }
 
 host_message::state::~state() {
-    if (!taken.exchange(true)) at.slots->drop(at.rank, at.slot);
+    if (!taken.exchange(true) && at.slots != nullptr) at.slots->drop(at.rank, at.slot);
 }
 
 void host_message::refuse_taken() const {
@@ -162,8 +170,10 @@ void host_message::refuse_taken() const {
 
 host_message_slots::answer host_message::finish() {
     refuse_taken();
-    state_->all->wait(state_->asked, state_->at);
+    const bool to_nobody = state_->at.slots == nullptr;
+    if (!to_nobody) state_->all->wait(state_->asked, state_->at);
     if (state_->taken.exchange(true)) throw usage_error("the host thread's operation has been waited for already");
+    if (to_nobody) return {.got = nothing_received(), .found = true};
     const host_message_slots::answer what = state_->at.slots->take(state_->at.rank, state_->at.slot, state_->to);
     if (what.stopped) {
         throw usage_error(state_->all->text_of(state_->asked) + ": the session was stopped before a message came");
@@ -173,17 +183,40 @@ host_message_slots::answer host_message::finish() {
 
 std::size_t host_message::wait_any(std::vector<host_message>& all, message_status& got) {
     std::size_t which = 0;
-    const auto is_open = [](const host_message& one) { return one.state_ != nullptr && !one.state_->taken; };
-    const auto first = std::find_if(all.begin(), all.end(), is_open);
+    const auto first = std::find_if(all.begin(), all.end(), [](const host_message& one) { return one.is_open(); });
     if (first == all.end()) return all.size();
     first->state_->all->wait_until("one of " + std::to_string(all.size()) + " operations of a host thread", [&] {
         for (which = 0; which < all.size(); ++which) {
-            if (is_open(all[which]) && all[which].state_->is_over()) return true;
+            if (all[which].is_open() && all[which].state_->is_over()) return true;
         }
         return false;
     });
     got = all[which].wait();
     return which;
+}
+
+std::vector<completed_message> host_message::some(std::vector<host_message>& all, bool waits) {
+    std::vector<completed_message> over;
+    message_status got;
+    if (waits) {
+        const std::size_t which = wait_any(all, got);
+        if (which < all.size()) over.push_back({which, got});
+    }
+    for (std::size_t which = 0; which < all.size(); ++which) {
+        if (all[which].is_open() && all[which].state_->is_over()) over.push_back({which, all[which].wait()});
+    }
+    return over;
+}
+
+bool host_message::is_any_over(const std::vector<host_message>& all) {
+    const auto is_open = [](const host_message& one) { return one.is_open(); };
+    const auto is_over = [](const host_message& one) { return one.is_open() && one.state_->is_over(); };
+    return std::none_of(all.begin(), all.end(), is_open) || std::any_of(all.begin(), all.end(), is_over);
+}
+
+bool host_message::are_all_over(const std::vector<host_message>& all) {
+    return std::all_of(all.begin(), all.end(),
+                       [](const host_message& one) { return !one.is_open() || one.state_->is_over(); });
 }
 
 std::optional<message_status> host_message::look(const std::shared_ptr<host_messages>& all,

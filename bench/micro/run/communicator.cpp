@@ -4,8 +4,9 @@
 //   bench_communicator --devices "cuda:0-1" --rounds 2000 --bytes "8;1024;65536" --engines "1;64" --json FILE
 // Times are a lane's own clock around a ping and its pong, in ns; on GPUs the clock's step is 32 ns. `direct`: the lane
 // stores the words, a fence and a flag into the other's memory, which polls it. `message`: send and recv. `rate`: every
-// lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under its
-// own tag; on GPUs with `--requests 524288`, one for each lane and some to spare. All data is checked.
+// lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under tags of
+// its own; `unordered`: and with the promise that no order is kept. On GPUs with `--requests 524288`, one for each lane
+// and some to spare. All data is checked.
 #include <exception>
 #include <vector>
 
@@ -82,8 +83,8 @@ struct send_all {
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
         const std::uint64_t of_pe = ctx.size() / static_cast<unsigned>(ctx.n_pes()), mine = ctx.rank() % of_pe;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
-        const auto tag = static_cast<std::int64_t>(mine);
         for (std::uint64_t i = 0; i < messages; ++i) {
+            const auto tag = static_cast<std::int64_t>(mine * messages + i);  // also without an order it is known
             const std::uint64_t value = mine << 32 | i;
             std::uint64_t got = 0;
             if (world.sendrecv(ctx, &value, 1, next, tag, &got, 1, before, tag) != status::ok) return;
@@ -125,7 +126,7 @@ void measure_trips(const bench::arguments& args, const std::string& devices, boo
                 {"most_ns", spread.most}});
 }
 
-void measure_rate(const bench::arguments& args, const std::string& devices, std::uint32_t engines,
+void measure_rate(const bench::arguments& args, const std::string& devices, std::uint32_t engines, bool unordered,
                   bench::json_lines& json) {
     options o = options_for(args, devices);
     o.buffer_bytes = std::size_t{8} << 30;
@@ -134,7 +135,8 @@ void measure_rate(const bench::arguments& args, const std::string& devices, std:
     communicator_options how;
     how.requests = static_cast<std::uint32_t>(args.number("requests"));
     how.engines = engines;
-    how.rules.no_any_source = how.rules.no_any_tag = engines > 1;
+    how.rules.no_any_source = how.rules.no_any_tag = engines > 1 || unordered;
+    how.rules.allow_overtaking = unordered;
     auto world = rt.communicator(how);
     const auto messages = static_cast<std::uint32_t>(args.number("messages"));
     const run_report report = rt.run(send_all{messages, wrong.ref(), lanes.ref()}, world);
@@ -144,9 +146,10 @@ void measure_rate(const bench::arguments& args, const std::string& devices, std:
         sent += static_cast<double>(lanes.copy_out(pe)[0]) * messages;
     }
     const double rate = sent / report.run_seconds / rt.n_pes();
-    std::printf("%-10s rate     %6u engines   %10.0f messages   %8.3f M/s a PE\n", devices.c_str(), engines, sent,
-                rate * 1e-6);
-    json.write({{"benchmark", "communicator"}, {"devices", devices}, {"operation", "rate"}},
+    const std::string name = unordered ? "unordered" : "rate";
+    std::printf("%-10s %-10s %6u engines   %10.0f messages   %8.3f M/s a PE\n", devices.c_str(), name.c_str(), engines,
+                sent, rate * 1e-6);
+    json.write({{"benchmark", "communicator"}, {"devices", devices}, {"operation", name}},
                {{"engines", static_cast<double>(engines)},
                 {"messages", sent},
                 {"seconds", report.run_seconds},
@@ -173,7 +176,9 @@ int main(int argc, char** argv) {
                 measure_trips(args, devices, true, std::stoull(bytes), json);
             }
             for (const auto& engines : args.list("engines")) {
-                measure_rate(args, devices, static_cast<std::uint32_t>(std::stoul(engines)), json);
+                for (const bool unordered : {false, true}) {
+                    measure_rate(args, devices, static_cast<std::uint32_t>(std::stoul(engines)), unordered, json);
+                }
             }
         }
     } catch (const std::exception& e) {

@@ -104,6 +104,12 @@ public:
         static_assert(trivially_copyable<T>);
         return {memory_->host(), {rank, request_kind::send, destination, tag, count * sizeof(T), data}, nullptr};
     }
+    /// The same; it is over when a receive has got the message, however short it is.
+    template <class T>
+    host_message issend(int rank, const T* data, std::uint64_t count, std::int64_t destination, std::int64_t tag) {
+        static_assert(trivially_copyable<T>);
+        return {memory_->host(), {rank, request_kind::send, destination, tag, count * sizeof(T), data, true}, nullptr};
+    }
     /// Receives `count` elements at most, which are there when the operation has been waited for.
     template <class T>
     host_message irecv(int rank, T* data, std::uint64_t count, std::int64_t source, std::int64_t tag) {
@@ -113,6 +119,10 @@ public:
     template <class T>
     void send(int rank, const T* data, std::uint64_t count, std::int64_t destination, std::int64_t tag) {
         (void)isend(rank, data, count, destination, tag).wait();
+    }
+    template <class T>
+    void ssend(int rank, const T* data, std::uint64_t count, std::int64_t destination, std::int64_t tag) {
+        (void)issend(rank, data, count, destination, tag).wait();
     }
     template <class T>
     message_status recv(int rank, T* data, std::uint64_t count, std::int64_t source, std::int64_t tag) {
@@ -143,6 +153,17 @@ public:
     static void wait_all(std::vector<host_message>& all) {
         for (host_message& one : all) (void)one.wait();
     }
+    /// Waits for one at least, and takes all that are over; none where there is none that nobody has waited for.
+    static std::vector<completed_message> wait_some(std::vector<host_message>& all) {
+        return host_message::some(all, true);
+    }
+    /// The same without waiting.
+    static std::vector<completed_message> test_some(std::vector<host_message>& all) {
+        return host_message::some(all, false);
+    }
+    /// Whether one, or each, of those that nobody has waited for is over: wait_any, or wait_all, does not wait then.
+    [[nodiscard]] static bool test_any(const std::vector<host_message>& all) { return host_message::is_any_over(all); }
+    [[nodiscard]] static bool test_all(const std::vector<host_message>& all) { return host_message::are_all_over(all); }
 
     // As a component, see run/component.hpp.
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->memory().held_bytes(); }

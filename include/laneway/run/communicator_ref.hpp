@@ -51,13 +51,26 @@ public:
     LANEWAY_FN status send(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
                            width lanes = width::lane) {
         message_request sent;
-        return send_with(ctx, lanes, buffer_of(ctx, data, count), destination, tag, true, sent);
+        return send_with(ctx, lanes, buffer_of(ctx, data, count), {destination, tag}, true, sent);
     }
     /// The same without waiting: the elements stay as they are until the request is over.
     template <class Data>
     LANEWAY_FN status isend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
                             message_request& sent, width lanes = width::lane) {
-        return send_with(ctx, lanes, buffer_of(ctx, data, count), destination, tag, false, sent);
+        return send_with(ctx, lanes, buffer_of(ctx, data, count), {destination, tag}, false, sent);
+    }
+    /// Synchronous sends: over when a receive has got the message, however short it is. Those of 49 to 56 bytes also
+    /// take memory that all lanes of the PE reach, and ranks have to reach each other's memory.
+    template <class Data>
+    LANEWAY_FN status ssend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination, std::int64_t tag,
+                            width lanes = width::lane) {
+        message_request sent;
+        return send_with(ctx, lanes, buffer_of(ctx, data, count), {destination, tag, true}, true, sent);
+    }
+    template <class Data>
+    LANEWAY_FN status issend(Ctx& ctx, const Data& data, std::uint64_t count, std::int64_t destination,
+                             std::int64_t tag, message_request& sent, width lanes = width::lane) {
+        return send_with(ctx, lanes, buffer_of(ctx, data, count), {destination, tag, true}, false, sent);
     }
 
     /// Receives a message of `count` elements at most from a rank, or any_source, under a tag, or any_tag. What is
@@ -104,38 +117,139 @@ public:
         }
         return status::ok;
     }
-    /// Waits for one of `n`, says which, and makes it null; `which` is n where all are null. Any lane.
+    /// Waits for one of `n`, says which, and makes it null; `which` is n where all are null.
     LANEWAY_FN status wait_any(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& which,
-                               message_status* got = nullptr) {
-        message_status what;
-        const status result = calls_.wait_any(ctx, requests, n, which, what);
-        if (got != nullptr) *got = what;
-        return result;
+                               message_status* got = nullptr, width lanes = width::lane) {
+        const message_result r = call(ctx, lanes, [&](width by) {
+            message_result one;
+            one.code = calls_.wait_any(ctx, by, requests, n, one.number, one.got);
+            return one;
+        });
+        which = r.code == status::ok ? r.number : n;
+        return tell_one(requests, n, which, r, got);
     }
-    /// Whether an operation is over; if so it is as after a wait, and `request` null. Any lane; does not wait.
-    LANEWAY_FN status test(Ctx& ctx, message_request& request, bool& over, message_status* got = nullptr) {
+    /// Waits for one of `n` at least, and takes all that are over: `n_over` of them, whose indices and statuses follow
+    /// each other; none where all are null. `indices`, and `got` where it is not null: as many as there are requests.
+    LANEWAY_FN status wait_some(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& n_over,
+                                std::uint32_t* indices, message_status* got = nullptr, width lanes = width::lane) {
+        std::uint32_t which = n;
         message_status what;
-        const status result = calls_.test(ctx, request, over, what);
-        if (got != nullptr && over) *got = what;
+        n_over = 0;
+        const status result = wait_any(ctx, requests, n, which, &what, lanes);
+        if (result != status::ok || which == n) return result;
+        note_one(n_over, indices, got, which, what);
+        return take_all_over(ctx, requests, n, n_over, indices, got, lanes);
+    }
+    /// The same without waiting: there may be none.
+    LANEWAY_FN status test_some(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& n_over,
+                                std::uint32_t* indices, message_status* got = nullptr, width lanes = width::lane) {
+        n_over = 0;
+        return take_all_over(ctx, requests, n, n_over, indices, got, lanes);
+    }
+    /// Whether an operation is over; if so it is as after a wait, and `request` null. Does not wait.
+    LANEWAY_FN status test(Ctx& ctx, message_request& request, bool& over, message_status* got = nullptr,
+                           width lanes = width::lane) {
+        std::uint32_t which = 0;
+        return test_any(ctx, &request, 1, which, over, got, lanes);
+    }
+    /// Whether one of `n` is over; if so, which, and as with test. `over` as well where all are null; `which` is n then.
+    LANEWAY_FN status test_any(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& which, bool& over,
+                               message_status* got = nullptr, width lanes = width::lane) {
+        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
+            bool any = false;
+            one.code = calls_.test_any(ctx, requests, n, one.number, any, one.got);
+            if (!any) one.number = none_over;
+        });
+        over = r.code == status::ok && r.number != none_over;
+        which = over ? r.number : n;
+        return tell_one(requests, n, which, r, got);
+    }
+    /// Whether all of `n` are over; only then are they as after a wait_all, and null. `got`: null, or as many.
+    LANEWAY_FN status test_all(Ctx& ctx, message_request* requests, std::uint32_t n, bool& over,
+                               message_status* got = nullptr, width lanes = width::lane) {
+        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
+            bool all = false;
+            one.code = calls_.test_all(ctx, requests, n, all);
+            one.number = all ? 1 : 0;
+        });
+        over = r.code == status::ok && r.number != 0;
+        if (!over) return r.code;
+        const status result = wait_all(ctx, requests, n, got, lanes);
+        for (std::uint32_t i = 0; i < n; ++i) requests[i] = {};
         return result;
     }
 
-    /// Looks for the message that a receive of this source and tag would get, and leaves it where it is. Any lane.
-    LANEWAY_FN status iprobe(Ctx& ctx, std::int64_t source, std::int64_t tag, bool& found, message_status& what) {
-        match_key key;
-        found = false;
-        const status wrong = calls_.check(ctx, operation::probe, source, tag, key);
-        return wrong != status::ok ? wrong : calls_.look_for(ctx, key, found, what);
+    /// Looks for the message that a receive of this source and tag would get, and leaves it where it is.
+    LANEWAY_FN status iprobe(Ctx& ctx, std::int64_t source, std::int64_t tag, bool& found, message_status& what,
+                             width lanes = width::lane) {
+        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
+            match_key key;
+            bool any = false;
+            one.code = calls_.check(ctx, operation::probe, source, tag, key);
+            if (one.code == status::ok) one.code = calls_.look_for(ctx, key, any, one.got);
+            one.number = any ? 1 : 0;
+        });
+        found = r.code == status::ok && r.number != 0;
+        if (found) what = r.got;
+        return r.code;
     }
     /// Waits for one.
-    LANEWAY_FN status probe(Ctx& ctx, std::int64_t source, std::int64_t tag, message_status& what) {
-        match_key key;
-        const status wrong = calls_.check(ctx, operation::probe, source, tag, key);
-        return wrong != status::ok ? wrong : calls_.probe(ctx, key, what);
+    LANEWAY_FN status probe(Ctx& ctx, std::int64_t source, std::int64_t tag, message_status& what,
+                            width lanes = width::lane) {
+        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
+            match_key key;
+            one.code = calls_.check(ctx, operation::probe, source, tag, key);
+            if (one.code == status::ok) one.code = calls_.probe(ctx, key, one.got);
+        });
+        if (r.code == status::ok) what = r.got;
+        return r.code;
+    }
+    /// Takes the message that a receive of this source and tag would get out of the queues, if it waits there: nobody
+    /// else gets it, and mrecv or imrecv has to receive it.
+    LANEWAY_FN status improbe(Ctx& ctx, std::int64_t source, std::int64_t tag, bool& found, message_request& message,
+                              message_status& what, width lanes = width::lane) {
+        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
+            match_key key;
+            one.code = calls_.check(ctx, operation::probe, source, tag, key);
+            if (one.code == status::ok) one.code = calls_.match(ctx, key, one.request, one.got);
+        });
+        message = r.request;
+        found = r.code == status::ok && !message.is_null();
+        if (found) what = r.got;
+        return r.code;
+    }
+    /// Waits for one.
+    LANEWAY_FN status mprobe(Ctx& ctx, std::int64_t source, std::int64_t tag, message_request& message,
+                             message_status& what, width lanes = width::lane) {
+        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
+            match_key key;
+            one.code = calls_.check(ctx, operation::probe, source, tag, key);
+            if (one.code == status::ok) one.code = calls_.wait_for_match(ctx, key, one.request, one.got);
+        });
+        message = r.request;
+        if (r.code == status::ok) what = r.got;
+        return r.code;
+    }
+    /// Receives such a message; the same request then stands for the receive.
+    template <class Data>
+    LANEWAY_FN status imrecv(Ctx& ctx, const Data& data, std::uint64_t count, const message_request& message,
+                             width lanes = width::lane) {
+        const message_buffer buffer = buffer_of(ctx, data, count);
+        return call_by_one(ctx, lanes, [&](message_result& one) {
+                   one.code = calls_.receive_match(ctx, buffer, message);
+               }).code;
+    }
+    template <class Data>
+    LANEWAY_FN status mrecv(Ctx& ctx, const Data& data, std::uint64_t count, const message_request& message,
+                            message_status* got = nullptr, width lanes = width::lane) {
+        const status begun = imrecv(ctx, data, count, message, lanes);
+        return begun == status::ok ? wait(ctx, message, got, lanes) : begun;
     }
     /// Takes a receive back if it has not got a message yet. It still has to be waited for, and its status says which
-    /// it was. Any lane.
-    LANEWAY_FN status cancel(Ctx& ctx, const message_request& request) { return calls_.cancel(ctx, request); }
+    /// it was.
+    LANEWAY_FN status cancel(Ctx& ctx, const message_request& request, width lanes = width::lane) {
+        return call_by_one(ctx, lanes, [&](message_result& one) { one.code = calls_.cancel(ctx, request); }).code;
+    }
 
     // As a component.
     LANEWAY_FN void open(Ctx& ctx) {
@@ -193,16 +307,55 @@ private:
         return together_(ctx, lanes, {operation::use_request, -1, 0, view_.number}, what,
                          [&] { (void)calls_.waiting().turn(ctx, full_warp<Ctx>); });
     }
+    /// A call that one lane makes, of a warp or a block the one that leads it: `what(result)`.
+    template <class What>
+    LANEWAY_FN message_result call_by_one(Ctx& ctx, width lanes, What&& what) {
+        return call(ctx, lanes, [&](width by) {
+            message_result one;
+            if (by == width::lane || ctx.lane() == 0) what(one);
+            return one;
+        });
+    }
+
+    static constexpr std::uint32_t none_over = ~std::uint32_t{0};
+
+    /// What a call says of one of several requests.
+    LANEWAY_FN status tell_one(message_request* requests, std::uint32_t n, std::uint32_t which, const message_result& r,
+                               message_status* got) const {
+        if (which != n) {
+            requests[which] = {};
+            if (got != nullptr) *got = r.got;
+        }
+        return r.code;
+    }
+    static LANEWAY_FN void note_one(std::uint32_t& n_over, std::uint32_t* indices, message_status* got,
+                                    std::uint32_t which, const message_status& what) {
+        indices[n_over] = which;
+        if (got != nullptr) got[n_over] = what;
+        ++n_over;
+    }
+    LANEWAY_FN status take_all_over(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& n_over,
+                                    std::uint32_t* indices, message_status* got, width lanes) {
+        for (;;) {
+            std::uint32_t which = n;
+            bool over = false;
+            message_status what;
+            const status result = test_any(ctx, requests, n, which, over, &what, lanes);
+            if (result != status::ok || which == n) return result;
+            note_one(n_over, indices, got, which, what);
+        }
+    }
+
     LANEWAY_FN message_result wait_for(Ctx& ctx, width by, const message_request& request) {
         message_result r;
         r.code = calls_.wait(ctx, by, request, r.got);
         return r;
     }
-    LANEWAY_FN status send_with(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t destination,
-                                std::int64_t tag, bool waits, message_request& sent) {
+    LANEWAY_FN status send_with(Ctx& ctx, width lanes, const message_buffer& buffer, const message_target& to,
+                                bool waits, message_request& sent) {
         const message_result r = call(ctx, lanes, [&](width by) {
             message_result begun;
-            begun.code = calls_.sender().start(ctx, by, buffer, destination, tag, waits, begun.request);
+            begun.code = calls_.sender().start(ctx, by, buffer, to, waits, begun.request);
             return waits ? completed(ctx, by, begun) : begun;
         });
         sent = r.request;

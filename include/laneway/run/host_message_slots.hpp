@@ -23,6 +23,7 @@ public:
         match_key key;
         std::uint64_t bytes;
         const void* payload;  ///< or null
+        bool synchronous;     ///< a send
     };
     /// What became of it.
     struct answer {

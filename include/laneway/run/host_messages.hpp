@@ -26,8 +26,9 @@ public:
         std::int64_t tag = 0;
         std::uint64_t bytes = 0;
         const void* payload = nullptr;  ///< of a send
+        bool synchronous = false;       ///< the same
     };
-    /// The slot that it has been given, in the slots of its session.
+    /// The slot that it has been given, in the slots of its session; none where the peer is proc_null.
     struct place {
         std::shared_ptr<host_message_slots> slots;
         int rank = 0;
@@ -73,6 +74,12 @@ private:
     program_access access_;
 };
 
+/// One of several operations that is over.
+struct completed_message {
+    std::size_t which = 0;
+    message_status got;
+};
+
 /// An operation of a host thread. A handle: copies are the same; it refers to the buffer that a receive fills. When the
 /// last copy goes before it has been waited for, a send goes on, and a receive is taken back.
 class host_message {
@@ -95,6 +102,12 @@ public:
 
     /// Waits for one of several that have not been waited for yet, and says which; their number where there is none.
     static std::size_t wait_any(std::vector<host_message>& all, message_status& got);
+    /// Waits for one at least and takes all that are over; none where all have been waited for. `waits` false: without
+    /// waiting.
+    static std::vector<completed_message> some(std::vector<host_message>& all, bool waits);
+    /// Whether one of several, or all of them, are over; what has been waited for is.
+    static bool is_any_over(const std::vector<host_message>& all);
+    static bool are_all_over(const std::vector<host_message>& all);
     /// The message that a receive would get: looks for it, until there is one where `waits`.
     static std::optional<message_status> look(const std::shared_ptr<host_messages>& all,
                                               const host_messages::question& asked, bool waits);
@@ -107,7 +120,7 @@ private:
         state(const state&) = delete;
         state& operator=(const state&) = delete;
 
-        [[nodiscard]] bool is_over() const { return at.slots->is_over(at.rank, at.slot); }
+        [[nodiscard]] bool is_over() const { return at.slots == nullptr || at.slots->is_over(at.rank, at.slot); }
 
         std::shared_ptr<host_messages> all;
         host_messages::question asked;
@@ -116,6 +129,7 @@ private:
         std::atomic<bool> taken = false;
     };
 
+    [[nodiscard]] bool is_open() const { return state_ != nullptr && !state_->taken; }
     void refuse_taken() const;
     host_message_slots::answer finish();
 

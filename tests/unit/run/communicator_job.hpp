@@ -24,4 +24,14 @@ inline communicator_options small_options(const options& round) {
     return o;
 }
 
+/// Promises that differ from round to round: none, those that share messages out among engines, those that leave them
+/// no order.
+inline match_rules rules_of(const options& round) {
+    match_rules rules;
+    rules.no_any_source = round.seed % 4 != 0;
+    rules.no_any_tag = round.seed % 4 > 1;
+    rules.allow_overtaking = round.seed % 4 == 3;
+    return rules;
+}
+
 }  // namespace laneway::test

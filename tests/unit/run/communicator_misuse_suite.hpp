@@ -86,6 +86,9 @@ TEST_P(communicator_misuse, RanksAndTagsThatCannotBe) {
                          "no such tag while receiving a message: tag -1, where there are 0 to 2147483647");
     expect<device_fault>(one_call{kind::receive, 0, std::int64_t{1} << 31}, "tag 2147483648, where there are");
     expect<device_fault>(one_call{kind::send, any_source, 0}, "no such PE while sending a message to PE -1");
+    expect<device_fault>(one_call{kind::send, proc_null, -3}, "no such tag while sending a message: tag -3, where");
+    expect<device_fault>(one_call{kind::receive, proc_null, -3}, "no such tag while receiving a message: tag -3, where");
+    expect<device_fault>(one_call{kind::probe, proc_null, -3}, "no such tag while probing for a message: tag -3, where");
     expect<device_fault>(one_call{kind::send, 0, 0, 5, 1020}, "element 8192, where there are 0 to 8191");
     expect<device_fault>(one_call{kind::receive, 0, 0, 1025}, "element 8192, where there are 0 to 8191");
 }
@@ -100,11 +103,16 @@ TEST_P(communicator_misuse, PromisesAreKeptOrTheRunEnds) {
                          how);
     expect<device_fault>(one_call{kind::probe, 0, any_tag},
                          "probing for a message from PE 0: any tag of communicator 0", how);
-    how.rules = {.no_unexpected = true};
-    expect<device_fault>(one_call{kind::send, 0, 4},
-                         "a message found no receive, as the communicator promises while receiving a message from PE "
-                         "0: tag 4 of communicator 0",
-                         how);
+    how.rules.allow_overtaking = true;
+    expect<device_fault>(one_call{kind::receive, 0, any_tag},
+                         "a wildcard that the communicator promises not to use while receiving a message from PE 0", how);
+    for (const bool unordered : {false, true}) {
+        how.rules = {unordered, unordered, true, unordered};
+        expect<device_fault>(one_call{kind::send, 0, 4},
+                             "a message found no receive, as the communicator promises while receiving a message from "
+                             "PE 0: tag 4 of communicator 0",
+                             how);
+    }
 }
 
 /// A message to oneself of 3 words, and a receive of 2.
@@ -158,6 +166,46 @@ struct waits_elsewhere {
         (void)other.wait(ctx, receive);
     }
 };
+/// Requests that are none, among others.
+struct looks_at_several {
+    enum class call { test_any, test_all, test_some, wait_any, wait_some } what;
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request all[2];
+        if (world.irecv(ctx, room[0], 1, ctx.pe(), 1, all[0]) != status::ok) return;
+        if (world.send(ctx, room[1], 1, ctx.pe(), 1) != status::ok) return;
+        if (world.irecv(ctx, room[0], 1, ctx.pe(), 2, all[1]) != status::ok) return;
+        if (world.wait(ctx, all[0]) != status::ok) return;
+        std::uint32_t which = 0, n = 0, indices[2];
+        bool over = false;
+        if (what == call::test_any) (void)world.test_any(ctx, all, 2, which, over);
+        if (what == call::test_all) (void)world.test_all(ctx, all, 2, over);
+        if (what == call::test_some) (void)world.test_some(ctx, all, 2, n, indices);
+        if (what == call::wait_any) (void)world.wait_any(ctx, all, 2, which);
+        if (what == call::wait_some) (void)world.wait_some(ctx, all, 2, n, indices);
+    }
+};
+/// A short message that nobody receives: a plain send would be over.
+struct synchronous_in_vain {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        if (ctx.pe() == 0) (void)world.ssend(ctx, room[0], 2, ctx.n_pes() - 1, 8);
+    }
+};
+/// A message that has been matched: it is received, once, and not just waited for.
+struct matched_and_not_received {
+    enum class then { wait, leave, twice } what;
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        message_request message;
+        message_status seen;
+        if (world.send(ctx, room[1], 1, ctx.pe(), 1) != status::ok) return;
+        if (world.mprobe(ctx, ctx.pe(), 1, message, seen) != status::ok) return;
+        if (what == then::wait) (void)world.wait(ctx, message);
+        if (what != then::twice || world.mrecv(ctx, room[0], 1, message) != status::ok) return;
+        (void)world.mrecv(ctx, room[0], 1, message);
+    }
+};
 struct never_waits {
     template <class Ctx, class World, class Other>
     LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
@@ -181,6 +229,14 @@ TEST_P(communicator_misuse, RequestsAreWaitedForOnce) {
     expect<device_fault>(waits_twice{false}, used.substr(0, used.size() - 1));
     expect<device_fault>(waits_twice{true}, " of communicator 0");
     expect<device_fault>(waits_elsewhere{}, " of communicator 1");
+    using then = matched_and_not_received::then;
+    expect<device_fault>(matched_and_not_received{then::wait}, used.substr(0, used.size() - 1));
+    expect<device_fault>(matched_and_not_received{then::twice}, used.substr(0, used.size() - 1));
+    expect<device_fault>(matched_and_not_received{then::leave}, "nobody has waited for the request of the operation");
+    using call = looks_at_several::call;
+    for (const call what : {call::test_any, call::test_all, call::test_some, call::wait_any, call::wait_some}) {
+        expect<device_fault>(looks_at_several{what}, used.substr(0, used.size() - 1));
+    }
     expect<device_fault>(never_waits{},
                          "nobody has waited for the request of the operation while receiving a message: from any PE, "
                          "tag 6 of communicator 0");
@@ -207,6 +263,17 @@ TEST_P(communicator_misuse, WhoWaitsInVainIsToldWhatStandsInTheQueues) {
          {std::string("deadline passed while receiving a message from PE 0: tag 7 of communicator 0; the deadline is"),
           "communicator 0: PE 0 has receive of tag 7 from PE 0; unexpected message of 16 bytes, tag 8 from PE " + last +
               ", unexpected message of 0 bytes, tag 9 from PE " + last}) {
+        EXPECT_NE(what.find(part), std::string::npos) << what;
+    }
+}
+
+TEST_P(communicator_misuse, ASynchronousSendThatNobodyReceivesIsTold) {
+    const std::string last = std::to_string(runtime(job()).n_pes() - 1);
+    const std::string what = failure<timeout_error>(synchronous_in_vain{});
+    for (const std::string& part :
+         {"deadline passed while sending a message to PE " + last + ": tag 8 of communicator 0; the deadline is",
+          "PE 0 has send of 16 bytes, tag 8 to PE " + last,
+          std::string("unexpected message of 16 bytes, tag 8 from PE 0")}) {
         EXPECT_NE(what.find(part), std::string::npos) << what;
     }
 }
@@ -246,6 +313,33 @@ TEST_P(communicator_misuse, ADeadlockIsToldAsACircleOfRanks) {
     expect<timeout_error>(send_in_a_circle{}, circle("4000"));
     expect<timeout_error>(flood_in_a_circle{}, circle("8"), {.unexpected = 8, .ring_slots = 4});
     EXPECT_NO_THROW((void)failure<std::nullptr_t>(flood_in_a_circle{}, {.unexpected = 64, .ring_slots = 4}));
+}
+
+/// The last rank sends more than may wait and the ring holds before what PE 0 waits for.
+struct wait_behind_all {
+    template <class Ctx, class World, class Other>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world, Other&, const symmetric_ref<std::uint64_t>& room) const {
+        if (ctx.pe() == ctx.n_pes() - 1) {
+            for (int i = 0; i < 20; ++i) {
+                if (world.send(ctx, room[0], 1, 0, 1) != status::ok) return;
+            }
+            if (world.send(ctx, room[0], 1, 0, 2) != status::ok) return;
+        }
+        if (ctx.pe() == 0) (void)world.recv(ctx, room[0], 1, ctx.n_pes() - 1, 2);
+    }
+};
+
+TEST_P(communicator_misuse, MoreThanMayWaitBeforeWhatIsAwaitedIsTold) {
+    const std::string last = std::to_string(runtime(job()).n_pes() - 1);
+    const communicator_options how{.unexpected = 8, .ring_slots = 4};
+    expect<timeout_error>(wait_behind_all{}, "no room for more unexpected messages, communicator_options::unexpected, 8",
+                          how);
+    const std::string send = "(send of 8 bytes, tag 1 to PE 0)";
+    if (last == "0") return expect<timeout_error>(wait_behind_all{}, "circle: PE 0 " + send + " -> PE 0", how);
+    expect<timeout_error>(wait_behind_all{},
+                          "ranks wait in a circle: PE 0 (receive of tag 2 from PE " + last + ") -> PE " + last + " " +
+                              send + " -> PE 0",
+                          how);
 }
 
 /// As many payloads as memory and ring hold, then a receive of what is sent behind one more.

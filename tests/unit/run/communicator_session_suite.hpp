@@ -109,6 +109,57 @@ TEST_P(communicator_session, ThreadsWaitForOneOfSeveral) {
     EXPECT_EQ(world.recv(last, got, 3, any_source, any_tag).bytes, 16u);
 }
 
+TEST_P(communicator_session, SynchronousSendsAndSomeOfSeveral) {
+    runtime rt(options_of(GetParam(), 13));
+    auto world = rt.communicator({.host_bytes = 8192});
+    const int last = rt.n_pes() - 1;
+    auto session = rt.start(world);
+    for (const std::uint64_t count : {0, 1, 7, 100, 1000}) {
+        const auto sent = words_of(0, count, 3);
+        std::vector<std::uint64_t> got(count);
+        host_message send = world.issend(0, sent.data(), count, last, 3);
+        (void)world.probe(last, 0, 3);
+        EXPECT_FALSE(send.is_over()) << count;
+        EXPECT_EQ(world.recv(last, got.data(), count, 0, 3).bytes, count * 8);
+        (void)send.wait();
+        EXPECT_EQ(got, sent);
+    }
+    std::uint64_t words[4] = {}, value = 5;
+    std::vector<host_message> all;
+    EXPECT_TRUE(communicator::test_any(all) && communicator::test_all(all));
+    for (int i = 0; i < 4; ++i) all.push_back(world.irecv(last, words + i, 1, 0, i));
+    EXPECT_FALSE(communicator::test_any(all));
+    EXPECT_TRUE(communicator::test_some(all).empty());
+    for (const int tag : {2, 0}) world.ssend(0, &value, 1, last, tag);
+    std::size_t seen = 0;
+    while (seen < 2) {
+        for (const completed_message& one : communicator::wait_some(all)) {
+            EXPECT_TRUE((one.which == 2 || one.which == 0) && one.got.tag == one.which && words[one.which] == 5);
+            ++seen;
+        }
+    }
+    EXPECT_FALSE(communicator::test_all(all));
+    for (const int tag : {1, 3}) world.ssend(0, &value, 1, last, tag);
+    communicator::wait_all(all = {all[1], all[3]});
+    EXPECT_EQ(words[1] + words[3], 10u);
+}
+
+TEST_P(communicator_session, NobodySendsNothingToThreads) {
+    runtime rt(options_of(GetParam(), 14));
+    auto world = rt.communicator({.host_operations = 1});
+    auto session = rt.start(world);
+    std::uint64_t a = 1, b = 2;
+    host_message sent = world.isend(0, &a, 1, proc_null, 1), got = world.irecv(0, &b, 1, proc_null, any_tag);
+    EXPECT_TRUE(sent.is_over() && got.is_over());
+    (void)sent.wait();
+    const message_status what = got.wait();
+    EXPECT_TRUE(what.source == proc_null && what.tag == any_tag && what.bytes == 0 && !what.cancelled);
+    EXPECT_EQ(b, 2u);
+    EXPECT_EQ(world.probe(0, proc_null, 1).source, proc_null);
+    EXPECT_EQ(thrown<usage_error>([&] { (void)world.isend(0, &a, 1, proc_null, -1); }),
+              "send of tag -1 to nobody by a host thread for PE 0, communicator 0: tags are 0 to 2147483647");
+}
+
 struct receive_there {
     symmetric_ref<std::uint64_t> got;
     template <class Ctx, class World>
@@ -257,7 +308,7 @@ TEST_P(communicator_session, LongSendsThatNobodyReceivesAreTold) {
     auto session = rt.start(world);
     (void)world.isend(0, words.data(), 1000, rt.n_pes() - 1, 2);
     EXPECT_EQ(thrown<usage_error>([&] { session.stop(); }),
-              "communicator 0: the session is stopped with 1 long send of host threads for PE 0 that nobody has "
+              "communicator 0: the session is stopped with 1 send of host threads for PE 0 that nobody has "
               "received; the communicator's messages are dropped");
     EXPECT_NO_THROW(rt.run(nothing_to_do{}, world));
     EXPECT_TRUE(world.pending().empty());

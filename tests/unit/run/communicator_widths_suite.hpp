@@ -59,9 +59,87 @@ TEST_P(communicator_widths, WarpsAndBlocksShareABuffer) {
     }
 }
 
-/// Every lane sends to every PE, and receives as many, from any source; half of the lanes in a branch.
+/// Warps, or blocks, look, probe, take back and complete together: all of them hear the same.
+struct complete_together {
+    symmetric_ref<std::uint64_t> from, to, wrong;
+    std::uint64_t room;
+    width lanes;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int number = lanes == width::block ? ctx.block() : ctx.block() * ctx.n_warps() + ctx.warp();
+        const auto first = static_cast<std::uint64_t>(number) * room;  // of what it sends; it receives thrice that
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        const std::int64_t tag = 4 * std::int64_t{number};
+        bool right = true, found = false, over = false;
+        message_status what;
+        message_request sends[2], receives[3];
+        if (world.share(ctx, lanes).first == 0) from.local(ctx)[first] = word(ctx.pe(), number);
+        if (world.issend(ctx, from[first], 1, next, tag, sends[0], lanes) != status::ok) return;
+        if (world.issend(ctx, from[first], room, next, tag + 1, sends[1], lanes) != status::ok) return;
+        if (world.test_all(ctx, sends, 2, over, nullptr, lanes) != status::ok) return;
+        if (world.probe(ctx, before, tag, what, lanes) != status::ok) return;
+        right = right && what.bytes == 8 && what.tag == static_cast<unsigned>(tag);
+        if (world.iprobe(ctx, before, tag, found, what = {}, lanes) != status::ok) return;
+        right = right && found && what.bytes == 8;
+        for (std::uint32_t i = 0; i < 3; ++i) {
+            const std::int64_t wanted = tag + (i + 2) % 3;  // first the one that nobody sends
+            if (world.irecv(ctx, to[3 * first + i * room], room, before, wanted, receives[i], lanes) != status::ok) return;
+        }
+        if (world.cancel(ctx, receives[0], lanes) != status::ok) return;
+        if (world.wait(ctx, receives[0], &what, lanes) != status::ok) return;
+        right = right && what.cancelled;
+        receives[0] = {};
+        std::uint32_t seen = 0, n_over = 0, indices[3] = {};
+        message_status got[3];
+        while (seen != 6) {
+            if (world.wait_some(ctx, receives, 3, n_over, indices, got, lanes) != status::ok) return;
+            right = right && n_over > 0;
+            for (std::uint32_t i = 0; i < n_over; ++i) {
+                right = right && got[i].tag == static_cast<unsigned>(tag + (indices[i] + 2) % 3);
+                seen |= 1u << indices[i];
+            }
+        }
+        for (std::uint64_t i = 1; i < 3; ++i) {
+            const std::uint64_t came = to.local(ctx)[3 * first + i * room];
+            right = right && came == word(before, number);
+        }
+        for (over = false; !over;) {
+            if (world.test_all(ctx, sends, 2, over, nullptr, lanes) != status::ok) return;
+        }
+        std::uint32_t which = 0;
+        if (world.wait_any(ctx, sends, 2, which, nullptr, lanes) != status::ok) return;
+        if (world.test(ctx, sends[0], found = false, nullptr, lanes) != status::ok) return;
+        if (!right || which != 2 || !found) atomic_add(ctx, wrong[0], 1);
+    }
+    static LANEWAY_FN std::uint64_t word(int pe, int number) {
+        return static_cast<std::uint64_t>(pe) << 32 | static_cast<std::uint64_t>(number + 1);
+    }
+};
+
+TEST_P(communicator_widths, WarpsAndBlocksCompleteTogether) {
+    for (const width lanes : {width::warp, width::block}) {
+        every_fourth_round(GetParam(), [lanes](const options& o) {
+            runtime rt(o);
+            constexpr std::uint64_t room = 100, groups = 512;
+            const auto from = rt.allocate<std::uint64_t>(groups * room),
+                       to = rt.allocate<std::uint64_t>(3 * groups * room);
+            const auto wrong = rt.allocate<std::uint64_t>(1);
+            communicator_options how = small_options(o);
+            how.unexpected = 1024;  // all groups send before one receives
+            how.rules = rules_of(o);
+            auto world = rt.communicator(how);
+            rt.run(complete_together{from.ref(), to.ref(), wrong.ref(), room, lanes}, world);
+            for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+            EXPECT_TRUE(world.pending().empty()) << world.account();
+        });
+    }
+}
+
+/// Every lane sends to every PE, and receives as many, from any source where it may; half of the lanes in a branch.
 struct all_lanes_at_once {
     symmetric_ref<std::uint64_t> sums;
+    bool from_any;
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
@@ -79,7 +157,8 @@ struct all_lanes_at_once {
         }
         for (int i = 0; i < ctx.n_pes(); ++i) {
             std::uint64_t got = 0;
-            if (world.recv(ctx, &got, 1, any_source, tag) != status::ok) return;
+            const std::int64_t source = from_any ? std::int64_t{any_source} : i;
+            if (world.recv(ctx, &got, 1, source, tag) != status::ok) return;
             atomic_add(ctx, sums[0], got);
         }
         if (ctx.rank() == 0) atomic_add(ctx, sums[1], ctx.size());
@@ -92,8 +171,9 @@ TEST_P(communicator_widths, AllLanesSendToAllPes) {
         const auto sums = rt.allocate<std::uint64_t>(2);
         communicator_options how = small_options(o);
         how.unexpected = 1024;  // what all lanes may leave before one receives
+        how.rules = rules_of(o);
         auto world = rt.communicator(how);
-        rt.run(all_lanes_at_once{sums.ref()}, world);
+        rt.run(all_lanes_at_once{sums.ref(), !how.rules.no_any_source}, world);
         const std::uint64_t lanes = sums.copy_out(0)[1];
         std::uint64_t all = 0;
         for (int pe = 0; pe < rt.n_pes(); ++pe) all += sums.copy_out(pe)[0];
@@ -126,7 +206,9 @@ TEST_P(communicator_widths, EnginesShareTheTags) {
         runtime rt(o);
         const auto wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
-        how.rules = {.no_any_source = true, .no_any_tag = o.seed % 2 == 0, .no_unexpected = false};
+        how.rules = rules_of(o);
+        how.rules.no_any_source = true;
+        how.rules.allow_overtaking = false;  // a lane's mate may be a message ahead
         how.engines = 2u << o.seed % 3;
         how.unexpected = 64;
         auto world = rt.communicator(how);
@@ -214,51 +296,78 @@ TEST_P(communicator_widths, WhatAReceiveAwaitsComesInBeyondTheBound) {
     });
 }
 
-/// More messages than may wait, and behind them the one that is received first: it has to overtake those in the ring.
+/// More messages than may wait, and behind them those that are received first: they overtake what is in the ring.
 struct receive_from_behind {
     symmetric_ref<std::uint64_t> room, wrong;
-    std::uint64_t ahead, words;
+    std::uint64_t ahead, wanted, words;
+    bool in_order, posts_first;
+
+    static constexpr std::uint64_t most = 47;
 
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
         if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
         const int last = ctx.n_pes() - 1;
+        message_request sends[most];
+        const auto all = static_cast<std::uint32_t>(ahead + wanted);
         if (ctx.pe() == 0) {
-            for (std::uint64_t i = 0; i <= ahead + 1; ++i) {
-                for (std::uint64_t w = 0; w < words; ++w) room.local(ctx)[w] = i + w;
-                if (world.send(ctx, room[0], words, last, i < ahead ? 1 : 2) != status::ok) return;
+            for (std::uint64_t i = 0; i < all; ++i) {
+                for (std::uint64_t w = 0; w < words; ++w) room.local(ctx)[i * words + w] = i + w;
+                if (world.isend(ctx, room[i * words], words, last, i < ahead ? 1 : 2, sends[i]) != status::ok) return;
             }
         }
-        if (ctx.pe() != last) return;
+        if (ctx.pe() == last && !receive(ctx, world)) return;
+        (void)world.wait_all(ctx, sends, all);
+    }
+
+private:
+    template <class Ctx, class World>
+    LANEWAY_FN bool receive(Ctx& ctx, World& world) const {
+        constexpr std::uint64_t to = most * 16;
         message_status seen;
-        if (world.probe(ctx, 0, 2, seen) != status::ok) return;
-        if (seen.bytes != words * 8) atomic_add(ctx, wrong[0], 1);
+        message_request receives[most];
+        if (posts_first) {
+            for (std::uint64_t i = 0; i < wanted; ++i) {
+                if (world.irecv(ctx, room[to + i * words], words, 0, 2, receives[i]) != status::ok) return false;
+            }
+        } else {
+            if (world.probe(ctx, 0, 2, seen) != status::ok) return false;
+            if (seen.bytes != words * 8) atomic_add(ctx, wrong[0], 1);
+        }
         std::uint64_t sum = 0;
-        for (std::uint64_t i = 0; i <= ahead + 1; ++i) {
-            if (world.recv(ctx, room[words], words, 0, i < 2 ? 2 : 1) != status::ok) return;
-            const std::uint64_t first = room.local(ctx)[words], end = room.local(ctx)[2 * words - 1];
-            if (end != first + words - 1 || (i < 2) != (first >= ahead)) atomic_add(ctx, wrong[0], 1);
+        for (std::uint64_t i = 0; i < ahead + wanted; ++i) {
+            const std::uint64_t here = to + i * words;
+            const bool posted = posts_first && i < wanted;
+            if ((posted ? world.wait(ctx, receives[i])
+                        : world.recv(ctx, room[here], words, 0, i < wanted ? 2 : 1)) != status::ok)
+                return false;
+            const std::uint64_t first = room.local(ctx)[here], end = room.local(ctx)[here + words - 1];
+            if (end != first + words - 1 || (i < wanted) != (first >= ahead)) atomic_add(ctx, wrong[0], 1);
+            if (in_order && first != (i < wanted ? ahead + i : i - wanted)) atomic_add(ctx, wrong[0], 1);
             sum += first;
         }
-        if (sum != (ahead + 1) * (ahead + 2) / 2) atomic_add(ctx, wrong[0], 1);
+        if (sum != (ahead + wanted) * (ahead + wanted - 1) / 2) atomic_add(ctx, wrong[0], 1);
+        return true;
     }
 };
 
-TEST_P(communicator_widths, WhereTheProgramAllowsItMessagesOvertakeThoseThatMayNotComeIn) {
-    every_fourth_round(GetParam(), [](const options& o) {
-        if (o.seed > 6) return;
+TEST_P(communicator_widths, AwaitedMessagesOvertakeThoseThatMayNotComeIn) {
+    every_round(GetParam(), [](const options& o) {
         runtime rt(o);
-        const auto room = rt.allocate<std::uint64_t>(32), wrong = rt.allocate<std::uint64_t>(1);
+        const auto room = rt.allocate<std::uint64_t>(2 * 47 * 16), wrong = rt.allocate<std::uint64_t>(1);
         communicator_options how = small_options(o);
         how.unexpected = 4;
         how.unexpected_bytes = 1024;
         how.eager_bytes = 128;
         how.ring_slots = o.seed % 2 == 0 ? 8 : 64;
-        how.rules.allow_overtaking = true;
+        how.rules = rules_of(o);
+        const std::uint64_t wanted = how.rules.is_unordered() ? 40 : 5;  // as many as there are, or as the ring holds
         auto world = rt.communicator(how);
         for (int time = 0; time < 3; ++time) {
-            // Three stay in the ring before the two that are wanted.
-            rt.run(receive_from_behind{room.ref(), wrong.ref(), 7, o.seed % 3 == 0 ? 16u : 1u}, world);
+            // Three stay in the ring before those that are wanted.
+            rt.run(receive_from_behind{room.ref(), wrong.ref(), 7, wanted, o.seed % 5 == 0 ? 16u : 1u,
+                                       !how.rules.is_unordered(), o.seed % 2 == 0},
+                   world);
             EXPECT_EQ(wrong.copy_out(rt.n_pes() - 1)[0], 0u);
             EXPECT_TRUE(world.pending().empty());
             EXPECT_LE(world.statistics(rt.n_pes() - 1).max_unexpected, 4u);

@@ -8,6 +8,8 @@ namespace laneway {
 /// In a receive: a message of any source, with any tag.
 inline constexpr std::uint32_t any_source = ~std::uint32_t{0};
 inline constexpr std::uint32_t any_tag = ~std::uint32_t{0};
+/// Nobody: what is sent to it goes nowhere, and receives from it get nothing, at once.
+inline constexpr std::uint32_t proc_null = ~std::uint32_t{0} - 1;
 
 struct match_key {
     std::uint32_t source = 0;
@@ -48,6 +50,9 @@ struct match_rules {
     bool allow_overtaking = false;
 
     friend bool operator==(const match_rules&, const match_rules&) = default;
+
+    /// Whether any message will do for a receive of its key: an unordered_table matches then.
+    [[nodiscard]] LANEWAY_FN bool is_unordered() const { return no_any_source && no_any_tag && allow_overtaking; }
 
     /// Which of `n` engines, a power of two, matches a message, or a receive: they share the keys of a communicator as
     /// far as its promises allow, and each still matches in MPI's order. Without promises one engine has all.

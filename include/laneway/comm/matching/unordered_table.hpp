@@ -40,12 +40,40 @@ struct unordered_table_ref {
         if (handle >= receives) return {match_outcome::full};
         return put_or_take(ctx, receive, messages + handle);
     }
+    /// Takes a receive for a message, if it sees one at first sight; `none` says nothing: arrive does.
+    template <class Ctx>
+    LANEWAY_FN match_result meet(Ctx& ctx, const match_key& message) const {
+        std::uint64_t* const bucket = bucket_of(message);
+        // Partner: the releases in put and take.
+        const std::uint64_t word = ctx.load(bucket, order::acquire, scope::device);
+        if ((word & locked) != 0) return {};
+        const way_end end = walk(ctx, bucket, word, message.bits(), [&](std::uint32_t number, bool same_key) {
+            return !same_key ? verdict::pass : is_message(number) ? verdict::leave : verdict::take;
+        });
+        if (end.changed || end.what != verdict::take || !take(ctx, bucket, word, end)) return {};
+        return match_with(end.at, message);
+    }
+    /// Whether a receive with this key waits.
+    template <class Ctx>
+    [[nodiscard]] LANEWAY_FN bool is_awaited(Ctx& ctx, const match_key& message) const {
+        const match_result found = change(ctx, message, nobody, [&](std::uint32_t number, bool same_key) {
+            return !same_key ? verdict::pass : is_message(number) ? verdict::leave : verdict::see;
+        });
+        return found.outcome == match_outcome::matched;
+    }
     /// A message with this key that waits; another lane may take it.
     template <class Ctx>
     LANEWAY_FN match_result probe(Ctx& ctx, const match_key& receive) const {
         if (!receive.is_exact()) return {match_outcome::refused};
         return change(ctx, receive, nobody, [&](std::uint32_t number, bool same_key) {
             return !same_key ? verdict::pass : is_message(number) ? verdict::see : verdict::leave;
+        });
+    }
+    /// Takes such a message.
+    template <class Ctx>
+    LANEWAY_FN match_result take_message(Ctx& ctx, const match_key& receive) const {
+        return change(ctx, receive, nobody, [&](std::uint32_t number, bool same_key) {
+            return !same_key ? verdict::pass : is_message(number) ? verdict::take : verdict::leave;
         });
     }
     /// Takes back a receive that waits. `none`: it does not wait any more.
@@ -77,6 +105,9 @@ private:
     };
 
     [[nodiscard]] LANEWAY_FN bool is_message(std::uint32_t number) const { return number < messages; }
+    [[nodiscard]] LANEWAY_FN std::uint64_t* bucket_of(const match_key& key) const {
+        return buckets + (key.hash() & (n_buckets - 1));
+    }
     [[nodiscard]] static LANEWAY_FN std::uint64_t next_version(std::uint64_t word, std::uint64_t first) {
         return (word & ~(one_version - 1)) + one_version + first;
     }
@@ -108,7 +139,7 @@ private:
 template <class Ctx, class Judge>
 LANEWAY_FN match_result unordered_table_ref::change(Ctx& ctx, const match_key& key, std::uint32_t mine,
                                                     const Judge& judge) const {
-    std::uint64_t* const bucket = buckets + (key.hash() & (n_buckets - 1));
+    std::uint64_t* const bucket = bucket_of(key);
     bounded_spin spin;
     for (;;) {
         // Partner: the releases in put and take.

@@ -123,9 +123,7 @@ private:
         if (ctx.fetch_add(&slot.pieces_done, 1u, order::acq_rel, scope::device) + 1 != pieces) return;
         come_behind(ctx, &slot.pieces_done);
         go_before(ctx, view_.requests + number);
-        std::uint64_t* const answer = address(ctx, view_.answers[place.request], source);
-        // Partner: the acquire load in request_pool::look, on the sender's PE. All pieces have been read.
-        ctx.store(answer, request_pool<Ctx>::answer_of(place.generation), order::release, scope::system);
+        request_pool<Ctx>::answer(ctx, view_, source, place);  // all pieces have been read
         const request_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
         // Partner: the acquire load in request_pool::look.
         ctx.store(&slot.word, request_word::of(now.generation(), request_word::done), order::release, scope::device);

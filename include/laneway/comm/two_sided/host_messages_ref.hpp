@@ -19,6 +19,7 @@ struct alignas(64) host_message_slot {
     std::uint32_t source, tag;
     std::uint64_t length;
     std::uint32_t found;  ///< of a probe: whether there is one; of a receive: whether it was taken back
+    std::uint32_t synchronous;  ///< of a send
 
     [[nodiscard]] LANEWAY_FN std::byte* payload() { return reinterpret_cast<std::byte*>(this) + payload_at; }
 };
@@ -93,7 +94,8 @@ private:
         mine = {};
         switch (slot.kind) {
             case request_kind::send:
-                if (calls_.sender().start(ctx, width::lane, buffer, peer, tag, false, mine.request) != status::ok)
+                if (calls_.sender().start(ctx, width::lane, buffer, {peer, tag, slot.synchronous != 0}, false,
+                                          mine.request) != status::ok)
                     return;
                 break;
             case request_kind::receive:

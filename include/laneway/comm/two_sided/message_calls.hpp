@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/two_sided/message_sender.hpp"
+#include "laneway/comm/two_sided/unordered_post.hpp"
 
 namespace laneway {
 
@@ -21,19 +22,16 @@ public:
     [[nodiscard]] LANEWAY_FN message_sender<Ctx, Out>& sender() { return sender_; }
     [[nodiscard]] LANEWAY_FN message_waiting<Ctx, Out>& waiting() { return waiting_; }
 
-    /// Puts a receive into its shard's queue. `waits` for a request as message_sender::claim. One lane.
+    /// Posts a receive. `waits` for a request as message_sender::claim. One lane.
     LANEWAY_SLOW status receive(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
                                 bool waits, message_request& begun) {
         match_key key;
         if (const status wrong = check(ctx, operation::receive, source, tag, key); wrong != status::ok) return wrong;
-        const std::uint32_t segment = buffer.place.segment;
-        const bool is_symmetric = segment != unnamed_segment && segment != host_visible_segment;
-        if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
-            return refuse_address(ctx, operation::receive, peer_of(key.source), buffer.place);
+        if (key.source == proc_null) {
+            begun = message_request::from_nobody();
+            return status::ok;
         }
-        if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
-            return fail(ctx, status::bad_range, operation::receive, peer_of(key.source), key.tag);
-        }
+        if (const status bad = check_room(ctx, buffer, key); bad != status::ok) return bad;
         std::uint32_t number = 0;
         const wait_site site{operation::receive, peer_of(key.source), key.tag, view_.number};
         const status claimed = sender_.claim(ctx, site, waits, number);
@@ -54,53 +52,60 @@ public:
         if (leads && waits) waiting_.wait_for_shard(shard_of(request));
         const status result =
             lanes == width::lane ? waiting_.wait(ctx, site, is_over) : waiting_.wait_as_warp(ctx, site, is_over);
-        if (result != status::ok || !leads || !waits) return result;
-        return take(ctx, request, got);
+        return result == status::ok && leads ? finish(ctx, request, got) : result;
     }
 
-    /// Looks once; one that is over becomes null. One lane.
-    LANEWAY_SLOW status test(Ctx& ctx, message_request& request, bool& over, message_status& got) {
-        over = true;
-        if (!request.is_null() && !request.is_finished()) {
-            if (pool_.find(ctx, request) == nullptr) return refuse(ctx, request);
-            over = pool_.look(ctx, request).is_over();
-            if (!over) {
-                const status going = progress(ctx);
-                if (going != status::ok) return going;
-                over = pool_.look(ctx, request).is_over();
-            }
-            if (!over) return status::ok;
-            if (const status taken = take(ctx, request, got); taken != status::ok) return taken;
-        }
-        request = {};
-        return status::ok;
-    }
-
-    /// Waits for one of several, which becomes null. One lane.
-    LANEWAY_SLOW status wait_any(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& which,
-                                 message_status& got) {
-        which = n;
+    /// Whether one of several is over, and which; that one has been waited for then. Where all are null it is so as
+    /// well, and `which` is n. One lane; does not wait.
+    LANEWAY_SLOW status test_any(Ctx& ctx, const message_request* requests, std::uint32_t n, std::uint32_t& which,
+                                 bool& over, message_status& got) {
         std::uint32_t first = n;
-        for (std::uint32_t i = n; i-- > 0;) {
-            if (requests[i].is_null()) continue;
-            first = i;
-            if (!requests[i].is_finished() && !mark(ctx, requests[i])) return refuse(ctx, requests[i]);
-        }
-        if (first == n) return status::ok;
-        const status waited = waiting_.wait(ctx, site_of(requests[first]), [&] {
-            for (which = 0; which < n; ++which) {
-                const message_request& one = requests[which];
-                if (one.is_finished() || (!one.is_null() && pool_.look(ctx, one).is_over())) return true;
-            }
-            return false;
+        which = n;
+        const status result = look_at_all(ctx, requests, n, first, [&] {
+            which = first_over(ctx, requests, n);
+            return which != n;
         });
-        if (waited != status::ok) return waited;
-        bool over = true;
-        return test(ctx, requests[which], over, got);
+        over = result == status::ok && (first == n || which != n);
+        return over && which != n ? finish(ctx, requests[which], got) : result;
+    }
+    /// Whether all are over; nothing is waited for. The same.
+    LANEWAY_SLOW status test_all(Ctx& ctx, const message_request* requests, std::uint32_t n, bool& over) {
+        std::uint32_t first = n;
+        over = true;
+        return look_at_all(ctx, requests, n, first, [&] {
+            over = true;
+            for (std::uint32_t i = 0; i < n; ++i) over = over && (requests[i].is_null() || is_over(ctx, requests[i]));
+            return over;
+        });
+    }
+
+    /// Waits for one of several, and says which; n where all are null.
+    LANEWAY_SLOW status wait_any(Ctx& ctx, width lanes, const message_request* requests, std::uint32_t n,
+                                 std::uint32_t& which, message_status& got) {
+        const bool leads = lanes == width::lane || ctx.lane() == 0;
+        std::uint32_t first = n;
+        which = n;
+        const status refused = leads ? check_all(ctx, requests, n, first, true) : status::ok;
+        bool ends = leads && (refused != status::ok || first == n);
+        if (lanes != width::lane) ends = ctx.ballot(full_warp<Ctx>, ends) != 0;
+        if (ends) return refused;
+        const auto any_is_over = [&] {
+            which = first_over(ctx, requests, n);
+            return which != n;
+        };
+        const wait_site site = leads ? site_of(requests[first]) : wait_site{};
+        const status waited = lanes == width::lane ? waiting_.wait(ctx, site, any_is_over)
+                                                   : waiting_.wait_as_warp(ctx, site, any_is_over);
+        return waited == status::ok && leads ? finish(ctx, requests[which], got) : waited;
     }
 
     /// Looks for a message among those that have come. One lane; does not wait for any.
     LANEWAY_SLOW status look_for(Ctx& ctx, const match_key& key, bool& found, message_status& what) {
+        if (key.source == proc_null) {
+            found = true;
+            what = nothing_received();
+            return status::ok;
+        }
         message_request asked;
         waiting_.wait_for_shard(view_.shard_number(key));
         const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
@@ -116,6 +121,10 @@ public:
     }
     /// Waits for one.
     LANEWAY_SLOW status probe(Ctx& ctx, const match_key& key, message_status& what) {
+        if (key.source == proc_null) {
+            what = nothing_received();
+            return status::ok;
+        }
         const message_shard_ref& shard = view_.shard_of(key);
         const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
         for (;;) {
@@ -131,8 +140,61 @@ public:
         }
     }
 
+    /// Takes a message that waits out of the queues, if there is one that a receive would get. One lane.
+    LANEWAY_SLOW status match(Ctx& ctx, const match_key& key, message_request& message, message_status& what) {
+        message = {};
+        if (key.source == proc_null) {
+            message = message_request::from_nobody();
+            what = nothing_received();
+            return status::ok;
+        }
+        std::uint32_t number = 0;
+        const wait_site site{operation::probe, peer_of(key.source), key.tag, view_.number};
+        const status claimed = sender_.claim(ctx, site, false, number);
+        if (claimed != status::ok) return claimed;
+        const message_request asked = ask(ctx, number, {request_kind::match, key});
+        const status waited = waiting_.wait(ctx, site, [&] { return pool_.look(ctx, asked).is_over(); });
+        if (waited != status::ok) return waited;
+        if (pool_.look(ctx, asked).state() == request_word::nothing) return take(ctx, asked, what);
+        come_behind(ctx, view_.requests + number);
+        const request_slot& slot = view_.requests[number];
+        what = {slot.source, slot.tag, slot.length, false};
+        message = asked;
+        return status::ok;
+    }
+    /// Waits for one.
+    LANEWAY_SLOW status wait_for_match(Ctx& ctx, const match_key& key, message_request& message, message_status& what) {
+        bounded_spin spin;
+        for (;;) {  // another lane may take what the probe has found
+            status result = probe(ctx, key, what);
+            if (result == status::ok) result = match(ctx, key, message, what);
+            if (result != status::ok || !message.is_null()) return result;
+            result = spin.next(ctx, {operation::probe, peer_of(key.source), key.tag, view_.number});
+            if (result != status::ok) return result;
+        }
+    }
+    /// Receives it: the message's request becomes that of the receive. One lane.
+    LANEWAY_SLOW status receive_match(Ctx& ctx, const message_buffer& buffer, const message_request& message) {
+        if (message.is_from_nobody()) return status::ok;
+        request_slot* const slot = pool_.find(ctx, message);
+        if (slot == nullptr || slot->kind != request_kind::match) return refuse(ctx, message);
+        const match_key key{slot->source, slot->tag};
+        if (const status bad = check_room(ctx, buffer, key); bad != status::ok) return bad;
+        slot->kind = request_kind::matched_receive;
+        slot->key = key;
+        slot->data = buffer.data;
+        slot->bytes = buffer.bytes;
+        ctx.store(&slot->word, request_word::of(message.generation(), request_word::open), order::relaxed,
+                  scope::device);
+        const number_queue_ref& asked = view_.shard_of(key).asked;
+        go_before(ctx, &slot->data);
+        asked.put(ctx, asked.draw(ctx), message.number());
+        return status::ok;
+    }
+
     /// Takes a receive back. One lane.
     LANEWAY_SLOW status cancel(Ctx& ctx, const message_request& request) {
+        if (request.is_from_nobody()) return status::ok;
         request_slot* const slot = pool_.find(ctx, request);
         if (slot == nullptr || slot->kind != request_kind::receive) return refuse(ctx, request);
         message_request asked;
@@ -175,13 +237,26 @@ public:
         ctx.store(&view_.requests[request.number()].waited, request_slot::by_host, order::relaxed, scope::device);
     }
 
+    /// Whether a receive may be into this buffer. Any lane.
+    LANEWAY_FN status check_room(Ctx& ctx, const message_buffer& buffer, const match_key& key) const {
+        const std::uint32_t segment = buffer.place.segment;
+        const bool is_symmetric = segment != unnamed_segment && segment != host_visible_segment;
+        if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
+            return refuse_address(ctx, operation::receive, peer_of(key.source), buffer.place);
+        }
+        if (buffer.bytes > short_bytes && !all_lanes_reach(ctx, buffer.data)) {
+            return fail(ctx, status::bad_range, operation::receive, peer_of(key.source), key.tag);
+        }
+        return status::ok;
+    }
     /// What a receive or a probe asks for, where it can be. Any lane.
     LANEWAY_FN status check(Ctx& ctx, operation what, std::int64_t source, std::int64_t tag, match_key& key) const {
         const bool from_any = source == std::int64_t{any_source}, with_any = tag == std::int64_t{any_tag};
-        if (!from_any && (source < 0 || source >= ctx.n_pes())) {
+        const bool from_nobody = source == std::int64_t{proc_null};
+        if (!from_any && !from_nobody && (source < 0 || source >= ctx.n_pes())) {
             return fail(ctx, status::bad_pe, what, static_cast<int>(source));
         }
-        const int peer = from_any ? -1 : static_cast<int>(source);
+        const int peer = from_any || from_nobody ? -1 : static_cast<int>(source);
         if (!with_any) {
             if (const status bad = message_sender<Ctx, Out>::check_tag(ctx, what, peer, tag); bad != status::ok)
                 return bad;
@@ -207,7 +282,7 @@ private:
         return begin() ? status::ok : waiting_.wait(ctx, site, begin);
     }
 
-    /// Fills in a place that the lane has claimed, and puts it into its shard's queue.
+    /// Fills in a place that the lane has claimed, and puts it into its shard's queue, or a receive into its table.
     LANEWAY_FN message_request ask(Ctx& ctx, std::uint32_t number, const question& asked) {
         request_slot& slot = view_.requests[number];
         slot.kind = asked.kind;
@@ -223,12 +298,55 @@ private:
             slot.other_generation = asked.other->generation();
         }
         const message_request handle = pool_.handle(ctx, number);
-        const number_queue_ref& queue = view_.shard_of(asked.key).asked;
+        const message_shard_ref& shard = view_.shard_of(asked.key);
         go_before(ctx, &slot.data);
-        queue.put(ctx, queue.draw(ctx), number);
+        if (asked.kind == request_kind::receive && view_.rules.is_unordered()) {
+            as_lone_lane(ctx, [&]<class Alone>(Alone& one) { unordered_post<Alone>(view_, shard)(one, number); });
+        } else {
+            shard.asked.put(ctx, shard.asked.draw(ctx), number);
+        }
         return handle;
     }
 
+    /// Whether each of several is null or a request; the first that is not null; n where there is none. `waits`: notes
+    /// that a lane waits for them.
+    LANEWAY_FN status check_all(Ctx& ctx, const message_request* requests, std::uint32_t n, std::uint32_t& first,
+                                bool waits) {
+        first = n;
+        for (std::uint32_t i = n; i-- > 0;) {
+            if (requests[i].is_null()) continue;
+            first = i;
+            if (requests[i].is_finished()) continue;
+            if (waits ? !mark(ctx, requests[i]) : find(ctx, requests[i]) == nullptr) return refuse(ctx, requests[i]);
+        }
+        return status::ok;
+    }
+    /// Looks whether `holds()`, where there are requests, and once more behind some progress.
+    template <class Holds>
+    LANEWAY_FN status look_at_all(Ctx& ctx, const message_request* requests, std::uint32_t n, std::uint32_t& first,
+                                  const Holds& holds) {
+        const status checked = check_all(ctx, requests, n, first, false);
+        if (checked != status::ok || first == n || holds()) return checked;
+        const status going = progress(ctx);
+        if (going == status::ok) (void)holds();
+        return going;
+    }
+    /// Of one that is not null.
+    LANEWAY_FN bool is_over(Ctx& ctx, const message_request& request) const {
+        return request.is_finished() || pool_.look(ctx, request).is_over();
+    }
+    /// The first of several that is over; n where none is.
+    LANEWAY_FN std::uint32_t first_over(Ctx& ctx, const message_request* requests, std::uint32_t n) const {
+        for (std::uint32_t i = 0; i < n; ++i) {
+            if (!requests[i].is_null() && is_over(ctx, requests[i])) return i;
+        }
+        return n;
+    }
+    /// What one that is over, or null, has brought; it has been waited for then. One lane.
+    LANEWAY_FN status finish(Ctx& ctx, const message_request& request, message_status& got) {
+        if (request.is_from_nobody()) got = nothing_received();
+        return request.is_null() || request.is_finished() ? status::ok : take(ctx, request, got);
+    }
     /// What a request that is over has brought, and its place back. One lane.
     LANEWAY_FN status take(Ctx& ctx, const message_request& request, message_status& got) {
         request_slot* const slot = pool_.find(ctx, request);
@@ -237,7 +355,8 @@ private:
         come_behind(ctx, slot);
         got = {slot->source, slot->tag, slot->length, now.state() == request_word::cancelled};
         if (slot->kind == request_kind::send) got = {slot->key.source, slot->key.tag, slot->bytes, false};
-        if (slot->kind == request_kind::receive && !got.cancelled && slot->form == message_form::in_words) {
+        const bool receives = slot->kind == request_kind::receive || slot->kind == request_kind::matched_receive;
+        if (receives && !got.cancelled && slot->form == message_form::in_words) {
             for (std::uint32_t i = 0; i < slot->length; ++i) {
                 slot->data[i] = static_cast<std::byte>(slot->pieces[i / 8] >> i % 8 * 8);
             }
@@ -245,9 +364,14 @@ private:
         return pool_.give_back(ctx, request) ? status::ok : refuse(ctx, request);
     }
 
+    /// The slot of a request that may be waited for: not of a message that has been matched and not received.
+    [[nodiscard]] LANEWAY_FN request_slot* find(Ctx& ctx, const message_request& request) const {
+        request_slot* const slot = pool_.find(ctx, request);
+        return slot != nullptr && slot->kind != request_kind::match ? slot : nullptr;
+    }
     /// Notes that a lane waits, for who reads the queues when a run has failed. False for a request that is none.
     LANEWAY_FN bool mark(Ctx& ctx, const message_request& request) {
-        request_slot* const slot = pool_.find(ctx, request);
+        request_slot* const slot = find(ctx, request);
         if (slot == nullptr) return false;
         ctx.store(&slot->waited, request_slot::by_lane, order::relaxed, scope::device);
         return true;

@@ -15,13 +15,16 @@ public:
     LANEWAY_FN bool read(Ctx& ctx, const chunk_receiver& in, std::uint64_t ticket, chunk_label label, int source,
                          incoming_message& message) const {
         come_behind(ctx, in.flags + in.slot_of(ticket));
-        message.form = static_cast<message_form>(label.kind());
+        message.form = static_cast<message_form>(label.kind() & ~synchronous_kind);
+        message.synchronous = (label.kind() & synchronous_kind) != 0;
         message.key.source = static_cast<std::uint32_t>(source);
         if (message.form == message_form::in_slot) {
             const auto& header = *reinterpret_cast<const slot_header*>(in.slot(ticket));
             message.key.tag = header.tag;
             message.bytes = header.bytes;
             message.payload = in.slot(ticket) + slot_header::bytes_used;
+            if (message.synchronous) message.place = payload_place::of_sender(header.sender);
+            if (message.bytes <= short_bytes) take_words(message);
             return true;
         }
         std::uint64_t words[max_pieces] = {};
@@ -36,6 +39,7 @@ public:
                              static_cast<std::uint32_t>(words[2])};
         } else {
             for (std::uint32_t i = 0; i < short_pieces; ++i) message.words[i] = words[1 + i];
+            if (message.synchronous) message.place = payload_place::of_sender(words[max_pieces - 1]);
         }
         return true;
     }
@@ -53,6 +57,7 @@ public:
             kept.key = message.key;
             kept.form = message.form;
             kept.in_ring = in_ring ? 1 : 0;
+            kept.synchronous = message.synchronous ? 1 : 0;
             kept.bytes = message.bytes;
             kept.place = message.place;
             for (std::uint32_t i = 0; i < short_pieces; ++i) kept.words[i] = message.words[i];
@@ -72,6 +77,7 @@ public:
         message.form = kept.form;
         message.bytes = kept.bytes;
         message.place = kept.place;
+        message.synchronous = kept.synchronous != 0;
         for (std::uint32_t i = 0; i < short_pieces; ++i) message.words[i] = kept.words[i];
         message.payload = kept.payload;
         return message;
@@ -94,7 +100,7 @@ public:
         if (fill(ctx, mine, number, message)) complete(ctx, number, request_word::done);
         ctx.sync(full_warp<Ctx>);
     }
-    /// The same, but for saying that it is done: true where that is due.
+    /// The same, but for saying that it is done: true where that is due. Who waits for a synchronous send is told.
     LANEWAY_FN bool fill(Ctx& ctx, bool mine, std::uint32_t number, const incoming_message& message) const {
         bool fits = mine;
         request_slot* const slot = mine ? view_.requests + number : nullptr;
@@ -114,6 +120,9 @@ public:
         if (fits && message.form == message_form::in_place) {
             go_before(ctx, slot);
             fetches_.begin(ctx, number);
+        }
+        if (mine && message.synchronous) {
+            request_pool<Ctx>::answer(ctx, view_, static_cast<int>(message.key.source), message.place);
         }
         ctx.sync(full_warp<Ctx>);
         return fits && message.form != message_form::in_place;
@@ -136,17 +145,18 @@ public:
         std::byte* to = nullptr;
         if (in_slot) to = shard.to[slot->key.source].slot(slot->ticket) + slot_header::bytes_used;
         copy_together(ctx, in_slot, to, in_slot ? slot->data : nullptr, in_slot ? slot->bytes : 0);
-        // Once a long message can be seen, its request may be answered, waited for and used again.
-        const bool is_over = mine && slot->form != message_form::in_place;
+        // Once a message that is answered can be seen, its request may be answered, waited for and used again.
+        const bool is_over = mine && slot->answered == 0;
         if (mine) {
             const chunk_sender& out = shard.to[slot->key.source];
             // What the sending lane has fenced comes before words that this one stores, without an order of their own.
             ctx.fence(scope::system);
+            const std::uint32_t kind = kind_of(slot->form, slot->answered != 0);
             if (in_slot) {
-                publish_slot(ctx, out, slot->ticket, slot->key.tag, slot->bytes);
+                publish_slot(ctx, out, slot->ticket, {slot->key.tag, static_cast<std::uint32_t>(slot->bytes), slot->pieces[0]}, kind);
             } else {
-                out.publish_in_words(ctx, lane_mask{1} << ctx.lane(), slot->ticket, slot->pieces, slot->n_pieces,
-                                     static_cast<std::uint32_t>(slot->form), 0);
+                out.publish_in_words(ctx, lane_mask{1} << ctx.lane(), slot->ticket, slot->pieces, slot->n_pieces, kind,
+                                     0);
             }
             if (is_over) complete(ctx, number, request_word::done);
         }
@@ -154,13 +164,27 @@ public:
     }
 
     /// Publishes a slot whose payload has been stored. One lane.
-    static LANEWAY_FN void publish_slot(Ctx& ctx, const chunk_sender& out, std::uint64_t ticket, std::uint32_t tag,
-                                        std::uint64_t bytes) {
-        *reinterpret_cast<slot_header*>(out.slot(ticket)) = {tag, static_cast<std::uint32_t>(bytes), 0};
-        out.publish(ctx, lane_mask{1} << ctx.lane(), ticket, 1, static_cast<std::uint32_t>(message_form::in_slot));
+    static LANEWAY_FN void publish_slot(Ctx& ctx, const chunk_sender& out, std::uint64_t ticket,
+                                        const slot_header& header, std::uint32_t kind) {
+        *reinterpret_cast<slot_header*>(out.slot(ticket)) = header;
+        out.publish(ctx, lane_mask{1} << ctx.lane(), ticket, 1, kind);
+    }
+    /// Of a message's chunk; long ones are answered in any case.
+    static LANEWAY_FN std::uint32_t kind_of(message_form form, bool answered) {
+        const bool tells = answered && form != message_form::in_place;
+        return static_cast<std::uint32_t>(form) | (tells ? synchronous_kind : 0);
     }
 
 private:
+    /// What came in a slot and is short goes on as if it had come in words: a receive may be into a lane's own memory.
+    static LANEWAY_FN void take_words(incoming_message& message) {
+        message.form = message_form::in_words;
+        for (std::uint32_t i = 0; i < short_bytes; ++i) {  // unrolled, so that the words stay in registers
+            const auto byte = static_cast<std::uint64_t>(i < message.bytes ? message.payload[i] : std::byte{0});
+            message.words[i / 8] |= byte << i % 8 * 8;
+        }
+    }
+
     /// Copies what each lane names, one after the other, by all lanes; on return the lanes see it.
     LANEWAY_FN void copy_together(Ctx& ctx, bool mine, std::byte* to, const std::byte* from,
                                   std::uint64_t bytes) const {

@@ -17,22 +17,34 @@ inline constexpr std::uint32_t max_pieces = chunk_words / tagged_words<std::uint
 inline constexpr std::uint32_t short_pieces = max_pieces - 1;
 inline constexpr std::uint32_t short_bytes = short_pieces * 8;
 
-/// How a message's payload comes; the kind of its chunk.
+/// The same of a synchronous message, which brings a word more.
+inline constexpr std::uint32_t short_synchronous_bytes = short_bytes - 8;
+
+/// How a message's payload comes; with synchronous_kind, the kind of its chunk.
 enum class message_form : std::uint32_t {
     in_words,  ///< with the header, `short_bytes` at most
     in_slot,   ///< behind the header, in the slot
     in_place,  ///< stays where the sender has it, until the receiver fetches it
 };
 
+/// The bit in a chunk's kind of a message whose sender waits until it is matched, and is told.
+inline constexpr std::uint32_t synchronous_kind = 4;
+
 /// In place of a symmetric segment: memory of the host that all PEs reach; the index is its address.
 inline constexpr std::uint32_t host_visible_segment = 0xfffffffd;
 
-/// Where a payload lies that the receiver fetches, and whom it tells.
+/// Where a payload lies that the receiver fetches, and whom it tells; of a synchronous message only the latter.
 struct payload_place {
     std::uint64_t index = 0;  ///< of the first byte, in its segment
     std::uint32_t segment = 0;
     std::uint32_t request = 0;     ///< of the sender
     std::uint32_t generation = 0;  ///< of that
+
+    /// Whom it tells, in one word.
+    [[nodiscard]] LANEWAY_FN std::uint64_t sender() const { return std::uint64_t{request} << 32 | generation; }
+    static LANEWAY_FN payload_place of_sender(std::uint64_t word) {
+        return {0, 0, static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
+    }
 };
 
 /// The words of a message that is not in a slot.
@@ -48,6 +60,14 @@ struct message_pieces {
             if (i < bytes) made.words[1 + i / 8] |= std::uint64_t{static_cast<std::uint8_t>(payload[i])} << i % 8 * 8;
         }
         made.count = 1 + (bytes + 7) / 8;
+        return made;
+    }
+    /// The same of a synchronous message of short_synchronous_bytes at most.
+    static LANEWAY_FN message_pieces of_short(std::uint32_t tag, const std::byte* payload, std::uint32_t bytes,
+                                              const payload_place& at) {
+        message_pieces made = of_short(tag, payload, bytes);
+        made.words[max_pieces - 1] = at.sender();
+        made.count = max_pieces;
         return made;
     }
     static LANEWAY_FN message_pieces of_place(std::uint32_t tag, std::uint64_t bytes, const payload_place& at) {
@@ -67,7 +87,7 @@ struct slot_header {
 
     std::uint32_t tag;
     std::uint32_t bytes;
-    std::uint64_t pad;
+    std::uint64_t sender;  ///< of a synchronous message: payload_place::sender
 };
 static_assert(sizeof(slot_header) == slot_header::bytes_used);
 
@@ -78,7 +98,8 @@ struct incoming_message {
     std::uint64_t bytes = 0;
     std::uint64_t words[short_pieces] = {};  ///< in_words: its payload
     const std::byte* payload = nullptr;      ///< in_slot: that
-    payload_place place;                     ///< in_place: that
+    payload_place place;                     ///< in_place: that; synchronous: whom the receiver tells
+    bool synchronous = false;
 };
 
 }  // namespace laneway

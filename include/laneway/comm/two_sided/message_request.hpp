@@ -18,6 +18,9 @@ struct message_status {
     }
 };
 
+/// What comes from proc_null.
+[[nodiscard]] LANEWAY_FN message_status nothing_received() { return {proc_null, any_tag, 0, false}; }
+
 /// Names an operation that goes on; of the PE and the communicator that started it. Trivially copyable.
 class message_request {
 public:
@@ -26,23 +29,28 @@ public:
         : number_(number), generation_(generation), communicator_(communicator) {}
     /// Of what was done when it was started: it takes no place in the pool.
     static LANEWAY_FN message_request finished() { return {finished_number, 0, 0}; }
+    /// The same of a receive from proc_null.
+    static LANEWAY_FN message_request from_nobody() { return {nobody_number, 0, 0}; }
 
     /// Whether it names nothing: never set, or taken by a wait for any or a test. Waits pass over it.
     [[nodiscard]] LANEWAY_FN bool is_null() const { return number_ == null_number; }
-    [[nodiscard]] LANEWAY_FN bool is_finished() const { return number_ == finished_number; }
+    [[nodiscard]] LANEWAY_FN bool is_finished() const { return number_ == finished_number || is_from_nobody(); }
+    [[nodiscard]] LANEWAY_FN bool is_from_nobody() const { return number_ == nobody_number; }
     [[nodiscard]] LANEWAY_FN std::uint32_t number() const { return number_; }
     [[nodiscard]] LANEWAY_FN std::uint32_t generation() const { return generation_; }
     [[nodiscard]] LANEWAY_FN std::uint32_t communicator() const { return communicator_; }
 
 private:
-    static constexpr std::uint32_t null_number = ~std::uint32_t{0}, finished_number = null_number - 1;
+    static constexpr std::uint32_t null_number = ~std::uint32_t{0}, finished_number = null_number - 1,
+                                   nobody_number = null_number - 2;
 
     std::uint32_t number_ = null_number;
     std::uint32_t generation_ = 0;
     std::uint32_t communicator_ = 0;
 };
 
-enum class request_kind : std::uint32_t { receive, probe, cancel, send };
+/// `match`: takes a message out of the queues, which it holds; `matched_receive`: receives what a match holds.
+enum class request_kind : std::uint32_t { receive, probe, cancel, send, match, matched_receive };
 
 /// State of a slot and its generation, in one word: the number of times that it has been used.
 struct request_word {
@@ -77,9 +85,10 @@ struct alignas(64) request_slot {
     payload_place place;    ///< of a payload that is fetched
     std::uint64_t fetched;  ///< see fetch_queue
     std::uint32_t pieces_done;
-    std::uint32_t other;               ///< cancel: which one; a send that waits for room: see send_chain
+    std::uint32_t other;               ///< cancel: which one; match: the message's place; a send: see send_chain
     std::uint32_t other_generation;    ///< cancel: of that
     std::uint32_t n_pieces;            ///< of a send
+    std::uint32_t answered;            ///< of a send: 1 where the receiver tells when it has been matched, or fetched
     std::uint64_t pieces[max_pieces];  ///< of a send; of a receive: its payload, where that is short
 };
 

@@ -38,6 +38,13 @@ LANEWAY_FN bool all_lanes_reach([[maybe_unused]] const Ctx& ctx, [[maybe_unused]
     return true;
 }
 
+/// Whom a message goes to, and how.
+struct message_target {
+    std::int64_t rank = 0;
+    std::int64_t tag = 0;
+    bool synchronous = false;  ///< the send is over when the message has been matched
+};
+
 template <class Ctx, class Out>
 class message_sender {
 public:
@@ -47,15 +54,19 @@ public:
     /// Sends a message of this lane, or of the whole warp, together. Waits only where neither the message's slot nor a
     /// request is free; `waits`: as long as it takes, as the lane is to wait anyway. `sent` of the lane, or of lane 0:
     /// a request, which is over at once where the payload may be used again. Errors end the run.
-    LANEWAY_SLOW status start(Ctx& ctx, width lanes, const message_buffer& buffer, std::int64_t destination,
-                              std::int64_t tag, bool waits, message_request& sent) {
+    LANEWAY_SLOW status start(Ctx& ctx, width lanes, const message_buffer& buffer, const message_target& to, bool waits,
+                              message_request& sent) {
         const bool leads = lanes == width::lane || ctx.lane() == 0;
+        if (to.rank == std::int64_t{proc_null}) {
+            sent = message_request::finished();
+            return leads ? check_tag(ctx, operation::send, -1, to.tag) : status::ok;
+        }
         message m;
         status result = status::ok;
         std::byte* slot = nullptr;
         if (leads) {
-            result = check(ctx, buffer, destination, tag);
-            if (result == status::ok) result = begin(ctx, buffer, destination, tag, waits, m);
+            result = check(ctx, buffer, to);
+            if (result == status::ok) result = begin(ctx, buffer, to, waits, m);
             if (m.free && m.form == message_form::in_slot) slot = m.out->slot(m.ticket) + slot_header::bytes_used;
         }
         copy_share share{};
@@ -103,7 +114,8 @@ private:
     /// A message that has its place among those to its destination.
     struct message {
         message_form form = message_form::in_words;
-        match_key key;  ///< destination and tag
+        bool answered = false;  ///< the receiver tells when it has been matched, or fetched
+        match_key key;          ///< destination and tag
         const chunk_sender* out = nullptr;
         std::uint32_t shard = 0;
         std::uint32_t request = no_request;
@@ -111,42 +123,44 @@ private:
         bool free = false;  ///< its slot
     };
 
-    LANEWAY_FN status check(Ctx& ctx, const message_buffer& buffer, std::int64_t destination, std::int64_t tag) const {
-        if (destination < 0 || destination >= ctx.n_pes()) {
-            return fail(ctx, status::bad_pe, operation::send, static_cast<int>(destination));
+    LANEWAY_FN status check(Ctx& ctx, const message_buffer& buffer, const message_target& target) const {
+        if (target.rank < 0 || target.rank >= ctx.n_pes()) {
+            return fail(ctx, status::bad_pe, operation::send, static_cast<int>(target.rank));
         }
-        const int to = static_cast<int>(destination);
-        if (const status wrong = check_tag(ctx, operation::send, to, tag); wrong != status::ok) return wrong;
+        const int to = static_cast<int>(target.rank);
+        if (const status wrong = check_tag(ctx, operation::send, to, target.tag); wrong != status::ok) return wrong;
         const auto out_of_reach = [&] {
-            return fail(ctx, status::bad_range, operation::send, to, static_cast<std::uint64_t>(tag));
+            return fail(ctx, status::bad_range, operation::send, to, static_cast<std::uint64_t>(target.tag));
         };
         const bool of_host = buffer.place.segment == host_visible_segment;
         const bool is_symmetric = !of_host && buffer.place.segment != unnamed_segment;
         if (is_symmetric && !exists(ctx, buffer.place, buffer.bytes)) {
             return refuse_address(ctx, operation::send, to, buffer.place);
         }
-        if (buffer.bytes <= view_.slot_payload) {
-            if (of_host || buffer.bytes <= short_bytes || all_lanes_reach(ctx, buffer.data)) return status::ok;
-            return out_of_reach();
-        }
-        if (!is_symmetric && !of_host) {
+        const message_form form = form_of(buffer.bytes, target.synchronous);
+        if (form == message_form::in_slot && !of_host && !all_lanes_reach(ctx, buffer.data)) return out_of_reach();
+        if (form == message_form::in_place && !is_symmetric && !of_host) {
             return fail(ctx, status::too_long, operation::send, to, buffer.bytes, view_.slot_payload);
         }
-        // The receiver fetches it and stores an answer: PEs reach each other's symmetric memory, or do not.
+        if (form != message_form::in_place && !target.synchronous) return status::ok;
+        // The receiver stores an answer: PEs reach each other's symmetric memory, or do not.
         return address(ctx, view_.answers[0], to) == nullptr ? out_of_reach() : status::ok;
+    }
+    [[nodiscard]] LANEWAY_FN message_form form_of(std::uint64_t bytes, bool synchronous) const {
+        return bytes <= (synchronous ? short_synchronous_bytes : short_bytes) ? message_form::in_words
+               : bytes <= view_.slot_payload                                  ? message_form::in_slot
+                                                                              : message_form::in_place;
     }
 
     /// Draws the message's ticket. Lanes that come together with messages for one ring draw theirs with one add.
-    LANEWAY_FN status begin(Ctx& ctx, const message_buffer& buffer, std::int64_t destination, std::int64_t tag,
-                            bool waits, message& m) {
-        m.key = {static_cast<std::uint32_t>(destination), static_cast<std::uint32_t>(tag)};
-        m.form = buffer.bytes <= short_bytes          ? message_form::in_words
-                 : buffer.bytes <= view_.slot_payload ? message_form::in_slot
-                                                      : message_form::in_place;
+    LANEWAY_FN status begin(Ctx& ctx, const message_buffer& buffer, const message_target& to, bool waits, message& m) {
+        m.key = {static_cast<std::uint32_t>(to.rank), static_cast<std::uint32_t>(to.tag)};
+        m.form = form_of(buffer.bytes, to.synchronous);
+        m.answered = to.synchronous || m.form == message_form::in_place;
         m.shard = view_.shard_number({static_cast<std::uint32_t>(ctx.pe()), m.key.tag});
-        m.out = view_.shards[m.shard].to + destination;
-        const wait_site site{operation::send, static_cast<int>(destination), m.key.tag, view_.number};
-        if (m.form == message_form::in_place) {
+        m.out = view_.shards[m.shard].to + to.rank;
+        const wait_site site{operation::send, static_cast<int>(to.rank), m.key.tag, view_.number};
+        if (m.answered) {
             const status claimed = claim(ctx, site, waits, m.request);
             if (claimed != status::ok) return claimed;
         }
@@ -166,29 +180,36 @@ private:
     LANEWAY_FN message_request finish(Ctx& ctx, const message_buffer& buffer, const message& m) {
         tell_order(ctx, m);
         if (m.form == message_form::in_place) ctx.fence(scope::system);  // words are stored without an order
-        if (m.free && m.form == message_form::in_slot) {
-            message_delivery<Ctx>::publish_slot(ctx, *m.out, m.ticket, m.key.tag, buffer.bytes);
-            return message_request::finished();
-        }
         const std::uint32_t number = m.request;
         message_request handle = message_request::finished();
         if (number != no_request) handle = pool_.handle(ctx, number);
-        message_pieces pieces;
-        if (m.form == message_form::in_words) {
-            pieces = message_pieces::of_short(m.key.tag, buffer.data, static_cast<std::uint32_t>(buffer.bytes));
-        } else if (m.form == message_form::in_place) {
-            pieces = message_pieces::of_place(m.key.tag, buffer.bytes,
-                                              {buffer.place.index, buffer.place.segment, number, handle.generation()});
-        }
+        const payload_place place{buffer.place.index, buffer.place.segment, number, handle.generation()};
+        const message_pieces pieces = pieces_of(buffer, m, place);
         if (number != no_request) fill(view_.requests[number], buffer, m, pieces);
-        if (m.free) {
-            m.out->publish_in_words(ctx, lane_mask{1} << ctx.lane(), m.ticket, pieces.words, pieces.count,
-                                    static_cast<std::uint32_t>(m.form), 0);
+        const std::uint32_t kind = message_delivery<Ctx>::kind_of(m.form, m.answered);
+        if (m.free && m.form == message_form::in_slot) {
+            message_delivery<Ctx>::publish_slot(
+                ctx, *m.out, m.ticket, {m.key.tag, static_cast<std::uint32_t>(buffer.bytes), pieces.words[0]}, kind);
+        } else if (m.free) {
+            m.out->publish_in_words(ctx, lane_mask{1} << ctx.lane(), m.ticket, pieces.words, pieces.count, kind, 0);
         } else {
             const number_queue_ref& asked = view_.shards[m.shard].asked;
             asked.put(ctx, asked.draw(ctx), number);
         }
         return handle;
+    }
+
+    /// What travels in words; of what travels in a slot, whom the receiver tells.
+    static LANEWAY_FN message_pieces pieces_of(const message_buffer& buffer, const message& m,
+                                               const payload_place& place) {
+        const auto bytes = static_cast<std::uint32_t>(buffer.bytes);
+        if (m.form == message_form::in_place) return message_pieces::of_place(m.key.tag, buffer.bytes, place);
+        if (m.form == message_form::in_words && m.answered)
+            return message_pieces::of_short(m.key.tag, buffer.data, bytes, place);
+        if (m.form == message_form::in_words) return message_pieces::of_short(m.key.tag, buffer.data, bytes);
+        message_pieces made;
+        made.words[0] = place.sender();
+        return made;
     }
 
     LANEWAY_FN void fill(request_slot& slot, const message_buffer& buffer, const message& m,
@@ -202,6 +223,7 @@ private:
         slot.shard = m.shard;
         slot.ticket = m.ticket;
         slot.n_pieces = pieces.count;
+        slot.answered = m.answered ? 1 : 0;
         for (std::uint32_t i = 0; i < max_pieces; ++i) slot.pieces[i] = pieces.words[i];
     }
 

@@ -22,6 +22,7 @@ public:
         if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{seems_due(ctx) && lock(ctx)}; }) == 0) return false;
         ctx.sync(full_warp<Ctx>);  // what lane 0 has acquired is visible to all
         bool worked = false;
+        if (view_.rules.is_unordered()) reclaim(ctx);
         for (int batch = 0; batch < max_batches && take_asked(ctx); ++batch) worked = true;
         worked = send_waiting(ctx) || worked;
         worked = take_arrived(ctx) || worked;
@@ -64,6 +65,21 @@ private:
         return rest == 0 ? Ctx::warp_lanes : Ctx::first_lane(rest);
     }
 
+    /// Takes places back that lanes have emptied since the last turn.
+    LANEWAY_FN void reclaim(Ctx& ctx) const {
+        for (;;) {
+            const std::uint64_t first = ctx.load(shard_.returned.taken, order::relaxed, scope::device);
+            const std::uint32_t place = shard_.returned.at(ctx, first + static_cast<std::uint64_t>(ctx.lane()));
+            const int n = leading(ctx, place != number_queue_ref::none);
+            if (n == 0) return;
+            put_back(ctx, ctx.lane() < n, place);
+            if (ctx.lane() == 0) {
+                ctx.store(shard_.returned.taken, first + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
+            }
+            ctx.sync(full_warp<Ctx>);
+        }
+    }
+
     /// Takes requests of one kind that stand next to each other. Whether there were any.
     LANEWAY_FN bool take_asked(Ctx& ctx) const {
         std::uint64_t* const answered = shard_.asked.taken;
@@ -72,7 +88,8 @@ private:
         const bool here = number != number_queue_ref::none;
         const request_kind kind = here ? view_.requests[number].kind : request_kind::receive;
         const request_kind all = ctx.shuffle(full_warp<Ctx>, kind, 0);
-        const int n = leading(ctx, here && kind == all);
+        // Of matches one: two may want the same message.
+        const int n = leading(ctx, here && kind == all && (all != request_kind::match || ctx.lane() == 0));
         if (n == 0) return false;
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {
@@ -81,6 +98,8 @@ private:
         const bool active = ctx.lane() < n;
         if (all == request_kind::receive) post(ctx, active, number);
         if (all == request_kind::probe) probe(ctx, active, number);
+        if (all == request_kind::match) match(ctx, active, number);
+        if (all == request_kind::matched_receive) receive_match(ctx, active, number);
         if (all == request_kind::cancel) cancel(ctx, active, number);
         if (all == request_kind::send) sends_.add(ctx, active, number);
         complete(ctx, n);
@@ -90,46 +109,90 @@ private:
     LANEWAY_FN void post(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_result found = shard_.engine.post(ctx, active, key, number);
-        const bool matched = found.outcome == match_outcome::matched;
+        give_kept(ctx, found.outcome == match_outcome::matched, number, found.handle);
+    }
+    /// Gives a message that waits to a receive.
+    LANEWAY_FN void give_kept(Ctx& ctx, bool active, std::uint32_t number, std::uint32_t place) const {
         incoming_message message;
-        if (matched) message = delivery_.kept(ctx, shard_, found.handle);
-        delivery_.give(ctx, matched, number, message);
-        delivery_.drop(ctx, shard_, matched, found.handle);
-        put_back(ctx, matched, found.handle);
+        if (active) message = delivery_.kept(ctx, shard_, place);
+        delivery_.give(ctx, active, number, message);
+        delivery_.drop(ctx, shard_, active, place);
+        put_back(ctx, active, place);
+    }
+    LANEWAY_FN void receive_match(Ctx& ctx, bool active, std::uint32_t number) const {
+        give_kept(ctx, active, number, active ? view_.requests[number].other : 0);
+    }
+
+    /// Takes a message that waits out of the queues, as a receive would; its place stays its own. Lane 0 alone.
+    LANEWAY_FN void match(Ctx& ctx, bool active, std::uint32_t number) const {
+        const match_key key = active ? view_.requests[number].key : match_key{};
+        match_result found = take_out(ctx, active, key, number);
+        const bool none = ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0;
+        const match_key wanted{ctx.shuffle(full_warp<Ctx>, key.source, 0), ctx.shuffle(full_warp<Ctx>, key.tag, 0)};
+        if (none && room() == 0 && bring_in(ctx, wanted)) found = take_out(ctx, active, key, number);
+        const bool matched = found.outcome == match_outcome::matched;
+        if (active) {
+            request_slot& slot = view_.requests[number];
+            if (matched) tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
+            slot.other = found.handle;
+            delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
+    LANEWAY_FN match_result take_out(Ctx& ctx, bool active, const match_key& key, std::uint32_t number) const {
+        if (view_.rules.is_unordered()) return active ? shard_.table.take_message(ctx, key) : match_result{};
+        const match_result found = shard_.engine.probe(ctx, active, key);
+        if (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0) return found;
+        return shard_.engine.post(ctx, active, key, number);
+    }
+    /// Where no more messages may wait, lets one in that a match wants, into a place beyond the bound, if one is left
+    /// for what receives await.
+    LANEWAY_FN bool bring_in(Ctx& ctx, const match_key& key) const {
+        for (int source = 0; source < ctx.n_pes(); ++source) {
+            if (shard_.state->n_free < 2) return false;
+            const auto accepts = [&](const match_key& message) { return key.accepts(message); };
+            if (overtake(ctx, source, next(ctx, source), accepts)) return true;
+        }
+        return false;
+    }
+    static LANEWAY_FN void tell_found(request_slot& slot, const match_key& key, std::uint64_t bytes) {
+        slot.source = key.source;
+        slot.tag = key.tag;
+        slot.length = bytes;
     }
 
     LANEWAY_FN void probe(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
-        const match_result found = shard_.engine.probe(ctx, active, key);
+        const match_result found = find(ctx, active, key);
         if (active) {
             request_slot& slot = view_.requests[number];
             bool matched = found.outcome == match_outcome::matched;
             if (matched) {
-                slot.source = found.key.source;
-                slot.tag = found.key.tag;
-                slot.length = shard_.unexpected[found.handle].bytes;
-            } else if (shard_.engine.unexpected.length() >= view_.unexpected) {
+                tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
+            } else if (room() == 0) {
                 matched = probe_rings(ctx, key, slot);
             }
             delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
         }
         ctx.sync(full_warp<Ctx>);
     }
-    /// Where no more messages may wait, the first of a ring counts as well, or all of them where they may overtake: a
-    /// receive for it lets it in. One lane.
+    /// A message that waits. Another lane may take it from a table, but its place is filled anew by turns only.
+    LANEWAY_FN match_result find(Ctx& ctx, bool active, const match_key& key) const {
+        if (!view_.rules.is_unordered()) return shard_.engine.probe(ctx, active, key);
+        return active ? shard_.table.probe(ctx, key) : match_result{};
+    }
+    /// Where no more messages may wait, those in rings count as well: a receive for one lets it in. One lane.
     LANEWAY_FN bool probe_rings(Ctx& ctx, const match_key& key, request_slot& slot) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             const chunk_receiver& in = shard_.from[source];
-            const std::uint64_t first = next(ctx, source), n = view_.rules.allow_overtaking ? in.n_slots : 1;
-            for (std::uint64_t ticket = first; ticket < first + n; ++ticket) {
-                if (is_taken(in, source, ticket)) continue;
-                const chunk_label label = in.arrived(ctx, ticket);
+            const std::uint64_t first = next(ctx, source);
+            for (std::uint64_t at = 0; at < in.n_slots; ++at) {
                 incoming_message message;
-                if (label.bits == 0 || !delivery_.read(ctx, in, ticket, label, source, message)) continue;
-                if (!key.accepts(message.key)) continue;
-                slot.source = message.key.source;
-                slot.tag = message.key.tag;
-                slot.length = message.bytes;
+                std::uint64_t ticket = first + at;
+                const content seen = read_slot(ctx, in, source, ticket, message);
+                if (ends_search(seen)) break;
+                if (seen != content::message || !key.accepts(message.key)) continue;
+                tell_found(slot, message.key, message.bytes);
                 return true;
             }
         }
@@ -143,16 +206,20 @@ private:
         if (active) {
             const request_slot& asks = view_.requests[number];
             other = asks.other;
-            // Receives become something else by turns of this shard only: while it is open, it is the one meant.
+            // A receive that waits gets its message by turns of this shard only: while it is open, it is the one meant.
             const request_word now{ctx.load(&view_.requests[other].word, order::relaxed, scope::device)};
             open = now.bits == request_word::of(asks.other_generation, request_word::open);
             key = asks.key;
         }
-        const match_result found = shard_.engine.cancel(ctx, open, key, other);
+        const match_result found = take_back(ctx, open, key, other);
         const bool cancelled = found.outcome == match_outcome::matched;
         if (cancelled) delivery_.complete(ctx, other, request_word::cancelled);
         if (active) delivery_.complete(ctx, number, cancelled ? request_word::done : request_word::nothing);
         ctx.sync(full_warp<Ctx>);
+    }
+    LANEWAY_FN match_result take_back(Ctx& ctx, bool active, const match_key& key, std::uint32_t receive) const {
+        if (!view_.rules.is_unordered()) return shard_.engine.cancel(ctx, active, key, receive);
+        return active ? shard_.table.cancel(ctx, key, receive) : match_result{};
     }
 
     /// Sends those messages that have waited and whose slot is free by now.
@@ -188,82 +255,152 @@ private:
     LANEWAY_FN bool take_from(Ctx& ctx, int source) const {
         const chunk_receiver& in = shard_.from[source];
         const std::uint64_t first = next(ctx, source), ticket = first + static_cast<std::uint64_t>(ctx.lane());
-        const bool taken = is_taken(in, source, ticket);
-        const chunk_label label = taken ? chunk_label{} : in.arrived(ctx, ticket);
-        const bool near = static_cast<std::uint32_t>(ctx.lane()) < in.n_slots;  // what lies behind has other slots
-        const int n = leading(ctx, near && (taken || label.bits != 0));
+        // What lies further has other slots; behind what has been taken another batch begins.
+        const bool near = static_cast<std::uint32_t>(ctx.lane()) < in.n_slots && taken_at(in, source, ticket) == 0;
+        const chunk_label label = in.arrived(ctx, ticket);
+        const int n = leading(ctx, near && label.bits != 0);
         if (n == 0) return false;
-        const bool comes = ctx.lane() < n && !taken;
+        const bool comes = ctx.lane() < n;
         incoming_message message;
         bool whole = true;
         if (comes) whole = delivery_.read(ctx, in, ticket, label, source, message);
         if (ctx.ballot(full_warp<Ctx>, !whole) != 0) return false;  // the run is ending
         const lane_mask admitted = admit(ctx, comes, message.key);
-        const bool active = (admitted >> ctx.lane() & 1) != 0;
-        const int through = leading(ctx, ctx.lane() < n && (taken || active));
-        if (through == 0) return overtake(ctx, source, first);
-        let_in(ctx, source, active, ticket, message);
-        if (ctx.lane() < through && taken) shard_.taken[slot_number(in, source, ticket)] = 0;
-        ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) {
-            ctx.store(shard_.next + source, first + static_cast<std::uint64_t>(through), order::relaxed, scope::device);
-        }
+        const auto awaited = [&](const match_key& key) { return is_awaited(ctx, key); };
+        if (admitted == 0) return overtake(ctx, source, first, awaited);
+        let_in(ctx, source, (admitted >> ctx.lane() & 1) != 0, ticket, message);
+        if (ctx.lane() == 0) go_on(ctx, in, source, first + static_cast<std::uint64_t>(Ctx::count_lanes(admitted)));
         count(ctx, admitted);
         return true;
     }
+    /// The ticket to read next: this one, or the first behind it that has not been taken before its turn. One lane.
+    LANEWAY_FN void go_on(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t ticket) const {
+        for (; taken_at(in, source, ticket) != 0; ++ticket) {
+            --shard_.taken[slot_number(in, source, ticket)];
+            --shard_.state->overtaken;
+        }
+        ctx.store(shard_.next + source, ticket, order::relaxed, scope::device);
+    }
 
-    /// Where the first message of a ring may not come in: takes one behind it that a receive awaits, if the program
-    /// allows that.
-    LANEWAY_FN bool overtake(Ctx& ctx, int source, std::uint64_t first) const {
-        if (!view_.rules.allow_overtaking) return false;
+    /// Where the first message of a ring may not come in: takes the first that is wanted, as a receive awaits it, say.
+    /// Those before it are there and are not, so each goes to the receive to which it would have gone in its turn.
+    template <class Wanted>
+    LANEWAY_FN bool overtake(Ctx& ctx, int source, std::uint64_t first, const Wanted& wanted) const {
         const chunk_receiver& in = shard_.from[source];
-        const auto lanes = static_cast<std::uint64_t>(Ctx::warp_lanes);
-        for (std::uint64_t base = 0; base < in.n_slots; base += lanes) {
-            const std::uint64_t at = base + static_cast<std::uint64_t>(ctx.lane()), ticket = first + at;
-            const bool looks = at < in.n_slots && !is_taken(in, source, ticket);
-            const chunk_label label = looks ? in.arrived(ctx, ticket) : chunk_label{};
+        for (std::uint64_t base = 0; base < in.n_slots; base += static_cast<std::uint64_t>(Ctx::warp_lanes)) {
+            const std::uint64_t at = base + static_cast<std::uint64_t>(ctx.lane());
+            std::uint64_t ticket = first + at;
             incoming_message message;
-            bool whole = true, awaited = false;
-            if (label.bits != 0) whole = delivery_.read(ctx, in, ticket, label, source, message);
-            if (ctx.ballot(full_warp<Ctx>, !whole) != 0) return false;
-            if (label.bits != 0) awaited = shard_.engine.is_awaited(message.key);
-            const lane_mask all = ctx.ballot(full_warp<Ctx>, awaited);
+            const content seen = at < in.n_slots ? read_slot(ctx, in, source, ticket, message) : content::taken;
+            const int known = leading(ctx, !ends_search(seen));
+            const bool here = ctx.lane() < known && seen == content::message;
+            const lane_mask all = ctx.ballot(full_warp<Ctx>, here && wanted(message.key));
+            if (all == 0 && known < Ctx::warp_lanes) return false;
             if (all == 0) continue;
-            const bool mine = elected(ctx, all);  // one, as another may want the same receive
+            const bool mine = ctx.lane() == Ctx::first_lane(all);  // one, as another may want the same receive
             let_in(ctx, source, mine, ticket, message);
-            if (mine) shard_.taken[slot_number(in, source, ticket)] = 1;
+            if (mine) {
+                ++shard_.taken[slot_number(in, source, ticket)];
+                ++shard_.state->overtaken;
+            }
             ctx.sync(full_warp<Ctx>);
+            // Without an order a lane may have posted a receive for the first one meanwhile: then it is that.
+            if (ctx.lane() == 0) go_on(ctx, in, source, first);
             count(ctx, lane_mask{1});
             return true;
         }
         return false;
     }
+    /// What is in the slot of a ticket: a message, or one that came in before its turn, or nothing as yet.
+    enum class content { message, taken, nothing };
+
+    /// The message in a slot that may come in before its turn, and its ticket: a later one than this where the slot has
+    /// been used anew, which counts where messages have no order. Each lane another.
+    LANEWAY_FN content read_slot(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t& ticket,
+                                 incoming_message& message) const {
+        const std::uint32_t taken = taken_at(in, source, ticket);
+        if (taken != 0 && !view_.rules.is_unordered()) return content::taken;
+        ticket += std::uint64_t{taken} * in.n_slots;
+        const chunk_label label = in.arrived(ctx, ticket);
+        const bool here = label.bits != 0 && delivery_.read(ctx, in, ticket, label, source, message);
+        return here ? content::message : content::nothing;
+    }
+    /// Nobody knows what will come there, and it has its turn before what is behind it.
+    [[nodiscard]] LANEWAY_FN bool ends_search(content seen) const {
+        return seen == content::nothing && !view_.rules.is_unordered();
+    }
+    /// How many messages of a ticket's slot came in before their turn.
+    [[nodiscard]] LANEWAY_FN std::uint32_t taken_at(const chunk_receiver& in, int source, std::uint64_t ticket) const {
+        return shard_.state->overtaken == 0 ? 0 : shard_.taken[slot_number(in, source, ticket)];
+    }
+    /// Whether a receive waits for it. Any lane.
+    [[nodiscard]] LANEWAY_FN bool is_awaited(Ctx& ctx, const match_key& message) const {
+        return view_.rules.is_unordered() ? shard_.table.is_awaited(ctx, message) : shard_.engine.is_awaited(message);
+    }
     [[nodiscard]] LANEWAY_FN std::uint64_t slot_number(const chunk_receiver& in, int source,
                                                        std::uint64_t ticket) const {
         return static_cast<std::uint64_t>(source) * in.n_slots + in.slot_of(ticket);
-    }
-    [[nodiscard]] LANEWAY_FN bool is_taken(const chunk_receiver& in, int source, std::uint64_t ticket) const {
-        return view_.rules.allow_overtaking && shard_.taken[slot_number(in, source, ticket)] != 0;
     }
 
     /// Gives messages to their receives, or keeps them, and their slots back to the sender.
     LANEWAY_FN void let_in(Ctx& ctx, int source, bool active, std::uint64_t ticket,
                            const incoming_message& message) const {
         const std::uint32_t place = take_place(ctx, active);
-        const match_result found = shard_.engine.arrive(ctx, active, message.key, place);
+        bool in_ring = false;
+        const match_result found = view_.rules.is_unordered() ? put_into_table(ctx, active, place, ticket, message, in_ring)
+                                                              : put_into_engine(ctx, active, place, ticket, message, in_ring);
         const bool waits = found.outcome == match_outcome::queued, matched = found.outcome == match_outcome::matched;
-        if (active && !waits && !matched) {
+        if (found.outcome == match_outcome::refused) {
             (void)fail(ctx, status::unexpected_message, operation::receive, source, message.key.tag, view_.number);
         }
-        const bool in_ring = delivery_.keep(ctx, shard_, waits, place, ticket, message);
         const bool done = delivery_.fill(ctx, matched, found.handle, message);
         put_back(ctx, active && !waits, place);
+        if (ctx.lane() == 0 && shard_.state->n_free < shard_.state->least_free) {
+            shard_.state->least_free = shard_.state->n_free;
+        }
         // One fence for what receivers and the sender are told: the lanes have read the messages, and filled the
         // receives in.
         fence(ctx, source);
         if (done) delivery_.complete(ctx, found.handle, request_word::done, Ctx::tagged_order);
         if (active && !in_ring) shard_.from[source].give_back_fenced(ctx, lane_mask{1} << ctx.lane(), ticket);
         ctx.sync(full_warp<Ctx>);
+    }
+    /// What becomes of each lane's message in MPI's order. `in_ring`: it waits, and its payload has its slot still.
+    LANEWAY_FN match_result put_into_engine(Ctx& ctx, bool active, std::uint32_t place, std::uint64_t ticket,
+                                            const incoming_message& message, bool& in_ring) const {
+        const match_result found = shard_.engine.arrive(ctx, active, message.key, place);
+        in_ring =
+            delivery_.keep(ctx, shard_, found.outcome == match_outcome::queued, place, ticket, message);
+        return found;
+    }
+    /// The same without an order. A lane that posts a receive may take the message as soon as it is there, so it is
+    /// kept before.
+    LANEWAY_FN match_result put_into_table(Ctx& ctx, bool active, std::uint32_t place, std::uint64_t ticket,
+                                           const incoming_message& message, bool& in_ring) const {
+        match_result found;
+        if (active) found = shard_.table.meet(ctx, message.key);
+        const bool is_early = active && found.outcome != match_outcome::matched;
+        in_ring = delivery_.keep(ctx, shard_, is_early, place, ticket, message);
+        if (is_early) found = shard_.table.arrive(ctx, message.key, place);
+        const bool matched = found.outcome == match_outcome::matched;
+        delivery_.drop(ctx, shard_, is_early && matched && !in_ring, place);
+        in_ring = in_ring && !matched;
+        if (view_.rules.no_unexpected && found.outcome == match_outcome::queued) found.outcome = match_outcome::refused;
+        count_matches(ctx, active, found.outcome);
+        return found;
+    }
+    LANEWAY_FN void count_matches(Ctx& ctx, bool active, match_outcome outcome) const {
+        const int all = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, active));
+        const int queued = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, outcome == match_outcome::queued));
+        const int matched = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, outcome == match_outcome::matched));
+        match_counts& counts = shard_.state->counts;
+        const auto add = [&](std::uint64_t& to, int n) {
+            ctx.fetch_add(&to, static_cast<std::uint64_t>(n), order::relaxed, scope::device);
+        };
+        if (ctx.lane() != 0) return;
+        add(counts.messages, all);
+        add(counts.unexpected, queued);
+        add(counts.matches, matched);
     }
 
     /// What this lane has done, and knows of others, comes before words of a PE that it stores with tagged_order, where
@@ -301,16 +438,20 @@ private:
     }
 
     /// Which of these messages may come in: the first ones, as many as may wait. Where no more may, the one that is
-    /// first in its ring if a receive awaits it; the others stay there, and their senders wait.
+    /// first in its ring if a receive awaits it; for the others see overtake.
     LANEWAY_FN lane_mask admit(Ctx& ctx, bool comes, const match_key& key) const {
-        const std::uint32_t waiting = shard_.engine.unexpected.length();
-        const std::uint32_t room = waiting < view_.unexpected ? view_.unexpected - waiting : 0;
+        const std::uint32_t n = room();
         const lane_mask all = ctx.ballot(full_warp<Ctx>, comes);
-        const bool awaited = room == 0 && comes && ctx.lane() == 0 && shard_.engine.is_awaited(key);
+        const bool awaited = n == 0 && comes && ctx.lane() == 0 && is_awaited(ctx, key);
         const lane_mask first = ctx.ballot(full_warp<Ctx>, awaited);
         ctx.sync(full_warp<Ctx>);
-        if (room == 0) return first;
-        return ctx.ballot(full_warp<Ctx>, comes && static_cast<std::uint32_t>(rank_in(ctx, all)) < room);
+        if (n == 0) return first;
+        return ctx.ballot(full_warp<Ctx>, comes && static_cast<std::uint32_t>(rank_in(ctx, all)) < n);
+    }
+    /// How many more messages may wait. Between the turn's changes.
+    [[nodiscard]] LANEWAY_FN std::uint32_t room() const {
+        const std::uint32_t free = shard_.state->n_free;
+        return free > spare_places ? free - spare_places : 0;
     }
 
     /// A place for an unexpected message, for each active lane. There is one for each that is admitted.

@@ -42,14 +42,19 @@ public:
         // Partner: the release store in message_delivery::complete. Only on arrival, as in has_come.
         now.bits = ctx.load(&slot.word, order::acquire, scope::device);
         if (now.state() != request_word::open || slot.kind != request_kind::send) return now;
-        if (slot.form != message_form::in_place) return now;
+        if (slot.answered == 0) return now;
         const std::uint64_t* const answer = address(ctx, view_.answers[handle.number()], ctx.pe());
-        // Partner: the release store of fetch_queue, by the receiver. It has read the payload.
+        // Partner: the release store of answer, by the receiver.
         const std::uint64_t fetched = ctx.load(answer, order::acquire, scope::system);
         return {request_word::of(now.generation(),
                                  fetched == answer_of(now.generation()) ? request_word::done : request_word::open)};
     }
-    /// What the receiver stores when it has fetched a payload.
+    /// Tells a PE that its send has been matched, or its payload fetched.
+    static LANEWAY_FN void answer(Ctx& ctx, const two_sided_ref& view, int source, const payload_place& place) {
+        // Partner: the acquire load in look, on the sender's PE.
+        ctx.store(address(ctx, view.answers[place.request], source), answer_of(place.generation), order::release,
+                  scope::system);
+    }
     static LANEWAY_FN std::uint64_t answer_of(std::uint32_t generation) { return std::uint64_t{generation} + 1; }
 
     /// Gives a place back that is over; false where another lane has, as it waited for it as well.

@@ -11,6 +11,7 @@ struct message_result {
     status code = status::ok;
     message_request request;
     message_status got;
+    std::uint32_t number = 0;  ///< which, or whether
 };
 
 /// In a block's shared memory.
@@ -83,6 +84,7 @@ private:
         all.got.tag = told(mine.got.tag);
         all.got.bytes = told(mine.got.bytes);
         all.got.cancelled = told(std::uint32_t{mine.got.cancelled}) != 0;
+        all.number = told(mine.number);
         return all;
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,14 +69,16 @@ private:
     struct shard_memory {
         shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options, int n_pes);
 
-        matching_engine engine;
+        std::optional<matching_engine> engine;
+        std::optional<unordered_table> table;  ///< one of the two
         buffer<std::uint64_t> next;
-        buffer<std::uint8_t> taken;
+        buffer<std::uint32_t> taken;
         buffer<std::uint64_t> asked;
         buffer<send_chain> sends;
         buffer<std::uint32_t> sending;
         buffer<unexpected_message> unexpected;
         buffer<std::uint32_t> free_places;
+        buffer<std::uint64_t> returned;
         buffer<shard_state> state;
     };
     /// Of a PE.
@@ -89,6 +92,8 @@ private:
     };
 
     void make_parts();
+    [[nodiscard]] matching_statistics statistics(const shard_memory& shard) const;
+    [[nodiscard]] std::uint64_t matching_bytes() const;
     [[nodiscard]] message_shard_ref ref_of(const shard_memory& shard, const message_rings& rings, int pe) const;
     void add_requests(int pe, std::vector<pending_message>& all) const;
     [[nodiscard]] std::uint64_t on_their_way(int pe) const;

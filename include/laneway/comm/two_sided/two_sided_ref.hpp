@@ -7,6 +7,7 @@
 #pragma once
 
 #include "laneway/comm/matching/matching_engine.hpp"
+#include "laneway/comm/matching/unordered_table.hpp"
 #include "laneway/comm/two_sided/message_request.hpp"
 #include "laneway/memory/device_heap_ref.hpp"
 #include "laneway/memory/symmetric.hpp"
@@ -71,6 +72,7 @@ struct alignas(16) unexpected_message {
     match_key key;
     message_form form;
     std::uint32_t in_ring;  ///< 1: the payload has its slot still
+    std::uint32_t synchronous;
     std::uint64_t bytes;
     payload_place place;
     std::uint64_t words[short_pieces];
@@ -78,8 +80,11 @@ struct alignas(16) unexpected_message {
     std::uint64_t ticket;  ///< in_ring: of the slot
 };
 
-/// What changes of a shard. But for `lock`, the ends of `asked` and counters that others look at, whoever holds the
-/// lock uses it.
+/// Places for unexpected messages beyond those that may wait, and entries of engines: a warp's batch may take them.
+inline constexpr std::uint32_t spare_places = 32;
+
+/// What changes of a shard. But for `lock`, the ends of `asked` and `returned`, `counts`, and counters that others look
+/// at, whoever holds the lock uses it.
 struct shard_state {
     alignas(destructive_bytes) std::uint32_t lock;
     alignas(destructive_bytes) std::uint64_t asked;  ///< of the queue `asked`
@@ -88,7 +93,12 @@ struct shard_state {
     std::uint64_t end_waiting;
     std::uint64_t arrived;  ///< messages so far; others look at it
     std::uint32_t n_free;   ///< places for unexpected messages
+    std::uint32_t least_free;
+    std::uint32_t overtaken;  ///< messages that `taken` tells of
     std::uint32_t next_source;
+    alignas(destructive_bytes) std::uint64_t returned;  ///< of the queue `returned`
+    alignas(destructive_bytes) std::uint64_t reclaimed;
+    alignas(destructive_bytes) match_counts counts;  ///< of a table; engines have their own
 };
 
 /// 1 more than the numbers of the first and last request of a chain; 0: none. Each has the next in `other`.
@@ -97,16 +107,18 @@ struct send_chain {
 };
 
 struct message_shard_ref {
-    matching_engine_ref engine;
+    matching_engine_ref engine;  ///< or, where the rules leave messages no order:
+    unordered_table_ref table;   ///< by places of messages and numbers of requests
     const chunk_sender* to = nullptr;      ///< n_pes
     const chunk_receiver* from = nullptr;  ///< n_pes
-    std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next
-    std::uint8_t* taken = nullptr;         ///< a slot of each of `from`: 1 where its message came in before its turn
+    std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next; that message has not been taken
+    std::uint32_t* taken = nullptr;        ///< a slot of each of `from`: messages in it that came in before their turn
     number_queue_ref asked;                ///< requests that want something of the engine, or wait for room
     send_chain* sends = nullptr;           ///< a slot of each of `to`: sends that wait for it, see waiting_sends
     std::uint32_t* sending = nullptr;      ///< as many places: a queue of the chains with something in them
     unexpected_message* unexpected = nullptr;
     std::uint32_t* free_places = nullptr;  ///< a stack
+    number_queue_ref returned;             ///< places that lanes have emptied, see unordered_post
     shard_state* state = nullptr;
 };
 
@@ -128,7 +140,6 @@ struct two_sided_ref {
     std::uint32_t n_shards = 1;            ///< a power of two
     std::uint32_t n_requests = 0;          ///< places of messages, a power of two
     std::uint32_t n_looks = 0;             ///< and behind them, places of probes and cancels
-    std::uint32_t unexpected = 0;          ///< messages of each shard that may wait at once
     std::uint32_t slot_payload = 0;        ///< bytes of the longest message that is sent at once
     std::uint32_t number = 0;              ///< of the communicator
     bool exact_length = false;             ///< every receive is as long as its message
