@@ -54,7 +54,7 @@ struct worklist_case {
 private:
     runtime& rt_;
     path_graph graph_;
-    worklist<std::uint32_t, path> list_;
+    worklist<std::uint32_t, path_arcs> list_;
     bool prepared_ = false;
 };
 

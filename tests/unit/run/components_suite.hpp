@@ -168,10 +168,10 @@ struct add_by_both {
         const int next = (ctx.pe() + 1) % ctx.n_pes();
         one_sided first(ctx, one);
         one_sided second(ctx, other);
-        (void)first.add(sums[0], next, 1, laneway::path::aggregated);
-        (void)second.add(sums[1], next, 1, laneway::path::aggregated);
-        if (!second.fetch_add(sums[1], next, 1, laneway::path::aggregated)) return;
-        (void)second.get_nbi(sums[3], sums[0], next, laneway::path::aggregated);
+        (void)first.add(sums[0], next, 1, path::aggregated);
+        (void)second.add(sums[1], next, 1, path::aggregated);
+        if (!second.fetch_add(sums[1], next, 1, path::aggregated)) return;
+        (void)second.get_nbi(sums[3], sums[0], next, path::aggregated);
         if (second.quiet() == status::ok) atomic_add(ctx, sums[2], 1);
     }
 };

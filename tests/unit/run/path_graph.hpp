@@ -11,7 +11,7 @@ namespace laneway::test {
 namespace {
 
 /// A path of arcs of weight 1 over all PEs.
-struct path {
+struct path_arcs {
     std::uint64_t first = 0;
     std::uint64_t vertices = 0;
 
@@ -37,7 +37,7 @@ struct path_graph {
             shares.push_back({{first, vertices}, {starts.back().data()}, first, path_of_a_pe, hubs.back().ref(), 0});
         }
     }
-    [[nodiscard]] worklist<std::uint32_t, path> list(const machine& machine) const {
+    [[nodiscard]] worklist<std::uint32_t, path_arcs> list(const machine& machine) const {
         return {machine, shares, vertices, {4, 4, 1}};
     }
 

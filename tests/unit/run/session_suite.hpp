@@ -205,7 +205,7 @@ public:
     void propose(std::uint64_t vertex, std::uint32_t key) {
         for (; vertex < keys_.size(); ++vertex, ++key) keys_[vertex] = std::min(keys_[vertex], key);
     }
-    void expect(const runtime& rt, const worklist<std::uint32_t, path>& list) const {
+    void expect(const runtime& rt, const worklist<std::uint32_t, path_arcs>& list) const {
         for (int pe = 0; pe < rt.n_pes(); ++pe) {
             const auto first = keys_.begin() + static_cast<std::ptrdiff_t>(static_cast<unsigned>(pe) * path_of_a_pe);
             EXPECT_EQ(list.keys(pe), std::vector(first, first + path_of_a_pe)) << "PE " << pe;
