@@ -44,7 +44,7 @@ struct path_graph {
     std::uint64_t vertices;
     std::vector<buffer<std::uint64_t>> starts;  // one a PE
     std::vector<hub_shards> hubs;
-    std::vector<worklist_share<path>> shares;
+    std::vector<worklist_share<path_arcs>> shares;
 };
 
 }  // namespace
