@@ -97,6 +97,18 @@ std::uint32_t levels_of(const uts_tree& tree) {
     }
 }
 
+/// How wide the levels of a tree are. Where the usual share of the memory leaves them less than `enough`, as it does
+/// with the 17,845 levels of T3L, they get more of it: narrower ones are full so often that warps look for others most
+/// of their time, along all levels.
+fork_join_plan plan_levels(const channel_plan& nodes, std::uint32_t levels, const recursion_options& options,
+                           std::uint32_t useful) {
+    constexpr std::uint32_t enough = 64;
+    const fork_join_plan usual = plan_fork_join({nodes}, {levels, options.width, options.memory_bytes}, useful);
+    if (options.width != 0 || usual.width >= enough) return usual;
+    const fork_join_plan wider = plan_fork_join({nodes}, {levels, enough, options.memory_bytes}, useful);
+    return wider.stack_bytes >= options.memory_bytes / 8 ? wider : usual;
+}
+
 }  // namespace
 
 const uts_sample& uts_sample_of(const std::string& name) {
@@ -139,8 +151,7 @@ uts_result uts(runtime& rt, const uts_tree& tree, const recursion_options& optio
     const std::uint32_t deep = levels != 0 ? levels : levels_of(tree);
     channel_plan plan{{.width = 0, .levels = deep, .at_once = expand::at_once, .name = "nodes"}, sizeof(uts_siblings)};
     uts_result made;
-    const fork_join_plan memory = plan_fork_join({plan}, {deep, options.width, options.memory_bytes},
-                                                 rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
+    const fork_join_plan memory = plan_levels(plan, deep, options, rt.machine().has_gpus() ? 1 << 20 : 1 << 10);
     made.report.width = plan.options.width = memory.width;
     channel_graph graph(rt, {.stack_bytes = memory.stack_bytes});
     const auto waiting = graph.channel<uts_siblings>(plan.options);

@@ -47,7 +47,7 @@ def test_mismatches_are_named(small: Path, scipy_can: bool, monkeypatch: pytest.
 def test_wrong_answer_fails_and_writes_nothing(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lw, "sssp", sssp)
     body = with_graph(paths.sssp, weights_used=True)
-    flags = dict.fromkeys(("directed", "undirected", "unweighted"), False)
+    flags = dict.fromkeys(("directed", "undirected", "unweighted", "no_priorities", "no_fused"), False)
     reading = {"graph": str(small), "cache": None, "format": None, "ids": None, **flags}
     outputs = Outputs(tmp_path / "d.npz", tmp_path / "r.json", tmp_path / "r.svg")
     with pytest.raises(lw.Error, match=r"1 distances differ from .*: vertex 6 is at -1, not at 0"):

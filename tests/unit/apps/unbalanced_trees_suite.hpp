@@ -58,10 +58,12 @@ TEST_P(unbalanced_trees_test, ADeepTreeFindsRoomWhereItsDepthIsTold) {
     ASSERT_GT(expected.depth, 2048u) << "deeper than trees of this shape mostly are";
     apps::recursion_options options;
     options.job.devices = GetParam();
-    options.memory_bytes = 8 << 20;
+    options.memory_bytes = 16 << 20;
     EXPECT_THROW((void)apps::uts(chain, options), device_fault) << "too deep";
     const apps::uts_sample told{"chain", chain, expected};
-    EXPECT_EQ(apps::uts(chain, options, told.levels()).count, expected);
+    const auto made = apps::uts(chain, options, told.levels());
+    EXPECT_EQ(made.count, expected);
+    EXPECT_EQ(made.report.width, 64u) << "narrower levels would be full most of the time";
 }
 
 LANEWAY_ON_DEVICES(unbalanced_trees_test, program_lists());
