@@ -133,10 +133,10 @@ public:
     }
 
     /// Starts a session: a program of mailboxes, a worklist, triggers, remote queues, a pool of tasks and a graph of
-    /// channels that stays on the devices, for host threads to post to, call and submit to (run/session.hpp). It refers to this
-    /// runtime and must end before it. The thread that has started it may use the runtime as ever: each run, copy and
-    /// allocation waits until the session's work is done, and the session leaves the devices for that long. Other
-    /// threads are refused. One session at a time. Throws as run does.
+    /// channels that stays on the devices, for host threads to post to, call and submit to (run/session.hpp). It refers
+    /// to this runtime and must end before it. The thread that has started it may use the runtime as ever: each run,
+    /// copy and allocation waits until the session's work is done, and the session leaves the devices for that long.
+    /// Other threads are refused. One session at a time. Throws as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
         static_assert((component<Components> && ...), "start(components...): mailboxes, a worklist, triggers, a pool");
@@ -203,8 +203,8 @@ private:
     double launch_session(Session& started, const comm_plan& plan, const Components&... components) {
         const auto views_on = [&](int pe) { return views_of(session_ref_in(components, pe)..., started.inbox(pe)); };
         comm_resources& resources = started.resources();
-        const auto programs = programs_for<Program>(plan, resources, no_body{}, views_on, policy_of(components...),
-                                                    started.epochs());
+        const auto programs =
+            programs_for<Program>(plan, resources, no_body{}, views_on, policy_of(components...), started.epochs());
         const double seconds =
             machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
                          [&] { return resources.ring_fills() + memory_account(); }, {"session", started.comes_back()});

@@ -179,33 +179,51 @@ void remote_memory::compare_processes() {
 
 void remote_memory::begin(machine& machine) {
     if (&machine != &machine_) throw usage_error("a remote queue belongs to the runtime that has made it");
-    // All commands are done between runs, or lost with the run. Words of the last run must not pass for new ones.
+    // All commands are done behind a run that has ended well: tickets and counters run on.
+    if (open_) clear();
+    open_ = true;
+    run_before_ = run_so_far_;
+    if (kernels_ != nullptr) kernels_->begin();
+    auto all = table();
+    const bool same =
+        all.size() == told_.size() && std::memcmp(all.data(), told_.data(), all.size() * sizeof(remote_range)) == 0;
+    if (same && machine_.n_processes() == 1) return;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) ranges_.copy_in(pe, all);
+    if (machine_.n_processes() > 1) compare_processes();
+    told_ = std::move(all);
+}
+
+/// What a run that has failed, or a session, whose inboxes are counted with it, has left.
+void remote_memory::clear() {
     for (auto* const words : {&flags_, &words_, &credits_}) words->clear();
     tails_.clear();
     heads_.clear();
     counts_.clear();
-    if (kernels_ != nullptr) kernels_->begin();
-    const auto all = table();
-    for (int pe = 0; pe < machine_.n_pes(); ++pe) ranges_.copy_in(pe, all);
-    if (machine_.n_processes() > 1) compare_processes();
+    run_so_far_ = 0;
 }
 
 remote_statistics remote_memory::statistics() const {
     remote_statistics all;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) all.run += counts_.copy_out(pe)[0].run;
+    all.run -= run_before_;
     all.launched = kernels_ == nullptr ? 0 : kernels_->launched();
     return all;
 }
 
-void remote_memory::end() const {
-    std::uint64_t posted = 0, done = 0;
+void remote_memory::end() {
+    std::uint64_t posted = 0, done = 0, run = 0;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         for (const remote_counter& tail : tails_.copy_out(pe)) posted += tail.value;
-        done += counts_.copy_out(pe)[0].completed;
+        const remote_counts counts = counts_.copy_out(pe)[0];
+        done += counts.completed;
+        run += counts.run;
     }
-    if (posted == done) return;
-    throw device_fault("audit mismatch; slots of a remote queue: " + std::to_string(posted) + " posted, " +
-                       std::to_string(done) + " done");
+    if (posted != done) {
+        throw device_fault("audit mismatch; slots of a remote queue: " + std::to_string(posted) + " posted, " +
+                           std::to_string(done) + " done");
+    }
+    run_so_far_ = run;
+    open_ = false;
 }
 
 }  // namespace laneway

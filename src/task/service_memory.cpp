@@ -121,7 +121,7 @@ void service_memory::make_heap(int pe) {
     }
 }
 
-void service_memory::begin(machine& machine, const comm_plan& plan) {
+bool service_memory::begin(machine& machine, const comm_plan& plan) {
     if (&machine != &machine_) throw usage_error("a service belongs to the runtime that has made it");
     std::uint32_t blocks = 0;
     server_warps_.clear();
@@ -129,8 +129,17 @@ void service_memory::begin(machine& machine, const comm_plan& plan) {
         blocks = std::max(blocks, static_cast<std::uint32_t>(grid.shape.blocks));
         server_warps_.push_back(static_cast<std::uint32_t>(std::max(grid.server_warps(), 1)));
     }
+    const bool anew = open_ || blocks > sizes_.n_blocks;
     if (blocks > sizes_.n_blocks) make_queues(blocks);
-    // Words of the last run must not pass for new ones.
+    if (anew) clear();
+    open_ = true;
+    before_ = ended_;
+    return anew;
+}
+
+/// Words of a run that has failed must not pass for new ones.
+void service_memory::clear() {
+    ended_ = {};
     counts_.clear();
     posted_->clear();
     for (const auto& of_pe : host_queues_) of_pe.clear();
@@ -200,8 +209,8 @@ device_heap_ref service_memory::heap(int pe) const {
 
 sub_allocator* service_memory::host_heap(int pe) const { return host_heaps_[static_cast<std::size_t>(pe)].get(); }
 
-service_counts service_memory::sum_of_counts() const {
-    service_counts sum;
+service_statistics service_memory::so_far(const service_statistics& by_host) const {
+    service_statistics sum = by_host;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         const service_counts found = counts_.copy_out(pe)[0];
         sum.slots += found.slots;
@@ -219,28 +228,31 @@ std::uint64_t service_memory::posted() const {
     return sum;
 }
 
-service_statistics service_memory::statistics() const {
-    const service_counts sum = sum_of_counts();
-    return {sum.requests, sum.slots, sum.refused};
+service_statistics service_memory::statistics(const service_statistics& by_host) const {
+    const service_statistics now = so_far(by_host);
+    return {now.requests - before_.requests, now.slots - before_.slots, now.refused - before_.refused};
 }
 
-void service_memory::end(const service_statistics& by_host) const {
-    const std::uint64_t sent = posted(), served = sum_of_counts().slots + by_host.slots;
-    if (sent == served) return;
-    throw device_fault("audit mismatch; slots of a service: " + std::to_string(sent) + " posted, " +
-                       std::to_string(served) + " served");
+void service_memory::end(const service_statistics& by_host) {
+    const std::uint64_t sent = posted();
+    const service_statistics now = so_far(by_host);
+    if (sent != now.slots) {
+        throw device_fault("audit mismatch; slots of a service: " + std::to_string(sent) + " posted, " +
+                           std::to_string(now.slots) + " served");
+    }
+    ended_ = now;
+    open_ = false;
 }
 
 std::string service_memory::account(const service_statistics& by_host) const {
-    const service_counts sum = sum_of_counts();
     std::string text = "; service by ";
     switch (options_.by) {
         case service_by::warps: text += "warps of the same PE"; break;
         case service_by::host: text += "threads of the host"; break;
         case service_by::pe: text += "warps of PE " + std::to_string(options_.pe); break;
     }
-    text += ": " + std::to_string(posted()) + " slots posted, " + std::to_string(sum.slots + by_host.slots) +
-            " served; request types: ";
+    text += ": " + std::to_string(posted() - before_.slots) + " slots posted, " +
+            std::to_string(statistics(by_host).slots) + " served; request types: ";
     for (std::size_t t = 0; t < types_.size(); ++t) {
         text += (t == 0 ? "" : ", ") + std::to_string(t) + " " + types_[t].name;
     }

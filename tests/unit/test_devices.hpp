@@ -163,6 +163,14 @@ void run_within_min(options o, Run&& run) {
     EXPECT_EQ(*std::max_element(report.buffer_bytes.begin(), report.buffer_bytes.end()), o.buffer_bytes);
 }
 
+/// How often memory of the devices has been filled.
+template <class Runtime>
+std::uint64_t fills(Runtime& rt) {
+    std::uint64_t sum = 0;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) sum += rt.machine().device(pe)->fills();
+    return sum;
+}
+
 /// Names a parameterised test after its devices: "checked:2" becomes "checked_2".
 inline std::string name_of(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;

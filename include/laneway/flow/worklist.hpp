@@ -153,13 +153,13 @@ public:
 
     // In a session.
 
-    /// What makes `session.post` propose a key for a vertex of the graph. Any thread. Throws usage_error for a vertex or
-    /// a key that cannot be.
+    /// What makes `session.post` propose a key for a vertex of the graph. Any thread. Throws usage_error for a vertex
+    /// or a key that cannot be.
     [[nodiscard]] addressed_message<key_message<Key>> proposal(std::uint64_t vertex, Key key) const {
         return memory_->proposal_for(vertex, key);
     }
-    /// From here on no vertex has a key. The thread of the session, when nothing is left: behind quiesce, while no other
-    /// thread posts.
+    /// From here on no vertex has a key. The thread of the session, when nothing is left: behind quiesce, while no
+    /// other thread posts.
     void forget_keys() { memory_->forget_keys(); }
 
     // As a component, see run/component.hpp.

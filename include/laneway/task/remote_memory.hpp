@@ -44,7 +44,8 @@ public:
     std::uint32_t add_kernel(std::string name, remote_kernels::function called);
 
     void begin(machine& machine);
-    void end() const;
+    /// After a run that has ended well. Throws device_fault where some command was not run.
+    void end();
     [[nodiscard]] remote_statistics statistics() const;
     [[nodiscard]] std::uint64_t held_bytes() const;
     [[nodiscard]] remote_rings_ref rings() const;
@@ -65,6 +66,7 @@ public:
     void disconnect(bool) noexcept override { access_.disconnect(); }
 
 private:
+    void clear();
     void refuse(int pe, const remote_request& request) const;
     void refuse_in_session() const;
     void compare_processes();
@@ -87,6 +89,10 @@ private:
     symmetric_array<remote_range> ranges_;
     std::vector<remote_range> signals_;
     std::vector<remote_range> buffers_;
+    std::vector<remote_range> told_;  ///< what the devices have of both
+    bool open_ = false;               ///< a run or session has begun, and no run has ended well since
+    std::uint64_t run_so_far_ = 0;    ///< commands since words and counters were cleared last,
+    std::uint64_t run_before_ = 0;    ///< and of these, before the last run
     std::shared_ptr<remote_kernels> kernels_;
     std::vector<std::unique_ptr<host_inboxes>> inboxes_;  ///< of a session, one a queue
     program_access access_;

@@ -45,17 +45,15 @@ public:
     }
 
     /// Of the last run.
-    [[nodiscard]] service_statistics statistics() const {
-        return threads_ == nullptr ? memory_->statistics() : threads_->statistics();
-    }
+    [[nodiscard]] service_statistics statistics() const { return memory_->statistics(by_host()); }
 
     // As a component, see run/component.hpp.
     [[nodiscard]] const void* identity() const { return memory_.get(); }
     [[nodiscard]] std::uint64_t held_bytes(int pe) const { return memory_->held_bytes(pe); }
     [[nodiscard]] double server_share(int pe) const { return memory_->server_share(pe); }
     void begin(machine& machine, const comm_plan& plan, const run_deadline&) {
-        memory_->begin(machine, plan);
-        if (threads_ != nullptr) threads_->begin();
+        const bool anew = memory_->begin(machine, plan);
+        if (threads_ != nullptr) threads_->begin(anew);
     }
     void end(const run_report&) { memory_->end(by_host()); }
     [[nodiscard]] std::string account() const { return memory_->account(by_host()); }

@@ -157,7 +157,10 @@ public:
 
     // As a component.
     LANEWAY_FN void open(Ctx& ctx) {
-        if (ctx.warp() == 0 && ctx.lane() == 0) queue_->open();
+        if (ctx.warp() != 0 || ctx.lane() != 0) return;
+        // Nobody adds to it before a body returns.
+        queue_->open(ctx.load(all_.rings.posted_by(ctx, ctx.block()), order::relaxed, scope::device),
+                     all_.rings.n_slots);
     }
     LANEWAY_FN bool poll(Ctx& ctx) {
         if constexpr (Ctx::warp_lanes > 1) ctx.pause(5);  // servers serve, and they are others

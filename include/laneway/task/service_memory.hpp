@@ -37,8 +37,7 @@ public:
     service_host_queues(const std::shared_ptr<device>& device, const service_rings_ref& sizes);
 
     [[nodiscard]] const service_host_rings& ref() const { return ref_; }
-    /// Between runs: words of the last one must not pass for new ones. What lies in slots is not looked at without
-    /// them.
+    /// What lies in slots is not looked at without the words.
     void clear() const;
     [[nodiscard]] static std::uint64_t bytes(const service_rings_ref& sizes);
 
@@ -58,15 +57,18 @@ public:
     [[nodiscard]] laneway::machine& job() const { return machine_; }
     [[nodiscard]] const char* name(std::uint32_t type) const { return types_[type].name; }
 
-    /// The queues are made when the grids are known, and again where a later run has more blocks.
-    void begin(machine& machine, const comm_plan& plan);
-    void end(const service_statistics& by_host) const;
+    /// The queues are made when the grids are known, and again where a later run has more blocks. Tickets and counters
+    /// run on from a run that has ended well; whether they begin anew.
+    bool begin(machine& machine, const comm_plan& plan);
+    /// After a run without a fault. `by_host`: what host threads have done since all began anew.
+    void end(const service_statistics& by_host);
     [[nodiscard]] std::uint64_t held_bytes(int pe) const;
     [[nodiscard]] double server_share(int pe) const;
     [[nodiscard]] service_rings_ref rings(int pe) const;
     [[nodiscard]] device_heap_ref heap(int pe) const;
     [[nodiscard]] sub_allocator* host_heap(int pe) const;
-    [[nodiscard]] service_statistics statistics() const;
+    /// Of the last run.
+    [[nodiscard]] service_statistics statistics(const service_statistics& by_host) const;
     [[nodiscard]] std::string account(const service_statistics& by_host) const;
 
 private:
@@ -86,7 +88,8 @@ private:
     void make_queues(std::uint32_t blocks);
     [[nodiscard]] bool has_heap(int pe) const;
     void make_heap(int pe);
-    [[nodiscard]] service_counts sum_of_counts() const;
+    void clear();
+    [[nodiscard]] service_statistics so_far(const service_statistics& by_host) const;
     /// Slots, as far as bodies have returned.
     [[nodiscard]] std::uint64_t posted() const;
     [[nodiscard]] bool by_host() const { return options_.by == service_by::host; }
@@ -103,6 +106,9 @@ private:
     std::vector<std::unique_ptr<device_heap>> heaps_;  ///< by PE, null where there is none
     std::vector<buffer<std::byte>> host_regions_;
     std::vector<std::unique_ptr<sub_allocator>> host_heaps_;  ///< by PE, the same
+    bool open_ = false;                                       ///< a run has begun and not ended well
+    service_statistics ended_;   ///< when the last run had ended well, since all began anew
+    service_statistics before_;  ///< the same, before the last run
 };
 
 }  // namespace laneway

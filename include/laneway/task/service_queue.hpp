@@ -16,8 +16,13 @@ struct service_queue {
     std::uint64_t known;                ///< slots done as far as the block knows (ComP-Net's local read index)
     std::uint64_t released[max_slots];  ///< by slot: 1 more than the last ticket whose answers have been read
 
-    /// One lane of the block, before use; a block barrier must follow.
-    LANEWAY_FN void open() { *this = {}; }
+    /// Goes on behind the `posted` slots of runs before, of which nothing is left. One lane of the block, before use; a
+    /// block barrier must follow. `slots`: of the queue.
+    LANEWAY_FN void open(std::uint64_t posted, std::uint64_t slots) {
+        *this = {};
+        tail = known = posted;
+        for (std::uint64_t t = posted < slots ? 0 : posted - slots; t < posted; ++t) released[t % slots] = t + 1;
+    }
 
     /// Draws the next ticket if its slot is free. One lane; does not wait.
     template <class Ctx>

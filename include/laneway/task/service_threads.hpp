@@ -69,13 +69,21 @@ public:
         : memory_(std::move(memory)), types_(types),
           threads_(std::make_unique<thread[]>(static_cast<std::size_t>(memory_->options().threads))) {}
 
-    /// Before the run that is about to begin; its queues are there. Host.
-    void begin() {
+    /// Before the run that is about to begin; its queues are there, and have been cleared where they begin `anew`.
+    /// Host.
+    void begin(bool anew) {
         rings_.clear();
         for (int pe = 0; pe < memory_->job().n_pes(); ++pe) rings_.push_back(memory_->rings(pe));
         begun_ = true;
+        if (!anew) return;
+        for (int t = 0; t < threads(); ++t) {
+            thread& mine = threads_[static_cast<std::size_t>(t)];
+            mine.heads.assign(rings_.size() * rings_.front().n_blocks, 0);
+            mine.requests = mine.slots = mine.refused = 0;
+        }
     }
 
+    /// Since the queues have been cleared.
     [[nodiscard]] service_statistics statistics() const {
         service_statistics sum;
         for (int t = 0; t < threads(); ++t) {
@@ -90,11 +98,6 @@ public:
     void open() override {
         if (!begun_) rings_.clear();  // a run without the service: what lies in its queues is of an earlier one
         begun_ = false;
-        for (int t = 0; t < threads(); ++t) {
-            thread& mine = threads_[static_cast<std::size_t>(t)];
-            mine.heads.assign(rings_.size() * (rings_.empty() ? 0 : rings_.front().n_blocks), 0);
-            mine.requests = mine.slots = mine.refused = 0;
-        }
     }
     bool turn(host_context& ctx, int number) override {
         thread& mine = threads_[static_cast<std::size_t>(number)];

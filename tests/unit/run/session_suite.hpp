@@ -218,6 +218,7 @@ private:
 
 TEST_P(session_test, AWorklistTakesKeysFromSeveralThreads) {
     for (const double lease : {0.0, 1e-6}) {
+        if (checked() && lease == 0) continue;  // a checked program takes long
         runtime rt(with(lease));
         const path_graph graph(rt);
         auto list = graph.list(rt.machine());

@@ -87,12 +87,6 @@ struct break_off {
     }
 };
 
-std::uint64_t fills(runtime& rt) {
-    std::uint64_t sum = 0;
-    for (int pe = 0; pe < rt.n_pes(); ++pe) sum += rt.machine().device(pe)->fills();
-    return sum;
-}
-
 struct job {
     explicit job(const options& o) : rt(with_chunks(o)), seen(rt.allocate<std::uint64_t>(5)) {}
 

@@ -50,8 +50,9 @@ TEST_P(remote_queue_test, EachCommandRunsOnceWhereItWasPostedTo) {
         const auto done = remote.signal(told, 1);
         constexpr std::uint64_t each = 3;
         for (std::uint64_t run = 1; run <= 2; ++run) {
-            const std::uint64_t before = told.copy_out(0)[1];
+            const std::uint64_t before = told.copy_out(0)[1], filled = fills(rt);
             rt.run(flood{each, done, before == 0 && o.seed % 2 == 0, posts.ref()}, remote);
+            EXPECT_EQ(fills(rt), filled) << "tickets run on";
             std::uint64_t all = 0, runs = 0, posted = 0;
             for (int pe = 0; pe < rt.n_pes(); ++pe) {
                 all += told.copy_out(pe)[1];

@@ -70,6 +70,7 @@ TEST_P(service_test, EachRequestIsCarriedOutOnceAndAnsweredToWhoHasAsked) {
         for (std::uint64_t run = 1; run <= 2; ++run) {
             sums.clear();
             drawn.clear();
+            const std::uint64_t filled = fills(rt);
             rt.run(ask_much{each, s.by, s.pe, sums.ref(), drawn.ref(), wrong.ref()}, served);
             std::uint64_t added = 0, expected = 0, calls = 0, requests = 0, refused = 0;
             const auto pes = static_cast<std::uint64_t>(rt.n_pes());
@@ -90,6 +91,9 @@ TEST_P(service_test, EachRequestIsCarriedOutOnceAndAnsweredToWhoHasAsked) {
                 EXPECT_EQ(pe > 0 ? sums.copy_out(pe)[1] : 0, 0u);
             }
             EXPECT_EQ(added, expected);
+            if (run > 1) {
+                EXPECT_EQ(fills(rt), filled) << "tickets run on";
+            }
             EXPECT_EQ(sums.copy_out(0)[1], calls);
             const auto numbers = drawn.copy_out(0);
             for (std::uint64_t n = 0; n < numbers.size() && calls < numbers.size(); ++n) {
