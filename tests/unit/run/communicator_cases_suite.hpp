@@ -505,7 +505,8 @@ struct matched_probes {
         for (std::uint32_t i = n; i-- > 1;) {
             LANEWAY_OK(world.mrecv(ctx, v.to[i * room / 8], room / 8, messages[i], &got));
             v.expect(ctx, got.tag == 5 + i / 2);
-            if (!v.rules.allow_overtaking) v.expect_words(ctx, i * room / 8, length(i), static_cast<unsigned>(before), i);
+            if (!v.rules.allow_overtaking)
+                v.expect_words(ctx, i * room / 8, length(i), static_cast<unsigned>(before), i);
         }
         LANEWAY_OK(world.wait(ctx, messages[0], &got));
         LANEWAY_OK(world.wait_all(ctx, sends, n));

@@ -347,8 +347,9 @@ private:
                            const incoming_message& message) const {
         const std::uint32_t place = take_place(ctx, active);
         bool in_ring = false;
-        const match_result found = view_.rules.is_unordered() ? put_into_table(ctx, active, place, ticket, message, in_ring)
-                                                              : put_into_engine(ctx, active, place, ticket, message, in_ring);
+        const match_result found = view_.rules.is_unordered()
+                                       ? put_into_table(ctx, active, place, ticket, message, in_ring)
+                                       : put_into_engine(ctx, active, place, ticket, message, in_ring);
         const bool waits = found.outcome == match_outcome::queued, matched = found.outcome == match_outcome::matched;
         if (found.outcome == match_outcome::refused) {
             (void)fail(ctx, status::unexpected_message, operation::receive, source, message.key.tag, view_.number);
@@ -369,8 +370,7 @@ private:
     LANEWAY_FN match_result put_into_engine(Ctx& ctx, bool active, std::uint32_t place, std::uint64_t ticket,
                                             const incoming_message& message, bool& in_ring) const {
         const match_result found = shard_.engine.arrive(ctx, active, message.key, place);
-        in_ring =
-            delivery_.keep(ctx, shard_, found.outcome == match_outcome::queued, place, ticket, message);
+        in_ring = delivery_.keep(ctx, shard_, found.outcome == match_outcome::queued, place, ticket, message);
         return found;
     }
     /// The same without an order. A lane that posts a receive may take the message as soon as it is there, so it is
