@@ -96,6 +96,7 @@ private:
             ctx.store(answered, first + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
         }
         const bool active = ctx.lane() < n;
+        if (all == request_kind::probe || all == request_kind::match) let_in_awaited(ctx);
         if (all == request_kind::receive) post(ctx, active, number);
         if (all == request_kind::probe) probe(ctx, active, number);
         if (all == request_kind::match) match(ctx, active, number);
@@ -161,6 +162,12 @@ private:
         slot.length = bytes;
     }
 
+    /// Who looks into rings, as no more messages may wait, finds only what no receive there before has taken.
+    LANEWAY_FN void let_in_awaited(Ctx& ctx) const {
+        if (room() != 0) return;
+        for (std::uint32_t i = 0; i < shard_.from[0].n_slots && take_arrived(ctx); ++i) {
+        }
+    }
     LANEWAY_FN void probe(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_result found = find(ctx, active, key);
