@@ -15,7 +15,7 @@ namespace {
 class communicator_random : public testing::TestWithParam<std::string> {};
 
 constexpr std::uint32_t longest = 96;  // words of a message
-constexpr std::uint32_t most_steps = 48;
+constexpr std::uint32_t most_steps = 32;
 constexpr std::uint32_t most_lanes = 3;
 constexpr std::uint32_t all_steps = most_lanes * most_steps;  ///< of a PE: lane by lane
 

@@ -364,7 +364,7 @@ TEST_P(communicator_widths, AwaitedMessagesOvertakeThoseThatMayNotComeIn) {
         how.rules = rules_of(o);
         const std::uint64_t wanted = how.rules.is_unordered() ? 40 : 5;  // as many as there are, or as the ring holds
         auto world = rt.communicator(how);
-        for (int time = 0; time < 3; ++time) {
+        for (int time = 0; time < (o.seed <= 4 ? 3 : 1); ++time) {
             // Three stay in the ring before those that are wanted.
             rt.run(receive_from_behind{room.ref(), wrong.ref(), 7, wanted, o.seed % 5 == 0 ? 16u : 1u,
                                        !how.rules.is_unordered(), o.seed % 2 == 0},
