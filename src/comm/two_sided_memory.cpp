@@ -75,10 +75,10 @@ matching_options engine_options(const communicator_options& o) {
 
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
-    : next(owner, static_cast<std::size_t>(n_pes)),
-      taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots), asked(owner, asked_places(options)),
-      sends(owner, taken.size()), sending(owner, taken.size()), unexpected(owner, places(options)),
-      free_places(owner, places(options)), returned(owner, returned_places(options)), state(owner, 1) {
+    : next(owner, static_cast<std::size_t>(n_pes)), taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots),
+      asked(owner, asked_places(options)), sends(owner, taken.size()), sending(owner, taken.size()),
+      unexpected(owner, places(options)), free_places(owner, places(options)),
+      returned(owner, returned_places(options)), state(owner, 1) {
     if (options.rules.is_unordered()) {
         table.emplace(owner, places(options), options.requests);
     } else {

@@ -153,9 +153,8 @@ void host_messages::take_back() {
         const std::uint64_t left = slots_->sends_left(rank);
         if (left == 0) continue;
         throw usage_error("communicator " + std::to_string(number_) + ": the session is stopped with " +
-                          std::to_string(left) + (left == 1 ? " send" : " sends") +
-                          " of host threads for PE " + std::to_string(rank) +
-                          " that nobody has received; the communicator's messages are dropped");
+                          std::to_string(left) + (left == 1 ? " send" : " sends") + " of host threads for PE " +
+                          std::to_string(rank) + " that nobody has received; the communicator's messages are dropped");
     }
 }
 

@@ -4,9 +4,9 @@
 //   bench_communicator --devices "cuda:0-1" --rounds 2000 --bytes "8;1024;65536" --engines "1;64" --json FILE
 // Times are a lane's own clock around a ping and its pong, in ns; on GPUs the clock's step is 32 ns. `direct`: the lane
 // stores the words, a fence and a flag into the other's memory, which polls it. `message`: send and recv. `rate`: every
-// lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under tags of
-// its own; `unordered`: and with the promise that no order is kept. On GPUs with `--requests 524288`, one for each lane
-// and some to spare. All data is checked.
+// lane sends to its mate on the next PE and receives as many, with promises that let `engines` share them, under tags
+// of its own; `unordered`: and with the promise that no order is kept. On GPUs with `--requests 524288`, one for each
+// lane and some to spare. All data is checked.
 #include <exception>
 #include <vector>
 

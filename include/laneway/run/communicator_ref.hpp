@@ -152,7 +152,8 @@ public:
         std::uint32_t which = 0;
         return test_any(ctx, &request, 1, which, over, got, lanes);
     }
-    /// Whether one of `n` is over; if so, which, and as with test. `over` as well where all are null; `which` is n then.
+    /// Whether one of `n` is over; if so, which, and as with test. `over` as well where all are null; `which` is n
+    /// then.
     LANEWAY_FN status test_any(Ctx& ctx, message_request* requests, std::uint32_t n, std::uint32_t& which, bool& over,
                                message_status* got = nullptr, width lanes = width::lane) {
         const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
@@ -235,9 +236,9 @@ public:
     LANEWAY_FN status imrecv(Ctx& ctx, const Data& data, std::uint64_t count, const message_request& message,
                              width lanes = width::lane) {
         const message_buffer buffer = buffer_of(ctx, data, count);
-        return call_by_one(ctx, lanes, [&](message_result& one) {
-                   one.code = calls_.receive_match(ctx, buffer, message);
-               }).code;
+        return call_by_one(ctx, lanes,
+                           [&](message_result& one) { one.code = calls_.receive_match(ctx, buffer, message); })
+            .code;
     }
     template <class Data>
     LANEWAY_FN status mrecv(Ctx& ctx, const Data& data, std::uint64_t count, const message_request& message,

@@ -38,7 +38,10 @@ struct unordered_program {
             lane_step& step = steps[lane * n_steps + i];
             switch (step.kind) {
                 case step_kind::arrive:
-                    step.result = table.arrive(ctx, step.key, step.handle = message);
+                    step.handle = message;
+                    if (i % 2 == 0) step.result = table.meet(ctx, step.key);  // as a communicator does
+                    if (step.result.outcome != match_outcome::matched)
+                        step.result = table.arrive(ctx, step.key, message);
                     if (step.result.outcome == match_outcome::queued) ++message;
                     break;
                 case step_kind::post:
@@ -234,6 +237,54 @@ TEST_P(unordered_table_test, RefusesWildcardsAndHandlesWithoutAPlace) {
     EXPECT_THROW(unordered_table(machine.device(0), 0, 8), usage_error);
     EXPECT_THROW(unordered_table(machine.device(0), 8, (1u << 24) + 1), usage_error);
     EXPECT_THROW(unordered_table(machine.device(0), 8, 8, 3), usage_error);
+}
+
+/// One lane takes what waits, or sees that it does.
+struct taking_program {
+    static constexpr int cuda_warps = 2;
+    unordered_table_ref table;
+    match_result* results = nullptr;
+
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx) const {
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
+        const match_key key{1, 2}, other{2, 1};
+        const auto awaited = [&] {
+            return table.is_awaited(ctx, key) ? match_result{match_outcome::matched} : match_result{};
+        };
+        results[0] = table.meet(ctx, key);
+        results[1] = awaited();
+        (void)table.post(ctx, key, 3);
+        (void)table.post(ctx, other, 4);
+        results[2] = awaited();
+        results[3] = table.take_message(ctx, key);
+        results[4] = table.meet(ctx, key);
+        results[5] = awaited();
+        (void)table.arrive(ctx, key, 2);
+        results[6] = table.meet(ctx, key);
+        results[7] = awaited();
+        results[8] = table.take_message(ctx, key);
+        results[9] = table.take_message(ctx, key);
+    }
+};
+
+TEST_P(unordered_table_test, TakesWhatIsThere) {
+    for (const std::uint32_t buckets : {0, 1}) {
+        machine machine(GetParam());
+        const unordered_table table(machine.device(0), 8, 8, buckets);
+        const buffer<match_result> results(machine.device(0), 10);
+        run_programs(machine, small_grid(machine), 60, [&](int) {
+            return taking_program{table.ref(), results.data()};
+        });
+        const auto found = results.copy_out();
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            const bool is_there = i == 2 || i == 4 || i == 8;
+            EXPECT_EQ(found[i].outcome, is_there ? match_outcome::matched : match_outcome::none) << i;
+        }
+        EXPECT_EQ(found[4].handle, 3u);
+        EXPECT_EQ(found[8].handle, 2u);
+        EXPECT_EQ(table.waiting().size(), 1u);
+    }
 }
 
 LANEWAY_ON_DEVICES(unordered_table_test, lone_device());

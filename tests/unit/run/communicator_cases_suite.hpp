@@ -505,7 +505,8 @@ struct matched_probes {
         for (std::uint32_t i = n; i-- > 1;) {
             LANEWAY_OK(world.mrecv(ctx, v.to[i * room / 8], room / 8, messages[i], &got));
             v.expect(ctx, got.tag == 5 + i / 2);
-            if (!v.rules.allow_overtaking) v.expect_words(ctx, i * room / 8, length(i), static_cast<unsigned>(before), i);
+            if (!v.rules.allow_overtaking)
+                v.expect_words(ctx, i * room / 8, length(i), static_cast<unsigned>(before), i);
         }
         LANEWAY_OK(world.wait(ctx, messages[0], &got));
         LANEWAY_OK(world.wait_all(ctx, sends, n));
@@ -540,26 +541,33 @@ LANEWAY_CASE(MatchedProbesTakeMessagesOut, matched_probes)
 LANEWAY_CASE(SomeOfSeveralAreOver, some_of_several)
 #undef LANEWAY_CASE
 
-/// A probe finds a message that may not come in, as no more may wait.
+/// A probe finds a message that may not come in, as no more may wait; not if a receive is there for it.
 struct probed_beyond_the_bound {
     case_view v;
     template <class Ctx, class World>
     LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
-        std::uint64_t first = 1, second = 2, got = 0;
-        message_request sent[2];
+        std::uint64_t first = 1, second = 2, third = 3, got = 0;
+        bool found = true;
+        message_request sent[3], receive;
         message_status seen;
         LANEWAY_OK(world.isend(ctx, &first, 1, next, 1, sent[0]));
         LANEWAY_OK(world.isend(ctx, &second, 1, next, 2, sent[1]));
+        LANEWAY_OK(world.isend(ctx, &third, 1, next, 3, sent[2]));
         LANEWAY_OK(world.probe(ctx, v.any_but(before), 2, seen));
         v.expect(ctx, seen.tag == 2 && seen.bytes == 8);
-        message_request message;
-        LANEWAY_OK(world.mprobe(ctx, v.any_but(before), 2, message, seen));
-        LANEWAY_OK(world.mrecv(ctx, &got, 1, message));
+        LANEWAY_OK(world.irecv(ctx, &got, 1, v.any_but(before), 2, receive));
+        LANEWAY_OK(world.iprobe(ctx, before, 2, found, seen));
+        v.expect(ctx, !found);
+        LANEWAY_OK(world.wait(ctx, receive));
         v.expect(ctx, got == 2);
+        message_request message;
+        LANEWAY_OK(world.mprobe(ctx, v.any_but(before), 3, message, seen));
+        LANEWAY_OK(world.mrecv(ctx, &got, 1, message));
+        v.expect(ctx, got == 3);
         LANEWAY_OK(world.recv(ctx, &got, 1, v.any_but(before), 1));
         v.expect(ctx, got == 1);
-        LANEWAY_OK(world.wait_all(ctx, sent, 2));
+        LANEWAY_OK(world.wait_all(ctx, sent, 3));
     }
 };
 

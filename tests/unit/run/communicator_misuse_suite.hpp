@@ -87,8 +87,10 @@ TEST_P(communicator_misuse, RanksAndTagsThatCannotBe) {
     expect<device_fault>(one_call{kind::receive, 0, std::int64_t{1} << 31}, "tag 2147483648, where there are");
     expect<device_fault>(one_call{kind::send, any_source, 0}, "no such PE while sending a message to PE -1");
     expect<device_fault>(one_call{kind::send, proc_null, -3}, "no such tag while sending a message: tag -3, where");
-    expect<device_fault>(one_call{kind::receive, proc_null, -3}, "no such tag while receiving a message: tag -3, where");
-    expect<device_fault>(one_call{kind::probe, proc_null, -3}, "no such tag while probing for a message: tag -3, where");
+    expect<device_fault>(one_call{kind::receive, proc_null, -3},
+                         "no such tag while receiving a message: tag -3, where");
+    expect<device_fault>(one_call{kind::probe, proc_null, -3},
+                         "no such tag while probing for a message: tag -3, where");
     expect<device_fault>(one_call{kind::send, 0, 0, 5, 1020}, "element 8192, where there are 0 to 8191");
     expect<device_fault>(one_call{kind::receive, 0, 0, 1025}, "element 8192, where there are 0 to 8191");
 }
@@ -105,7 +107,8 @@ TEST_P(communicator_misuse, PromisesAreKeptOrTheRunEnds) {
                          "probing for a message from PE 0: any tag of communicator 0", how);
     how.rules.allow_overtaking = true;
     expect<device_fault>(one_call{kind::receive, 0, any_tag},
-                         "a wildcard that the communicator promises not to use while receiving a message from PE 0", how);
+                         "a wildcard that the communicator promises not to use while receiving a message from PE 0",
+                         how);
     for (const bool unordered : {false, true}) {
         how.rules = {unordered, unordered, true, unordered};
         expect<device_fault>(one_call{kind::send, 0, 4},
@@ -332,14 +335,14 @@ struct wait_behind_all {
 TEST_P(communicator_misuse, MoreThanMayWaitBeforeWhatIsAwaitedIsTold) {
     const std::string last = std::to_string(runtime(job()).n_pes() - 1);
     const communicator_options how{.unexpected = 8, .ring_slots = 4};
-    expect<timeout_error>(wait_behind_all{}, "no room for more unexpected messages, communicator_options::unexpected, 8",
-                          how);
+    expect<timeout_error>(wait_behind_all{},
+                          "no room for more unexpected messages, communicator_options::unexpected, 8", how);
     const std::string send = "(send of 8 bytes, tag 1 to PE 0)";
     if (last == "0") return expect<timeout_error>(wait_behind_all{}, "circle: PE 0 " + send + " -> PE 0", how);
-    expect<timeout_error>(wait_behind_all{},
-                          "ranks wait in a circle: PE 0 (receive of tag 2 from PE " + last + ") -> PE " + last + " " +
-                              send + " -> PE 0",
-                          how);
+    expect<timeout_error>(
+        wait_behind_all{},
+        "ranks wait in a circle: PE 0 (receive of tag 2 from PE " + last + ") -> PE " + last + " " + send + " -> PE 0",
+        how);
 }
 
 /// As many payloads as memory and ring hold, then a receive of what is sent behind one more.

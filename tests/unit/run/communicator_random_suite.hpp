@@ -1,5 +1,5 @@
-// Random programs of sends and receives by several lanes of each PE, with wildcards, tests, probes and receives that are
-// taken back, against MPI's rules.
+// Random programs of sends and receives by several lanes of each PE, with wildcards, tests, probes and receives that
+// are taken back, against MPI's rules.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 class communicator_random : public testing::TestWithParam<std::string> {};
 
 constexpr std::uint32_t longest = 96;  // words of a message
-constexpr std::uint32_t most_steps = 48;
+constexpr std::uint32_t most_steps = 32;
 constexpr std::uint32_t most_lanes = 3;
 constexpr std::uint32_t all_steps = most_lanes * most_steps;  ///< of a PE: lane by lane
 
@@ -32,8 +32,8 @@ struct script_result {
     std::uint32_t wrong = 0;
 };
 
-/// Some lanes of each PE do their steps, and take back what they have not got; then the first one receives what is left,
-/// and all wait for what they have sent.
+/// Some lanes of each PE do their steps, and take back what they have not got; then the first one receives what is
+/// left, and all wait for what they have sent.
 struct run_script {
     symmetric_ref<script_step> steps;
     symmetric_ref<script_result> results;  ///< of receives and probes by step, then of what was left
@@ -182,7 +182,8 @@ script random_script(std::mt19937& random, int pes, std::uint32_t n_lanes, wanti
             s.peer = static_cast<std::uint32_t>(random() % n);
             s.tag = static_cast<std::uint32_t>(random() % 3);
             const bool sends = kind < 3 && i % most_steps < most_steps / 2 + 8;
-            if (how == wanting::one_lane) s.tag = (s.tag * n_lanes + (sends ? lane : any())) * n_lanes + (sends ? any() : lane);
+            if (how == wanting::one_lane)
+                s.tag = (s.tag * n_lanes + (sends ? lane : any())) * n_lanes + (sends ? any() : lane);
             if (sends) {
                 s.what = action::send;
                 s.words = 1 + static_cast<std::uint32_t>(random() % longest / (1 + random() % 8));

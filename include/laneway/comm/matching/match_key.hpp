@@ -46,7 +46,7 @@ struct match_rules {
     bool no_any_source = false;  ///< no receive asks for any source
     bool no_any_tag = false;     ///< nor for any tag
     bool no_unexpected = false;  ///< every message finds its receive posted; not an assertion of MPI's
-    /// Messages of one PE to another may be received in another order than they were sent.
+    /// Messages of one PE to another may be received in another order than they were sent; see is_unordered.
     bool allow_overtaking = false;
 
     friend bool operator==(const match_rules&, const match_rules&) = default;

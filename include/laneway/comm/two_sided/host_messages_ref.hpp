@@ -18,7 +18,7 @@ struct alignas(64) host_message_slot {
     std::uint64_t bytes;  ///< of the payload, or the room for it
     std::uint32_t source, tag;
     std::uint64_t length;
-    std::uint32_t found;  ///< of a probe: whether there is one; of a receive: whether it was taken back
+    std::uint32_t found;        ///< of a probe: whether there is one; of a receive: whether it was taken back
     std::uint32_t synchronous;  ///< of a send
 
     [[nodiscard]] LANEWAY_FN std::byte* payload() { return reinterpret_cast<std::byte*>(this) + payload_at; }

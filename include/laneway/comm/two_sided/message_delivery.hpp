@@ -153,7 +153,8 @@ public:
             ctx.fence(scope::system);
             const std::uint32_t kind = kind_of(slot->form, slot->answered != 0);
             if (in_slot) {
-                publish_slot(ctx, out, slot->ticket, {slot->key.tag, static_cast<std::uint32_t>(slot->bytes), slot->pieces[0]}, kind);
+                publish_slot(ctx, out, slot->ticket,
+                             {slot->key.tag, static_cast<std::uint32_t>(slot->bytes), slot->pieces[0]}, kind);
             } else {
                 out.publish_in_words(ctx, lane_mask{1} << ctx.lane(), slot->ticket, slot->pieces, slot->n_pieces, kind,
                                      0);

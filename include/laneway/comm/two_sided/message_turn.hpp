@@ -96,6 +96,7 @@ private:
             ctx.store(answered, first + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
         }
         const bool active = ctx.lane() < n;
+        if (all == request_kind::probe || all == request_kind::match) let_in_awaited(ctx);
         if (all == request_kind::receive) post(ctx, active, number);
         if (all == request_kind::probe) probe(ctx, active, number);
         if (all == request_kind::match) match(ctx, active, number);
@@ -161,6 +162,12 @@ private:
         slot.length = bytes;
     }
 
+    /// Who looks into rings, as no more messages may wait, finds only what no receive there before has taken.
+    LANEWAY_FN void let_in_awaited(Ctx& ctx) const {
+        if (room() != 0) return;
+        for (std::uint32_t i = 0; i < shard_.from[0].n_slots && take_arrived(ctx); ++i) {
+        }
+    }
     LANEWAY_FN void probe(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_result found = find(ctx, active, key);
@@ -347,8 +354,9 @@ private:
                            const incoming_message& message) const {
         const std::uint32_t place = take_place(ctx, active);
         bool in_ring = false;
-        const match_result found = view_.rules.is_unordered() ? put_into_table(ctx, active, place, ticket, message, in_ring)
-                                                              : put_into_engine(ctx, active, place, ticket, message, in_ring);
+        const match_result found = view_.rules.is_unordered()
+                                       ? put_into_table(ctx, active, place, ticket, message, in_ring)
+                                       : put_into_engine(ctx, active, place, ticket, message, in_ring);
         const bool waits = found.outcome == match_outcome::queued, matched = found.outcome == match_outcome::matched;
         if (found.outcome == match_outcome::refused) {
             (void)fail(ctx, status::unexpected_message, operation::receive, source, message.key.tag, view_.number);
@@ -369,8 +377,7 @@ private:
     LANEWAY_FN match_result put_into_engine(Ctx& ctx, bool active, std::uint32_t place, std::uint64_t ticket,
                                             const incoming_message& message, bool& in_ring) const {
         const match_result found = shard_.engine.arrive(ctx, active, message.key, place);
-        in_ring =
-            delivery_.keep(ctx, shard_, found.outcome == match_outcome::queued, place, ticket, message);
+        in_ring = delivery_.keep(ctx, shard_, found.outcome == match_outcome::queued, place, ticket, message);
         return found;
     }
     /// The same without an order. A lane that posts a receive may take the message as soon as it is there, so it is

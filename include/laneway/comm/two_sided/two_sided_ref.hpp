@@ -107,8 +107,8 @@ struct send_chain {
 };
 
 struct message_shard_ref {
-    matching_engine_ref engine;  ///< or, where the rules leave messages no order:
-    unordered_table_ref table;   ///< by places of messages and numbers of requests
+    matching_engine_ref engine;            ///< or, where the rules leave messages no order:
+    unordered_table_ref table;             ///< by places of messages and numbers of requests
     const chunk_sender* to = nullptr;      ///< n_pes
     const chunk_receiver* from = nullptr;  ///< n_pes
     std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next; that message has not been taken
