@@ -134,8 +134,8 @@ void every_round(const std::string& devices, Body&& body, std::uint64_t times = 
 /// A quarter of these, of whatever devices, for suites of many pieces: seeds differ in what they order, not in the
 /// piece.
 template <class Body>
-void every_fourth_round(const std::string& devices, Body&& body) {
-    repeat_rounds(devices, (rounds_of(devices) + 3) / 4, body);
+void every_fourth_round(const std::string& devices, Body&& body, std::uint64_t times = 1) {
+    repeat_rounds(devices, (rounds_of(devices) * (is_checked(devices) ? times : 1) + 3) / 4, body);
 }
 /// The same for every round of a piece within a PE.
 template <class Body>

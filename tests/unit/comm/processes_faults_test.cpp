@@ -52,7 +52,7 @@ struct doer {
         const std::uint64_t before = atomic_add(ctx, served[0], 1);
         if (ctx.pe() != 1 || before != 50) return;
         if (what == deed::fail_in_handler) (void)fail(ctx, status::handler_failed, operation::user_code, -1, 77);
-        if (what == deed::die) raise(SIGKILL);
+        if (what == deed::die) ::raise(SIGKILL);
     }
 };
 

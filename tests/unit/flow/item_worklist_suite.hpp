@@ -114,18 +114,21 @@ protected:
 
 TEST_P(item_worklist_test, EveryItemIsDoneOnceWhereItBelongs) {
     std::uint64_t spilled = 0, waves = 0, rises = 0;
-    every_fourth_round(GetParam(), [&](const options& o) {
-        runtime rt(wider(o));
-        tree_job job(rt, is_checked(GetParam()) ? tree_rules{2, 3, 2} : tree_rules{3, 40, 5}, list_options(o.seed));
-        for (int run = 0; run < (o.seed % 4 == 0 ? 2 : 1); ++run) {  // the second one finds nothing of the first
-            for (std::uint64_t i = 0; i < 3; ++i)
-                job.start(static_cast<int>((o.seed + i) % static_cast<unsigned>(rt.n_pes())), o.seed * 7 + i);
-            job.run_and_compare();
-            spilled += job.list().work().spilled;
-            rises += job.list().work().rises;
-            if (!job.list().options().fused) waves += job.list().work().waves;
-        }
-    });
+    every_fourth_round(
+        GetParam(),
+        [&](const options& o) {
+            runtime rt(wider(o));
+            tree_job job(rt, is_checked(GetParam()) ? tree_rules{2, 3, 2} : tree_rules{3, 40, 5}, list_options(o.seed));
+            for (int run = 0; run < (o.seed % 4 == 0 ? 2 : 1); ++run) {  // the second one finds nothing of the first
+                for (std::uint64_t i = 0; i < 3; ++i)
+                    job.start(static_cast<int>((o.seed + i) % static_cast<unsigned>(rt.n_pes())), o.seed * 7 + i);
+                job.run_and_compare();
+                spilled += job.list().work().spilled;
+                rises += job.list().work().rises;
+                if (!job.list().options().fused) waves += job.list().work().waves;
+            }
+        },
+        2);
     if (GetParam() == "checked:1") return;  // too few rounds to meet all of it
     EXPECT_GT(spilled, 0u);
     EXPECT_GT(waves, 2u);

@@ -1,13 +1,15 @@
 // What triggered operations start beside their transfer: messages of a mailbox, tasks of a pool. A component that takes
-// such items gives triggers a *starter*, a trivially copyable type that lies in the view of a PE:
-//   static constexpr std::uint32_t count;                  types of item that it takes
-//   template <class Item> static constexpr std::uint32_t kind;      number of a type; `count` for those it does not
-//   take static constexpr std::size_t item_bytes;               of the largest static constexpr bool forwards; whether
-//   it leaves messages in the forward queue static constexpr bool stays;                           whether items are
-//   for the tag's own PE alone bool start(ctx, out, number, pe, item) const;          one lane, any but a handler's;
-//   false: no room now. It does
-//                                                          not wait
-// The component itself has `starter_type` and `starter_type starter(int pe) const`.
+// such items has `starter_type` and `starter_type starter(int pe) const`. A *starter* is trivially copyable, lies in
+// the view of a PE, and has these members:
+//
+// - `count`: how many types of item it takes.
+// - `kind<Item>`: the number of a type; `count` for those that it does not take.
+// - `item_bytes`: size of the largest item.
+// - `forwards`: whether it leaves messages in the forward queue.
+// - `stays`: whether items are for the tag's own PE alone.
+// - `bool start(ctx, out, number, pe, item) const`: starts an item; false where there is no room now. Called by one
+// lane,
+//   any but a handler's. Does not wait.
 #pragma once
 
 #include "laneway/comm/routes.hpp"
