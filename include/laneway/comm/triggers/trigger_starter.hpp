@@ -7,9 +7,8 @@
 // - `item_bytes`: size of the largest item.
 // - `forwards`: whether it leaves messages in the forward queue.
 // - `stays`: whether items are for the tag's own PE alone.
-// - `bool start(ctx, out, number, pe, item) const`: starts an item; false where there is no room now. Called by one
-// lane,
-//   any but a handler's. Does not wait.
+// - `bool start(ctx, out, number, pe, item) const`: starts an item; false where there is no room now. One lane calls
+//   it, any but a handler's, and it does not wait.
 #pragma once
 
 #include "laneway/comm/routes.hpp"
