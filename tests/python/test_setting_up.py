@@ -142,7 +142,7 @@ def test_a_build_that_fails_says_where(tmp_path: Path) -> None:
 def test_python_tests_run_in_some_processes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    for cores, workers in ((1, 1), (2, 2), (64, 8)):
+    for cores, workers in ((1, 1), (2, 3), (64, 8)):
         monkeypatch.setattr(run_tests, "cores", lambda cores=cores: cores)
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
         assert run_tests.python_workers() == workers
