@@ -124,7 +124,7 @@ TEST(bootstrap_test, AnAlertIsSeenThoughTheNextContributionFollowsAtOnce) {
 TEST(bootstrap_test, AProcessThatIsKilledIsNamed) {
     const auto ended = in_processes(3, [](const job_link& job) {
         job->barrier();
-        if (job->rank() == 1) raise(SIGKILL);
+        if (job->rank() == 1) ::raise(SIGKILL);
         const std::string told = refusal_of<process_error>([&] { job->barrier(); });
         EXPECT_NE(told.find("process 1 (pid "), std::string::npos) << told;
         EXPECT_NE(told.find("has ended"), std::string::npos) << told;
@@ -137,7 +137,7 @@ TEST(bootstrap_test, AProcessThatIsKilledIsNamed) {
 
 TEST(bootstrap_test, AKilledProcessIsSeenWithoutWaiting) {
     const auto ended = in_processes(2, [](const job_link& job) {
-        if (job->rank() == 1) raise(SIGKILL);
+        if (job->rank() == 1) ::raise(SIGKILL);
         while (!job->alerted()) std::this_thread::yield();  // the test's own deadline ends it where that never comes
     });
     EXPECT_TRUE(was_killed(ended[0]));
