@@ -12,7 +12,7 @@ namespace {
 
 template <class Vertex>
 std::vector<std::int64_t> distances_of(const graph::basic_csr<Vertex>& g, std::span<const std::uint64_t> sources,
-                                 bool unit_weights) {
+                                       bool unit_weights) {
     std::vector<std::int64_t> distance(g.vertices(), -1);
     using entry = std::pair<std::int64_t, std::uint64_t>;
     std::priority_queue<entry, std::vector<entry>, std::greater<>> open;

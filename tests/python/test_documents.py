@@ -171,7 +171,7 @@ def test_guide_to_triggers_shows_a_program() -> None:
     files = ("triggers.cpp", "outside_triggers.cpp")
     example = "".join(squeezed((ROOT / "examples" / name).read_text()) for name in files)
     blocks = code_blocks(DOCS / "guides" / "triggers.md", "cpp")
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for line in "\n".join(blocks).splitlines():
         assert squeezed(line.split("//")[0]) in example, line
 

@@ -59,7 +59,8 @@ private:
             case wrong::signal_pe: return remote.post(ctx, last, task<ignored_call>, {}, {0, {77, 0, 1}});
             case wrong::buffer: return remote.post(ctx, last, task<ignored_call>, {}, row(1, 3));
             case wrong::range: return remote.post(ctx, last, task<ignored_call>, {}, row(13, 0));
-            case wrong::type: return remote.post(ctx, last, task<ignored_call>, {}, remote_payload::of(doubles, 0, 1, 0));
+            case wrong::type:
+                return remote.post(ctx, last, task<ignored_call>, {}, remote_payload::of(doubles, 0, 1, 0));
             case wrong::kernel: return remote.launch(ctx, last, 1, {});
             case wrong::waited: return remote.wait_signal(ctx, 5, 1);
             default: return remote.wait_signal(ctx, 0, 4);
