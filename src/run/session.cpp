@@ -74,7 +74,7 @@ void resident_program::keep() {
         if (!wanted_) return;
         lock.unlock();
         {
-            const std::lock_guard mine(using_);  // the owner may be at work with the devices
+            const device::hold mine(using_);  // the owner may be at work with the devices
             lock.lock();
             resident_ = wanted_ && !failure_;
             if (!resident_) return;
@@ -204,6 +204,8 @@ void resident_program::while_away(const std::function<void()>& use) {
 /// Waits until all that has been left for the program is done, also where it has to come back for that, and has left.
 void resident_program::do_all() {
     hand_over();
+    // Inside of another use of the devices the program has left, and comes back only behind that.
+    if (using_.is_mine()) return;
     std::unique_lock lock(mutex_);
     throw_failure();
     if (!resident_ && !wanted_ && !any_wait()) return;

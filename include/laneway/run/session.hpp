@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "laneway/base/held_mutex.hpp"
 #include "laneway/base/options.hpp"
 #include "laneway/base/report.hpp"
 #include "laneway/comm/comm_resources.hpp"
@@ -100,7 +101,7 @@ private:
     launch start_;
     std::shared_ptr<timeline> timeline_;  ///< of the options; may be null
     std::shared_ptr<std::byte> words_;    ///< asked and done, see epoch_words
-    std::recursive_mutex using_;  ///< held by who uses the devices, and until the program is about to; before mutex_
+    held_mutex using_;  ///< held by who uses the devices, and until the program is about to; before mutex_
     std::mutex mutex_;
     std::condition_variable changed_;
     std::atomic<bool> resident_ = false;

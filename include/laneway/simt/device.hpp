@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "laneway/base/error.hpp"
+#include "laneway/base/held_mutex.hpp"
 #include "laneway/simt/device_list.hpp"
 
 namespace laneway {
@@ -69,7 +70,7 @@ public:
     /// Whether a run goes on. What refuse_during_run and release look at, on any thread.
     void set_running(bool running) noexcept;
     /// While one of these lives, nothing that stays on the device comes back to it.
-    using hold = std::unique_lock<std::recursive_mutex>;
+    using hold = std::unique_lock<held_mutex>;
     /// `give_back` ends what stays on the device, where the calling thread may do so, and holds the device for it;
     /// refuse_during_run calls it first. Null: nothing stays.
     void set_give_back(std::function<hold()> give_back) { give_back_ = std::move(give_back); }

@@ -365,6 +365,19 @@ TEST_P(session_test, OthersPostWhileTheOwnerUsesTheDevicesAndTheLeaseRunsOut) {
     }
 }
 
+TEST_P(session_test, WhatComesWhileTheOwnerUsesTheDevicesWaitsUntilItIsThrough) {
+    runtime rt(with(0));
+    const auto ended = rt.allocate<std::uint64_t>(1);
+    auto session = rt.start(rt.mailbox<hop>(go_on{ended.ref()}));
+    {
+        const auto mine = rt.machine().refuse_during_run();
+        std::thread([&] { session.post(0, hop{0}); }).join();
+        EXPECT_EQ(total(rt, ended), 0u) << "a copy within does not wait for a program that cannot come back";
+    }
+    EXPECT_EQ(total(rt, ended), 1u);
+    session.stop();
+}
+
 TEST_P(session_test, AnEpochEndsThoughOthersPostOn) {
     runtime rt(with(0));
     const auto sum = rt.allocate<std::uint64_t>(1);

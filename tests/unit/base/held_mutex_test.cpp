@@ -1,0 +1,32 @@
+#include "laneway/base/held_mutex.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace laneway {
+namespace {
+
+TEST(held_mutex_test, ItsHolderAloneHasItUntilTheLastUnlock) {
+    held_mutex mutex;
+    EXPECT_FALSE(mutex.is_mine());
+    mutex.lock();
+    EXPECT_TRUE(mutex.try_lock());
+    EXPECT_TRUE(mutex.is_mine());
+    std::thread([&] {
+        EXPECT_FALSE(mutex.is_mine());
+        EXPECT_FALSE(mutex.try_lock());
+    }).join();
+    mutex.unlock();
+    EXPECT_TRUE(mutex.is_mine());
+    mutex.unlock();
+    EXPECT_FALSE(mutex.is_mine());
+    std::thread([&] {
+        ASSERT_TRUE(mutex.try_lock());
+        EXPECT_TRUE(mutex.is_mine());
+        mutex.unlock();
+    }).join();
+}
+
+}  // namespace
+}  // namespace laneway
