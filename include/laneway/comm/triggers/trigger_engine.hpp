@@ -333,7 +333,8 @@ private:
             if (ctx.fetch_add(&slot.done, 1u, behind_fence, scope::device) + 1 != pieces) return tag;
         }
         if (slot.operation.starts() != 0) {
-            if (slot.operation.bytes() != 0) ctx.fence(scope::system);  // what is started comes behind the data
+            // What is started comes behind the data, and behind what those that triggered have written on that PE.
+            if (slot.operation.bytes() != 0 || slot.operation.pe() != ctx.pe()) ctx.fence(scope::system);
             if (!start(tag, slot.operation)) {
                 push(ctx, tag, 1);
                 return no_tag;
