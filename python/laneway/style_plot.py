@@ -28,7 +28,7 @@ def draw_styles(runs: list[StyleRun], devices: str, file: Path, kind: str) -> No
             of_program = [run for run in runs if run.program == program]
             _speed(panels[0][column], program, of_program)
             _lines(panels[1][column], of_program)
-        panels[1][0].legend(frameon=False, fontsize=9)
+        panels[1][0].legend(frameon=False, fontsize=9, loc="upper left")
         panels[0][0].set_ylabel("messages a second")
         panels[1][0].set_ylabel("lines of code")
         figure.savefig(file, format=kind)
