@@ -5,6 +5,7 @@
 #include "laneway/simt/cpu/context.hpp"
 #if CASE >= 17
 #include "laneway/runtime.hpp"
+#include "laneway/task/task_starter.hpp"
 #endif
 
 namespace lw = laneway;
@@ -200,4 +201,12 @@ void use(lw::runtime& runtime) {
     auto sums = runtime.collectives();
     (void)runtime.start(sums);
 }
+#elif CASE == 26  // lanes of any device submit it
+struct on_cpus {
+    using arguments = std::uint64_t;
+    using result = std::uint64_t;
+    static constexpr bool from_lanes = true;
+    static constexpr auto runs_on = lw::task_devices::cpu;
+};
+constexpr std::uint32_t types = lw::task_starter<on_cpus>::count;
 #endif

@@ -17,6 +17,9 @@ struct task_call {
 /// Submits tasks of a pool to the PE's own workers: see comm/triggers/trigger_starter.hpp.
 template <class... Types>
 class task_starter {
+    static_assert(((!from_lanes<Types> || devices_of<Types> == task_devices::all) && ...),
+                  "a task that lanes submit starts on the device of its tag, which its runs_on may not name");
+
     static constexpr std::uint32_t number(const void*) { return sizeof...(Types); }
     template <class Type>
     static constexpr std::uint32_t number(const task_call<Type>*) {
