@@ -92,6 +92,7 @@ function(laneway_programs name)
 endfunction()
 laneway_programs(laneway_apps ${app_sources} ${gpu_app_sources})
 if(LANEWAY_UNITY)  # programs that are alike share most of what the compiler instantiates
+    list(TRANSFORM device_app_sources PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE compiled_by_nvcc)
     set(programs_search bfs cc cdlp color triangles)
     set(programs_rank sssp pagerank)
     set(programs_recursion recursion)
@@ -102,6 +103,9 @@ if(LANEWAY_UNITY)  # programs that are alike share most of what the compiler ins
         foreach(folder IN LISTS programs_${group})
             set(sources ${app_sources})
             list(FILTER sources INCLUDE REGEX "/apps/${folder}/")
+            if(LANEWAY_HAS_CUDA)  # nvcc compiles these alone
+                list(REMOVE_ITEM sources ${compiled_by_nvcc})
+            endif()
             set_source_files_properties(${sources} PROPERTIES UNITY_GROUP ${group})
         endforeach()
     endforeach()

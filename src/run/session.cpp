@@ -203,9 +203,9 @@ void resident_program::while_away(const std::function<void()>& use) {
 
 /// Waits until all that has been left for the program is done, also where it has to come back for that, and has left.
 void resident_program::do_all() {
-    hand_over();
     // Inside of another use of the devices the program has left, and comes back only behind that.
     if (using_.is_mine()) return;
+    hand_over();
     std::unique_lock lock(mutex_);
     throw_failure();
     if (!resident_ && !wanted_ && !any_wait()) return;

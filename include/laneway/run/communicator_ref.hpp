@@ -183,11 +183,9 @@ public:
     /// Looks for the message that a receive of this source and tag would get, and leaves it where it is.
     LANEWAY_FN status iprobe(Ctx& ctx, std::int64_t source, std::int64_t tag, bool& found, message_status& what,
                              width lanes = width::lane) {
-        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
-            match_key key;
+        const message_result r = call_for_key(ctx, lanes, source, tag, [&](const match_key& key, message_result& one) {
             bool any = false;
-            one.code = calls_.check(ctx, operation::probe, source, tag, key);
-            if (one.code == status::ok) one.code = calls_.look_for(ctx, key, any, one.got);
+            one.code = calls_.look_for(ctx, key, any, one.got);
             one.number = any ? 1 : 0;
         });
         found = r.code == status::ok && r.number != 0;
@@ -197,10 +195,8 @@ public:
     /// Waits for one.
     LANEWAY_FN status probe(Ctx& ctx, std::int64_t source, std::int64_t tag, message_status& what,
                             width lanes = width::lane) {
-        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
-            match_key key;
-            one.code = calls_.check(ctx, operation::probe, source, tag, key);
-            if (one.code == status::ok) one.code = calls_.probe(ctx, key, one.got);
+        const message_result r = call_for_key(ctx, lanes, source, tag, [&](const match_key& key, message_result& one) {
+            one.code = calls_.probe(ctx, key, one.got);
         });
         if (r.code == status::ok) what = r.got;
         return r.code;
@@ -209,10 +205,8 @@ public:
     /// else gets it, and mrecv or imrecv has to receive it.
     LANEWAY_FN status improbe(Ctx& ctx, std::int64_t source, std::int64_t tag, bool& found, message_request& message,
                               message_status& what, width lanes = width::lane) {
-        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
-            match_key key;
-            one.code = calls_.check(ctx, operation::probe, source, tag, key);
-            if (one.code == status::ok) one.code = calls_.match(ctx, key, one.request, one.got);
+        const message_result r = call_for_key(ctx, lanes, source, tag, [&](const match_key& key, message_result& one) {
+            one.code = calls_.match(ctx, key, one.request, one.got);
         });
         message = r.request;
         found = r.code == status::ok && !message.is_null();
@@ -222,10 +216,8 @@ public:
     /// Waits for one.
     LANEWAY_FN status mprobe(Ctx& ctx, std::int64_t source, std::int64_t tag, message_request& message,
                              message_status& what, width lanes = width::lane) {
-        const message_result r = call_by_one(ctx, lanes, [&](message_result& one) {
-            match_key key;
-            one.code = calls_.check(ctx, operation::probe, source, tag, key);
-            if (one.code == status::ok) one.code = calls_.wait_for_match(ctx, key, one.request, one.got);
+        const message_result r = call_for_key(ctx, lanes, source, tag, [&](const match_key& key, message_result& one) {
+            one.code = calls_.wait_for_match(ctx, key, one.request, one.got);
         });
         message = r.request;
         if (r.code == status::ok) what = r.got;
@@ -315,6 +307,15 @@ private:
             message_result one;
             if (by == width::lane || ctx.lane() == 0) what(one);
             return one;
+        });
+    }
+    /// The same for what looks for a message: `what(key, result)`, where source and tag may be.
+    template <class What>
+    LANEWAY_FN message_result call_for_key(Ctx& ctx, width lanes, std::int64_t source, std::int64_t tag, What&& what) {
+        return call_by_one(ctx, lanes, [&](message_result& one) {
+            match_key key;
+            one.code = calls_.check(ctx, operation::probe, source, tag, key);
+            if (one.code == status::ok) what(key, one);
         });
     }
 

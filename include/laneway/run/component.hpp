@@ -13,8 +13,9 @@
 //   std::string account() const;                           after a run that failed: what its message shall say
 //   double server_share(int pe) const;                     of the PE's blocks that shall serve, also where it is alone
 //   threshold_policy policy() const;                       where its work has a threshold
-//   void refuse_beside(const std::vector<const void*>& all) const;   throws where a component that it needs is not
-//   there const void* identity() const;                          where copies are the same component: what they share
+//   void refuse_beside(const std::vector<const void*>& all) const;
+//                                                          throws where a component that it needs is not there
+//   const void* identity() const;                          where copies are the same component: what they share
 //   std::shared_ptr<session_feed> feed() const;            where host threads feed it in a session (host_feed.hpp)
 //   using session_ref_type = ...;                          its view in a session, where that is another one
 //   session_ref_type session_ref(int pe) const;
