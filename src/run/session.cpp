@@ -70,7 +70,8 @@ epoch_words resident_program::epochs() const {
 void resident_program::keep() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [&] { return wanted_ || closing_; });
+        // Also while the session is being stopped: what visits leave then is done.
+        changed_.wait(lock, [&] { return wanted_ || given_up_; });
         if (!wanted_) return;
         lock.unlock();
         {
@@ -274,8 +275,8 @@ void resident_program::await_visits(std::unique_lock<std::mutex>& lock) {
 /// The program has ended, or is ended; nobody is at work with it any more.
 void resident_program::finish(std::unique_lock<std::mutex>& lock) {
     wanted_ = false;
-    changed_.notify_all();
     given_up_ = true;
+    changed_.notify_all();
     // It has left, unless the wait was: then it is ended.
     while (resident_) {
         machine_.end_soon();

@@ -23,10 +23,14 @@ void run_idle(const epoch_words& words) {
 }
 
 struct resident {
-    resident() : machine("cpu:1") {
-        program = std::make_unique<resident_program>(machine, options{}, std::vector<host_feed*>{}, [this] {
+    /// `run` is what the program does on the devices.
+    explicit resident(std::function<void(const epoch_words&)> run = run_idle, std::vector<host_feed*> feeds = {})
+        : machine("cpu:1") {
+        options o;
+        o.timeout_seconds = 5;
+        program = std::make_unique<resident_program>(machine, o, std::move(feeds), [this, run] {
             made.wait(false);
-            run_idle(program->epochs());
+            run(program->epochs());
         });
         made = true;
         made.notify_all();
@@ -65,6 +69,43 @@ TEST(resident_program_test, StopWaitsForWhoIsAtWorkWithIt) {
     stops.join();
     EXPECT_TRUE(stopped);
     EXPECT_THROW(session.program->wake(), usage_error);
+}
+
+/// One item, which waits from when the host leaves it until the program takes it.
+struct one_item : host_feed {
+    std::uint64_t filled() const override { return waits ? 1 : 0; }
+    bool any_wait() const override {
+        ++looks;
+        return waits;
+    }
+    std::atomic<bool> waits = false;
+    mutable std::atomic<int> looks = 0;
+};
+
+TEST(resident_program_test, WhoIsAtWorkWhenItLeavesBringsItBackAlsoWhileItIsStopped) {
+    one_item item;
+    std::atomic<bool> lease_is_over = false;
+    resident session(
+        [&](const epoch_words& words) {
+            if (!lease_is_over) {
+                lease_is_over.wait(false);
+                return;
+            }
+            item.waits = false;
+            run_idle(words);
+        },
+        {&item});
+    std::optional<resident_program::visit> visit(*session.program);
+    std::thread stops([&] { EXPECT_NO_THROW(session.program->stop()); });
+    session.await_refusal();
+    lease_is_over = true;
+    lease_is_over.notify_all();
+    while (item.looks == 0) std::this_thread::yield();  // the program has left, and nothing waited for it
+    item.waits = true;
+    session.program->wake();
+    visit.reset();
+    stops.join();
+    EXPECT_FALSE(item.waits) << "it was left before the session was stopped";
 }
 
 TEST(resident_program_test, WhoStillWaitsWhenItHasEndedIsTold) {
