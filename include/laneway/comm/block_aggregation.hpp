@@ -16,10 +16,11 @@ using aggregator_of = std::conditional_t<taking_payload<Handler>, variable_aggre
 /// Shared memory that the sender of a block needs.
 template <class Routes>
 constexpr std::size_t sender_bytes(std::size_t chunk_bytes, int n_pes) {
-    return sizeof(done_words) + route_list<Routes>::aggregation_bytes(chunk_bytes, n_pes);
+    return sizeof(done_words) + buffer_sizes<typename route_list<Routes>::carried>::for_requests(chunk_bytes, n_pes);
 }
 
-template <class Ctx, class Routes, class Idle>
+/// `Carried`: the routes that chunks are told apart by, see route_list.
+template <class Ctx, class Carried, class Idle>
 class block_aggregation;
 
 /// Members that take a mask are called by exactly the lanes of the mask, together. `idle()` is called while lanes wait

@@ -26,7 +26,8 @@ struct message_traits {
 
     template <class Routes>
     static message_traits of() {
-        return {route_list<Routes>::record_bytes, route_list<Routes>::aggregation_buffers};
+        using sizes = buffer_sizes<typename route_list<Routes>::carried>;
+        return {sizes::record_bytes, sizes::template count<route_list<Routes>>};
     }
 };
 
@@ -34,7 +35,8 @@ struct message_traits {
 template <class Routes>
 comm_needs needs_of(std::uint32_t chunk_bytes) {
     using list = route_list<Routes>;
-    return {list::slot_bytes(chunk_bytes), list::replies, list::answer_words, list::forwards ? list::message_bytes : 0};
+    return {buffer_sizes<typename list::carried>::slot_bytes(chunk_bytes), list::replies, list::answer_words,
+            list::forwards ? list::message_bytes : 0};
 }
 
 /// All that the sizes of a program depend on.

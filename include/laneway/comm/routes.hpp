@@ -11,12 +11,15 @@
 // An answer to `box.call` goes to the calling lane. An answer to `box.post` goes to the handler of R on the posting
 // lane's PE if the mailbox carries R, and is dropped otherwise. That handler answers nothing (the rule of GASNet). If a
 // handler does not have the form that it claims, the compiler says so (handler_check.hpp).
+// Where a program has more than 16 types of message, they share aggregation buffers, but for those whose handler says
+// `static constexpr bool shares_buffers = false;`. Where it has fewer, those do whose handler says `true`.
 #pragma once
 
 #include "laneway/comm/aggregation_buffer.hpp"
 #include "laneway/comm/answers.hpp"
 #include "laneway/comm/forward_queue.hpp"
 #include "laneway/comm/handler_check.hpp"
+#include "laneway/comm/shared_message.hpp"
 #include "laneway/simt/message_order.hpp"
 #include "laneway/simt/user_code.hpp"
 
@@ -28,6 +31,8 @@ struct route {
     static_assert(trivially_copyable<Handler>, "a handler is copied to every device: it holds values and ref()s only");
     static_assert(!(taking_payload<Handler> && answering<Handler>),
                   "the handler of a message with a payload must not answer");
+    static_assert(!(taking_payload<Handler> && shares_buffers<Handler, 1>),
+                  "messages with a payload have aggregation buffers of their own: no `shares_buffers = true`");
     Handler handler;
 };
 
@@ -70,6 +75,12 @@ struct record_of<Message, Handler> {
         variable_shape<Message, typename Handler::element>::min_chunk_bytes(allocating<Handler>);
 };
 
+template <std::size_t Bytes>
+struct record_of<shared_message<Bytes>, shared_handlers> {
+    using type = granule<shared_message<Bytes>>;
+    static constexpr std::size_t min_chunk_bytes = shared_shape::min_chunk_bytes(Bytes);
+};
+
 /// Words of a call's answer, 0 where the handler gives none.
 template <class Handler>
 inline constexpr std::uint32_t answer_words_of = 0;
@@ -88,20 +99,31 @@ inline constexpr bool all_differ = true;
 template <class First, class... Rest>
 inline constexpr bool all_differ<First, Rest...> = !(std::is_same_v<First, Rest> || ...) && all_differ<Rest...>;
 
+/// Routes that chunks are told apart by: those of `Others` behind `Own`, but for those whose messages share aggregation
+/// buffers, and one for all of these last.
+template <class Own, std::size_t Types, std::size_t Bytes, class... Others>
+struct carried_routes;
+template <class... Own, std::size_t Types, std::size_t Bytes>
+struct carried_routes<routes<Own...>, Types, Bytes> {
+    using type = routes<Own..., route<shared_message<Bytes>, shared_handlers>>;
+};
+template <class... Own, std::size_t Types, std::size_t Bytes, class M, class H, class... Others>
+struct carried_routes<routes<Own...>, Types, Bytes, route<M, H>, Others...>
+    : carried_routes<std::conditional_t<shares_buffers<H, Types>, routes<Own...>, routes<Own..., route<M, H>>>, Types,
+                     (shares_buffers<H, Types> && sizeof(M) > Bytes ? sizeof(M) : Bytes), Others...> {};
+
 /// What is known of a list of routes at compile time.
 template <class Routes>
 struct route_list;
 
 template <class... M, class... H>
 struct route_list<routes<route<M, H>...>> {
-    static_assert(sizeof...(M) >= 1 && sizeof...(M) <= max_chunk_kinds);
-
     static constexpr std::uint32_t count = sizeof...(M);
+    static_assert(count >= 1);
     static constexpr bool allocates = (allocating<H> || ...);
     static constexpr bool forwards = ((forwarding<H> || others_forward<H>) || ...);
     static constexpr auto answer_words = static_cast<std::uint32_t>(greatest(answer_words_of<H>...));
     static constexpr std::size_t message_bytes = greatest(sizeof(M)...);
-    static constexpr std::size_t record_bytes = greatest(record_of<M, H>::min_chunk_bytes...);
 
     template <class Message>
     static constexpr bool has = (std::is_same_v<Message, M> || ...);
@@ -113,6 +135,19 @@ struct route_list<routes<route<M, H>...>> {
     static constexpr bool takes_payload = taking_payload<handler<Message>>;
     template <class Message>
     using record = typename record_of<Message, handler<Message>>::type;
+
+    /// Whether messages of some types share aggregation buffers.
+    static constexpr bool any_share = (shares_buffers<H, count> || ...);
+    template <class Message>
+    static constexpr bool shares = shares_buffers<handler<Message>, count>;
+    /// The routes that chunks are told apart by, and the header of messages that share.
+    using carried = typename std::conditional_t<any_share, carried_routes<routes<>, count, 0, route<M, H>...>,
+                                                std::type_identity<routes<route<M, H>...>>>::type;
+    static_assert((std::size_t{!shares_buffers<H, count>} + ... + any_share) <= max_chunk_kinds,
+                  "a program has 16 sets of aggregation buffers at most: fewer types with a payload or with "
+                  "`shares_buffers = false`");
+
+    using shared = shared_message<greatest((shares_buffers<H, count> ? sizeof(M) : 0)...)>;
 
     /// Number of a message's type; `count` for others.
     template <class Message>
@@ -132,29 +167,50 @@ struct route_list<routes<route<M, H>...>> {
         }() || ...);
     }();
     static constexpr bool replies = (is_reply<M> || ...);
-    /// Aggregation buffers that a block has for each PE.
-    static constexpr std::size_t aggregation_buffers = count + (std::size_t{is_reply<M>} + ...);
     static_assert(!((is_reply<M> && answering<H>) || ...), "the handler of a reply must not answer");
     static_assert(!((is_reply<M> && taking_payload<H>) || ...), "a reply must not be of a type that takes a payload");
-
-    /// Shared memory of the aggregation buffers for requests of all types, where a chunk has at most `chunk_bytes`.
-    static constexpr std::size_t aggregation_bytes(std::size_t chunk_bytes, int n_pes) {
-        return (chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).shared_bytes(n_pes) + ...);
-    }
-    /// The same for replies.
-    static constexpr std::size_t reply_bytes(std::size_t chunk_bytes, int n_pes) {
-        return ((is_reply<M> ? chunk_shape<M>::fitting(chunk_bytes).shared_bytes(n_pes) : 0) + ...);
-    }
-    /// The largest payload of a chunk of any type.
-    static constexpr std::uint32_t slot_bytes(std::size_t chunk_bytes) {
-        return static_cast<std::uint32_t>(
-            greatest(chunk_shape<typename record_of<M, H>::type>::fitting(chunk_bytes).bytes()...));
-    }
+    /// Whether replies of some type share aggregation buffers.
+    static constexpr bool replies_share = ((is_reply<M> && shares_buffers<H, count>) || ...);
+    /// Whether chunks of this type, one of `carried`, hold replies.
+    template <class Carried>
+    static constexpr bool holds_replies = is_reply<Carried> || (replies_share && std::is_same_v<Carried, shared>);
 
     /// Calls `visit.template operator()<Message, Handler>()` for the type with this number.
     template <class Visit>
     static LANEWAY_FN void visit(std::uint32_t number, Visit&& visit) {
         (void)((number == kind<M> ? (visit.template operator()<M, H>(), true) : false) || ...);
+    }
+};
+
+/// Sizes of the aggregation buffers of a block and of chunks. `Carried`: of a list of routes.
+template <class Carried>
+struct buffer_sizes;
+
+template <class... C, class... H>
+struct buffer_sizes<routes<route<C, H>...>> {
+    /// The smallest payload of a chunk that holds one message of any type.
+    static constexpr std::size_t record_bytes = greatest(record_of<C, H>::min_chunk_bytes...);
+
+    /// Sets of them that a block has for each PE. `List`: the program's.
+    template <class List>
+    static constexpr std::size_t count = sizeof...(C) + (std::size_t{List::template holds_replies<C>} + ...);
+
+    /// Shared memory of those for requests of all types, where a chunk has at most `chunk_bytes`.
+    static constexpr std::size_t for_requests(std::size_t chunk_bytes, int n_pes) {
+        return (chunk_shape<typename record_of<C, H>::type>::fitting(chunk_bytes).shared_bytes(n_pes) + ...);
+    }
+    /// The same for replies.
+    template <class List>
+    static constexpr std::size_t for_replies(std::size_t chunk_bytes, int n_pes) {
+        return ((List::template holds_replies<C>
+                     ? chunk_shape<typename record_of<C, H>::type>::fitting(chunk_bytes).shared_bytes(n_pes)
+                     : 0) +
+                ...);
+    }
+    /// The largest payload of a chunk of any type.
+    static constexpr std::uint32_t slot_bytes(std::size_t chunk_bytes) {
+        return static_cast<std::uint32_t>(
+            greatest(chunk_shape<typename record_of<C, H>::type>::fitting(chunk_bytes).bytes()...));
     }
 };
 

@@ -3,6 +3,7 @@
 
 #include "laneway/comm/block_aggregation.hpp"
 #include "laneway/comm/lossless.hpp"
+#include "laneway/comm/shared_buffers.hpp"
 
 namespace laneway {
 
@@ -38,10 +39,10 @@ class sender;
 template <class Ctx, class... M, class... H, class Idle>
 class sender<Ctx, routes<route<M, H>...>, Idle>
     : public typed_sender<sender<Ctx, routes<route<M, H>...>, Idle>, Ctx, M>...,
-      public block_aggregation<Ctx, routes<route<M, H>...>, Idle> {
+      public block_aggregation<Ctx, typename route_list<routes<route<M, H>...>>::carried, Idle> {
     using routes_type = routes<route<M, H>...>;
-    using base = block_aggregation<Ctx, routes_type, Idle>;
     using list = route_list<routes_type>;
+    using base = block_aggregation<Ctx, typename list::carried, Idle>;
     template <class Message>
     using record = typename list::template record<Message>;
     template <class Message, class Sender, class C>
@@ -234,7 +235,9 @@ protected:
     template <class Message>
     LANEWAY_FN status send(Ctx& ctx, lane_mask mask, bool active, int pe, const Message& message, std::uint64_t token) {
         count_posts(ctx, active);
-        if constexpr (std::is_same_v<record<Message>, Message>) {
+        if constexpr (list::template shares<Message>) {
+            return put_shared(ctx, mask, active, pe, shared_of<list>(message, token));
+        } else if constexpr (std::is_same_v<record<Message>, Message>) {
             return this->template aggregator_for<Message>().put(ctx, mask, active, pe, message, this->idler());
         } else {
             return this->template aggregator_for<Message>().put(ctx, mask, active, pe, {message, token}, this->idler());
@@ -246,11 +249,15 @@ protected:
     template <class Message>
     [[nodiscard]] LANEWAY_FN bool send_at_once(Ctx& ctx, lane_mask mask, int pe, const Message& message,
                                                std::uint64_t token, status& result) {
-        const record<Message> carried{message, token};
-        if (!this->template aggregator_for<Message>().send_at_once(ctx, mask, pe, carried, result, this->idler()))
+        if constexpr (list::template shares<Message>) {
             return false;
-        ++tally_.posted;
-        return true;
+        } else {
+            const record<Message> carried{message, token};
+            if (!this->template aggregator_for<Message>().send_at_once(ctx, mask, pe, carried, result, this->idler()))
+                return false;
+            ++tally_.posted;
+            return true;
+        }
     }
 
     /// Runs the handler of a message to the own PE, and returns what it returns. Any lane; follow must come afterwards.
@@ -354,6 +361,15 @@ private:
         return dispatch(
             ctx, mask, pe, [&] { serve_posted(ctx, pending, message); },
             [&](bool leaves) { return send(ctx, mask, leaves, pe, message, 0); });
+    }
+
+    /// Sends a message of any type that shares aggregation buffers.
+    LANEWAY_SLOW status put_shared(Ctx& ctx, lane_mask mask, bool active, int pe,
+                                   const outgoing_variable<typename list::shared>& outgoing) {
+        return aside(ctx, *this, [&](Ctx& here, sender& self) {
+            return self.template aggregator_for<typename list::shared>().put_variable(here, mask, active, pe, outgoing,
+                                                                                      self.idler());
+        });
     }
 
     template <class Message, class Element>

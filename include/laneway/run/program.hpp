@@ -48,10 +48,14 @@ struct program {
 
     static constexpr std::size_t before_components =
         sizeof(loop_state) + sizeof(block_barrier) + ((uses_team<Views> || ...) ? sizeof(block_team_shared) : 0);
+    /// Shared memory of a block's aggregation buffers for replies.
+    static LANEWAY_FN std::size_t reply_bytes(std::size_t chunk_bytes, int n_pes) {
+        return buffer_sizes<typename list::carried>::template for_replies<list>(chunk_bytes, n_pes);
+    }
     /// Shared memory of a block.
     static std::size_t shared_bytes(std::size_t chunk_bytes, int n_pes) {
         return before_components + (0 + ... + shared_bytes_of<Views>)+team_bytes<routes_type> +
-               sender_bytes<routes_type>(chunk_bytes, n_pes) + list::reply_bytes(chunk_bytes, n_pes);
+               sender_bytes<routes_type>(chunk_bytes, n_pes) + reply_bytes(chunk_bytes, n_pes);
     }
 
     endpoint_ref<routes_type> endpoint;
@@ -94,7 +98,7 @@ struct program {
         std::byte* const shared = of_components + (0 + ... + shared_bytes_of<Views>);
         // Objects of their own: one that held another's address in itself would lie in memory.
         server replies_in(ctx, endpoint.replies, mine.server_index,
-                          serve_reply<Ctx, routes_type>{ctx, endpoint.handlers});
+                          serve_reply<Ctx, routes_type>{ctx, endpoint.handlers, endpoint.chunk_bytes});
         const reply_turn<Ctx, routes_type> serve_replies{ctx, replies_in};
         serving_responder<Ctx, routes_type> responder(ctx, endpoint.replies, endpoint.chunk_bytes, endpoint.handlers,
                                                       endpoint.answers, serve_replies, shared);
@@ -123,7 +127,7 @@ struct program {
             }
         }();
         laneway::endpoint<Ctx, routes_type, waiting_turn<Ctx>> out(
-            ctx, endpoint, waiting, shared + list::reply_bytes(endpoint.chunk_bytes, ctx.n_pes()), *block, mine,
+            ctx, endpoint, waiting, shared + reply_bytes(endpoint.chunk_bytes, ctx.n_pes()), *block, mine,
             completed_word(mine));
         views.with_agents(ctx, out, mine, team, of_components, [&](auto&... agents) {
             out.open(ctx);

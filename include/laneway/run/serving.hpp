@@ -48,10 +48,22 @@ struct serve_reply {
 
     Ctx& ctx;
     const delivery<Routes>& handlers;
+    std::size_t chunk_bytes;
 
     LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
-        list::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
-            if constexpr (list::template is_reply<Message>) serve_plain<Ctx, Message>(ctx, handlers, source, chunk);
+        route_list<typename list::carried>::visit(chunk.label.kind(), [&]<class Carried, class Handler>() {
+            if constexpr (!list::template holds_replies<Carried>) {
+                return;
+            } else if constexpr (std::is_same_v<Handler, shared_handlers>) {
+                const auto run = [&]<class Message, class>(bool has, const auto& message, std::uint64_t) {
+                    if constexpr (list::template is_reply<Message>) {
+                        if (has) handlers.run(ctx, source, message());
+                    }
+                };
+                serve_shared<list>(ctx, chunk, chunk_shape<granule<Carried>>::fitting(chunk_bytes).messages(), run);
+            } else {
+                serve_plain<Ctx, Carried>(ctx, handlers, source, chunk);
+            }
         });
     }
 };
@@ -80,8 +92,12 @@ struct serve_request {
     serving_responder<Ctx, Routes>& responder;
 
     LANEWAY_FN void operator()(int source, const arrived_chunk& chunk) const {
-        route_list<Routes>::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
-            if constexpr (answering<Handler>) {
+        using list = route_list<Routes>;
+        route_list<typename list::carried>::visit(chunk.label.kind(), [&]<class Message, class Handler>() {
+            if constexpr (std::is_same_v<Handler, shared_handlers>) {
+                responder.serve_shared(ctx, source, chunk,
+                                       chunk_shape<granule<Message>>::fitting(endpoint.chunk_bytes));
+            } else if constexpr (answering<Handler>) {
                 responder.template serve<Message, Handler>(ctx, source, chunk);
             } else if constexpr (taking_payload<Handler>) {
                 const auto shape = chunk_shape<granule<Message>>::fitting(endpoint.chunk_bytes);

@@ -159,5 +159,41 @@ TEST(grid_test, ChunksThatNobodySetMayBeSmallerButHoldAMessage) {
     EXPECT_EQ(chunk_sizes(message_traits::of<page_routes>(), 2, false, {}), (sizes{16384, 8192, 4096}));
 }
 
+template <std::size_t I>
+struct numbered_message {
+    std::uint64_t words[1 + I % 4];
+};
+template <std::size_t... I>
+routes<route<numbered_message<I>, serve_nothing>...> numbered_routes_of(std::index_sequence<I...>);
+template <std::size_t N>
+using numbered_messages = decltype(numbered_routes_of(std::make_index_sequence<N>()));
+
+struct serve_seldom : serve_nothing {
+    static constexpr bool shares_buffers = true;
+};
+struct serve_often : serve_nothing {
+    static constexpr bool shares_buffers = false;
+};
+
+TEST(grid_test, ManyTypesShareAggregationBuffersAndChunksStayLarge) {
+    EXPECT_EQ(message_traits::of<numbered_messages<16>>().aggregation_buffers, 16u);
+    const auto many = message_traits::of<numbered_messages<64>>();
+    EXPECT_EQ(many.aggregation_buffers, 1u);
+    EXPECT_EQ(many.record_bytes, 64u) << "a header of 16 bytes, and 32 of the longest message";
+    EXPECT_GE(chunk_sizes(many, 8, true, {}).front(), 8192u);
+    using with_hot = decltype(numbered_messages<20>{} + routes<route<large_message, serve_often>>{});
+    EXPECT_EQ(message_traits::of<with_hot>().aggregation_buffers, 2u);
+}
+
+TEST(grid_test, FewTypesShareAggregationBuffersWhereTheirHandlersSaySo) {
+    using some = routes<route<numbered_message<1>, serve_seldom>, route<numbered_message<0>, serve_often>,
+                        route<large_message, serve_seldom>>;
+    static_assert(std::is_same_v<route_list<some>::carried,
+                                 routes<route<numbered_message<0>, serve_often>,
+                                        route<shared_message<sizeof(large_message)>, shared_handlers>>>);
+    static_assert(route_list<some>::shares<large_message> && !route_list<some>::shares<numbered_message<0>>);
+    EXPECT_EQ(message_traits::of<some>().aggregation_buffers, 2u);
+}
+
 }  // namespace
 }  // namespace laneway

@@ -1,0 +1,54 @@
+// Messages that share aggregation buffers with those of other types.
+//
+// Each type of message has aggregation buffers of its own, so chunks shrink with the number of types where shared
+// memory is short, and a chunk's label numbers 16 of them. Types of which few messages are on their way share one set
+// instead: there a message is carried as one of variable length, and a header before it names its type.
+#pragma once
+
+#include "laneway/comm/handler_check.hpp"
+#include "laneway/queue/chunk_ring.hpp"
+
+namespace laneway {
+
+/// A handler's own word on whether its messages share aggregation buffers: `static constexpr bool shares_buffers`.
+template <class Handler>
+concept saying_whether_it_shares = requires {
+    { Handler::shares_buffers } -> std::convertible_to<bool>;
+};
+
+/// Whether messages of this handler's type share aggregation buffers, in a program of `Types` types: where it says so,
+/// else where there are more types than a chunk's label numbers. Those with a payload never do.
+template <class Handler, std::size_t Types>
+inline constexpr bool shares_buffers = Types > max_chunk_kinds && !taking_payload<Handler>;
+template <saying_whether_it_shares Handler, std::size_t Types>
+inline constexpr bool shares_buffers<Handler, Types> = Handler::shares_buffers;
+
+/// Before a message that shares aggregation buffers, with the granules that it takes: one granule. `Bytes`: of the
+/// longest such message.
+template <std::size_t Bytes>
+struct shared_message {
+    std::uint32_t kind;
+    std::uint32_t token[2];  ///< of a request, low half first; see request
+};
+
+/// Where those messages lie in a chunk, in granules.
+struct shared_shape {
+    static constexpr std::uint32_t granules_of(std::size_t bytes) {
+        return static_cast<std::uint32_t>((bytes + 15) / 16);
+    }
+    /// Of a message and its header, where the message takes `count`.
+    [[nodiscard]] static constexpr std::uint32_t granules(std::uint32_t count) { return 1 + count; }
+    /// Payload of the smallest chunk that holds a message of `bytes`: a power of two of granules.
+    [[nodiscard]] static constexpr std::size_t min_chunk_bytes(std::size_t bytes) {
+        std::size_t chunk = 16;
+        while (chunk < granules(granules_of(bytes)) * std::size_t{16}) chunk *= 2;
+        return chunk;
+    }
+};
+
+/// Stands among the handlers of chunks for those of all types that share aggregation buffers.
+struct shared_handlers {
+    using element = granule<shared_message<0>>;
+};
+
+}  // namespace laneway

@@ -1,0 +1,1 @@
+#include "many_types_suite.hpp"  // on GPUs
