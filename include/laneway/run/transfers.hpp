@@ -41,8 +41,8 @@ struct transfer_options {
     std::uint64_t lane_bytes = 128;        ///< what has no more is a lane's, automatically
     std::uint64_t bulk_bytes = 2048;       ///< rows of no less go by bulk-copy hardware, automatically
     std::uint64_t piece_bytes = 16 << 10;  ///< that a warp takes at once; a multiple of 512
-    /// Contiguous copies of no less to another PE go by copy engines, automatically; 0: none do. A thread of the host
-    /// then drives these engines during each run. Not on checked devices.
+    /// Copies of no less to another PE, of one row or of rows of `bulk_bytes`, go by copy engines, automatically; 0:
+    /// none do. A thread of the host then drives these engines during each run. Not on checked devices.
     std::uint64_t engine_bytes = 0;
 };
 

@@ -62,6 +62,52 @@ TEST_P(transfers_test, MethodsAreChosenAndWarpsLentByLoad) {
     }
 }
 
+/// One lane of each PE posts rows to the next: far apart, and one behind the other.
+struct post_rows {
+    symmetric_ref<std::uint64_t> from, to;
+    std::uint64_t row, pitch;
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int me = ctx.pe(), next = (me + 1) % ctx.n_pes();
+        (void)moves.post(ctx, transfer::strided(from[0], me, pitch, to[0], next, pitch, from.size() / pitch, row));
+    }
+};
+
+TEST_P(transfers_test, RowsGoByTheMethodThatSuitsThem) {
+    runtime rt(options_of(GetParam(), 1));
+    if (is_checked(GetParam())) return;  // all go by lanes
+    constexpr std::uint64_t words = 8192;
+    auto from = rt.allocate<std::uint64_t>(words);
+    auto to = rt.allocate<std::uint64_t>(words);
+    std::vector<std::uint64_t> values(words), sparse(words);
+    std::iota(values.begin(), values.end(), 1);
+    const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+    const auto expect = [&](std::uint64_t row, std::uint64_t pitch, std::uint64_t engine_bytes, transfer_method by) {
+        SCOPED_TRACE(std::to_string(row) + " of " + std::to_string(pitch));
+        for (std::uint64_t i = 0; i < words; ++i) sparse[i] = i % pitch < row ? values[i] : 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            from.copy_in(pe, values);
+            to.copy_in(pe, std::vector<std::uint64_t>(words));
+        }
+        transfer_options how;
+        how.engine_bytes = engine_bytes;
+        transfers moves(rt.machine(), how);
+        rt.run(post_rows{from.ref(), to.ref(), row, pitch}, moves);
+        EXPECT_EQ(moves.statistics().of(by).transfers, pes);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(to.copy_out(pe), sparse);
+    };
+    using by = transfer_method;
+    expect(4, 4, 0, by::bulk);  // 64 KiB in one row
+    expect(4, 8, 0, by::warps);
+    expect(512, 1024, 0, by::bulk);
+    const by engine = pes > 1 ? by::engine : by::bulk;
+    expect(4, 4, 1024, engine);
+    expect(512, 1024, 1024, engine);
+    expect(4, 8, 1024, by::warps);
+}
+
 /// A lane posts a large copy, and small ones one after the other until it is done.
 struct post_small_beside_large {
     symmetric_ref<std::uint64_t> from;

@@ -83,11 +83,14 @@ struct alignas(16) transfer_key {
     std::uint64_t done = 0;
 };
 
-/// A contiguous copy, as host threads carry it out.
+/// A copy of rows, as host threads carry it out.
 struct engine_copy {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
-    std::uint64_t bytes = 0;
+    std::uint64_t to_pitch = 0;
+    std::uint64_t from_pitch = 0;
+    std::uint64_t row_bytes = 0;
+    std::uint64_t rows = 0;
     std::int32_t pe = 0;  ///< whose copy engine does it: where the source lies
 };
 
