@@ -179,8 +179,11 @@ private:
     LANEWAY_FN bool bring_in(Ctx& ctx, const match_key& key) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             if (shard_.state->n_free < 2) return false;
-            const auto accepts = [&](const match_key& message) { return key.accepts(message); };
-            if (overtake(ctx, source, next(ctx, source), accepts)) return true;
+            // What has come since for an earlier receive must not be overtaken: it goes there first.
+            const auto wanted = [&](const match_key& message) {
+                return key.accepts(message) || is_awaited(ctx, message);
+            };
+            if (overtake(ctx, source, next(ctx, source), wanted)) return true;
         }
         return false;
     }
@@ -227,6 +230,8 @@ private:
                 const content seen = read_slot(ctx, in, source, ticket, message);
                 if (ends_search(seen)) break;
                 if (seen != content::message || !key.accepts(message.key)) continue;
+                if (is_awaited(ctx, message.key))
+                    break;  // it has come since; an earlier receive gets it, or one behind
                 tell_found(slot, message.key, message.bytes);
                 return true;
             }
