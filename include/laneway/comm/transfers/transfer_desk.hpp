@@ -36,10 +36,11 @@ public:
     /// A warp comes to post it; whether it is the last of `warps`. One lane of it; the slot is free, so nobody is a lap
     /// ahead.
     LANEWAY_FN bool arrive(Ctx& ctx, transfer_event at, std::uint32_t warps) {
+        std::uint32_t* const arrived = counters_->arrived + (at.slot - view_.own_slots());
         // Partners: these adds of other warps. What they have stored is part of the transfer.
-        const std::uint32_t before = ctx.fetch_add(&slots_[at.slot].arrived, 1u, order::acq_rel, scope::device);
+        const std::uint32_t before = ctx.fetch_add(arrived, 1u, order::acq_rel, scope::device);
         if (before + 1 != warps) return false;
-        ctx.store(&slots_[at.slot].arrived, 0u, order::relaxed, scope::device);
+        ctx.store(arrived, 0u, order::relaxed, scope::device);
         ctx.fetch_add(&counters_->together, std::uint64_t{1}, order::relaxed, scope::device);
         return true;
     }
