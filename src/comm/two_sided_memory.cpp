@@ -124,7 +124,10 @@ void two_sided_memory::make_parts() {
 message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const message_rings& rings, int pe) const {
     message_shard_ref made;
     if (shard.engine) made.engine = shard.engine->ref();
-    if (shard.table) made.table = shard.table->ref();
+    if (shard.table) {
+        made.table = shard.table->ref();
+        made.table.looks = &shard.state.data()->counts.looks;
+    }
     made.to = rings.to(pe);
     made.from = rings.from(pe);
     made.next = shard.next.data();
@@ -196,6 +199,7 @@ matching_statistics two_sided_memory::statistics(const shard_memory& shard) cons
     matching_statistics all;
     all.counts = state.counts;
     for (const auto& entry : shard.table->waiting()) ++(entry.is_message ? all.unexpected : all.posted);
+    all.max_posted = std::max(state.max_posted, all.posted);
     all.max_unexpected = places(options_) - state.least_free;
     return all;
 }

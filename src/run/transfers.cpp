@@ -69,7 +69,11 @@ private:
         }
         void carry_out(const engine_copy& asked) {
             device_stream& stream = *of_pe[static_cast<std::size_t>(asked.pe)];
-            stream.copy(asked.to, asked.from, asked.bytes);
+            if (asked.rows == 1) {  // of any length, which a pitch is not
+                stream.copy(asked.to, asked.from, asked.row_bytes);
+            } else {
+                stream.copy_rows(asked.to, asked.to_pitch, asked.from, asked.from_pitch, asked.row_bytes, asked.rows);
+            }
             finish(stream);
         }
         /// Waits until all is done that the stream was given, no longer than the run may take.
@@ -103,7 +107,8 @@ transfers_memory::transfers_memory(machine& machine, const transfer_options& opt
     : machine_(machine), options_(checked_transfer_options(machine, options)),
       slots_(machine, options.slots + transfers_memory_ref::together_slots),
       work_(machine, options.slots + transfers_memory_ref::look_slots), counters_(machine, 1),
-      keys_(machine, options.keys), host_(std::make_shared<host_transfers>(machine, options.keys)) {
+      keys_(machine, options.keys), host_(std::make_shared<host_transfers>(machine, options.keys)),
+      begun_(static_cast<std::size_t>(machine.n_pes())) {
     bool checked = false;
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
         checked = checked || machine.device(pe)->id().kind == device_kind::checked;
@@ -112,38 +117,54 @@ transfers_memory::transfers_memory(machine& machine, const transfer_options& opt
 }
 
 void transfers_memory::begin(const machine& machine, const run_deadline& until) {
-    clear(machine);
+    open(machine);
     if (engine_ != nullptr) engine_->begin(until);
 }
 
 void transfers_memory::attach(machine& machine, const comm_plan&) {
     if (engine_ != nullptr) throw usage_error("transfers: copy engines are for runs, not for sessions");
-    clear(machine);
+    open(machine);
     host_->attach();
     in_session_ = true;
 }
 
-void transfers_memory::disconnect(bool) noexcept {
+void transfers_memory::disconnect(bool ended_well) noexcept {
+    if (host_->is_connected() && ended_well) open_ = false;
     in_session_ = false;
     host_->disconnect();
 }
 
-void transfers_memory::clear(const machine& machine) {
+void transfers_memory::open(const machine& machine) {
     if (host_->is_connected()) throw usage_error("the transfers belong to a session that has not been stopped");
     in_session_ = false;
     if (&machine != &machine_) throw usage_error("transfers belong to the runtime that has made them");
-    slots_.clear();
-    work_.clear();
-    counters_.clear();
-    keys_.clear();
+    if (open_) {
+        slots_.clear();
+        work_.clear();
+        counters_.clear();
+        keys_.clear();
+    }
+    open_ = true;
+    for (int pe = 0; pe < machine_.n_pes(); ++pe) {
+        transfer_counters& found = begun_[static_cast<std::size_t>(pe)];
+        found = counters_.copy_out(pe)[0];
+        if (found.max_lent == 0) continue;
+        found.max_lent = 0;  // the most of this run
+        counters_.copy_in(pe, {found});
+    }
 }
 
 transfers_memory::work transfers_memory::work_of(int pe) const {
-    const transfer_counters found = counters_.copy_out(pe)[0];
-    return {found.tickets + found.together, found.completed};
+    const transfer_counters found = counters_.copy_out(pe)[0], &begun = begun_[static_cast<std::size_t>(pe)];
+    return {found.tickets + found.together - begun.tickets - begun.together, found.completed - begun.completed};
 }
 
-void transfers_memory::end() const {
+void transfers_memory::end() {
+    audit_work();
+    open_ = false;
+}
+
+void transfers_memory::audit_work() const {
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
         const work own = work_of(pe);
         if (own.posted != own.completed) {
@@ -151,10 +172,10 @@ void transfers_memory::end() const {
                                std::to_string(own.posted) + " posted, " + std::to_string(own.completed) +
                                " carried out");
         }
-        for (const transfer_slot& slot : slots_.copy_out(pe)) {
-            if (slot.arrived == 0) continue;
+        for (const std::uint32_t arrived : counters_.copy_out(pe)[0].arrived) {
+            if (arrived == 0) continue;
             throw device_fault("a transfer of all warps of PE " + std::to_string(pe) + " was never posted: only " +
-                               std::to_string(slot.arrived) + (slot.arrived == 1 ? " working warp" : " working warps") +
+                               std::to_string(arrived) + (arrived == 1 ? " working warp" : " working warps") +
                                " came to it");
         }
     }
@@ -192,13 +213,13 @@ double transfers_memory::server_share() const {
 transfer_statistics transfers_memory::statistics() const {
     transfer_statistics sum;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) {
-        const transfer_counters found = counters_.copy_out(pe)[0];
-        sum.transfers += found.completed;
-        sum.lent_pieces += found.lent_pieces;
+        const transfer_counters found = counters_.copy_out(pe)[0], &begun = begun_[static_cast<std::size_t>(pe)];
+        sum.transfers += found.completed - begun.completed;
+        sum.lent_pieces += found.lent_pieces - begun.lent_pieces;
         sum.max_lent = std::max(sum.max_lent, found.max_lent);
         for (std::size_t i = 0; i < n_transfer_methods; ++i) {
-            sum.by[i].transfers += found.by[i].transfers;
-            sum.by[i].bytes += found.by[i].bytes;
+            sum.by[i].transfers += found.by[i].transfers - begun.by[i].transfers;
+            sum.by[i].bytes += found.by[i].bytes - begun.by[i].bytes;
         }
     }
     return sum;

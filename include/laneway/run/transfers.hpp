@@ -41,8 +41,8 @@ struct transfer_options {
     std::uint64_t lane_bytes = 128;        ///< what has no more is a lane's, automatically
     std::uint64_t bulk_bytes = 2048;       ///< rows of no less go by bulk-copy hardware, automatically
     std::uint64_t piece_bytes = 16 << 10;  ///< that a warp takes at once; a multiple of 512
-    /// Contiguous copies of no less to another PE go by copy engines, automatically; 0: none do. A thread of the host
-    /// then drives these engines during each run. Not on checked devices.
+    /// Copies of no less to another PE, of one row or of rows of `bulk_bytes`, go by copy engines, automatically; 0:
+    /// none do. A thread of the host then drives these engines during each run. Not on checked devices.
     std::uint64_t engine_bytes = 0;
 };
 
@@ -68,8 +68,10 @@ public:
 
     void begin(const machine& machine, const run_deadline& until);
     /// Throws device_fault where some transfer was not carried out, or not posted by all of a PE's warps.
-    void end() const;
+    void end();
     [[nodiscard]] transfers_memory_ref ref() const;
+    /// Transfers that all warps of a PE have posted in runs before.
+    [[nodiscard]] std::uint64_t together_before(int pe) const { return begun_[static_cast<std::size_t>(pe)].together; }
     [[nodiscard]] std::uint64_t held_bytes() const;
     [[nodiscard]] double server_share() const;
     [[nodiscard]] transfer_statistics statistics() const;
@@ -86,14 +88,17 @@ public:
     void attach(machine& machine, const comm_plan& plan) override;
     void connect(resident_program& program) override { host_->connect(program); }
     void disconnect(bool ended_well) noexcept override;
-    void audit() override { end(); }
+    void audit() override { audit_work(); }
 
 private:
-    void clear(const machine& machine);
+    /// Tickets, laps and counters run on; what a failed run has left is not known, and cleared.
+    void open(const machine& machine);
+    void audit_work() const;
 
     struct work {
         std::uint64_t posted = 0, completed = 0;
     };
+    /// Of this run.
     [[nodiscard]] work work_of(int pe) const;
 
     machine& machine_;
@@ -104,7 +109,9 @@ private:
     symmetric_array<transfer_key> keys_;
     std::shared_ptr<engine_copies> engine_;  ///< null: none
     std::shared_ptr<host_transfers> host_;
-    bool in_session_ = false;  ///< one goes on
+    std::vector<transfer_counters> begun_;  ///< by PE: as the run has found them
+    bool open_ = false;                     ///< a run or session has begun, and is not known to have ended well
+    bool in_session_ = false;               ///< one goes on
 };
 
 /// The component. A handle: copies are the same. It must outlive the runs and sessions that use it.
@@ -129,7 +136,9 @@ public:
     void begin(machine& machine, const comm_plan&, const run_deadline& until) { memory_->begin(machine, until); }
     void end(const run_report&) { memory_->end(); }
     [[nodiscard]] std::string account() const { return memory_->account(); }
-    [[nodiscard]] ref_type ref(int pe) const { return {memory_->ref(), memory_->host_ref(pe)}; }
+    [[nodiscard]] ref_type ref(int pe) const {
+        return {memory_->ref(), memory_->host_ref(pe), memory_->together_before(pe)};
+    }
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
 
 private:

@@ -28,9 +28,10 @@ public:
     static constexpr bool polls = true;
     static constexpr bool attends = true;
 
+    /// `together`: transfers that all warps of the PE have posted in runs before.
     LANEWAY_FN transfers_agent(Ctx& ctx, Out& out, const transfers_memory_ref& view, const host_transfers_ref& host,
-                               transfers_shared& block)
-        : view_(view), host_(host), out_(out), block_(block), desk_(ctx, view) {}
+                               transfers_shared& block, std::uint64_t together)
+        : view_(view), host_(host), out_(out), block_(block), desk_(ctx, view), pe_posts_(together) {}
 
     /// Posts a transfer. Any lane, also in divergent code: lanes that arrive together share what it costs. What the
     /// lane has stored before goes along. Waits while all slots are taken.
@@ -210,7 +211,7 @@ private:
     transfers_shared& block_;
     transfer_desk<Ctx> desk_;
     transfer_look look_;
-    std::uint64_t pe_posts_ = 0;
+    std::uint64_t pe_posts_;
     std::uint64_t block_posts_ = 0;
 };
 
@@ -225,12 +226,13 @@ struct transfers_component_ref {
 
     transfers_memory_ref memory;
     host_transfers_ref host;
+    std::uint64_t together = 0;  ///< transfers that all warps of the PE have posted in runs before
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 
     template <class Ctx, class Out>
     LANEWAY_FN transfers_agent<Ctx, Out> agent(Ctx& ctx, Out& out, const roles&, std::byte* shared) const {
-        return {ctx, out, memory, host, *reinterpret_cast<transfers_shared*>(shared)};
+        return {ctx, out, memory, host, *reinterpret_cast<transfers_shared*>(shared), together};
     }
 
     /// Carries out what waits. The whole warp, together; the first server warp also lends others.

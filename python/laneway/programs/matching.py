@@ -63,6 +63,33 @@ def match_messages(
     not fit 31 bits, TimeoutError for a failed run. Each queue is matched by one warp: see "Matching" in the
     documentation.
     """
+    with Workspace(devices, 1, timeout, False, BUFFER_BYTES) as workspace:
+        return match_on(
+            workspace,
+            is_message,
+            source,
+            tag,
+            queue,
+            no_any_source=no_any_source,
+            no_any_tag=no_any_tag,
+            no_unexpected=no_unexpected,
+            timeout=timeout,
+        )
+
+
+def match_on(
+    workspace: Workspace,
+    is_message: ArrayLike,
+    source: ArrayLike,
+    tag: ArrayLike,
+    queue: ArrayLike | None = None,
+    *,
+    no_any_source: bool = False,
+    no_any_tag: bool = False,
+    no_unexpected: bool = False,
+    timeout: float,
+) -> MatchResult:
+    """The same on devices that are open already."""
     messages = np.ascontiguousarray(np.asarray(is_message, dtype=bool)).view(np.uint8)
     sources, tags = _numbers("source", source), _numbers("tag", tag)
     queues = np.zeros(len(messages), dtype=np.int64) if queue is None else _numbers("queue", queue).astype(np.int64)
@@ -73,18 +100,17 @@ def match_messages(
     used, queues = np.unique(queues, return_inverse=True)
     order = np.argsort(queues, kind="stable")
     starts = np.searchsorted(queues[order], np.arange(len(used) + 1)).astype(np.uint64)
-    with Workspace(devices, 1, timeout, False, BUFFER_BYTES) as workspace:
-        raw = _core.replay_matches(
-            workspace.core,
-            messages[order],
-            sources[order],
-            tags[order],
-            starts,
-            bool(no_any_source),
-            bool(no_any_tag),
-            bool(no_unexpected),
-            timeout,
-        )
+    raw = _core.replay_matches(
+        workspace.core,
+        messages[order],
+        sources[order],
+        tags[order],
+        starts,
+        bool(no_any_source),
+        bool(no_any_tag),
+        bool(no_unexpected),
+        timeout,
+    )
     # From numbers within a queue to positions.
     found = raw.take_partners().astype(np.int64)
     matched = found != np.iinfo(np.uint32).max

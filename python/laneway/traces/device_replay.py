@@ -9,12 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from laneway.arguments import BUFFER_BYTES
 from laneway.programs.matching import ANY_SOURCE as ANY
-from laneway.programs.matching import MatchResult, match_messages
+from laneway.programs.matching import MatchResult, match_on
 from laneway.traces.analysis import analyse_trace
 from laneway.traces.calls import ANY_SOURCE, ANY_TAG
 from laneway.traces.matching import Matcher, Search
 from laneway.traces.trace import Trace
+from laneway.workspace import Workspace
+
+EVENTS_AT_ONCE = 1 << 17
+"""Of a batch: some 40 MB."""
 
 
 @dataclass(frozen=True)
@@ -38,24 +43,40 @@ class TraceReplay:
 def replay_trace(trace: Trace | str | PathLike[str], *, devices: str = "", timeout: float = 60.0) -> TraceReplay:
     """Match the messages and receives of a trace on devices, and compare with the sequential model.
 
-    They come in the order of time, as `analyse_trace` has them. `devices` and `timeout` are those of `sssp`. Raises
-    UsageError for what is no trace, TimeoutError for a failed run.
+    They come in the order of time, as `analyse_trace` has them, in batches: memory holds one batch and what waits,
+    whatever the length of the trace. `devices` is that of `sssp`, and `timeout` for each batch. Raises UsageError for
+    what is no trace, TimeoutError for a failed run.
     """
-    recorder = EventRecorder()
-    analyse_trace(trace, recorder.matcher)
-    return recorder.replay(devices, timeout)
+    with Workspace(devices, 1, timeout, False, BUFFER_BYTES) as workspace:
+        replay = EventReplay(workspace, timeout)
+        analyse_trace(trace, replay.matcher)
+        return replay.result()
 
 
-class EventRecorder:
-    """Keeps what goes through the matchers that it makes, in order."""
+class EventReplay:
+    """Matches on devices what goes through the matchers that it makes, `batch` events or more at a time.
 
-    def __init__(self) -> None:
+    What waits in the model when a batch ends comes first in the next one. None of it fits another, so the queues are
+    then as they were.
+    """
+
+    def __init__(self, workspace: Workspace, timeout: float, batch: int = EVENTS_AT_ONCE) -> None:
+        self._workspace, self._timeout, self._batch = workspace, timeout, batch
+        self._limit = batch
         self._queues: dict[tuple[int, Hashable], int] = {}
         self._sources: dict[int, int] = {}
         self._tags: dict[int, int] = {}
-        self.rows: list[tuple[bool, int, int, int]] = []
-        self.partners: list[int] = []
-        self.dropped: set[int] = set()
+        # By the number of an event: those of the batch, in order, and whom the model matches them with.
+        self._events: dict[int, tuple[bool, int, int, int]] = {}
+        self._partners: dict[int, int] = {}
+        self._next = 0
+        self._done = [0, 0]  # receives, messages
+        self._matches = self._differing = self._searches = 0
+        self._looks = self._seconds = 0.0
+
+    def __len__(self) -> int:
+        """Events that are kept."""
+        return len(self._events)
 
     def matcher(self, rank: int) -> Matcher:
         """The queues of a rank."""
@@ -63,65 +84,82 @@ class EventRecorder:
 
     def add(self, is_message: bool, source: int, tag: int, queue: tuple[int, Hashable]) -> int:
         """The number of an event. Sources and tags get numbers of their own, from 0 on."""
-        self.rows.append(
-            (
-                is_message,
-                ANY if source == ANY_SOURCE else self._sources.setdefault(source, len(self._sources)),
-                ANY if tag == ANY_TAG else self._tags.setdefault(tag, len(self._tags)),
-                self._queues.setdefault(queue, len(self._queues)),
-            )
+        if len(self._events) >= self._limit:
+            self._match_batch()
+        event = self._next
+        self._next += 1
+        self._events[event] = (
+            is_message,
+            ANY if source == ANY_SOURCE else self._sources.setdefault(source, len(self._sources)),
+            ANY if tag == ANY_TAG else self._tags.setdefault(tag, len(self._tags)),
+            self._queues.setdefault(queue, len(self._queues)),
         )
-        self.partners.append(-1)
-        return len(self.rows) - 1
+        return event
 
     def match(self, event: int, other: int) -> None:
         """The model matches two events."""
-        self.partners[event], self.partners[other] = other, event
+        self._partners[event], self._partners[other] = other, event
 
-    def replay(self, devices: str, timeout: float) -> TraceReplay:
-        """All of it on devices."""
-        kept = np.array([event not in self.dropped for event in range(len(self.rows))], dtype=bool)
-        rows = np.array(self.rows, dtype=np.int64).reshape(-1, 4)[kept]
-        numbers = np.cumsum(kept) - 1
-        expected = np.array(self.partners, dtype=np.int64)[kept]
-        expected[expected >= 0] = numbers[expected[expected >= 0]]
-        found: MatchResult = match_messages(
-            rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], devices=devices, timeout=timeout
-        )
-        messages = int(rows[:, 0].sum())
+    def drop(self, event: int) -> None:
+        """The model takes a receive back. No message came meanwhile that fits it: as if it had not been posted."""
+        del self._events[event]
+        self._limit -= 1
+
+    def result(self) -> TraceReplay:
+        """What all of it came to."""
+        self._match_batch()
+        for is_message, *_ in self._events.values():
+            self._done[is_message] += 1
         return TraceReplay(
-            messages,
-            len(rows) - messages,
+            self._done[1],
+            self._done[0],
             len(self._queues),
-            found.matches,
-            int(np.count_nonzero(found.partner != expected)),
-            found.mean_depth,
-            found.seconds,
+            self._matches,
+            self._differing,
+            self._looks / self._searches if self._searches else 0.0,
+            self._seconds,
         )
+
+    def _match_batch(self) -> None:
+        events = list(self._events)
+        place = {event: number for number, event in enumerate(events)}
+        rows = np.array(list(self._events.values()), dtype=np.int64).reshape(-1, 4)
+        expected = np.array([place[self._partners[event]] if event in self._partners else -1 for event in events])
+        found: MatchResult = match_on(
+            self._workspace, rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], timeout=self._timeout
+        )
+        self._matches += found.matches
+        self._differing += int(np.count_nonzero(found.partner != expected))
+        self._searches += len(rows)
+        self._looks += found.mean_depth * len(rows)
+        self._seconds += found.seconds
+        for event in self._partners:
+            self._done[self._events.pop(event)[0]] += 1
+        self._partners.clear()
+        self._limit = len(self._events) + self._batch
 
 
 class _RecordedMatcher(Matcher):
     """Its entries are the caller's, with the numbers of their events."""
 
-    def __init__(self, rank: int, recorder: EventRecorder) -> None:
+    def __init__(self, rank: int, replay: EventReplay) -> None:
         super().__init__()
-        self._rank, self._recorder = rank, recorder
+        self._rank, self._replay = rank, replay
 
     def arrive(self, source: int, tag: int, communicator: Hashable, message: Any) -> Search:
-        event = self._recorder.add(True, source, tag, (self._rank, communicator))
+        event = self._replay.add(True, source, tag, (self._rank, communicator))
         return self._told(super().arrive(source, tag, communicator, (event, message)), event)
 
     def post(self, source: int, tag: int, communicator: Hashable, receive: Any) -> Search:
-        event = self._recorder.add(False, source, tag, (self._rank, communicator))
+        event = self._replay.add(False, source, tag, (self._rank, communicator))
         return self._told(super().post(source, tag, communicator, (event, receive)), event)
 
     def withdraw(self, ticket: int) -> Search:
-        """While the receive stood there no message came that fits it, so it is as if it had not been posted."""
         found = super().withdraw(ticket)
         if found.found is None:
             return found
         event, entry = found.found
-        self._recorder.dropped.add(event)
+        self._replay.drop(event)
         return found._replace(found=entry)
 
     def probe(self, source: int, tag: int, communicator: Hashable) -> Search:
@@ -132,5 +170,5 @@ class _RecordedMatcher(Matcher):
         if found.found is None:
             return found
         other, entry = found.found
-        self._recorder.match(event, other)
+        self._replay.match(event, other)
         return found._replace(found=entry)

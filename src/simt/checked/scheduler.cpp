@@ -4,6 +4,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <csetjmp>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -106,6 +107,48 @@ private:
 #endif
 };
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(_FORTIFY_SOURCE)
+#define LANEWAY_SWITCHES_BY_SWAPCONTEXT 1  // these take a jump to another stack for an error
+#else
+#define LANEWAY_SWITCHES_BY_SWAPCONTEXT 0
+#endif
+
+/// Where a lane, or the host, has stopped. swapcontext asks the kernel for the signal mask at each switch, which takes
+/// twice the time of all else that lanes do; so it only makes stacks, and switches are jumps, as in QEMU's coroutines.
+class stopping_place {
+public:
+    /// The first switch to it calls `main` on a stack, which does not return.
+    void begin(std::byte* stack, void (*main)()) {
+        getcontext(&context_);
+        context_.uc_stack.ss_sp = stack;
+        context_.uc_stack.ss_size = stack_bytes;
+        context_.uc_link = nullptr;
+        makecontext(&context_, main, 0);
+    }
+    /// Stops here, and goes on at another place; returns when another one goes on here.
+    void switch_to(stopping_place& next) {
+        has_stopped_ = true;
+#if LANEWAY_SWITCHES_BY_SWAPCONTEXT
+        swapcontext(&context_, &next.context_);
+#else
+        if (_setjmp(here_) == 0) next.go_on();
+#endif
+    }
+    /// Goes on where it has stopped, for who does not come back.
+    [[noreturn]] void go_on() {
+        if (!has_stopped_ || LANEWAY_SWITCHES_BY_SWAPCONTEXT != 0) {
+            setcontext(&context_);
+            std::abort();  // it returns only where it fails
+        }
+        _longjmp(here_, 1);
+    }
+
+private:
+    ucontext_t context_{};
+    std::jmp_buf here_{};
+    bool has_stopped_ = false;
+};
+
 /// What the C++ runtime keeps for a thread: the exceptions that are being handled, and how many are on their way. Each
 /// fiber has its own, as it may be switched away in a handler or in a destructor that an exception runs. The layout is
 /// that of the Itanium C++ ABI, 2.2.2.
@@ -122,7 +165,7 @@ struct exceptions_in_flight {
 struct scheduler::fiber {
     std::function<void()> body;
     const lane_history* history = nullptr;
-    ucontext_t where{};
+    stopping_place where;
     guarded_pages stack;
     sanitized_stack sanitized;
     exceptions_in_flight exceptions;
@@ -132,7 +175,7 @@ struct scheduler::machinery {
     std::vector<std::unique_ptr<fiber>> fibers;
     std::vector<std::size_t> live;  // indices of fibers that have not ended
     std::size_t position = 0;       // of the running fiber in `live`
-    ucontext_t host{};
+    stopping_place host;
     sanitized_stack host_sanitized;
     const void* host_bottom = nullptr;
     std::size_t host_bytes = 0;
@@ -157,11 +200,7 @@ void scheduler::add(std::function<void()> lane, const lane_history* history) {
     f->history = history;
     f->stack = stacks.take();
     f->sanitized.make_fiber();
-    getcontext(&f->where);
-    f->where.uc_stack.ss_sp = f->stack.data();
-    f->where.uc_stack.ss_size = stack_bytes;
-    f->where.uc_link = nullptr;
-    makecontext(&f->where, &scheduler::lane_main, 0);
+    f->where.begin(f->stack.data(), &scheduler::lane_main);
     machinery_->live.push_back(machinery_->fibers.size());
     machinery_->fibers.push_back(std::move(f));
 }
@@ -183,7 +222,7 @@ void scheduler::run(const std::function<void()>& look) {
     m.host_exceptions.save();
     first.exceptions.restore();
     m.host_sanitized.leave_for(first.sanitized, first.stack.data(), stack_bytes, false);
-    swapcontext(&m.host, &first.where);
+    m.host.switch_to(first.where);
     m.host_sanitized.arrive(nullptr, nullptr);
     while (m.looking) look_from_host();
     m.host_exceptions.restore();
@@ -204,7 +243,7 @@ void scheduler::look_from_host() {
     fiber& next = *m.fibers[m.live[m.position]];
     next.exceptions.restore();
     m.host_sanitized.leave_for(next.sanitized, next.stack.data(), stack_bytes, false);
-    swapcontext(&m.host, &next.where);
+    m.host.switch_to(next.where);
     m.host_sanitized.arrive(nullptr, nullptr);
 }
 
@@ -232,14 +271,13 @@ void scheduler::lane_main() {
     fiber& next = *m.fibers[m.live[m.position]];
     next.exceptions.restore();
     self.sanitized.leave_for(next.sanitized, next.stack.data(), stack_bytes, true);
-    setcontext(&next.where);
+    next.where.go_on();
 }
 
 void scheduler::leave(fiber& self) {
     auto& m = *machinery_;
     self.sanitized.leave_for(m.host_sanitized, m.host_bottom, m.host_bytes, true);
-    setcontext(&m.host);
-    std::abort();  // it returns only where it fails
+    m.host.go_on();
 }
 
 void scheduler::switch_to(std::size_t position) {
@@ -251,7 +289,7 @@ void scheduler::switch_to(std::size_t position) {
     self.exceptions.save();
     next.exceptions.restore();
     self.sanitized.leave_for(next.sanitized, next.stack.data(), stack_bytes, false);
-    swapcontext(&self.where, &next.where);
+    self.where.switch_to(next.where);
     self.sanitized.arrive(nullptr, nullptr);
 }
 
@@ -296,7 +334,7 @@ void scheduler::step_aside() {
     self.exceptions.save();
     m.host_exceptions.restore();
     self.sanitized.leave_for(m.host_sanitized, m.host_bottom, m.host_bytes, false);
-    swapcontext(&self.where, &m.host);
+    self.where.switch_to(m.host);
     self.sanitized.arrive(nullptr, nullptr);
 }
 

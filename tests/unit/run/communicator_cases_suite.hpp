@@ -575,6 +575,42 @@ TEST_P(communicator_cases, AProbeFindsWhatMayNotComeIn) {
     run_case<probed_beyond_the_bound>(GetParam(), {.unexpected = 1});
 }
 
+/// A message that comes while a probe looks, where no more may wait, is the receive's that was posted before the probe.
+struct probed_as_it_comes {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint64_t rounds = 12;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        std::uint64_t first = 7, got = 0;
+        LANEWAY_OK(world.send(ctx, &first, 1, next, 1));  // the one that may wait
+        for (std::uint64_t round = 0; round < rounds; ++round) {
+            const auto tag = static_cast<std::int64_t>(2 + round);
+            message_request receive, sent, message;
+            message_status seen;
+            bool over = false, found = false;
+            LANEWAY_OK(world.irecv(ctx, &got, 1, before, tag, receive));
+            LANEWAY_OK(world.isend(ctx, &round, 1, next, tag, sent));
+            while (!over) {
+                LANEWAY_OK(round % 2 == 0 ? world.iprobe(ctx, before, tag, found, seen)
+                                          : world.improbe(ctx, before, tag, found, message, seen));
+                v.expect(ctx, !found);
+                if (!message.is_null()) LANEWAY_OK(world.mrecv(ctx, &got, 1, message));
+                if (found) LANEWAY_OK(world.cancel(ctx, receive));
+                LANEWAY_OK(world.test(ctx, receive, over));
+            }
+            v.expect(ctx, got == round);
+            LANEWAY_OK(world.wait(ctx, sent));
+        }
+        LANEWAY_OK(world.recv(ctx, &got, 1, before, 1));
+        v.expect(ctx, got == first);
+    }
+};
+
+TEST_P(communicator_cases, AProbeTakesNothingFromAnEarlierReceive) {
+    run_case<probed_as_it_comes>(GetParam(), {.unexpected = 1});
+}
+
 /// With as many receives as there are requests, each can be taken back.
 struct all_taken_back {
     case_view v;

@@ -290,9 +290,9 @@ void expect_order(const script& program, const takers& by, std::uint32_t pe) {
 std::uint32_t lanes_of(const options& o) { return 1 + static_cast<std::uint32_t>(o.seed) % most_lanes; }
 
 TEST_P(communicator_random, ProgramsWithWildcardsKeepTheOrder) {
-    every_round(GetParam(), [](const options& o) {
+    const int pes = runtime(options_of(GetParam(), 0)).n_pes();
+    every_round(GetParam(), [pes](const options& o) {
         std::mt19937 random(static_cast<std::uint32_t>(o.seed));
-        const int pes = runtime(o).n_pes();
         const script program = random_script(random, pes, lanes_of(o), wanting::anything);
         const auto found = run_on(o, program, small_options(o), true);
         for (std::uint32_t pe = 0; pe < program.steps.size(); ++pe) {
@@ -362,9 +362,9 @@ void expect_probes(const script& program, const std::vector<script_result>& resu
 
 /// Without any source there is one outcome, that of matching one after the other.
 TEST_P(communicator_random, ProgramsWithoutAnySourceGiveTheOneOutcome) {
-    every_round(GetParam(), [](const options& o) {
+    const int pes = runtime(options_of(GetParam(), 0)).n_pes();
+    every_round(GetParam(), [pes](const options& o) {
         std::mt19937 random(static_cast<std::uint32_t>(o.seed) + 1000);
-        const int pes = runtime(o).n_pes();
         script program = random_script(random, pes, lanes_of(o), wanting::one_lane);
         communicator_options how = small_options(o);
         how.rules.no_any_source = true;
@@ -385,9 +385,9 @@ TEST_P(communicator_random, ProgramsWithoutAnySourceGiveTheOneOutcome) {
 
 /// Without an order lanes share keys, and each message goes to some receive that asks for it.
 TEST_P(communicator_random, ProgramsWithoutAnOrderLoseNothing) {
-    every_round(GetParam(), [](const options& o) {
+    const int pes = runtime(options_of(GetParam(), 0)).n_pes();
+    every_round(GetParam(), [pes](const options& o) {
         std::mt19937 random(static_cast<std::uint32_t>(o.seed) + 2000);
-        const int pes = runtime(o).n_pes();
         script program = random_script(random, pes, lanes_of(o), wanting::one_source);
         communicator_options how = small_options(o);
         how.rules = {.no_any_source = true, .no_any_tag = true, .no_unexpected = false, .allow_overtaking = true};

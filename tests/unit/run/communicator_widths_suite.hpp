@@ -540,6 +540,104 @@ TEST_P(communicator_widths, MorePayloadsThanMemoryAndRingHoldWaitWithTheirSender
     });
 }
 
+/// Where payloads wait that find no memory, their slots are not free: messages without an order come past them.
+struct receive_past_kept_slots {
+    symmetric_ref<std::uint64_t> room, wrong;
+    std::uint32_t how;  ///< what is received before its turn: by a receive, or found by a probe, or matched by one
+
+    static constexpr std::uint32_t payloads = 9, all = 14, words = 16;  // eight fit the memory; the ring has two slots
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int last = ctx.n_pes() - 1;
+        if (ctx.pe() == last && how == 0 && !meet_two(ctx, world)) return;
+        message_request sends[all];
+        for (std::uint32_t i = 0; i < all; ++i) {
+            if (ctx.pe() == 0) {
+                room.local(ctx)[i * words] = i;
+                if (world.isend(ctx, room[i * words], length(i), last, i, sends[i]) != status::ok) return;
+            }
+            if (i < payloads && !is_kept(ctx, world, i)) return;
+        }
+        // The slot of number 8 is also that of 10 and 12, which wait with the sender until it is received.
+        constexpr std::uint32_t in_turn[all] = {11, 13, 8, 12, 10, 9, 0, 1, 2, 3, 4, 5, 6, 7};
+        for (std::uint32_t i = 0; ctx.pe() == last && i < all; ++i) {
+            if (!receive(ctx, world, in_turn[i], i < 2 ? how : 0)) return;
+        }
+        (void)world.wait_all(ctx, sends, all);
+    }
+
+private:
+    static LANEWAY_FN std::uint64_t length(std::uint32_t number) { return number < payloads ? words : 1; }
+
+    /// Payloads come one by one, so that the last one is the one that finds no memory.
+    template <class Ctx, class World>
+    LANEWAY_FN bool is_kept(Ctx& ctx, World& world, std::uint32_t number) const {
+        const int last = ctx.n_pes() - 1;
+        const std::int64_t answer = 100 + number;
+        message_status seen;
+        if (ctx.pe() == last && world.probe(ctx, 0, number, seen) != status::ok) return false;
+        if (last == 0) return true;
+        if (ctx.pe() == last) return world.send(ctx, &number, 1, 0, answer) == status::ok;
+        return ctx.pe() != 0 || world.recv(ctx, &number, 1, last, answer) == status::ok;
+    }
+    /// Two receives wait when their messages are sent.
+    template <class Ctx, class World>
+    LANEWAY_FN bool meet_two(Ctx& ctx, World& world) const {
+        message_request receives[2];
+        std::uint64_t got[2] = {};
+        for (std::uint32_t i = 0; i < 2; ++i) {
+            if (world.irecv(ctx, got + i, 1, ctx.pe(), all + i, receives[i]) != status::ok) return false;
+        }
+        for (std::uint64_t i = 0; i < 2; ++i) {
+            if (world.send(ctx, &i, 1, ctx.pe(), static_cast<std::int64_t>(all + i)) != status::ok) return false;
+        }
+        if (world.wait_all(ctx, receives, 2) != status::ok) return false;
+        if (got[0] != 0 || got[1] != 1) atomic_add(ctx, wrong[0], 1);
+        return true;
+    }
+
+    template <class Ctx, class World>
+    LANEWAY_FN bool receive(Ctx& ctx, World& world, std::uint32_t number, std::uint32_t by) const {
+        message_status seen;
+        message_request message;
+        if (by == 1 && world.probe(ctx, 0, number, seen) != status::ok) return false;
+        if (by == 2 && world.mprobe(ctx, 0, number, message, seen) != status::ok) return false;
+        const auto to = room[all * words];
+        const status got =
+            by == 2 ? world.mrecv(ctx, to, words, message, &seen) : world.recv(ctx, to, words, 0, number, &seen);
+        const std::uint64_t found = room.local(ctx)[all * words];
+        if (found != number || seen.bytes != length(number) * 8) atomic_add(ctx, wrong[0], 1);
+        return got == status::ok;
+    }
+};
+
+TEST_P(communicator_widths, WithoutAnOrderMessagesComePastSlotsThatAreNotFree) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto room = rt.allocate<std::uint64_t>(15 * 16), wrong = rt.allocate<std::uint64_t>(1);
+        communicator_options how = small_options(o);
+        how.unexpected = o.seed % 2 == 0 ? 10 : 64;  // no more may wait, or some
+        how.unexpected_bytes = 1024;
+        how.eager_bytes = 128;
+        how.ring_slots = 2;
+        how.rules = {.no_any_source = true, .no_any_tag = true, .no_unexpected = false, .allow_overtaking = true};
+        auto world = rt.communicator(how);
+        for (std::uint32_t by = 0; by < 3; ++by) {
+            rt.run(receive_past_kept_slots{room.ref(), wrong.ref(), by}, world);
+            EXPECT_EQ(wrong.copy_out(rt.n_pes() - 1)[0], 0u);
+            EXPECT_TRUE(world.pending().empty());
+        }
+        const matching_statistics seen = world.statistics(rt.n_pes() - 1);
+        EXPECT_EQ(seen.counts.receives, 3u * 14 + 2);
+        EXPECT_EQ(seen.counts.matches, seen.counts.receives);
+        EXPECT_GE(seen.counts.looks, seen.counts.matches);
+        EXPECT_EQ(seen.posted, 0u);
+        EXPECT_EQ(seen.max_posted, 2u);
+    });
+}
+
 LANEWAY_ON_DEVICES(communicator_widths, communicator_devices());
 
 }  // namespace

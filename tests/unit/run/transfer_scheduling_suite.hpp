@@ -62,6 +62,107 @@ TEST_P(transfers_test, MethodsAreChosenAndWarpsLentByLoad) {
     }
 }
 
+/// One lane of each PE posts rows to the next: far apart, and one behind the other.
+struct post_rows {
+    symmetric_ref<std::uint64_t> from, to;
+    std::uint64_t row, pitch;
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int me = ctx.pe(), next = (me + 1) % ctx.n_pes();
+        (void)moves.post(ctx, transfer::strided(from[0], me, pitch, to[0], next, pitch, from.size() / pitch, row));
+    }
+};
+
+TEST_P(transfers_test, RowsGoByTheMethodThatSuitsThem) {
+    runtime rt(options_of(GetParam(), 1));
+    if (is_checked(GetParam())) return;  // all go by lanes
+    constexpr std::uint64_t words = 8192;
+    auto from = rt.allocate<std::uint64_t>(words);
+    auto to = rt.allocate<std::uint64_t>(words);
+    std::vector<std::uint64_t> values(words), sparse(words);
+    std::iota(values.begin(), values.end(), 1);
+    const auto pes = static_cast<std::uint64_t>(rt.n_pes());
+    const auto expect = [&](std::uint64_t row, std::uint64_t pitch, std::uint64_t engine_bytes, transfer_method by) {
+        SCOPED_TRACE(std::to_string(row) + " of " + std::to_string(pitch));
+        for (std::uint64_t i = 0; i < words; ++i) sparse[i] = i % pitch < row ? values[i] : 0;
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            from.copy_in(pe, values);
+            to.copy_in(pe, std::vector<std::uint64_t>(words));
+        }
+        transfer_options how;
+        how.engine_bytes = engine_bytes;
+        transfers moves(rt.machine(), how);
+        rt.run(post_rows{from.ref(), to.ref(), row, pitch}, moves);
+        EXPECT_EQ(moves.statistics().of(by).transfers, pes);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(to.copy_out(pe), sparse);
+    };
+    using by = transfer_method;
+    expect(4, 4, 0, by::bulk);  // 64 KiB in one row
+    expect(4, 8, 0, by::warps);
+    expect(512, 1024, 0, by::bulk);
+    const by engine = pes > 1 ? by::engine : by::bulk;
+    expect(4, 4, 1024, engine);
+    expect(512, 1024, 1024, engine);
+    expect(4, 8, 1024, by::warps);
+}
+
+/// All warps of each PE post together, and one lane more than there are slots, under a key. `ends`: an error of the
+/// last.
+struct post_in_laps {
+    static constexpr std::uint64_t together = 20, alone = 70;
+    symmetric_ref<std::uint64_t> from, to, told;
+    bool ends;
+
+    template <class Ctx, class Transfers>
+    LANEWAY_FN void operator()(Ctx& ctx, Transfers& moves) const {
+        const int me = ctx.pe(), next = (me + 1) % ctx.n_pes();
+        for (std::uint64_t i = 0; i < together; ++i) {
+            const auto sent = moves.post_pe(ctx, transfer::copy(from[i], me, to[i], next, 1).notify(told[0]));
+            if (sent.code != status::ok || moves.wait(ctx, sent.value) != status::ok) return;
+        }
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        for (std::uint64_t i = 0; i < alone; ++i) {
+            const int other = ends && i + 1 == alone && me == 0 ? ctx.n_pes() : next;
+            const std::uint64_t at = together + i;
+            if (moves.post(ctx, transfer::copy(from[at], me, to[at], other, 1).under(1)).code != status::ok) return;
+        }
+        (void)moves.wait_key(ctx, 1);
+    }
+};
+
+TEST_P(transfers_test, SlotsAndKeysRunOnFromRunToRun) {
+    runtime rt(options_of(GetParam(), 1));
+    constexpr std::uint64_t words = post_in_laps::together + post_in_laps::alone;
+    auto from = rt.allocate<std::uint64_t>(words), to = rt.allocate<std::uint64_t>(words);
+    auto told = rt.allocate<std::uint64_t>(1);
+    transfer_options how;
+    how.slots = 64;
+    transfers moves(rt.machine(), how);
+    const auto run = [&](std::uint64_t number, bool ends) {
+        SCOPED_TRACE("run " + std::to_string(number));
+        std::vector<std::uint64_t> values(words);
+        std::iota(values.begin(), values.end(), number * 1000);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) from.copy_in(pe, values), told.copy_in(pe, {0});
+        rt.run(post_in_laps{from.ref(), to.ref(), told.ref(), ends}, moves);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            EXPECT_EQ(to.copy_out(pe), values);
+            EXPECT_EQ(told.copy_out(pe)[0], post_in_laps::together);
+        }
+        EXPECT_EQ(moves.statistics().transfers, words * static_cast<std::uint64_t>(rt.n_pes()));
+    };
+    run(1, false);
+    const std::uint64_t filled = fills(rt);
+    run(2, false);
+    run(3, false);
+    EXPECT_EQ(fills(rt), filled);
+    says_so(thrown<device_fault>([&] { run(4, true); }), "no such PE");
+    run(5, false);  // and behind an error all is cleared
+    EXPECT_GT(fills(rt), filled);
+    run(6, false);
+}
+
 /// A lane posts a large copy, and small ones one after the other until it is done.
 struct post_small_beside_large {
     symmetric_ref<std::uint64_t> from;

@@ -26,6 +26,7 @@ struct unordered_table_ref {
     std::uint32_t n_buckets = 1;         ///< a power of two
     std::uint32_t messages = 0;
     std::uint32_t receives = 0;
+    std::uint64_t* looks = nullptr;  ///< entries that lanes have looked at: the depth of searches; null: nobody counts
 
     /// A message has arrived. Matched with a receive, or queued; full: a handle that is too large; refused: a wildcard;
     /// none: the run is ending.
@@ -169,9 +170,9 @@ template <class Ctx, class Judge>
 LANEWAY_FN unordered_table_ref::way_end unordered_table_ref::walk(Ctx& ctx, std::uint64_t* bucket, std::uint64_t word,
                                                                   std::uint64_t key, const Judge& judge) const {
     way_end end;
-    std::uint32_t looks = 0;
+    std::uint32_t looked = 0;
     for (end.at = word & links; end.at != 0; end.before = end.at, end.at = end.next) {
-        if (++looks % max_looks == 0 && ctx.load(bucket, order::relaxed, scope::device) != word) {
+        if (++looked % max_looks == 0 && ctx.load(bucket, order::relaxed, scope::device) != word) {
             end.changed = true;
             break;
         }
@@ -181,6 +182,7 @@ LANEWAY_FN unordered_table_ref::way_end unordered_table_ref::walk(Ctx& ctx, std:
         end.what = judge(static_cast<std::uint32_t>(end.at - 1), theirs == key);
         if (end.what != verdict::pass) break;
     }
+    if (looks != nullptr && looked != 0) ctx.fetch_add(looks, std::uint64_t{looked}, order::relaxed, scope::device);
     return end;
 }
 

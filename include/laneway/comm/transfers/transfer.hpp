@@ -80,6 +80,16 @@ public:
         return made;
     }
 
+    /// The same in one row, where rows lie one behind the other on both sides.
+    [[nodiscard]] LANEWAY_FN transfer joined() const {
+        transfer made = *this;
+        if (form_ == shape::rows && rows_ > 1 && from_pitch_ == row_bytes_ && to_pitch_ == row_bytes_) {
+            made.row_bytes_ = bytes();
+            made.rows_ = 1;
+        }
+        return made;
+    }
+
     [[nodiscard]] LANEWAY_FN symmetric_ptr<std::byte> from() const { return from_; }
     [[nodiscard]] LANEWAY_FN symmetric_ptr<std::byte> to() const { return to_; }
     [[nodiscard]] LANEWAY_FN int from_pe() const { return from_pe_; }

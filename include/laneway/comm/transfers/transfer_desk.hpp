@@ -36,10 +36,11 @@ public:
     /// A warp comes to post it; whether it is the last of `warps`. One lane of it; the slot is free, so nobody is a lap
     /// ahead.
     LANEWAY_FN bool arrive(Ctx& ctx, transfer_event at, std::uint32_t warps) {
+        std::uint32_t* const arrived = counters_->arrived + (at.slot - view_.own_slots());
         // Partners: these adds of other warps. What they have stored is part of the transfer.
-        const std::uint32_t before = ctx.fetch_add(&slots_[at.slot].arrived, 1u, order::acq_rel, scope::device);
+        const std::uint32_t before = ctx.fetch_add(arrived, 1u, order::acq_rel, scope::device);
         if (before + 1 != warps) return false;
-        ctx.store(&slots_[at.slot].arrived, 0u, order::relaxed, scope::device);
+        ctx.store(arrived, 0u, order::relaxed, scope::device);
         ctx.fetch_add(&counters_->together, std::uint64_t{1}, order::relaxed, scope::device);
         return true;
     }
@@ -58,8 +59,9 @@ public:
 
     /// Leaves a transfer that has been checked in its free slot, for those who carry transfers out. Any lane, each with
     /// its own.
-    LANEWAY_SLOW void post(Ctx& ctx, transfer_event at, const transfer& t) {
+    LANEWAY_SLOW void post(Ctx& ctx, transfer_event at, const transfer& given) {
         transfer_slot& slot = slots_[at.slot];
+        const transfer t = given.joined();
         slot.what = t;
         slot.lap = at.lap;
         slot.done = 0;
@@ -160,7 +162,14 @@ private:
     [[nodiscard]] LANEWAY_FN bool suits_lane(const transfer& t) const { return t.bytes() <= view_.piece_bytes; }
     /// Within a GPU the host's copies are kernels, which would wait for this one.
     [[nodiscard]] LANEWAY_FN bool suits_engine(const transfer& t) const {
-        return view_.engine_bytes != 0 && t.bytes() >= view_.engine_bytes && is_one_row(t) && t.from_pe() != t.to_pe();
+        return view_.engine_bytes != 0 && t.bytes() >= view_.engine_bytes && t.from_pe() != t.to_pe() &&
+               (is_one_row(t) || engine_takes_rows(t));
+    }
+    /// Copy engines take rows, short ones slowly.
+    [[nodiscard]] LANEWAY_FN bool engine_takes_rows(const transfer& t) const {
+        constexpr std::uint64_t max_pitch = 0x7fff'ffff;  // CUDA's
+        return t.form() == transfer::shape::rows && t.row_bytes() >= view_.bulk_bytes && t.from_pitch() <= max_pitch &&
+               t.to_pitch() <= max_pitch;
     }
     [[nodiscard]] static LANEWAY_FN bool is_one_row(const transfer& t) {
         return t.rows() == 1 && t.form() == transfer::shape::rows;
@@ -176,8 +185,9 @@ private:
     LANEWAY_FN std::uint64_t split(transfer_slot& slot) const {
         const transfer& t = slot.what;
         const std::uint64_t row = t.row_bytes();
-        std::uint64_t part = slot.method == transfer_method::engine ? row : view_.piece_bytes, rows = 1;
-        if (t.bytes() <= part) {  // without divisions, each of which takes a GPU as long as a load
+        std::uint64_t part = view_.piece_bytes, rows = 1;
+        if (t.bytes() <= part ||
+            slot.method == transfer_method::engine) {  // without divisions, each of which takes a GPU as long as a load
             slot.row_part_bytes = row;
             slot.pieces_a_row = 1;
             slot.rows_a_piece = static_cast<std::uint32_t>(t.rows());

@@ -74,7 +74,12 @@ private:
     LANEWAY_FN status move_by_engine(Ctx& ctx) {
         const transfer& t = slot_.what;
         ctx.fence(scope::system);  // what the lane has acquired is there for the host's engine
-        const engine_copy asked{address(ctx, t.to(), t.to_pe()), address(ctx, t.from(), t.from_pe()), t.bytes(),
+        const engine_copy asked{address(ctx, t.to(), t.to_pe()),
+                                address(ctx, t.from(), t.from_pe()),
+                                t.to_pitch(),
+                                t.from_pitch(),
+                                t.row_bytes(),
+                                t.rows(),
                                 t.from_pe()};
         return view_.engine.call(ctx, asked).code;
     }

@@ -30,7 +30,6 @@ struct piece_word {
 struct alignas(destructive_bytes) transfer_slot {
     std::uint32_t done = 0;            ///< pieces that are
     std::uint32_t finished = 0;        ///< laps that are over
-    std::uint32_t arrived = 0;         ///< warps that have come to post it together
     std::uint32_t lap = 0;             ///< of the transfer
     std::uint32_t rows_a_piece = 1;    ///< 1 where a row has several pieces
     std::uint32_t pieces_a_row = 1;    ///< 1 where a piece has several rows
@@ -61,8 +60,10 @@ struct transfer_count {
     std::uint64_t bytes = 0;      ///< that it has moved
 };
 
-/// Counters of a PE.
+/// Counters of a PE. They run on from run to run.
 struct transfer_counters {
+    static constexpr std::uint32_t together_slots = 16;
+
     alignas(destructive_bytes) std::uint64_t tickets = 0;    ///< of lanes, warps and blocks
     alignas(destructive_bytes) std::uint64_t together = 0;   ///< transfers that all warps have posted
     alignas(destructive_bytes) std::uint64_t completed = 0;  ///< of both
@@ -75,6 +76,8 @@ struct transfer_counters {
     std::uint32_t max_lent = 0;                                ///< most that have, at once
     alignas(destructive_bytes) std::uint64_t lent_pieces = 0;  ///< that they have carried out
     transfer_count by[n_transfer_methods];
+    /// Warps that have come to post a transfer together, for each of the slots of such.
+    alignas(destructive_bytes) std::uint32_t arrived[together_slots] = {};
 };
 
 /// Transfers under a key.
@@ -83,18 +86,21 @@ struct alignas(16) transfer_key {
     std::uint64_t done = 0;
 };
 
-/// A contiguous copy, as host threads carry it out.
+/// A copy of rows, as host threads carry it out.
 struct engine_copy {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
-    std::uint64_t bytes = 0;
+    std::uint64_t to_pitch = 0;
+    std::uint64_t from_pitch = 0;
+    std::uint64_t row_bytes = 0;
+    std::uint64_t rows = 0;
     std::int32_t pe = 0;  ///< whose copy engine does it: where the source lies
 };
 
 /// Device view of all PEs' transfers: the same bits on every PE.
 struct transfers_memory_ref {
-    static constexpr std::uint32_t together_slots = 16;  ///< behind the others
-    static constexpr std::uint32_t look_slots = 32;      ///< that a warp looks at side by side
+    static constexpr std::uint32_t together_slots = transfer_counters::together_slots;  ///< behind the others
+    static constexpr std::uint32_t look_slots = 32;  ///< that a warp looks at side by side
 
     symmetric_ref<transfer_slot> slots;
     symmetric_ref<std::uint64_t> work;  ///< a piece_word for each slot; as many as whole looks have

@@ -43,7 +43,7 @@ public:
             const std::uint64_t ticket = next(ctx, source);
             due = chunk_receiver::label_of(shard_.from[source].peek(ctx, ticket), ticket).bits != 0;
         }
-        return due;
+        return due || (view_.rules.is_unordered() && is_any_past_kept_slots(ctx));
     }
 
 private:
@@ -65,6 +65,22 @@ private:
         return rest == 0 ? Ctx::warp_lanes : Ctx::first_lane(rest);
     }
 
+    /// Whether a message has come behind one that cannot, as its slot holds what waits. One lane.
+    [[nodiscard]] LANEWAY_FN bool is_any_past_kept_slots(Ctx& ctx) const {
+        if (ctx.load(&shard_.state->kept_slots, order::relaxed, scope::device) == 0) return false;
+        for (int source = 0; source < ctx.n_pes(); ++source) {
+            const chunk_receiver& in = shard_.from[source];
+            const std::uint64_t first = next(ctx, source);
+            for (std::uint64_t at = 0; at < in.n_slots; ++at) {
+                const std::uint32_t taken =
+                    ctx.load(shard_.taken + slot_number(in, source, first + at), order::relaxed, scope::device);
+                const std::uint64_t ticket = first + at + std::uint64_t{taken} * in.n_slots;
+                if (chunk_receiver::label_of(in.peek(ctx, ticket), ticket).bits != 0) return true;
+            }
+        }
+        return false;
+    }
+
     /// Takes places back that lanes have emptied since the last turn.
     LANEWAY_FN void reclaim(Ctx& ctx) const {
         for (;;) {
@@ -72,6 +88,7 @@ private:
             const std::uint32_t place = shard_.returned.at(ctx, first + static_cast<std::uint64_t>(ctx.lane()));
             const int n = leading(ctx, place != number_queue_ref::none);
             if (n == 0) return;
+            count_kept_slots(ctx, ctx.lane() < n && shard_.unexpected[place].in_ring != 0, false);
             put_back(ctx, ctx.lane() < n, place);
             if (ctx.lane() == 0) {
                 ctx.store(shard_.returned.taken, first + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
@@ -118,6 +135,9 @@ private:
         if (active) message = delivery_.kept(ctx, shard_, place);
         delivery_.give(ctx, active, number, message);
         delivery_.drop(ctx, shard_, active, place);
+        if (view_.rules.is_unordered()) {
+            count_kept_slots(ctx, active && shard_.unexpected[place].in_ring != 0, false);
+        }
         put_back(ctx, active, place);
     }
     LANEWAY_FN void receive_match(Ctx& ctx, bool active, std::uint32_t number) const {
@@ -141,18 +161,29 @@ private:
         ctx.sync(full_warp<Ctx>);
     }
     LANEWAY_FN match_result take_out(Ctx& ctx, bool active, const match_key& key, std::uint32_t number) const {
-        if (view_.rules.is_unordered()) return active ? shard_.table.take_message(ctx, key) : match_result{};
+        if (view_.rules.is_unordered()) return take_out_of_table(ctx, active, key);
         const match_result found = shard_.engine.probe(ctx, active, key);
         if (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0) return found;
         return shard_.engine.post(ctx, active, key, number);
+    }
+    LANEWAY_FN match_result take_out_of_table(Ctx& ctx, bool active, const match_key& key) const {
+        const match_result found = active ? shard_.table.take_message(ctx, key) : match_result{};
+        if (found.outcome == match_outcome::matched) {  // as a receive of it would count; one lane
+            ctx.fetch_add(&shard_.state->counts.matches, std::uint64_t{1}, order::relaxed, scope::device);
+            ctx.fetch_add(&shard_.state->counts.receives, std::uint64_t{1}, order::relaxed, scope::device);
+        }
+        return found;
     }
     /// Where no more messages may wait, lets one in that a match wants, into a place beyond the bound, if one is left
     /// for what receives await.
     LANEWAY_FN bool bring_in(Ctx& ctx, const match_key& key) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             if (shard_.state->n_free < 2) return false;
-            const auto accepts = [&](const match_key& message) { return key.accepts(message); };
-            if (overtake(ctx, source, next(ctx, source), accepts)) return true;
+            // What has come since for an earlier receive must not be overtaken: it goes there first.
+            const auto wanted = [&](const match_key& message) {
+                return key.accepts(message) || is_awaited(ctx, message);
+            };
+            if (overtake(ctx, source, next(ctx, source), wanted)) return true;
         }
         return false;
     }
@@ -199,6 +230,8 @@ private:
                 const content seen = read_slot(ctx, in, source, ticket, message);
                 if (ends_search(seen)) break;
                 if (seen != content::message || !key.accepts(message.key)) continue;
+                if (is_awaited(ctx, message.key))
+                    break;  // it has come since; an earlier receive gets it, or one behind
                 tell_found(slot, message.key, message.bytes);
                 return true;
             }
@@ -226,7 +259,10 @@ private:
     }
     LANEWAY_FN match_result take_back(Ctx& ctx, bool active, const match_key& key, std::uint32_t receive) const {
         if (!view_.rules.is_unordered()) return shard_.engine.cancel(ctx, active, key, receive);
-        return active ? shard_.table.cancel(ctx, key, receive) : match_result{};
+        const match_result found = active ? shard_.table.cancel(ctx, key, receive) : match_result{};
+        const lane_mask taken = ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched);
+        if (ctx.lane() == 0) shard_.state->cancelled += static_cast<std::uint64_t>(Ctx::count_lanes(taken));
+        return found;
     }
 
     /// Sends those messages that have waited and whose slot is free by now.
@@ -266,7 +302,7 @@ private:
         const bool near = static_cast<std::uint32_t>(ctx.lane()) < in.n_slots && taken_at(in, source, ticket) == 0;
         const chunk_label label = in.arrived(ctx, ticket);
         const int n = leading(ctx, near && label.bits != 0);
-        if (n == 0) return false;
+        if (n == 0) return come_past_kept_slots(ctx, source, first);
         const bool comes = ctx.lane() < n;
         incoming_message message;
         bool whole = true;
@@ -280,10 +316,26 @@ private:
         count(ctx, admitted);
         return true;
     }
+    /// Without an order, where the first message of a ring cannot come, as its slot holds what waits: others come in
+    /// before it, whatever they are as long as more may wait.
+    LANEWAY_FN bool come_past_kept_slots(Ctx& ctx, int source, std::uint64_t first) const {
+        if (shard_.state->kept_slots == 0) return false;
+        const bool may_wait = room() != 0;
+        return overtake(ctx, source, first, [&](const match_key& key) { return may_wait || is_awaited(ctx, key); });
+    }
+    /// Payloads that wait without an order, in slots that others cannot use meanwhile: so many more, or fewer.
+    LANEWAY_FN void count_kept_slots(Ctx& ctx, bool mine, bool come) const {
+        const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, mine)));
+        if (n != 0 && ctx.lane() == 0) {
+            const std::uint32_t before = shard_.state->kept_slots;
+            ctx.store(&shard_.state->kept_slots, come ? before + n : before - n, order::relaxed, scope::device);
+        }
+        ctx.sync(full_warp<Ctx>);
+    }
     /// The ticket to read next: this one, or the first behind it that has not been taken before its turn. One lane.
     LANEWAY_FN void go_on(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t ticket) const {
         for (; taken_at(in, source, ticket) != 0; ++ticket) {
-            --shard_.taken[slot_number(in, source, ticket)];
+            set_taken(ctx, in, source, ticket, taken_at(in, source, ticket) - 1);
             --shard_.state->overtaken;
         }
         ctx.store(shard_.next + source, ticket, order::relaxed, scope::device);
@@ -307,7 +359,7 @@ private:
             const bool mine = ctx.lane() == Ctx::first_lane(all);  // one, as another may want the same receive
             let_in(ctx, source, mine, ticket, message);
             if (mine) {
-                ++shard_.taken[slot_number(in, source, ticket)];
+                set_taken(ctx, in, source, ticket, taken_at(in, source, ticket) + 1);
                 ++shard_.state->overtaken;
             }
             ctx.sync(full_warp<Ctx>);
@@ -339,6 +391,11 @@ private:
     /// How many messages of a ticket's slot came in before their turn.
     [[nodiscard]] LANEWAY_FN std::uint32_t taken_at(const chunk_receiver& in, int source, std::uint64_t ticket) const {
         return shard_.state->overtaken == 0 ? 0 : shard_.taken[slot_number(in, source, ticket)];
+    }
+    /// Others look at it, see is_any_past_kept_slots. One lane.
+    LANEWAY_FN void set_taken(Ctx& ctx, const chunk_receiver& in, int source, std::uint64_t ticket,
+                              std::uint32_t taken) const {
+        ctx.store(shard_.taken + slot_number(in, source, ticket), taken, order::relaxed, scope::device);
     }
     /// Whether a receive waits for it. Any lane.
     [[nodiscard]] LANEWAY_FN bool is_awaited(Ctx& ctx, const match_key& message) const {
@@ -384,6 +441,7 @@ private:
     /// kept before.
     LANEWAY_FN match_result put_into_table(Ctx& ctx, bool active, std::uint32_t place, std::uint64_t ticket,
                                            const incoming_message& message, bool& in_ring) const {
+        note_posted(ctx);
         match_result found;
         if (active) found = shard_.table.meet(ctx, message.key);
         const bool is_early = active && found.outcome != match_outcome::matched;
@@ -392,9 +450,21 @@ private:
         const bool matched = found.outcome == match_outcome::matched;
         delivery_.drop(ctx, shard_, is_early && matched && !in_ring, place);
         in_ring = in_ring && !matched;
+        count_kept_slots(ctx, in_ring, true);
         if (view_.rules.no_unexpected && found.outcome == match_outcome::queued) found.outcome = match_outcome::refused;
         count_matches(ctx, active, found.outcome);
         return found;
+    }
+    /// Notes how many receives wait without an order, before some are taken out, which turns alone do.
+    LANEWAY_FN void note_posted(Ctx& ctx) const {
+        if (ctx.lane() != 0) return;
+        const match_counts& counts = shard_.state->counts;
+        // A lane that has met a message counts the match before the receive.
+        const std::uint64_t receives = ctx.load(&counts.receives, order::relaxed, scope::device);
+        const std::uint64_t gone = ctx.load(&counts.matches, order::relaxed, scope::device) + shard_.state->cancelled;
+        if (receives > gone + shard_.state->max_posted) {
+            shard_.state->max_posted = static_cast<std::uint32_t>(receives - gone);
+        }
     }
     LANEWAY_FN void count_matches(Ctx& ctx, bool active, match_outcome outcome) const {
         const int all = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, active));

@@ -96,9 +96,12 @@ struct shard_state {
     std::uint32_t least_free;
     std::uint32_t overtaken;  ///< messages that `taken` tells of
     std::uint32_t next_source;
+    std::uint32_t kept_slots;  ///< of messages without an order that wait in them; others look at it
+    std::uint32_t max_posted;  ///< receives without an order that waited at once, as turns have seen
     alignas(destructive_bytes) std::uint64_t returned;  ///< of the queue `returned`
     alignas(destructive_bytes) std::uint64_t reclaimed;
     alignas(destructive_bytes) match_counts counts;  ///< of a table; engines have their own
+    std::uint64_t cancelled;                         ///< receives of a table
 };
 
 /// 1 more than the numbers of the first and last request of a chain; 0: none. Each has the next in `other`.

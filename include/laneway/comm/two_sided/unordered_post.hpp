@@ -17,9 +17,10 @@ public:
     LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t number) const {
         const match_result found = shard_.table.post(ctx, view_.requests[number].key, number);
         match_counts& counts = shard_.state->counts;
+        const bool matched = found.outcome == match_outcome::matched;
+        if (matched) ctx.fetch_add(&counts.matches, std::uint64_t{1}, order::relaxed, scope::device);
         ctx.fetch_add(&counts.receives, std::uint64_t{1}, order::relaxed, scope::device);
-        if (found.outcome != match_outcome::matched) return;
-        ctx.fetch_add(&counts.matches, std::uint64_t{1}, order::relaxed, scope::device);
+        if (!matched) return;
         delivery_.give(ctx, true, number, delivery_.kept(ctx, shard_, found.handle));
         delivery_.drop(ctx, shard_, true, found.handle);
         // Turns fill places; this one is empty when they find it here.
