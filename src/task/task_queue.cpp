@@ -25,8 +25,8 @@ task_queue::task_queue(std::vector<task_shape> shapes, task_nodes_use nodes, con
          {std::pair{options_.ahead_seconds, "ahead_seconds"}, {options_.bundle_seconds, "bundle_seconds"}}) {
         if (!(seconds >= 0 && seconds <= 3600)) throw usage_error(std::string(name) + ": between 0 and 3600");
     }
-    if (options_.max_ahead > max_max_ahead || options_.spawned_tasks > max_max_ahead) {
-        throw usage_error("max_ahead, spawned_tasks: " + std::to_string(max_max_ahead) + " at most");
+    if (std::max({options_.max_ahead, options_.spawned_tasks, options_.triggered_tasks}) > max_max_ahead) {
+        throw usage_error("max_ahead, spawned_tasks, triggered_tasks: " + std::to_string(max_max_ahead) + " at most");
     }
     for (const task_shape& shape : shapes_) {
         argument_bytes_ = std::max(argument_bytes_, shape.argument_bytes);
@@ -53,8 +53,9 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
                                     argument_bytes_,
                                     result_bytes_,
                                     workers + ahead,
-                                    nodes_,
-                                    options_.spawned_tasks};
+                                    nodes_.spawned ? options_.spawned_tasks : 0,
+                                    nodes_.from_lanes ? options_.triggered_tasks : 0,
+                                    nodes_};
         pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = min_window(made);
         workers_ += workers;

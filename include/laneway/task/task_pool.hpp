@@ -34,7 +34,7 @@ public:
         : queue_(std::make_shared<task_queue>(
               std::vector<task_shape>{
                   {sizeof(typename Types::arguments), result_bytes_of<typename Types::result>, devices_of<Types>}...},
-              task_nodes_use{use_nodes<Types...>, (from_lanes<Types> || ...)}, options)),
+              task_nodes_use{(spawns_tasks<Types> || ...), (from_lanes<Types> || ...)}, options)),
           types_(task_types_of(types...)) {}
 
     /// Submits a task, and returns at once; waits while the pool is full, if `request` says nothing else. Throws

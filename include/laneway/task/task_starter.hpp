@@ -37,11 +37,11 @@ public:
 
     task_nodes_ref nodes;
 
-    /// False where no node is free: task_pool_options::spawned_tasks of them are not done.
+    /// False where no node is free: task_pool_options::triggered_tasks of them have not begun.
     template <class Ctx, class Out>
     LANEWAY_FN bool start(Ctx& ctx, Out&, std::uint32_t number, int, const std::byte* item) const {
         const std::uint32_t block = static_cast<std::uint32_t>(ctx.block()) % nodes.n_blocks;
-        const std::uint32_t found = nodes.take(ctx, block);
+        const std::uint32_t found = nodes.take_for_lanes(ctx, block);
         if (found == 0) return false;
         task_node& node = nodes.at(found - 1);
         node.origin = {};

@@ -202,7 +202,7 @@ TEST_P(shared_programs_test, TriggersSubmitTasksAndPostMessages) {
         runtime rt(job(seed, true));
         const auto sum = rt.allocate<std::uint64_t>(1);
         const auto tags = rt.triggers({.tags = 8});
-        task_pool pool(task_pool_options{.spawned_tasks = 1 + static_cast<std::uint32_t>(seed)},
+        task_pool pool(task_pool_options{.triggered_tasks = 1 + static_cast<std::uint32_t>(seed)},
                        add_and_trigger{tags.tags(), sum.ref()}, twice_as_block{});
         const auto box = rt.mailbox<unit_message>(ignore_message{});
         auto triggers = tags.with(box, pool);
@@ -231,14 +231,44 @@ TEST_P(shared_programs_test, TriggersSubmitTasksAndPostMessages) {
     }
 }
 
-TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
-    options o = job(1, true);
-    o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
-    runtime rt(o);
+/// A task that lanes submit, which holds its node while it spawns.
+struct spawn_as_block {
+    using arguments = std::uint32_t;
+    using result = void;
+    static constexpr bool from_lanes = true, spawns = true;
+    static constexpr task_width width = task_width::block;
+    symmetric_ref<std::uint64_t> sum;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& left, Worker& worker) const {
+        if (worker.lane() != 0) return;
+        atomic_add(ctx, sum[0], 1);
+        if (left != 0 && !worker.spawn(ctx, task<spawn_as_block>, left - 1)) worker.fail(left);
+    }
+};
+
+TEST_P(shared_programs_test, TriggersLeaveTasksThatSpawnTheirRoom) {
+    runtime rt(job(3, true));
     const auto sum = rt.allocate<std::uint64_t>(1);
+    task_pool pool(task_pool_options{.spawned_tasks = 2, .triggered_tasks = 1}, spawn_as_block{sum.ref()});
+    auto triggers = rt.triggers({.tags = 1}).with(pool);
+    triggers.prepare(0, 0, 1, trigger_operation::nothing(0).start(task_call<spawn_as_block>{1}), firing::each_round);
+    auto session = rt.start(triggers, pool);
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        triggers.trigger(0, 0);
+        session.quiesce();
+        EXPECT_EQ(sum.copy_out(0)[0], 2 * i);
+    }
+    session.stop();
+}
+
+TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
     const auto go_wrong = [&](std::uint32_t how, std::uint32_t room) {
+        options o = job(1, true);
+        if (room == 0) o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
+        runtime rt(o);
+        const auto sum = rt.allocate<std::uint64_t>(1);
         const auto tags = rt.triggers({.tags = 2});
-        task_pool pool(task_pool_options{.spawned_tasks = room}, add_and_trigger{tags.tags(), sum.ref()});
+        task_pool pool(task_pool_options{.triggered_tasks = room}, add_and_trigger{tags.tags(), sum.ref()});
         auto triggers = tags.with(pool);
         triggers.prepare(0, 1, 1, trigger_operation::nothing(0).start(task_call<add_and_trigger>{{1, 0, how}}));
         EXPECT_EQ(thrown<usage_error>([&] { (void)rt.start(triggers); }),
@@ -256,6 +286,8 @@ TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
 #endif
     says(thrown<timeout_error>([&] { go_wrong(add_and_trigger::well, 0); }),
          "; tag 1 of PE 0 finds no room for what it starts");
+    runtime rt(job(1, true));
+    const auto sum = rt.allocate<std::uint64_t>(1);
     const auto tags = rt.triggers({.tags = 2});
     auto triggers = tags.with(task_pool(add_and_trigger{tags.tags(), sum.ref()}));
     EXPECT_EQ(thrown<usage_error>([&] {
