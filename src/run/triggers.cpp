@@ -241,7 +241,7 @@ void trigger_memory::clear() {
     applied_ = 0;
 }
 
-/// As trigger_engine::prepare, for lanes that do not run yet.
+/// As trigger_preparation::prepare, for lanes that do not run yet.
 void trigger_memory::apply(mirror& all, const preparation& p) const {
     const auto pe = static_cast<std::size_t>(p.pe);
     trigger_slot& slot = all.slots[pe][p.tag];
