@@ -39,6 +39,25 @@ task_queue::~task_queue() { disconnect(true); }
 
 void task_queue::attach(machine& machine, const comm_plan& plan) {
     const std::lock_guard lock(mutex_);
+    make_pes(machine, plan, true);
+    // Every PE reads batches: memory that GPUs reach, if there is one.
+    int user = 0;
+    while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
+    // Futures that outlive their session keep its memory, which other devices may not reach.
+    batches_ = std::make_shared<batch_memory>(machine.device(user), options_.batch_bytes);
+}
+
+void task_queue::begin_run(machine& machine, const comm_plan& plan) {
+    if (!nodes_.from_lanes) {
+        throw usage_error(
+            "a pool of tasks in a run: host threads submit in sessions alone, and none of its types is from_lanes");
+    }
+    const std::lock_guard lock(mutex_);
+    make_pes(machine, plan, false);
+}
+
+/// `for_host`: host threads submit tasks.
+void task_queue::make_pes(machine& machine, const comm_plan& plan, bool for_host) {
     if (program_ != nullptr) throw usage_error("the pool belongs to a session that has not been stopped");
     pes_.clear();
     workers_ = 0;
@@ -52,7 +71,7 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
                                     workers,
                                     argument_bytes_,
                                     result_bytes_,
-                                    workers + ahead,
+                                    for_host ? workers + ahead : 1,
                                     nodes_.spawned ? options_.spawned_tasks : 0,
                                     nodes_.from_lanes ? options_.triggered_tasks : 0,
                                     nodes_};
@@ -64,11 +83,6 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
             if ((made.kind & some) != task_devices::none) workers_on_[static_cast<std::size_t>(some)] += workers;
         }
     }
-    // Every PE reads batches: memory that GPUs reach, if there is one.
-    int user = 0;
-    while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
-    // Futures that outlive their session keep its memory, which other devices may not reach.
-    batches_ = std::make_shared<batch_memory>(machine.device(user), options_.batch_bytes);
 }
 
 void task_queue::connect(resident_program& program) {

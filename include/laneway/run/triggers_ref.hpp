@@ -63,9 +63,9 @@ public:
         return trigger_preparation<Ctx>(rounds_).prepare(ctx, tag, threshold, op, how, [] {});
     }
     /// The same where it starts a message, or a task of the own PE.
-    template <class Item>
-    LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const starting_operation<Item>& op,
-                              firing how = firing::once) {
+    template <class Item, bool WhenDone>
+    LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold,
+                              const starting_operation<Item, WhenDone>& op, firing how = firing::once) {
         const trigger_operation numbered = numbered_operation<Starters>(op);
         if (Starters::template stays<Item> && numbered.pe() != ctx.pe()) {
             return fail(ctx, status::bad_range, operation::prepare, numbered.pe(), tag);
@@ -244,7 +244,7 @@ private:
 /// comm/triggers/trigger_starter.hpp.
 template <class Starters>
 struct triggers_component_ref {
-    using routes_type = routes<>;
+    using routes_type = typename Starters::routes_type;
     static constexpr bool servers_post = Starters::forwards;
     static constexpr std::size_t shared_bytes = sizeof(trigger_hint);
     static constexpr bool counts_work = true;
@@ -255,7 +255,7 @@ struct triggers_component_ref {
     trigger_ref tags;
     trigger_items<Starters> items;
 
-    [[nodiscard]] routes_type handlers() const { return {}; }
+    [[nodiscard]] routes_type handlers() const { return items.handlers(tags); }
 
     template <class Ctx, class Out>
     LANEWAY_FN triggers_agent<Ctx, Out, Starters> agent(Ctx& ctx, Out& out, const roles& mine,

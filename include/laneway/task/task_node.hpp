@@ -15,7 +15,9 @@ namespace laneway {
 struct task_origin {
     std::uint32_t join = 0;    ///< of the parent: 1 more than the number of its node; 0: the host submitted the task
     std::uint32_t record = 0;  ///< where the host keeps the task; nobody: a lane submitted it, and is told nothing
-    std::uint32_t index = 0;   ///< in its batch; of a part of a range, its tasks
+    /// In its batch; of a part of a range, its tasks; of a task from a lane, 1 more than the tag that waits for its
+    /// end.
+    std::uint32_t index = 0;
     std::uint16_t can_spawn = 1;
     std::uint16_t range = 0;          ///< 1 more than the number of the range that it is a part of; 0: of none
     std::uint32_t* status = nullptr;  ///< host-visible

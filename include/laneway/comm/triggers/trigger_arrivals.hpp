@@ -30,6 +30,14 @@ public:
         return status::ok;
     }
 
+    /// What an operation of a PE's tag has started is done, here. What the lane has done comes before what follows.
+    LANEWAY_FN void tell_end(Ctx& ctx, int pe, std::uint32_t tag) {
+        if (pe == ctx.pe()) return rounds_.end_started(ctx, tag);
+        // Partners: as in trigger_on. The round counts as open.
+        ctx.fetch_or(address(ctx, view_.calls[tag], pe), trigger_ref::ended, order::release, scope::system);
+        ctx.fetch_or(&address(ctx, view_.counters[0], pe)->called, group_of(tag), order::release, scope::system);
+    }
+
     /// Looks at the cell with this number, of those in use, and triggers its tag as often as the other PE, or a stream,
     /// has; the tag, or no_tag where there was nothing new. Any lane.
     LANEWAY_FN std::uint32_t look(Ctx& ctx, std::uint32_t number) {
@@ -47,8 +55,8 @@ public:
         rounds_.completed(ctx, more);
         return cell.tag;
     }
-    /// Triggers the tags that lanes of other PEs have triggered; the last of these, or no_tag where there was none. Any
-    /// lane.
+    /// Triggers the tags that lanes of other PEs have triggered, and ends rounds whose messages are done there; the
+    /// last of these, or no_tag where there was none. Any lane.
     LANEWAY_FN std::uint32_t take_calls(Ctx& ctx) {
         if (ctx.load(&counters_.called, order::relaxed, scope::system) == 0) return no_tag;
         return take_groups(ctx);
@@ -86,11 +94,12 @@ private:
         std::uint64_t* const calls = address(ctx, view_.calls[tag], ctx.pe());
         if (ctx.load(calls, order::relaxed, scope::system) == 0) return false;
         // Partner: the release in trigger_on. Another lane may have taken them.
-        const std::uint64_t n = ctx.exchange(calls, std::uint64_t{0}, order::acquire, scope::system);
-        if (n == 0) return false;
-        trigger_often(ctx, tag, n);
-        rounds_.completed(ctx, n);
-        return true;
+        const std::uint64_t told = ctx.exchange(calls, std::uint64_t{0}, order::acquire, scope::system);
+        const std::uint64_t n = told & ~trigger_ref::ended;
+        if ((told & trigger_ref::ended) != 0) rounds_.end_started(ctx, tag);
+        if (n != 0) trigger_often(ctx, tag, n);
+        if (n != 0) rounds_.completed(ctx, n);
+        return told != 0;
     }
     LANEWAY_FN void trigger_often(Ctx& ctx, std::uint32_t tag, std::uint64_t n) {
         constexpr std::uint32_t too_many = trigger_word::max_count + 1;

@@ -61,6 +61,8 @@ public:
         ctx.sync(mask);
         return ended;
     }
+    /// What a round has started is done: signal and next tags follow. Any lane, also a handler's, one.
+    LANEWAY_SLOW void end_started(Ctx& ctx, std::uint32_t tag) { (void)follow(ctx, tag); }  // a failure ends the run
     /// Whether the queue seems to hold something. Any lane.
     [[nodiscard]] LANEWAY_FN bool any_piece(Ctx& ctx) const {
         const std::uint64_t taken = ctx.load(&counters_->taken, order::relaxed, scope::device);
@@ -164,10 +166,14 @@ private:
         if (slot.operation.starts() != 0) {
             // What is started comes behind the data, and behind what those that triggered have written on that PE.
             if (slot.operation.bytes() != 0 || slot.operation.pe() != ctx.pe()) ctx.fence(scope::system);
+            const bool waits = slot.operation.when_done();  // then its end, which may come at once, closes the round
+            if (waits) ctx.store(&slot.done, pieces + 1, order::relaxed, scope::device);
             if (!start(tag, slot.operation)) {
+                if (waits) ctx.store(&slot.done, pieces, order::relaxed, scope::device);
                 push(ctx, tag, 1);
                 return no_tag;
             }
+            if (waits) return tag;
         }
         (void)follow(ctx, tag);  // a failure ends the run
         return tag;
