@@ -65,7 +65,9 @@ private:
                 done = run(ctx);
             }
             given.code = done ? found.code : static_cast<std::uint32_t>(status::handler_failed);
-            copy_bytes(given.value, reinterpret_cast<const std::byte*>(&found.value), sizeof found.value);
+            if constexpr (!std::is_void_v<typename Type::result>) {
+                copy_bytes(given.value, reinterpret_cast<const std::byte*>(&found.value), sizeof found.value);
+            }
         });
         count(ctx, given.code != 0);
         return given;
