@@ -172,9 +172,9 @@ TEST_P(shared_programs_test, BlocksWorkForTwoRemoteQueuesAndAPool) {
     }
 }
 
-/// A task that lanes submit: adds to a sum, and triggers a tag of its PE; or fails, or throws.
+/// A task that lanes submit: adds to a sum, and triggers a tag of its PE; or fails, throws, or never ends.
 struct add_and_trigger {
-    enum : std::uint32_t { well, fails, throws };
+    enum : std::uint32_t { well, fails, throws, stays };
     struct arguments {
         std::uint64_t n;
         std::uint32_t tag;  ///< 0: none
@@ -191,7 +191,8 @@ struct add_and_trigger {
 #if !defined(__CUDACC__)
         if (given.how == throws) throw std::runtime_error("as it was told");
 #endif
-        if (given.how != well) worker.fail(7);
+        while (given.how == stays && !stopped(ctx)) ctx.pause(1);
+        if (given.how == fails) worker.fail(7);
         if (given.tag != 0) (void)trigger(ctx, tags, given.tag);  // a failure ends the program
     }
 };
@@ -336,13 +337,14 @@ TEST_P(shared_programs_test, TriggersLeaveTasksThatSpawnTheirRoom) {
 TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
     const auto go_wrong = [&](std::uint32_t how, std::uint32_t room) {
         options o = job(1, true);
-        if (room == 0) o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
+        if (room == 0 || how == add_and_trigger::stays) o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
         runtime rt(o);
         const auto sum = rt.allocate<std::uint64_t>(1);
         const auto tags = rt.triggers({.tags = 2});
         task_pool pool(task_pool_options{.triggered_tasks = room}, add_and_trigger{tags.tags(), sum.ref()});
         auto triggers = tags.with(pool);
-        triggers.prepare(0, 1, 1, trigger_operation::nothing(0).start(task_call<add_and_trigger>{{1, 0, how}}));
+        triggers.prepare(0, 1, 1,
+                         trigger_operation::nothing(0).start(task_call<add_and_trigger>{{1, 0, how}}).when_done());
         EXPECT_EQ(thrown<usage_error>([&] { (void)rt.start(triggers); }),
                   "triggers submit tasks of a pool that is not part of the same run or session");
         auto session = rt.start(pool, triggers);
@@ -358,6 +360,8 @@ TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
 #endif
     says(thrown<timeout_error>([&] { go_wrong(add_and_trigger::well, 0); }),
          "; tag 1 of PE 0 finds no room for what it starts");
+    says(thrown<timeout_error>([&] { go_wrong(add_and_trigger::stays, 4); }),
+         "; tag 1 of PE 0 waits for the end of what it has started");
     runtime rt(job(1, true));
     const auto sum = rt.allocate<std::uint64_t>(1);
     const auto tags = rt.triggers({.tags = 2});

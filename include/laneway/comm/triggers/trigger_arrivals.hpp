@@ -33,6 +33,7 @@ public:
     /// What an operation of a PE's tag has started is done, here. What the lane has done comes before what follows.
     LANEWAY_FN void tell_end(Ctx& ctx, int pe, std::uint32_t tag) {
         if (pe == ctx.pe()) return rounds_.end_started(ctx, tag);
+        if (stopped(ctx)) return;
         // Partners: as in trigger_on. The round counts as open.
         ctx.fetch_or(address(ctx, view_.calls[tag], pe), trigger_ref::ended, order::release, scope::system);
         ctx.fetch_or(&address(ctx, view_.counters[0], pe)->called, group_of(tag), order::release, scope::system);

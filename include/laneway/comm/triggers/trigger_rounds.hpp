@@ -61,8 +61,11 @@ public:
         ctx.sync(mask);
         return ended;
     }
-    /// What a round has started is done: signal and next tags follow. Any lane, also a handler's, one.
-    LANEWAY_SLOW void end_started(Ctx& ctx, std::uint32_t tag) { (void)follow(ctx, tag); }  // a failure ends the run
+    /// What a round has started is done: signal and next tags follow. Any lane, also a handler's, one. Nothing follows
+    /// in a program that is ending: what has been done may have left its waits before they were over.
+    LANEWAY_SLOW void end_started(Ctx& ctx, std::uint32_t tag) {
+        if (!stopped(ctx)) (void)follow(ctx, tag);  // a failure ends the run
+    }
     /// Whether the queue seems to hold something. Any lane.
     [[nodiscard]] LANEWAY_FN bool any_piece(Ctx& ctx) const {
         const std::uint64_t taken = ctx.load(&counters_->taken, order::relaxed, scope::device);
