@@ -140,14 +140,16 @@ public:
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
         static_assert((component<Components> && ...), "start(components...): mailboxes, a worklist, triggers, a pool");
-        static_assert((!std::is_same_v<std::remove_cvref_t<Components>, collectives_component> && ...),
+        constexpr bool meets = (std::is_same_v<std::remove_cvref_t<Components>, collectives_component> || ...);
+        static_assert(!meets,
                       "a session has no body whose lanes would meet: run() a collective between its epochs, or prepare "
                       "a ring_all_reduce, which host threads start by triggers");
+        constexpr bool counts = (std::is_same_v<std::remove_cvref_t<Components>, index_space> || ...);
         static_assert(
-            (!std::is_same_v<std::remove_cvref_t<Components>, index_space> && ...),
+            !counts,
             "a session has no body to call with indices: for_each() between its epochs, or submit_many() to a "
             "pool of tasks");
-        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
+        static_assert(meets || counts || ((!prepares<Components> || has_feed<Components>)&&...),
                       "host threads cannot feed this component: it is for run()");
         using routes_type = routes_of<session_ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
