@@ -132,18 +132,25 @@ public:
         return run(each_index<Body>{body}, indices, components...);
     }
 
-    /// Starts a session: a program of mailboxes, a worklist, triggers, remote queues, a pool of tasks and a graph of
-    /// channels that stays on the devices, for host threads to post to, call and submit to (run/session.hpp). It refers
-    /// to this runtime and must end before it. The thread that has started it may use the runtime as ever: each run,
-    /// copy and allocation waits until the session's work is done, and the session leaves the devices for that long.
-    /// Other threads are refused. One session at a time. Throws as run does.
+    /// Starts a session: a program of mailboxes, a worklist, triggers, services, remote queues, a pool of tasks and a
+    /// graph of channels that stays on the devices, for host threads to post to, call and submit to (run/session.hpp).
+    /// It refers to this runtime and must end before it. The thread that has started it may use the runtime as ever:
+    /// each run, copy and allocation waits until the session's work is done, and the session leaves the devices for
+    /// that long. Other threads are refused. One session at a time. Throws as run does.
     template <class... Components>
     [[nodiscard]] auto start(Components&&... components) {
         static_assert((component<Components> && ...), "start(components...): mailboxes, a worklist, triggers, a pool");
-        static_assert(((!prepares<Components> || has_feed<Components>)&&...),
-                      "a session has no body: collectives, index spaces and services are for the lanes of one, in "
-                      "run(); host threads feed mailboxes, worklists, triggers, transfers, communicators, remote "
-                      "queues, pools of tasks and graphs of channels");
+        constexpr bool meets = (std::is_same_v<std::remove_cvref_t<Components>, collectives_component> || ...);
+        static_assert(!meets,
+                      "a session has no body whose lanes would meet: run() a collective between its epochs, or prepare "
+                      "a ring_all_reduce, which host threads start by triggers");
+        constexpr bool counts = (std::is_same_v<std::remove_cvref_t<Components>, index_space> || ...);
+        static_assert(
+            !counts,
+            "a session has no body to call with indices: for_each() between its epochs, or submit_many() to a "
+            "pool of tasks");
+        static_assert(meets || counts || ((!prepares<Components> || has_feed<Components>)&&...),
+                      "host threads cannot feed this component: it is for run()");
         using routes_type = routes_of<session_ref_of<Components>...>;
         using inbox = host_inbox_ref<route_list<routes_type>>;
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
@@ -153,7 +160,7 @@ public:
         (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
-        const comm_plan plan = plan_for<program>(components...);
+        const comm_plan plan = plan_for<program, true>(components...);
         auto resources = std::make_unique<comm_resources>(machine_, options_, plan, until);
         std::vector<std::shared_ptr<session_feed>> feeds;
         (add_feed(feeds, components, plan), ...);
@@ -187,7 +194,7 @@ private:
         (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
-        const comm_plan plan = plan_for<program>(components...);
+        const comm_plan plan = plan_for<program, false>(components...);
         comm_resources& resources = resources_for(plan, until);
         (begin_component(components, machine_, plan, until), ...);
         const auto views_on = [&]([[maybe_unused]] int pe) { return distinct_views<>::of(components.ref(pe)...); };
@@ -213,13 +220,14 @@ private:
     }
 
     /// Sizes of a program beside what its components hold on the PEs already.
-    template <class Program, class... Components>
+    template <class Program, bool in_session, class... Components>
     comm_plan plan_for(const Components&... components) const {
         auto outline = outline_of<Program>(machine_, held_bytes());
         for (int pe = 0; pe < n_pes(); ++pe) {
             pe_outline& mine = outline[static_cast<std::size_t>(pe)];
             mine.held_bytes += (std::uint64_t{0} + ... + held_bytes_of(components, pe));
-            ((mine.server_share = std::max(mine.server_share, server_share_of_component(components, pe))), ...);
+            ((mine.server_share = std::max(mine.server_share, server_share_of_component<in_session>(components, pe))),
+             ...);
         }
         return plan_program(program_traits::of<Program>(), outline, options_);
     }

@@ -7,8 +7,10 @@
 //   LANEWAY_TASK_KERNELS(matrix_multiply, md_lite)
 #pragma once
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
 
 #include "laneway/runtime.hpp"
@@ -18,9 +20,101 @@
 namespace laneway {
 
 /// Base of kernels: they are given a pointer to their boxed parameters, and leave their results there.
-struct c_kernel {
-    using arguments = void*;
+struct c_kernel {};
+
+/// What a kernel has of its worker: the first so many lanes of a warp, as laneway_push says.
+template <class Worker>
+class c_worker {
+public:
+    LANEWAY_FN c_worker(Worker& all, int threads) : all_(all), lanes_(threads < all.lanes() ? threads : all.lanes()) {}
+
+    [[nodiscard]] LANEWAY_FN int lane() const { return all_.lane(); }
+    [[nodiscard]] LANEWAY_FN int lanes() const { return lanes_; }
+    /// As of a task_worker, among these lanes.
+    template <class Ctx>
+    LANEWAY_FN bool sync(Ctx& ctx) const {
+        ctx.sync(full_warp<Ctx> >> (Ctx::warp_lanes - lanes_));
+        return true;
+    }
+    LANEWAY_FN void fail(std::uint32_t number) { all_.fail(number); }
+
+private:
+    Worker& all_;
+    int lanes_;
+};
+
+struct c_arguments {
+    void* params;
+    int threads;
+};
+
+/// A kernel as a task.
+template <class Kernel>
+struct c_task : Kernel {
+    static_assert(std::is_base_of_v<c_kernel, Kernel>, "a kernel is derived from lw::c_kernel");
+    using arguments = c_arguments;
     using result = void;
+    static_assert(width_of<Kernel> == task_width::warp, "a kernel runs on lanes of a warp: it has no width of its own");
+
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& pushed, Worker& worker) const {
+        c_worker<Worker> some(worker, pushed.threads);
+        if (some.lane() < some.lanes()) Kernel::operator()(ctx, pushed.params, some);
+    }
+};
+
+/// The memory of laneway_malloc: of the GPU, or of the first one, where all devices are GPUs, else of the
+/// host. Copies go by a stream, beside the workers. Any thread.
+class c_memory {
+public:
+    c_memory(runtime& job, std::size_t bytes) : seconds_(run_deadline(options{}.timeout_seconds).seconds()) {
+        if (is_of_gpu(job.machine())) {
+            on_gpu_ = buffer<std::byte>(job.machine().device(0), bytes);
+            copies_.emplace(job.stream(0, "of laneway_memcpy"));
+        } else {
+            on_host_ = allocate_host_visible(bytes, job.machine().has_gpus());
+        }
+        pieces_.emplace(first(), bytes);
+        bytes_ = bytes;
+    }
+
+    [[nodiscard]] sub_allocator& pieces() { return *pieces_; }
+    void copy_to_device(void* to, const void* from, std::size_t bytes) { copy(to, from, to, bytes); }
+    void copy_to_host(void* to, const void* from, std::size_t bytes) { copy(to, from, from, bytes); }
+
+private:
+    static bool is_of_gpu(const machine& job) {
+        for (int pe = 0; pe < job.n_pes(); ++pe) {
+            if (!job.device(pe)->is_gpu()) return false;  // GPUs of a job reach each other's memory
+        }
+        return true;
+    }
+    [[nodiscard]] std::byte* first() const { return copies_ ? on_gpu_.data() : on_host_.get(); }
+    void copy(void* to, const void* from, const void* of_device, std::size_t bytes) {
+        const auto at = reinterpret_cast<std::uintptr_t>(of_device) - reinterpret_cast<std::uintptr_t>(first());
+        if (at > bytes_ || bytes > bytes_ - at) throw usage_error("a copy beyond the memory of laneway_malloc");
+        if (!copies_) {
+            std::memcpy(to, from, bytes);
+            return;
+        }
+        const event done = [&] {
+            const std::lock_guard lock(copying_);
+            copies_->copy(to, from, bytes);
+            return copies_->record();
+        }();
+        if (!done.wait_for(std::chrono::milliseconds(static_cast<std::int64_t>(seconds_ * 1e3)))) {
+            throw timeout_error("a copy has not ended in time");
+        }
+        if (const std::exception_ptr why = done.failure()) std::rethrow_exception(why);
+    }
+
+    double seconds_;
+    std::size_t bytes_ = 0;
+    buffer<std::byte> on_gpu_;
+    std::shared_ptr<std::byte> on_host_;
+    std::optional<sub_allocator> pieces_;
+    std::mutex copying_;
+    std::optional<device_stream> copies_;  ///< null: memory of the host
 };
 
 /// What stands behind the functions of tasks.h.
@@ -28,21 +122,23 @@ template <class... Kernels>
 class c_tasks {
 public:
     explicit c_tasks(int queue_size)
-        : runtime_(options_of_environment()), bytes_(bytes_of_environment()),
-          memory_(allocate_host_visible(bytes_, runtime_.machine().has_gpus())), pieces_(memory_.get(), bytes_),
-          pool_(task_pool_options{.capacity = checked_size(queue_size)}, Kernels{}...),
+        : runtime_(options_of_environment()), bytes_(bytes_of_environment()), memory_(runtime_, bytes_),
+          pool_(task_pool_options{.capacity = checked_size(queue_size)}, c_task<Kernels>{}...),
           session_(runtime_.start(pool_)) {}
 
     void stop() { session_.stop(); }
-    [[nodiscard]] void* allocate(std::size_t bytes) { return pieces_.allocate(bytes, 64); }
-    void deallocate(void* memory) { pieces_.deallocate(memory); }
+    [[nodiscard]] void* allocate(std::size_t bytes) { return memory_.pieces().allocate(bytes, 64); }
+    void deallocate(void* memory) { memory_.pieces().deallocate(memory); }
+    [[nodiscard]] c_memory& memory() { return memory_; }
 
     void push(int type, int threads, int id, void* params) {
         if (type < 0) throw usage_error("task type " + std::to_string(type) + " is negative");
         if (threads < 1 || threads > 32) throw usage_error("threads: between 1 and 32, not " + std::to_string(threads));
         task_request request;
         request.companion = std::make_shared<pushed>(pushed{id, params});
-        (void)pool_.feed()->submit(static_cast<std::uint32_t>(type), &params, request);  // poll has it when it is done
+        const c_arguments arguments{params, threads};
+        (void)pool_.feed()->submit(static_cast<std::uint32_t>(type), &arguments,
+                                   request);  // poll has it when it is done
     }
     /// Whether a task is done that has not been told. Throws what it threw, when `id` and `params` are stored.
     bool poll(int& id, void*& params) {
@@ -57,6 +153,8 @@ public:
     }
 
 private:
+    using pool_type = laneway::task_pool<c_task<Kernels>...>;
+
     struct pushed {
         int id;
         void* params;
@@ -84,10 +182,9 @@ private:
 
     runtime runtime_;
     std::size_t bytes_;
-    std::shared_ptr<std::byte> memory_;
-    sub_allocator pieces_;
-    laneway::task_pool<Kernels...> pool_;
-    decltype(std::declval<runtime&>().start(std::declval<laneway::task_pool<Kernels...>&>())) session_;
+    c_memory memory_;
+    pool_type pool_;
+    decltype(std::declval<runtime&>().start(std::declval<pool_type&>())) session_;
 };
 
 /// The tasks of the program, and what the functions of tasks.h do with them.
@@ -163,10 +260,10 @@ private:
         return laneway_c_interface::with([&](auto& tasks) { tasks.deallocate(memory); });                   \
     }                                                                                                       \
     int laneway_memcpy_to_device(void* to, const void* from, size_t bytes) {                                \
-        return laneway_c_interface::with([&](auto&) { std::memcpy(to, from, bytes); });                     \
+        return laneway_c_interface::with([&](auto& t) { t.memory().copy_to_device(to, from, bytes); });     \
     }                                                                                                       \
     int laneway_memcpy_to_host(void* to, const void* from, size_t bytes) {                                  \
-        return laneway_c_interface::with([&](auto&) { std::memcpy(to, from, bytes); });                     \
+        return laneway_c_interface::with([&](auto& t) { t.memory().copy_to_host(to, from, bytes); });       \
     }                                                                                                       \
     int laneway_push(int type, int threads, int id, void* params) {                                         \
         return laneway_c_interface::with([&](auto& tasks) { tasks.push(type, threads, id, params); });      \

@@ -32,14 +32,16 @@ int laneway_setup(int queue_size);
 /* Waits until all tasks are done and gives the devices back. */
 int laneway_cleanup(void);
 
-/* Memory that kernels and these functions reach, aligned to 64 bytes. */
+/* Memory that kernels and these functions reach, aligned to 64 bytes. Where all devices are GPUs it is memory of the
+ * first one, which the host reaches by the two copies alone; else memory of the host. Copies do not wait for tasks. */
 void* laneway_malloc(size_t bytes);
 int laneway_free(void* memory);
 int laneway_memcpy_to_device(void* to, const void* from, size_t bytes);
 int laneway_memcpy_to_host(void* to, const void* from, size_t bytes);
 
-/* Submits a task; waits while the queue is full. `threads`: lanes that the kernel is written for, 1 to 32; a worker has
- * as many as its device's warps. `id` is the caller's own number. */
+/* Submits a task; waits while the queue is full. `threads`: lanes that run the kernel, 1 to 32, or all of a warp's
+ * where these are fewer: on a CPU device a warp has one, so kernels go by worker.lanes(). `id` is the caller's own
+ * number. */
 int laneway_push(int type, int threads, int id, void* params);
 /* 1: a task is done, whose id and params are stored; each is told once, in the order in which they end. 0: none is done
  * that has not been told; does not wait. Negative: that task has failed (its id and params are stored), or all has. */

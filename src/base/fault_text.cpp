@@ -119,7 +119,9 @@ std::string numbers_of(const fault_record& record, const fault_scene& scene) {
             return number_of(record) + "; " + deadline(scene);
         default:
             if (record.what == operation::serving) {
-                return number_of(record) + ", from its block " + std::to_string(record.limit);
+                return number_of(record) + (record.limit == ~std::uint64_t{0}
+                                                ? ", for the host"
+                                                : ", from its block " + std::to_string(record.limit));
             }
             if (record.what == operation::run_task) return number_of(record) + ", with " + std::to_string(record.limit);
             return number_of(record);

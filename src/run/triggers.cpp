@@ -29,20 +29,21 @@ std::string name_of_tag(int pe, std::uint32_t tag) {
     return "tag " + std::to_string(tag) + " of PE " + std::to_string(pe);
 }
 
-/// "; tag 3 of PE 0 finds no room for what it starts", the first of them, where some do.
-std::string without_room(const std::vector<std::vector<trigger_slot>>& slots) {
+/// "; tag 3 of PE 0 finds no room for what it starts", the first of them, where some do; or, `begun`, waits for that.
+std::string without_end(const std::vector<std::vector<trigger_slot>>& slots, bool begun) {
     std::string text;
     std::size_t found = 0;
     for (std::size_t pe = 0; pe < slots.size(); ++pe) {
         for (std::size_t tag = 0; tag < slots[pe].size(); ++tag) {
             const trigger_slot& slot = slots[pe][tag];
-            if (slot.operation.starts() == 0 || slot.done != slot.pieces || !trigger_word{slot.word}.open()) continue;
+            const std::uint32_t done = slot.pieces + (begun ? 1 : 0);
+            if (slot.operation.starts() == 0 || slot.done != done || !trigger_word{slot.word}.open()) continue;
             if (found++ != 0) continue;
             text = "; " + name_of_tag(static_cast<int>(pe), static_cast<std::uint32_t>(tag)) +
-                   " finds no room for what it starts";
+                   (begun ? " waits for the end of what it has started" : " finds no room for what it starts");
         }
     }
-    return found < 2 ? text : text + ", nor do " + std::to_string(found - 1) + " more";
+    return found < 2 ? text : text + (begun ? ", as do " : ", nor do ") + std::to_string(found - 1) + " more";
 }
 
 /// Finds operations that set each other off in a circle, with no trigger from elsewhere, and have begun to.
@@ -241,7 +242,7 @@ void trigger_memory::clear() {
     applied_ = 0;
 }
 
-/// As trigger_engine::prepare, for lanes that do not run yet.
+/// As trigger_preparation::prepare, for lanes that do not run yet.
 void trigger_memory::apply(mirror& all, const preparation& p) const {
     const auto pe = static_cast<std::size_t>(p.pe);
     trigger_slot& slot = all.slots[pe][p.tag];
@@ -337,7 +338,7 @@ std::string trigger_memory::account() const {
     std::string text = outside_.account();
     std::vector<std::vector<trigger_slot>> slots;
     for (int pe = 0; pe < machine_.n_pes(); ++pe) slots.push_back(slots_.copy_out(pe));
-    text += without_room(slots);
+    text += without_end(slots, false) + without_end(slots, true);
     circle_search search(slots);
     const auto circle = search();
     if (circle.empty()) return text;

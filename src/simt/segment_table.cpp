@@ -18,6 +18,11 @@ std::uint32_t segment_table::add(const std::vector<void*>& bases, std::uint64_t 
     return static_cast<std::uint32_t>(bytes_.size() - 1);
 }
 
+std::uint64_t segment_table::size(std::uint32_t segment) const {
+    const std::lock_guard lock(changing_);
+    return segment < bytes_.size() ? bytes_[segment] : 0;
+}
+
 std::vector<std::uint64_t> segment_table::sizes() const {
     const std::lock_guard lock(changing_);
     return bytes_;

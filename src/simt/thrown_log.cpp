@@ -20,7 +20,8 @@ std::string name_of(const user_code& code) {
         case user_code::remote:
             return "function " + type + " of a remote queue" + (code.source < 0 ? " for the host" : serving);
         case user_code::request:
-            return "request type " + type + " of a service" + serving + ", block " + std::to_string(code.block);
+            return "request type " + type + " of a service" +
+                   (code.source < 0 ? " for the host" : serving + ", block " + std::to_string(code.block));
         case user_code::task: return "task type " + type + " of a pool, submitted by a lane";
         case user_code::parts: return "parts of the item worklist";
         case user_code::work: return "work of the item worklist";

@@ -121,8 +121,23 @@ void service_memory::make_heap(int pe) {
     }
 }
 
-bool service_memory::begin(machine& machine, const comm_plan& plan) {
+void service_memory::refuse(const laneway::machine& machine) const {
     if (&machine != &machine_) throw usage_error("a service belongs to the runtime that has made it");
+    if (in_session_) throw usage_error("the service belongs to a session that has not been stopped");
+}
+
+void service_memory::attach(laneway::machine& machine, const comm_plan&) {
+    refuse(machine);
+    if (by_host()) {
+        throw usage_error(
+            "service: threads of the host serve lanes of a run; in a session host threads ask, and warps serve: "
+            "service_by::warps or service_by::pe");
+    }
+    before_ = ended_ = so_far({});
+}
+
+bool service_memory::begin(machine& machine, const comm_plan& plan) {
+    refuse(machine);
     std::uint32_t blocks = 0;
     server_warps_.clear();
     for (const pe_grid& grid : plan.grids) {

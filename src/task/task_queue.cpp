@@ -25,8 +25,8 @@ task_queue::task_queue(std::vector<task_shape> shapes, task_nodes_use nodes, con
          {std::pair{options_.ahead_seconds, "ahead_seconds"}, {options_.bundle_seconds, "bundle_seconds"}}) {
         if (!(seconds >= 0 && seconds <= 3600)) throw usage_error(std::string(name) + ": between 0 and 3600");
     }
-    if (options_.max_ahead > max_max_ahead || options_.spawned_tasks > max_max_ahead) {
-        throw usage_error("max_ahead, spawned_tasks: " + std::to_string(max_max_ahead) + " at most");
+    if (std::max({options_.max_ahead, options_.spawned_tasks, options_.triggered_tasks}) > max_max_ahead) {
+        throw usage_error("max_ahead, spawned_tasks, triggered_tasks: " + std::to_string(max_max_ahead) + " at most");
     }
     for (const task_shape& shape : shapes_) {
         argument_bytes_ = std::max(argument_bytes_, shape.argument_bytes);
@@ -39,6 +39,25 @@ task_queue::~task_queue() { disconnect(true); }
 
 void task_queue::attach(machine& machine, const comm_plan& plan) {
     const std::lock_guard lock(mutex_);
+    make_pes(machine, plan, true);
+    // Every PE reads batches: memory that GPUs reach, if there is one.
+    int user = 0;
+    while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
+    // Futures that outlive their session keep its memory, which other devices may not reach.
+    batches_ = std::make_shared<batch_memory>(machine.device(user), options_.batch_bytes);
+}
+
+void task_queue::begin_run(machine& machine, const comm_plan& plan) {
+    if (!nodes_.from_lanes) {
+        throw usage_error(
+            "a pool of tasks in a run: host threads submit in sessions alone, and none of its types is from_lanes");
+    }
+    const std::lock_guard lock(mutex_);
+    make_pes(machine, plan, false);
+}
+
+/// `for_host`: host threads submit tasks.
+void task_queue::make_pes(machine& machine, const comm_plan& plan, bool for_host) {
     if (program_ != nullptr) throw usage_error("the pool belongs to a session that has not been stopped");
     pes_.clear();
     workers_ = 0;
@@ -52,9 +71,10 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
                                     workers,
                                     argument_bytes_,
                                     result_bytes_,
-                                    workers + ahead,
-                                    nodes_,
-                                    options_.spawned_tasks};
+                                    for_host ? workers + ahead : 1,
+                                    nodes_.spawned ? options_.spawned_tasks : 0,
+                                    nodes_.from_lanes ? options_.triggered_tasks : 0,
+                                    nodes_};
         pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
         made.window = min_window(made);
         workers_ += workers;
@@ -63,11 +83,6 @@ void task_queue::attach(machine& machine, const comm_plan& plan) {
             if ((made.kind & some) != task_devices::none) workers_on_[static_cast<std::size_t>(some)] += workers;
         }
     }
-    // Every PE reads batches: memory that GPUs reach, if there is one.
-    int user = 0;
-    while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
-    // Futures that outlive their session keep its memory, which other devices may not reach.
-    batches_ = std::make_shared<batch_memory>(machine.device(user), options_.batch_bytes);
 }
 
 void task_queue::connect(resident_program& program) {

@@ -31,15 +31,18 @@ task_rings::task_rings(const std::shared_ptr<device>& user, const task_rings_pla
     std::vector<std::uint32_t> first(n_slots_);
     std::iota(first.begin(), first.end(), 0);
     free_for_.copy_in(first);
-    if (plan.uses_nodes.any) make_nodes(user, plan);
+    if (plan.uses_nodes.spawned || plan.uses_nodes.from_lanes) make_nodes(user, plan);
 }
 
 /// Each block has its share of the free ones, one on top of the other. Warps may keep a quarter of all for themselves.
 void task_rings::make_nodes(const std::shared_ptr<device>& user, const task_rings_plan& plan) {
-    std::vector<std::byte> made(plan.nodes * node_bytes_);
+    if (plan.uses_nodes.from_lanes) first_for_lanes_ = plan.nodes;
+    const std::uint32_t all = plan.nodes + plan.nodes_for_lanes;
+    std::vector<std::byte> made(all * node_bytes_);
     std::vector<task_block_words> blocks(worker_blocks_);
-    for (std::uint32_t i = 0; i < plan.nodes; ++i) {
-        std::uint64_t& top = blocks[i % worker_blocks_].free;
+    for (std::uint32_t i = 0; i < all; ++i) {
+        task_block_words& words = blocks[i % worker_blocks_];
+        std::uint64_t& top = i < plan.nodes ? words.free : words.free_for_lanes;
         task_node node{};
         node.next = static_cast<std::uint32_t>(top);
         std::memcpy(made.data() + i * node_bytes_, &node, sizeof node);
@@ -51,13 +54,12 @@ void task_rings::make_nodes(const std::shared_ptr<device>& user, const task_ring
     blocks_.copy_in(blocks);
     deques_ = buffer<task_deque>(user, std::size_t{worker_blocks_} * task_nodes_ref::max_warps);
     hints_ = buffer<std::uint64_t>(user, worker_blocks_);
-    from_lanes_ = plan.uses_nodes.from_lanes;
     cached_nodes_ = std::min(plan.nodes / 4 / plan.worker_warps, task_deques_shared::max_cached);
 }
 
 task_nodes_ref task_rings::nodes() const {
     return {nodes_.data(), blocks_.data(), deques_.data(), hints_.data(),
-            node_bytes_,   worker_blocks_, cached_nodes_,  from_lanes_};
+            node_bytes_,   worker_blocks_, cached_nodes_,  first_for_lanes_};
 }
 
 task_rings_ref task_rings::ref() const {

@@ -29,6 +29,16 @@ struct fail_always : lw::c_kernel {
     }
 };
 
+/// Stores how many lanes it has, and counts those that run.
+struct count_lanes : lw::c_kernel {
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, void* const& boxed, Worker& worker) const {
+        int* const told = static_cast<int*>(boxed);
+        if (worker.lane() == 0) told[0] = worker.lanes();
+        if (worker.sync(ctx)) ctx.fetch_add(told + 1, 1, lw::order::relaxed, lw::scope::device);
+    }
+};
+
 }  // namespace
 
-LANEWAY_TASK_KERNELS(matrix_multiply, fail_always)
+LANEWAY_TASK_KERNELS(matrix_multiply, fail_always, count_lanes)

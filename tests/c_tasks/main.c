@@ -5,7 +5,7 @@
 
 #include "laneway/tasks.h"
 
-enum { MATRIX_MULTIPLY, FAIL_ALWAYS };
+enum { MATRIX_MULTIPLY, FAIL_ALWAYS, COUNT_LANES };
 enum { TASKS = 200, MAX_WIDTH = 12, QUEUE_SIZE = 64 };
 
 static int failures = 0;
@@ -81,6 +81,26 @@ static void fail_one(void) {
     expect(laneway_poll(&task, &params) == 0, "nothing is left");
 }
 
+/* A kernel runs on as many lanes as push says, or on all of a warp. */
+static void count_lanes(void) {
+    int told[2], task, most = 0;
+    void* params = laneway_malloc(sizeof told);
+    for (int threads = 32; threads >= 1; --threads) {
+        int polled;
+        memset(told, 0, sizeof told);
+        expect(laneway_memcpy_to_device(params, told, sizeof told) == 0, "copy to the device");
+        expect(laneway_push(COUNT_LANES, threads, threads, params) == 0, "push");
+        while ((polled = laneway_poll(&task, &params)) == 0) {
+        }
+        expect(polled == 1 && laneway_memcpy_to_host(told, params, sizeof told) == 0, "copy to the host");
+        if (threads == 32) most = told[0];
+        expect(told[0] == (threads < most ? threads : most) && told[1] == told[0], "lanes of the kernel");
+    }
+    expect_error(laneway_memcpy_to_device(told, params, sizeof told), "beyond the memory of laneway_malloc");
+    expect_error(laneway_memcpy_to_host(told, NULL, sizeof told), "beyond the memory of laneway_malloc");
+    expect(laneway_free(params) == 0, "free");
+}
+
 int main(void) {
     expect_error(laneway_push(MATRIX_MULTIPLY, 32, 1, NULL), "laneway_setup has not been called");
     expect(laneway_malloc(8) == NULL, "no memory before setup");
@@ -89,7 +109,8 @@ int main(void) {
     expect_error(laneway_setup(QUEUE_SIZE), "already");
     run_tasks();
     fail_one();
-    expect_error(laneway_push(2, 32, 1, NULL), "task type 2: the pool has 2");
+    count_lanes();
+    expect_error(laneway_push(3, 32, 1, NULL), "task type 3: the pool has 3");
     expect_error(laneway_push(-1, 32, 1, NULL), "negative");
     expect_error(laneway_push(MATRIX_MULTIPLY, 33, 1, NULL), "threads");
     expect_error(laneway_free(&failures), "");

@@ -14,7 +14,7 @@ struct question {
     std::uint64_t value;
 };
 
-#if CASE == 0 || CASE == 11 || CASE == 24 || CASE == 25  // right
+#if CASE == 0 || CASE == 11 || CASE == 24 || CASE == 25 || CASE == 27 || CASE == 28  // right
 struct handler {
     using answer = std::uint64_t;
     static constexpr bool forwards = true;
@@ -209,4 +209,14 @@ struct on_cpus {
     static constexpr auto runs_on = lw::task_devices::cpu;
 };
 constexpr std::uint32_t types = lw::task_starter<on_cpus>::count;
+#elif CASE == 27  // nobody would take them
+void use(lw::runtime& runtime) {
+    lw::index_space indices(3);
+    (void)runtime.start(indices);
+}
+#elif CASE == 28  // its end is not told
+void use(lw::runtime& runtime) {
+    auto triggers = runtime.triggers().with(runtime.mailbox<question>(handler{}));
+    triggers.prepare(0, 0, 1, lw::trigger_operation::nothing(0).start(question{}).when_done());
+}
 #endif

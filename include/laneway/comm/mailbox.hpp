@@ -38,12 +38,27 @@ public:
     [[nodiscard]] const machine* owner() const { return owner_; }
 
     // For triggers that post its messages.
-    using starter_type = message_starter<Routes>;
+    using starter_type = message_starter<Routes, false>;
     [[nodiscard]] starter_type starter(int) const { return {}; }
 
 private:
     const machine* owner_;
     Routes handlers_;
 };
+
+/// The same for triggers whose operations may wait until a message's handler has returned: `with(lw::followed(box))`.
+/// The run or session gets the mailbox itself.
+template <class Routes>
+class followed_mailbox : public mailbox_handle<Routes> {
+public:
+    explicit followed_mailbox(const mailbox_handle<Routes>& box) : mailbox_handle<Routes>(box) {}
+
+    using starter_type = message_starter<Routes, true>;
+    [[nodiscard]] starter_type starter(int pe) const { return {{}, this->ref(pe).routes}; }
+};
+template <class Routes>
+[[nodiscard]] followed_mailbox<Routes> followed(const mailbox_handle<Routes>& box) {
+    return followed_mailbox<Routes>(box);
+}
 
 }  // namespace laneway

@@ -11,7 +11,8 @@
 //   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
 //   void end(run_report&);                                 after a run without a fault; it may add to the report
 //   std::string account() const;                           after a run that failed: what its message shall say
-//   double server_share(int pe) const;                     of the PE's blocks that shall serve, also where it is alone
+//   double server_share(int pe) const;                     where its view serves: of the PE's blocks that shall, also
+//                                                          where it is alone
 //   threshold_policy policy() const;                       where its work has a threshold
 //   void refuse_beside(const std::vector<const void*>& all) const;
 //                                                          throws where a component that it needs is not there

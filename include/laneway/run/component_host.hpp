@@ -8,6 +8,7 @@
 #include "laneway/base/report.hpp"
 #include "laneway/comm/comm_plan.hpp"
 #include "laneway/comm/termination.hpp"
+#include "laneway/run/component.hpp"
 #include "laneway/simt/machine.hpp"
 
 namespace laneway {
@@ -93,10 +94,11 @@ std::uint64_t held_bytes_of([[maybe_unused]] const Component& c, [[maybe_unused]
     return 0;
 }
 
-/// The share of a PE's blocks that a component wants to serve.
-template <component Component>
+/// The share of a PE's blocks that a component wants to serve: those whose server warps do its work.
+template <bool in_session, component Component>
 double server_share_of_component([[maybe_unused]] const Component& c, [[maybe_unused]] int pe) {
-    if constexpr (requires { c.server_share(pe); }) return c.server_share(pe);
+    using view = std::conditional_t<in_session, session_ref_of<Component>, ref_of<Component>>;
+    if constexpr (is_serving<view>) return c.server_share(pe);
     return 0;
 }
 

@@ -174,6 +174,7 @@ private:
     LANEWAY_FN void serve(Ctx& ctx, std::uint64_t number) {
         inbox_slot& slot = inbox_.slot(number);
         const std::uint32_t reply = slot.reply;
+        come_behind(ctx, inbox_.answers);  // of all that host threads have been answered before they stored it
         List::visit(slot.kind, [&]<class Message, class Handler>() {
             if constexpr (!taking_payload<Handler>) {  // the host posts no others
                 const Message message = *slot.template message<Message>();
@@ -191,6 +192,7 @@ private:
         std::byte* const at = inbox_.answers + place * inbox_.answer_bytes;
         if (given) *reinterpret_cast<Value*>(at + inbox_answer::header_bytes) = given.value;
         auto& state = reinterpret_cast<inbox_answer*>(at)->state;
+        go_before(ctx, inbox_.answers);
         // Partner: the host's acquire load.
         ctx.store(&state, given ? inbox_answer::given : inbox_answer::refused, order::release, scope::system);
     }

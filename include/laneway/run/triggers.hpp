@@ -191,11 +191,15 @@ public:
         : triggers(memory), takers_(takers...) {
         (refuse_others(takers, memory->machine_of()), ...);
         memory->keep_items(item_words);
+        const auto tell = [&]<class Taker>([[maybe_unused]] const Taker& taker) {
+            if constexpr (requires { taker.trigger_by(memory->ref()); }) taker.trigger_by(memory->ref());
+        };
+        (tell(takers), ...);
     }
 
     /// As above, for an operation that starts a message, or a task of the tag's own PE.
-    template <class Item>
-    void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const starting_operation<Item>& op,
+    template <class Item, bool WhenDone>
+    void prepare(int pe, std::uint32_t tag, std::uint32_t threshold, const starting_operation<Item, WhenDone>& op,
                  firing how = firing::once) {
         const trigger_operation numbered = numbered_operation<starters>(op);
         if (starters::template stays<Item> && numbered.pe() != pe) {
@@ -211,7 +215,7 @@ public:
         const auto refuse = [&]<class Taker>([[maybe_unused]] const Taker& taker) {
             if constexpr (has_feed<Taker>) {
                 if (std::find(all.begin(), all.end(), taker.feed().get()) != all.end()) return;
-                throw usage_error("triggers submit tasks of a pool that is not part of the same session");
+                throw usage_error("triggers submit tasks of a pool that is not part of the same run or session");
             }
         };
         std::apply([&](const Takers&... each) { (refuse(each), ...); }, takers_);

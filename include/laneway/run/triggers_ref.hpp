@@ -3,7 +3,7 @@
 
 #include "laneway/comm/termination.hpp"
 #include "laneway/comm/triggers/host_triggers_ref.hpp"
-#include "laneway/comm/triggers/trigger_engine.hpp"
+#include "laneway/comm/triggers/trigger_preparation.hpp"
 #include "laneway/comm/triggers/trigger_starter.hpp"
 #include "laneway/run/component.hpp"
 
@@ -16,7 +16,7 @@ struct alignas(16) trigger_hint {
     std::uint32_t passed;   ///< calls of trigger_block that all warps have come to
 };
 
-/// A lane's access to the tags of its PE. What fails ends the run; comm/triggers/trigger_engine.hpp says how.
+/// A lane's access to the tags of its PE. What fails ends the run; comm/triggers/trigger_rounds.hpp says how.
 template <class Ctx, class Out, class Starters>
 class triggers_agent {
 public:
@@ -25,23 +25,23 @@ public:
 
     LANEWAY_FN triggers_agent(Ctx& ctx, Out& out, const trigger_ref& view, const trigger_items<Starters>& items,
                               const roles& mine, std::byte* shared)
-        : engine_(ctx, view), items_(items), out_(out), hint_(*reinterpret_cast<trigger_hint*>(shared)),
+        : rounds_(ctx, view), items_(items), out_(out), hint_(*reinterpret_cast<trigger_hint*>(shared)),
           team_(mine.team_warps) {}
 
     /// Adds `n` to the count of a tag of the own PE, also before it has been prepared. Any lane, also in divergent
     /// code; one atomic. What the lane wrote before goes with the data of the round that the add is part of.
-    LANEWAY_FN status trigger(Ctx& ctx, std::uint32_t tag, std::uint32_t n = 1) { return engine_.trigger(ctx, tag, n); }
+    LANEWAY_FN status trigger(Ctx& ctx, std::uint32_t tag, std::uint32_t n = 1) { return rounds_.trigger(ctx, tag, n); }
     /// The same, once for a whole warp: all its lanes, together; what any of them wrote before goes with the data.
     LANEWAY_FN status trigger_warp(Ctx& ctx, std::uint32_t tag, std::uint32_t n = 1) {
         ctx.sync(full_warp<Ctx>);
         const auto result =
-            once(ctx, full_warp<Ctx>, [&] { return static_cast<std::uint32_t>(engine_.trigger(ctx, tag, n)); });
+            once(ctx, full_warp<Ctx>, [&] { return static_cast<std::uint32_t>(rounds_.trigger(ctx, tag, n)); });
         return static_cast<status>(result);
     }
     /// The same, once for a whole block, when the last of its working warps has called it: all of them, whole, with the
     /// same tag. Nobody waits here, but a warp that is a whole call ahead of another one.
     LANEWAY_SLOW status trigger_block(Ctx& ctx, std::uint32_t tag, std::uint32_t n = 1) {
-        if (tag >= engine_.tags()) return fail(ctx, status::bad_tag, operation::trigger, -1, tag, engine_.tags());
+        if (tag >= rounds_.tags()) return fail(ctx, status::bad_tag, operation::trigger, -1, tag, rounds_.tags());
         const status waited = wait_for_block(ctx, tag);
         if (waited != status::ok) return waited;
         ctx.sync(full_warp<Ctx>);
@@ -52,39 +52,39 @@ public:
     /// Adds to the count of a tag of any PE: as trigger, and what the lane wrote, on whatever PE, comes before. Two
     /// atomics in the other PE's memory, of which neither is waited for; warps of that PE find them.
     LANEWAY_FN status trigger_on(Ctx& ctx, int pe, std::uint32_t tag, std::uint32_t n = 1) {
-        return engine_.trigger_on(ctx, pe, tag, n);
+        return trigger_arrivals<Ctx>(ctx, rounds_).trigger_on(ctx, pe, tag, n);
     }
     /// Takes the operation from a tag of the own PE, so that another one can be prepared; triggers that no round has
     /// used stay. False, and nothing has happened, where the tag has none, or its round is open. Any lane.
-    LANEWAY_FN bool disarm(Ctx& ctx, std::uint32_t tag) { return engine_.disarm(ctx, tag); }
+    LANEWAY_FN bool disarm(Ctx& ctx, std::uint32_t tag) { return trigger_preparation<Ctx>(rounds_).disarm(ctx, tag); }
     /// Prepares an operation of the own PE, for a tag that has none or has fired once for all. Any lane.
     LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
                               firing how = firing::once) {
-        return engine_.prepare(ctx, tag, threshold, op, how, [] {});
+        return trigger_preparation<Ctx>(rounds_).prepare(ctx, tag, threshold, op, how, [] {});
     }
     /// The same where it starts a message, or a task of the own PE.
-    template <class Item>
-    LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const starting_operation<Item>& op,
-                              firing how = firing::once) {
+    template <class Item, bool WhenDone>
+    LANEWAY_FN status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold,
+                              const starting_operation<Item, WhenDone>& op, firing how = firing::once) {
         const trigger_operation numbered = numbered_operation<Starters>(op);
         if (Starters::template stays<Item> && numbered.pe() != ctx.pe()) {
             return fail(ctx, status::bad_range, operation::prepare, numbered.pe(), tag);
         }
-        return engine_.prepare(ctx, tag, threshold, numbered, how,
-                               [&] { *reinterpret_cast<Item*>(items_.at(ctx, tag)) = op.item; });
+        const auto keep = [&] { *reinterpret_cast<Item*>(items_.at(ctx, tag)) = op.item; };
+        return trigger_preparation<Ctx>(rounds_).prepare(ctx, tag, threshold, numbered, how, keep);
     }
 
     /// Waits until a tag of the own PE has fired `rounds` times in all, and what it did is done: sources may be used
     /// again. Any lanes; they look after triggered operations meanwhile. The deadline's error names the tag, its count
     /// and its threshold.
     LANEWAY_SLOW status wait_fired(Ctx& ctx, std::uint32_t tag, std::uint64_t rounds) {
-        if (tag >= engine_.tags()) {
-            return fail(ctx, status::bad_tag, operation::trigger, -1, tag, engine_.tags());
+        if (tag >= rounds_.tags()) {
+            return fail(ctx, status::bad_tag, operation::trigger, -1, tag, rounds_.tags());
         }
         return await(
-            ctx, [&] { return engine_.fired(ctx, tag) >= rounds; },
+            ctx, [&] { return rounds_.fired(ctx, tag) >= rounds; },
             [&] {
-                return wait_site{operation::trigger, -1, tag, engine_.word(ctx, tag).told()};
+                return wait_site{operation::trigger, -1, tag, rounds_.word(ctx, tag).told()};
             });
     }
     /// Waits until a signal word of the own PE is `value` or more: what came with it is there. Any lanes, as above.
@@ -92,7 +92,7 @@ public:
         if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
         return await(
             ctx,
-            // Partner: the fence of trigger_engine::close_round. Acquired only when it has come: an acquire empties the
+            // Partner: the fence of trigger_rounds::close_round. Acquired only when it has come: an acquire empties the
             // multiprocessor's cache, and so slows down those whose work is waited for.
             [&] {
                 std::uint64_t* const at = address(ctx, word, ctx.pe());
@@ -112,7 +112,7 @@ public:
         const auto any = once(ctx, full_warp<Ctx>, [&] { return ctx.load(&hint_.any, order::relaxed, scope::block); });
         if (any == 0) return false;
         const std::uint32_t tag = take_piece(ctx, full_warp<Ctx>);
-        if (tag != trigger_engine<Ctx>::no_tag) {
+        if (tag != trigger_rounds<Ctx>::no_tag) {
             if (ctx.lane() == 0) watch(ctx, tag);
             return true;
         }
@@ -124,17 +124,17 @@ public:
     LANEWAY_FN void refresh(Ctx& ctx) {
         look_at_cells(ctx, next_cell_, 0, 1, 8);
         take_calls(ctx);
-        if (engine_.any_piece(ctx)) ctx.store(&hint_.any, 1u, order::relaxed, scope::block);
+        if (rounds_.any_piece(ctx)) ctx.store(&hint_.any, 1u, order::relaxed, scope::block);
     }
     LANEWAY_FN void assist(Ctx& ctx) { (void)turn(ctx, full_warp<Ctx>); }
     LANEWAY_FN void close(Ctx&) {}
 
 protected:
-    trigger_engine<Ctx> engine_;
+    trigger_rounds<Ctx> rounds_;
 
 private:
     LANEWAY_FN std::uint32_t take_piece(Ctx& ctx, lane_mask mask) {
-        return engine_.take_piece(ctx, mask, [&](std::uint32_t tag, const trigger_operation& op) {
+        return rounds_.take_piece(ctx, mask, [&](std::uint32_t tag, const trigger_operation& op) {
             if (items_.start(ctx, out_, tag, op)) return true;
             (void)check_deadline(ctx, {operation::start, op.pe(), tag});  // too late it ends the run
             return false;
@@ -145,7 +145,7 @@ private:
     LANEWAY_FN status wait_for_block(Ctx& ctx, std::uint32_t tag) {
         const std::uint32_t before = calls_++;
         return wait_together(
-            ctx, full_warp<Ctx>, {operation::trigger, -1, tag, engine_.word(ctx, tag).told()},
+            ctx, full_warp<Ctx>, {operation::trigger, -1, tag, rounds_.word(ctx, tag).told()},
             [&] { return ctx.load(&hint_.passed, order::relaxed, scope::block) == before; }, [] {});
     }
     /// One lane of a warp.
@@ -154,14 +154,14 @@ private:
         // Partner: itself, in other warps. The last one comes behind what all have done.
         if (ctx.fetch_add(&hint_.arrived, 1u, order::acq_rel, scope::block) + 1 != all) return 0;
         come_behind(ctx, &hint_.arrived);
-        const status result = engine_.trigger(ctx, tag, n);
+        const status result = rounds_.trigger(ctx, tag, n);
         ctx.store(&hint_.passed, calls_, order::relaxed, scope::block);
         return static_cast<std::uint32_t>(result);
     }
 
     LANEWAY_FN void take_calls(Ctx& ctx) {
-        const std::uint32_t tag = engine_.take_calls(ctx);
-        if (tag != trigger_engine<Ctx>::no_tag) watch(ctx, tag);
+        const std::uint32_t tag = trigger_arrivals<Ctx>(ctx, rounds_).take_calls(ctx);
+        if (tag != trigger_rounds<Ctx>::no_tag) watch(ctx, tag);
     }
 
     /// The lanes of the mask, together, look at cells, each at another, and carry out a piece.
@@ -172,7 +172,7 @@ private:
         if (elected(ctx, mask)) take_calls(ctx);
         ctx.sync(mask);
         const std::uint32_t tag = take_piece(ctx, mask);
-        if (tag == trigger_engine<Ctx>::no_tag) return false;
+        if (tag == trigger_rounds<Ctx>::no_tag) return false;
         if (elected(ctx, mask)) watch(ctx, tag);
         return true;
     }
@@ -180,12 +180,13 @@ private:
     /// This is the `number`th of `lanes` lanes that look at `each` cells each, from `first` on.
     LANEWAY_FN void look_at_cells(Ctx& ctx, std::uint32_t first, std::uint32_t number, std::uint32_t lanes,
                                   std::uint32_t each) {
-        const std::uint32_t cells = engine_.cells(ctx);
+        trigger_arrivals<Ctx> arrivals(ctx, rounds_);
+        const std::uint32_t cells = arrivals.cells(ctx);
         for (std::uint32_t i = 0; i < each && i * lanes < cells; ++i, first += lanes) {
             if (first >= cells) first = 0;
             if (first + number >= cells) continue;
-            const std::uint32_t tag = engine_.look(ctx, first + number);
-            if (tag != trigger_engine<Ctx>::no_tag) watch(ctx, tag);
+            const std::uint32_t tag = arrivals.look(ctx, first + number);
+            if (tag != trigger_rounds<Ctx>::no_tag) watch(ctx, tag);
         }
         next_cell_ = first;
     }
@@ -193,7 +194,7 @@ private:
     /// After a piece of work: operations that trigger each other in a circle would go on for ever.
     LANEWAY_FN void watch(Ctx& ctx, std::uint32_t tag) {
         if (ctx.now_ns() <= ctx.deadline_ns() || stopped(ctx)) return;
-        (void)fail(ctx, status::timeout, operation::trigger, -1, tag, engine_.word(ctx, tag).told());
+        (void)fail(ctx, status::timeout, operation::trigger, -1, tag, rounds_.word(ctx, tag).told());
     }
 
     template <class Done, class Site>
@@ -232,7 +233,7 @@ public:
         : triggers_agent<Ctx, Out, Starters>(ctx, out, view, items, mine, shared), host_(host) {}
 
     LANEWAY_FN void attend(Ctx& ctx) {
-        if (ctx.lane() == 0 && *host_.is_open != 0) host_.take(ctx, this->engine_);
+        if (ctx.lane() == 0 && *host_.is_open != 0) host_.take(ctx, this->rounds_);
     }
 
 private:
@@ -243,7 +244,7 @@ private:
 /// comm/triggers/trigger_starter.hpp.
 template <class Starters>
 struct triggers_component_ref {
-    using routes_type = routes<>;
+    using routes_type = typename Starters::routes_type;
     static constexpr bool servers_post = Starters::forwards;
     static constexpr std::size_t shared_bytes = sizeof(trigger_hint);
     static constexpr bool counts_work = true;
@@ -254,7 +255,7 @@ struct triggers_component_ref {
     trigger_ref tags;
     trigger_items<Starters> items;
 
-    [[nodiscard]] routes_type handlers() const { return {}; }
+    [[nodiscard]] routes_type handlers() const { return items.handlers(tags); }
 
     template <class Ctx, class Out>
     LANEWAY_FN triggers_agent<Ctx, Out, Starters> agent(Ctx& ctx, Out& out, const roles& mine,
@@ -287,8 +288,8 @@ struct triggers_session_ref : triggers_component_ref<Starters> {
     }
     template <class Ctx>
     LANEWAY_FN void take_from_host(Ctx& ctx, std::uint64_t orders) const {
-        trigger_engine<Ctx> engine(ctx, this->tags);
-        host.handle_orders(ctx, engine, orders);
+        trigger_rounds<Ctx> rounds(ctx, this->tags);
+        host.handle_orders(ctx, rounds, orders);
     }
 };
 

@@ -83,7 +83,9 @@ public:
     [[nodiscard]] bool abandoned() const { return abandoned_; }
     /// Numbers that add_segment can still give.
     [[nodiscard]] std::uint64_t segments_left() const;
-    /// Bytes of each segment on a PE; 0 of freed ones. Any thread.
+    /// Bytes of a segment on a PE; 0 of one that has been freed or never given. Any thread.
+    [[nodiscard]] std::uint64_t segment_size(std::uint32_t segment) const { return segments_->size(segment); }
+    /// The same of each. Any thread.
     [[nodiscard]] std::vector<std::uint64_t> segment_sizes() const { return segments_->sizes(); }
 
     /// From now on the service runs next to every run, for as long as it exists.

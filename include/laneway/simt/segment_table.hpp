@@ -20,7 +20,9 @@ public:
     /// Adds a segment, `bytes` behind one base a PE, and returns its number. Throws usage_error where all numbers have
     /// been given.
     std::uint32_t add(const std::vector<void*>& bases, std::uint64_t bytes);
-    /// Bytes of each segment on a PE; 0 of removed ones.
+    /// Bytes of a segment on a PE; 0 of one that was removed or never added.
+    [[nodiscard]] std::uint64_t size(std::uint32_t segment) const;
+    /// The same of each.
     [[nodiscard]] std::vector<std::uint64_t> sizes() const;
     /// How many more can be added.
     [[nodiscard]] std::uint64_t left() const;

@@ -65,11 +65,15 @@ public:
     template <class Give>
     void hand_out(task_devices open, const Give& give) {
         for (auto level = levels_.begin(); level != levels_.end() && open != task_devices::none;) {
-            for (auto devices = level->second.oldest(open); devices != task_devices::none;
-                 devices = level->second.oldest(open)) {
-                if (!give(level->second.line(devices), devices & open)) open = open - devices;
+            const auto devices = level->second.oldest(open);
+            if (devices == task_devices::none) {
+                level = level->second.empty() ? levels_.erase(level) : std::next(level);
+                continue;
             }
-            level = level->second.empty() ? levels_.erase(level) : std::next(level);
+            const std::uint64_t pushed_before = pushed_;
+            if (!give(level->second.line(devices), devices & open)) open = open - devices;
+            // An empty batch is done at once, and what follows it may come before all that is left.
+            if (pushed_ != pushed_before) level = levels_.begin();
         }
     }
 

@@ -11,13 +11,21 @@
 #include <tuple>
 
 #include "laneway/task/service_ref.hpp"
+#include "laneway/task/service_session.hpp"
 #include "laneway/task/service_threads.hpp"
 
 namespace laneway {
 
+template <class... Types>
+struct service_numbers {
+    template <class Type>
+    static constexpr std::uint32_t number = number_of_type<Type, Types...>();
+};
+
 /// A service with these request types (service_request.hpp says what one is) and those of service_operations.hpp. A
-/// handle: copies are the same. It must outlive the runs that use it. Throws usage_error for options that cannot be,
-/// and where PEs cannot store into each other's memory.
+/// handle: copies are the same. It must outlive the runs that use it. In a session host threads ask
+/// (service_client.hpp). Throws usage_error for options that cannot be, and where PEs cannot store into each other's
+/// memory.
 template <class... Types>
 class service {
     static_assert((service_type<Types> && ...),
@@ -29,8 +37,11 @@ class service {
     static_assert(((sizeof(service_result<Types>) <= 64) && ...), "the result of a request takes 64 bytes at most");
 
 public:
-    using ref_type =
-        service_ref<service_update, service_fetch, service_put, service_copy, service_allocate, service_free, Types...>;
+    template <template <class...> class View>
+    using of_all_types =
+        View<service_update, service_fetch, service_put, service_copy, service_allocate, service_free, Types...>;
+    using ref_type = of_all_types<service_ref>;
+    using session_ref_type = of_all_types<service_session_ref>;
 
     explicit service(machine& machine, const Types&... types) : service(machine, service_options{}, types...) {}
     service(machine& machine, const service_options& options, const Types&... types)
@@ -44,7 +55,7 @@ public:
         machine.attach(threads_);
     }
 
-    /// Of the last run.
+    /// Of the last run or session.
     [[nodiscard]] service_statistics statistics() const { return memory_->statistics(by_host()); }
 
     // As a component, see run/component.hpp.
@@ -58,6 +69,18 @@ public:
     void end(const run_report&) { memory_->end(by_host()); }
     [[nodiscard]] std::string account() const { return memory_->account(by_host()); }
     [[nodiscard]] ref_type ref(int pe) const { return {memory_->rings(pe), all_types(pe)}; }
+    [[nodiscard]] session_ref_type session_ref(int pe) const { return {{memory_->counts(), all_types(pe)}}; }
+    [[nodiscard]] const std::shared_ptr<service_memory>& feed() const { return memory_; }
+
+    // For service_client.
+    using question = of_all_types<service_question>;
+    template <class Type>
+    static constexpr std::uint32_t number() {
+        constexpr std::uint32_t found = of_all_types<service_numbers>::template number<Type>;
+        static_assert(found < n_own + sizeof...(Types),
+                      "the service has no request type of this name: give it to service()");
+        return found;
+    }
 
 private:
     template <class View>

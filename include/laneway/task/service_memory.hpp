@@ -11,6 +11,7 @@
 #include "laneway/memory/sub_allocator.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 #include "laneway/run/component_host.hpp"
+#include "laneway/run/host_feed.hpp"
 #include "laneway/task/service_rings_ref.hpp"
 
 namespace laneway {
@@ -24,7 +25,7 @@ struct service_options {
     double server_share = 0.06;          ///< of a GPU's blocks that serve, at least one; not where host threads do
 };
 
-/// Requests of the last run.
+/// Requests of the last run or session.
 struct service_statistics {
     std::uint64_t requests = 0;  ///< that were carried out
     std::uint64_t slots = 0;     ///< that they came in: lanes that post together share one
@@ -48,7 +49,7 @@ private:
 };
 
 /// Host. Belongs to the thread that owns the runtime.
-class service_memory {
+class service_memory : public session_feed {
 public:
     /// Throws usage_error for options that cannot be, and where PEs cannot store into each other's memory.
     service_memory(machine& machine, const service_options& options, std::vector<service_shape> types);
@@ -67,9 +68,19 @@ public:
     [[nodiscard]] service_rings_ref rings(int pe) const;
     [[nodiscard]] device_heap_ref heap(int pe) const;
     [[nodiscard]] sub_allocator* host_heap(int pe) const;
-    /// Of the last run.
+    /// Of the last run or session.
     [[nodiscard]] service_statistics statistics(const service_statistics& by_host) const;
     [[nodiscard]] std::string account(const service_statistics& by_host) const;
+
+    // In a session: what host threads ask comes through its inboxes.
+    using session_feed::account;
+    [[nodiscard]] symmetric_ref<service_counts> counts() const { return counts_.ref(); }
+    [[nodiscard]] std::uint64_t filled() const override { return 0; }
+    [[nodiscard]] bool any_wait() const override { return false; }
+    void attach(laneway::machine& machine, const comm_plan&) override;
+    void connect(resident_program&) override { in_session_ = true; }
+    void disconnect(bool) noexcept override { in_session_ = false; }
+    void audit() override { ended_ = so_far({}); }
 
 private:
     /// Arrays that depend on the number of blocks.
@@ -85,6 +96,7 @@ private:
         symmetric_array<std::uint64_t> locks;
     };
 
+    void refuse(const laneway::machine& machine) const;
     void make_queues(std::uint32_t blocks);
     [[nodiscard]] bool has_heap(int pe) const;
     void make_heap(int pe);
@@ -107,6 +119,7 @@ private:
     std::vector<buffer<std::byte>> host_regions_;
     std::vector<std::unique_ptr<sub_allocator>> host_heaps_;  ///< by PE, the same
     bool open_ = false;                                       ///< a run has begun and not ended well
+    std::atomic<bool> in_session_ = false;
     service_statistics ended_;   ///< when the last run had ended well, since all began anew
     service_statistics before_;  ///< the same, before the last run
 };

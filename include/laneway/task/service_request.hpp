@@ -48,9 +48,12 @@ public:
     LANEWAY_FN service_call(int pe, int block, bool reaches_memory)
         : pe_(pe), block_(block), reaches_memory_(reaches_memory) {}
 
-    /// Who has posted it.
+    static constexpr int host_thread = -1;  ///< in place of a block
+
+    /// Who has posted it; of a host thread in a session, in whose name it has, and no block.
     [[nodiscard]] LANEWAY_FN int pe() const { return pe_; }
     [[nodiscard]] LANEWAY_FN int block() const { return block_; }
+    [[nodiscard]] LANEWAY_FN bool by_host() const { return block_ == host_thread; }
     /// False where a host thread serves a GPU, whose memory it cannot touch.
     [[nodiscard]] LANEWAY_FN bool reaches_memory() const { return reaches_memory_; }
 

@@ -12,6 +12,40 @@ struct service_served {
     std::uint32_t refused = 0;
 };
 
+/// Calls a request's functor. False where the request has failed, so that the run ends and nobody is answered. Any
+/// lane, or a thread of the host.
+template <class Type, class Ctx, class Forward>
+[[nodiscard]] LANEWAY_FN bool carry_out_request(Ctx& ctx, const Type& body, const typename Type::arguments& asked,
+                                                const service_call& whose, std::uint32_t number,
+                                                service_answer<Type>& answer, [[maybe_unused]] Forward& forward) {
+    service_call mine = whose;
+    const user_code what{user_code::request, number, mine.by_host() ? -1 : mine.pe(), mine.block()};
+    const auto called = [&]() -> decltype(auto) {
+        if constexpr (forwarding<Type>) {
+            return run_user_code(ctx, what, body, ctx, asked, mine, forward);
+        } else if constexpr (requires { body(ctx, asked, mine); }) {
+            return run_user_code(ctx, what, body, ctx, asked, mine);
+        } else {
+            return run_user_code(ctx, what, body, ctx, asked);
+        }
+    };
+    if constexpr (std::is_void_v<typename Type::result>) {
+        called();
+    } else {
+        answer.value = called();
+    }
+    answer.code = static_cast<std::uint32_t>(mine.refused());
+    if (mine.failed()) {
+        if constexpr (on_host<Ctx>) {
+            ctx.fail_request();
+        } else {
+            (void)laneway::fail(ctx, status::handler_failed, operation::serving, mine.pe(), number,
+                                static_cast<std::uint64_t>(mine.block()));
+        }
+    }
+    return !mine.failed() && !threw(ctx);
+}
+
 /// `Ctx`: of a lane, or of a host thread. Waits for nothing but words of a request that are on their way.
 template <class Ctx, class... Types>
 class service_server {
@@ -58,7 +92,7 @@ private:
             typename Type::arguments asked{};
             service_answer<Type> answer;
             bool here = i < count && read<Type>(ctx, from, i, asked);
-            if (here) here = run(ctx, body, asked, whose, from.label.label.kind(), answer, forward);
+            if (here) here = carry_out_request(ctx, body, asked, whose, from.label.label.kind(), answer, forward);
             const bool refused = answers && answer.code != static_cast<std::uint32_t>(status::ok);
             served.refused += static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, refused)));
             if (!from.label.waits()) continue;
@@ -83,39 +117,6 @@ private:
         if (from.label.label.in_words()) return ring.load_words(ctx, from.ticket, i, asked);
         asked = reinterpret_cast<const typename Type::arguments*>(ring.slot(from.ticket))[i];
         return true;
-    }
-
-    /// False where the request has failed, so that the run ends and nobody is answered.
-    template <class Type, class Forward>
-    [[nodiscard]] LANEWAY_FN bool run(Ctx& ctx, const Type& body, const typename Type::arguments& asked,
-                                      const service_call& whose, std::uint32_t number, service_answer<Type>& answer,
-                                      [[maybe_unused]] Forward& forward) const {
-        service_call mine = whose;
-        const user_code what{user_code::request, number, mine.pe(), mine.block()};
-        const auto called = [&]() -> decltype(auto) {
-            if constexpr (forwarding<Type>) {
-                return run_user_code(ctx, what, body, ctx, asked, mine, forward);
-            } else if constexpr (requires { body(ctx, asked, mine); }) {
-                return run_user_code(ctx, what, body, ctx, asked, mine);
-            } else {
-                return run_user_code(ctx, what, body, ctx, asked);
-            }
-        };
-        if constexpr (std::is_void_v<typename Type::result>) {
-            called();
-        } else {
-            answer.value = called();
-        }
-        answer.code = static_cast<std::uint32_t>(mine.refused());
-        if (mine.failed()) {
-            if constexpr (on_host<Ctx>) {
-                ctx.fail_request();
-            } else {
-                (void)laneway::fail(ctx, status::handler_failed, operation::serving, mine.pe(), number,
-                                    static_cast<std::uint64_t>(mine.block()));
-            }
-        }
-        return !mine.failed() && !threw(ctx);
     }
 
     const service_rings_ref& rings_;

@@ -53,6 +53,7 @@ public:
     }
     /// Lane 0 of a warp, while no other lane of it allocates.
     LANEWAY_FN void give_back(Ctx& ctx, std::uint32_t number) const {
+        if (number >= nodes_.first_for_lanes) return give_back_for_all(ctx, number);
         std::uint32_t& mine = shared_->cached[ctx.warp()];
         const std::uint32_t there = ctx.load(&mine, order::relaxed, scope::block);
         const std::uint32_t room = ~there & ((1u << nodes_.cached) - 1);
@@ -62,9 +63,7 @@ public:
         ctx.store(&mine, there | 1u << place, order::relaxed, scope::block);
     }
     /// Any lane.
-    LANEWAY_FN void give_back_for_all(Ctx& ctx, std::uint32_t number) const {
-        nodes_.push(ctx, nodes_.blocks[block_].free, number);
-    }
+    LANEWAY_FN void give_back_for_all(Ctx& ctx, std::uint32_t number) const { nodes_.give_back(ctx, block_, number); }
     /// Lets go of what the warp keeps. Lane 0.
     LANEWAY_FN void give_back_all(Ctx& ctx) const {
         const std::uint32_t there = ctx.exchange(&shared_->cached[ctx.warp()], 0u, order::relaxed, scope::block);
@@ -153,7 +152,7 @@ private:
         for (int w = 0; w < ctx.n_warps(); ++w) {
             if (ctx.load(&shared_->ready[w], order::relaxed, scope::block) != 0) seen |= std::uint64_t{1} << w;
         }
-        if (nodes_.from_lanes || (ctx.load(&shared_->hint, order::relaxed, scope::block) & spilled_bit) != 0) {
+        if (nodes_.from_lanes() || (ctx.load(&shared_->hint, order::relaxed, scope::block) & spilled_bit) != 0) {
             const std::uint64_t head = ctx.load(&nodes_.blocks[block_].spilled, order::relaxed, scope::device);
             if (static_cast<std::uint32_t>(head) != 0) seen |= spilled_bit;
         }

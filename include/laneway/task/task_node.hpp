@@ -15,7 +15,9 @@ namespace laneway {
 struct task_origin {
     std::uint32_t join = 0;    ///< of the parent: 1 more than the number of its node; 0: the host submitted the task
     std::uint32_t record = 0;  ///< where the host keeps the task; nobody: a lane submitted it, and is told nothing
-    std::uint32_t index = 0;   ///< in its batch; of a part of a range, its tasks
+    /// In its batch; of a part of a range, its tasks; of a task from a lane, 1 more than the tag that waits for its
+    /// end.
+    std::uint32_t index = 0;
     std::uint16_t can_spawn = 1;
     std::uint16_t range = 0;          ///< 1 more than the number of the range that it is a part of; 0: of none
     std::uint32_t* status = nullptr;  ///< host-visible
@@ -40,8 +42,9 @@ static_assert(sizeof(task_node) == task_node::header_bytes);
 /// how often it has changed, so that a node that has gone and come back is seen.
 struct task_block_words {
     alignas(destructive_bytes) std::uint64_t free;
-    alignas(destructive_bytes) std::uint64_t spilled;  ///< tasks that found no place in a deque
-    alignas(destructive_bytes) std::uint64_t spawned;  ///< tasks that have ever been pushed
+    alignas(destructive_bytes) std::uint64_t free_for_lanes;  ///< nodes for tasks that lanes submit
+    alignas(destructive_bytes) std::uint64_t spilled;         ///< tasks that found no place in a deque
+    alignas(destructive_bytes) std::uint64_t spawned;         ///< tasks that have ever been pushed
 };
 
 /// Tasks that a warp has spawned, in PE memory: in each place 1 more than the number of a node, or 0. Only the warp
@@ -60,8 +63,11 @@ struct task_nodes_ref {
     std::uint64_t node_bytes = 0;
     std::uint32_t n_blocks = 1;
     std::uint32_t cached = 0;  ///< free nodes that each warp may keep for itself
-    bool from_lanes = false;   ///< whether lanes that are no workers spill tasks as well
+    /// Nodes from this number on are for tasks that lanes submit, who spill them; none: none is. So triggers never
+    /// take the room of tasks that spawn.
+    std::uint32_t first_for_lanes = none;
 
+    static constexpr std::uint32_t none = ~0u;
     static constexpr std::uint32_t max_warps = 32;  ///< of a block
 
     [[nodiscard]] LANEWAY_FN task_node& at(std::uint32_t number) const {
@@ -71,15 +77,22 @@ struct task_nodes_ref {
         return deques[block * max_warps + warp];
     }
 
+    [[nodiscard]] LANEWAY_FN bool from_lanes() const { return first_for_lanes != none; }
+
     /// 1 more than the number of a node that nobody has, of the block if it has one; 0: there is none.
     template <class Ctx>
     LANEWAY_FN std::uint32_t take(Ctx& ctx, std::uint32_t block) const {
-        for (std::uint32_t i = 0; i < n_blocks; ++i) {
-            const std::uint32_t b = block + i < n_blocks ? block + i : block + i - n_blocks;
-            const std::uint32_t found = pop(ctx, blocks[b].free);
-            if (found != 0) return found;
-        }
-        return 0;
+        return take_from(ctx, block, &task_block_words::free);
+    }
+    /// The same for a task that a lane submits.
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t take_for_lanes(Ctx& ctx, std::uint32_t block) const {
+        return take_from(ctx, block, &task_block_words::free_for_lanes);
+    }
+    template <class Ctx>
+    LANEWAY_FN void give_back(Ctx& ctx, std::uint32_t block, std::uint32_t number) const {
+        task_block_words& words = blocks[block];
+        push(ctx, number < first_for_lanes ? words.free : words.free_for_lanes, number);
     }
 
     template <class Ctx>
@@ -108,6 +121,16 @@ struct task_nodes_ref {
     }
 
 private:
+    template <class Ctx>
+    LANEWAY_FN std::uint32_t take_from(Ctx& ctx, std::uint32_t block, std::uint64_t task_block_words::*stack) const {
+        for (std::uint32_t i = 0; i < n_blocks; ++i) {
+            const std::uint32_t b = block + i < n_blocks ? block + i : block + i - n_blocks;
+            const std::uint32_t found = pop(ctx, blocks[b].*stack);
+            if (found != 0) return found;
+        }
+        return 0;
+    }
+
     static constexpr std::uint64_t one_change = std::uint64_t{1} << 32;
 };
 

@@ -22,6 +22,9 @@ struct task_pool_options {
     std::uint32_t max_ahead = 0;  ///< of these tasks; 0: 32 for each worker of the PE
     /// Of tasks that others have spawned, and of those that have, so many find room on a PE, where some type spawns.
     std::uint32_t spawned_tasks = 1 << 18;
+    /// The same for tasks that triggered operations have started, until their bodies run, where some type is from
+    /// lanes.
+    std::uint32_t triggered_tasks = 1 << 16;
     /// Tasks for a PE are gathered and shown to it together: when they are so many, or a quarter of what the PE still
     /// has to do, or at this age. 1 shows each at once.
     std::uint32_t bundle_tasks = 64;

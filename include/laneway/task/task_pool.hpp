@@ -15,7 +15,7 @@
 namespace laneway {
 
 /// A pool for tasks of these types (task_type.hpp). A handle: copies are the same pool. It serves one session at a
-/// time; any thread may submit while that lasts.
+/// time; any thread may submit while that lasts. Or one run, in which triggered operations submit tasks.
 template <class... Types>
 class task_pool {
     static_assert((task_type<Types> && ...),
@@ -28,13 +28,14 @@ class task_pool {
 
 public:
     using ref_type = task_pool_ref<Types...>;
+    using session_ref_type = task_session_ref<Types...>;
 
     explicit task_pool(const Types&... types) : task_pool(task_pool_options{}, types...) {}
     task_pool(const task_pool_options& options, const Types&... types)
         : queue_(std::make_shared<task_queue>(
               std::vector<task_shape>{
                   {sizeof(typename Types::arguments), result_bytes_of<typename Types::result>, devices_of<Types>}...},
-              task_nodes_use{use_nodes<Types...>, (from_lanes<Types> || ...)}, options)),
+              task_nodes_use{(spawns_tasks<Types> || ...), (from_lanes<Types> || ...)}, options)),
           types_(task_types_of(types...)) {}
 
     /// Submits a task, and returns at once; waits while the pool is full, if `request` says nothing else. Throws
@@ -90,13 +91,23 @@ public:
     // As a component, see run/component.hpp.
     [[nodiscard]] ref_type ref(int pe) const {
         const task_rings& rings = queue_->rings(pe);
-        return {rings.ref(), rings.nodes(), &queue_->failures(), types_};
+        ref_type made{rings.ref(), rings.nodes(), &queue_->failures(), types_, {}};
+        if constexpr ((from_lanes<Types> || ...)) made.tags = *triggered_by_;
+        return made;
     }
+    [[nodiscard]] session_ref_type session_ref(int pe) const { return {ref(pe)}; }
     [[nodiscard]] const std::shared_ptr<task_queue>& feed() const { return queue_; }
+    void begin(machine& machine, const comm_plan& plan, const run_deadline&) { queue_->begin_run(machine, plan); }
 
     // For triggers that submit its tasks.
     using starter_type = task_starter<Types...>;
     [[nodiscard]] starter_type starter(int pe) const { return {queue_->rings(pe).nodes()}; }
+    /// Throws usage_error the second time.
+    void trigger_by(const trigger_ref& tags) const {
+        if (triggered_by_->tags() != 0)
+            throw usage_error("a pool of tasks belongs to one component of triggers: with()");
+        *triggered_by_ = tags;
+    }
 
 private:
     template <class Futures>
@@ -114,6 +125,7 @@ private:
 
     std::shared_ptr<task_queue> queue_;
     task_types<Types...> types_;
+    std::shared_ptr<trigger_ref> triggered_by_ = std::make_shared<trigger_ref>();
 };
 
 template <class... Types>

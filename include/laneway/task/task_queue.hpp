@@ -58,6 +58,8 @@ public:
 
     /// Throws usage_error while another session has the pool.
     void attach(machine& machine, const comm_plan& plan) override;
+    /// The same for a run, in which lanes alone submit tasks.
+    void begin_run(machine& machine, const comm_plan& plan);
     /// Of the session for which attach has been called.
     [[nodiscard]] const task_rings& rings(int pe) const { return pes_[static_cast<std::size_t>(pe)]->rings; }
     [[nodiscard]] task_failures& failures() { return failures_; }
@@ -243,6 +245,7 @@ private:
     [[nodiscard]] range_size next_range(const record& r, const pe_state& pe) const;
     void copy_arguments(task_id id, const void* arguments);
     [[noreturn]] void throw_ending(task_id id);
+    void make_pes(machine& machine, const comm_plan& plan, bool for_host);
     void refuse_without_session() const;
     void refuse_elsewhere(std::uint32_t type) const;
     [[nodiscard]] std::vector<std::size_t> done_among(const std::vector<task_id>& ids);

@@ -11,9 +11,10 @@
 
 namespace laneway {
 
-/// Whether tasks of a pool wait in nodes of the PE, and whether lanes that are no workers bring some.
+/// Whether tasks of a pool spawn others, which wait in nodes of the PE, and whether lanes submit some, which do as
+/// well.
 struct task_nodes_use {
-    bool any = false;
+    bool spawned = false;
     bool from_lanes = false;
 };
 
@@ -21,11 +22,12 @@ struct task_nodes_use {
 struct task_rings_plan {
     std::uint32_t worker_blocks = 1;
     std::uint32_t worker_warps = 1;
-    std::size_t argument_bytes = 0;  ///< of the longest type
-    std::size_t result_bytes = 0;    ///< the same
-    std::uint32_t max_open = 1;      ///< entries that the PE has at once, at most: put and not heard of
+    std::size_t argument_bytes = 0;     ///< of the longest type
+    std::size_t result_bytes = 0;       ///< the same
+    std::uint32_t max_open = 1;         ///< entries that the PE has at once, at most: put and not heard of
+    std::uint32_t nodes = 0;            ///< for tasks that others spawn, and their joins
+    std::uint32_t nodes_for_lanes = 0;  ///< for tasks that lanes submit
     task_nodes_use uses_nodes = {};
-    std::uint32_t nodes = 0;  ///< for tasks that others spawn or lanes submit, and their joins
 };
 
 /// What put() takes.
@@ -77,7 +79,7 @@ private:
     std::uint32_t outcome_bytes_;
     std::uint32_t worker_blocks_;
     std::uint32_t cached_nodes_ = 0;
-    bool from_lanes_ = false;
+    std::uint32_t first_for_lanes_ = task_nodes_ref::none;
     std::uint64_t node_bytes_;
     std::uint64_t next_ = 0;  ///< entry to put
     std::uint64_t published_ = 0;

@@ -1,6 +1,7 @@
 // What a worker does with a task that it has taken: calls its body, and tells whoever waits for it.
 #pragma once
 
+#include "laneway/comm/triggers/trigger_rounds.hpp"
 #include "laneway/simt/fail.hpp"
 #include "laneway/simt/user_code.hpp"
 #include "laneway/task/task_failures.hpp"
@@ -390,7 +391,10 @@ private:
             join = above;
         }
         if constexpr (any_from_lanes) {
-            if (record == task_origin::nobody) return;
+            if (record == task_origin::nobody) {
+                if (count != 0) trigger_rounds<Ctx>(ctx, pool_.tags).end_started(ctx, count - 1);
+                return;
+            }
         }
         if (range != 0) return end_part(ctx, range - 1, count);
         announce(ctx, {record, task_news::outcome, {0, 0}});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "laneway/comm/copy_bytes.hpp"
+#include "laneway/comm/triggers/trigger_starter.hpp"
 #include "laneway/task/task_node.hpp"
 #include "laneway/task/task_type.hpp"
 
@@ -31,24 +32,30 @@ public:
     static constexpr std::size_t item_bytes = std::max({sizeof(task_call<Types>)...});
     static constexpr bool forwards = false;
     static constexpr bool stays = true;
+    using routes_type = routes<>;
+    template <class Item>
+    static constexpr bool tells_end = true;
 
     template <class Item>
     static constexpr std::uint32_t kind = number(static_cast<const Item*>(nullptr));
 
     task_nodes_ref nodes;
 
-    /// False where no node is free: task_pool_options::spawned_tasks of them are not done.
+    [[nodiscard]] static routes_type handlers(const trigger_ref&) { return {}; }
+
+    /// False where no node is free: task_pool_options::triggered_tasks of them have not begun.
     template <class Ctx, class Out>
-    LANEWAY_FN bool start(Ctx& ctx, Out&, std::uint32_t number, int, const std::byte* item) const {
+    LANEWAY_FN bool start(Ctx& ctx, Out&, std::uint32_t number, const started_item& what) const {
         const std::uint32_t block = static_cast<std::uint32_t>(ctx.block()) % nodes.n_blocks;
-        const std::uint32_t found = nodes.take(ctx, block);
+        const std::uint32_t found = nodes.take_for_lanes(ctx, block);
         if (found == 0) return false;
         task_node& node = nodes.at(found - 1);
         node.origin = {};
         node.origin.record = task_origin::nobody;
+        node.origin.index = what.tells_end ? what.tag + 1 : 0;
         node.type = number;
         std::uint32_t type = 0;
-        ((type++ == number ? copy_bytes(node.arguments(), item, sizeof(typename Types::arguments)) : void()), ...);
+        ((type++ == number ? copy_bytes(node.arguments(), what.item, sizeof(typename Types::arguments)) : void()), ...);
         go_before(ctx, &node);
         // Before it can be seen, as in task_deques::push; a block finds it when it refreshes.
         ctx.fetch_add(&nodes.blocks[block].spawned, std::uint64_t{1}, order::relaxed, scope::device);

@@ -29,7 +29,9 @@ public:
         return team_ == nullptr ? Ctx::warp_lanes : team_lanes();
     }
     /// Number of the task in its batch; 0 for one that was submitted alone.
-    [[nodiscard]] LANEWAY_FN std::uint32_t index() const { return origin_.index; }
+    [[nodiscard]] LANEWAY_FN std::uint32_t index() const {
+        return origin_.record == task_origin::nobody ? 0 : origin_.index;
+    }
 
     /// Barrier among the worker's lanes: what each has stored before is visible to all behind it. All of them,
     /// together. False where the program is ending and the others may not come: then the body should return.

@@ -84,6 +84,29 @@ TEST_P(trigger_schedules_test, LongArraysAreSharedOut) {
     count_wrong(wrong, rt.n_pes());
 }
 
+TEST_P(trigger_schedules_test, HostThreadsHaveArraysAddedUpInASession) {
+    runtime rt(options_of(GetParam(), 1));
+    constexpr std::uint64_t count = 100;
+    auto data = rt.allocate<std::uint64_t>(count);
+    const std::uint32_t n_tags = ring_all_reduce_ref::n_tags(rt.n_pes());
+    auto tags = rt.triggers({.tags = n_tags + 3});
+    const ring_all_reduce<std::uint64_t> ring(rt.machine(), tags, data.ref(), count, 3);
+    auto session = rt.start(tags);
+    for (std::uint64_t round = 1; round <= 3; ++round) {
+        std::vector<std::uint64_t> sums(count);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            std::vector<std::uint64_t> mine(count);
+            for (std::uint64_t i = 0; i < count; ++i) sums[i] += mine[i] = brought(pe, i, round);
+            data.copy_in(pe, mine);
+        }
+        ring.start(tags);
+        session.quiesce();
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(data.copy_out(pe), sums);
+    }
+    session.stop();
+    EXPECT_TRUE(tags.waiting().empty());
+}
+
 struct broadcast_in_rounds {
     tree_broadcast_ref tree;
     symmetric_ref<std::uint32_t> data;

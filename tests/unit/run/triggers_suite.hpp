@@ -430,6 +430,57 @@ TEST_P(triggers_test, MessagesArePostedBehindTheData) {
     });
 }
 
+/// A message whose handler takes its time, and then stores without an atomic.
+struct slow_word {
+    std::uint32_t place;
+};
+struct store_slowly {
+    symmetric_ref<std::uint32_t> stored;
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx& ctx, const slow_word& m) const {
+        for (int i = 0; i < 30; ++i) ctx.pause(1);
+        stored.local(ctx)[m.place] = m.place + 1;
+    }
+};
+/// One lane of each PE sets off a message to the next PE for each place, and waits for what comes from the one before.
+struct await_ends {
+    symmetric_ref<std::uint32_t> stored;
+    symmetric_ref<std::uint64_t> told, wrong;
+
+    template <class Ctx, class Triggers, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Box&) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const auto mine = stored.local(ctx);
+        for (std::uint32_t place = 0; place < stored.size(); ++place) {
+            if (triggers.trigger(ctx, place) != status::ok) return;
+            if (triggers.wait_signal(ctx, told[0], place + 1) != status::ok) return;
+            const std::uint32_t found = mine[place];
+            if (found != place + 1) atomic_add(ctx, wrong[0], 1);
+        }
+    }
+};
+
+TEST_P(triggers_test, SignalsFollowTheEndOfHandlers) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        constexpr std::uint32_t places = 4;
+        const auto stored = rt.allocate<std::uint32_t>(places);
+        const auto told = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        const auto box = rt.mailbox<slow_word>(store_slowly{stored.ref()});
+        auto tags = rt.triggers({.tags = places + 1}).with(followed(box));
+        for (int pe = 0; pe < rt.n_pes(); ++pe) {
+            const auto op = trigger_operation::nothing((pe + 1) % rt.n_pes()).signal(told.ref()[0]);
+            for (std::uint32_t place = 0; place < places; ++place) {
+                tags.prepare(pe, place, 1, op.then(pe, places).start(slow_word{place}).when_done());
+            }
+            tags.prepare(pe, places, places, trigger_operation::nothing(pe));
+        }
+        rt.run(await_ends{stored.ref(), told.ref(), wrong.ref()}, tags, box);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u);
+        EXPECT_TRUE(tags.waiting().empty());
+    });
+}
+
 /// A message that goes round: its handler counts, and has it posted to the next PE by a tag, so often.
 struct next_hop {
     std::uint32_t tag;

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "laneway/task/host_request.hpp"
-#include "laneway/task/service.hpp"
+#include "laneway/task/service_client.hpp"
 #include "remote_job.hpp"
 
 namespace laneway::test {
@@ -76,6 +76,13 @@ inline service_options served_by(service_by by, const options& o) {
 inline options job_for(service_by by, options o) {
     if (by == service_by::host) o.checked_accesses.races = false;
     o.checked_blocks = 3;
+    return o;
+}
+
+/// Of a session, in which requests are messages.
+inline options session_of(options o, double seconds) {
+    o.timeout_seconds = seconds;
+    o.chunk_bytes = 1024;
     return o;
 }
 

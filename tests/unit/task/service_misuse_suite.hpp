@@ -276,6 +276,61 @@ TEST_P(service_misuse_test, ARunWithoutMemoryLeavesNothingThatTheNextWouldUse) {
 }
 #endif
 
+TEST_P(service_misuse_test, HostThreadsAskForWhatCannotBe) {
+    runtime rt(session_of(job(service_by::warps), 60));
+    const auto words = rt.allocate<std::uint64_t>(4);
+    service served(rt.machine(), goes_wrong{});
+    const std::string pes = std::to_string(rt.n_pes());
+    service by_host(rt.machine(), {.by = service_by::host}, goes_wrong{});
+    says(thrown<usage_error>([&] { (void)rt.start(by_host); }), "in a session host threads ask, and warps serve");
+    {
+        auto session = rt.start(served);
+        service_client client(session, served);
+        EXPECT_EQ(thrown<usage_error>([&] { client.put(words.ref()[0], 9, 1); }),
+                  "service: PE 9 does not exist; there are " + pes);
+        EXPECT_EQ(thrown<usage_error>([&] { client.add(words.ref()[4], 0, 1); }),
+                  "service: an address outside symmetric memory of PE 0: element 4, where there are 0 to 3");
+        EXPECT_EQ(thrown<usage_error>([&] { (void)client.get(symmetric_ptr<std::uint64_t>{}, 0); }),
+                  "service: an address outside symmetric memory of PE 0: element 0, where there are none");
+        const std::uint64_t five[5] = {};
+        EXPECT_EQ(thrown<usage_error>([&] {
+                      client.put(words.ref()[0], 0, five, 4);
+                      client.put(words.ref()[0], 0, five, 5);
+                  }),
+                  "service: an address outside symmetric memory of PE 0: element 4, where there are 0 to 3");
+        EXPECT_EQ(thrown<usage_error>([&] { rt.run(do_nothing{}, served); }),
+                  "the service belongs to a session that has not been stopped");
+        says(thrown<device_fault>(
+                 [&] { (void)client.call(task<goes_wrong>, 0, static_cast<std::uint32_t>(goes::failing)); }),
+             "the application reported an error while serving a request of PE 0: request type 6, for the host");
+    }
+    auto session = rt.start(served);
+    service_client client(session, served);
+    EXPECT_TRUE(client.call(task<goes_wrong>, 0, 0)) << "another session works";
+    session.stop();
+    EXPECT_THROW((void)client.call(task<goes_wrong>, 0, 0), usage_error);
+}
+
+TEST_P(service_misuse_test, ARequestOfTheHostThatNeverEndsIsLate) {
+    runtime rt(session_of(job(service_by::warps), 0.1));
+    service served(rt.machine(), goes_wrong{});
+    auto session = rt.start(served);
+    service_client client(session, served);
+    const auto ask = [&] { (void)client.call(task<goes_wrong>, 0, static_cast<std::uint32_t>(goes::on_for_ever)); };
+    says(thrown<timeout_error>(ask), "the deadline is");
+}
+
+#if !defined(__CUDACC__)
+TEST_P(service_misuse_test, WhatARequestOfTheHostThrowsIsTold) {
+    runtime rt(session_of(job(service_by::warps), 60));
+    service served(rt.machine(), unlucky{});
+    auto session = rt.start(served);
+    service_client client(session, served);
+    says(thrown<lane_error>([&] { (void)client.call(task<unlucky>, 0, {}); }),
+         "exception in request type 6 of a service for the host: no luck");
+}
+#endif
+
 LANEWAY_ON_DEVICES(service_misuse_test, remote_devices());
 
 }  // namespace

@@ -472,6 +472,122 @@ TEST_P(service_test, MessagesThatRequestsPostAreServedOnce) {
     every_server(GetParam(), served_once, (service_rounds(GetParam()) + 2) / 3);
 }
 
+/// Tells who serves whom, of host threads.
+struct whom_it_serves {
+    using arguments = std::uint64_t;
+    using result = std::uint64_t;
+    template <class Ctx>
+    LANEWAY_FN result operator()(Ctx& ctx, const arguments& n, service_call& call) const {
+        if (n == 7) call.refuse(status::no_room);
+        return call.by_host()
+                   ? static_cast<std::uint64_t>(ctx.pe()) << 40 | static_cast<std::uint64_t>(call.pe()) << 20 | n
+                   : 0;
+    }
+};
+
+/// What each of several host threads asks for, and finds.
+template <class Client>
+class asking_thread {
+public:
+    asking_thread(Client& client, const symmetric_array<std::uint64_t>& words, std::uint64_t number, int pes,
+                  int server)
+        : client_(client), words_(words.ref()), number_(number), pes_(pes), server_(server) {}
+
+    static constexpr std::uint64_t rounds = 12, numbers = 0, told = 1, mine = 4, of_each = 4;
+
+    void operator()() {
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            const int pe = static_cast<int>((number_ + i) % static_cast<unsigned>(pes_));
+            drawn_.push_back(client_.fetch_add(words_[numbers], 0, 1));
+            client_.add(words_[told], pe, number_ + 1);
+            const auto who = client_.call(task<whom_it_serves>, pe, i);
+            const auto server = static_cast<std::uint64_t>(server_ < 0 ? pe : server_);
+            EXPECT_EQ(who.code, i == 7 ? status::no_room : status::ok);
+            EXPECT_EQ(who.value, server << 40 | static_cast<std::uint64_t>(pe) << 20 | i);
+            client_.post(task<whom_it_serves>, pe, 1);
+        }
+        move();
+        void* const piece = client_.allocate(pes_ - 1, 64);
+        EXPECT_NE(piece, nullptr);
+        EXPECT_TRUE(client_.deallocate(pes_ - 1, piece));
+    }
+    [[nodiscard]] const std::vector<std::uint64_t>& drawn() const { return drawn_; }
+
+private:
+    /// A put with a signal, and a copy of it to the last PE with one, each awaited.
+    void move() {
+        const auto at = words_[mine + of_each * number_], signal = words_[mine + of_each * number_ + 2];
+        const std::uint64_t values[2] = {number_, number_ + 5};
+        client_.put(at, 0, values, 2, signal);
+        while (client_.get(signal, 0) == 0) std::this_thread::yield();
+        client_.copy(at, 0, 2, at, pes_ - 1, signal, 7, signal_op::set);
+        while (client_.get(signal, pes_ - 1) != 7) std::this_thread::yield();
+        EXPECT_EQ(client_.get(words_[at.index + 1], pes_ - 1), number_ + 5);
+        EXPECT_EQ(client_.template fetch<memory_op::compare_exchange>(at, pes_ - 1, 9, number_), number_);
+        client_.template update<memory_op::max>(at, pes_ - 1, 3);
+    }
+
+    Client& client_;
+    symmetric_ref<std::uint64_t> words_;
+    std::uint64_t number_;
+    int pes_, server_;
+    std::vector<std::uint64_t> drawn_;
+};
+
+/// Three threads ask; what they have done is there behind two epochs. `also(client)`: asks for more between them.
+template <class Service, class Also, class... Components>
+void ask_by_threads(runtime& rt, const service_options& s, const symmetric_array<std::uint64_t>& words, Service& served,
+                    const Also& also, const Components&... components) {
+    constexpr std::uint64_t n = 3;
+    const int pes = rt.n_pes();
+    auto session = rt.start(served, components...);
+    service_client client(session, served);
+    using asking = asking_thread<decltype(client)>;
+    std::vector<asking> all;
+    for (std::uint64_t t = 0; t < n; ++t) all.emplace_back(client, words, t, pes, s.by == service_by::pe ? s.pe : -1);
+    std::vector<std::thread> threads;
+    for (auto& one : all) threads.emplace_back(std::ref(one));
+    for (auto& thread : threads) thread.join();
+    session.quiesce();
+    also(client);
+    session.quiesce();
+    std::vector<bool> drawn(n * asking::rounds);
+    for (const auto& one : all) {
+        for (const std::uint64_t number : one.drawn()) drawn[number] = true;
+    }
+    EXPECT_EQ(std::count(drawn.begin(), drawn.end(), true), static_cast<std::ptrdiff_t>(drawn.size()));
+    std::uint64_t told = 0;
+    for (int pe = 0; pe < pes; ++pe) told += words.copy_out(pe)[asking::told];
+    EXPECT_EQ(told, asking::rounds * n * (n + 1) / 2);
+    const auto last = words.copy_out(pes - 1);
+    for (std::uint64_t t = 0; t < n; ++t) EXPECT_EQ(last[asking::mine + asking::of_each * t], 9u);
+    EXPECT_EQ(served.statistics().refused, n);
+    session.stop();
+    EXPECT_EQ(served.statistics().refused, n);
+}
+
+TEST_P(service_test, HostThreadsAskInASession) {
+    runtime rt(session_of(options_of(GetParam(), 5), 60));
+    const auto words = rt.allocate<std::uint64_t>(16);
+    service served(rt.machine(), whom_it_serves{}, post_twice{});
+    const auto box = rt.mailbox<counted>(count_it{words.ref()});
+    const auto post_messages = [](auto& client) {
+        EXPECT_EQ(client.call(task<post_twice>, 0, counted{3, 21}).value, 21u);
+    };
+    ask_by_threads(rt, {}, words, served, post_messages, box);
+    EXPECT_EQ(words.copy_out(0)[3], std::uint64_t{42} << 32);
+}
+
+TEST_P(service_test, OnePeAnswersHostThreadsForAll) {
+    options o = session_of(options_of(GetParam(), 5), 60);
+    o.lease_seconds = 1e-5;
+    runtime rt(o);
+    const auto words = rt.allocate<std::uint64_t>(16);
+    const service_options s{.by = service_by::pe, .pe = rt.n_pes() / 2};
+    service served(rt.machine(), s, whom_it_serves{});
+    ask_by_threads(rt, s, words, served, [](auto&) {});
+}
+
 LANEWAY_ON_DEVICES(service_test, remote_devices());
 
 }  // namespace

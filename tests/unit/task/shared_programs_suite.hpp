@@ -172,9 +172,9 @@ TEST_P(shared_programs_test, BlocksWorkForTwoRemoteQueuesAndAPool) {
     }
 }
 
-/// A task that lanes submit: adds to a sum, and triggers a tag of its PE; or fails, or throws.
+/// A task that lanes submit: adds to a sum, and triggers a tag of its PE; or fails, throws, or never ends.
 struct add_and_trigger {
-    enum : std::uint32_t { well, fails, throws };
+    enum : std::uint32_t { well, fails, throws, stays };
     struct arguments {
         std::uint64_t n;
         std::uint32_t tag;  ///< 0: none
@@ -191,7 +191,8 @@ struct add_and_trigger {
 #if !defined(__CUDACC__)
         if (given.how == throws) throw std::runtime_error("as it was told");
 #endif
-        if (given.how != well) worker.fail(7);
+        while (given.how == stays && !stopped(ctx)) ctx.pause(1);
+        if (given.how == fails) worker.fail(7);
         if (given.tag != 0) (void)trigger(ctx, tags, given.tag);  // a failure ends the program
     }
 };
@@ -202,7 +203,7 @@ TEST_P(shared_programs_test, TriggersSubmitTasksAndPostMessages) {
         runtime rt(job(seed, true));
         const auto sum = rt.allocate<std::uint64_t>(1);
         const auto tags = rt.triggers({.tags = 8});
-        task_pool pool(task_pool_options{.spawned_tasks = 1 + static_cast<std::uint32_t>(seed)},
+        task_pool pool(task_pool_options{.triggered_tasks = 1 + static_cast<std::uint32_t>(seed)},
                        add_and_trigger{tags.tags(), sum.ref()}, twice_as_block{});
         const auto box = rt.mailbox<unit_message>(ignore_message{});
         auto triggers = tags.with(box, pool);
@@ -231,18 +232,121 @@ TEST_P(shared_programs_test, TriggersSubmitTasksAndPostMessages) {
     }
 }
 
-TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
-    options o = job(1, true);
-    o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
-    runtime rt(o);
+/// A task that lanes submit, which holds its node while it spawns.
+struct spawn_as_block {
+    using arguments = std::uint32_t;
+    using result = void;
+    static constexpr bool from_lanes = true, spawns = true;
+    static constexpr task_width width = task_width::block;
+    symmetric_ref<std::uint64_t> sum;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& left, Worker& worker) const {
+        if (worker.lane() != 0) return;
+        atomic_add(ctx, sum[0], 1);
+        if (left != 0 && !worker.spawn(ctx, task<spawn_as_block>, left - 1)) worker.fail(left);
+    }
+};
+
+/// Fails where the sum of its PE is another one.
+struct expect_sum {
+    using arguments = std::uint64_t;
+    using result = void;
+    static constexpr bool from_lanes = true;
+    symmetric_ref<std::uint64_t> sum;
+    template <class Ctx, class Worker>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& expected, Worker& worker) const {
+        if (worker.lane() == 0 && atomic_add(ctx, sum[0], 0) != expected) worker.fail(9);
+        if (worker.index() != 0) worker.fail(8);
+    }
+};
+
+/// Tag 0 starts a task that spawns seven others, tag 1 follows when all are done, and starts one that looks.
+template <class Triggers>
+void prepare_chain(runtime& rt, Triggers& triggers, symmetric_ref<std::uint64_t> told) {
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const auto op = trigger_operation::nothing(pe);
+        triggers.prepare(pe, 0, 1, op.then(pe, 1).start(task_call<spawn_as_block>{7}).when_done());
+        triggers.prepare(pe, 1, 1, op.signal(told[0]).start(task_call<expect_sum>{8}).when_done());
+    }
+}
+struct trigger_first {
+    template <class Ctx, class Triggers, class Pool>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Pool&) const {
+        if (is_first_lane(ctx)) (void)triggers.trigger(ctx, 0);  // a failure ends the run
+    }
+};
+
+TEST_P(shared_programs_test, ChainsWaitForTheEndOfTriggeredTasks) {
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        runtime rt(job(seed, true));
+        const auto sum = rt.allocate<std::uint64_t>(1);
+        auto told = rt.allocate<std::uint64_t>(1);
+        task_pool pool(spawn_as_block{sum.ref()}, expect_sum{sum.ref()});
+        auto triggers = rt.triggers({.tags = 2}).with(pool);
+        prepare_chain(rt, triggers, told.ref());
+        if (seed % 2 == 0) {
+            auto session = rt.start(triggers, pool);
+            for (int pe = 0; pe < rt.n_pes(); ++pe) triggers.trigger(pe, 0);
+            session.stop();
+        } else {
+            rt.run(trigger_first{}, triggers, pool);
+        }
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(told.copy_out(pe)[0], 1u);
+        EXPECT_TRUE(triggers.waiting().empty());
+    }
+}
+
+TEST_P(shared_programs_test, RunsTriggerTasks) {
+    runtime rt(job(2, true));
     const auto sum = rt.allocate<std::uint64_t>(1);
+    const auto tags = rt.triggers({.tags = 4});
+    task_pool pool(task_pool_options{.triggered_tasks = 2}, add_and_trigger{tags.tags(), sum.ref()});
+    auto triggers = tags.with(pool);
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const auto op = trigger_operation::nothing(pe);
+        triggers.prepare(pe, 0, 1, op.start(task_call<add_and_trigger>{{1, 2, 0}}), firing::each_round);
+        triggers.prepare(pe, 2, 1, op.start(task_call<add_and_trigger>{{100, 0, 0}}), firing::each_round);
+    }
+    for (std::uint64_t run = 1; run <= 3; ++run) {
+        rt.run(trigger_first{}, triggers, pool);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(sum.copy_out(pe)[0], run * 101);
+    }
+    EXPECT_THROW((void)pool.submit<add_and_trigger>({}), usage_error) << "no session";
+    EXPECT_EQ(thrown<usage_error>([&] { (void)rt.triggers().with(pool); }),
+              "a pool of tasks belongs to one component of triggers: with()");
+    task_pool others(twice_as_block{});
+    says(thrown<usage_error>([&] { others.begin(rt.machine(), {}, run_deadline(1)); }),
+         "none of its types is from_lanes");
+}
+
+TEST_P(shared_programs_test, TriggersLeaveTasksThatSpawnTheirRoom) {
+    runtime rt(job(3, true));
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    task_pool pool(task_pool_options{.spawned_tasks = 2, .triggered_tasks = 1}, spawn_as_block{sum.ref()});
+    auto triggers = rt.triggers({.tags = 1}).with(pool);
+    triggers.prepare(0, 0, 1, trigger_operation::nothing(0).start(task_call<spawn_as_block>{1}), firing::each_round);
+    auto session = rt.start(triggers, pool);
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        triggers.trigger(0, 0);
+        session.quiesce();
+        EXPECT_EQ(sum.copy_out(0)[0], 2 * i);
+    }
+    session.stop();
+}
+
+TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
     const auto go_wrong = [&](std::uint32_t how, std::uint32_t room) {
+        options o = job(1, true);
+        if (room == 0 || how == add_and_trigger::stays) o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.5;
+        runtime rt(o);
+        const auto sum = rt.allocate<std::uint64_t>(1);
         const auto tags = rt.triggers({.tags = 2});
-        task_pool pool(task_pool_options{.spawned_tasks = room}, add_and_trigger{tags.tags(), sum.ref()});
+        task_pool pool(task_pool_options{.triggered_tasks = room}, add_and_trigger{tags.tags(), sum.ref()});
         auto triggers = tags.with(pool);
-        triggers.prepare(0, 1, 1, trigger_operation::nothing(0).start(task_call<add_and_trigger>{{1, 0, how}}));
+        triggers.prepare(0, 1, 1,
+                         trigger_operation::nothing(0).start(task_call<add_and_trigger>{{1, 0, how}}).when_done());
         EXPECT_EQ(thrown<usage_error>([&] { (void)rt.start(triggers); }),
-                  "triggers submit tasks of a pool that is not part of the same session");
+                  "triggers submit tasks of a pool that is not part of the same run or session");
         auto session = rt.start(pool, triggers);
         triggers.trigger(0, 1);
         session.quiesce();
@@ -256,6 +360,10 @@ TEST_P(shared_programs_test, TriggeredTasksThatGoWrongAreNamed) {
 #endif
     says(thrown<timeout_error>([&] { go_wrong(add_and_trigger::well, 0); }),
          "; tag 1 of PE 0 finds no room for what it starts");
+    says(thrown<timeout_error>([&] { go_wrong(add_and_trigger::stays, 4); }),
+         "; tag 1 of PE 0 waits for the end of what it has started");
+    runtime rt(job(1, true));
+    const auto sum = rt.allocate<std::uint64_t>(1);
     const auto tags = rt.triggers({.tags = 2});
     auto triggers = tags.with(task_pool(add_and_trigger{tags.tags(), sum.ref()}));
     EXPECT_EQ(thrown<usage_error>([&] {

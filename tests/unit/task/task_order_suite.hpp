@@ -214,6 +214,20 @@ TEST(ready_tasks_test, WhatWaitsForOneKindOfDevicesHoldsUpNoOther) {
     EXPECT_TRUE(ready.empty());
 }
 
+TEST(ready_tasks_test, WhatBecomesReadyInAHigherLevelComesNext) {
+    ready_tasks ready;
+    for (std::uint32_t number = 0; number < 3; ++number) ready.push({number, 1}, 0, task_devices::all);
+    std::vector<std::uint32_t> given;
+    ready.hand_out(task_devices::all, [&](std::deque<ready_task>& line, task_devices) {
+        given.push_back(line.front().id.record);
+        line.pop_front();
+        if (given.back() == 0) ready.push({9, 1}, 5, task_devices::all);  // as what follows an empty batch
+        return true;
+    });
+    EXPECT_EQ(given, (std::vector<std::uint32_t>{0, 9, 1, 2}));
+    EXPECT_TRUE(ready.empty());
+}
+
 LANEWAY_ON_DEVICES(task_order_test, lone_device());
 
 }  // namespace

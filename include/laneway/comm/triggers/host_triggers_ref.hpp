@@ -4,7 +4,7 @@
 #pragma once
 
 #include "laneway/comm/termination.hpp"
-#include "laneway/comm/triggers/trigger_engine.hpp"
+#include "laneway/comm/triggers/trigger_arrivals.hpp"
 
 namespace laneway {
 
@@ -42,15 +42,15 @@ struct host_triggers_ref {
 
     /// Takes all that has been left. One lane of the control warp; it does not wait.
     template <class Ctx>
-    LANEWAY_SLOW void take(Ctx& ctx, trigger_engine<Ctx>& engine) const {
+    LANEWAY_SLOW void take(Ctx& ctx, trigger_rounds<Ctx>& rounds) const {
         // Partner: the host's release store. The entries are seen behind it.
         const std::uint64_t all = ctx.load(filled, order::acquire, scope::system);
         if (all == *done) return;
         for (std::uint64_t i = *done; i < all; ++i) {
             const host_trigger entry = entries[i % slots];
             if (entry.what == host_trigger::owe) {
-                engine.owe(ctx, entry.number, entry.n);
-            } else if (engine.trigger(ctx, entry.number, static_cast<std::uint32_t>(entry.n)) != status::ok) {
+                trigger_arrivals<Ctx>(ctx, rounds).owe(ctx, entry.number, entry.n);
+            } else if (rounds.trigger(ctx, entry.number, static_cast<std::uint32_t>(entry.n)) != status::ok) {
                 return;  // the run is ending
             }
         }
@@ -60,26 +60,26 @@ struct host_triggers_ref {
     }
     /// As the orders of a termination_command say. The control warp, whole.
     template <class Ctx>
-    LANEWAY_FN void handle_orders(Ctx& ctx, trigger_engine<Ctx>& engine, std::uint64_t orders) const {
+    LANEWAY_FN void handle_orders(Ctx& ctx, trigger_rounds<Ctx>& rounds, std::uint64_t orders) const {
         if (ctx.lane() == 0) {
-            if ((orders & termination_command::look) != 0) take(ctx, engine);
+            if ((orders & termination_command::look) != 0) take(ctx, rounds);
             *is_open = (orders & termination_command::open) != 0 ? 1 : 0;
         }
         // Nothing is taken, as in the rounds that close an epoch: in the last one all that was open is over.
-        if (orders == 0) tell(ctx, engine);
+        if (orders == 0) tell(ctx, rounds);
     }
 
 private:
     template <class Ctx>
-    LANEWAY_SLOW void tell(Ctx& ctx, trigger_engine<Ctx>& engine) const {
+    LANEWAY_SLOW void tell(Ctx& ctx, trigger_rounds<Ctx>& rounds) const {
         const auto tell_word = [&](std::uint64_t& word, std::uint64_t value) {
             ctx.store(&word, value, order::relaxed, scope::system);
         };
         std::uint32_t found = 0;
-        for (std::uint32_t first = 0; first < engine.tags(); first += Ctx::warp_lanes) {
+        for (std::uint32_t first = 0; first < rounds.tags(); first += Ctx::warp_lanes) {
             const std::uint32_t tag = first + static_cast<std::uint32_t>(ctx.lane());
-            const trigger_word word = tag < engine.tags() ? engine.word(ctx, tag) : trigger_word{};
-            const std::uint64_t fired = word.bits != 0 ? engine.fired(ctx, tag) : 0;
+            const trigger_word word = tag < rounds.tags() ? rounds.word(ctx, tag) : trigger_word{};
+            const std::uint64_t fired = word.bits != 0 ? rounds.fired(ctx, tag) : 0;
             const lane_mask waits = ctx.ballot(full_warp<Ctx>, !word.at_rest(fired));
             const lane_mask before = (lane_mask{1} << ctx.lane()) - 1;
             const std::uint32_t place = found + static_cast<std::uint32_t>(Ctx::count_lanes(waits & before));

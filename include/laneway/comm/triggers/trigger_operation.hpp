@@ -22,7 +22,7 @@ struct trigger_link {
     }
 };
 
-template <class Item>
+template <class Item, bool WhenDone = false>
 struct starting_operation;
 
 /// An operation that a PE carries out when one of its tags fires. `pe` is where target and signal lie.
@@ -82,7 +82,8 @@ public:
 
     /// When the data is there, starts something that a component takes: posts a message to the PE (`start(word{7})`),
     /// or submits a task (`start(lw::task_call<square>{3.0})`, task/task_starter.hpp). Comes last; the tags that follow
-    /// are triggered when it has been left with that component. For triggers that have been made with the component.
+    /// are triggered when it has been left with that component, or, `start(...).when_done()`, when the handler has
+    /// returned or the task is done. For triggers that have been made with the component.
     template <class Item>
     [[nodiscard]] LANEWAY_FN starting_operation<Item> start(const Item& item) const {
         return {*this, item};
@@ -107,6 +108,13 @@ public:
     [[nodiscard]] LANEWAY_FN trigger_operation starting(std::uint32_t number) const {
         trigger_operation made = *this;
         made.starts_ = static_cast<std::uint8_t>(number + 1);
+        return made;
+    }
+    /// Whether signal and tags follow when that is done.
+    [[nodiscard]] LANEWAY_FN bool when_done() const { return when_done_ != 0; }
+    [[nodiscard]] LANEWAY_FN trigger_operation following_when_done() const {
+        trigger_operation made = *this;
+        made.when_done_ = 1;
         return made;
     }
     /// Whether the arrays had these elements when the operation was made, and there are no more links than may be.
@@ -135,21 +143,26 @@ private:
     std::int32_t pe_ = -1;
     trigger_link links_[max_links];
     std::uint8_t n_links_ = 0;
-    std::uint8_t signals_ = 0;
+    std::uint8_t signals_ : 1 = 0;
+    std::uint8_t when_done_ : 1 = 0;
     std::uint8_t outside_ = 0;
     std::uint8_t starts_ = 0;
 };
 
 static_assert(trivially_copyable<trigger_operation>);
 
-/// An operation, and what it starts.
-template <class Item>
+/// An operation, and what it starts. `WhenDone`: its signal and the next tags wait for the end of that.
+template <class Item, bool WhenDone>
 struct starting_operation {
     static_assert(trivially_copyable<Item>, "what a triggered operation starts is copied to devices");
     static_assert(alignof(Item) <= 16, "what a triggered operation starts is aligned to 16 bytes at most");
 
     trigger_operation operation;
     Item item;
+
+    [[nodiscard]] LANEWAY_FN starting_operation<Item, true> when_done() const {
+        return {operation.following_when_done(), item};
+    }
 };
 
 }  // namespace laneway

@@ -47,7 +47,7 @@ struct trigger_word {
 struct alignas(destructive_bytes) trigger_slot {
     std::uint64_t word = 0;   ///< a trigger_word
     std::uint64_t fired = 0;  ///< rounds that are over
-    std::uint32_t done = 0;   ///< pieces of this round
+    std::uint32_t done = 0;   ///< pieces of this round; more than there are: what it starts has begun
     std::uint32_t pieces = 0;
     std::uint64_t piece_elements = 0;
     std::uint32_t cells[trigger_operation::max_links] = {};  ///< of links to other PEs, 1 more each; 0: none
@@ -106,8 +106,9 @@ struct trigger_ref {
     symmetric_ref<trigger_counters> counters;
     symmetric_ref<std::uint64_t> queue;  ///< pieces of operations; max_pieces for each tag, so it never overflows
     symmetric_ref<trigger_cell> cells;   ///< first those of triggers from outside, then those of other PEs' operations
-    symmetric_ref<std::uint64_t> calls;  ///< for each tag: triggers by lanes of other PEs that nobody has seen
-    std::uint32_t outside = 0;           ///< cells for triggers from outside
+    /// For each tag: triggers by lanes of other PEs that nobody has seen, and `ended`.
+    symmetric_ref<std::uint64_t> calls;
+    std::uint32_t outside = 0;      ///< cells for triggers from outside
     std::uint64_t alone_bytes = 0;  ///< an operation of no more is carried out by the lane that reaches the threshold
 
     [[nodiscard]] LANEWAY_FN std::uint32_t tags() const { return static_cast<std::uint32_t>(slots.size()); }
@@ -121,6 +122,8 @@ struct trigger_ref {
     [[nodiscard]] LANEWAY_FN std::uint64_t lap(std::uint64_t place) const {
         return place / queue.size() % 0xffff'ffff + 1;
     }
+    /// In such a word: what an operation of the tag has started on another PE is done.
+    static constexpr std::uint64_t ended = std::uint64_t{1} << 63;
     static constexpr std::uint32_t max_tags = 1u << 20;
     static_assert(trigger_slot::max_pieces == 1u << 8 && max_tags <= 1u << 24);
 };

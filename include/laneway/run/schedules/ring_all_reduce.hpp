@@ -72,6 +72,17 @@ public:
 
     [[nodiscard]] ring_all_reduce_ref ref() const { return {done_.ref(), first_tag_}; }
 
+    /// In a session: an all-reduce of what the PEs' arrays hold. The sums are there, and may be changed, at the end of
+    /// the epoch. Any thread of the host, when the last one has ended. Throws as triggers::trigger.
+    void start(triggers& tags) const {
+        for (int pe = 0; pe < n_; ++pe) {
+            tags.trigger(pe, first_tag_);
+            for (int step = 0; step < n_ - 1; ++step) {
+                tags.trigger(pe, first_tag_ + static_cast<std::uint32_t>(n_ - 1 + step));
+            }
+        }
+    }
+
 private:
     /// Elements, so many that chunks begin at words of 16 bytes.
     [[nodiscard]] std::uint64_t chunk_size() const {

@@ -9,6 +9,9 @@
 // Counted as work: a round when it is opened, before anything of it can be seen; done when its data, its signal and its
 // trigger are there. A tag that waits for triggers is no work. Follows GPU-TN (LeBeane and others, GPU Triggered
 // Networking for Intra-Kernel Communications, SC 2017), with lanes in place of the network interface.
+//
+// How a tag gets its operation: trigger_preparation.hpp. Triggers from other PEs and from outside:
+// trigger_arrivals.hpp.
 #pragma once
 
 #include "laneway/comm/triggers/move_range.hpp"
@@ -20,12 +23,11 @@ namespace laneway {
 
 /// A lane's access to its PE's tags. Members fail with what they say, which ends the run. None waits.
 template <class Ctx>
-class trigger_engine {
+class trigger_rounds {
 public:
-    LANEWAY_FN trigger_engine(Ctx& ctx, const trigger_ref& view)
+    LANEWAY_FN trigger_rounds(Ctx& ctx, const trigger_ref& view)
         : view_(view), slots_(address(ctx, view.slots[0], ctx.pe())),
-          counters_(address(ctx, view.counters[0], ctx.pe())), queue_(address(ctx, view.queue[0], ctx.pe())),
-          cells_(address(ctx, view.cells[0], ctx.pe())) {}
+          counters_(address(ctx, view.counters[0], ctx.pe())), queue_(address(ctx, view.queue[0], ctx.pe())) {}
 
     /// Adds `n` to the count of a tag of the own PE, prepared or not. What the lane wrote before goes with the data.
     /// bad_tag, too_many_triggers.
@@ -34,68 +36,6 @@ public:
         status result = add(ctx, tag, n, opened);
         if (opened) result = carry_out(ctx, tag);
         return result;
-    }
-
-    /// Gives a tag of the own PE its operation. `keep()`: called when the tag is this lane's own, before the operation
-    /// can be carried out. bad_tag, bad_threshold, prepared_twice, bad_pe, bad_range; no_room where the next tag's PE
-    /// has no cell left.
-    template <class Keep>
-    LANEWAY_SLOW status prepare(Ctx& ctx, std::uint32_t tag, std::uint32_t threshold, const trigger_operation& op,
-                                firing how, Keep&& keep) {
-        if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::prepare, -1, tag, view_.tags());
-        if (threshold == 0 || threshold > trigger_word::max_count) {
-            return fail(ctx, status::bad_threshold, operation::prepare, -1, tag, threshold);
-        }
-        if (status found = check(ctx, tag, op); found != status::ok) return found;
-        trigger_slot& slot = slots_[tag];
-        if (!claim(ctx, slot)) return fail(ctx, status::prepared_twice, operation::prepare, -1, tag);
-        slot.keep_cells(op);
-        slot.hold(op);
-        keep();
-        for (int i = 0; i < op.n_links(); ++i) {
-            if (op.link(i).pe == ctx.pe() || slot.cells[i] != 0) continue;
-            if (status found = take_cell(ctx, op.link(i), slot.fired, slot.cells[i]); found != status::ok) return found;
-        }
-        // Partners: the adds of those who trigger. Triggers that came before count.
-        const trigger_word before{
-            ctx.fetch_add(&slot.word, trigger_word::prepared(threshold, how), order::acq_rel, scope::device)};
-        if (how == firing::once && before.count() > threshold) return refuse(ctx, tag);
-        if (before.count() < threshold) return status::ok;
-        created(ctx);
-        return carry_out(ctx, tag);
-    }
-
-    /// Takes the operation from a tag of the own PE, so that another one can be prepared; triggers that no round has
-    /// used stay. False, and nothing has happened, where the tag has none or its round is open: that is carried out.
-    LANEWAY_SLOW bool disarm(Ctx& ctx, std::uint32_t tag) {
-        if (tag >= view_.tags()) {
-            (void)fail(ctx, status::bad_tag, operation::disarm, -1, tag, view_.tags());
-            return false;
-        }
-        trigger_slot& slot = slots_[tag];
-        trigger_word now = word(ctx, tag);
-        while (now.threshold() != 0 && !now.open()) {
-            // Partners: the adds of those who trigger, and of who has closed the last round.
-            if (ctx.compare_exchange(&slot.word, now.bits, now.disarmed(), order::acq_rel, scope::device)) {
-                ctx.store(&slot.pieces, 0u, order::release, scope::device);  // Partner: the acquire in claim.
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /// As trigger, for a tag of any PE. What the lane wrote before, there or here, comes before.
-    LANEWAY_SLOW status trigger_on(Ctx& ctx, int pe, std::uint32_t tag, std::uint32_t n) {
-        if (pe == ctx.pe()) return trigger(ctx, tag, n);
-        if (pe < 0 || pe >= ctx.n_pes()) return fail(ctx, status::bad_pe, operation::trigger, pe, tag);
-        if (tag >= view_.tags()) return fail(ctx, status::bad_tag, operation::trigger, pe, tag, view_.tags());
-        if (n > trigger_word::max_count) return fail(ctx, status::too_many_triggers, operation::trigger, pe, tag, n);
-        if (n == 0) return status::ok;
-        created(ctx, n);
-        // Partners: the exchanges of take_calls and take_call, on the other PE.
-        ctx.fetch_add(address(ctx, view_.calls[tag], pe), std::uint64_t{n}, order::release, scope::system);
-        ctx.fetch_or(&address(ctx, view_.counters[0], pe)->called, group_of(tag), order::release, scope::system);
-        return status::ok;
     }
 
     static constexpr std::uint32_t no_tag = ~0u;
@@ -121,46 +61,15 @@ public:
         ctx.sync(mask);
         return ended;
     }
+    /// What a round has started is done: signal and next tags follow. Any lane, also a handler's, one. Nothing follows
+    /// in a program that is ending: what has been done may have left its waits before they were over.
+    LANEWAY_SLOW void end_started(Ctx& ctx, std::uint32_t tag) {
+        if (!stopped(ctx)) (void)follow(ctx, tag);  // a failure ends the run
+    }
     /// Whether the queue seems to hold something. Any lane.
     [[nodiscard]] LANEWAY_FN bool any_piece(Ctx& ctx) const {
         const std::uint64_t taken = ctx.load(&counters_->taken, order::relaxed, scope::device);
         return ctx.load(&queue_[taken % view_.queue.size()], order::relaxed, scope::device) >> 32 == view_.lap(taken);
-    }
-
-    /// Looks at the cell with this number, of those in use, and triggers its tag as often as the other PE, or a stream,
-    /// has; the tag, or no_tag where there was nothing new. Any lane.
-    LANEWAY_FN std::uint32_t look(Ctx& ctx, std::uint32_t number) {
-        const std::uint32_t outside = counters_->outside;  // as long as a program runs
-        trigger_cell& cell = cells_[number < outside ? number : number - outside + view_.outside];
-        const std::uint64_t seen = ctx.load(&cell.seen, order::relaxed, scope::device);
-        if (ctx.load(&cell.sent, order::relaxed, scope::system) <= seen) return no_tag;
-        // Partners: the fence before send_trigger; a stream's store, and the fence before a kernel's add.
-        const std::uint64_t sent = ctx.load(&cell.sent, order::acquire, scope::system);
-        std::uint64_t expected = seen;
-        if (!ctx.compare_exchange(&cell.seen, expected, sent, order::relaxed, scope::device)) return no_tag;
-        if (number < outside) come_behind(ctx, outside_order(ctx));
-        const std::uint64_t more = sent - seen;
-        trigger_often(ctx, cell.tag, more * cell.n);
-        completed(ctx, more);
-        return cell.tag;
-    }
-    /// Triggers the tags that lanes of other PEs have triggered; the last of these, or no_tag where there was none. Any
-    /// lane.
-    LANEWAY_FN std::uint32_t take_calls(Ctx& ctx) {
-        if (ctx.load(&counters_->called, order::relaxed, scope::system) == 0) return no_tag;
-        return take_groups(ctx);
-    }
-    /// Cells in use. Any lane.
-    [[nodiscard]] LANEWAY_FN std::uint32_t cells(Ctx& ctx) const {
-        // Partner: the add in take_cell, of another PE, also where there is no cell left. The cell's tag is there
-        // before its first `sent`.
-        const std::uint32_t asked = ctx.load(&counters_->cells, order::relaxed, scope::system);
-        const std::uint32_t most = view_.chains();
-        return counters_->outside + (asked < most ? asked : most);
-    }
-    /// Of a trigger from outside: there will be `n` in all. The control warp.
-    LANEWAY_FN void owe(Ctx& ctx, std::uint32_t number, std::uint64_t n) {
-        ctx.fetch_max(&cells_[number].owed, n, order::relaxed, scope::device);
     }
 
     /// Rounds of a tag that are over. What they did, and what was done before they were triggered, is visible.
@@ -172,50 +81,14 @@ public:
     }
     [[nodiscard]] LANEWAY_FN std::uint32_t tags() const { return view_.tags(); }
 
-private:
-    /// On GPUs an atomic with an order of its own is one with a fence on that side, and a fence takes microseconds
-    /// where other warps poll. So there is one fence where several words are told, and none where nobody needs it.
-    static constexpr bool fences_apart = Ctx::tagged_order == order::relaxed;
-    static constexpr order behind_fence = fences_apart ? order::relaxed : order::acq_rel;
-    static constexpr order releasing = fences_apart ? order::release : order::acq_rel;
+    // For those who prepare tags and bring triggers to them.
 
-    static constexpr int max_chain = 4;  ///< small operations, one after the other, for the lane that has triggered it
-
+    [[nodiscard]] LANEWAY_FN const trigger_ref& view() const { return view_; }
+    [[nodiscard]] LANEWAY_FN trigger_slot& slot(std::uint32_t tag) const { return slots_[tag]; }
+    [[nodiscard]] LANEWAY_FN trigger_counters& counters() const { return *counters_; }
+    /// Of more triggers than the rounds of a tag allow.
     LANEWAY_FN status refuse(Ctx& ctx, std::uint32_t tag) {
         return fail(ctx, status::too_many_triggers, operation::trigger, -1, tag, word(ctx, tag).told());
-    }
-
-    /// Names what checked devices cannot see: a stream may have waited for any signal before it triggers.
-    LANEWAY_FN const void* outside_order(Ctx& ctx) const { return address(ctx, view_.counters[0], 0); }
-
-    /// The tags whose calls are told by one bit.
-    static LANEWAY_FN std::uint64_t group_of(std::uint32_t tag) { return std::uint64_t{1} << tag % 64; }
-
-    LANEWAY_SLOW std::uint32_t take_groups(Ctx& ctx) {
-        std::uint32_t found = no_tag;
-        // Partner: the release in trigger_on. Who raises a count later says so again.
-        std::uint64_t groups = ctx.exchange(&counters_->called, std::uint64_t{0}, order::acquire, scope::system);
-        for (std::uint32_t first = 0; groups != 0; ++first, groups >>= 1) {
-            if (groups % 2 == 0) continue;
-            for (std::uint32_t tag = first; tag < view_.tags(); tag += 64) {
-                if (take_call(ctx, tag)) found = tag;
-            }
-        }
-        return found;
-    }
-    LANEWAY_FN bool take_call(Ctx& ctx, std::uint32_t tag) {
-        std::uint64_t* const calls = address(ctx, view_.calls[tag], ctx.pe());
-        if (ctx.load(calls, order::relaxed, scope::system) == 0) return false;
-        // Partner: the release in trigger_on. Another lane may have taken them.
-        const std::uint64_t n = ctx.exchange(calls, std::uint64_t{0}, order::acquire, scope::system);
-        if (n == 0) return false;
-        trigger_often(ctx, tag, n);
-        completed(ctx, n);
-        return true;
-    }
-    LANEWAY_FN void trigger_often(Ctx& ctx, std::uint32_t tag, std::uint64_t n) {
-        constexpr std::uint32_t too_many = trigger_word::max_count + 1;
-        (void)trigger(ctx, tag, n < too_many ? static_cast<std::uint32_t>(n) : too_many);  // a failure ends the run
     }
 
     LANEWAY_FN void created(Ctx& ctx, std::uint64_t items = 1) {
@@ -226,6 +99,35 @@ private:
         // Partner: the acquire load of trigger_counts. What the items created has been counted before.
         ctx.fetch_add(&counters_->completed, items, how, scope::device);
     }
+    /// Carries out a round that is open: here if it is small, else by those who look into the queue. Whatever that
+    /// opens, in turn: a long chain is left to others, so that the lane goes on with its own work.
+    LANEWAY_SLOW status carry_out(Ctx& ctx, std::uint32_t tag) {
+        std::uint32_t next = tag;
+        for (int links = 0; next != no_tag; ++links) {
+            tag = next;
+            const trigger_operation& op = slots_[tag].operation;
+            if (links == max_chain || op.bytes() > view_.alone_bytes || op.starts() != 0) {
+                push(ctx, tag, slots_[tag].pieces);
+                return status::ok;
+            }
+            if (status result = move(ctx, tag, 0, ~std::uint64_t{0}, {}); result != status::ok) return result;
+            if (status result = close_round(ctx, tag, next); result != status::ok) return result;
+        }
+        return status::ok;
+    }
+
+    /// Names what checked devices cannot see: a stream may have waited for any signal before it triggers.
+    LANEWAY_FN const void* outside_order(Ctx& ctx) const { return address(ctx, view_.counters[0], 0); }
+
+private:
+    /// On GPUs an atomic with an order of its own is one with a fence on that side, and a fence takes microseconds
+    /// where other warps poll. So there is one fence where several words are told, and none where nobody needs it.
+    static constexpr bool fences_apart = Ctx::tagged_order == order::relaxed;
+    static constexpr order behind_fence = fences_apart ? order::relaxed : order::acq_rel;
+    static constexpr order releasing = fences_apart ? order::release : order::acq_rel;
+
+    static constexpr int max_chain = 4;  ///< small operations, one after the other, for the lane that has triggered it
+
     /// This lane has opened a round by an atomic before.
     LANEWAY_FN void open_round(Ctx& ctx) {
         if constexpr (fences_apart) ctx.fence(scope::device);  // comes behind all who have triggered it
@@ -243,74 +145,6 @@ private:
         if (now > most) return refuse(ctx, tag);
         opened = before.count() < before.threshold() && now >= before.threshold();
         if (opened) open_round(ctx);
-        return status::ok;
-    }
-
-    /// What is known to be wrong with an operation.
-    LANEWAY_FN status check(Ctx& ctx, std::uint32_t tag, const trigger_operation& op) {
-        const auto refuse_pe = [&](int pe) { return fail(ctx, status::bad_pe, operation::prepare, pe, tag); };
-        if (op.pe() < 0 || op.pe() >= ctx.n_pes()) return refuse_pe(op.pe());
-        for (int i = 0; i < op.n_links(); ++i) {
-            const trigger_link& link = op.link(i);
-            if (link.pe < 0 || link.pe >= ctx.n_pes()) return refuse_pe(link.pe);
-            if (link.tag >= view_.tags()) {
-                return fail(ctx, status::bad_tag, operation::prepare, link.pe, link.tag, view_.tags());
-            }
-            if (link.n > trigger_word::max_count) {
-                return fail(ctx, status::bad_threshold, operation::prepare, link.pe, tag, link.n);
-            }
-        }
-        return op.fits() && reaches(ctx, op) ? status::ok
-                                             : fail(ctx, status::bad_range, operation::prepare, op.pe(), tag);
-    }
-
-    /// Makes a tag without an operation, or one that has fired once for all, this lane's own: `pieces` is not 0 then.
-    LANEWAY_FN bool claim(Ctx& ctx, trigger_slot& slot) {
-        std::uint32_t none = 0;
-        // Partner: the release in disarm.
-        if (ctx.compare_exchange(&slot.pieces, none, 1u, order::acquire, scope::device)) return true;
-        trigger_word now{ctx.load(&slot.word, order::relaxed, scope::device)};
-        // Partner: the add in end_round.
-        return now.spent() && ctx.compare_exchange(&slot.word, now.bits, now.disarmed(), order::acq_rel, scope::device);
-    }
-
-    /// Gets a link a cell of its PE, of which so many rounds count as seen.
-    LANEWAY_FN status take_cell(Ctx& ctx, const trigger_link& link, std::uint64_t rounds, std::uint32_t& cell) {
-        auto* const counters = address(ctx, view_.counters[0], link.pe);
-        trigger_cell* const cells = address(ctx, view_.cells[0], link.pe);
-        if (counters == nullptr || cells == nullptr) {
-            return fail(ctx, status::bad_range, operation::prepare, link.pe, link.tag);
-        }
-        const std::uint32_t number = ctx.fetch_add(&counters->cells, 1u, order::relaxed, scope::system);
-        if (number >= view_.chains()) {
-            return fail(ctx, status::no_room, operation::prepare, link.pe, view_.chains());
-        }
-        trigger_cell& taken = cells[view_.outside + number];
-        cell = view_.outside + number + 1;
-        // Seen with the first trigger: partner is the acquire load in look.
-        taken.tag = link.tag;
-        taken.n = link.n;
-        if (rounds == 0) return status::ok;
-        ctx.store(&taken.seen, rounds, order::relaxed, scope::system);
-        // Partner: the same; who sees this sees `seen` as well, and so nothing new.
-        ctx.store(&taken.sent, rounds, order::release, scope::system);
-        return status::ok;
-    }
-
-    /// Carries out a round that is open: here if it is small, else by those who look into the queue. Whatever that
-    /// opens, in turn: a long chain is left to others, so that the lane goes on with its own work.
-    LANEWAY_SLOW status carry_out(Ctx& ctx, std::uint32_t tag) {
-        std::uint32_t next = tag;
-        for (int links = 0; next != no_tag; ++links) {
-            tag = next;
-            const trigger_operation& op = slots_[tag].operation;
-            if (links == max_chain || op.bytes() > view_.alone_bytes || op.starts() != 0) {
-                push(ctx, tag, slots_[tag].pieces);
-                return status::ok;
-            }
-            if (status result = move(ctx, tag, 0, ~std::uint64_t{0}, {}); result != status::ok) return result;
-            if (status result = close_round(ctx, tag, next); result != status::ok) return result;
-        }
         return status::ok;
     }
 
@@ -335,10 +169,14 @@ private:
         if (slot.operation.starts() != 0) {
             // What is started comes behind the data, and behind what those that triggered have written on that PE.
             if (slot.operation.bytes() != 0 || slot.operation.pe() != ctx.pe()) ctx.fence(scope::system);
+            const bool waits = slot.operation.when_done();  // then its end, which may come at once, closes the round
+            if (waits) ctx.store(&slot.done, pieces + 1, order::relaxed, scope::device);
             if (!start(tag, slot.operation)) {
+                if (waits) ctx.store(&slot.done, pieces, order::relaxed, scope::device);
                 push(ctx, tag, 1);
                 return no_tag;
             }
+            if (waits) return tag;
         }
         (void)follow(ctx, tag);  // a failure ends the run
         return tag;
@@ -475,40 +313,12 @@ private:
     trigger_slot* slots_;
     trigger_counters* counters_;
     std::uint64_t* queue_;
-    trigger_cell* cells_;
 };
 
-/// Triggers a tag of the own PE, from a handler that holds the view: see trigger_engine. Any lane.
+/// Triggers a tag of the own PE, from a handler that holds the view: see trigger_rounds. Any lane.
 template <class Ctx>
 LANEWAY_FN status trigger(Ctx& ctx, const trigger_ref& view, std::uint32_t tag, std::uint32_t n = 1) {
-    return trigger_engine<Ctx>(ctx, view).trigger(ctx, tag, n);
+    return trigger_rounds<Ctx>(ctx, view).trigger(ctx, tag, n);
 }
-/// The same for a tag of any PE.
-template <class Ctx>
-LANEWAY_FN status trigger_on(Ctx& ctx, const trigger_ref& view, int pe, std::uint32_t tag, std::uint32_t n = 1) {
-    return trigger_engine<Ctx>(ctx, view).trigger_on(ctx, pe, tag, n);
-}
-
-/// A PE's counters of triggered operations, for the termination detector.
-template <class Ctx>
-struct trigger_counts {
-    /// Any lane.
-    static LANEWAY_FN std::uint64_t completed(Ctx& ctx, const trigger_ref& view) {
-        // Partner: the release add of trigger_engine.
-        return ctx.load(&address(ctx, view.counters[0], ctx.pe())->completed, order::acquire, scope::device);
-    }
-    static LANEWAY_FN std::uint64_t created(Ctx& ctx, const trigger_ref& view) {
-        const trigger_counters& counters = *address(ctx, view.counters[0], ctx.pe());
-        std::uint64_t sum = ctx.load(&counters.created, order::acquire, scope::device);
-        // Triggers from outside: those that have been declared, or, where more came, those.
-        for (std::uint32_t i = 0; i < counters.outside; ++i) {
-            const trigger_cell& cell = *address(ctx, view.cells[i], ctx.pe());
-            const std::uint64_t owed = ctx.load(&cell.owed, order::relaxed, scope::device);
-            const std::uint64_t seen = ctx.load(&cell.seen, order::relaxed, scope::device);
-            sum += owed > seen ? owed : seen;
-        }
-        return sum;
-    }
-};
 
 }  // namespace laneway
