@@ -38,7 +38,7 @@ std::uint64_t channel_scheduling::best_of(host_context& ctx, part& pe, std::uint
             ctx.load(pe.set.board.fills + shard * pe.set.queues_a_shard + q, order::relaxed, scope::system);
         if (fill == 0) continue;
         const std::uint32_t channel = pe.set.channel_of(q);
-        const std::uint64_t mine = rank_(pe.set.load(channel, q, fill), pe.set.channels[channel].at_least, q,
+        const std::uint64_t mine = rank_(pe.set.load(channel, q, fill), pe.set.channels[channel].rule, q,
                                          pe.set.queues_a_shard, pe.history, pe.turn);
         if (mine <= best) continue;
         best = mine;

@@ -135,7 +135,9 @@ public:
     }
 
 private:
-    static constexpr unsigned max_age = 64;  ///< turns of a warp that part of a warp's elements may wait for
+    static constexpr unsigned turns_to_correct = 64;       ///< flags of the own shard, of which some are lost
+    static constexpr std::uint32_t words_to_correct = 8;   ///< so many words of them
+    static constexpr unsigned turns_without_sharing = 64;  ///< where others have no room for more
     static constexpr unsigned turns_to_give = 8, turns_to_ask = 16;
     static constexpr unsigned turns_to_collect = 8;    ///< frames, where they run short
     static constexpr unsigned turns_to_doubt = 8;      ///< without work, between looks at all queues of a shard
@@ -287,18 +289,17 @@ private:
     }
     /// The queue that is to be served next; none.
     LANEWAY_FN std::uint32_t choose(Ctx& ctx) {
-        const bool looks_at_all = turn_ % max_age == 0;
-        const choice mine = chooser_.choose(ctx, own_, looks_at_all, turn_);
-        // A part of a warp runs when nothing else can, and now and then, so that it need not wait for that.
-        if (mine.exists && (mine.fills_warp || looks_at_all)) return mine.queue;
+        if (turn_ % turns_to_correct == 0) chooser_.correct_flags(ctx, own_, words_to_correct);
+        const choice mine = chooser_.choose(ctx, own_, turn_);
+        if (mine.exists && mine.is_due) return mine.queue;
         if (find_victim(ctx)) {
-            const choice other = chooser_.choose(ctx, victim_, false, turn_);
-            if (other.exists && (other.fills_warp || !mine.exists)) return other.queue;
+            const choice other = chooser_.choose(ctx, victim_, turn_);
+            if (other.exists && (other.is_due || !mine.exists)) return other.queue;
         }
         if (mine.exists) return mine.queue;
-        // Flags are hints.
         if (idle_turns_ % turns_to_doubt != 0) return none;
-        const choice any = chooser_.choose(ctx, victim_, true, turn_);
+        chooser_.correct_flags(ctx, victim_, view_.set.flags_a_shard());
+        const choice any = chooser_.choose(ctx, victim_, turn_);
         return any.exists ? any.queue : none;
     }
     /// Claims the elements of one queue.
@@ -515,7 +516,7 @@ private:
         if (lane < given && (tag & stack_tag::states) == 0) ++lost_;
         ctx.sync(full_warp<Ctx>);
         stack_.set_bottom(stack_.bottom() + given);
-        if (full != 0) share_again_ = turn_ + max_age;
+        if (full != 0) share_again_ = turn_ + turns_without_sharing;
     }
     /// Tells those that have kept more than they need whether this warp has little.
     LANEWAY_FN void note_hunger(Ctx& ctx, bool is_hungry) {
@@ -529,7 +530,7 @@ private:
     /// The queue that the last dispatch has produced into, or the one that it has served, if that fills a warp; none.
     LANEWAY_FN std::uint32_t follow(Ctx& ctx) {
         if constexpr (!follows<decltype(view_.policy)>) return none;
-        if (chooser_.history().stuck != 0 || turn_ % max_age == 0) return none;
+        if (chooser_.history().stuck != 0 || turn_ % view_.set.least_age == 0) return none;
         for (const std::uint32_t queue : {filled_, served_}) {
             if (queue == none) continue;
             const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
@@ -637,7 +638,7 @@ private:
         const lane_mask producers = ctx.ballot(full_warp<Ctx>, filled != none);
         const int any = producers != 0 ? Ctx::first_lane(producers) : 0;
         filled_ = ctx.shuffle(full_warp<Ctx>, filled, any);
-        served_ = number;
+        if (number != none) served_ = number;  // what comes between is what these elements have produced
         const lane_mask yielded = ctx.ballot(full_warp<Ctx>, mine && out == outcome::yield);
         const lane_mask went_on = ctx.ballot(full_warp<Ctx>, mine && out != outcome::yield);
         chooser_.history().note(went_on == 0 && yielded != 0, yielded != 0);
@@ -694,14 +695,14 @@ private:
     LANEWAY_FN std::uint32_t least_deep(Ctx& ctx) const {
         const channel_set_ref& set = view_.set;
         std::uint64_t best = ~std::uint64_t{0};
-        for (auto q = static_cast<std::uint32_t>(ctx.lane()); q < set.queues_a_shard; q += Ctx::warp_lanes) {
-            const std::uint32_t c = set.channel_of(q);
+        for (std::uint32_t c = 0; c < set.n_channels; ++c) {
             bool moves = set.channels[c].is_arrivals == 0 && set.channels[c].is_remote == 0;
             view_.kernels.visit(set.channels[c].consumer,
                                 [&]<class Kernel>(const Kernel&) { moves = moves && moves_elements<Kernel>; });
-            if (!moves || set.queue(own_ * set.queues_a_shard + q).fill(ctx) < 2) continue;
-            const std::uint64_t mine = set.depth(c, q - set.channels[c].first_queue) * queues + q;
-            if (mine < best) best = mine;
+            if (!moves) continue;
+            const std::uint32_t level = chooser_.least_deep_of(ctx, own_, c, 2);
+            const std::uint64_t mine = set.depth(c, level) * queues + set.channels[c].first_queue + level;
+            if (level != none && mine < best) best = mine;
         }
         best = warp_min(ctx, best);
         return best == ~std::uint64_t{0} ? none : static_cast<std::uint32_t>(best % queues);
