@@ -112,8 +112,9 @@ LANEWAY_FN std::uint32_t channel_turn_of(const dispatch_history& history, unsign
 
 /// The rank of queue `q`, which holds ready elements, of `all` in its shard.
 template <class Policy>
-LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, const dispatch_rule& rule, std::uint32_t q,
-                                      std::uint32_t all, const dispatch_history& history, unsigned turn) {
+LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, const dispatch_rule& rule,
+                                      std::uint32_t q, std::uint32_t all, const dispatch_history& history,
+                                      unsigned turn) {
     const auto after = [&](std::uint32_t begin) { return std::uint64_t{all - (q + all - begin) % all}; };
     if (history.stuck % 2 != 0) return (std::uint64_t{load.depth} + 1) * channel_rank_queues + q;
     if (history.stuck != 0) {

@@ -1,8 +1,8 @@
 // Which queue of a shard a warp should serve, or have others serve, next.
 //
 // A deep recursion has thousands of queues in a shard, and some elements in many of them. To rank all of them for each
-// dispatch would take longer than the dispatch. So a warp goes through each channel from its deepest level on, and ranks
-// so many queues of it at most.
+// dispatch would take longer than the dispatch. So a warp goes through each channel from its deepest level on, and
+// ranks so many queues of it at most.
 #pragma once
 
 #include "laneway/task/channel_set_ref.hpp"
@@ -24,8 +24,8 @@ public:
 
     LANEWAY_FN explicit channel_chooser(const View& view) : view_(view) {}
 
-    /// The queue of a shard that is to be served next, of those whose flag is raised. The whole warp; each lane looks at
-    /// other queues.
+    /// The queue of a shard that is to be served next, of those whose flag is raised. The whole warp; each lane looks
+    /// at other queues.
     [[nodiscard]] LANEWAY_FN choice choose(Ctx& ctx, std::uint32_t shard, unsigned turn) {
         const unsigned stuck = history_.stuck;
         std::uint64_t best = 0;
@@ -62,8 +62,8 @@ public:
         ctx.sync(full_warp<Ctx>);
     }
 
-    /// The least deep level of a channel whose flag is raised and that holds so many elements; ~0: none. Each lane looks
-    /// at other queues.
+    /// The least deep level of a channel whose flag is raised and that holds so many elements; ~0: none. Each lane
+    /// looks at other queues.
     [[nodiscard]] LANEWAY_FN std::uint32_t least_deep_of(Ctx& ctx, std::uint32_t shard, std::uint32_t channel,
                                                          std::uint32_t least) const {
         const channel_set_ref& set = view_.set;
@@ -102,8 +102,7 @@ private:
     /// The queues of one word of flags whose flag is raised, of those that this lane looks at.
     LANEWAY_FN std::uint32_t raised(Ctx& ctx, std::uint32_t shard, std::uint32_t word) const {
         const channel_set_ref& set = view_.set;
-        return lane_bits(ctx) &
-               ctx.load(set.flags + shard * set.flags_a_shard() + word, order::relaxed, scope::device);
+        return lane_bits(ctx) & ctx.load(set.flags + shard * set.flags_a_shard() + word, order::relaxed, scope::device);
     }
 
     /// The highest rank of a channel's queues, of the deepest that hold something: `enough` of them, or a few more.
@@ -151,8 +150,7 @@ private:
         if (ready != 0) {
             const channel_load load = set.load(channel, q, ready);
             note_ready(load.ready);
-            found = channel_rank(view_.policy, load, set.channels[channel].rule, q, set.queues_a_shard, history_,
-                                 turn);
+            found = channel_rank(view_.policy, load, set.channels[channel].rule, q, set.queues_a_shard, history_, turn);
         }
         // Where a policy says "not now" the flag goes as well, and the next look at all queues asks again.
         if (found == 0) set.lower_flag(ctx, shard, q);
