@@ -43,6 +43,16 @@ def anchors_of(document: Path) -> set[str]:
     return anchors
 
 
+def test_fibonacci_on_a_channel_takes_25_lines() -> None:
+    """Figure 4-5 of Orr's thesis: the kernel, and the graph that the host makes and runs."""
+    text = (ROOT / "examples" / "channels.cpp").read_text()
+    parts = re.findall(
+        r"^struct fib \{.*?^\};|lw::channel_graph graph.*?graph\.run\(.*?\);", text, re.MULTILINE | re.DOTALL
+    )
+    assert len(parts) == 2
+    assert len([line for part in parts for line in part.splitlines() if line.strip()]) <= 25
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links(document: Path) -> None:
     """The site checks its own; these are the links where the repository is read."""
