@@ -240,10 +240,11 @@ def test_guide_to_channels_shows_programs() -> None:
     sources = [
         *(f"examples/{name}.cpp" for name in examples),
         *(f"tests/unit/task/channel_{name}_suite.hpp" for name in ("block", "graph", "scheduling")),
+        "tests/unit/task/channel_graph_test.cpp",
     ]
     program = "".join(squeezed((ROOT / source).read_text()) for source in sources)
     shown = code_blocks(DOCS / "guides" / "channels.md", "cpp")
-    assert len(shown) == 14
+    assert len(shown) == 15
     for block in shown:
         assert squeezed(block) in program, block
 
