@@ -16,8 +16,8 @@ bool channel_scheduling::turn(host_context& ctx, int) {
 /// Gives the best queue of each shard to warps without an order.
 bool channel_scheduling::look_at(host_context& ctx, part& pe) {
     bool gave = false;
+    ++pe.turn;  // the same for all shards, so that each has its turns of age
     for (std::uint32_t shard = 0; shard < pe.set.n_shards; ++shard) {
-        ++pe.turn;
         std::uint32_t ready = 0;
         const std::uint64_t best = best_of(ctx, pe, shard, ready);
         if (best == 0) continue;

@@ -97,13 +97,16 @@ struct dispatch_rule {
     std::uint32_t max_age = never;  ///< fewer each time that so many turns have gone by; a power of two
 };
 
+LANEWAY_STRICT_BEGIN
 /// Whether a policy wants a queue served although it holds fewer elements than are worth a dispatch: it may have a
-/// member `bool goes(const channel_load&) const`.
+/// member `bool goes(const channel_load&) const`. Where nvcc refuses the call, that lacks LANEWAY_FN.
 template <class Policy>
-LANEWAY_FN bool part_goes([[maybe_unused]] const Policy& policy, [[maybe_unused]] const channel_load& load) {
+LANEWAY_FN bool goes_needs_LANEWAY_FN([[maybe_unused]] const Policy& policy,
+                                      [[maybe_unused]] const channel_load& load) {
     if constexpr (requires { policy.goes(load); }) return policy.goes(load);
     return false;
 }
+LANEWAY_STRICT_END
 
 /// The queue of `all` from which on they are served in turn, where dispatches bring nothing.
 LANEWAY_FN std::uint32_t channel_turn_of(const dispatch_history& history, unsigned turn, std::uint32_t all) {
@@ -130,7 +133,7 @@ LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, c
     if (turn % rule.max_age == 0) {
         return channel_rank_old + channel_rank_due + after(turn / rule.max_age % all) * channel_rank_queues + q;
     }
-    return (part_goes(policy, load) ? channel_rank_due : 0) + priority * channel_rank_queues + q;
+    return (goes_needs_LANEWAY_FN(policy, load) ? channel_rank_due : 0) + priority * channel_rank_queues + q;
 }
 
 }  // namespace laneway

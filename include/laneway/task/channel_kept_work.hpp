@@ -23,8 +23,7 @@ public:
           stack_(stacks, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? mine.team_index : 0), number_,
                  Ctx::warp_lanes) {}
 
-    /// Whether what the warp produces lies on its own stack first.
-    [[nodiscard]] LANEWAY_FN bool keeps() const { return keeps_; }
+    /// Where what the warp produces lies first; null where it keeps nothing.
     [[nodiscard]] LANEWAY_FN const warp_stack* stack() const { return keeps_ ? &stack_ : nullptr; }
     /// Elements that are completed when the warp keeps nothing any more; null where it never does.
     [[nodiscard]] LANEWAY_FN std::uint64_t* owed() { return keeps_ ? &owed_ : nullptr; }
@@ -234,7 +233,7 @@ private:
         }
     }
 
-    bool keeps_;
+    bool keeps_;  ///< what the warp produces lies on its own stack first
     std::uint32_t number_;  ///< among the warps of the PE that keep something
     warp_stack stack_;
     std::uint32_t reach_ = lanes;    ///< elements of the stack that run together
