@@ -233,7 +233,7 @@ private:
         }
     }
 
-    bool keeps_;  ///< what the warp produces lies on its own stack first
+    bool keeps_;            ///< what the warp produces lies on its own stack first
     std::uint32_t number_;  ///< among the warps of the PE that keep something
     warp_stack stack_;
     std::uint32_t reach_ = lanes;    ///< elements of the stack that run together
