@@ -240,7 +240,7 @@ struct give_by_counts {
     }
 };
 
-void give_and_compare(collectives_job& job, group who, std::uint32_t seed) {
+inline void give_and_compare(collectives_job& job, group who, std::uint32_t seed) {
     const auto n = static_cast<std::uint64_t>(job.machine.n_pes());
     const std::uint32_t groups = job.common_groups(who);
     const std::uint64_t room = 4 * n + 3;

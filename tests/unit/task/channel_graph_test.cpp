@@ -52,7 +52,7 @@ TEST(channel_search_test, ADispatchDoesNotRankAllLevelsOfADeepRecursion) {
 }
 
 /// Many laps of as many elements as a warp has lanes, and one other element, which notes how many there have been.
-struct go_round {
+struct run_laps {
     using element = std::uint32_t;
     symmetric_ref<std::uint64_t> laps;
     template <class Ctx>
@@ -91,7 +91,7 @@ std::uint64_t laps_before(std::uint32_t max_age, const Policy& policy) {
     channel_graph graph(rt);
     const auto rounds = graph.channel<std::uint32_t>({.width = 16});
     const auto notes = graph.channel<std::uint64_t>({.width = 16, .max_age = max_age});
-    const auto goes = graph.kernel(go_round{laps.ref()});
+    const auto goes = graph.kernel(run_laps{laps.ref()});
     const auto tells = graph.kernel(note_laps{laps.ref()});
     graph.connect(rounds, goes);
     graph.connect(notes, tells);
