@@ -1,9 +1,13 @@
 // The graph programs over growing lists of devices, on one graph: time of a run with the graph on the devices, speed-up
-// over the first list, and messages. All lists must give the same answer; ranks that are pushed, the same to twice what
-// their tolerance allows.
+// over the first list, messages, and memory: the most that a device holds behind the last run, graph and buffers
+// included, and the most that the process has held on the host so far. All lists must give the same answer; ranks that
+// are pushed, the same to twice what their tolerance allows.
 //
 //   bench_graphs --devices "cuda:0;cuda:0-1;cuda:0-3" --scale 21 --arcs 180000000
 //   bench_graphs --devices "cuda:0;cuda:0-3" --file ../shared/data/graphs/USA-road-d.NY.gr.gz --programs "bfs;cc;sssp"
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <functional>
@@ -15,6 +19,7 @@
 #include "cdlp/cdlp.hpp"
 #include "laneway/graph/generate.hpp"
 #include "laneway/graph/read.hpp"
+#include "laneway/runtime.hpp"
 #include "pagerank/pagerank.hpp"
 #include "sssp/shortest_paths.hpp"
 #include "triangles/triangles.hpp"
@@ -109,6 +114,19 @@ const std::map<std::string, program> programs{
          return outcome_of(r.label, r.report);
      }}};
 
+/// The most that a device of the job holds now.
+std::uint64_t device_bytes(runtime& open) {
+    std::uint64_t most = 0;
+    for (int pe = 0; pe < open.n_pes(); ++pe) most = std::max(most, open.machine().device(pe)->held_bytes());
+    return most;
+}
+/// The most that this process has held.
+std::uint64_t host_peak_bytes() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+}
+
 graph::graph input_of(const bench::arguments& args) {
     if (!args.text("file").empty()) return graph::read_graph(args.text("file"));
     return graph::generate_kronecker(
@@ -139,8 +157,12 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
         if (first_time == 0) first_time = time.median;
         const double speed_up = first_time / time.median;
         const double per_second = static_cast<double>(graph.arc_count()) / time.median;
-        std::printf("%-13s %-10s %10.3f ms   speed-up %5.2f   arcs/s %.3g   posted %.3g\n", name.c_str(),
-                    devices.c_str(), time.median * 1e3, speed_up, per_second, static_cast<double>(last.report.posted));
+        const auto held = static_cast<double>(device_bytes(*workspace.devices()));
+        const auto host_peak = static_cast<double>(host_peak_bytes());
+        std::printf(
+            "%-13s %-10s %10.3f ms   speed-up %5.2f   arcs/s %.3g   posted %.3g   device %.4g MiB   host %.4g MiB\n",
+            name.c_str(), devices.c_str(), time.median * 1e3, speed_up, per_second,
+            static_cast<double>(last.report.posted), held / (1 << 20), host_peak / (1 << 20));
         std::fflush(stdout);
         json.write({{"bench", "graphs"}, {"program", name}, {"devices", devices}},
                    {{"vertices", static_cast<double>(graph.vertices())},
@@ -149,7 +171,9 @@ void measure(const bench::arguments& args, const graph::graph& graph, const std:
                     {"min_s", time.least},
                     {"max_s", time.most},
                     {"speed_up", speed_up},
-                    {"posted", static_cast<double>(last.report.posted)}});
+                    {"posted", static_cast<double>(last.report.posted)},
+                    {"device_bytes", held},
+                    {"host_peak_bytes", host_peak}});
     }
 }
 

@@ -102,9 +102,11 @@ private:
     template <class Function>
     static channel_options options_for(const fork_join_options& options, std::uint32_t width) {
         constexpr std::uint32_t most = std::max({1u, children_of<Functions>...});
-        return {width, options.levels, is_continuation<Function> ? 1 : most, 0,
-                std::string(is_continuation<Function> ? "continuation " : "function ") +
-                    std::to_string(number_of_type<Function, Functions...>())};
+        return {.width = width,
+                .levels = options.levels,
+                .at_once = is_continuation<Function> ? 1 : most,
+                .name = std::string(is_continuation<Function> ? "continuation " : "function ") +
+                        std::to_string(number_of_type<Function, Functions...>())};
     }
     static std::vector<channel_plan> plans(const fork_join_options& options) {
         return {{options_for<Functions>(options, 1), sizeof(fork_element<Functions>)}...};

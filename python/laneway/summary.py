@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -83,6 +84,7 @@ class Summary:
                 "first_mismatch": check.first_mismatch,
             },
             "buffer_bytes": list(report.buffer_bytes),
+            "host_peak_bytes": host_peak_bytes(),
             "traffic": {"messages": report.messages.tolist(), "bytes": report.bytes.tolist()},
             "progress": [
                 {"seconds": t * 1e-9, "served": served, "open": open_work}
@@ -114,6 +116,7 @@ class Summary:
             ("messages a chunk", f"{self.mean_messages_a_chunk:,.1f} on average"),
             ("remote messages", f"{100 * self.remote_share:.1f} %"),
             ("buffers", f"{self.max_buffer_bytes / 2**20:,.1f} MiB on a device at most"),
+            ("host memory", f"{host_peak_bytes() / 2**20:,.0f} MiB at most"),
         ]
 
     def _verified(self, check: Verification) -> str:
@@ -122,6 +125,11 @@ class Summary:
             return f"[red]no[/red]: {escape(what)}"
         times = f"{check.seconds / max(self.report.run_seconds, 1e-9):.1f} times as long as the run"
         return f"[green]yes[/green], against {check.reference}, which took {seconds(check.seconds)}, {times}"
+
+
+def host_peak_bytes() -> int:
+    """The most memory that this process has held on the host so far; memory of CPU devices is part of it."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def in_words(found: _core.TimelineCounts) -> str:

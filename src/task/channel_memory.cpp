@@ -116,9 +116,11 @@ channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t sh
             lay_out_remote(set, plan, layout, pool);
             set.channels[plan.of_channel].remote = c;
         }
-        layout.at_least =
+        layout.rule.at_least =
             std::min({layout.width, plan.options.width,
                       plan.options.at_least != 0 ? plan.options.at_least : static_cast<std::uint32_t>(warp_lanes)});
+        if (plan.options.max_age != 0) layout.rule.max_age = std::bit_floor(plan.options.max_age);
+        set.least_age = std::min(set.least_age, layout.rule.max_age);
         set.queues_a_shard += layout.levels;
         set.entries_a_shard += std::uint64_t{layout.width} * layout.levels;
     }

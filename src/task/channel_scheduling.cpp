@@ -16,8 +16,8 @@ bool channel_scheduling::turn(host_context& ctx, int) {
 /// Gives the best queue of each shard to warps without an order.
 bool channel_scheduling::look_at(host_context& ctx, part& pe) {
     bool gave = false;
+    ++pe.turn;  // the same for all shards, so that each has its turns of age
     for (std::uint32_t shard = 0; shard < pe.set.n_shards; ++shard) {
-        ++pe.turn;
         std::uint32_t ready = 0;
         const std::uint64_t best = best_of(ctx, pe, shard, ready);
         if (best == 0) continue;
@@ -38,7 +38,7 @@ std::uint64_t channel_scheduling::best_of(host_context& ctx, part& pe, std::uint
             ctx.load(pe.set.board.fills + shard * pe.set.queues_a_shard + q, order::relaxed, scope::system);
         if (fill == 0) continue;
         const std::uint32_t channel = pe.set.channel_of(q);
-        const std::uint64_t mine = rank_(pe.set.load(channel, q, fill), pe.set.channels[channel].at_least, q,
+        const std::uint64_t mine = rank_(pe.set.load(channel, q, fill), pe.set.channels[channel].rule, q,
                                          pe.set.queues_a_shard, pe.history, pe.turn);
         if (mine <= best) continue;
         best = mine;

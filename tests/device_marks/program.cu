@@ -78,7 +78,7 @@ struct policy {
 struct rank_queues {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx&) const {
-        *rank = lw::channel_rank(policy{}, {}, 1, 0, 1, {}, 0);
+        *rank = lw::channel_rank(policy{}, {}, {}, 0, 1, {}, 0);
     }
     std::uint64_t* rank;
 };

@@ -88,8 +88,11 @@ def test_memory_of_buffers(laneway: Run, small: Path, tmp_path: Path, words: lis
     assert names(tmp_path / "work") == []
     done = laneway(*words, "--buffer-bytes", 2**18)
     assert done.returncode == 0, done.stderr
-    taken = json.loads((tmp_path / "work" / "r.json").read_text())["buffer_bytes"]
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    taken = report["buffer_bytes"]
     assert len(taken) == 2
+    assert 2**20 < report["host_peak_bytes"] < 2**40
+    assert "host memory" in done.stdout
     assert 2**16 < max(taken) <= 2**18
     assert f"{max(taken) / 2**20:.1f} MiB on a device at most" in done.stdout
 

@@ -43,6 +43,16 @@ def anchors_of(document: Path) -> set[str]:
     return anchors
 
 
+def test_fibonacci_on_a_channel_takes_25_lines() -> None:
+    """Figure 4-5 of Orr's thesis: the kernel, and the graph that the host makes and runs."""
+    text = (ROOT / "examples" / "channels.cpp").read_text()
+    parts = re.findall(
+        r"^struct fib \{.*?^\};|lw::channel_graph graph.*?graph\.run\(.*?\);", text, re.MULTILINE | re.DOTALL
+    )
+    assert len(parts) == 2
+    assert len([line for part in parts for line in part.splitlines() if line.strip()]) <= 25
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links(document: Path) -> None:
     """The site checks its own; these are the links where the repository is read."""
@@ -230,10 +240,11 @@ def test_guide_to_channels_shows_programs() -> None:
     sources = [
         *(f"examples/{name}.cpp" for name in examples),
         *(f"tests/unit/task/channel_{name}_suite.hpp" for name in ("block", "graph", "scheduling")),
+        "tests/unit/task/channel_graph_test.cpp",
     ]
     program = "".join(squeezed((ROOT / source).read_text()) for source in sources)
     shown = code_blocks(DOCS / "guides" / "channels.md", "cpp")
-    assert len(shown) == 14
+    assert len(shown) == 15
     for block in shown:
         assert squeezed(block) in program, block
 

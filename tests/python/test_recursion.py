@@ -129,12 +129,13 @@ def test_commands_verify(laneway: Run, tmp_path: Path, arguments: list[object], 
 
 
 def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None:
+    programs = ("fibonacci", "queens", "sort", "strassen", "quadrature")
     options = ["--devices", "cpu:1", "--runs", 1, "--workers", 1, "--workers", 2, "--width", 64, "--width", 256]
-    done = laneway("study", "forkjoin", *options, "--json", "s.json", "--plot", "s.svg")
+    chosen = [word for program in programs for word in ("--program", program)]  # all but the largest
+    done = laneway("study", "forkjoin", *options, *chosen, "--json", "s.json", "--plot", "s.svg")
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads((tmp_path / "work" / "s.json").read_text())
     points = [(run["program"], run["sweep"], run["workers"]) for run in report["runs"]]
-    programs = ("fibonacci", "queens", "sort", "strassen")
     assert points == [
         (program, sweep, workers)
         for program in programs
@@ -152,9 +153,18 @@ def test_the_study_writes_what_it_measured(laneway: Run, tmp_path: Path) -> None
     assert "fibonacci 18" in done.stdout
 
 
-def test_the_study_of_one_program() -> None:
-    runs = lw.study_forkjoin(["queens"], workers=[2], widths=[], runs=2, devices="cpu:1", sizes="small")
-    assert [(run.program, run.size, run.workers, len(run.seconds)) for run in runs] == [("queens", 8, 2, 2)]
+@pytest.mark.parametrize(("program", "size", "times"), [("queens", 8, 2), ("uts", 4_130_071, 1)])
+def test_the_study_of_one_program(program: str, size: int, times: int) -> None:
+    runs = lw.study_forkjoin([program], workers=[2], widths=[], runs=times, devices="cpu:1", sizes="small")
+    assert [(run.program, run.size, run.workers, len(run.seconds)) for run in runs] == [(program, size, 2, times)]
+
+
+def test_sizes_of_trees_are_the_published_ones() -> None:
+    from laneway import _core
+    from laneway.programs.forkjoin_study import SIZES
+    from laneway.programs.forkjoin_study import TREES as STUDIED
+
+    assert [_core.published_tree(STUDIED[size]).nodes for size in SIZES["uts"]] == list(SIZES["uts"])
 
 
 def test_names_of_trees_are_those_of_the_library() -> None:

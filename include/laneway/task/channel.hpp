@@ -69,7 +69,8 @@ struct channel_load {
 /// The default order in which queues are served: the deepest first when space runs short, as only what is deeper can
 /// make space; else the fullest first. A policy is a trivially copyable functor that returns a priority below 2^32, the
 /// highest of which is served; 0: not now. Queues that hold as many elements as their channel wants dispatched together
-/// (channel_options::at_least) come before all others, whatever their priorities are.
+/// (channel_options::at_least) come before all others, whatever their priorities are. `bool goes(const channel_load&)
+/// const`, where the policy has it, says of one that holds fewer that it may go like these.
 struct deepest_or_fullest_first {
     /// A warp goes on with what its last dispatch has produced while that fills a warp, and does not ask.
     static constexpr bool follows = true;

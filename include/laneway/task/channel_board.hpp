@@ -86,23 +86,54 @@ struct dispatch_history {
 
 /// Ranks of queues stand above their numbers; a rank of 0 says "not now".
 inline constexpr std::uint64_t channel_rank_queues = std::uint64_t{1} << 24;  ///< of a shard, at most
-inline constexpr std::uint64_t channel_rank_fills = std::uint64_t{1} << 60;   ///< it fills a warp
+inline constexpr std::uint64_t channel_rank_due = std::uint64_t{1} << 60;     ///< it is worth a dispatch
+inline constexpr std::uint64_t channel_rank_old = std::uint64_t{1} << 61;     ///< it has waited long enough
+
+/// When the elements of a queue are worth a dispatch while there is other work.
+struct dispatch_rule {
+    static constexpr std::uint32_t never = std::uint32_t{1} << 31;
+
+    std::uint32_t at_least = 1;     ///< so many are at once,
+    std::uint32_t max_age = never;  ///< fewer each time that so many turns have gone by; a power of two
+};
+
+LANEWAY_STRICT_BEGIN
+/// Whether a policy wants a queue served although it holds fewer elements than are worth a dispatch: it may have a
+/// member `bool goes(const channel_load&) const`. Where nvcc refuses the call, that lacks LANEWAY_FN.
+template <class Policy>
+LANEWAY_FN bool goes_needs_LANEWAY_FN([[maybe_unused]] const Policy& policy,
+                                      [[maybe_unused]] const channel_load& load) {
+    if constexpr (requires { policy.goes(load); }) return policy.goes(load);
+    return false;
+}
+LANEWAY_STRICT_END
+
+/// The queue of `all` from which on they are served in turn, where dispatches bring nothing.
+LANEWAY_FN std::uint32_t channel_turn_of(const dispatch_history& history, unsigned turn, std::uint32_t all) {
+    return (history.stuck / 2 + turn) % all;
+}
 
 /// The rank of queue `q`, which holds ready elements, of `all` in its shard.
 template <class Policy>
-LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, std::uint32_t at_least, std::uint32_t q,
-                                      std::uint32_t all, const dispatch_history& history, unsigned turn) {
+LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, const dispatch_rule& rule,
+                                      std::uint32_t q, std::uint32_t all, const dispatch_history& history,
+                                      unsigned turn) {
+    const auto after = [&](std::uint32_t begin) { return std::uint64_t{all - (q + all - begin) % all}; };
     if (history.stuck % 2 != 0) return (std::uint64_t{load.depth} + 1) * channel_rank_queues + q;
     if (history.stuck != 0) {
         // Where dispatches bring nothing: every other time the next queue in turn, as in a cycle of channels the space
         // of one may wait for any other. Else what is deepest, as only that is certain to find space.
-        const std::uint32_t place = (q + all - (history.stuck / 2 + turn) % all) % all;
-        return std::uint64_t{all - place} * channel_rank_queues + q;
+        return after(channel_turn_of(history, turn, all)) * channel_rank_queues + q;
     }
     load.is_short = history.is_short();
     const std::uint64_t priority = call_needs_LANEWAY_FN(policy, load);
     if (priority == 0) return 0;
-    return (load.ready >= at_least ? channel_rank_fills : 0) + priority * channel_rank_queues + q;
+    if (load.ready >= rule.at_least) return channel_rank_due + priority * channel_rank_queues + q;
+    // In turn, so that each that has waited comes up, however high the others' priorities are.
+    if (turn % rule.max_age == 0) {
+        return channel_rank_old + channel_rank_due + after(turn / rule.max_age % all) * channel_rank_queues + q;
+    }
+    return (goes_needs_LANEWAY_FN(policy, load) ? channel_rank_due : 0) + priority * channel_rank_queues + q;
 }
 
 }  // namespace laneway

@@ -21,7 +21,9 @@ struct channel_options {
     std::uint32_t levels = 1;
     std::uint32_t at_once = 1;   ///< elements that one lane reserves together, at most; the least width
     std::uint32_t at_least = 0;  ///< elements that are worth a dispatch while there is other work; 0: a warp's lanes
-    std::string name = {};       ///< for messages
+    /// Fewer go after so many turns of a warp, rounded down to a power of two, or when nothing else can; 0: only then.
+    std::uint32_t max_age = 64;
+    std::string name = {};  ///< for messages
 
     friend bool operator==(const channel_options&, const channel_options&) = default;
 };

@@ -104,7 +104,8 @@ private:
         bool gave = false;
         for (std::uint32_t i = 0; i < set.n_shards; ++i) {
             shard_ = shard_ + 1 < set.n_shards ? shard_ + 1 : 0;
-            const auto found = channels_.chooser().choose(ctx, shard_, looks_at_all, ++turn_);
+            if (looks_at_all) channels_.chooser().correct_flags(ctx, shard_, set.flags_a_shard());
+            const auto found = channels_.chooser().choose(ctx, shard_, rounds_);
             if (!found.exists) continue;
             const std::uint32_t warps = once(ctx, full_warp<Ctx>, [&] {
                 return (set.queue(found.queue).fill(ctx) + Ctx::warp_lanes - 1) / Ctx::warp_lanes;
@@ -160,7 +161,6 @@ private:
     bool gives_;
     std::uint64_t done_ = 0;  ///< number of the last order that has been followed
     unsigned rounds_ = 0;
-    unsigned turn_ = 0;
     std::uint32_t shard_ = 0;
     std::uint32_t next_slot_ = 0;
     std::uint32_t next_shown_ = 0;  ///< queue

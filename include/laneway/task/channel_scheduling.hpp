@@ -12,7 +12,7 @@ namespace laneway {
 class channel_scheduling : public host_service {
 public:
     /// As channel_rank, with a policy.
-    using rank_function = std::function<std::uint64_t(const channel_load&, std::uint32_t at_least, std::uint32_t queue,
+    using rank_function = std::function<std::uint64_t(const channel_load&, const dispatch_rule&, std::uint32_t queue,
                                                       std::uint32_t all, const dispatch_history&, unsigned turn)>;
 
     /// `boards` of the memories are those for a thread of the host.

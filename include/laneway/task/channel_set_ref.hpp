@@ -21,7 +21,7 @@ struct channel_layout {
     std::uint32_t levels = 1;
     std::uint32_t first_queue = 0;  ///< of a shard
     std::uint32_t at_once = 1;      ///< elements that a lane may reserve together
-    std::uint32_t at_least = 1;     ///< elements that are worth a dispatch
+    dispatch_rule rule;
     /// Elements that are kept for kernels whose own element stands in the way of freeing others: half of them for the
     /// first elements of all queues, the rest for that of this one.
     std::uint32_t margin = 0;
@@ -59,6 +59,7 @@ struct channel_set_ref {
     std::uint32_t n_channels = 0;
     std::uint32_t n_shards = 1;
     std::uint32_t queues_a_shard = 0;
+    std::uint32_t least_age = 64;    ///< turns between those in which a warp looks for what has waited
     std::uint64_t data_a_shard = 0;  ///< bytes
     std::uint64_t entries_a_shard = 0;
     std::uint64_t done_a_shard = 0;
@@ -117,6 +118,14 @@ struct channel_set_ref {
                                                    std::uint32_t place) const {
         const std::uint32_t index = place & (queue.width() - 1);
         return (index / 32 * n_shards + of_pe / queues_a_shard) * 32 + index % 32;
+    }
+    /// The queues of a shard from `first` to before `end` whose flags are in this word: a bit for each.
+    [[nodiscard]] LANEWAY_FN std::uint32_t bits_between(std::uint32_t word, std::uint32_t first,
+                                                        std::uint32_t end) const {
+        std::uint32_t bits = ~std::uint32_t{0};
+        if (first > 32 * word) bits <<= first - 32 * word;
+        if (end - 32 * word < 32) bits &= (std::uint32_t{1} << (end - 32 * word)) - 1;
+        return bits;
     }
     /// Elements have become ready in a queue of the PE. One lane.
     template <class Ctx>

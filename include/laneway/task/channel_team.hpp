@@ -105,12 +105,4 @@ private:
     std::uint32_t component_;
 };
 
-/// In place of one where no kernel takes a block.
-template <class Ctx>
-class no_channel_team {
-public:
-    LANEWAY_FN no_channel_team(channel_team_shared*, block_team<Ctx>*, std::uint32_t) {}
-    LANEWAY_FN void open(Ctx&) const {}
-};
-
 }  // namespace laneway

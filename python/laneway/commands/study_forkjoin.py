@@ -19,7 +19,9 @@ from laneway.terminal import show
 
 def forkjoin(
     program: list[str] = typer.Option(
-        list(SIZES), help="fibonacci, queens, sort or strassen; may be given several times.", show_default="all"
+        list(SIZES),
+        help="fibonacci, queens, sort, strassen, quadrature or uts; may be given several times.",
+        show_default="all",
     ),
     sizes: str = typer.Option(
         "", help="Of the programs: thesis, as Orr had them, or small.", show_default="thesis on GPUs, else small"

@@ -16,7 +16,9 @@ from laneway.programs.recursion import (
     MEMORY_BYTES,
     ChannelWork,
     RecursionResult,
+    count_nodes,
     find_fibonacci,
+    integrate_peaks,
     multiply_matrices,
     place_queens,
     sort_keys,
@@ -25,8 +27,17 @@ from laneway.references import recursion as references
 from laneway.verification import Verification
 from laneway.workspace import Workspace
 
-SIZES = {"fibonacci": (24, 18), "queens": (13, 8), "sort": (1_000_000, 20_000), "strassen": (512, 64)}
-"""Of each program: as in the thesis, and small ones for CPU devices."""
+TREES = {102_181_082: "T1L", 4_130_071: "T1"}
+"""Trees of the benchmark by their published numbers of nodes."""
+SIZES = {
+    "fibonacci": (24, 18),
+    "queens": (13, 8),
+    "sort": (1_000_000, 20_000),
+    "strassen": (512, 64),
+    "quadrature": (10, 8),
+    "uts": tuple(TREES),
+}
+"""Of each program: as in the thesis, which has the first four, or as much work, and small ones for CPU devices."""
 WIDTHS = (64, 256, 1024, 4096, 16384, 32768)
 """Elements of a level of a channel."""
 WORKERS = {"cuda": (1, 4, 16, 64, 0), "cpu": (1, 2, 4)}
@@ -40,9 +51,9 @@ class ForkJoinRun:
     """One program on so many workers with channels of one width; its result was right in every run."""
 
     program: str
-    """"fibonacci", "queens", "sort" or "strassen"."""
+    """"fibonacci", "queens", "sort", "strassen", "quadrature" or "uts"."""
     size: int
-    """The number, the queens, the keys, the rows."""
+    """The number, the queens, the keys, the rows, decimal places of the integral, nodes of the tree."""
     workers: int
     """Blocks of each device: threads of a CPU device; 0: as many as a GPU holds."""
     width: int
@@ -135,6 +146,12 @@ def _attempt(program: str, size: int) -> Attempt:
         if program == "queens":
             ways = place_queens(workspace, size, 4, width, MEMORY_BYTES)
             return ways, lambda: references.verify_queens(ways)
+        if program == "quadrature":
+            area = integrate_peaks(workspace, 0.0, 1.0, 10.0**-size, width, MEMORY_BYTES)
+            return area, lambda: references.verify_quadrature(area)
+        if program == "uts":
+            tree = count_nodes(workspace, TREES[size], width, MEMORY_BYTES)
+            return tree, lambda: references.verify_tree(tree)
         if program == "sort":
             keys = sort_keys(workspace, words, 64, width, MEMORY_BYTES)
             return keys, lambda: references.verify_array("NumPy's sort", "keys", keys.keys, lambda: expected)

@@ -133,14 +133,22 @@ public:
     template <class T, reduces<T> Op>
     LANEWAY_FN status all_reduce(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op, group who = group::grid,
                                  call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
-        return reduce_parts(ctx, first, count, op, who, true, where);
+        return reduce_parts(ctx, first, count, op, who, {-1, 9, 0}, where);
     }
     /// The same, but each member gets the results of its part only: the elements that part_of_member gives, which are
     /// count / n_pes() of them where that is a whole number of 16 bytes. Elements of other parts are as before.
     template <class T, reduces<T> Op>
     LANEWAY_FN status reduce_scatter(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op,
                                      group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
-        return reduce_parts(ctx, first, count, op, who, false, where);
+        return reduce_parts(ctx, first, count, op, who, {ctx.pe(), 10, 0}, where);
+    }
+    /// The same, but PE `root` alone gets the results. Elements of others are as before.
+    template <class T, reduces<T> Op>
+    LANEWAY_FN status reduce(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op, int root,
+                             group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        const status known = check_root(ctx, root, who);
+        if (known != status::ok) return known;
+        return reduce_parts(ctx, first, count, op, who, {root, 11, static_cast<std::uint32_t>(root)}, where);
     }
     /// Gives all members the `count` elements of PE `root`.
     template <class T>
@@ -154,6 +162,18 @@ public:
                 const auto part = part_of_member<T>(count, all.before(here.pe()), all.before(all.n_pes));
                 move_range(here, all, first, first, part, idle, copy_range<T>{first, first, root}, where);
             });
+    }
+    /// Gives each PE p the elements of PE `root` from p * count on, at the same place.
+    template <class T>
+    LANEWAY_FN status scatter(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, int root, group who = group::grid,
+                              call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        return move_own_part(ctx, first, count, root, who, 12, where);
+    }
+    /// Gives PE `root` the elements of each PE p from p * count on, at the same place.
+    template <class T>
+    LANEWAY_FN status gather(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, int root, group who = group::grid,
+                             call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        return move_own_part(ctx, first, count, root, who, 13, where);
     }
     /// Collects `count` elements of each PE: PE p brings those from p * count on, and gets all others.
     template <class T>
@@ -187,6 +207,23 @@ public:
                                 }
                             });
     }
+    /// The same with a number of elements for each pair: this PE gives PE q `counts[q]` of them. What it gives lies in
+    /// `from` one behind the other, in order of PEs, and so does in `to` what it gets, whose number is the answer.
+    template <class T>
+    [[nodiscard]] LANEWAY_FN answered<std::uint64_t> all_to_all_v(
+        Ctx& ctx, symmetric_ptr<T> from, symmetric_ptr<std::uint64_t> counts, symmetric_ptr<T> to,
+        group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
+        answered<std::uint64_t> got;
+        got.code = check_reach(ctx, counts, static_cast<std::uint64_t>(ctx.n_pes()));
+        if (!got) return got;
+        got.code = on_symmetric(ctx, who, signature_of<T>(who, 0, 0, 14), from, to, 0,
+                                [&](Ctx& here, const symmetric_members& all, Idle& idle) {
+                                    const exchange_counts<Ctx> each(here, all, counts, where);
+                                    got.value = each.got_before(here.pe(), all.n_pes);
+                                    give_each(here, all, from, to, each, idle, where);
+                                });
+        return got;
+    }
 
     /// Waits until all members are here. What they did before is seen by all of them behind it.
     LANEWAY_FN status barrier(Ctx& ctx, group who = group::grid) {
@@ -203,28 +240,75 @@ private:
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         return count > ~std::uint64_t{0} / pes ? ~std::uint64_t{0} : count * pes;
     }
+    /// Who gets the results of a reduction, see reduce_range, and what tells it from other calls.
+    struct reduction_call {
+        int only;
+        std::uint32_t function;
+        std::uint32_t root;
+    };
     template <class T, class Op>
-    LANEWAY_FN status reduce_parts(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op, group who, bool to_all,
-                                   call_site_of<Ctx> where) {
-        const std::uint32_t signature = signature_of<T>(who, Op::number, count, to_all ? 9 : 10);
+    LANEWAY_FN status reduce_parts(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op, group who,
+                                   const reduction_call& what, call_site_of<Ctx> where) {
+        const std::uint32_t signature = signature_of<T>(who, Op::number + 16 * what.root, count, what.function);
         return on_symmetric(
             ctx, who, signature, first, first, count, [&](Ctx& here, const symmetric_members& all, Idle& idle) {
                 const auto part = part_of_member<T>(count, all.before(here.pe()), all.before(all.n_pes));
-                move_range(here, all, first, first, part, idle, reduce_range<T, Op>{first, op, to_all}, where);
+                move_range(here, all, first, first, part, idle, reduce_range<T, Op>{first, op, what.only}, where);
             });
+    }
+    /// Each PE but the root moves its own part of n_pes() * count elements from the root, or to it.
+    template <class T>
+    LANEWAY_FN status move_own_part(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, int root, group who,
+                                    std::uint32_t function, call_site_of<Ctx> where) {
+        const status known = check_root(ctx, root, who);
+        if (known != status::ok) return known;
+        const bool gathers = function == 13;
+        const std::uint32_t signature = signature_of<T>(who, static_cast<std::uint32_t>(root), count, function);
+        return on_symmetric(
+            ctx, who, signature, first, first, times_pes(ctx, count),
+            [&](Ctx& here, const symmetric_members& all, Idle& idle) {
+                if (here.pe() == root) return;
+                const std::uint64_t begin = count * static_cast<std::uint64_t>(here.pe());
+                const copy_range<T> copy{first, first, gathers ? here.pe() : root, gathers ? root : here.pe()};
+                move_range(here, all, first, first, {begin, begin + count}, idle, copy, where);
+            });
+    }
+    /// What this PE gives each other one goes behind what those before it give there.
+    template <class T>
+    LANEWAY_FN void give_each(Ctx& ctx, const symmetric_members& all, symmetric_ptr<T> from, symmetric_ptr<T> to,
+                              const exchange_counts<Ctx>& each, Idle& idle, call_site_of<Ctx> where) {
+        for (int i = 0; i < all.n_pes; ++i) {
+            const int pe = (ctx.pe() + i) % all.n_pes;  // not all to one at the same time
+            const std::uint64_t count = each.given(ctx.pe(), pe);
+            if (count == 0) continue;
+            const std::uint64_t before = each.given_before(ctx.pe(), pe), there = each.got_before(pe, ctx.pe());
+            const symmetric_ptr<T> mine{from.segment, from.index + before}, theirs{to.segment, to.index + there};
+            const bool has_room = there <= there + to.index && exists(ctx, theirs, count);
+            if (!has_room || before > before + from.index || !exists(ctx, mine, count)) {
+                (void)refuse_address(ctx, operation::collective, pe, has_room ? mine : theirs);
+                return;
+            }
+            move_range(ctx, all, mine, theirs, {0, count}, idle, copy_range<T>{mine, theirs, ctx.pe(), pe}, where);
+        }
+    }
+    /// Whether `count` elements exist, within reach on all PEs.
+    template <class T>
+    LANEWAY_FN status check_reach(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count) const {
+        if (!exists(ctx, first, count)) return refuse_address(ctx, operation::collective, ctx.pe(), first);
+        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            if (address(ctx, first, pe) == nullptr) return refuse_address(ctx, operation::collective, pe, first);
+        }
+        return status::ok;
     }
     /// `move(ctx, members, idle)` between two barriers. All members look at all of the same elements first.
     template <class T, class Move>
     LANEWAY_FN status on_symmetric(Ctx& ctx, group who, std::uint32_t signature, symmetric_ptr<T> from,
                                    symmetric_ptr<T> to, std::uint64_t count, const Move& move) {
         static_assert(trivially_copyable<T>, "elements of symmetric arrays are trivially copyable");
-        for (const symmetric_ptr<T>& first : {from, to}) {
-            if (!exists(ctx, first, count)) return refuse_address(ctx, operation::collective, ctx.pe(), first);
-        }
-        for (int pe = 0; pe < ctx.n_pes(); ++pe) {
-            if (address(ctx, to, pe) == nullptr) return refuse_address(ctx, operation::collective, pe, to);
-        }
-        status going = run(ctx, {who, signature, 0, 1}, 0, barrier_step{});
+        if (!exists(ctx, from, count)) return refuse_address(ctx, operation::collective, ctx.pe(), from);
+        status going = check_reach(ctx, to, count);
+        if (going != status::ok) return going;
+        going = run(ctx, {who, signature, 0, 1}, 0, barrier_step{});
         if (going != status::ok) return going;
         Ctx here(ctx);
         const symmetric_members members{ref_, who, run_.member(who), ctx.n_pes(), run_.share_of(who)};

@@ -88,12 +88,12 @@ struct elements_as {
     }
 };
 
-/// Loads a range from all members, combines it in order of PEs, and stores the results: to all members, or here only.
+/// Loads a range from all members, combines it in order of PEs, and stores the results: to all members, or to one.
 template <class T, class Op>
 struct reduce_range {
     symmetric_ptr<T> array;
     Op op;
-    bool to_all;
+    int only;  ///< the PE that gets the results; -1: all
 
     template <class As, class Ctx, class Idle>
     LANEWAY_FN void move(const Ctx& ctx, const symmetric_members& members, const element_range& range, Idle& idle,
@@ -116,7 +116,7 @@ struct reduce_range {
                          }
                      }
                      for (pe = 0; pe < members.n_pes; ++pe) {
-                         if (!members.has(pe) || (!to_all && pe != ctx.pe())) continue;
+                         if (!members.has(pe) || (only >= 0 && pe != only)) continue;
                          const auto to = elements::at(ctx, first, pe, where);
                          for (int k = 0; k < n; ++k) to[i + k * step] = sums[k];
                      }
@@ -158,6 +158,43 @@ struct copy_range {
                      }
                  });
     }
+};
+
+/// How many elements each PE gives each other one, as all PEs say in symmetric memory: element q of a PE's own is what
+/// it gives PE q. PEs that are not members give and get none.
+template <class Ctx>
+class exchange_counts {
+public:
+    LANEWAY_FN exchange_counts(const Ctx& ctx, const symmetric_members& members, symmetric_ptr<std::uint64_t> counts,
+                               call_site_of<Ctx> where)
+        : ctx_(ctx), members_(members), counts_(counts), where_(where) {}
+
+    [[nodiscard]] LANEWAY_FN std::uint64_t given(int from, int to) const {
+        if (!members_.has(from) || !members_.has(to)) return 0;
+        const std::uint64_t count = laneway::at(ctx_, counts_, from, where_)[to];
+        return count;
+    }
+    /// Of what a PE gives or gets, the part of PEs before `end`; the largest number where that is too large for one.
+    [[nodiscard]] LANEWAY_FN std::uint64_t given_before(int from, int end) const {
+        std::uint64_t sum = 0;
+        for (int to = 0; to < end; ++to) sum = added(sum, given(from, to));
+        return sum;
+    }
+    [[nodiscard]] LANEWAY_FN std::uint64_t got_before(int to, int end) const {
+        std::uint64_t sum = 0;
+        for (int from = 0; from < end; ++from) sum = added(sum, given(from, to));
+        return sum;
+    }
+
+private:
+    [[nodiscard]] static LANEWAY_FN std::uint64_t added(std::uint64_t a, std::uint64_t b) {
+        return a + b < a ? ~std::uint64_t{0} : a + b;
+    }
+
+    const Ctx& ctx_;
+    const symmetric_members& members_;
+    symmetric_ptr<std::uint64_t> counts_;
+    call_site_of<Ctx> where_;
 };
 
 /// Whether lanes may deal with a range in packs: it has whole ones, and `first` lies where a pack may on every PE.

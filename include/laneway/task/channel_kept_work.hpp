@@ -1,0 +1,245 @@
+// What a warp does with what it keeps of what its lanes produce: it runs the last first, gives part of it to warps
+// without work, and takes elements of queues where it keeps little. channel_stack.hpp has the memory.
+#pragma once
+
+#include "laneway/comm/copy_bytes.hpp"
+#include "laneway/task/channel_warp.hpp"
+
+namespace laneway {
+
+/// One lane's. All members are called by whole warps.
+template <class Ctx, class Out, class View>
+class channel_kept_work {
+public:
+    using warp_type = channel_warp<Ctx, Out, View>;
+    using copy_type = typename copies_of<typename View::kernel_types>::type;
+
+    /// `shared`: of the block, for all its warps.
+    LANEWAY_FN channel_kept_work(const channel_stacks_ref& stacks, const roles& mine, std::byte* shared)
+        : keeps_(View::keeps && mine.works && stacks.capacity != 0),
+          number_(keeps_ ? static_cast<std::uint32_t>(mine.team_number) * stacks.warps_a_block +
+                               static_cast<std::uint32_t>(mine.team_index)
+                         : 0),
+          stack_(stacks, reinterpret_cast<warp_stack_shared*>(shared) + (keeps_ ? mine.team_index : 0), number_,
+                 Ctx::warp_lanes) {}
+
+    /// Where what the warp produces lies first; null where it keeps nothing.
+    [[nodiscard]] LANEWAY_FN const warp_stack* stack() const { return keeps_ ? &stack_ : nullptr; }
+    /// Elements that are completed when the warp keeps nothing any more; null where it never does.
+    [[nodiscard]] LANEWAY_FN std::uint64_t* owed() { return keeps_ ? &owed_ : nullptr; }
+
+    LANEWAY_FN void open(Ctx& ctx) const {
+        if (keeps_) stack_.open(ctx);
+    }
+    LANEWAY_FN void close(Ctx& ctx, warp_type& warp, const channel_stacks_ref& stacks) const {
+        if (!keeps_ || stacks.frames == 0) return;
+        stack_.collect_frames(ctx);
+        if (ctx.lane() == 0) warp.lost += stacks.frames - stack_.unused_frames();
+    }
+
+    /// Takes the elements that are to run next; `shared(ctx)` those that are not the warp's own.
+    template <class Shared>
+    LANEWAY_FN channel_source take(Ctx& ctx, warp_type& warp, channel_batch& all, copy_type& copy,
+                                   const Shared& shared) {
+        if (!keeps_) return shared(ctx);
+        const std::uint32_t size = stack_.size(ctx), ready = stack_.n_ready(ctx);
+        // Where nothing finds space, what is deepest may lie in a queue.
+        const bool is_stuck = warp.is_stuck(), has_none = size + ready == 0;
+        const bool has_few = has_none || 2 * (size + ready) < lanes;
+        note_hunger(ctx, warp, has_few);
+        // Seldom, as what comes on top of a stack that is in use makes it as high again.
+        const bool others_first = is_stuck  ? warp.turn % 3 != 0
+                                  : has_few ? warp.turn % turns_to_fill == 0
+                                            : warp.turn % turns_to_queues == 0;
+        if (has_none) tell_owed(ctx, warp);
+        if (has_none || (others_first && ready < lanes)) {
+            const channel_source from = shared(ctx);
+            if (has_none || from != channel_source::nothing) return from;
+        }
+        // Continuations end whatever there is of space.
+        if (ready >= lanes || size == 0 || (is_stuck && ready != 0)) return take_frames(ctx, all);
+        return take_stack(ctx, warp, size, all, copy);
+    }
+    /// The end of elements that the warp had kept.
+    LANEWAY_FN void end_batch(Ctx& ctx, warp_type& warp, const channel_batch& all, const copy_type& copy, outcome out) {
+        const lane_mask back = ctx.ballot(full_warp<Ctx>, all.mine && out != outcome::done);
+        if (all.mine) ++warp.kept_runs;
+        if (all.mine && out == outcome::done) ++warp.kept;
+        if (all.from == channel_source::frames) {
+            stack_.free_frames(ctx, all.mine, all.place);
+        } else {
+            if (back != 0) put_back(ctx, back, all, copy);
+            const bool is_short = ctx.ballot(full_warp<Ctx>, all.mine && out == outcome::yield) != 0;
+            reach_ = is_short ? (reach_ + 1) / 2 : 2 * reach_ < lanes ? 2 * reach_ : lanes;
+        }
+        warp.note(ctx, none, all.filled, all.count, all.mine, out);
+    }
+    /// Warps of the PE that had little a moment ago, for lane 0: asked for early, so that nothing waits for it.
+    LANEWAY_FN std::uint32_t hungry_warps(Ctx& ctx, const warp_type& warp) const {
+        if (!keeps_ || ctx.lane() != 0) return 0;
+        return ctx.load(warp.view.set.stacks.hungry, order::relaxed, scope::device);
+    }
+    /// Gives others part of what the warp has beyond a dispatch's worth. Of many warps that could only a few do.
+    LANEWAY_FN void share(Ctx& ctx, warp_type& warp, std::uint32_t hungry) {
+        if (!keeps_) return;
+        hungry = ctx.shuffle(full_warp<Ctx>, hungry, 0);
+        if (hungry == 0 || static_cast<std::int32_t>(warp.turn - share_again_) < 0) return;
+        std::uint32_t drawn = warp.turn * 0x9e3779b9u ^ (number_ + 1) * 0x85ebca6bu;
+        drawn = (drawn ^ drawn >> 15) * 0x2c1b3c6du;
+        const std::uint64_t place = (std::uint64_t{drawn ^ drawn >> 13} * warp.view.set.stacks.warps) >> 32;
+        if (place < 2 * std::uint64_t{hungry} && stack_.size(ctx) > lanes) give_half(ctx, warp);
+    }
+    /// Lets others have the lower half of the stack, a warp's worth at most.
+    LANEWAY_FN void give_half(Ctx& ctx, warp_type& warp) {
+        const std::uint32_t half = keeps_ ? stack_.size(ctx) / 2 : 0;
+        give_others(ctx, warp, half < lanes ? half : lanes);
+    }
+
+private:
+    static constexpr unsigned turns_without_sharing = 64;  ///< where others have no room for more
+    static constexpr unsigned turns_to_collect = 8;        ///< frames, where they run short
+    static constexpr unsigned turns_to_fill = 4;           ///< between looks for more, where a warp has kept little
+    static constexpr unsigned turns_to_queues = 4096;      ///< the same where it has kept enough
+    static constexpr auto lanes = static_cast<std::uint32_t>(Ctx::warp_lanes);
+    static constexpr std::uint32_t none = channel_node::no_queue;
+
+    /// The warp keeps nothing any more: what it has claimed is completed.
+    LANEWAY_FN void tell_owed(Ctx& ctx, warp_type& warp) {
+        if (owed_ != 0 && ctx.lane() == 0) warp.out.complete(ctx, owed_);
+        owed_ = 0;
+    }
+    /// Takes continuations that the warp has kept.
+    LANEWAY_FN channel_source take_frames(Ctx& ctx, channel_batch& all) {
+        ready_frame frame{};
+        all.count = static_cast<int>(stack_.pop_ready(ctx, frame));
+        all.mine = ctx.lane() < all.count;
+        all.channel = stack_tag::channel(frame.tag);
+        all.level = stack_tag::level(frame.tag);
+        all.place = frame.place;
+        all.element = stack_.frame(frame.place);
+        return channel_source::frames;
+    }
+    /// Takes what is on top of the warp's stack.
+    LANEWAY_FN channel_source take_stack(Ctx& ctx, warp_type& warp, std::uint32_t size, channel_batch& all,
+                                         copy_type& copy) {
+        if (warp.is_stuck()) raise_deepest(ctx, warp, size);
+        if (warp.turn % turns_to_collect == 0 && stack_.unused_frames() < lanes) stack_.collect_frames(ctx);
+        const std::uint32_t count = size < reach_ ? size : reach_;
+        all.base = stack_.bottom() + size - count;
+        const std::uint32_t position = all.base + static_cast<std::uint32_t>(ctx.lane());
+        if (static_cast<std::uint32_t>(ctx.lane()) < count) {
+            all.place = stack_.tag(position);
+            all.mine = (all.place & stack_tag::states) == stack_tag::ready;
+            if ((all.place & stack_tag::states) == 0) ++warp.lost;
+            if (all.mine) copy = *reinterpret_cast<const copy_type*>(stack_.slot(position));
+        }
+        all.count = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, all.mine));
+        all.channel = stack_tag::channel(all.place);
+        all.level = stack_tag::level(all.place);
+        stack_.set_top(ctx, all.base);
+        return channel_source::stack;
+    }
+    /// Puts elements back, below what lanes have produced, which is deeper.
+    LANEWAY_FN void put_back(Ctx& ctx, lane_mask back, const channel_batch& all, const copy_type& copy) {
+        const std::uint32_t produced = stack_.bottom() + stack_.size(ctx) - all.base;
+        const auto lane = static_cast<std::uint32_t>(ctx.lane());
+        const auto count = static_cast<std::uint32_t>(Ctx::count_lanes(back));
+        const bool moves = lane < count && lane < produced;
+        copy_type other;
+        std::uint32_t others_tag = 0;
+        if (moves) {
+            other = *reinterpret_cast<const copy_type*>(stack_.slot(all.base + lane));
+            others_tag = stack_.tag(all.base + lane);
+        }
+        ctx.sync(full_warp<Ctx>);
+        if (moves) {
+            const std::uint32_t to = all.base + (count > produced ? count : produced) + lane;
+            *reinterpret_cast<copy_type*>(stack_.slot(to)) = other;
+            stack_.tag(to) = others_tag;
+        }
+        if ((back >> lane & 1) != 0) {
+            const std::uint32_t to = all.base + static_cast<std::uint32_t>(rank_in(ctx, back));
+            *reinterpret_cast<copy_type*>(stack_.slot(to)) = copy;
+            stack_.tag(to) = all.place;
+        }
+        stack_.set_top(ctx, all.base + produced + count);
+    }
+    /// Brings the deepest element of the warp's stack to its top, for which alone there is space for certain.
+    LANEWAY_FN void raise_deepest(Ctx& ctx, const warp_type& warp, std::uint32_t size) {
+        std::uint64_t best = 0;
+        for (auto i = static_cast<std::uint32_t>(ctx.lane()); i < size; i += lanes) {
+            const std::uint32_t tag = stack_.tag(stack_.bottom() + i);
+            if ((tag & stack_tag::states) != stack_tag::ready) continue;
+            const std::uint64_t depth = warp.view.set.depth(stack_tag::channel(tag), stack_tag::level(tag));
+            const std::uint64_t mine = (depth + 1) << 32 | i;
+            if (mine > best) best = mine;
+        }
+        best = ~warp_min(ctx, ~best);
+        if (best == 0) return;
+        if (ctx.lane() == 0) {
+            const std::uint32_t from = stack_.bottom() + static_cast<std::uint32_t>(best);
+            const std::uint32_t top = stack_.bottom() + size - 1;
+            auto& deepest = *reinterpret_cast<copy_type*>(stack_.slot(from));
+            auto& other = *reinterpret_cast<copy_type*>(stack_.slot(top));
+            const copy_type kept = other;
+            other = deepest;
+            deepest = kept;
+            const std::uint32_t tag = stack_.tag(top);
+            stack_.tag(top) = stack_.tag(from);
+            stack_.tag(from) = tag;
+        }
+        ctx.sync(full_warp<Ctx>);
+        reach_ = 1;
+    }
+    /// Moves the lowest elements of the stack into channels, a warp's worth at most.
+    LANEWAY_FN void give_others(Ctx& ctx, warp_type& warp, std::uint32_t count) {
+        if (count == 0) return;
+        const auto lane = static_cast<std::uint32_t>(ctx.lane());
+        const std::uint32_t tag = lane < count ? stack_.tag(stack_.bottom() + lane) : 0;
+        const bool mine = lane < count && (tag & stack_tag::states) == stack_tag::ready;
+        const channel<std::byte> to{stack_tag::channel(tag)};
+        channel_node node(warp.view.set, warp.own, stack_tag::level(tag));
+        reserved_elements<std::byte> room;
+        if (mine) room = node.talloc_shared(ctx, to, stack_tag::level(tag), 1);
+        ctx.sync(full_warp<Ctx>);
+        const lane_mask full = ctx.ballot(full_warp<Ctx>, mine && !room);
+        const std::uint32_t given = full == 0 ? count : static_cast<std::uint32_t>(Ctx::first_lane(full));
+        if (mine && room && lane < given) {
+            const channel_queue_ref queue = warp.view.set.queue(room.queue());
+            const std::uint32_t at = queue.place_of(room.first());
+            const channel_layout& layout = warp.view.set.channels[to.number];
+            std::byte* const from = stack_.slot(stack_.bottom() + lane);
+            warp.view.kernels.visit(layout.consumer, [&]<class Kernel>(const Kernel&) {
+                if constexpr (requires { Kernel::leave(ctx, stack_, from); }) Kernel::leave(ctx, stack_, from);
+            });
+            copy_bytes(queue.element(at), from, layout.element_bytes);
+            node.enq_place(ctx, room.queue(), at);
+            ++warp.given;
+        } else if (mine && room) {
+            node.tfree(ctx, room);
+        }
+        if (lane < given && (tag & stack_tag::states) == 0) ++warp.lost;
+        ctx.sync(full_warp<Ctx>);
+        stack_.set_bottom(stack_.bottom() + given);
+        if (full != 0) share_again_ = warp.turn + turns_without_sharing;
+    }
+    /// Tells those that have kept more than they need whether this warp has little.
+    LANEWAY_FN void note_hunger(Ctx& ctx, const warp_type& warp, bool is_hungry) {
+        if (is_hungry == is_hungry_) return;
+        is_hungry_ = is_hungry;
+        if (ctx.lane() == 0) {
+            ctx.fetch_add(warp.view.set.stacks.hungry, is_hungry ? 1u : ~std::uint32_t{0}, order::relaxed,
+                          scope::device);
+        }
+    }
+
+    bool keeps_;            ///< what the warp produces lies on its own stack first
+    std::uint32_t number_;  ///< among the warps of the PE that keep something
+    warp_stack stack_;
+    std::uint32_t reach_ = lanes;    ///< elements of the stack that run together
+    std::uint32_t share_again_ = 0;  ///< turn before which others get none, as there was no room
+    std::uint64_t owed_ = 0;
+    bool is_hungry_ = false;
+};
+
+}  // namespace laneway
