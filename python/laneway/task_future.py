@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -205,6 +206,35 @@ def as_futures(given: Iterable[Future[Any]] | Future[Any], what: str = "after mu
     return futures
 
 
+class _Ends(threading.local):
+    """What this thread has to tell of ends that follow from the one that it tells now."""
+
+    left: deque[Callable[[], None]] | None = None
+
+
+_ENDS = _Ends()
+
+
+def _one_after_the_other(tell: Callable[[], None]) -> None:
+    """Call `tell`, which may end futures whose callbacks come back here: those are called when it has returned. So a
+    chain of any length ends, and not only as much of it as Python's stack holds."""
+    if _ENDS.left is not None:
+        _ENDS.left.append(tell)
+        return
+    _ENDS.left = deque([tell])
+    interrupt: BaseException | None = None
+    try:
+        while _ENDS.left:
+            try:
+                _ENDS.left.popleft()()
+            except BaseException as error:  # for which nobody else's end is forgotten
+                interrupt = error
+    finally:
+        _ENDS.left = None
+    if interrupt is not None:
+        raise interrupt
+
+
 class Held:
     """Starts a task when others are done, which the compiled part does not know. It ends without a start where one of
     them fails, and where it is cancelled before."""
@@ -227,8 +257,11 @@ class Held:
             self._left -= 1
             last = self._left == 0
         failed = other.cancelled() or other.exception() is not None
-        if not (last or failed) or os.getpid() != self._keeper.process:
-            return
+        if (last or failed) and os.getpid() == self._keeper.process:
+            _one_after_the_other(lambda: self._go_on(failed))
+
+    def _go_on(self, failed: bool) -> None:
+        """All have ended, or one of them badly."""
         with self._keeper.lock:
             mine, self._future._is_held = self._future._is_held, False
         if mine:

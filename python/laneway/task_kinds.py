@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Callable, ClassVar, NamedTuple, Optional
 
 import numpy as np
@@ -130,7 +131,7 @@ class ScalarKind(TaskKind):
         for place, (code, given) in enumerate(zip(self._codes, arguments)):
             try:
                 if code[0] != "V":
-                    struct.pack(_LETTERS[code], given)
+                    struct.pack("=" + _LETTERS[code], given)  # "=" tells what is too large
             except (struct.error, TypeError, OverflowError, ValueError):
                 return self._wrong(place, given)
         return UsageError(f"{self.name} does not take these arguments")
@@ -147,7 +148,11 @@ _LETTERS = {"f4": "f", "f8": "d", "b1": "?"} | {
     for size, letter in ((1, "b"), (2, "h"), (4, "i"), (8, "q"))
 }
 _WORDS: dict[str, Callable[[Any, str], str]] = {
-    "f": lambda given, code: f"a number, not {given!r}",
+    "f": lambda given, code: (
+        f"a float of {8 * int(code[1:])} bits, which {given!r} is too large for"
+        if isinstance(given, (Real, np.number))
+        else f"a number, not {given!r}"
+    ),
     "b": lambda given, code: f"True or False, not {given!r}",
     "i": lambda given, code: f"a whole number of {8 * int(code[1:])} bits, not {given!r}",
     "u": lambda given, code: f"a whole number from 0 on of {8 * int(code[1:])} bits, not {given!r}",
@@ -194,7 +199,8 @@ def column_of(name: str, values: Any, code: str) -> NDArray[Any]:
         raise UsageError(f"{name} must be {wanted}, not {given.dtype}")
     with np.errstate(over="ignore"):
         made = given.astype(wanted)
-    if code[0] in "iu" and not (same := made == given).all():
+    same = made == given if code[0] in "iu" else np.isfinite(made) | ~np.isfinite(given)
+    if not same.all():
         place = int(np.flatnonzero(~np.atleast_1d(same))[0])
         raise UsageError(f"{name} must be {wanted}: element {place} is {np.atleast_1d(given)[place]}")
     return made

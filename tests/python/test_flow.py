@@ -267,6 +267,9 @@ def test_wrong_use(ctx: lw.flow.Context) -> None:
             (lambda: lw.flow.Link(device, ctx.host, packet_bytes=0), "packet_bytes must be a whole number from 1"),
             (lambda: lw.flow.Link(device, ctx.host, buffers=0), "buffers must be a whole number from 1"),
             (lambda: ctx.add_endpoint(router, "second"), "no endpoints of its own"),
+            (lambda: ctx.add_endpoint(device, 5), "name must be text, not 5"),  # type: ignore[arg-type]
+            (lambda: lw.flow.Router(ctx, name=5), "name must be text, not 5"),  # type: ignore[arg-type]
+            (lambda: link.send(np.arange(8), pieces=[(1, 2), (1,)]), "pieces must be a list of numbers, or of rows"),
             (lambda: link.send(np.array([None])), "no elements that can be sent"),
             (lambda: link.send(np.arange(8)[::2], pieces=[(0, 1)]), "pieces are of a contiguous array"),
             (lambda: link.send(np.arange(8), pieces=[(0, 9)]), "9 elements from element 0 on is not within .* of 8"),
@@ -297,6 +300,8 @@ def test_wrong_use(ctx: lw.flow.Context) -> None:
     assert segment is not None
     with pytest.raises(lw.UsageError, match="a segment of 16 bytes has no whole elements of"):
         segment.array("S5")
+    with pytest.raises(lw.UsageError, match="dtype must be a type of NumPy, not 'foo'"):
+        segment.array("foo")
     whole = np.zeros(4, np.int32)
     frozen = np.zeros(4, np.int32)
     frozen.flags.writeable = False
@@ -372,7 +377,7 @@ def test_a_worker_that_raises_ends_all_waits(ctx: lw.flow.Context) -> None:
     link = lw.flow.Link(ctx.devices[0], ctx.host)
 
     def fails() -> None:
-        raise ZeroDivisionError("no luck")
+        raise ZeroDivisionError("no\nluck")
 
     receiving = link.receive()
     assert not receiving.done()
@@ -539,17 +544,73 @@ def test_wrong_collectives_are_refused_and_the_group_goes_on(ctx: lw.flow.Contex
         (lambda: group.all_to_all([one, other], [one.copy()], np.eye(2, dtype=int)), "a source and a target of each"),
         (lambda: group.all_to_all([one, other], [one.copy(), other.copy()], [[7, 0], [0, 0]]), "has 6 elements, not 7"),
         (lambda: lw.flow.Group(ctx, [ctx.host, ctx.host]), "host is a member of the group twice"),
+        (lambda: group.broadcast([one, other], shape=None), "shape and op of a collective are names"),  # type: ignore[arg-type]
+        (lambda: group.all_reduce(None), "arrays must be a list, one for each member"),  # type: ignore[arg-type]
+        (lambda: lw.flow.Group(ctx, 5), "members must be a list, one for each member"),  # type: ignore[arg-type]
+        (lambda: lw.flow.Group(ctx, group.members), "cpu:0 is a member of another group: Context.add_endpoint"),
         (lambda: lw.flow.Group(ctx, []), "a group has one member at least"),
         (lambda: lw.flow.Group(5), "a group is of a Context, not of 5"),  # type: ignore[arg-type]
         (lambda: ctx.path(ctx.host, lw.flow.Router(ctx, "ring")), "a path joins devices or the host, not router"),
     ):
         with pytest.raises(lw.UsageError, match=words):
             call()
+    bytes_of = lambda: [np.ones(4, "u1"), np.ones(4, "u1")]  # noqa: E731
+    most = 2**64 - 2
+    for counts, words in (
+        (np.full((2, 2), 2**63, np.uint64), f"the source of member 0 has 4 elements, not {2**64}"),
+        (np.array([[most, 4], [4, most]], np.uint64), f"has 4 elements, not {2**64 + 2}"),
+        ([[1], [1, 2]], "counts must be a list of numbers, or of rows of the same length"),
+    ):
+        with pytest.raises(lw.UsageError, match=words):
+            group.all_to_all(bytes_of(), bytes_of(), counts)
     one.flags.writeable = False
     with pytest.raises(lw.UsageError, match="the array of member 0 cannot be written to"):
         group.broadcast([one, other])
     group.broadcast([other, np.ones(6)], root=1)
     assert other.sum() == 6
+
+
+def test_collectives_of_several_threads_wait_for_each_other(ctx: lw.flow.Context) -> None:
+    """Also those of two groups of the same devices."""
+    groups = [lw.flow.Group(ctx), lw.flow.Group(ctx)]
+    wrong: list[int] = []
+
+    def sum_again_and_again(number: int) -> None:
+        for _ in range(100):
+            arrays = [np.full(1000, number + 1.0), np.full(1000, number + 1.0)]
+            groups[number % 2].all_reduce(arrays)
+            wrong.extend(number for each in arrays if (each != 2 * (number + 1)).any())
+
+    threads = [threading.Thread(target=sum_again_and_again, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    del groups[1]
+    assert len(lw.flow.Group(ctx)) == 2
+
+
+def test_arrays_live_as_long_as_a_collective_uses_them(ctx: lw.flow.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[Any]] = []
+
+    def arrays() -> Iterator[Any]:
+        for i in range(2):
+            array = np.full(100, float(i))
+            made.append(weakref.ref(array))
+            yield array
+            del array
+
+    group = lw.flow.Group(ctx)
+    do = group._do
+
+    def while_they_live(*call: Any) -> None:
+        do(*call)
+        assert [each()[0] for each in made] == [0, 0]  # type: ignore[index]
+
+    monkeypatch.setattr(group, "_do", while_they_live)
+    group.broadcast(arrays())  # type: ignore[arg-type]
+    assert all(each() is None for each in made)
 
 
 def test_paths_between_devices(ctx: lw.flow.Context) -> None:

@@ -106,11 +106,24 @@ def test_a_reference_that_cannot_tell_says_so(small: Path, monkeypatch: pytest.M
     assert check.first_mismatch.startswith("the reference cannot tell: all ranks differ by ")
 
 
+def test_a_residual_that_says_nothing_is_no_verification(small: Path) -> None:
+    graph = lw.read_graph(small)
+    result = lw.pagerank(graph, method="push", alpha=np.float64(1 - 1e-7), tol=1e-3, devices="cpu:1")
+    if result.residual > 1e-6:
+        check = reference.verify(graph, result)
+        assert check.mismatches == 1
+        assert "says nothing of ranks at this alpha: a smaller tol would" in check.first_mismatch
+    near = lw.pagerank(graph, method="push", alpha=np.float32(0.5), tol=1e-9, devices="cpu:1")
+    assert reference.verify(graph, near).mismatches == 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"method": "pushed"}, "method must be pull or push, not 'pushed'"),
-        ({"method": "push", "alpha": 1}, "alpha must be below 1 by method push"),
+        ({"method": "push", "alpha": 1}, "alpha must be 1 - 1e-09 or less by method push"),
+        ({"method": "push", "alpha": 1 - 1e-13}, "alpha must be 1 - 1e-09 or less by method push"),
+        ({"method": "push", "tol": 10**400}, "tol must be a number of 0 or more, not 1000"),
         ({"method": "push", "rounds": 3}, "rounds is for method pull"),
         ({"method": "push", "max_iter": 3}, "max_iter is for method pull"),
         ({"method": "push", "nstart": {1: 1}}, "nstart is for method pull"),

@@ -244,6 +244,17 @@ def test_wrong_use(call: object, words: str) -> None:
         call()  # type: ignore[operator]
 
 
+def test_floats_that_are_too_large_are_told_as_such(pool: lw.TaskPool) -> None:
+    same = lw.TaskBody("float same(float x) { return x; }")
+    with pytest.raises(
+        lw.UsageError, match=r"argument 1 of same is a float of 32 bits, which 1e\+300 is too large for"
+    ):
+        pool.submit(same, 1e300)
+    with pytest.raises(lw.UsageError, match=r"argument 1 of same must be float32: element 1 is 1e\+300"):
+        pool.submit_many(same, [1.0, 1e300])
+    assert np.isinf(pool.submit_many(same, [float("inf")]).result()).all()
+
+
 @pytest.fixture
 def counting_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A compiler that writes a line for each time that it compiles; the file of lines."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import laneway as lw
@@ -70,6 +70,24 @@ def test_shutdown_waits_for_tasks_that_follow(square: lw.TaskBody, isolate: bool
     release.set()
     pool.shutdown()
     assert (behind.result(), host_behind.result()) == (9, 8)
+
+
+@pytest.mark.parametrize("end", ["fails", "cancelled"])
+def test_a_long_chain_behind_one_that_fails_ends(square: lw.TaskBody, end: str) -> None:
+    """Longer than Python's stack is deep."""
+    with lw.TaskPool("cpu:1", timeout=20) as pool:
+        first: Future[object] = Future()
+        chain: list[Future[object]] = [first]
+        for _ in range(3000):
+            chain.append(pool.submit(square, 1, after=[chain[-1]]))
+        if end == "fails":
+            first.set_exception(ValueError())
+        else:
+            first.cancel()
+        assert all(each.done() for each in chain)
+        for each in (chain[1], chain[-1]):
+            with pytest.raises(lw.TaskError, match="a task that it was to follow has failed"):
+                each.result(0)
 
 
 def test_a_pool_that_nobody_holds_ends(square: lw.TaskBody, isolate: bool) -> None:

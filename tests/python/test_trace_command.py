@@ -119,6 +119,22 @@ def test_wrong_outputs(laneway: Run) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
+def test_outputs_replace_no_trace(laneway: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "run.tar.xz"
+    trace.write_bytes(EXAMPLE.read_bytes())
+    (tmp_path / "more").mkdir()
+    (tmp_path / "link").symlink_to(trace)
+    for words in (
+        [trace, "--json", tmp_path / "more" / ".." / trace.name],
+        [trace, "--replay", "--devices", "cpu:1", "--json", tmp_path / "link"],
+        [tmp_path, "--json", trace],
+    ):
+        done = laneway("trace", *words)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "cannot be written: the command reads it" in done.stderr
+    assert trace.read_bytes() == EXAMPLE.read_bytes()
+
+
 def test_two_files_of_one_rank(tmp_path: Path) -> None:
     for name in ("run-0001.bin", "run-00001.bin"):
         tf.write_dumpi(tmp_path / name, [tf.send(1, 2, 1, 1)])

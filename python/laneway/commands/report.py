@@ -24,7 +24,7 @@ def report(
     """A timeline as a page: what devices did when, messages in flight, rates, waits, phases."""
     if output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: the page's name must end in .html")
-    with side_files(output, spared=timeline) as (file,), Phases() as phases:
+    with side_files(output, spared=[timeline]) as (file,), Phases() as phases:
         phases.read("reading the timeline", timeline)
         found = read_timeline(timeline)
         phases.enter("drawing")

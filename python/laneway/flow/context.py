@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from typing import Any, Callable, NoReturn
+from weakref import WeakValueDictionary
 
 from laneway import _core
 from laneway.arguments import BUFFER_BYTES, job_options
@@ -91,6 +92,10 @@ class Context:
         self._host = Endpoint(_core.flow_host(self._core))
         self._devices = tuple(Endpoint(each) for each in _core.flow_devices(self._core))
         self._workers: list[threading.Thread] = []
+        self._turn = threading.Lock()
+        """Of collectives: one at a time."""
+        self._grouped: WeakValueDictionary[Endpoint, object] = WeakValueDictionary()
+        """The group that has an endpoint."""
 
     @property
     def host(self) -> Endpoint:
@@ -104,6 +109,8 @@ class Context:
 
     def add_endpoint(self, of: Endpoint, name: str) -> Endpoint:
         """Another endpoint of the same device, or of the host, with links of its own."""
+        if not isinstance(name, str):
+            raise UsageError(f"name must be text, not {name!r}")
         return Endpoint(_core.flow_add_endpoint(core_of(of), name))
 
     def path(self, source: Endpoint, target: Endpoint) -> Path:
@@ -177,7 +184,8 @@ def _run(core: _core.Dataflow, work: Callable[..., object], args: tuple[Any, ...
         work(*args)
     except BaseException as error:
         with suppress(UsageError):  # which tells that the context has been closed
-            core.fail(f"worker {_name_of(work)}: {type(error).__name__}: {error}", False)
+            said = " ".join(str(error).split())  # one line
+            core.fail(f"worker {_name_of(work)}: {type(error).__name__}: {said}", False)
 
 
 # Before Python waits for its threads, which may wait for a packet.

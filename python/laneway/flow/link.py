@@ -58,7 +58,10 @@ class Segment:
     def array(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
         """A copy of its elements in an array of one dimension, also from a GPU. Raises UsageError where it does not
         hold whole elements of the type, and when it has been released."""
-        kind = np.dtype(dtype)
+        try:
+            kind = np.dtype(dtype)
+        except TypeError:
+            raise UsageError(f"dtype must be a type of NumPy, not {dtype!r}") from None
         if kind.hasobject or kind.itemsize == 0 or self.nbytes % kind.itemsize != 0:
             raise UsageError(f"a segment of {self.nbytes} bytes has no whole elements of {kind}")
         copied: NDArray[Any] = self._core.bytes().view(kind)
@@ -219,7 +222,7 @@ def order_of(array: NDArray[Any], pieces: ArrayLike | None) -> _core.FlowLayout:
         return _core.flow_strided(item, list(zip(array.shape, array.strides)))
     if not array.flags.c_contiguous:
         raise UsageError("pieces are of a contiguous array: np.ascontiguousarray")
-    pairs = np.asarray(pieces)
+    pairs = as_array("pieces", pieces)
     if pairs.size == 0:
         pairs = np.empty((0, 2), np.int64)
     if pairs.dtype.kind not in "iu" or pairs.ndim != 2 or pairs.shape[1] != 2:

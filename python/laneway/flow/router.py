@@ -56,6 +56,8 @@ class Router(Endpoint):
     def __init__(self, context: Context, policy: Policy = "available", name: str = "") -> None:
         if not isinstance(context, Context):
             raise UsageError(f"context must be a laneway.flow.Context, not {context!r}")
+        if not isinstance(name, str):
+            raise UsageError(f"name must be text, not {name!r}")
         if isinstance(policy, str):
             core = _core.flow_router(context._core, policy, name)
         elif callable(policy):

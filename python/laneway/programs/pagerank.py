@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,10 @@ MAX_ITER = 100
 TOL = 1e-6
 SHARE_ERROR = 2.0**-24
 """Of a share of rank, relative to it: shares travel as float32."""
+PUSH_ERROR = 1e-11
+"""Of pushed ranks, together, times 1 - alpha: each push rounds down what it hands on."""
+LEAST_REST = 1e-9
+"""Of 1 - alpha by method push."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +127,9 @@ def pagerank(
     whose residual is large enough adds it to its rank and hands `alpha` of it on, those with large ones first, all
     devices at their own pace; what arcs bring to a vertex of another device gathers and goes there as one sum (Groute,
     TOPC 2020). It ends when less than `tol` times the number of vertices is left, `residual` of the result, of ranks
-    whose sum is 1. The ranks then are within 2 * alpha / (1 - alpha) * residual of the exact ones, summed over all
-    vertices, and vary from run to run by no more. `alpha` must be below 1, and `nstart`, `rounds` and `max_iter` are
-    for "pull".
+    whose sum is 1. The ranks then are within (2 * alpha * residual + 1e-11) / (1 - alpha) of the exact ones, summed
+    over all vertices, and vary from run to run by no more; the nearer `alpha` is to 1, the smaller a `tol` it takes.
+    `alpha` is 1 - 1e-9 at most, and `nstart`, `rounds` and `max_iter` are for "pull".
 
     `partition`, `devices`, `seed`, `timeout`, `buffer_bytes` and `progress` are those of `sssp`. Raises UsageError for
     wrong arguments, TimeoutError and DeviceFault for a failed run; Ctrl-C ends the run and raises KeyboardInterrupt.
@@ -206,8 +211,10 @@ def _require_method(rules: RankRules) -> None:
         raise UsageError(f"method must be pull or push, not {rules.method!r}")
     if rules.method == "pull":
         return
-    if rules.alpha == 1:
-        raise UsageError("alpha must be below 1 by method push, as else all rank is handed on for ever")
+    if rules.alpha > 1 - LEAST_REST:
+        raise UsageError(
+            f"alpha must be 1 - {LEAST_REST:g} or less by method push: nearer to 1 the ranks are those of rounding"
+        )
     for name, given in (
         ("nstart", rules.nstart is not None),
         ("rounds", rules.rounds is not None),
@@ -244,7 +251,10 @@ def _warn_of_rounding(rules: RankRules, residual: float, vertices: int) -> None:
 
 
 def _number(name: str, value: float, most: float) -> float:
-    if not isinstance(value, (int, float)) or not 0 <= value <= most:
-        limit = f"from 0 to {most:g}" if most == 1 else "of 0 or more"
-        raise UsageError(f"{name} must be a number {limit}, not {value!r}")
-    return float(value)
+    try:
+        if isinstance(value, Real) and 0 <= value <= most:
+            return float(value)
+    except OverflowError:  # a whole number that no float holds
+        pass
+    limit = f"from 0 to {most:g}" if most == 1 else "of 0 or more"
+    raise UsageError(f"{name} must be a number {limit}, not {value!r}")

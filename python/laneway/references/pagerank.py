@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laneway.graph import Graph
-from laneway.programs.pagerank import PageRankResult, RankRules
+from laneway.programs.pagerank import PUSH_ERROR, PageRankResult, RankRules
 from laneway.verification import Verification, compare
 
 SHARE_ROUNDING = 2.0**-24  # of each share of a rank that is carried
 REST_ROUNDS = 20_000  # most that tell whether pushed ranks are as near to those of rest as they should be
-PUSH_ROUNDING = 1e-11  # of pushed ranks, of which each push rounds down what it hands on: what a round may find of it
 
 
 def verify(graph: Graph, result: PageRankResult) -> Verification:
@@ -51,17 +50,22 @@ def _verify_rest(graph: Graph, result: PageRankResult) -> Verification:
     """Compare with the ranks at rest: all differences together, with what the residual allows."""
     rules, rank = result.rules, result.rank.values
     start = time.perf_counter()
-    allowed = (2 * rules.alpha * result.residual + PUSH_ROUNDING) / (1 - rules.alpha)
+    allowed = (2 * rules.alpha * result.residual + PUSH_ERROR) / (1 - rules.alpha)
     expected, uncertain, told = _towards_rest(graph, rules, rank, allowed)
+    says_nothing = allowed >= 2  # which no two vectors of ranks differ by
     seconds = time.perf_counter() - start
     difference = np.abs(rank - expected)
     differs = float(difference.sum())
     limit = rules.tol * graph.vertices
     wrong = np.zeros(graph.vertices, bool)
     worst = int(difference.argmax())
-    wrong[worst] = not told or differs - uncertain > allowed or result.converged != (result.residual < limit)
+    wrong[worst] = (
+        says_nothing or not told or differs - uncertain > allowed or result.converged != (result.residual < limit)
+    )
 
     def describe(place: int) -> str:
+        if says_nothing:
+            return f"a residual of {result.residual:.3g} says nothing of ranks at this alpha: a smaller tol would"
         if not told:
             return (
                 f"the reference cannot tell: all ranks differ by {differs:.3g} from its after {REST_ROUNDS} rounds, "
