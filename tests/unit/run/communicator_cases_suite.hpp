@@ -611,6 +611,36 @@ TEST_P(communicator_cases, AProbeTakesNothingFromAnEarlierReceive) {
     run_case<probed_as_it_comes>(GetParam(), {.unexpected = 1});
 }
 
+/// What a probe has found beyond the bound is found again when a receive has made room, before it has come in.
+struct probed_again_as_there_is_room {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        for (std::uint64_t round = 0; round < 12; ++round) {
+            std::uint64_t got[2];
+            message_request sent[2], receive;
+            message_status seen;
+            for (std::int64_t tag = 0; tag < 2; ++tag) {
+                LANEWAY_OK(world.isend(ctx, &round, 1, next, tag, sent[tag]));
+            }
+            LANEWAY_OK(world.probe(ctx, before, 1, seen));
+            bool found = false;
+            LANEWAY_OK(world.irecv(ctx, got, 1, before, 0, receive));
+            LANEWAY_OK(world.iprobe(ctx, before, 1, found, seen));
+            v.expect(ctx, found);
+            LANEWAY_OK(world.recv(ctx, got + 1, 1, before, 1));
+            LANEWAY_OK(world.wait(ctx, receive));
+            v.expect(ctx, got[0] == round && got[1] == round);
+            LANEWAY_OK(world.wait_all(ctx, sent, 2));
+        }
+    }
+};
+
+TEST_P(communicator_cases, AProbeFindsAgainWhatItHasFound) {
+    run_case<probed_again_as_there_is_room>(GetParam(), {.unexpected = 1});
+}
+
 /// With as many receives as there are requests, each can be taken back.
 struct all_taken_back {
     case_view v;

@@ -207,7 +207,7 @@ private:
             bool matched = found.outcome == match_outcome::matched;
             if (matched) {
                 tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
-            } else if (room() == 0) {
+            } else {
                 matched = probe_rings(ctx, key, slot);
             }
             delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
@@ -219,7 +219,8 @@ private:
         if (!view_.rules.is_unordered()) return shard_.engine.probe(ctx, active, key);
         return active ? shard_.table.probe(ctx, key) : match_result{};
     }
-    /// Where no more messages may wait, those in rings count as well: a receive for one lets it in. One lane.
+    /// Those in rings count as well: where no more may wait a receive for one lets it in, and where more may by now, none
+    /// is lost that a probe has told of before. One lane.
     LANEWAY_FN bool probe_rings(Ctx& ctx, const match_key& key, request_slot& slot) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             const chunk_receiver& in = shard_.from[source];
