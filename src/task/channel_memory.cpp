@@ -119,8 +119,9 @@ channel_set_ref lay_out(const std::vector<channel_plan>& plans, std::uint32_t sh
         layout.rule.at_least =
             std::min({layout.width, plan.options.width,
                       plan.options.at_least != 0 ? plan.options.at_least : static_cast<std::uint32_t>(warp_lanes)});
-        if (plan.options.max_age != 0) layout.rule.max_age = std::bit_floor(plan.options.max_age);
-        set.least_age = std::min(set.least_age, layout.rule.max_age);
+        // With 1 no turn would be left to queues that fill a warp.
+        if (plan.options.max_age != 0) layout.rule.max_age = std::max(2u, std::bit_floor(plan.options.max_age));
+        set.min_age = std::min(set.min_age, layout.rule.max_age);
         set.queues_a_shard += layout.levels;
         set.entries_a_shard += std::uint64_t{layout.width} * layout.levels;
     }

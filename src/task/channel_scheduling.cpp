@@ -21,6 +21,7 @@ bool channel_scheduling::look_at(host_context& ctx, part& pe) {
         std::uint32_t ready = 0;
         const std::uint64_t best = best_of(ctx, pe, shard, ready);
         if (best == 0) continue;
+        pe.history.note_choice(best);
         const auto queue = static_cast<std::uint32_t>(best % channel_rank_queues);
         const std::uint32_t warps = (ready + pe.warp_lanes - 1) / pe.warp_lanes;
         gave = give(ctx, pe, shard * pe.set.queues_a_shard + queue, warps) || gave;

@@ -192,7 +192,8 @@ struct lane_gets {
 
 /// Serves all of them on the PE that owns the words. Places were checked where they were posted.
 struct serve_memory {
-    symmetric_ref<lane_gets> gets;  ///< one for each lane of a PE, block by block
+    static constexpr bool shares_buffers = false;  // many travel
+    symmetric_ref<lane_gets> gets;                 ///< one for each lane of a PE, block by block
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const remote_update& m) const {

@@ -28,6 +28,8 @@ namespace laneway {
 template <class Message, class Handler>
 struct route {
     static_assert(trivially_copyable<Message>, "a message is trivially copyable: no std::string, no std::vector");
+    static_assert(alignof(Message) <= 16 && sizeof(Message) <= 4096,
+                  "a message has at most 4096 bytes, and an alignment of 16; more travels as the payload of a message");
     static_assert(trivially_copyable<Handler>, "a handler is copied to every device: it holds values and ref()s only");
     static_assert(!(taking_payload<Handler> && answering<Handler>),
                   "the handler of a message with a payload must not answer");

@@ -16,8 +16,8 @@ concept saying_whether_it_shares = requires {
     { Handler::shares_buffers } -> std::convertible_to<bool>;
 };
 
-/// Whether messages of this handler's type share aggregation buffers, in a program of `Types` types: where it says so,
-/// else where there are more types than a chunk's label numbers. Those with a payload never do.
+/// Whether messages of this handler's type share aggregation buffers, in a program of `Types` types: as it says, else
+/// if there are more than 16 types. Those with a payload never do.
 template <class Handler, std::size_t Types>
 inline constexpr bool shares_buffers = Types > max_chunk_kinds && !taking_payload<Handler>;
 template <saying_whether_it_shares Handler, std::size_t Types>

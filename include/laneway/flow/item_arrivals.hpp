@@ -86,6 +86,7 @@ LANEWAY_FN void count_lanes_that(Ctx& ctx, lane_mask mask, bool counts, std::uin
 /// Serves items on the PE that they have come to. Never waits: items to be passed on wait in the PE's own queues.
 template <class Application>
 struct receive_item {
+    static constexpr bool shares_buffers = false;  // many travel
     using entry = item_entry<typename Application::item, typename Application::packed, items_move<Application>>;
 
     item_queues_ref queues;

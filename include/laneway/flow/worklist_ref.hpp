@@ -23,6 +23,7 @@ struct key_message {
 /// Serves key messages on the PE that owns the vertex.
 template <class Key>
 struct lower_key {
+    static constexpr bool shares_buffers = false;  // many travel
     priority_worklist_ref<Key> list;
 
     template <class Ctx>

@@ -70,24 +70,32 @@ struct channel_board_ref {
 struct dispatch_history {
     static constexpr unsigned short_turns = 16;  ///< for which space is taken to be short
 
-    unsigned stuck = 0;     ///< dispatches, one after the other, that found no space for any of their elements
-    unsigned short_of = 0;  ///< turns for which space is taken to be short
+    unsigned stuck = 0;          ///< dispatches, one after the other, that found no space for any of their elements
+    unsigned short_of = 0;       ///< turns for which space is taken to be short
+    std::uint32_t next_old = 0;  ///< the queue from which on parts of a warp are served by age, in turn
 
     [[nodiscard]] LANEWAY_FN bool is_short() const { return short_of != 0; }
     LANEWAY_FN void note(bool is_stuck, bool is_short) {
         stuck = is_stuck ? stuck + 1 : 0;
         short_of = is_short ? short_turns : short_of != 0 ? short_of - 1 : 0;
     }
+    /// A queue with this rank has been chosen; see channel_rank.
+    LANEWAY_FN void note_choice(std::uint64_t rank);
     LANEWAY_FN void note_report(std::uint64_t report) {
         if ((report & dispatch_report::served) == 0) return;
         note((report & dispatch_report::stuck) != 0, (report & dispatch_report::short_of) != 0);
     }
 };
 
-/// Ranks of queues stand above their numbers; a rank of 0 says "not now".
+/// A choice takes the highest of words that have the rank of a queue in their upper 40 bits and its number in the lower
+/// 24; 0 says "not now".
 inline constexpr std::uint64_t channel_rank_queues = std::uint64_t{1} << 24;  ///< of a shard, at most
 inline constexpr std::uint64_t channel_rank_due = std::uint64_t{1} << 60;     ///< it is worth a dispatch
 inline constexpr std::uint64_t channel_rank_old = std::uint64_t{1} << 61;     ///< it has waited long enough
+
+LANEWAY_FN void dispatch_history::note_choice(std::uint64_t rank) {
+    if (rank >= channel_rank_old) next_old = static_cast<std::uint32_t>(rank % channel_rank_queues) + 1;
+}
 
 /// When the elements of a queue are worth a dispatch while there is other work.
 struct dispatch_rule {
@@ -113,7 +121,7 @@ LANEWAY_FN std::uint32_t channel_turn_of(const dispatch_history& history, unsign
     return (history.stuck / 2 + turn) % all;
 }
 
-/// The rank of queue `q`, which holds ready elements, of `all` in its shard.
+/// What a choice compares, see channel_rank_queues, of queue `q`, which holds ready elements, of `all` in its shard.
 template <class Policy>
 LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, const dispatch_rule& rule,
                                       std::uint32_t q, std::uint32_t all, const dispatch_history& history,
@@ -131,7 +139,7 @@ LANEWAY_FN std::uint64_t channel_rank(const Policy& policy, channel_load load, c
     if (load.ready >= rule.at_least) return channel_rank_due + priority * channel_rank_queues + q;
     // In turn, so that each that has waited comes up, however high the others' priorities are.
     if (turn % rule.max_age == 0) {
-        return channel_rank_old + channel_rank_due + after(turn / rule.max_age % all) * channel_rank_queues + q;
+        return channel_rank_old + channel_rank_due + after(history.next_old % all) * channel_rank_queues + q;
     }
     return (goes_needs_LANEWAY_FN(policy, load) ? channel_rank_due : 0) + priority * channel_rank_queues + q;
 }

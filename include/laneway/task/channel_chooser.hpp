@@ -13,7 +13,8 @@ namespace laneway {
 template <class Ctx, class View>
 class channel_chooser {
 public:
-    /// Queues of a channel that a warp ranks for a choice, of those that hold something: the deepest.
+    /// Queues of a channel that a warp ranks for a choice, of those that hold something: the deepest. Each lane ranks
+    /// its part of them, of every 32nd queue.
     static constexpr std::uint32_t max_ranked = 128;
 
     struct choice {
@@ -32,8 +33,11 @@ public:
         if (stuck != 0 && stuck % 2 == 0) {
             best = first_in_turn(ctx, shard, turn);
         } else {
-            // Where nothing finds space only the deepest queue counts.
-            const std::uint32_t enough = stuck != 0 ? 1 : max_ranked / Ctx::warp_lanes;
+            // Where nothing finds space only the deepest queue counts, and by age each.
+            const bool is_age_turn = turn % view_.set.min_age == 0;
+            const std::uint32_t enough = stuck != 0    ? 1
+                                         : is_age_turn ? ~std::uint32_t{0}
+                                                       : max_ranked / Ctx::warp_lanes;
             for (std::uint32_t c = 0; c < view_.set.n_channels; ++c) {
                 const std::uint64_t mine = best_of(ctx, shard, c, enough, turn);
                 if (mine > best) best = mine;
@@ -43,6 +47,7 @@ public:
             const std::uint64_t other = ctx.shuffle(full_warp<Ctx>, best, ctx.lane() ^ distance);
             if (other > best) best = other;
         }
+        history_.note_choice(best);
         return {best != 0, (best & channel_rank_due) != 0,
                 shard * view_.set.queues_a_shard + static_cast<std::uint32_t>(best % channel_rank_queues)};
     }
@@ -62,9 +67,9 @@ public:
         ctx.sync(full_warp<Ctx>);
     }
 
-    /// The least deep level of a channel whose flag is raised and that holds so many elements; ~0: none. Each lane
+    /// The shallowest level of a channel whose flag is raised and that holds so many elements; ~0: none. Each lane
     /// looks at other queues.
-    [[nodiscard]] LANEWAY_FN std::uint32_t least_deep_of(Ctx& ctx, std::uint32_t shard, std::uint32_t channel,
+    [[nodiscard]] LANEWAY_FN std::uint32_t shallowest_of(Ctx& ctx, std::uint32_t shard, std::uint32_t channel,
                                                          std::uint32_t least) const {
         const channel_set_ref& set = view_.set;
         const std::uint32_t first = set.channels[channel].first_queue, end = first + set.channels[channel].levels;
@@ -141,7 +146,7 @@ private:
         }
         return best;
     }
-    /// What speaks for a queue, above its number; 0: nothing.
+    /// The queue's word of a choice, see channel_rank_queues.
     LANEWAY_FN std::uint64_t rank(Ctx& ctx, std::uint32_t shard, std::uint32_t channel, std::uint32_t q,
                                   unsigned turn) {
         const channel_set_ref& set = view_.set;

@@ -17,7 +17,7 @@ struct channel_giving {
         const int pe = warp.view.moving.pe_that_asks(ctx);
         if (pe < 0) return;
         share(ctx);
-        const std::uint32_t inside = least_deep(ctx, warp);
+        const std::uint32_t inside = shallowest(ctx, warp);
         if (inside == none || !takes(ctx, warp, pe)) return;
         const channel_queue_ref queue = warp.view.set.queue(warp.own * warp.view.set.queues_a_shard + inside);
         const std::uint32_t half = once(ctx, full_warp<Ctx>, [&] { return (queue.fill(ctx) + 1) / 2; });
@@ -59,7 +59,7 @@ private:
         });
     }
     /// Number within its shard of the least deep queue of this block's that has elements to give; none: there is none.
-    static LANEWAY_FN std::uint32_t least_deep(Ctx& ctx, const warp_type& warp) {
+    static LANEWAY_FN std::uint32_t shallowest(Ctx& ctx, const warp_type& warp) {
         const channel_set_ref& set = warp.view.set;
         std::uint64_t best = ~std::uint64_t{0};
         for (std::uint32_t c = 0; c < set.n_channels; ++c) {
@@ -67,7 +67,7 @@ private:
             warp.view.kernels.visit(set.channels[c].consumer,
                                     [&]<class Kernel>(const Kernel&) { moves = moves && moves_elements<Kernel>; });
             if (!moves) continue;
-            const std::uint32_t level = warp.chooser.least_deep_of(ctx, warp.own, c, 2);
+            const std::uint32_t level = warp.chooser.shallowest_of(ctx, warp.own, c, 2);
             const std::uint64_t mine = set.depth(c, level) * queues + set.channels[c].first_queue + level;
             if (level != none && mine < best) best = mine;
         }

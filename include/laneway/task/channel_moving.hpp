@@ -45,7 +45,8 @@ struct moved_element {
 /// Puts what arrives into its channel.
 template <class Kernel>
 struct take_moved {
-    const channel_set_ref* set;  ///< in PE memory
+    static constexpr bool shares_buffers = false;  // many travel
+    const channel_set_ref* set;                    ///< in PE memory
     std::uint32_t channel;
 
     template <class Ctx>

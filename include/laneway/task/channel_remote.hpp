@@ -35,7 +35,8 @@ struct sent_element {
 /// Puts what arrives where its room is.
 template <class T, class Graph>
 struct take_sent {
-    const channel_set_ref* set;  ///< in PE memory
+    static constexpr bool shares_buffers = false;  // many travel
+    const channel_set_ref* set;                    ///< in PE memory
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const sent_element<T, Graph>& sent) const {

@@ -17,7 +17,7 @@ public:
     /// The queue that the last dispatch has produced into, or the one that it has served, if that fills a warp; none.
     LANEWAY_FN std::uint32_t follow(Ctx& ctx, warp_type& warp) {
         if constexpr (!follows<decltype(View::policy)>) return none;
-        if (warp.is_stuck() || warp.turn % warp.view.set.least_age == 0) return none;
+        if (warp.is_stuck() || warp.turn % warp.view.set.min_age == 0) return none;
         for (const std::uint32_t queue : {warp.filled, warp.served}) {
             if (queue == none) continue;
             const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {

@@ -59,7 +59,7 @@ struct channel_set_ref {
     std::uint32_t n_channels = 0;
     std::uint32_t n_shards = 1;
     std::uint32_t queues_a_shard = 0;
-    std::uint32_t least_age = 64;    ///< turns between those in which a warp looks for what has waited
+    std::uint32_t min_age = 64;      ///< turns between those in which a warp looks for what has waited
     std::uint64_t data_a_shard = 0;  ///< bytes
     std::uint64_t entries_a_shard = 0;
     std::uint64_t done_a_shard = 0;

@@ -107,8 +107,9 @@ private:
 #endif
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(_FORTIFY_SOURCE)
-#define LANEWAY_SWITCHES_BY_SWAPCONTEXT 1  // these take a jump to another stack for an error
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(_FORTIFY_SOURCE) || \
+    (defined(__CET__) && (__CET__ & 2) != 0)
+#define LANEWAY_SWITCHES_BY_SWAPCONTEXT 1  // these, and shadow stacks, take a jump to another stack for an error
 #else
 #define LANEWAY_SWITCHES_BY_SWAPCONTEXT 0
 #endif

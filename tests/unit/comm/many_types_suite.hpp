@@ -212,7 +212,7 @@ inline void expect_every_type(const std::string& devices, options o) {
 }
 
 TEST_P(many_types_test, EachMessageIsServedOnceByTheHandlerOfItsType) {
-    const std::uint64_t seeds = GetParam().starts_with("checked") ? chosen_seeds() / 3 : 2;
+    const std::uint64_t seeds = GetParam().starts_with("checked") ? chosen_seeds() / 2 : 2;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         SCOPED_TRACE(seed);
         options o;
@@ -220,6 +220,52 @@ TEST_P(many_types_test, EachMessageIsServedOnceByTheHandlerOfItsType) {
         if (seed % 2 != 0) o.chunk_bytes = 256;  // the least for the longest type
         expect_every_type(GetParam(), o);
     }
+}
+
+/// As those above, but for the handlers' word.
+struct serve_seldom : serve_asking_type<0> {
+    static constexpr bool shares_buffers = true;
+};
+struct serve_seldom_told : serve_told_type<0> {
+    static constexpr bool shares_buffers = true;
+};
+struct post_few_types {
+    std::uint64_t rounds;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            const int pe = static_cast<int>((ctx.rank() + i) % static_cast<unsigned>(ctx.n_pes()));
+            (void)box.post(ctx, pe, hot_message{static_cast<std::uint32_t>(pe), 1});
+            (void)box.post(ctx, pe, asking_message<0>{static_cast<std::uint32_t>(pe), 2});
+        }
+    }
+};
+
+TEST_P(many_types_test, FewTypesShareWhereTheirHandlersSaySo) {
+    options o;
+    o.devices = GetParam();
+    runtime rt(o);
+    const auto counts = rt.allocate<std::uint64_t>(type_sums::types + 2),
+               sums = rt.allocate<std::uint64_t>(type_sums::types);
+    const type_sums all{counts.ref(), sums.ref()};
+    const std::uint64_t rounds = 30;
+    const auto report =
+        rt.run(post_few_types{rounds}, rt.mailbox<hot_message, asking_message<0>, told_message<0>>(
+                                           serve_hot{all}, serve_seldom{{all}}, serve_seldom_told{{all}}));
+    std::uint64_t hot = 0, asked = 0, told = 0;
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        const auto s = sums.copy_out(pe);
+        hot += s[type_sums::types - 1];
+        asked += s[plain_types];
+        told += s[plain_types + asking_types];
+        EXPECT_EQ(counts.copy_out(pe)[type_sums::types], 0u);
+    }
+    EXPECT_EQ(asked, 2 * hot);
+    EXPECT_EQ(told, 2 * hot);
+    EXPECT_EQ(hot % rounds, 0u);
+    EXPECT_GE(hot, rounds);
+    EXPECT_EQ(report.carried, report.served);
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, many_types_test, testing::ValuesIn(device_lists()), name_of);

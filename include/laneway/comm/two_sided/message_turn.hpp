@@ -27,7 +27,10 @@ public:
         worked = send_waiting(ctx) || worked;
         worked = take_arrived(ctx) || worked;
         ctx.sync(full_warp<Ctx>);
-        if (ctx.lane() == 0) end(ctx);
+        if (ctx.lane() == 0) {
+            if (shard_.state->told_of != 0 && have_all_come(ctx)) shard_.state->told_of = 0;
+            end(ctx);
+        }
         ctx.sync(full_warp<Ctx>);
         return worked;
     }
@@ -79,6 +82,16 @@ private:
             }
         }
         return false;
+    }
+
+    /// Whether no message that a probe has told of lies in a ring. One lane.
+    [[nodiscard]] LANEWAY_FN bool have_all_come(Ctx& ctx) const {
+        if (room() == 0 || view_.rules.is_unordered()) return false;  // without an order there is no telling
+        for (int source = 0; source < ctx.n_pes(); ++source) {
+            const std::uint64_t ticket = next(ctx, source);
+            if (chunk_receiver::label_of(shard_.from[source].peek(ctx, ticket), ticket).bits != 0) return false;
+        }
+        return true;
     }
 
     /// Takes places back that lanes have emptied since the last turn.
@@ -148,9 +161,11 @@ private:
     LANEWAY_FN void match(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         match_result found = take_out(ctx, active, key, number);
-        const bool none = ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0;
         const match_key wanted{ctx.shuffle(full_warp<Ctx>, key.source, 0), ctx.shuffle(full_warp<Ctx>, key.tag, 0)};
-        if (none && room() == 0 && bring_in(ctx, wanted)) found = take_out(ctx, active, key, number);
+        // What comes in may be an earlier receive's; then it is looked for again.
+        while (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0 && bring_in(ctx, wanted)) {
+            found = take_out(ctx, active, key, number);
+        }
         const bool matched = found.outcome == match_outcome::matched;
         if (active) {
             request_slot& slot = view_.requests[number];
@@ -174,8 +189,8 @@ private:
         }
         return found;
     }
-    /// Where no more messages may wait, lets one in that a match wants, into a place beyond the bound, if one is left
-    /// for what receives await.
+    /// Lets a message in that a match wants and that lies in a ring still, or what an earlier receive awaits; into a
+    /// place beyond the bound where no more may wait, if one is left for what receives await.
     LANEWAY_FN bool bring_in(Ctx& ctx, const match_key& key) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             if (shard_.state->n_free < 2) return false;
@@ -207,8 +222,9 @@ private:
             bool matched = found.outcome == match_outcome::matched;
             if (matched) {
                 tell_found(slot, found.key, shard_.unexpected[found.handle].bytes);
-            } else {
+            } else if (room() == 0 || shard_.state->told_of != 0) {
                 matched = probe_rings(ctx, key, slot);
+                if (matched) shard_.state->told_of = 1;  // all lanes store the same
             }
             delivery_.complete(ctx, number, matched ? request_word::done : request_word::nothing);
         }
@@ -219,8 +235,8 @@ private:
         if (!view_.rules.is_unordered()) return shard_.engine.probe(ctx, active, key);
         return active ? shard_.table.probe(ctx, key) : match_result{};
     }
-    /// Those in rings count as well: where no more may wait a receive for one lets it in, and where more may by now, none
-    /// is lost that a probe has told of before. One lane.
+    /// Where no more messages may wait, those in rings count as well: a receive for one lets it in. So they do until
+    /// all have come in, where more may by now: what a probe has told of is not lost to the next one. One lane.
     LANEWAY_FN bool probe_rings(Ctx& ctx, const match_key& key, request_slot& slot) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             const chunk_receiver& in = shard_.from[source];

@@ -95,6 +95,7 @@ struct shard_state {
     std::uint32_t n_free;   ///< places for unexpected messages
     std::uint32_t least_free;
     std::uint32_t overtaken;  ///< messages that `taken` tells of
+    std::uint32_t told_of;    ///< whether a probe has told of a message that may lie in its ring still
     std::uint32_t next_source;
     std::uint32_t kept_slots;  ///< of messages without an order that wait in them; others look at it
     std::uint32_t max_posted;  ///< receives without an order that waited at once, as turns have seen
