@@ -73,7 +73,8 @@ public:
     [[nodiscard]] ring_all_reduce_ref ref() const { return {done_.ref(), first_tag_}; }
 
     /// In a session: an all-reduce of what the PEs' arrays hold. The sums are there, and may be changed, at the end of
-    /// the epoch. Any thread of the host, when the last one has ended. Throws as triggers::trigger.
+    /// the epoch. Any thread of the host, when the last one has ended. Throws as triggers::trigger; then some steps
+    /// have been started and others have not, and it must be made anew.
     void start(triggers& tags) const {
         for (int pe = 0; pe < n_; ++pe) {
             tags.trigger(pe, first_tag_);
