@@ -181,7 +181,8 @@ def test_guide_to_triggers_shows_a_program() -> None:
     files = ("triggers.cpp", "outside_triggers.cpp")
     example = "".join(squeezed((ROOT / "examples" / name).read_text()) for name in files)
     blocks = code_blocks(DOCS / "guides" / "triggers.md", "cpp")
-    assert len(blocks) == 4
+    assert len(blocks) == 5
+    del blocks[2]  # about what waits for the end
     for line in "\n".join(blocks).splitlines():
         assert squeezed(line.split("//")[0]) in example, line
 
