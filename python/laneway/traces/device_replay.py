@@ -36,7 +36,7 @@ class TraceReplay:
     differing: int
     """Events whose partner is another one than the model's: 0, or an error of the engine."""
     mean_depth: float
-    """Entries that a search looked at."""
+    """Entries that a search looked at. What still waits after a batch is searched for once more in the next."""
     seconds: float
 
 
