@@ -18,7 +18,8 @@ public:
     LANEWAY_FN std::uint32_t follow(Ctx& ctx, warp_type& warp) {
         if constexpr (!follows<decltype(View::policy)>) return none;
         if (warp.is_stuck() || warp.turn % warp.view.set.min_age == 0) return none;
-        for (const std::uint32_t queue : {warp.filled, warp.served}) {
+        const std::uint32_t recent[] = {warp.filled, warp.served};  // nvcc cannot compile this list inside the loop
+        for (const std::uint32_t queue : recent) {
             if (queue == none) continue;
             const bool fills_warp = once(ctx, full_warp<Ctx>, [&] {
                                         const std::uint32_t ready = warp.view.set.queue(queue).fill(ctx);

@@ -25,7 +25,7 @@ struct task_pool_ref {
     task_failures* failures = nullptr;  ///< for CPU devices
     task_types<Types...> types;
     /// Of the triggers that submit tasks, where they do: some rounds end with their task.
-    [[no_unique_address]] std::conditional_t<(from_lanes<Types> || ...), trigger_ref, no_arguments> tags;
+    std::conditional_t<(from_lanes<Types> || ...), trigger_ref, no_arguments> tags;
 
     [[nodiscard]] routes_type handlers() const { return {}; }
 

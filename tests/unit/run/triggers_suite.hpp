@@ -453,7 +453,7 @@ struct await_ends {
         const auto mine = stored.local(ctx);
         for (std::uint32_t place = 0; place < stored.size(); ++place) {
             if (triggers.trigger(ctx, place) != status::ok) return;
-            if (triggers.wait_signal(ctx, told[0], place + 1) != status::ok) return;
+            if (triggers.wait_signal(ctx, told[place], 1) != status::ok) return;
             const std::uint32_t found = mine[place];
             if (found != place + 1) atomic_add(ctx, wrong[0], 1);
         }
@@ -465,12 +465,13 @@ TEST_P(triggers_test, SignalsFollowTheEndOfHandlers) {
         runtime rt(o);
         constexpr std::uint32_t places = 4;
         const auto stored = rt.allocate<std::uint32_t>(places);
-        const auto told = rt.allocate<std::uint64_t>(1), wrong = rt.allocate<std::uint64_t>(1);
+        // A signal a place: two messages on their way may be handled in either order.
+        const auto told = rt.allocate<std::uint64_t>(places), wrong = rt.allocate<std::uint64_t>(1);
         const auto box = rt.mailbox<slow_word>(store_slowly{stored.ref()});
         auto tags = rt.triggers({.tags = places + 1}).with(followed(box));
         for (int pe = 0; pe < rt.n_pes(); ++pe) {
-            const auto op = trigger_operation::nothing((pe + 1) % rt.n_pes()).signal(told.ref()[0]);
             for (std::uint32_t place = 0; place < places; ++place) {
+                const auto op = trigger_operation::nothing((pe + 1) % rt.n_pes()).signal(told.ref()[place]);
                 tags.prepare(pe, place, 1, op.then(pe, places).start(slow_word{place}).when_done());
             }
             tags.prepare(pe, places, places, trigger_operation::nothing(pe));
