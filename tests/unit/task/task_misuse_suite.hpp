@@ -59,7 +59,7 @@ void expect_only_where_it_runs(Pool& pool, bool is_there) {
 
 TEST_P(task_misuse_test, TypesRunOnDevicesOfTheirKindsAndAreRefusedWhereThereAreNone) {
     runtime rt(chosen());
-    using task_devices::cpu, task_devices::gpu, task_devices::all;
+    constexpr auto cpu = task_devices::cpu, gpu = task_devices::gpu, all = task_devices::all;
     task_pool pool(told_by<cpu>{}, told_by<gpu>{}, told_by<all>{});
     auto session = rt.start(pool);
     const bool any_gpu = GetParam().find("cuda") != std::string::npos;
