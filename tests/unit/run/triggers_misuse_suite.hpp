@@ -341,6 +341,30 @@ TEST_P(triggers_misuse_test, MailboxesThatOthersStandForAreRefused) {
     EXPECT_EQ(elsewhere.copy_out(0)[0], 0u);
 }
 
+#if !defined(__CUDACC__)
+struct throw_at_word {
+    template <class Ctx>
+    void operator()(Ctx&, const word&) const {
+        throw std::runtime_error("no word");
+    }
+};
+TEST_P(triggers_misuse_test, FollowedHandlersAreNamedAsOthersAre) {
+    runtime rt(job());
+    const auto first = rt.mailbox<go>(trigger_handler{});
+    const auto box = rt.mailbox<word>(throw_at_word{});
+    auto tags = rt.triggers({.tags = 2}).with(followed(box));
+    const auto op = trigger_operation::nothing(0).start(word{0});
+    tags.prepare(0, 0, 1, op.when_done());
+    tags.prepare(0, 1, 1, op);
+    for (std::uint32_t tag = 0; tag < 2; ++tag) {
+        says(thrown<lane_error>([&] {
+                 rt.run(trigger_once{tag, 1, 0}, tags, first, box);
+             }),
+             "exception in the handler of message type 2 while serving PE 0: no word");
+    }
+}
+#endif
+
 INSTANTIATE_TEST_SUITE_P(devices, triggers_misuse_test, testing::ValuesIn(trigger_devices()), name_of);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(triggers_misuse_test);
 
