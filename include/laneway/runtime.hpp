@@ -156,7 +156,7 @@ public:
         using program = laneway::program<no_body, session_ref_of<Components>..., inbox>;
         if (machine_.n_processes() > 1) throw usage_error("a session belongs to a job of one process");
         refuse_twice({identity_of(components)...});
-        (refuse_beside(components, {identity_of(components)...}), ...);
+        (refuse_beside(components, {{identity_of(components)}...}), ...);
         (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);
@@ -190,7 +190,7 @@ private:
         static_assert(!(takes_from_host<ref_of<Components>> || ...),
                       "host threads feed this component: it is for start(components...)");
         refuse_twice({identity_of(components)...});
-        (refuse_beside(components, {identity_of(components)...}), ...);
+        (refuse_beside(components, present_in(std::type_identity<views_type>(), components...)), ...);
         (refuse_others(components, machine_), ...);
         const auto mine = machine_.refuse_during_run();
         const run_deadline until = machine_.begin(options_.timeout_seconds);

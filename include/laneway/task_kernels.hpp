@@ -7,13 +7,12 @@
 //   LANEWAY_TASK_KERNELS(matrix_multiply, md_lite)
 #pragma once
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <optional>
 
 #include "laneway/runtime.hpp"
+#include "laneway/simt/staged_copies.hpp"
 #include "laneway/task/task_pool.hpp"
 #include "laneway/tasks.h"
 
@@ -67,10 +66,12 @@ struct c_task : Kernel {
 /// host. Copies go by a stream, beside the workers. Any thread.
 class c_memory {
 public:
-    c_memory(runtime& job, std::size_t bytes) : seconds_(run_deadline(options{}.timeout_seconds).seconds()) {
+    c_memory(runtime& job, std::size_t bytes) {
         if (is_of_gpu(job.machine())) {
+            constexpr std::size_t staged_bytes = 4 << 20;
             on_gpu_ = buffer<std::byte>(job.machine().device(0), bytes);
-            copies_.emplace(job.stream(0, "of laneway_memcpy"));
+            copies_.emplace(job.stream(0, "of laneway_memcpy"), allocate_host_visible(staged_bytes, true), staged_bytes,
+                            run_deadline(options{}.timeout_seconds).seconds());
         } else {
             on_host_ = allocate_host_visible(bytes, job.machine().has_gpus());
         }
@@ -79,8 +80,14 @@ public:
     }
 
     [[nodiscard]] sub_allocator& pieces() { return *pieces_; }
-    void copy_to_device(void* to, const void* from, std::size_t bytes) { copy(to, from, to, bytes); }
-    void copy_to_host(void* to, const void* from, std::size_t bytes) { copy(to, from, from, bytes); }
+    void copy_to_device(void* to, const void* from, std::size_t bytes) {
+        check(to, bytes);
+        copies_ ? copies_->to_device(to, from, bytes) : copy_on_host(to, from, bytes);
+    }
+    void copy_to_host(void* to, const void* from, std::size_t bytes) {
+        check(from, bytes);
+        copies_ ? copies_->to_host(to, from, bytes) : copy_on_host(to, from, bytes);
+    }
 
 private:
     static bool is_of_gpu(const machine& job) {
@@ -90,31 +97,19 @@ private:
         return true;
     }
     [[nodiscard]] std::byte* first() const { return copies_ ? on_gpu_.data() : on_host_.get(); }
-    void copy(void* to, const void* from, const void* of_device, std::size_t bytes) {
+    void check(const void* of_device, std::size_t bytes) const {
         const auto at = reinterpret_cast<std::uintptr_t>(of_device) - reinterpret_cast<std::uintptr_t>(first());
         if (at > bytes_ || bytes > bytes_ - at) throw usage_error("a copy beyond the memory of laneway_malloc");
-        if (!copies_) {
-            std::memcpy(to, from, bytes);
-            return;
-        }
-        const event done = [&] {
-            const std::lock_guard lock(copying_);
-            copies_->copy(to, from, bytes);
-            return copies_->record();
-        }();
-        if (!done.wait_for(std::chrono::milliseconds(static_cast<std::int64_t>(seconds_ * 1e3)))) {
-            throw timeout_error("a copy has not ended in time");
-        }
-        if (const std::exception_ptr why = done.failure()) std::rethrow_exception(why);
+    }
+    static void copy_on_host(void* to, const void* from, std::size_t bytes) {
+        if (bytes != 0) std::memcpy(to, from, bytes);
     }
 
-    double seconds_;
     std::size_t bytes_ = 0;
     buffer<std::byte> on_gpu_;
     std::shared_ptr<std::byte> on_host_;
     std::optional<sub_allocator> pieces_;
-    std::mutex copying_;
-    std::optional<device_stream> copies_;  ///< null: memory of the host
+    std::optional<staged_copies<>> copies_;  ///< null: memory of the host
 };
 
 /// What stands behind the functions of tasks.h.

@@ -39,7 +39,8 @@ task_queue::~task_queue() { disconnect(true); }
 
 void task_queue::attach(machine& machine, const comm_plan& plan) {
     const std::lock_guard lock(mutex_);
-    make_pes(machine, plan, true);
+    refuse_second_user();
+    make_pes(machine, plans_for(plan, true));
     // Every PE reads batches: memory that GPUs reach, if there is one.
     int user = 0;
     while (machine.has_gpus() && !machine.device(user)->is_gpu()) ++user;
@@ -53,34 +54,61 @@ void task_queue::begin_run(machine& machine, const comm_plan& plan) {
             "a pool of tasks in a run: host threads submit in sessions alone, and none of its types is from_lanes");
     }
     const std::lock_guard lock(mutex_);
-    make_pes(machine, plan, false);
+    refuse_second_user();
+    const auto plans = plans_for(plan, false);
+    if (pes_are_clean_ && has_pes(machine, plans)) {
+        for (const auto& pe : pes_) pe->rings.renew();
+    } else {
+        make_pes(machine, plans);
+    }
+    pes_are_clean_ = false;
+}
+
+void task_queue::end_run() {
+    const std::lock_guard lock(mutex_);
+    pes_are_clean_ = true;
+}
+
+void task_queue::refuse_second_user() const {
+    if (program_ != nullptr) throw usage_error("the pool belongs to a session that has not been stopped");
 }
 
 /// `for_host`: host threads submit tasks.
-void task_queue::make_pes(machine& machine, const comm_plan& plan, bool for_host) {
-    if (program_ != nullptr) throw usage_error("the pool belongs to a session that has not been stopped");
+std::vector<task_rings_plan> task_queue::plans_for(const comm_plan& plan, bool for_host) const {
+    std::vector<task_rings_plan> plans;
+    for (const pe_grid& grid : plan.grids) {
+        const auto workers = static_cast<std::uint32_t>(grid.worker_warps());
+        const std::uint32_t ahead = options_.max_ahead != 0 ? options_.max_ahead : default_max_ahead * workers;
+        plans.push_back({static_cast<std::uint32_t>(grid.worker_blocks()), workers, argument_bytes_, result_bytes_,
+                         for_host ? workers + ahead : 1, nodes_.spawned ? options_.spawned_tasks : 0,
+                         nodes_.from_lanes ? options_.triggered_tasks : 0, nodes_});
+    }
+    return plans;
+}
+
+/// Whether what is there was made for these devices and plans.
+bool task_queue::has_pes(const machine& machine, const std::vector<task_rings_plan>& plans) const {
+    if (pes_.size() != plans.size()) return false;
+    for (std::size_t p = 0; p < plans.size(); ++p) {
+        if (pes_[p]->user != machine.device(static_cast<int>(p)) || !(pes_[p]->plan == plans[p])) return false;
+    }
+    return true;
+}
+
+void task_queue::make_pes(machine& machine, const std::vector<task_rings_plan>& plans) {
+    pes_are_clean_ = false;
     pes_.clear();
     workers_ = 0;
     devices_ = task_devices::none;
     workers_on_ = {};
     for (int pe = 0; pe < machine.n_pes(); ++pe) {
-        const pe_grid& grid = plan.grids[static_cast<std::size_t>(pe)];
-        const auto workers = static_cast<std::uint32_t>(grid.worker_warps());
-        const std::uint32_t ahead = options_.max_ahead != 0 ? options_.max_ahead : default_max_ahead * workers;
-        const task_rings_plan rings{static_cast<std::uint32_t>(grid.worker_blocks()),
-                                    workers,
-                                    argument_bytes_,
-                                    result_bytes_,
-                                    for_host ? workers + ahead : 1,
-                                    nodes_.spawned ? options_.spawned_tasks : 0,
-                                    nodes_.from_lanes ? options_.triggered_tasks : 0,
-                                    nodes_};
-        pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), rings));
+        const task_rings_plan& plan = plans[static_cast<std::size_t>(pe)];
+        pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), plan));
         made.window = min_window(made);
-        workers_ += workers;
+        workers_ += made.workers;
         devices_ = devices_ | made.kind;
         for (const auto some : {task_devices::cpu, task_devices::gpu, task_devices::all}) {
-            if ((made.kind & some) != task_devices::none) workers_on_[static_cast<std::size_t>(some)] += workers;
+            if ((made.kind & some) != task_devices::none) workers_on_[static_cast<std::size_t>(some)] += made.workers;
         }
     }
 }

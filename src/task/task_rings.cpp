@@ -57,6 +57,13 @@ void task_rings::make_nodes(const std::shared_ptr<device>& user, const task_ring
     cached_nodes_ = std::min(plan.nodes / 4 / plan.worker_warps, task_deques_shared::max_cached);
 }
 
+void task_rings::renew() {
+    auto blocks = blocks_.copy_out();
+    for (task_block_words& words : blocks) words.spawned = 0;
+    blocks_.copy_in(blocks);
+    hints_.fill_bytes(0);  // blocks begin with none, and take back only what they have said themselves
+}
+
 task_nodes_ref task_rings::nodes() const {
     return {nodes_.data(), blocks_.data(), deques_.data(), hints_.data(),
             node_bytes_,   worker_blocks_, cached_nodes_,  first_for_lanes_};

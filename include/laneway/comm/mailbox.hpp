@@ -1,6 +1,8 @@
 // The mailbox: messages of one type or several, each served by its handler on the PE it is posted to.
 #pragma once
 
+#include <memory>
+
 #include "laneway/comm/endpoint.hpp"
 #include "laneway/comm/triggers/trigger_starter.hpp"
 
@@ -24,18 +26,20 @@ struct mailbox_ref {
 };
 
 /// A mailbox as the host knows it: types of message and the handlers that serve them. Made by runtime::mailbox, for
-/// runs of that runtime: what handlers refer to lies on its devices.
+/// runs of that runtime: what handlers refer to lies on its devices. Copies are the same mailbox.
 template <class Routes>
 class mailbox_handle {
 public:
     using ref_type = mailbox_ref<Routes>;
     static constexpr const char* name = "a mailbox";
 
-    mailbox_handle(const machine& owner, const Routes& handlers) : owner_(&owner), handlers_(handlers) {}
+    mailbox_handle(const machine& owner, const Routes& handlers)
+        : owner_(&owner), handlers_(std::make_shared<const Routes>(handlers)) {}
 
     // As a component, see run/component.hpp.
-    [[nodiscard]] ref_type ref(int) const { return {handlers_}; }
+    [[nodiscard]] ref_type ref(int) const { return {*handlers_}; }
     [[nodiscard]] const machine* owner() const { return owner_; }
+    [[nodiscard]] const void* identity() const { return handlers_.get(); }
 
     // For triggers that post its messages.
     using starter_type = message_starter<Routes, false>;
@@ -43,7 +47,7 @@ public:
 
 private:
     const machine* owner_;
-    Routes handlers_;
+    std::shared_ptr<const Routes> handlers_;
 };
 
 /// The same for triggers whose operations may wait until a message's handler has returned: `with(lw::followed(box))`.

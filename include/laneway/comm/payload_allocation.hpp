@@ -26,7 +26,10 @@ struct allocation_request {
 template <class Message>
 struct served_part<allocation_request<Message>> {
     static constexpr user_code::part_of part = user_code::allocate;
-    using message = Message;
+    template <class List>
+    static LANEWAY_FN std::uint32_t number(const allocation_request<Message>&) {
+        return List::template kind<Message>;
+    }
 };
 template <class Element>
 struct allocation {

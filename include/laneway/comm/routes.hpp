@@ -216,11 +216,15 @@ struct buffer_sizes<routes<route<C, H>...>> {
     }
 };
 
-/// What of an application serves a message, and the message as the application knows it.
+/// What of an application serves a message, and the number of the message as the application knows it. `List`: the
+/// program's.
 template <class Message>
 struct served_part {
     static constexpr user_code::part_of part = user_code::handler;
-    using message = Message;
+    template <class List>
+    static LANEWAY_FN std::uint32_t number(const Message&) {
+        return List::template kind<Message>;
+    }
 };
 
 /// Runs handlers.
@@ -252,8 +256,8 @@ private:
                                        Payload... payload) const {
         const auto& handler = handler_of<Message>(routes);
         using type = std::remove_cvref_t<decltype(handler)>;
-        const user_code what{served_part<Message>::part, list::template kind<typename served_part<Message>::message>,
-                             source};
+        using part = served_part<Message>;
+        const user_code what{part::part, part::template number<list>(message), source};
         if constexpr (!has_its_form<type, forwarder<list>, Ctx, Message, Payload...>()) {
             return;
         } else if constexpr (forwarding<type>) {

@@ -14,8 +14,9 @@
 //   double server_share(int pe) const;                     where its view serves: of the PE's blocks that shall, also
 //                                                          where it is alone
 //   threshold_policy policy() const;                       where its work has a threshold
-//   void refuse_beside(const std::vector<const void*>& all) const;
-//                                                          throws where a component that it needs is not there
+//   void refuse_beside(const std::vector<present_component>& all) const;
+//                                                          throws where a component that it needs is not there, or
+//                                                          not as it needs it
 //   const void* identity() const;                          where copies are the same component: what they share
 //   std::shared_ptr<session_feed> feed() const;            where host threads feed it in a session (host_feed.hpp)
 //   using session_ref_type = ...;                          its view in a session, where that is another one

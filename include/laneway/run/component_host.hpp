@@ -81,9 +81,21 @@ void refuse_others([[maybe_unused]] const Component& c, [[maybe_unused]] const m
     }
 }
 
+/// A component of a run or session, as the others see it.
+struct present_component {
+    const void* identity;
+    bool renamed = false;  ///< an earlier one carries messages of its types: see component_messages.hpp
+};
+
+/// The components of a run whose program has these views of them.
+template <class... Views, component... Components>
+std::vector<present_component> present_in(std::type_identity<view_list<Views...>>, const Components&... all) {
+    return {{identity_of(all), !std::is_same_v<Views, ref_of<Components>>}...};
+}
+
 /// Throws usage_error where a component cannot be beside `all`, which has no pool for its tasks for instance.
 template <component Component>
-void refuse_beside([[maybe_unused]] const Component& c, [[maybe_unused]] const std::vector<const void*>& all) {
+void refuse_beside([[maybe_unused]] const Component& c, [[maybe_unused]] const std::vector<present_component>& all) {
     if constexpr (requires { c.refuse_beside(all); }) c.refuse_beside(all);
 }
 

@@ -165,7 +165,7 @@ public:
     [[nodiscard]] ref_type ref(int) const { return {memory_->ref(), {}}; }
     [[nodiscard]] session_ref_type session_ref(int pe) const { return {{memory_->ref(), {}}, memory_->host_ref(pe)}; }
     [[nodiscard]] std::shared_ptr<session_feed> feed() const { return memory_; }
-    void refuse_beside(const std::vector<const void*>&) const {
+    void refuse_beside(const std::vector<present_component>&) const {
         if (!memory_->keeps_items()) return;
         throw usage_error("triggers that start messages or tasks: the run or session gets what with() has returned");
     }
@@ -211,17 +211,27 @@ public:
     // As a component.
     [[nodiscard]] ref_type ref(int pe) const { return {memory_->ref(), items(pe)}; }
     [[nodiscard]] session_ref_type session_ref(int pe) const { return {ref(pe), memory_->host_ref(pe)}; }
-    void refuse_beside(const std::vector<const void*>& all) const {
-        const auto refuse = [&]<class Taker>([[maybe_unused]] const Taker& taker) {
-            if constexpr (has_feed<Taker>) {
-                if (std::find(all.begin(), all.end(), taker.feed().get()) != all.end()) return;
-                throw usage_error("triggers submit tasks of a pool that is not part of the same run or session");
-            }
-        };
-        std::apply([&](const Takers&... each) { (refuse(each), ...); }, takers_);
+    void refuse_beside(const std::vector<present_component>& all) const {
+        std::apply([&](const Takers&... each) { (refuse_without(each, all), ...); }, takers_);
     }
 
 private:
+    /// Messages find their handler by their type, which names the one mailbox only where it is there, and first.
+    template <class Taker>
+    static void refuse_without(const Taker& taker, const std::vector<present_component>& all) {
+        const auto found = std::find_if(
+            all.begin(), all.end(), [&](const present_component& each) { return each.identity == identity_of(taker); });
+        if (found == all.end()) {
+            throw usage_error(std::string("triggers ") +
+                              (has_feed<Taker> ? "submit tasks of a pool" : "post messages of a mailbox") +
+                              " that is not part of the same run or session");
+        }
+        if (found->renamed) {
+            throw usage_error(
+                "triggers post messages of a mailbox that stands behind another component with the same types of "
+                "message: let it come first");
+        }
+    }
     [[nodiscard]] trigger_items<starters> items(int pe) const {
         return {std::apply([&](const Takers&... each) { return starters_of(each.starter(pe)...); }, takers_),
                 memory_->items()};

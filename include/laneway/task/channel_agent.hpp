@@ -151,7 +151,7 @@ private:
                 all.queue != none);
         }
         ctx.sync(full_warp<Ctx>);
-        if (stack != nullptr) stack->settle(ctx, node.kept_end(top));
+        if (stack != nullptr) stack->reclaim(ctx, node.kept_end(top));
         warp_.note_node(node);
         if constexpr (View::receives) all.room = node.room();
         all.filled = node.filled();

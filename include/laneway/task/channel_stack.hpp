@@ -101,7 +101,7 @@ public:
     // Any lanes, also in divergent code.
 
     /// Takes `n` slots for the lane, from position `first` on; false where they are not left. What fails takes them as
-    /// well, until the lanes are through: see settle.
+    /// well, until the lanes are through: see reclaim.
     template <class Ctx>
     [[nodiscard]] LANEWAY_FN bool reserve(Ctx& ctx, std::uint32_t n, std::uint32_t& first) const {
         first = ctx.fetch_add(&shared_->top, n, order::relaxed, scope::block);
@@ -164,7 +164,7 @@ public:
     /// The lanes have run: gives back what failed to get slots or frames had taken. `end`: behind the last slot of this
     /// lane; the stack's top before, where it has none.
     template <class Ctx>
-    LANEWAY_FN void settle(Ctx& ctx, std::uint32_t end) const {
+    LANEWAY_FN void reclaim(Ctx& ctx, std::uint32_t end) const {
         if (size(ctx) > space_) {
             const std::uint64_t most = ~warp_min(ctx, ~std::uint64_t{end - bottom_});
             set_top(ctx, bottom_ + static_cast<std::uint32_t>(most));

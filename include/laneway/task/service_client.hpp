@@ -37,9 +37,8 @@ public:
     template <class Type>
     answered<service_result<Type>> call(task_name<Type>, int pe, const typename Type::arguments& arguments) {
         const auto given = session_.call(server_of(pe), asked<Type>(pe, arguments));
-        const auto code = static_cast<status>(given.code);
-        if (code == status::handler_failed) session_.quiesce();  // throws what the request has ended the session with
-        answered<service_result<Type>> got{code, {}};
+        if (given.ended != 0) session_.quiesce();  // throws what the request has ended the session with
+        answered<service_result<Type>> got{static_cast<status>(given.code), {}};
         std::memcpy(static_cast<void*>(&got.value), given.value, sizeof got.value);
         return got;
     }

@@ -22,7 +22,8 @@ struct service_question {
 template <class... Types>
 struct service_reply {
     alignas(8) std::byte value[greatest(sizeof(service_result<Types>)...)];
-    std::uint32_t code;  ///< a status; handler_failed: the session has failed
+    std::uint32_t code;   ///< a status
+    std::uint32_t ended;  ///< 1: the request has ended the session
 };
 
 /// Carries questions out.
@@ -64,7 +65,8 @@ private:
             } else {
                 done = run(ctx);
             }
-            given.code = done ? found.code : static_cast<std::uint32_t>(status::handler_failed);
+            given.code = found.code;
+            given.ended = done ? 0 : 1;
             if constexpr (!std::is_void_v<typename Type::result>) {
                 copy_bytes(given.value, reinterpret_cast<const std::byte*>(&found.value), sizeof found.value);
             }

@@ -58,8 +58,11 @@ public:
 
     /// Throws usage_error while another session has the pool.
     void attach(machine& machine, const comm_plan& plan) override;
-    /// The same for a run, in which lanes alone submit tasks.
+    /// The same for a run, in which lanes alone submit tasks. Behind one of the same devices and sizes that has ended
+    /// well it finds what that one had.
     void begin_run(machine& machine, const comm_plan& plan);
+    /// The run has ended well.
+    void end_run();
     /// Of the session for which attach has been called.
     [[nodiscard]] const task_rings& rings(int pe) const { return pes_[static_cast<std::size_t>(pe)]->rings; }
     [[nodiscard]] task_failures& failures() { return failures_; }
@@ -183,13 +186,16 @@ private:
         }
     };
     struct pe_state {
-        pe_state(const std::shared_ptr<device>& user, const task_rings_plan& plan)
-            : rings(user, plan), kind(user->is_gpu() ? task_devices::gpu : task_devices::cpu),
-              workers(plan.worker_warps), max_open(plan.max_open) {
+        pe_state(const std::shared_ptr<device>& device, const task_rings_plan& made_by)
+            : user(device), plan(made_by), rings(user, plan),
+              kind(user->is_gpu() ? task_devices::gpu : task_devices::cpu), workers(plan.worker_warps),
+              max_open(plan.max_open) {
             for (std::uint32_t i = max_open; i > 0; --i) free_outcomes.push_back(i - 1);
             for (std::uint32_t i = max_task_ranges; i > 0; --i) free_ranges.push_back(i - 1);
         }
 
+        std::shared_ptr<device> user;
+        task_rings_plan plan;
         task_rings rings;
         task_devices kind;
         std::uint32_t workers;
@@ -245,7 +251,10 @@ private:
     [[nodiscard]] range_size next_range(const record& r, const pe_state& pe) const;
     void copy_arguments(task_id id, const void* arguments);
     [[noreturn]] void throw_ending(task_id id);
-    void make_pes(machine& machine, const comm_plan& plan, bool for_host);
+    [[nodiscard]] std::vector<task_rings_plan> plans_for(const comm_plan& plan, bool for_host) const;
+    [[nodiscard]] bool has_pes(const machine& machine, const std::vector<task_rings_plan>& plans) const;
+    void make_pes(machine& machine, const std::vector<task_rings_plan>& plans);
+    void refuse_second_user() const;
     void refuse_without_session() const;
     void refuse_elsewhere(std::uint32_t type) const;
     [[nodiscard]] std::vector<std::size_t> done_among(const std::vector<task_id>& ids);
@@ -276,6 +285,7 @@ private:
     resident_program* program_ = nullptr;
     task_failures failures_;
     std::vector<std::unique_ptr<pe_state>> pes_;
+    bool pes_are_clean_ = false;  ///< a run has had them, and has ended well
     std::shared_ptr<batch_memory> batches_;
     std::deque<record> records_;
     std::vector<std::unique_ptr<std::byte[]>> data_;  ///< of the records, chunk by chunk

@@ -16,6 +16,8 @@ namespace laneway {
 struct task_nodes_use {
     bool spawned = false;
     bool from_lanes = false;
+
+    friend bool operator==(const task_nodes_use&, const task_nodes_use&) = default;
 };
 
 /// What is known of a PE when its rings are made.
@@ -28,6 +30,8 @@ struct task_rings_plan {
     std::uint32_t nodes = 0;            ///< for tasks that others spawn, and their joins
     std::uint32_t nodes_for_lanes = 0;  ///< for tasks that lanes submit
     task_nodes_use uses_nodes = {};
+
+    friend bool operator==(const task_rings_plan&, const task_rings_plan&) = default;
 };
 
 /// What put() takes.
@@ -44,6 +48,8 @@ public:
 
     [[nodiscard]] task_rings_ref ref() const;
     [[nodiscard]] task_nodes_ref nodes() const;
+    /// Behind a run that has ended well, which has given all nodes back: for the next one, which counts anew.
+    void renew();
     /// Stores an entry, which the PE does not see before publish(). False where there is no room: there is when lanes
     /// have taken more.
     [[nodiscard]] bool put(const task_entry& entry);

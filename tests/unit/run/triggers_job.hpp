@@ -97,8 +97,8 @@ struct count_word {
 };
 
 struct do_nothing {
-    template <class Ctx, class Triggers>
-    LANEWAY_FN void operator()(Ctx&, Triggers&) const {}
+    template <class Ctx, class... Parts>
+    LANEWAY_FN void operator()(Ctx&, Parts&...) const {}
 };
 
 }  // namespace laneway::test

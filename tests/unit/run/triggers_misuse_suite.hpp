@@ -309,6 +309,62 @@ TEST_P(triggers_misuse_test, MailboxesOfAnotherRuntimeAreRefused) {
               "triggers that start messages or tasks: the run or session gets what with() has returned");
 }
 
+/// Handlers are found by the type of a message, so the mailbox must be the one that answers to it.
+TEST_P(triggers_misuse_test, MailboxesThatOthersStandForAreRefused) {
+    runtime rt(job());
+    const auto to = rt.allocate<std::uint32_t>(1);
+    const auto counts = rt.allocate<std::uint64_t>(2), elsewhere = rt.allocate<std::uint64_t>(2);
+    const auto box = rt.mailbox<word>(count_word{to.ref(), counts.ref()});
+    const auto other = rt.mailbox<word>(count_word{to.ref(), elsewhere.ref()});
+    auto tags = rt.triggers({.tags = 2}).with(followed(box));
+    auto plain = rt.triggers({.tags = 2}).with(box);
+    const std::string absent = "triggers post messages of a mailbox that is not part of the same run or session";
+    EXPECT_EQ(thrown<usage_error>([&] { rt.run(trigger_once{0}, tags, other); }), absent);
+    EXPECT_EQ(thrown<usage_error>([&] { rt.run(trigger_once{0}, plain, other); }), absent);
+    EXPECT_EQ(thrown<usage_error>([&] { (void)rt.start(tags, other); }), absent);
+    const auto behind = [&](auto& triggers) {
+        return thrown<usage_error>([&] { rt.run(trigger_once{0}, triggers, other, box); });
+    };
+    for (const std::string& what : {behind(tags), behind(plain)}) {
+        EXPECT_EQ(what,
+                  "triggers post messages of a mailbox that stands behind another component with the same types of "
+                  "message: let it come first");
+    }
+    const auto copy = box;
+    EXPECT_EQ(thrown<usage_error>([&] { rt.run(do_nothing{}, box, copy); }),
+              "a component may be given to a run once only");
+    tags.prepare(0, 0, 1, trigger_operation::nothing(0).start(word{0}).when_done());
+    plain.prepare(0, 0, 1, trigger_operation::nothing(0).start(word{0}));
+    rt.run(trigger_once{0, 1, 0}, tags, copy, other);
+    rt.run(trigger_once{0, 1, 0}, plain, box, other);
+    EXPECT_EQ(counts.copy_out(0)[0], 2u);
+    EXPECT_EQ(elsewhere.copy_out(0)[0], 0u);
+}
+
+#if !defined(__CUDACC__)
+struct throw_at_word {
+    template <class Ctx>
+    void operator()(Ctx&, const word&) const {
+        throw std::runtime_error("no word");
+    }
+};
+TEST_P(triggers_misuse_test, FollowedHandlersAreNamedAsOthersAre) {
+    runtime rt(job());
+    const auto first = rt.mailbox<go>(trigger_handler{});
+    const auto box = rt.mailbox<word>(throw_at_word{});
+    auto tags = rt.triggers({.tags = 2}).with(followed(box));
+    const auto op = trigger_operation::nothing(0).start(word{0});
+    tags.prepare(0, 0, 1, op.when_done());
+    tags.prepare(0, 1, 1, op);
+    for (std::uint32_t tag = 0; tag < 2; ++tag) {
+        says(thrown<lane_error>([&] {
+                 rt.run(trigger_once{tag, 1, 0}, tags, first, box);
+             }),
+             "exception in the handler of message type 2 while serving PE 0: no word");
+    }
+}
+#endif
+
 INSTANTIATE_TEST_SUITE_P(devices, triggers_misuse_test, testing::ValuesIn(trigger_devices()), name_of);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(triggers_misuse_test);
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "laneway/simt/device_stream.hpp"
+#include "laneway/simt/staged_copies.hpp"
 #include "unit/test_devices.hpp"
 
 namespace laneway::test {
@@ -80,6 +80,66 @@ TEST_P(device_stream_test, RowsAreCopiedFromAndTo) {
         const bool copied = i < 50 && i % 10 >= 3 && i % 10 < 7;
         EXPECT_EQ(got[i], copied ? i / 10 * 20 + i % 10 - 3 : 0) << i;
     }
+}
+
+TEST_P(device_stream_test, StagedCopiesThatAreLateTouchNothingOfTheCaller) {
+    streams_of streams(GetParam(), 0);
+    device_stream stream = streams.make();
+    const auto memory = streams.allocate<std::uint8_t>(1000);
+    staged_copies copies(stream, allocate_host_visible(streams.place.device, 64), 64, 20);
+    staged_copies late(stream, allocate_host_visible(streams.place.device, 64), 64, 0.2);
+    std::vector<std::uint8_t> values(1000), got(1000);
+    for (std::size_t i = 0; i < 1000; ++i) values[i] = static_cast<std::uint8_t>(i * 7);
+    copies.to_device(memory.get(), values.data(), 1000);
+    copies.to_host(got.data(), memory.get(), 1000);
+    EXPECT_EQ(got, values);
+    const event gate = event::pending();
+    stream.wait(gate);
+    std::fill(got.begin(), got.end(), std::uint8_t{0});
+    EXPECT_THROW(late.to_host(got.data(), memory.get(), 1000), timeout_error);
+    EXPECT_THROW(late.to_device(memory.get(), got.data(), 1000), timeout_error);
+    gate.complete();
+    await(stream.record());
+    EXPECT_EQ(got, std::vector<std::uint8_t>(1000)) << "what came late";
+    copies.to_host(got.data(), memory.get(), 1000);
+    EXPECT_EQ(got, values);
+    EXPECT_NO_THROW(late.to_host(got.data(), memory.get(), 1)) << "its memory between is free again";
+}
+
+/// A stream some of whose copies fail.
+struct failing_stream {
+    struct broken : stream_backend {
+        void copy(void*, const void*, std::size_t) override { throw std::out_of_range("no such memory"); }
+        void copy_rows(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t) override {}
+        void launch(const pe_program&, const launch_shape&) override {}
+        void record(const event&, const std::exception_ptr&) override {}
+        void write_value(std::uint64_t*, std::uint64_t) override {}
+    };
+    device_stream good;
+    std::shared_ptr<bool> fails = std::make_shared<bool>(false);
+
+    void copies(std::size_t bytes, const std::function<void(stream_backend&)>& calls) {
+        good.copies(bytes, [calls, breaks = *fails](stream_backend& by) {
+            broken none;
+            calls(breaks ? static_cast<stream_backend&>(none) : by);
+        });
+    }
+    event record() { return good.record(); }
+};
+
+TEST_P(device_stream_test, AStagedCopyThatFailsHarmsNoOther) {
+    streams_of streams(GetParam(), 0);
+    failing_stream stream{streams.make()};
+    const auto memory = streams.allocate<std::uint8_t>(100);
+    staged_copies<failing_stream> copies(stream, allocate_host_visible(streams.place.device, 64), 64, 20);
+    std::vector<std::uint8_t> values(100, 9), got(100);
+    *stream.fails = true;
+    EXPECT_THROW(copies.to_device(memory.get(), values.data(), 100), std::out_of_range);
+    *stream.fails = false;
+    copies.to_device(memory.get(), values.data(), 100);
+    copies.to_host(got.data(), memory.get(), 100);
+    EXPECT_EQ(got, values);
+    EXPECT_EQ(streams.failures, 0);
 }
 
 TEST_P(device_stream_test, AStreamThatWaitsKeepsNoOtherWaiting) {

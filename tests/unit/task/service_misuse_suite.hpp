@@ -22,7 +22,7 @@ protected:
 };
 
 /// What a request does wrong.
-enum class goes : std::uint32_t { well, failing, on_for_ever };
+enum class goes : std::uint32_t { well, failing, refused, on_for_ever };
 
 struct goes_wrong {
     using arguments = std::uint32_t;
@@ -32,6 +32,7 @@ struct goes_wrong {
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const arguments& how, service_call& call) const {
         if (how == static_cast<std::uint32_t>(goes::failing)) call.fail();
+        if (how == static_cast<std::uint32_t>(goes::refused)) call.refuse(status::handler_failed);
         if (how != static_cast<std::uint32_t>(goes::on_for_ever)) return;
         while (!call.ends(ctx)) ctx.pause(1);
     }
@@ -300,6 +301,10 @@ TEST_P(service_misuse_test, HostThreadsAskForWhatCannotBe) {
                   "service: an address outside symmetric memory of PE 0: element 4, where there are 0 to 3");
         EXPECT_EQ(thrown<usage_error>([&] { rt.run(do_nothing{}, served); }),
                   "the service belongs to a session that has not been stopped");
+        client.post(task<goes_wrong>, 0, 0);
+        EXPECT_EQ(client.call(task<goes_wrong>, 0, static_cast<std::uint32_t>(goes::refused)).code,
+                  status::handler_failed);
+        EXPECT_GE(session.quiesce().posted, 2u) << "the epoch went on";
         says(thrown<device_fault>(
                  [&] { (void)client.call(task<goes_wrong>, 0, static_cast<std::uint32_t>(goes::failing)); }),
              "the application reported an error while serving a request of PE 0: request type 6, for the host");

@@ -270,9 +270,10 @@ void prepare_chain(runtime& rt, Triggers& triggers, symmetric_ref<std::uint64_t>
     }
 }
 struct trigger_first {
+    std::uint32_t tag = 0;
     template <class Ctx, class Triggers, class Pool>
     LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, Pool&) const {
-        if (is_first_lane(ctx)) (void)triggers.trigger(ctx, 0);  // a failure ends the run
+        if (is_first_lane(ctx)) (void)triggers.trigger(ctx, tag);  // a failure ends the run
     }
 };
 
@@ -307,10 +308,23 @@ TEST_P(shared_programs_test, RunsTriggerTasks) {
         triggers.prepare(pe, 0, 1, op.start(task_call<add_and_trigger>{{1, 2, 0}}), firing::each_round);
         triggers.prepare(pe, 2, 1, op.start(task_call<add_and_trigger>{{100, 0, 0}}), firing::each_round);
     }
-    for (std::uint64_t run = 1; run <= 3; ++run) {
+    const auto box = rt.mailbox<unit_message>(ignore_message{});
+    for (std::uint64_t run = 1; run <= 50; ++run) {
+        if (run % 8 == 0) rt.run(do_nothing{}, box);  // the counts of another program
         rt.run(trigger_first{}, triggers, pool);
         for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(sum.copy_out(pe)[0], run * 101);
     }
+#if !defined(__CUDACC__)
+    const task_nodes_ref nodes = pool.ref(0).nodes;
+    std::uint64_t changes = 0;  // of the stacks of free nodes, since they were made
+    for (std::uint32_t b = 0; b < nodes.n_blocks; ++b) changes += nodes.blocks[b].free_for_lanes >> 32;
+    EXPECT_GE(changes, 2 * 2 * 50u);
+#endif
+    const auto fails = trigger_operation::nothing(0).start(task_call<add_and_trigger>{{0, 0, add_and_trigger::fails}});
+    triggers.prepare(0, 3, 1, fails, firing::each_round);
+    EXPECT_THROW(rt.run(trigger_first{3}, triggers, pool), device_fault);
+    rt.run(trigger_first{}, triggers, pool);
+    EXPECT_EQ(sum.copy_out(0)[0], 51 * 101u) << "behind one that failed";
     EXPECT_THROW((void)pool.submit<add_and_trigger>({}), usage_error) << "no session";
     EXPECT_EQ(thrown<usage_error>([&] { (void)rt.triggers().with(pool); }),
               "a pool of tasks belongs to one component of triggers: with()");

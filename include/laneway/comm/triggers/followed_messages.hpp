@@ -26,6 +26,20 @@ struct followed_message<routes<route<M, H>...>> {
     std::int32_t pe;    ///< of that
 };
 
+/// What it carries is served, and named so.
+template <class... M, class... H>
+struct served_part<followed_message<routes<route<M, H>...>>> {
+    static constexpr user_code::part_of part = user_code::handler;
+    template <class List>
+    static LANEWAY_FN std::uint32_t number(const followed_message<routes<route<M, H>...>>& m) {
+        std::uint32_t found = List::count;
+        route_list<routes<route<M, H>...>>::visit(
+            m.kind, [&]<class Message, class Handler>() { found = List::template kind<Message>; });
+        return found;
+    }
+};
+
+/// What a carried message's handler throws ends the lane's turn here: then nobody is told of an end.
 template <class Routes>
 struct serve_followed;
 template <class... M, class... H>
@@ -55,13 +69,11 @@ private:
             if constexpr (has_an_end<list, Handler>) {
                 const Message message = *reinterpret_cast<const Message*>(m.message);
                 const Handler& handler = handler_of<Message>(handlers);
-                const user_code what{user_code::handler, m.kind, m.pe};
                 if constexpr (forwarding<Handler>) {
-                    run_user_code(ctx, what, handler, ctx, message, forward);
+                    call_needs_LANEWAY_FN(handler, ctx, message, forward);
                 } else {
-                    run_user_code(ctx, what, handler, ctx, message);
+                    call_needs_LANEWAY_FN(handler, ctx, message);
                 }
-                if (threw(ctx)) return;
                 trigger_rounds<Ctx> rounds(ctx, tags);
                 trigger_arrivals<Ctx>(ctx, rounds).tell_end(ctx, m.pe, m.tag);
             }
