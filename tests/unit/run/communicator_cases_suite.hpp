@@ -647,6 +647,47 @@ TEST_P(communicator_cases, AProbeFindsAgainWhatItHasFound) {
     run_case<probed_again_as_there_is_room>(GetParam(), {.unexpected = 1});
 }
 
+/// Where no more may wait, a probe first lets in what earlier receives await, and in its order, though others of another
+/// rank wait beside it.
+struct awaited_before_a_probe {
+    case_view v;
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        constexpr std::uint32_t n = 40, ahead = 3;
+        const int last = ctx.n_pes() - 1;
+        if (ctx.pe() == 0) {
+            for (std::uint64_t i = 0; i <= ahead; ++i) LANEWAY_OK(world.send(ctx, &i, 1, last, i == ahead ? 2 : 1));
+        }
+        if (ctx.pe() != last) return;
+        std::uint64_t got[n] = {};
+        message_request receives[n];
+        LANEWAY_OK(world.recv(ctx, got, 1, 0, 2));  // one of those before it has come in, the others stay in their ring
+        for (std::uint64_t i = 0; i < n; ++i) LANEWAY_OK(world.send(ctx, &i, 1, last, 3));
+        for (std::uint32_t i = 0; i < n; ++i) LANEWAY_OK(world.irecv(ctx, got + i, 1, last, 3, receives[i]));
+        bool found = true;
+        message_status what;
+        LANEWAY_OK(world.iprobe(ctx, last, 3, found, what));
+        v.expect(ctx, !found);
+        LANEWAY_OK(world.wait_all(ctx, receives, n));
+        for (std::uint32_t i = 0; i < n; ++i) v.expect(ctx, got[i] == i);
+        for (std::uint64_t i = 0; i < ahead; ++i) {
+            LANEWAY_OK(world.recv(ctx, got, 1, 0, 1));
+            v.expect(ctx, got[0] == i);
+        }
+    }
+};
+
+TEST_P(communicator_cases, WhatIsAwaitedComesInBeforeAProbeInItsOrder) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        auto world = rt.communicator({.requests = 64, .unexpected = 1, .ring_slots = 64});
+        rt.run(on_first<awaited_before_a_probe>{{wrong.ref(), wrong.ref(), wrong.ref()}}, world);
+        EXPECT_EQ(wrong.copy_out(rt.n_pes() - 1)[0], 0u);
+        EXPECT_TRUE(world.pending().empty()) << world.account();
+    });
+}
+
 /// With as many receives as there are requests, each can be taken back.
 struct all_taken_back {
     case_view v;

@@ -309,6 +309,7 @@ private:
             for (int batch = 0; batch < max_batches && take_from(ctx, source); ++batch) worked = true;
         }
         if (ctx.lane() == 0) shard_.state->next_source = (first + 1) % pes;
+        ctx.sync(full_warp<Ctx>);  // who comes at once again begins with the same PE as its mates
         return worked;
     }
 
