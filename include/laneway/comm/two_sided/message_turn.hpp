@@ -160,11 +160,18 @@ private:
     /// Takes a message that waits out of the queues, as a receive would; its place stays its own. Lane 0 alone.
     LANEWAY_FN void match(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
-        match_result found = take_out(ctx, active, key, number);
         const match_key wanted{ctx.shuffle(full_warp<Ctx>, key.source, 0), ctx.shuffle(full_warp<Ctx>, key.tag, 0)};
-        // What comes in may be an earlier receive's; then it is looked for again.
-        while (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0 && bring_in(ctx, wanted)) {
-            found = take_out(ctx, active, key, number);
+        match_result found = take_out(ctx, active, key, number);
+        const auto goes_on = [&] { return ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0; };
+        // What comes in may be an earlier receive's; then it is looked for again, from each PE as often as its ring has
+        // slots: all that lay there at first has had its turn then, and the match ends, whatever others send meanwhile
+        // and, without an order, post.
+        for (int source = 0; source < ctx.n_pes(); ++source) {
+            if (wanted.source != any_source && wanted.source != static_cast<std::uint32_t>(source)) continue;
+            for (std::uint32_t i = shard_.from[source].n_slots; i > 0 && goes_on() && bring_in(ctx, source, wanted);
+                 --i) {
+                found = take_out(ctx, active, key, number);
+            }
         }
         const bool matched = found.outcome == match_outcome::matched;
         if (active) {
@@ -189,18 +196,15 @@ private:
         }
         return found;
     }
-    /// Lets a message in that a match wants and that lies in a ring still, or what an earlier receive awaits; into a
-    /// place beyond the bound where no more may wait, if one is left for what receives await.
-    LANEWAY_FN bool bring_in(Ctx& ctx, const match_key& key) const {
-        for (int source = 0; source < ctx.n_pes(); ++source) {
-            if (shard_.state->n_free < 2) return false;
-            // What has come since for an earlier receive must not be overtaken: it goes there first.
-            const auto wanted = [&](const match_key& message) {
-                return key.accepts(message) || is_awaited(ctx, message);
-            };
-            if (overtake(ctx, source, next(ctx, source), wanted)) return true;
-        }
-        return false;
+    /// Lets a message of a PE in that a match wants and that lies in the ring still, or what an earlier receive awaits;
+    /// into a place beyond the bound where no more may wait, if one is left for what receives await.
+    LANEWAY_FN bool bring_in(Ctx& ctx, int source, const match_key& key) const {
+        if (shard_.state->n_free < 2) return false;
+        // What has come since for an earlier receive must not be overtaken: it goes there first. Without an order only
+        // a receive with the same key could want the message, and gets it as it comes in.
+        return overtake(ctx, source, next(ctx, source), [&](const match_key& message) {
+            return key.accepts(message) || (!view_.rules.is_unordered() && is_awaited(ctx, message));
+        });
     }
     static LANEWAY_FN void tell_found(request_slot& slot, const match_key& key, std::uint64_t bytes) {
         slot.source = key.source;
