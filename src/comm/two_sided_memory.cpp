@@ -198,6 +198,8 @@ matching_statistics two_sided_memory::statistics(const shard_memory& shard) cons
     const shard_state state = shard.state.copy_out()[0];
     matching_statistics all;
     all.counts = state.counts;
+    all.counts.receives += state.met;
+    all.counts.matches += state.met;
     for (const auto& entry : shard.table->waiting()) ++(entry.is_message ? all.unexpected : all.posted);
     all.max_posted = std::max(state.max_posted, all.posted);
     all.max_unexpected = places(options_) - state.least_free;

@@ -191,8 +191,7 @@ private:
     LANEWAY_FN match_result take_out_of_table(Ctx& ctx, bool active, const match_key& key) const {
         const match_result found = active ? shard_.table.take_message(ctx, key) : match_result{};
         if (found.outcome == match_outcome::matched) {  // as a receive of it would count; one lane
-            ctx.fetch_add(&shard_.state->counts.matches, std::uint64_t{1}, order::relaxed, scope::device);
-            ctx.fetch_add(&shard_.state->counts.receives, std::uint64_t{1}, order::relaxed, scope::device);
+            ctx.fetch_add(&shard_.state->met, std::uint64_t{1}, order::relaxed, scope::device);
         }
         return found;
     }
@@ -477,13 +476,15 @@ private:
         count_matches(ctx, active, found.outcome);
         return found;
     }
-    /// Notes how many receives wait without an order, before some are taken out, which turns alone do.
+    /// Notes how many receives wait without an order, before some are taken out, which turns alone do. Lanes add to one
+    /// word only, a receive when it waits, and what has gone is known to the turn. So it sees no more than wait, in
+    /// whatever order words are seen; it misses those whose lane has posted them and not counted them yet, of which some
+    /// may have gone already.
     LANEWAY_FN void note_posted(Ctx& ctx) const {
         if (ctx.lane() != 0) return;
         const match_counts& counts = shard_.state->counts;
-        // A lane that has met a message counts the match before the receive.
         const std::uint64_t receives = ctx.load(&counts.receives, order::relaxed, scope::device);
-        const std::uint64_t gone = ctx.load(&counts.matches, order::relaxed, scope::device) + shard_.state->cancelled;
+        const std::uint64_t gone = counts.matches + shard_.state->cancelled;
         if (receives > gone + shard_.state->max_posted) {
             shard_.state->max_posted = static_cast<std::uint32_t>(receives - gone);
         }
@@ -492,14 +493,11 @@ private:
         const int all = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, active));
         const int queued = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, outcome == match_outcome::queued));
         const int matched = Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, outcome == match_outcome::matched));
-        match_counts& counts = shard_.state->counts;
-        const auto add = [&](std::uint64_t& to, int n) {
-            ctx.fetch_add(&to, static_cast<std::uint64_t>(n), order::relaxed, scope::device);
-        };
         if (ctx.lane() != 0) return;
-        add(counts.messages, all);
-        add(counts.unexpected, queued);
-        add(counts.matches, matched);
+        match_counts& counts = shard_.state->counts;
+        counts.messages += static_cast<std::uint64_t>(all);
+        counts.unexpected += static_cast<std::uint64_t>(queued);
+        counts.matches += static_cast<std::uint64_t>(matched);
     }
 
     /// What this lane has done, and knows of others, comes before words of a PE that it stores with tagged_order, where
