@@ -68,12 +68,19 @@ private:
         return rest == 0 ? Ctx::warp_lanes : Ctx::first_lane(rest);
     }
 
-    /// Whether a message has come behind one that cannot, as its slot holds what waits. One lane.
+    /// Whether the next message of a ring cannot come, as its slot holds what waits. Of any other slot it is about to
+    /// come, as soon as it has been sent.
+    [[nodiscard]] LANEWAY_FN bool is_held_up(Ctx& ctx, int source, std::uint64_t first) const {
+        return ctx.load(shard_.kept + slot_number(shard_.from[source], source, first), order::relaxed, scope::device) !=
+               0;
+    }
+    /// Whether a message has come behind one that cannot. One lane; it looks through rings that are held up, no others.
     [[nodiscard]] LANEWAY_FN bool is_any_past_kept_slots(Ctx& ctx) const {
         if (ctx.load(&shard_.state->kept_slots, order::relaxed, scope::device) == 0) return false;
         for (int source = 0; source < ctx.n_pes(); ++source) {
             const chunk_receiver& in = shard_.from[source];
             const std::uint64_t first = next(ctx, source);
+            if (!is_held_up(ctx, source, first)) continue;
             for (std::uint64_t at = 0; at < in.n_slots; ++at) {
                 const std::uint32_t taken =
                     ctx.load(shard_.taken + slot_number(in, source, first + at), order::relaxed, scope::device);
@@ -101,7 +108,7 @@ private:
             const std::uint32_t place = shard_.returned.at(ctx, first + static_cast<std::uint64_t>(ctx.lane()));
             const int n = leading(ctx, place != number_queue_ref::none);
             if (n == 0) return;
-            count_kept_slots(ctx, ctx.lane() < n && shard_.unexpected[place].in_ring != 0, false);
+            count_kept_slots(ctx, ctx.lane() < n && shard_.unexpected[place].in_ring != 0, place, false);
             put_back(ctx, ctx.lane() < n, place);
             if (ctx.lane() == 0) {
                 ctx.store(shard_.returned.taken, first + static_cast<std::uint64_t>(n), order::relaxed, scope::device);
@@ -149,7 +156,7 @@ private:
         delivery_.give(ctx, active, number, message);
         delivery_.drop(ctx, shard_, active, place);
         if (view_.rules.is_unordered()) {
-            count_kept_slots(ctx, active && shard_.unexpected[place].in_ring != 0, false);
+            count_kept_slots(ctx, active && shard_.unexpected[place].in_ring != 0, place, false);
         }
         put_back(ctx, active, place);
     }
@@ -340,12 +347,19 @@ private:
     /// Without an order, where the first message of a ring cannot come, as its slot holds what waits: others come in
     /// before it, whatever they are as long as more may wait.
     LANEWAY_FN bool come_past_kept_slots(Ctx& ctx, int source, std::uint64_t first) const {
-        if (shard_.state->kept_slots == 0) return false;
+        if (shard_.state->kept_slots == 0 || !is_held_up(ctx, source, first)) return false;
         const bool may_wait = room() != 0;
         return overtake(ctx, source, first, [&](const match_key& key) { return may_wait || is_awaited(ctx, key); });
     }
-    /// Payloads that wait without an order, in slots that others cannot use meanwhile: so many more, or fewer.
-    LANEWAY_FN void count_kept_slots(Ctx& ctx, bool mine, bool come) const {
+    /// Payloads that wait without an order, in slots that others cannot use meanwhile: so many more, or fewer. A slot
+    /// may have several of them: a lane has taken the first, so it has been used anew, and no turn has its place back.
+    LANEWAY_FN void count_kept_slots(Ctx& ctx, bool mine, std::uint32_t place, bool come) const {
+        if (mine) {
+            const unexpected_message& kept = shard_.unexpected[place];
+            const auto source = static_cast<int>(kept.key.source);
+            std::uint32_t* const slot = shard_.kept + slot_number(shard_.from[source], source, kept.ticket);
+            ctx.fetch_add(slot, come ? 1u : ~0u, order::relaxed, scope::device);
+        }
         const auto n = static_cast<std::uint32_t>(Ctx::count_lanes(ctx.ballot(full_warp<Ctx>, mine)));
         if (n != 0 && ctx.lane() == 0) {
             const std::uint32_t before = shard_.state->kept_slots;
@@ -471,15 +485,15 @@ private:
         const bool matched = found.outcome == match_outcome::matched;
         delivery_.drop(ctx, shard_, is_early && matched && !in_ring, place);
         in_ring = in_ring && !matched;
-        count_kept_slots(ctx, in_ring, true);
+        count_kept_slots(ctx, in_ring, place, true);
         if (view_.rules.no_unexpected && found.outcome == match_outcome::queued) found.outcome = match_outcome::refused;
         count_matches(ctx, active, found.outcome);
         return found;
     }
     /// Notes how many receives wait without an order, before some are taken out, which turns alone do. Lanes add to one
     /// word only, a receive when it waits, and what has gone is known to the turn. So it sees no more than wait, in
-    /// whatever order words are seen; it misses those whose lane has posted them and not counted them yet, of which some
-    /// may have gone already.
+    /// whatever order words are seen; it misses those whose lane has posted them and not counted them yet, of which
+    /// some may have gone already.
     LANEWAY_FN void note_posted(Ctx& ctx) const {
         if (ctx.lane() != 0) return;
         const match_counts& counts = shard_.state->counts;
