@@ -647,8 +647,8 @@ TEST_P(communicator_cases, AProbeFindsAgainWhatItHasFound) {
     run_case<probed_again_as_there_is_room>(GetParam(), {.unexpected = 1});
 }
 
-/// Where no more may wait, a probe first lets in what earlier receives await, and in its order, though others of another
-/// rank wait beside it.
+/// Where no more may wait, a probe first lets in what earlier receives await, and in its order, though others of
+/// another rank wait beside it.
 struct awaited_before_a_probe {
     case_view v;
     template <class Ctx, class World>
