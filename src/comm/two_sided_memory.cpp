@@ -76,9 +76,9 @@ matching_options engine_options(const communicator_options& o) {
 two_sided_memory::shard_memory::shard_memory(const std::shared_ptr<device>& owner, const communicator_options& options,
                                              int n_pes)
     : next(owner, static_cast<std::size_t>(n_pes)), taken(owner, static_cast<std::size_t>(n_pes) * options.ring_slots),
-      asked(owner, asked_places(options)), sends(owner, taken.size()), sending(owner, taken.size()),
-      unexpected(owner, places(options)), free_places(owner, places(options)),
-      returned(owner, returned_places(options)), state(owner, 1) {
+      kept(owner, options.rules.is_unordered() ? taken.size() : 1), asked(owner, asked_places(options)),
+      sends(owner, taken.size()), sending(owner, taken.size()), unexpected(owner, places(options)),
+      free_places(owner, places(options)), returned(owner, returned_places(options)), state(owner, 1) {
     if (options.rules.is_unordered()) {
         table.emplace(owner, places(options), options.requests);
     } else {
@@ -132,6 +132,7 @@ message_shard_ref two_sided_memory::ref_of(const shard_memory& shard, const mess
     made.from = rings.from(pe);
     made.next = shard.next.data();
     made.taken = shard.taken.data();
+    made.kept = shard.kept.data();
     made.asked = {shard.asked.data(), &shard.state.data()->asked, &shard.state.data()->answered,
                   asked_places(options_)};
     made.sends = shard.sends.data();
@@ -180,7 +181,7 @@ std::uint64_t two_sided_memory::held_bytes() const {
         message_rings::bytes(machine_.n_pes(), options_.ring_slots, slot_header::bytes_used + options_.eager_bytes);
     const std::uint64_t slots = static_cast<std::uint64_t>(machine_.n_pes()) * options_.ring_slots;
     const std::uint64_t a_shard = matching_bytes() + kept + rings + asked_places(options_) * 8u + sizeof(shard_state) +
-                                  slots * (4 + sizeof(send_chain) + 4);
+                                  slots * (4 + sizeof(send_chain) + 4 + (options_.rules.is_unordered() ? 4 : 0));
     const std::uint64_t requests =
         options_.requests * (sizeof(request_slot) + 16u) + looks(options_) * sizeof(request_slot);
     return options_.engines * a_shard + requests + sizeof(two_sided_counters) +
@@ -198,6 +199,8 @@ matching_statistics two_sided_memory::statistics(const shard_memory& shard) cons
     const shard_state state = shard.state.copy_out()[0];
     matching_statistics all;
     all.counts = state.counts;
+    all.counts.receives += state.met;
+    all.counts.matches += state.met;
     for (const auto& entry : shard.table->waiting()) ++(entry.is_message ? all.unexpected : all.posted);
     all.max_posted = std::max(state.max_posted, all.posted);
     all.max_unexpected = places(options_) - state.least_free;

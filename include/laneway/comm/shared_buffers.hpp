@@ -29,15 +29,8 @@ LANEWAY_FN void serve_shared(Ctx& ctx, const arrived_chunk& chunk, std::uint32_t
     using envelope = variable_envelope<typename List::shared>;
     static_assert(sizeof(envelope) == 16, "a header is one granule");
     constexpr lane_mask all = full_warp<Ctx>;
-    const std::byte* const payload = chunk.ring.slot(chunk.ticket);
-    const std::uint32_t messages = chunk.label.messages();
-    std::uint32_t next = 0;
-    for (std::uint32_t served = 0; served < messages;) {
-        std::uint32_t start = 0;
-        const std::uint32_t found =
-            find_messages<shared_shape>(ctx, payload, chunk_granules, messages - served, next, start);
-        const bool waits = static_cast<std::uint32_t>(ctx.lane()) < found;
-        const auto* const mine = reinterpret_cast<const envelope*>(payload + start * std::size_t{16});
+    visit_messages<shared_shape>(ctx, chunk, chunk_granules, [&](bool waits, const std::byte* start) {
+        const auto* const mine = reinterpret_cast<const envelope*>(start);
         const std::uint32_t kind = waits ? mine->header.kind : List::count;
         for (lane_mask rest = ctx.ballot(all, waits); rest != 0;) {
             const std::uint32_t turn = ctx.shuffle(all, kind, Ctx::first_lane(rest));
@@ -50,8 +43,7 @@ LANEWAY_FN void serve_shared(Ctx& ctx, const arrived_chunk& chunk, std::uint32_t
                 serve.template operator()<Message, Handler>(has, message, token);
             });
         }
-        served += found;
-    }
+    });
 }
 
 }  // namespace laneway

@@ -38,11 +38,9 @@ struct shared_shape {
     }
     /// Of a message and its header, where the message takes `count`.
     [[nodiscard]] static constexpr std::uint32_t granules(std::uint32_t count) { return 1 + count; }
-    /// Payload of the smallest chunk that holds a message of `bytes`: a power of two of granules.
+    /// Payload of the smallest chunk that holds a message of `bytes`.
     [[nodiscard]] static constexpr std::size_t min_chunk_bytes(std::size_t bytes) {
-        std::size_t chunk = 16;
-        while (chunk < granules(granules_of(bytes)) * std::size_t{16}) chunk *= 2;
-        return chunk;
+        return chunk_bytes_for(granules(granules_of(bytes)));
     }
 };
 

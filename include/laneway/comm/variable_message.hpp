@@ -5,6 +5,8 @@
 // goes with it, as each header says where the next message starts.
 #pragma once
 
+#include <bit>
+
 #include "laneway/memory/symmetric.hpp"
 
 namespace laneway {
@@ -36,6 +38,9 @@ template <class Message>
 inline constexpr bool is_granule = false;
 template <class Header>
 inline constexpr bool is_granule<granule<Header>> = true;
+
+/// Payload of the smallest chunk that holds so many granules: chunks have a power of two of them.
+[[nodiscard]] constexpr std::size_t chunk_bytes_for(std::size_t granules) { return std::bit_ceil(granules) * 16; }
 
 /// As the number of elements: they lie in symmetric memory already, see stored_payload.
 inline constexpr std::uint32_t in_symmetric_memory = ~std::uint32_t{0};
@@ -72,14 +77,11 @@ struct variable_shape {
     [[nodiscard]] static constexpr std::uint32_t longest(std::uint32_t chunk_granules) {
         return (chunk_granules - envelope_granules) * 16 / element_bytes;
     }
-    /// Payload of the smallest chunk that is of use: a power of two of granules, as chunks are, with room for one
-    /// element and, where the handler allocates, for the address of the payload.
+    /// Payload of the smallest chunk that is of use: with room for one element and, where the handler allocates, for
+    /// the address of the payload.
     [[nodiscard]] static constexpr std::size_t min_chunk_bytes(bool allocates) {
-        const std::uint32_t least =
-            allocates && granules(in_symmetric_memory) > granules(1) ? granules(in_symmetric_memory) : granules(1);
-        std::size_t bytes = 16;
-        while (bytes < least * 16) bytes *= 2;
-        return bytes;
+        const bool is_address = allocates && granules(in_symmetric_memory) > granules(1);
+        return chunk_bytes_for(granules(is_address ? in_symmetric_memory : 1));
     }
 };
 

@@ -35,6 +35,21 @@ LANEWAY_FN std::uint32_t find_messages(Ctx& ctx, const std::byte* granules, std:
     return found;
 }
 
+/// Calls `use(has, start)` for up to a warp's messages of a chunk at a time, until all have had their turn, on all
+/// lanes together: `start` is where the lane's message begins, if it has one. The whole warp, together.
+template <class Shape, class Ctx, class Use>
+LANEWAY_FN void visit_messages(Ctx& ctx, const arrived_chunk& chunk, std::uint32_t chunk_granules, const Use& use) {
+    const std::byte* const payload = chunk.ring.slot(chunk.ticket);
+    const std::uint32_t messages = chunk.label.messages();
+    std::uint32_t next = 0;
+    for (std::uint32_t served = 0; served < messages;) {
+        std::uint32_t start = 0;
+        const std::uint32_t found = find_messages<Shape>(ctx, payload, chunk_granules, messages - served, next, start);
+        use(static_cast<std::uint32_t>(ctx.lane()) < found, payload + start * std::size_t{16});
+        served += found;
+    }
+}
+
 /// The elements of a variable-length message that has arrived.
 template <class Element, class Ctx, class Message>
 LANEWAY_FN payload<const Element> payload_of(const Ctx& ctx, const variable_envelope<Message>& envelope) {
@@ -51,19 +66,11 @@ template <class Message, class Element, class Ctx, class Routes>
 LANEWAY_FN void serve_variable(Ctx& ctx, const delivery<Routes>& handlers, int source, const arrived_chunk& chunk,
                                std::uint32_t chunk_granules) {
     using shape = variable_shape<Message, Element>;
-    const std::byte* const payload = chunk.ring.slot(chunk.ticket);
-    const std::uint32_t messages = chunk.label.messages();
-    std::uint32_t next = 0;
-    for (std::uint32_t served = 0; served < messages;) {
-        std::uint32_t start = 0;
-        const std::uint32_t found = find_messages<shape>(ctx, payload, chunk_granules, messages - served, next, start);
-        if (static_cast<std::uint32_t>(ctx.lane()) < found) {
-            const auto& envelope =
-                *reinterpret_cast<const variable_envelope<Message>*>(payload + start * std::size_t{16});
-            handlers.run(ctx, source, envelope.header, payload_of<Element>(ctx, envelope));
-        }
-        served += found;
-    }
+    visit_messages<shape>(ctx, chunk, chunk_granules, [&](bool has, const std::byte* start) {
+        if (!has) return;
+        const auto& envelope = *reinterpret_cast<const variable_envelope<Message>*>(start);
+        handlers.run(ctx, source, envelope.header, payload_of<Element>(ctx, envelope));
+    });
 }
 
 }  // namespace laneway

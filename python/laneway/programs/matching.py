@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +39,17 @@ class MatchResult:
     """For all matches, without the copies to the devices and back."""
 
 
+class MatchPromises(NamedTuple):
+    """What the events of `match_messages` keep to."""
+
+    no_any_source: bool = False
+    no_any_tag: bool = False
+    no_unexpected: bool = False
+
+
+NO_PROMISES = MatchPromises()
+
+
 def match_messages(
     is_message: ArrayLike,
     source: ArrayLike,
@@ -64,17 +76,8 @@ def match_messages(
     documentation.
     """
     with Workspace(devices, 1, timeout, False, BUFFER_BYTES) as workspace:
-        return match_on(
-            workspace,
-            is_message,
-            source,
-            tag,
-            queue,
-            no_any_source=no_any_source,
-            no_any_tag=no_any_tag,
-            no_unexpected=no_unexpected,
-            timeout=timeout,
-        )
+        promises = MatchPromises(bool(no_any_source), bool(no_any_tag), bool(no_unexpected))
+        return match_on(workspace, is_message, source, tag, queue, promises, timeout=timeout)
 
 
 def match_on(
@@ -83,10 +86,8 @@ def match_on(
     source: ArrayLike,
     tag: ArrayLike,
     queue: ArrayLike | None = None,
+    promises: MatchPromises = NO_PROMISES,
     *,
-    no_any_source: bool = False,
-    no_any_tag: bool = False,
-    no_unexpected: bool = False,
     timeout: float,
 ) -> MatchResult:
     """The same on devices that are open already."""
@@ -100,17 +101,7 @@ def match_on(
     used, queues = np.unique(queues, return_inverse=True)
     order = np.argsort(queues, kind="stable")
     starts = np.searchsorted(queues[order], np.arange(len(used) + 1)).astype(np.uint64)
-    raw = _core.replay_matches(
-        workspace.core,
-        messages[order],
-        sources[order],
-        tags[order],
-        starts,
-        bool(no_any_source),
-        bool(no_any_tag),
-        bool(no_unexpected),
-        timeout,
-    )
+    raw = _core.replay_matches(workspace.core, messages[order], sources[order], tags[order], starts, *promises, timeout)
     # From numbers within a queue to positions.
     found = raw.take_partners().astype(np.int64)
     matched = found != np.iinfo(np.uint32).max

@@ -138,6 +138,18 @@ public:
         ctx.store(word, request_word::of(now.generation(), state), o, scope::device);
     }
 
+    /// What this lane has done, and knows of others, comes before words of a PE that it stores with tagged_order, where
+    /// that orders nothing.
+    LANEWAY_FN void fence(Ctx& ctx, int pe) const {
+        if constexpr (Ctx::tagged_order != order::release) {
+            if (pe == ctx.pe()) {
+                ctx.fence(scope::device);
+            } else {
+                ctx.fence(scope::system);
+            }
+        }
+    }
+
     /// Sends a message whose slot has become free, from what its request says of it.
     LANEWAY_FN void send(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t number) const {
         const request_slot* const slot = view_.requests + number;

@@ -73,6 +73,7 @@ private:
         std::optional<unordered_table> table;  ///< one of the two
         buffer<std::uint64_t> next;
         buffer<std::uint32_t> taken;
+        buffer<std::uint32_t> kept;
         buffer<std::uint64_t> asked;
         buffer<send_chain> sends;
         buffer<std::uint32_t> sending;

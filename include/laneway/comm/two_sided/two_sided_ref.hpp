@@ -83,8 +83,8 @@ struct alignas(16) unexpected_message {
 /// Places for unexpected messages beyond those that may wait, and entries of engines: a warp's batch may take them.
 inline constexpr std::uint32_t spare_places = 32;
 
-/// What changes of a shard. But for `lock`, the ends of `asked` and `returned`, `counts`, and counters that others look
-/// at, whoever holds the lock uses it.
+/// What changes of a shard. But for `lock`, the ends of `asked` and `returned`, what lanes count, and counters that
+/// others look at, whoever holds the lock uses it.
 struct shard_state {
     alignas(destructive_bytes) std::uint32_t lock;
     alignas(destructive_bytes) std::uint64_t asked;  ///< of the queue `asked`
@@ -101,8 +101,10 @@ struct shard_state {
     std::uint32_t max_posted;  ///< receives without an order that waited at once, as turns have seen
     alignas(destructive_bytes) std::uint64_t returned;  ///< of the queue `returned`
     alignas(destructive_bytes) std::uint64_t reclaimed;
-    alignas(destructive_bytes) match_counts counts;  ///< of a table; engines have their own
-    std::uint64_t cancelled;                         ///< receives of a table
+    /// Of a table, for what turns have matched; engines have their own. Lanes add receives that wait, and looks.
+    alignas(destructive_bytes) match_counts counts;
+    std::uint64_t cancelled;  ///< receives of a table
+    std::uint64_t met;        ///< further receives, each with its message, which was there before; lanes add them
 };
 
 /// 1 more than the numbers of the first and last request of a chain; 0: none. Each has the next in `other`.
@@ -117,6 +119,7 @@ struct message_shard_ref {
     const chunk_receiver* from = nullptr;  ///< n_pes
     std::uint64_t* next = nullptr;         ///< n_pes: the ticket to read next; that message has not been taken
     std::uint32_t* taken = nullptr;        ///< a slot of each of `from`: messages in it that came in before their turn
+    std::uint32_t* kept = nullptr;         ///< the same, without an order: payloads that wait in it
     number_queue_ref asked;                ///< requests that want something of the engine, or wait for room
     send_chain* sends = nullptr;           ///< a slot of each of `to`: sends that wait for it, see waiting_sends
     std::uint32_t* sending = nullptr;      ///< as many places: a queue of the chains with something in them

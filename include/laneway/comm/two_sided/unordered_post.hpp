@@ -16,10 +16,9 @@ public:
     /// Posts the receive of a request that has been filled in. A turn gives it its message, unless that waits already.
     LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t number) const {
         const match_result found = shard_.table.post(ctx, view_.requests[number].key, number);
-        match_counts& counts = shard_.state->counts;
         const bool matched = found.outcome == match_outcome::matched;
-        if (matched) ctx.fetch_add(&counts.matches, std::uint64_t{1}, order::relaxed, scope::device);
-        ctx.fetch_add(&counts.receives, std::uint64_t{1}, order::relaxed, scope::device);
+        std::uint64_t* const counter = matched ? &shard_.state->met : &shard_.state->counts.receives;
+        ctx.fetch_add(counter, std::uint64_t{1}, order::relaxed, scope::device);
         if (!matched) return;
         delivery_.give(ctx, true, number, delivery_.kept(ctx, shard_, found.handle));
         delivery_.drop(ctx, shard_, true, found.handle);
