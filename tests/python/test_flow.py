@@ -591,6 +591,39 @@ def test_collectives_of_several_threads_wait_for_each_other(ctx: lw.flow.Context
     assert len(lw.flow.Group(ctx)) == 2
 
 
+def test_collectives_take_turns_in_the_order_of_their_calls(ctx: lw.flow.Context) -> None:
+    order: list[int] = []
+
+    def collective(number: int) -> None:
+        with ctx._turn():
+            order.append(number)
+
+    with ThreadPoolExecutor(4) as threads, ctx._turn():
+        for number in range(4):
+            threads.submit(collective, number)
+            while len(ctx._line) < number + 2:
+                time.sleep(0)
+    assert order == [0, 1, 2, 3]
+
+
+def test_a_collective_waits_for_its_turn_until_the_deadline() -> None:
+    with lw.flow.Context("cpu:2", timeout=0.1) as ctx:
+        group = lw.flow.Group(ctx)
+        with ctx._turn():  # as a collective that takes long has it
+            for _ in range(2):
+                with pytest.raises(lw.TimeoutError, match=r"a collective did not get its turn within 0\.1 s"):
+                    group.broadcast([np.ones(1), np.ones(1)])  # it has ended the dataflow
+    ctx = lw.flow.Context("cpu:1", timeout=3600)
+    group = lw.flow.Group(ctx)
+    with ThreadPoolExecutor(1) as thread, ctx._turn():
+        waiting = thread.submit(group.broadcast, [np.ones(1)])
+        while len(ctx._line) < 2:
+            time.sleep(0)
+        ctx.close()
+        with pytest.raises(lw.UsageError, match="closed"):
+            waiting.result()
+
+
 def test_arrays_live_as_long_as_a_collective_uses_them(ctx: lw.flow.Context, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[weakref.ref[Any]] = []
 
