@@ -65,6 +65,26 @@ def test_collectives_of_a_group(devices: str) -> None:
             assert np.array_equal(targets[j], came)
 
 
+@pytest.mark.parametrize("devices", ["cpu:3", "checked:3"])
+def test_some_members_exchange_nothing(devices: str) -> None:
+    """In a group that leaves a device out, whose members are in another order."""
+    with lw.flow.Context(devices, timeout=20) as ctx:
+        group = lw.flow.Group(ctx, [ctx.devices[2], ctx.host, ctx.devices[0]], packet_bytes=16)
+        for counts in (
+            [[0, 9, 0], [0, 0, 0], [5, 0, 2]],  # one gives nothing
+            [[3, 0, 1], [0, 0, 7], [0, 0, 0]],  # one gets nothing, another gives nothing
+            [[0, 0, 0], [0, 4, 0], [0, 0, 0]],  # one is by itself
+            [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+        ):
+            table = np.array(counts)
+            sources = [np.arange(n) + 100 * i for i, n in enumerate(table.sum(axis=1))]
+            targets = [np.full(n + 1, -1) for n in table.sum(axis=0)]
+            group.all_to_all(sources, targets, counts)
+            pieces = [np.split(source, np.cumsum(row)[:-1]) for source, row in zip(sources, table)]
+            for j, target in enumerate(targets):
+                assert target.tolist() == [*np.concatenate([row[j] for row in pieces]).tolist(), -1], counts
+
+
 def test_wrong_collectives_are_refused_and_the_group_goes_on(ctx: lw.flow.Context) -> None:
     group = lw.flow.Group(ctx)
     one, other = np.zeros(6), np.zeros(6)
