@@ -25,8 +25,10 @@ public:
         : error(what, where) {}
 };
 
+/// `Where`: the kinds of devices whose body it is. `setting` is the address of a body_function.
+template <task_devices Where>
 struct call_body {
-    /// `setting` is the address of a body_function.
+    static constexpr auto runs_on = Where;
     using arguments = const task_operands*;
     using result = void;
     static constexpr task_width width = task_width::lane;

@@ -16,7 +16,7 @@ struct task_operands {
     std::byte* outputs = nullptr;       ///< likewise
     std::uint64_t input_bytes = 0;      ///< of a task
     std::uint64_t output_bytes = 0;     ///< of a task
-    std::uint32_t linked_body = 0;      ///< where the type is call_body: its number among those that GPUs have
+    std::uint32_t linked_body = 0;      ///< of a body: its number among those that GPUs have
 
     /// Those of the task with this number in its batch.
     template <class T>

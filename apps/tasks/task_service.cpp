@@ -66,13 +66,17 @@ bool takes_operands(built_in type) { return type != built_in::adder && type != b
 }  // namespace
 
 class task_service::implementation {
-    using pool_type = task_pool<adder, spin, matmul, mandelbrot, call_body>;
+    using anywhere = call_body<task_devices::all>;
+    using on_cpu = call_body<task_devices::cpu>;
+    using on_gpu = call_body<task_devices::gpu>;
+    using pool_type = task_pool<adder, spin, matmul, mandelbrot, anywhere, on_cpu, on_gpu>;
     using session_type = decltype(std::declval<runtime&>().start(std::declval<pool_type&>()));
 
 public:
     explicit implementation(const task_service_options& options)
         : options_(options), runtime_(options.job), operands_(runtime_.machine(), options.operand_bytes),
-          pool_(options.pool, adder{}, spin{}, matmul{}, mandelbrot{}, call_body{}), session_(runtime_.start(pool_)) {}
+          pool_(options.pool, adder{}, spin{}, matmul{}, mandelbrot{}, anywhere{}, on_cpu{}, on_gpu{}),
+          session_(runtime_.start(pool_)) {}
 
     [[nodiscard]] machine& devices() { return runtime_.machine(); }
     [[nodiscard]] task_queue& queue() { return *pool_.feed(); }
@@ -137,7 +141,8 @@ private:
 
     /// Number of the body of a task; 0 where no GPU needs it.
     std::uint32_t linked_body(const task_submission& given) {
-        if (given.type != built_in::call_body || !devices().has_gpus()) return 0;
+        const bool may_be_there = given.type == built_in::call_body || given.type == built_in::call_body_gpu;
+        if (!may_be_there || !devices().has_gpus()) return 0;
         const std::lock_guard lock(numbers_mutex_);
         const auto found = numbers_.find(given.setting);
         if (found == numbers_.end()) throw usage_error("the body is not linked for the GPUs of the pool");

@@ -19,7 +19,7 @@
 namespace laneway::apps {
 
 /// The types that the pool has; each has a header.
-enum class built_in : std::uint32_t { adder, spin, matmul, mandelbrot, call_body };
+enum class built_in : std::uint32_t { adder, spin, matmul, mandelbrot, call_body, call_body_cpu, call_body_gpu };
 
 struct task_service_options {
     options job;  ///< devices; the deadline is the longest time in which no task is done while some are open
@@ -40,7 +40,7 @@ struct task_submission {
     void* tag = nullptr;             ///< comes back with the task's end
 };
 
-/// Bodies for tasks of the type call_body, as GPUs have them.
+/// Bodies for tasks of the types call_body and call_body_gpu, as GPUs have them.
 struct linked_bodies {
     /// By the task's setting: its number, with which linked code knows it.
     std::unordered_map<std::uint64_t, std::uint32_t> numbers;

@@ -5,12 +5,13 @@ import os
 from laneway.signals import end_on_signals, write_line  # `from laneway import` would load all of it
 
 
-def main() -> None:
+def main(blocked: "set[int] | frozenset[int]" = frozenset()) -> None:
     """Entry point: exit code 0, 2 for wrong use or input, 1 for a failed run, 128 and a signal's number; no traceback.
 
-    All else is loaded only after signals are caught: that takes most of the time of a short run.
+    All else is loaded only after signals are caught, also those that have been `blocked` until then: that takes most of
+    the time of a short run.
     """
-    end_on_signals()
+    end_on_signals(blocked)
     try:
         from laneway.invocation import run
     except Exception as error:  # most often there is too little memory, of which each library has its own way to tell

@@ -25,3 +25,13 @@ def as_path(name: PathLike, what: str) -> Path:
     if "\0" in text:
         raise UsageError(f"{what} has a null character: {name!r}")
     return Path(text)
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether both names are those of one file, or would be."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return False

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laneway import _core
 from laneway._core import TaskStatistics
 from laneway.body_library import content_at
 from laneway.errors import Error, SystemError, TaskError, TaskWorkerDied, UsageError
 from laneway.pool_worker import PoolJob, TaskOrder
 from laneway.task_future import after_failure
+from laneway.task_kinds import BODY_TYPES
 from laneway.worker_process import WorkerProcess
 
 TRIES = 2
@@ -357,7 +357,7 @@ class IsolatedCore:
             return []
         order.process = process
         order.tries += 1
-        if order.order.type != _core.task_call_body:
+        if order.order.type not in BODY_TYPES.values():
             return [("submit", order.order)]
         # A process that has taken the place of another has no bodies yet.
         is_new = self._linked is not None and process.linked is not self._linked

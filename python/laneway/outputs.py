@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from laneway import _core, signals
 from laneway.account import printable
 from laneway.errors import UsageError
+from laneway.file_names import same_file
 from laneway.pending_file import PendingFile
 from laneway.summary import Summary
 
@@ -83,13 +83,3 @@ class Outputs:
         signals.point_of_no_return()
         for pending in self._files.values():
             pending.commit()
-
-
-def same_file(one: Path, other: Path) -> bool:
-    """Whether both names are those of one file, or would be."""
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    try:
-        return one.samefile(other)
-    except OSError:  # one of them is not there yet
-        return False

@@ -23,11 +23,13 @@ file."""
 _state = {"over": False, "bar": False}
 
 
-def end_on_signals() -> None:
-    """From now on a signal ends the process with 128 and its number; those that the caller has us ignore stay so."""
+def end_on_signals(blocked: "set[int] | frozenset[int]" = frozenset()) -> None:
+    """From now on a signal ends the process with 128 and its number, also of those that have been `blocked` for that;
+    those that the caller has us ignore stay so."""
     for number in CAUGHT:
         if _signal.getsignal(number) in (_signal.SIG_DFL, _signal.default_int_handler):
             _signal.signal(number, _end)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, blocked)
 
 
 def point_of_no_return() -> None:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from laneway import _core
 from laneway.body_functions import last_function, refuse_text
 from laneway.body_library import cache_folder, load_body, own_folder
 from laneway.errors import TaskBodyError, UsageError
 from laneway.file_names import PathLike, as_path
 from laneway.gpu_bodies import GpuBody
-from laneway.task_kinds import ScalarKind
+from laneway.task_kinds import BODY_TYPES, ScalarKind
 
 
 def _is_word(flag: object) -> bool:
@@ -41,6 +40,9 @@ class TaskBody(ScalarKind):
     For a pool with GPUs the same text is compiled by NVRTC when it is submitted there first, with those of the `flags`
     that begin with -D, -U or -I, and linked by nvJitLink into the pool's program. A GPU throws nothing, and has of the
     standard library what CUDA's `cuda/std` has.
+
+    `runs_on` says which devices of a pool take its tasks: "cpu", "gpu" or "all". Those of a body for CPU devices alone
+    are not compiled for GPUs.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class TaskBody(ScalarKind):
         result: DTypeLike | None = None,
         flags: Sequence[str] = (),
         cache: PathLike | None = None,
+        runs_on: str = "all",
     ) -> None:
         if not isinstance(source, str):
             raise UsageError(f"the source of a body is text, not {type(source).__name__}")
@@ -58,6 +61,8 @@ class TaskBody(ScalarKind):
             raise TaskBodyError(f"name must be that of a function, not {name!r}")
         if isinstance(flags, str) or not isinstance(flags, Sequence) or not all(map(_is_word, flags)):
             raise UsageError(f"flags must be a list of words, not {flags!r}")
+        if not isinstance(runs_on, str) or runs_on not in BODY_TYPES:
+            raise UsageError(f"runs_on must be {', '.join(BODY_TYPES)}, not {runs_on!r}")
         try:
             source.encode()
             wanted = None if result is None else np.dtype(result)
@@ -67,11 +72,12 @@ class TaskBody(ScalarKind):
         folder = cache_folder() if cache is None else own_folder(as_path(cache, "the name of the cache's folder"))
         entry = name or last_function(source)
         types = load_body(source, entry, tuple(flags), folder)
-        super().__init__(entry, _core.task_call_body, types.inputs, types.input_bytes, types.result, types.address)
+        super().__init__(entry, BODY_TYPES[runs_on], types.inputs, types.input_bytes, types.result, types.address)
         self.source = source
+        self.runs_on = runs_on
         self.address = types.address
         self.for_gpus = GpuBody(source, entry, tuple(flags), folder, (types.input_bytes, self._result_bytes))
-        self._restored = (source, name, result, tuple(flags), cache)
+        self._restored = (source, name, result, tuple(flags), cache, runs_on)
         if wanted is not None:
             self._take_result_type(wanted)
 
@@ -100,6 +106,11 @@ class TaskBody(ScalarKind):
 
 
 def _restored(
-    source: str, name: str | None, result: DTypeLike | None, flags: Sequence[str], cache: PathLike | None
+    source: str,
+    name: str | None,
+    result: DTypeLike | None,
+    flags: Sequence[str],
+    cache: PathLike | None,
+    runs_on: str = "all",
 ) -> TaskBody:
-    return TaskBody(source, name, result=result, flags=flags, cache=cache)
+    return TaskBody(source, name, result=result, flags=flags, cache=cache, runs_on=runs_on)

@@ -15,6 +15,9 @@ from laneway import _core
 from laneway.arrays import as_array
 from laneway.errors import UsageError
 
+BODY_TYPES = {"cpu": _core.task_call_body_cpu, "gpu": _core.task_call_body_gpu, "all": _core.task_call_body}
+"""Numbers of the types of bodies, by the devices that run them."""
+
 Decode = Optional[Callable[[Any], Any]]
 
 

@@ -88,6 +88,7 @@ class TaskPool(Executor):
         else:
             core = _core.TaskPoolCore(job, capacity, bundle, batch_bytes, operand_bytes)
         self._devices = tuple(core.devices())
+        self._device_kinds = {"gpu" if name.startswith("cuda:") else "cpu" for name in self._devices}
         self._gpu_bodies = GpuBodies(core) if core.has_gpus() else None
         self._keeper = PoolKeeper(core, host_threads, float(timeout))
         weakref.finalize(self, self._keeper.shut_down).atexit = False  # type: ignore[misc]  # the keeper sees to it
@@ -209,9 +210,8 @@ class TaskPool(Executor):
     def _kind(self, task: Any) -> TaskKind | None:
         """What devices do; None for a Python function."""
         if isinstance(task, TaskKind):
-            if self._gpu_bodies is not None and isinstance(task, TaskBody):
-                self._keeper.require_open()
-                self._gpu_bodies.require(task.for_gpus, task.address)
+            if isinstance(task, TaskBody):
+                self._take_body(task)
             return task
         if isinstance(task, str):
             if task not in BUILT_IN:
@@ -220,6 +220,15 @@ class TaskPool(Executor):
         if not callable(task):
             raise UsageError(f"a task is a TaskBody, a name or a Python function, not {task!r}")
         return None
+
+    def _take_body(self, body: TaskBody) -> None:
+        """UsageError where no device runs it; GPUs that do have it from then on."""
+        if body.runs_on not in ("all", *self._device_kinds):
+            wanted = "GPUs" if body.runs_on == "gpu" else "CPU devices"
+            raise UsageError(f"the body {body.name} runs on {wanted} only, and the pool has none")
+        if self._gpu_bodies is not None and body.runs_on != "cpu":
+            self._keeper.require_open()
+            self._gpu_bodies.require(body.for_gpus, body.address)
 
     def _submit_packed(
         self, packed: Packed, count: int, priority: int, after: Any, timeout: float | None, wait: bool

@@ -291,7 +291,8 @@ void register_task_pool(nb::module_& module) {
             "end", [](const task_pool_core& core) { core.service().end(); }, released);
     for (const auto& [name, type] :
          {std::pair{"adder", built_in::adder}, std::pair{"spin", built_in::spin}, std::pair{"matmul", built_in::matmul},
-          std::pair{"mandelbrot", built_in::mandelbrot}, std::pair{"call_body", built_in::call_body}}) {
+          std::pair{"mandelbrot", built_in::mandelbrot}, std::pair{"call_body", built_in::call_body},
+          std::pair{"call_body_cpu", built_in::call_body_cpu}, std::pair{"call_body_gpu", built_in::call_body_gpu}}) {
         module.attr((std::string("task_") + name).c_str()) = static_cast<std::uint32_t>(type);
     }
     module.def(

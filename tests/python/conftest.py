@@ -149,6 +149,13 @@ def pool(isolate: bool) -> Iterator[lw.TaskPool]:
         yield made
 
 
+@pytest.fixture
+def ctx() -> Iterator[lw.flow.Context]:
+    """A dataflow of two CPU devices."""
+    with lw.flow.Context("cpu:2", timeout=20) as made:
+        yield made
+
+
 def compressed(path: Path) -> Path:
     """The file beside itself as .gz."""
     target = path.with_name(path.name + ".gz")

@@ -24,6 +24,32 @@ def test_signals_are_caught_before_anything_else_is_loaded() -> None:
     assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
 
 
+INTERRUPTED = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "laneway":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["laneway", "--version"]
+{before}
+from laneway_command import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "told"),
+    [("", 130, "laneway: interrupted\n"), ("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])", 0, "")],
+    ids=["", "blocked by the caller"],
+)
+def test_ctrl_c_before_the_package_is_loaded(before: str, code: int, told: str) -> None:
+    done = python(INTERRUPTED.format(before=before))
+    assert (done.returncode, done.stderr) == (code, told)
+
+
 STARTS = """
 import sys
 from importlib.abc import MetaPathFinder

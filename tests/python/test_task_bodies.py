@@ -236,6 +236,8 @@ def test_functions_that_are_no_body(name: str | None, why: str) -> None:
         (lambda: lw.TaskBody(5), "source of a body is text, not int"),  # type: ignore[arg-type]
         (lambda: lw.TaskBody("int a() { return 1; }", flags="-O3"), "flags must be a list of words"),
         (lambda: lw.TaskBody("int a() { return 1; }", flags=["-fno-such-flag"]), "no-such-flag"),
+        (lambda: lw.TaskBody("int a() { return 1; }", runs_on="cuda"), "runs_on must be cpu, gpu, all, not 'cuda'"),
+        (lambda: lw.TaskBody("int a() { return 1; }", runs_on=["cpu"]), "runs_on must be"),  # type: ignore[arg-type]
         (lambda: lw.TaskBody("int a() { return 1; }", cache=""), "name of the cache's folder is empty"),
     ],
 )
@@ -355,6 +357,23 @@ def test_processes_that_compile_at_once_do_not_collide(tmp_path: Path) -> None:
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(4)]
     assert [process.communicate(timeout=100)[0] for process in started] == ["2.5\n"] * 4
     assert len(list((tmp_path / "laneway" / "bodies").iterdir())) == 1
+
+
+def test_bodies_say_which_devices_run_them(pool: lw.TaskPool) -> None:
+    text = "int twice(int x) { return 2 * x; }"
+    on_cpu, on_gpu = (pickle.loads(pickle.dumps(lw.TaskBody(text, runs_on=where))) for where in ("cpu", "gpu"))
+    assert (lw.TaskBody(text).runs_on, on_cpu.runs_on, on_gpu.runs_on) == ("all", "cpu", "gpu")
+    assert pool.submit(on_cpu, 3).result() == 6
+    assert pool.submit_many(on_cpu, np.arange(4), after=pool.submit(on_cpu, 1)).result().tolist() == [0, 2, 4, 6]
+    for call in (
+        lambda: pool.submit(on_gpu, 3),
+        lambda: pool.submit_many(on_gpu, np.arange(4)),
+        lambda: pool.map(on_gpu, range(4), chunksize=2),
+    ):
+        with pytest.raises(lw.UsageError) as caught:
+            call()
+        assert str(caught.value) == "the body twice runs on GPUs only, and the pool has none"
+    assert list(pool.map(on_cpu, range(3))) == [0, 2, 4], "the pool goes on"
 
 
 def test_bodies_are_pickled_as_their_text(pool: lw.TaskPool) -> None:

@@ -124,15 +124,32 @@ def test_outputs_replace_no_trace(laneway: Run, tmp_path: Path) -> None:
     trace.write_bytes(EXAMPLE.read_bytes())
     (tmp_path / "more").mkdir()
     (tmp_path / "link").symlink_to(trace)
+    anchor = tf.write_otf2(tmp_path / "more" / "otf2", [tf.inside("MPI_Send", 1, 2, (14, (0, 0, 1, 1)))])
+    (tmp_path / "other").symlink_to(anchor.parent / "traces")
+    rank = tf.write_dumpi(tmp_path / "more" / "lone-0000.bin", [tf.send(1, 2, 1, 1)])
+    (meta := tmp_path / "more" / "lone.meta").write_text("numprocs=1\nfileprefix=lone\n")
     for words in (
         [trace, "--json", tmp_path / "more" / ".." / trace.name],
         [trace, "--replay", "--devices", "cpu:1", "--json", tmp_path / "link"],
         [tmp_path, "--json", trace],
+        [tmp_path / "more", "--json", rank],
+        [anchor.parent, "--json", tmp_path / "other" / "0.evt"],
+        [anchor, "--json", anchor.with_suffix(".def")],
+        [anchor, "--json", anchor.parent / "traces" / "0.evt"],
+        [meta, "--json", rank],
     ):
         done = laneway("trace", *words)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), words
         assert "cannot be written: the command reads it" in done.stderr
     assert trace.read_bytes() == EXAMPLE.read_bytes()
+
+
+def test_outputs_replace_those_of_before_beside_the_traces(laneway: Run, tmp_path: Path) -> None:
+    (tmp_path / "run.tar.xz").write_bytes(EXAMPLE.read_bytes())
+    for words in ([], [], ["--replay", "--devices", "cpu:1"]):
+        done = laneway("trace", tmp_path, *words, "--json", tmp_path / "found.json")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert ("replays" in json.loads((tmp_path / "found.json").read_text())) == bool(words)
 
 
 def test_two_files_of_one_rank(tmp_path: Path) -> None:

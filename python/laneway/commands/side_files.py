@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from laneway import signals
 from laneway.errors import UsageError
-from laneway.outputs import same_file
 from laneway.pending_file import PendingFile
 
 
 @contextmanager
-def side_files(*paths: Path | None, spared: Sequence[Path] = ()) -> Iterator[list[PendingFile | None]]:
+def side_files(
+    *paths: Path | None, is_input: Callable[[Path], bool] = lambda _: False
+) -> Iterator[list[PendingFile | None]]:
     """The files to fill, None for a path that is None. UsageError before anything runs for what cannot be written, for
-    two of one name, and for what would replace a file of `spared`, or in a directory of it, which the command reads."""
+    two of one name, and for what would replace an input of the command, as `is_input` tells."""
     with ExitStack() as stack:
         for path in paths:
-            if path is not None and any(_is_of(path, each) for each in spared):
+            if path is not None and is_input(path):
                 raise UsageError(f"{path}: cannot be written: the command reads it")
         named = [path.resolve() for path in paths if path is not None]
         for path in paths:
@@ -30,10 +31,3 @@ def side_files(*paths: Path | None, spared: Sequence[Path] = ()) -> Iterator[lis
         for file in files:
             if file is not None:
                 file.commit()
-
-
-def _is_of(path: Path, read: Path) -> bool:
-    """Whether it is a file that is read, also as one of those in a directory."""
-    if not read.is_dir():
-        return same_file(path, read)
-    return path.exists() and path.resolve().is_relative_to(read.resolve())

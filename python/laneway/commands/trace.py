@@ -19,7 +19,7 @@ from laneway.terminal import show
 from laneway.traces import tables
 from laneway.traces.analysis import analyse_trace
 from laneway.traces.device_replay import replay_trace
-from laneway.traces.files import find_traces
+from laneway.traces.files import find_traces, is_input
 from laneway.traces.result import TraceAnalysis
 from laneway.traces.trace import Trace
 from laneway.traces.unpack import remove_unpacked
@@ -54,7 +54,7 @@ def trace(
         raise UsageError("--devices: only a --replay runs on devices")
     if plot is not None:
         check_format(plot)
-    with side_files(json, plot, spared=files) as (json_file, plot_file):
+    with side_files(json, plot, is_input=lambda path: is_input(path, files)) as (json_file, plot_file):
         found = _of_each(files, "reading", analyse_trace)
         if json_file is not None:
             text = json_format.dumps(_as_json(found), indent=2) + "\n"
@@ -88,7 +88,7 @@ def _of_each(files: list[Path], doing: str, use: Callable[[Trace], Found]) -> li
 
 
 def _replay(files: list[Path], json: Optional[Path], devices: str, timeout: float) -> None:
-    with side_files(json, spared=files) as (json_file,):
+    with side_files(json, is_input=lambda path: is_input(path, files)) as (json_file,):
         found = _of_each(
             files, "matching", lambda each: (each.name, replay_trace(each, devices=devices, timeout=timeout))
         )

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Callable, NoReturn
 from weakref import WeakValueDictionary
 
 from laneway import _core
 from laneway.arguments import BUFFER_BYTES, job_options
 from laneway.errors import UsageError
+
+_SLICE = 0.05
+"""Seconds between two looks at whether the dataflow goes on."""
 
 
 class Endpoint:
@@ -92,8 +98,9 @@ class Context:
         self._host = Endpoint(_core.flow_host(self._core))
         self._devices = tuple(Endpoint(each) for each in _core.flow_devices(self._core))
         self._workers: list[threading.Thread] = []
-        self._turn = threading.Lock()
-        """Of collectives: one at a time."""
+        self._line: list[object] = []
+        """Collectives in the order of their calls: the first has its turn."""
+        self._moved = threading.Condition()
         self._grouped: WeakValueDictionary[Endpoint, object] = WeakValueDictionary()
         """The group that has an endpoint."""
 
@@ -136,16 +143,37 @@ class Context:
         """Wait until all workers have returned. Raises the dataflow's first error, and TimeoutError naming a worker
         that has not returned after `timeout` seconds."""
         for worker in self._workers:
-            left = self._timeout
-            while worker.is_alive() and left > 0:
-                worker.join(min(left, 0.05))
-                left -= 0.05
-                self._core.check()
-            if worker.is_alive():
-                self._core.fail(f"worker {worker.name} did not return within {self._timeout:g} s", True)
-                self._core.check()
+            self._wait(partial(_has_ended, worker), f"worker {worker.name} did not return")
         self._workers.clear()
         self._core.check()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Of a collective: one at a time."""
+        mine = object()
+        try:
+            with self._moved:
+                self._line.append(mine)
+            self._wait(partial(self._is_first, mine), "a collective did not get its turn")
+            yield
+        finally:
+            with self._moved:
+                with suppress(ValueError):  # an interrupt may come before it stands there
+                    self._line.remove(mine)
+                self._moved.notify_all()
+
+    def _is_first(self, mine: object, seconds: float) -> bool:
+        with self._moved:
+            return self._moved.wait_for(lambda: self._line[0] is mine, seconds)
+
+    def _wait(self, look: Callable[[float], bool], late: str) -> None:
+        """Until `look`, which waits for as many seconds as it is given, finds what it looks for. Raises the dataflow's
+        first error, which TimeoutError, that says what is `late`, is as well."""
+        end = time.monotonic() + self._timeout
+        while not look(min(_SLICE, max(end - time.monotonic(), 0))):
+            if time.monotonic() >= end:
+                self._core.fail(f"{late} within {self._timeout:g} s", True)
+            self._core.check()
 
     def close(self) -> None:
         """End what still goes on; who waits gets an error. Workers get a second to return. More than once is no
@@ -177,6 +205,11 @@ def core_of(end: Endpoint) -> _core.FlowEndpoint:
 
 def _name_of(work: Callable[..., object]) -> str:
     return getattr(work, "__name__", type(work).__name__)
+
+
+def _has_ended(worker: threading.Thread, seconds: float) -> bool:
+    worker.join(seconds)
+    return not worker.is_alive()
 
 
 def _run(core: _core.Dataflow, work: Callable[..., object], args: tuple[Any, ...]) -> None:

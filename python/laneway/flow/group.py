@@ -34,8 +34,9 @@ class Group:
     rounds as the logarithm of the members. `op` is "sum", "min" or "max", of 32 and 64 bits. What is combined with what
     follows from shape and members, so results do not depend on timing.
 
-    A call returns when the collective is done; those of a context wait for each other. Raises UsageError for wrong
-    arguments, and else what ended the dataflow: where a collective fails, or is interrupted, the context is closed.
+    A call returns when the collective is done; those of a context take turns, in the order of their calls, and the wait
+    for one's turn is under the context's deadline as all others are. Raises UsageError for wrong arguments, and else
+    what ended the dataflow: where a collective fails, or is interrupted, the context is closed.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Group:
             raise UsageError(f"a group is of a Context, not of {ctx!r}")
         require_whole("packet_bytes", packet_bytes, 1, 48)
         require_whole("buffers", buffers, 1, 16)
-        self._turn = ctx._turn
+        self._ctx = ctx
         self._members = _free_ends(ctx) if members is None else _own_ends(ctx, members)
         ends = [core_of(each) for each in self._members]
         self._core = _core.FlowGroup(ctx._core, ends, packet_bytes, buffers)
@@ -131,7 +132,7 @@ class Group:
         return root
 
     def _do(self, collective: Callable[..., None], *arguments: Any) -> None:
-        with self._turn:
+        with self._ctx._turn():
             try:
                 collective(*arguments)
             except TypeError:  # all else has been looked at

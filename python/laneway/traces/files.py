@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from laneway.errors import UsageError, reason_of
+from laneway.file_names import same_file
 from laneway.traces import dumpi_calls, otf2
 from laneway.traces.calls import Call
 from laneway.traces.dumpi import MAGIC, DumpiFile
@@ -21,6 +22,8 @@ from laneway.traces.trace import Trace
 from laneway.traces.unpack import Unpacked, is_packed
 
 _NUMBERED = re.compile(r"(.+)-(\d{4,9})$")
+_OTF2_PARTS = (".def", ".evt")
+"""How names of files end that belong to an archive beside its anchor."""
 _MOST_PREAMBLE = 4096
 _RANK_AND_SIZE = frozenset(("MPI_Comm_rank", "MPI_Comm_size"))
 _UNREADABLE = "no trace: expected DUMPI, dumpi2ascii's text or an OTF2 archive, perhaps in a tar archive or compressed"
@@ -70,6 +73,34 @@ def find_traces(paths: Iterable[str | os.PathLike[str]]) -> list[Trace]:
     return sorted(traces, key=lambda each: each.name)
 
 
+def is_input(file: Path, given: Iterable[Path]) -> bool:
+    """Whether `find_traces(given)` reads a file, whatever its names and links. Beside the traces in a directory other
+    files may lie, such as what has been written of them before."""
+    return any(
+        same_file(file, each) and (each == path or _is_of_trace(each)) for path in given for each in _looked_at(path)
+    )
+
+
+def _looked_at(path: Path) -> list[Path]:
+    """The files among which traces are found where `path` is asked for."""
+    try:
+        if path.is_dir():
+            return [each for each in path.rglob("*") if each.is_file()]
+        kind = _kind(path) if path.is_file() else None
+        if kind == "otf2":
+            return [path, path.with_suffix(".def"), *path.with_suffix("").glob("*")]
+        return [path, *_beside_meta(path)] if kind == "meta" else [path]
+    except OSError:  # which reading it tells
+        return [path]
+
+
+def _is_of_trace(path: Path) -> bool:
+    try:
+        return path.suffix in _OTF2_PARTS or is_packed(path) or _kind(path) is not None
+    except OSError:
+        return True
+
+
 def _search(path: Path, name: str, unpacked: list[Unpacked], asked: bool) -> Iterator[_Found]:
     """The files of traces at a path; others are passed over unless they were asked for."""
     if path.is_dir():
@@ -87,11 +118,15 @@ def _search(path: Path, name: str, unpacked: list[Unpacked], asked: bool) -> Ite
             yield from _search(each, inner, unpacked, asked=False)
     elif (kind := _kind(path)) is not None:
         if kind == "meta" and asked:
-            prefix = path.stem
-            for each in sorted(path.parent.iterdir()):
-                if each.stem.startswith(prefix) and each.is_file() and each.suffix != ".meta":
-                    yield from _search(each, str(Path(name).parent / each.name), unpacked, asked=False)
+            for each in _beside_meta(path):
+                yield from _search(each, str(Path(name).parent / each.name), unpacked, asked=False)
         yield _Found(path, name, kind)
+
+
+def _beside_meta(path: Path) -> list[Path]:
+    """The files that may be those of the ranks of a `.meta` file."""
+    others = sorted(path.parent.iterdir())
+    return [each for each in others if each.stem.startswith(path.stem) and each.is_file() and each.suffix != ".meta"]
 
 
 def _kind(path: Path) -> str | None:

@@ -2,6 +2,9 @@
 // to five PEs, and under seeds.
 #pragma once
 
+#include <algorithm>
+#include <array>
+
 #include "collectives_job.hpp"
 #include "laneway/memory/symmetric_array.hpp"
 
@@ -217,7 +220,8 @@ TEST_P(symmetric_collectives_test, UnderManySeeds) {
     });
 }
 
-/// Group g of each PE p gives PE q (3 * p + q + seed) % 5 elements, or none, whose values are made of all three.
+/// Group g of each PE p gives PE q (3 * p + q + seed) % 5 elements, or none, whose values are made of all three. PEs
+/// that have no part in group g, which is one of `groups`, are asked for as many and get none.
 struct give_by_counts {
     group who;
     std::uint32_t seed;
@@ -225,6 +229,7 @@ struct give_by_counts {
     symmetric_ref<std::uint32_t> from, to;
     symmetric_ref<std::uint64_t> counts;
     std::uint32_t* failed;
+    std::array<std::uint64_t, 5> groups;  ///< of each PE
 
     [[nodiscard]] static LANEWAY_FN std::uint64_t count(std::uint32_t seed, std::uint64_t p, std::uint64_t q) {
         return (3 * p + q + seed) % 5;
@@ -234,7 +239,9 @@ struct give_by_counts {
         const std::uint64_t g = number_of_member(who, position), begin = g * room;
         const auto pes = static_cast<std::uint64_t>(ctx.n_pes());
         std::uint64_t expected = 0;
-        for (std::uint64_t p = 0; p < pes; ++p) expected += count(seed, p, static_cast<std::uint64_t>(ctx.pe()));
+        for (std::uint64_t p = 0; p < pes; ++p) {
+            if (g < groups[p]) expected += count(seed, p, static_cast<std::uint64_t>(ctx.pe()));
+        }
         const auto got = sums.all_to_all_v(ctx, from[begin], counts[g * pes], to[begin], who);
         if (!got || got.value != expected) ctx.fetch_add(failed, 1u, order::relaxed, scope::device);
     }
@@ -242,7 +249,9 @@ struct give_by_counts {
 
 inline void give_and_compare(collectives_job& job, group who, std::uint32_t seed) {
     const auto n = static_cast<std::uint64_t>(job.machine.n_pes());
-    const std::uint32_t groups = job.common_groups(who);
+    std::array<std::uint64_t, 5> of_pe{};
+    for (std::uint64_t p = 0; p < n; ++p) of_pe[p] = job.counts[p].groups(who);
+    const std::uint64_t groups = *std::max_element(of_pe.begin(), of_pe.end());
     const std::uint64_t room = 4 * n + 3;
     symmetric_array<std::uint32_t> from(job.machine, room * groups), to(job.machine, room * groups);
     symmetric_array<std::uint64_t> counts(job.machine, n * groups);
@@ -251,13 +260,15 @@ inline void give_and_compare(collectives_job& job, group who, std::uint32_t seed
     for (std::uint64_t p = 0; p < n; ++p) {
         std::vector<std::uint32_t> given(room * groups);
         std::vector<std::uint64_t> told;
-        for (std::uint32_t g = 0; g < groups; ++g) {
+        for (std::uint64_t g = 0; g < groups; ++g) {
             std::uint64_t at = g * room;
             for (std::uint64_t q = 0; q < n; ++q) {
                 const std::uint64_t count = give_by_counts::count(seed, p, q);
                 told.push_back(count);
+                if (g >= of_pe[p] || g >= of_pe[q]) continue;
                 std::uint64_t there = g * room;
-                for (std::uint64_t before = 0; before < p; ++before) there += give_by_counts::count(seed, before, q);
+                for (std::uint64_t before = 0; before < p; ++before)
+                    there += (g < of_pe[before] ? 1 : 0) * give_by_counts::count(seed, before, q);
                 for (std::uint64_t i = 0; i < count; ++i) {
                     given[at] = static_cast<std::uint32_t>(1000 * (p + 1) + at);
                     expected[q][there + i] = given[at++];
@@ -271,7 +282,7 @@ inline void give_and_compare(collectives_job& job, group who, std::uint32_t seed
     }
     job.run([&](int pe) {
         return give_by_counts{
-            who, seed, room, from.ref(), to.ref(), counts.ref(), failed[static_cast<std::size_t>(pe)].data()};
+            who, seed, room, from.ref(), to.ref(), counts.ref(), failed[static_cast<std::size_t>(pe)].data(), of_pe};
     });
     for (std::uint64_t p = 0; p < n; ++p) {
         EXPECT_EQ(failed[p].copy_out()[0], 0u);
@@ -282,6 +293,11 @@ inline void give_and_compare(collectives_job& job, group who, std::uint32_t seed
 TEST_P(symmetric_collectives_test, ANumberOfElementsForEachPair) {
     collectives_job job(options_of(GetParam(), 4));
     for (const group who : {group::warp, group::block, group::grid}) give_and_compare(job, who, 2);
+}
+
+TEST_P(symmetric_collectives_test, ANumberOfElementsForEachPairOfSomePes) {
+    collectives_job job(options_of(GetParam(), 4), {}, [](int pe) { return 1 + (pe * 2 + 2) % 4; });
+    for (const group who : {group::warp, group::block}) give_and_compare(job, who, 2);
 }
 
 TEST_P(symmetric_collectives_test, ANumberOfElementsForEachPairUnderSeeds) {
