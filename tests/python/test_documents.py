@@ -225,7 +225,7 @@ def test_guide_to_tasks_shows_programs(capsys: pytest.CaptureFixture[str]) -> No
     example = "".join(code_blocks(guide, "python"))
     exec(example, {})
     promised = re.findall(r"print\(.*\)  # (.*)", example)
-    assert len(promised) == 15
+    assert len(promised) == 16
     assert capsys.readouterr().out.splitlines() == promised
 
 
