@@ -156,6 +156,7 @@ protected:
 
 TEST_P(item_stealing_test, IdlePesTakeWhatABusyOneHas) {
     std::uint64_t returned = 0;
+    int n_pes = 1;
     every_fourth_round(GetParam(), [&](const options& o) {
         item_worklist_options list = list_options(o.seed, true);
         list.priorities = false;
@@ -165,8 +166,9 @@ TEST_P(item_stealing_test, IdlePesTakeWhatABusyOneHas) {
         for (int pe = 1; pe < job.n_pes(); ++pe) EXPECT_GT(job.looked_at(pe), 0u) << "PE " << pe;
         EXPECT_EQ(job.work().stolen > 0, job.n_pes() > 1) << "40 items wait before anybody has done one";
         returned += job.work().returned;
+        n_pes = job.n_pes();
     });
-    if (!GetParam().ends_with(":1")) {
+    if (n_pes > 1) {
         EXPECT_GT(returned, 0u);
     }
 }

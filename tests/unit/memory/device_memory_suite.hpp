@@ -95,7 +95,7 @@ TEST_P(device_memory_test, HandlersAllocateAndAnyLaneReleasesInALaterRun) {
         o.ring_slots = 0;
         runtime rt(o);
         auto memory =
-            rt.device_memory({.bytes = 1 << 18, .page_bytes = 1 << 12, .quotas = {{"rest", 4096}, {"nodes"}}});
+            rt.device_memory({.bytes = 1 << 20, .page_bytes = 1 << 12, .quotas = {{"rest", 4096}, {"nodes"}}});
         const auto head = rt.allocate<std::uint64_t>(1), sum = rt.allocate<std::uint64_t>(1),
                    lanes = rt.allocate<std::uint64_t>(1);
         rt.run(count_working_lanes{lanes.ref()});
