@@ -6,7 +6,7 @@
 #include "laneway/comm/comm_resources.hpp"
 #include "laneway/comm/grid.hpp"
 #include "laneway/comm/host_calls.hpp"
-#include "laneway/comm/mailbox.hpp"
+#include "laneway/comm/mailbox_handle.hpp"
 #include "laneway/comm/one_sided.hpp"
 #include "laneway/flow/index_space.hpp"
 #include "laneway/memory/device_memory.hpp"

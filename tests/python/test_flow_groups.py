@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import laneway as lw
@@ -158,12 +158,33 @@ def test_collectives_take_turns_in_the_order_of_their_calls(ctx: lw.flow.Context
         with ctx._turn():
             order.append(number)
 
-    with ThreadPoolExecutor(4) as threads, ctx._turn():
-        for number in range(4):
-            threads.submit(collective, number)
-            while len(ctx._line) < number + 2:
-                time.sleep(0)
+    with ThreadPoolExecutor(4) as threads:
+        with ctx._turn():
+            calls = []
+            for number in range(4):
+                calls.append(threads.submit(collective, number))
+                wait_in_line(ctx, number + 2, calls[-1])
+        for call in calls:
+            call.result()
     assert order == [0, 1, 2, 3]
+
+
+def wait_in_line(ctx: lw.flow.Context, n: int, call: Future[None]) -> None:
+    """Until `n` collectives stand in line, of which `call` is the last."""
+    while len(ctx._line) < n and not call.done():
+        time.sleep(0)
+
+
+def test_the_deadline_is_of_each_turn() -> None:
+    with lw.flow.Context("cpu:1", timeout=0.5) as ctx:
+
+        def collective() -> None:
+            with ctx._turn():
+                time.sleep(0.3)
+
+        with ThreadPoolExecutor(4) as threads:
+            for call in [threads.submit(collective) for _ in range(4)]:  # the last one waits for 0.9 s
+                call.result()
 
 
 def test_a_collective_waits_for_its_turn_until_the_deadline() -> None:
@@ -177,8 +198,7 @@ def test_a_collective_waits_for_its_turn_until_the_deadline() -> None:
     group = lw.flow.Group(ctx)
     with ThreadPoolExecutor(1) as thread, ctx._turn():
         waiting = thread.submit(group.broadcast, [np.ones(1)])
-        while len(ctx._line) < 2:
-            time.sleep(0)
+        wait_in_line(ctx, 2, waiting)
         ctx.close()
         with pytest.raises(lw.UsageError, match="closed"):
             waiting.result()

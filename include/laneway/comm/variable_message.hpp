@@ -5,7 +5,6 @@
 // goes with it, as each header says where the next message starts.
 #pragma once
 
-#include <bit>
 
 #include "laneway/memory/symmetric.hpp"
 
@@ -40,7 +39,11 @@ template <class Header>
 inline constexpr bool is_granule<granule<Header>> = true;
 
 /// Payload of the smallest chunk that holds so many granules: chunks have a power of two of them.
-[[nodiscard]] constexpr std::size_t chunk_bytes_for(std::size_t granules) { return std::bit_ceil(granules) * 16; }
+[[nodiscard]] constexpr std::size_t chunk_bytes_for(std::size_t granules) {
+    std::size_t bytes = 16;
+    while (bytes < granules * 16) bytes *= 2;  // NVRTC has no <bit>
+    return bytes;
+}
 
 /// As the number of elements: they lie in symmetric memory already, see stored_payload.
 inline constexpr std::uint32_t in_symmetric_memory = ~std::uint32_t{0};

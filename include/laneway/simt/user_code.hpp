@@ -26,7 +26,7 @@ struct user_code {
     };
 
     part_of part = functor;
-    /// Of a handler and of allocate: number of the message's type in its mailbox; of a remote queue's function, of a
+    /// Of a handler and of allocate: number of the message's type in the program; of a remote queue's function, of a
     /// service's request, and of a pool's task, its number.
     std::uint32_t type = 0;
     int source = -1;  ///< of these: the PE that posted the message or the command; -1: the host

@@ -154,7 +154,9 @@ class Context:
         try:
             with self._moved:
                 self._line.append(mine)
-            self._wait(partial(self._is_first, mine), "a collective did not get its turn")
+            # The deadline is of each turn: others that go on may take long together.
+            while (first := self._first()) is not mine:
+                self._wait(partial(self._is_over, first), "a collective did not get its turn")
             yield
         finally:
             with self._moved:
@@ -162,13 +164,17 @@ class Context:
                     self._line.remove(mine)
                 self._moved.notify_all()
 
-    def _is_first(self, mine: object, seconds: float) -> bool:
+    def _first(self) -> object:
         with self._moved:
-            return self._moved.wait_for(lambda: self._line[0] is mine, seconds)
+            return self._line[0]
+
+    def _is_over(self, turn: object, seconds: float) -> bool:
+        with self._moved:
+            return self._moved.wait_for(lambda: self._line[0] is not turn, seconds)
 
     def _wait(self, look: Callable[[float], bool], late: str) -> None:
         """Until `look`, which waits for as many seconds as it is given, finds what it looks for. Raises the dataflow's
-        first error, which TimeoutError, that says what is `late`, is as well."""
+        first error; past the deadline that is a TimeoutError, which begins with `late`."""
         end = time.monotonic() + self._timeout
         while not look(min(_SLICE, max(end - time.monotonic(), 0))):
             if time.monotonic() >= end:

@@ -34,9 +34,9 @@ class Group:
     rounds as the logarithm of the members. `op` is "sum", "min" or "max", of 32 and 64 bits. What is combined with what
     follows from shape and members, so results do not depend on timing.
 
-    A call returns when the collective is done; those of a context take turns, in the order of their calls, and the wait
-    for one's turn is under the context's deadline as all others are. Raises UsageError for wrong arguments, and else
-    what ended the dataflow: where a collective fails, or is interrupted, the context is closed.
+    A call returns when the collective is done; those of a context take turns, in the order of their calls, each of
+    which is waited for under the context's deadline. Raises UsageError for wrong arguments, and else what ended the
+    dataflow: where a collective fails, or is interrupted while it runs, the context is closed.
     """
 
     def __init__(

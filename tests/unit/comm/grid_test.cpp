@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "laneway/comm/mailbox.hpp"
+#include "laneway/run/program.hpp"
 
 namespace laneway {
 namespace {

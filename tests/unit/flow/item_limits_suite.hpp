@@ -225,7 +225,11 @@ TEST_P(item_limits_test, BodiesPushTheFirstItems) {
     EXPECT_EQ(done % 5, 0u);
     EXPECT_EQ(report.items, done);
     EXPECT_EQ(one.leaves_of(one.rt.n_pes() - 1), done);
-    EXPECT_EQ(one.list.work().sent, report.carried);
+    // A PE whose reserve begins to be used, and is empty again, tells the others by messages.
+    if (one.list.work().spilled == 0) {
+        EXPECT_EQ(one.list.work().sent, report.carried);
+    }
+    EXPECT_LE(one.list.work().sent, report.carried);
 }
 
 TEST_P(item_limits_test, RefusesWrongUse) {
