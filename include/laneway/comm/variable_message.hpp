@@ -5,7 +5,6 @@
 // goes with it, as each header says where the next message starts.
 #pragma once
 
-
 #include "laneway/memory/symmetric.hpp"
 
 namespace laneway {
