@@ -22,7 +22,7 @@ from laneway.body_library import content_at
 from laneway.errors import Error, SystemError, TaskError, TaskWorkerDied, UsageError
 from laneway.pool_worker import PoolJob, TaskOrder
 from laneway.task_future import after_failure
-from laneway.task_kinds import BODY_TYPES
+from laneway.task_kinds import is_body
 from laneway.worker_process import WorkerProcess
 
 TRIES = 2
@@ -357,7 +357,7 @@ class IsolatedCore:
             return []
         order.process = process
         order.tries += 1
-        if order.order.type not in BODY_TYPES.values():
+        if not is_body(order.order.type):
             return [("submit", order.order)]
         # A process that has taken the place of another has no bodies yet.
         is_new = self._linked is not None and process.linked is not self._linked

@@ -21,7 +21,7 @@ from laneway.body_library import load_content
 from laneway.channel import Channel
 from laneway.errors import Error, PoolFullError
 from laneway.task_future import after_failure
-from laneway.task_kinds import BODY_TYPES
+from laneway.task_kinds import is_body
 
 
 class PoolJob(NamedTuple):
@@ -155,7 +155,7 @@ class PoolWorker:
             self._send(("reply", question, answer))
 
     def submit(self, order: TaskOrder) -> None:
-        if order.type in BODY_TYPES.values():
+        if is_body(order.type):
             order = order._replace(setting=self._bodies[order.setting])
         with self._lock:
             if not self._try(order, may_wait=order.wait):
@@ -227,7 +227,7 @@ class PoolWorker:
 
     def _waits_for_other(self, order: TaskOrder) -> bool:
         """Whether it waits for one that waits itself, or for its body. With the lock."""
-        is_unlinked = order.type in BODY_TYPES.values() and order.setting in self._unlinked
+        is_unlinked = is_body(order.type) and order.setting in self._unlinked
         return is_unlinked or any(number in self._blocked for number in order.after)
 
     def _listen(self) -> None:

@@ -18,6 +18,12 @@ from laneway.errors import UsageError
 BODY_TYPES = {"cpu": _core.task_call_body_cpu, "gpu": _core.task_call_body_gpu, "all": _core.task_call_body}
 """Numbers of the types of bodies, by the devices that run them."""
 
+
+def is_body(number: int) -> bool:
+    """Whether tasks of the type with this number call a TaskBody."""
+    return number in BODY_TYPES.values()
+
+
 Decode = Optional[Callable[[Any], Any]]
 
 

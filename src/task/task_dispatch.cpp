@@ -70,8 +70,8 @@ void task_queue::set_window(pe_state& pe, clock::time_point now) {
     const double rate = pe.done_lately / seconds_of(now - pe.measured);
     pe.measured = now;
     pe.done_lately = 0;
-    const double ahead = std::min(rate * options_.ahead_seconds, static_cast<double>(pe.max_open));
-    pe.window = std::clamp(pe.workers + static_cast<std::uint32_t>(ahead), min_window(pe), pe.max_open);
+    const double ahead = std::min(rate * options_.ahead_seconds, static_cast<double>(pe.plan.max_open));
+    pe.window = std::clamp(pe.plan.worker_warps + static_cast<std::uint32_t>(ahead), min_window(pe), pe.plan.max_open);
 }
 
 /// Gives PEs what is ready, as far as they may have more.
@@ -142,9 +142,9 @@ task_queue::range_size task_queue::next_range(const record& r, const pe_state& p
     const std::uint64_t most = task_ns == 0 ? first_tasks : std::max(max_ns / task_ns, least);
     const std::uint64_t copied = r.details->copied - r.given;  // of which all workers have some
     const std::uint64_t workers = workers_on_[static_cast<std::size_t>(devices_for(r))];
-    const std::uint64_t share = std::min(left / (2 * parts_each * workers), copied / pe.workers);
+    const std::uint64_t share = std::min(left / (2 * parts_each * workers), copied / pe.plan.worker_warps);
     const std::uint64_t part = std::clamp(share, least, most);
-    return {static_cast<std::uint32_t>(std::min(copied, parts_each * part * pe.workers)),
+    return {static_cast<std::uint32_t>(std::min(copied, parts_each * part * pe.plan.worker_warps)),
             static_cast<std::uint32_t>(part)};
 }
 

@@ -105,10 +105,11 @@ void task_queue::make_pes(machine& machine, const std::vector<task_rings_plan>& 
         const task_rings_plan& plan = plans[static_cast<std::size_t>(pe)];
         pe_state& made = *pes_.emplace_back(std::make_unique<pe_state>(machine.device(pe), plan));
         made.window = min_window(made);
-        workers_ += made.workers;
+        workers_ += plan.worker_warps;
         devices_ = devices_ | made.kind;
         for (const auto some : {task_devices::cpu, task_devices::gpu, task_devices::all}) {
-            if ((made.kind & some) != task_devices::none) workers_on_[static_cast<std::size_t>(some)] += made.workers;
+            if ((made.kind & some) != task_devices::none)
+                workers_on_[static_cast<std::size_t>(some)] += plan.worker_warps;
         }
     }
 }

@@ -82,8 +82,8 @@ struct variable_shape {
     /// Payload of the smallest chunk that is of use: with room for one element and, where the handler allocates, for
     /// the address of the payload.
     [[nodiscard]] static constexpr std::size_t min_chunk_bytes(bool allocates) {
-        const bool is_address = allocates && granules(in_symmetric_memory) > granules(1);
-        return chunk_bytes_for(granules(is_address ? in_symmetric_memory : 1));
+        const bool address_is_longer = allocates && granules(in_symmetric_memory) > granules(1);
+        return chunk_bytes_for(granules(address_is_longer ? in_symmetric_memory : 1));
     }
 };
 

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "laneway/base/error.hpp"
 #include "laneway/simt/device_stream.hpp"
@@ -12,8 +16,8 @@
 namespace laneway {
 
 /// Copies piece by piece, by memory between: the stream never knows the caller's, so a copy that is late touches none
-/// of it, and one that fails harms no other. Any thread; one copy at a time. `Stream`: device_stream, or what stands
-/// for it in tests.
+/// of it, and one that CUDA refuses harms no other. Any thread; one copy at a time. `Stream`: device_stream, or what
+/// stands for it in tests.
 template <class Stream = device_stream>
 class staged_copies {
 public:

@@ -188,9 +188,8 @@ private:
     struct pe_state {
         pe_state(const std::shared_ptr<device>& device, const task_rings_plan& made_by)
             : user(device), plan(made_by), rings(user, plan),
-              kind(user->is_gpu() ? task_devices::gpu : task_devices::cpu), workers(plan.worker_warps),
-              max_open(plan.max_open) {
-            for (std::uint32_t i = max_open; i > 0; --i) free_outcomes.push_back(i - 1);
+              kind(user->is_gpu() ? task_devices::gpu : task_devices::cpu) {
+            for (std::uint32_t i = plan.max_open; i > 0; --i) free_outcomes.push_back(i - 1);
             for (std::uint32_t i = max_task_ranges; i > 0; --i) free_ranges.push_back(i - 1);
         }
 
@@ -198,8 +197,6 @@ private:
         task_rings_plan plan;
         task_rings rings;
         task_devices kind;
-        std::uint32_t workers;
-        std::uint32_t max_open;
         std::uint32_t open = 0;    ///< entries given and not done
         std::uint32_t window = 0;  ///< how many there may be
         std::uint64_t given = 0;
@@ -224,7 +221,9 @@ private:
     void progress_by_submitter();
     void drain(pe_state& pe);
     /// One entry for each worker, and one that it finds when it is through.
-    [[nodiscard]] static std::uint32_t min_window(const pe_state& pe) { return std::min(pe.max_open, 2 * pe.workers); }
+    [[nodiscard]] static std::uint32_t min_window(const pe_state& pe) {
+        return std::min(pe.plan.max_open, 2 * pe.plan.worker_warps);
+    }
     void set_window(pe_state& pe, clock::time_point now);
     void give();
     [[nodiscard]] bool give_first(std::deque<ready_task>& line, task_devices among);

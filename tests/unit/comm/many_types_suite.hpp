@@ -8,7 +8,8 @@
 
 namespace laneway::test {
 
-// 64 types; with those nvcc takes more than five minutes, for a GPU's kernel 22 do, which share buffers as well.
+// 64 types on CPU devices. nvcc takes more than five minutes for so many, so GPUs have 22: more than 16, so they share
+// buffers as well.
 #if defined(__CUDACC__)
 inline constexpr std::size_t plain_types = 12, asking_types = 3, passing_types = 3;
 #else

@@ -157,9 +157,8 @@ private:
         return found;
     }
     /// Notes how many receives wait without an order, before some are taken out, which turns alone do. Lanes add to one
-    /// word only, a receive when it waits, and what has gone is known to the turn. So it sees no more than wait, in
-    /// whatever order words are seen; it misses those whose lane has posted them and not counted them yet, of which
-    /// some may have gone already.
+    /// word only, a receive when it waits, and what has gone is known to the turn. So this is a lower bound, in
+    /// whatever order words are seen: it misses receives that lanes have posted and not counted yet.
     LANEWAY_FN void note_posted(Ctx& ctx) const {
         if (ctx.lane() != 0) return;
         const match_counts& counts = shard_.state->counts;

@@ -13,22 +13,25 @@ template <class Ctx>
 class message_turn {
 public:
     LANEWAY_FN message_turn(const two_sided_ref& view, const message_shard_ref& shard)
-        : view_(view), shard_(shard), delivery_(view), rings_(view, shard), places_(view, shard), sends_(view, shard),
-          arrivals_(view, shard), asked_(view, shard, arrivals_) {}
+        : view_(view), shard_(shard), rings_(view, shard), sends_(view, shard) {}
 
     /// Whether there was anything to do, and nobody else at it.
     LANEWAY_SLOW bool operator()(Ctx& ctx) const {
         if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{seems_due(ctx) && lock(ctx)}; }) == 0) return false;
         ctx.sync(full_warp<Ctx>);  // what lane 0 has acquired is visible to all
+        // Made here: most calls end before.
+        const unexpected_places<Ctx> places(view_, shard_);
+        const message_arrivals<Ctx> arrivals(view_, shard_);
+        const asked_requests<Ctx> asked(view_, shard_, arrivals);
         bool worked = false;
-        if (view_.rules.is_unordered()) places_.reclaim(ctx);
-        for (int batch = 0; batch < max_batches && asked_.take(ctx); ++batch) worked = true;
+        if (view_.rules.is_unordered()) places.reclaim(ctx);
+        for (int batch = 0; batch < max_batches && asked.take(ctx); ++batch) worked = true;
         worked = send_waiting(ctx) || worked;
-        worked = arrivals_.take(ctx) || worked;
+        worked = arrivals.take(ctx) || worked;
         ctx.sync(full_warp<Ctx>);
         if (ctx.lane() == 0) {
-            if (shard_.state->told_of != 0 && have_all_come(ctx)) shard_.state->told_of = 0;
-            end(ctx);
+            if (shard_.state->told_of != 0 && places.room() != 0 && have_all_come(ctx)) shard_.state->told_of = 0;
+            end(ctx, asked.done() + arrivals.done());
         }
         ctx.sync(full_warp<Ctx>);
         return worked;
@@ -57,13 +60,14 @@ private:
 
     /// Sends those messages that have waited and whose slot is free by now.
     LANEWAY_FN bool send_waiting(Ctx& ctx) const {
+        const message_delivery<Ctx> delivery(view_);
         bool worked = false;
         std::uint64_t left = sends_.n_chains(ctx);
         for (int batch = 0; batch < max_batches && left > 0; ++batch) {
             bool mine = false;
             std::uint32_t number = 0;
             if (sends_.take(ctx, mine, number)) {
-                delivery_.send(ctx, shard_, mine, number);
+                delivery.send(ctx, shard_, mine, number);
                 worked = true;
             }
             left -= left < Ctx::warp_lanes ? left : Ctx::warp_lanes;
@@ -72,17 +76,16 @@ private:
     }
     /// Whether no message that a probe has told of lies in a ring. One lane.
     [[nodiscard]] LANEWAY_FN bool have_all_come(Ctx& ctx) const {
-        if (places_.room() == 0 || view_.rules.is_unordered()) return false;  // without an order there is no telling
+        if (view_.rules.is_unordered()) return false;  // there is no telling
         for (int source = 0; source < ctx.n_pes(); ++source) {
             if (rings_.has_come(ctx, source)) return false;
         }
         return true;
     }
-    /// Counts what is done, and gives the shard free. One lane, behind all that the others have done; one fence for
+    /// Counts what is `done`, and gives the shard free. One lane, behind all that the others have done; one fence for
     /// both.
-    LANEWAY_FN void end(Ctx& ctx) const {
-        delivery_.fence(ctx, ctx.pe());
-        const std::uint64_t done = asked_.done() + arrivals_.done();
+    LANEWAY_FN void end(Ctx& ctx, std::uint64_t done) const {
+        message_delivery<Ctx>(view_).fence(ctx, ctx.pe());
         // Partner: the acquire load of communicator_ref.
         if (done != 0) ctx.fetch_add(&view_.counters->completed, done, Ctx::tagged_order, scope::device);
         // Partner: the exchange in lock.
@@ -91,12 +94,8 @@ private:
 
     const two_sided_ref& view_;
     const message_shard_ref& shard_;
-    message_delivery<Ctx> delivery_;
     ring_reader<Ctx> rings_;
-    unexpected_places<Ctx> places_;
     waiting_sends<Ctx> sends_;
-    message_arrivals<Ctx> arrivals_;
-    asked_requests<Ctx> asked_;
 };
 
 }  // namespace laneway

@@ -56,7 +56,7 @@ public:
     }
 
     /// Payloads that wait without an order, in slots that others cannot use meanwhile: so many more, or fewer. A slot
-    /// may have several of them: a lane has taken the first, so it has been used anew, and no turn has its place back.
+    /// counts more than once where its payload was received, and it was used anew, before a turn reclaimed the place.
     LANEWAY_FN void count_kept_slots(Ctx& ctx, bool mine, std::uint32_t place, bool come) const {
         if (mine) {
             const unexpected_message& kept = shard_.unexpected[place];
