@@ -50,13 +50,13 @@ public:
 private:
     using content = typename ring_reader<Ctx>::content;
 
-    LANEWAY_FN void post(Ctx& ctx, bool active, std::uint32_t number) const {
+    LANEWAY_SLOW void post(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_result found = shard_.engine.post(ctx, active, key, number);
         give_kept(ctx, found.outcome == match_outcome::matched, number, found.handle);
     }
     /// Gives a message that waits to a receive.
-    LANEWAY_FN void give_kept(Ctx& ctx, bool active, std::uint32_t number, std::uint32_t place) const {
+    LANEWAY_SLOW void give_kept(Ctx& ctx, bool active, std::uint32_t number, std::uint32_t place) const {
         incoming_message message;
         if (active) message = delivery_.kept(ctx, shard_, place);
         delivery_.give(ctx, active, number, message);
@@ -71,7 +71,7 @@ private:
     }
 
     /// Takes a message that waits out of the queues, as a receive would; its place stays its own. Lane 0 alone.
-    LANEWAY_FN void match(Ctx& ctx, bool active, std::uint32_t number) const {
+    LANEWAY_SLOW void match(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_key wanted{ctx.shuffle(full_warp<Ctx>, key.source, 0), ctx.shuffle(full_warp<Ctx>, key.tag, 0)};
         match_result found = take_out(ctx, active, key, number);
@@ -95,7 +95,7 @@ private:
         }
         ctx.sync(full_warp<Ctx>);
     }
-    LANEWAY_FN match_result take_out(Ctx& ctx, bool active, const match_key& key, std::uint32_t number) const {
+    LANEWAY_SLOW match_result take_out(Ctx& ctx, bool active, const match_key& key, std::uint32_t number) const {
         if (view_.rules.is_unordered()) return take_out_of_table(ctx, active, key);
         const match_result found = shard_.engine.probe(ctx, active, key);
         if (ctx.ballot(full_warp<Ctx>, found.outcome == match_outcome::matched) == 0) return found;
@@ -114,9 +114,8 @@ private:
         if (shard_.state->n_free < 2) return false;
         // What has come since for an earlier receive must not be overtaken: it goes there first. Without an order only
         // a receive with the same key could want the message, and gets it as it comes in.
-        return arrivals_.overtake(ctx, source, rings_.next(ctx, source), [&](const match_key& message) {
-            return key.accepts(message) || (!view_.rules.is_unordered() && arrivals_.is_awaited(ctx, message));
-        });
+        return arrivals_.overtake(ctx, source, rings_.next(ctx, source),
+                                  {.awaited = !view_.rules.is_unordered(), .accepted_by = &key});
     }
     static LANEWAY_FN void tell_found(request_slot& slot, const match_key& key, std::uint64_t bytes) {
         slot.source = key.source;
@@ -130,7 +129,7 @@ private:
         for (std::uint32_t i = 0; i < shard_.from[0].n_slots && arrivals_.take(ctx); ++i) {
         }
     }
-    LANEWAY_FN void probe(Ctx& ctx, bool active, std::uint32_t number) const {
+    LANEWAY_SLOW void probe(Ctx& ctx, bool active, std::uint32_t number) const {
         const match_key key = active ? view_.requests[number].key : match_key{};
         const match_result found = find(ctx, active, key);
         if (active) {
@@ -153,7 +152,7 @@ private:
     }
     /// Where no more messages may wait, those in rings count as well: a receive for one lets it in. So they do until
     /// all have come in, where more may by now: what a probe has told of is not lost to the next one. One lane.
-    LANEWAY_FN bool probe_rings(Ctx& ctx, const match_key& key, request_slot& slot) const {
+    LANEWAY_SLOW bool probe_rings(Ctx& ctx, const match_key& key, request_slot& slot) const {
         for (int source = 0; source < ctx.n_pes(); ++source) {
             const chunk_receiver& in = shard_.from[source];
             const std::uint64_t first = rings_.next(ctx, source);
@@ -172,7 +171,7 @@ private:
         return false;
     }
 
-    LANEWAY_FN void cancel(Ctx& ctx, bool active, std::uint32_t number) const {
+    LANEWAY_SLOW void cancel(Ctx& ctx, bool active, std::uint32_t number) const {
         match_key key{};
         std::uint32_t other = 0;
         bool open = false;

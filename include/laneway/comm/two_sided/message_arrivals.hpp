@@ -6,6 +6,13 @@
 
 namespace laneway {
 
+/// Messages that may come in before their turn: those to which one of these applies.
+struct wanted_messages {
+    bool all = false;
+    bool awaited = false;                    ///< by a receive that waits
+    const match_key* accepted_by = nullptr;  ///< what a matched probe looks for
+};
+
 /// Whoever has locked the shard uses it; members are for the whole warp, together, where they do not say something
 /// else.
 template <class Ctx>
@@ -15,7 +22,7 @@ public:
         : view_(view), shard_(shard), delivery_(view), rings_(view, shard), places_(view, shard) {}
 
     /// Takes what has come from each PE, a batch from each, the PEs by turns.
-    LANEWAY_FN bool take(Ctx& ctx) const {
+    LANEWAY_SLOW bool take(Ctx& ctx) const {
         bool worked = false;
         const auto pes = static_cast<std::uint32_t>(ctx.n_pes());
         const std::uint32_t first = shard_.state->next_source;
@@ -30,8 +37,7 @@ public:
     }
     /// Where the first message of a ring may not come in: takes the first that is wanted, as a receive awaits it, say.
     /// Those before it are there and are not, so each goes to the receive to which it would have gone in its turn.
-    template <class Wanted>
-    LANEWAY_FN bool overtake(Ctx& ctx, int source, std::uint64_t first, const Wanted& wanted) const {
+    LANEWAY_SLOW bool overtake(Ctx& ctx, int source, std::uint64_t first, const wanted_messages& wanted) const {
         const chunk_receiver& in = shard_.from[source];
         for (std::uint64_t base = 0; base < in.n_slots; base += static_cast<std::uint64_t>(Ctx::warp_lanes)) {
             const std::uint64_t at = base + static_cast<std::uint64_t>(ctx.lane());
@@ -40,7 +46,7 @@ public:
             const content seen = at < in.n_slots ? rings_.read_slot(ctx, in, source, ticket, message) : content::taken;
             const int known = leading_lanes(ctx, !rings_.ends_search(seen));
             const bool here = ctx.lane() < known && seen == content::message;
-            const lane_mask all = ctx.ballot(full_warp<Ctx>, here && wanted(message.key));
+            const lane_mask all = ctx.ballot(full_warp<Ctx>, here && is_wanted(ctx, message.key, wanted));
             if (all == 0 && known < Ctx::warp_lanes) return false;
             if (all == 0) continue;
             const bool mine = ctx.lane() == Ctx::first_lane(all);  // one, as another may want the same receive
@@ -55,7 +61,7 @@ public:
         return false;
     }
     /// Whether a receive waits for it. Any lane.
-    [[nodiscard]] LANEWAY_FN bool is_awaited(Ctx& ctx, const match_key& message) const {
+    [[nodiscard]] LANEWAY_SLOW bool is_awaited(Ctx& ctx, const match_key& message) const {
         return view_.rules.is_unordered() ? shard_.table.is_awaited(ctx, message) : shard_.engine.is_awaited(message);
     }
     /// Messages that have come in. Any lane.
@@ -65,6 +71,10 @@ private:
     static constexpr int max_batches = Ctx::warp_lanes == 1 ? 8 : 4;
     using content = typename ring_reader<Ctx>::content;
 
+    [[nodiscard]] LANEWAY_FN bool is_wanted(Ctx& ctx, const match_key& key, const wanted_messages& wanted) const {
+        return wanted.all || (wanted.accepted_by != nullptr && wanted.accepted_by->accepts(key)) ||
+               (wanted.awaited && is_awaited(ctx, key));
+    }
     LANEWAY_FN bool take_from(Ctx& ctx, int source) const {
         const chunk_receiver& in = shard_.from[source];
         const std::uint64_t first = rings_.next(ctx, source), ticket = first + static_cast<std::uint64_t>(ctx.lane());
@@ -80,8 +90,7 @@ private:
         if (comes) whole = delivery_.read(ctx, in, ticket, label, source, message);
         if (ctx.ballot(full_warp<Ctx>, !whole) != 0) return false;  // the run is ending
         const lane_mask admitted = admit(ctx, comes, message.key);
-        const auto awaited = [&](const match_key& key) { return is_awaited(ctx, key); };
-        if (admitted == 0) return overtake(ctx, source, first, awaited);
+        if (admitted == 0) return overtake(ctx, source, first, {.awaited = true});
         let_in(ctx, source, (admitted >> ctx.lane() & 1) != 0, ticket, message);
         const auto n_admitted = static_cast<std::uint64_t>(Ctx::count_lanes(admitted));
         if (ctx.lane() == 0) rings_.go_on(ctx, in, source, first + n_admitted);
@@ -92,8 +101,7 @@ private:
     /// before it, whatever they are as long as more may wait.
     LANEWAY_FN bool come_past_kept_slots(Ctx& ctx, int source, std::uint64_t first) const {
         if (shard_.state->kept_slots == 0 || !rings_.is_held_up(ctx, source, first)) return false;
-        const bool may_wait = places_.room() != 0;
-        return overtake(ctx, source, first, [&](const match_key& key) { return may_wait || is_awaited(ctx, key); });
+        return overtake(ctx, source, first, {.all = places_.room() != 0, .awaited = true});
     }
     /// Which of these messages may come in: the first ones, as many as may wait. Where no more may, the one that is
     /// first in its ring if a receive awaits it; for the others see overtake.
@@ -108,7 +116,7 @@ private:
     }
 
     /// Gives messages to their receives, or keeps them, and their slots back to the sender.
-    LANEWAY_FN void let_in(Ctx& ctx, int source, bool active, std::uint64_t ticket,
+    LANEWAY_SLOW void let_in(Ctx& ctx, int source, bool active, std::uint64_t ticket,
                            const incoming_message& message) const {
         const std::uint32_t place = places_.take(ctx, active);
         bool in_ring = false;

@@ -12,7 +12,7 @@ public:
     LANEWAY_FN explicit message_delivery(const two_sided_ref& view) : view_(view), fetches_(view) {}
 
     /// What a ring has brought. Each lane another; false when the run is ending.
-    LANEWAY_FN bool read(Ctx& ctx, const chunk_receiver& in, std::uint64_t ticket, chunk_label label, int source,
+    LANEWAY_SLOW bool read(Ctx& ctx, const chunk_receiver& in, std::uint64_t ticket, chunk_label label, int source,
                          incoming_message& message) const {
         come_behind(ctx, in.flags + in.slot_of(ticket));
         message.form = static_cast<message_form>(label.kind() & ~synchronous_kind);
@@ -46,7 +46,7 @@ public:
 
     /// Keeps a message for which there is no receive yet. True where its payload has its slot still: the ring then has
     /// one less for the sender, until the message is received.
-    LANEWAY_FN bool keep(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place, std::uint64_t ticket,
+    LANEWAY_SLOW bool keep(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place, std::uint64_t ticket,
                          const incoming_message& message) const {
         const bool in_slot = mine && message.form == message_form::in_slot;
         std::byte* to = nullptr;
@@ -83,7 +83,7 @@ public:
         return message;
     }
     /// It has been received: its payload's memory is free again. Each lane another; behind a barrier of the warp.
-    LANEWAY_FN void drop(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place) const {
+    LANEWAY_SLOW void drop(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place) const {
         if (mine) {
             const unexpected_message& kept = shard.unexpected[place];
             if (kept.in_ring != 0) {
@@ -101,7 +101,7 @@ public:
         ctx.sync(full_warp<Ctx>);
     }
     /// The same, but for saying that it is done: true where that is due. Who waits for a synchronous send is told.
-    LANEWAY_FN bool fill(Ctx& ctx, bool mine, std::uint32_t number, const incoming_message& message) const {
+    LANEWAY_SLOW bool fill(Ctx& ctx, bool mine, std::uint32_t number, const incoming_message& message) const {
         bool fits = mine;
         request_slot* const slot = mine ? view_.requests + number : nullptr;
         if (mine) {
@@ -151,7 +151,7 @@ public:
     }
 
     /// Sends a message whose slot has become free, from what its request says of it.
-    LANEWAY_FN void send(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t number) const {
+    LANEWAY_SLOW void send(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t number) const {
         const request_slot* const slot = view_.requests + number;
         const bool in_slot = mine && slot->form == message_form::in_slot;
         std::byte* to = nullptr;
@@ -199,8 +199,8 @@ private:
     }
 
     /// Copies what each lane names, one after the other, by all lanes; on return the lanes see it.
-    LANEWAY_FN void copy_together(Ctx& ctx, bool mine, std::byte* to, const std::byte* from,
-                                  std::uint64_t bytes) const {
+    static LANEWAY_SLOW void copy_together(Ctx& ctx, bool mine, std::byte* to, const std::byte* from,
+                                           std::uint64_t bytes) {
         const copy_share share{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
         for (lane_mask rest = ctx.ballot(full_warp<Ctx>, mine); rest != 0; rest &= rest - 1) {
             const int whose = Ctx::first_lane(rest);

@@ -59,7 +59,7 @@ private:
     }
 
     /// Sends those messages that have waited and whose slot is free by now.
-    LANEWAY_FN bool send_waiting(Ctx& ctx) const {
+    LANEWAY_SLOW bool send_waiting(Ctx& ctx) const {
         const message_delivery<Ctx> delivery(view_);
         bool worked = false;
         std::uint64_t left = sends_.n_chains(ctx);

@@ -40,7 +40,7 @@ public:
         ctx.sync(full_warp<Ctx>);
     }
     /// Takes places back that lanes have emptied since the last turn.
-    LANEWAY_FN void reclaim(Ctx& ctx) const {
+    LANEWAY_SLOW void reclaim(Ctx& ctx) const {
         for (;;) {
             const std::uint64_t first = ctx.load(shard_.returned.taken, order::relaxed, scope::device);
             const std::uint32_t place = shard_.returned.at(ctx, first + static_cast<std::uint64_t>(ctx.lane()));

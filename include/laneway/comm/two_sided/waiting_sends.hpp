@@ -22,7 +22,7 @@ public:
 
     /// Adds each active lane's request, where its ticket puts it: lanes that drew tickets one after the other may have
     /// come in another order.
-    LANEWAY_FN void add(Ctx& ctx, bool active, std::uint32_t number) const {
+    LANEWAY_SLOW void add(Ctx& ctx, bool active, std::uint32_t number) const {
         const std::uint32_t none = ~static_cast<std::uint32_t>(ctx.lane());  // no chain has such a number
         const std::uint32_t chain = active ? chain_of(view_.requests[number]) : none;
         const int rank = rank_in(ctx, ctx.match(full_warp<Ctx>, chain));
@@ -36,7 +36,7 @@ public:
 
     /// Takes out the first send of each chain whose slot is free, a lane each, and lets the chain wait behind the
     /// others if it has more. False where nobody has got one.
-    LANEWAY_FN bool take(Ctx& ctx, bool& mine, std::uint32_t& number) const {
+    LANEWAY_SLOW bool take(Ctx& ctx, bool& mine, std::uint32_t& number) const {
         const std::uint64_t first = ctx.load(&shard_.state->first_waiting, order::relaxed, scope::device);
         const bool looks = static_cast<std::uint64_t>(ctx.lane()) < n_chains(ctx);
         std::uint32_t chain = 0;
