@@ -157,8 +157,7 @@ public:
     LANEWAY_FN void refresh(Ctx& ctx) {
         const item_queue_words& far = part_.queues().blocks[ring_].far;
         if (part_.arrivals.has_priorities && !part_.in_waves) {
-            scan_.refresh(ctx, ctx.load(&far.channel.dispatched, order::relaxed, scope::device),
-                          [&] { return ctx.load(&far.channel.ready, order::relaxed, scope::device); });
+            scan_.refresh(ctx, [&] { return ctx.load(&far.channel.ready, order::relaxed, scope::device); });
         }
         look_at_reserves(ctx);
     }

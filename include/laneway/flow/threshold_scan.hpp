@@ -15,7 +15,7 @@ struct alignas(destructive_bytes) threshold_counters {
     std::uint64_t far_taken = 0;  ///< of these, taken from the far queue
     std::uint64_t far_kept = 0;   ///< of these, put back
     std::uint64_t scanned = 0;    ///< the last threshold for which the far queue has been looked through
-    std::uint64_t least = 0;      ///< no key of what was put back then is below; 0 where that is not known
+    std::uint64_t least = 0;      ///< no key of what was put back then is below
 };
 
 /// What the warps of a working block share, in its shared memory.
@@ -41,17 +41,17 @@ public:
     }
 
     /// Looks whether the threshold has risen; then the far queue is to be looked through up to its present end,
-    /// `far_pushes()`. Tells the control warp when that is done: places before `far_head` have been taken. One lane of
-    /// the block at a time.
+    /// `far_pushes()`. Tells the control warp when that is done. One lane of the block at a time.
     template <class Ctx, class Pushes>
-    LANEWAY_FN void refresh(Ctx& ctx, std::uint64_t far_head, Pushes&& far_pushes) const {
+    LANEWAY_FN void refresh(Ctx& ctx, Pushes&& far_pushes) const {
         const std::uint64_t seen = ctx.load(&shared_->threshold, order::relaxed, scope::block);
         const std::uint64_t limit = ctx.load(&shared_->far_limit, order::relaxed, scope::block);
-        if (far_head >= limit && seen != ctx.load(&counters_.scanned, order::relaxed, scope::device)) {
-            // All advisory, as they only steer the threshold. Other warps may still have some places in hand.
-            const bool all_known = ctx.load(&counters_.far_taken, order::relaxed, scope::device) >= limit;
+        // Not before the last place has been sorted: `least` is told once for each threshold, and without the key of
+        // what a warp still has in hand the next threshold would be a guess. All relaxed, as it only steers.
+        if (seen != ctx.load(&counters_.scanned, order::relaxed, scope::device) &&
+            ctx.load(&counters_.far_taken, order::relaxed, scope::device) >= limit) {
             const std::uint64_t least = ctx.load(&shared_->least, order::relaxed, scope::block);
-            ctx.store(&counters_.least, all_known ? least : 0, order::relaxed, scope::device);
+            ctx.store(&counters_.least, least, order::relaxed, scope::device);
             ctx.store(&counters_.scanned, seen, order::relaxed, scope::device);
         }
         const std::uint64_t now = ctx.load(threshold_, order::relaxed, scope::device);

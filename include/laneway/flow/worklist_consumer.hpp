@@ -41,8 +41,7 @@ public:
     /// Looks whether the threshold has changed. One lane of the block at a time.
     template <class Ctx>
     LANEWAY_FN void refresh(Ctx& ctx) {
-        scan_.refresh(ctx, ctx.load(&shared_->far_head, order::relaxed, scope::block),
-                      [&] { return far_.pushes(ctx); });
+        scan_.refresh(ctx, [&] { return far_.pushes(ctx); });
     }
 
     /// Threshold as the block knows it.
