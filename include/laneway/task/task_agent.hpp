@@ -16,15 +16,15 @@ public:
     LANEWAY_FN task_agent(const Ctx& ctx, const task_pool_ref<Types...>& pool, Out& out, task_shared* shared,
                           const roles& mine, block_team<Ctx>& team, std::uint32_t number)
         : pool_(pool), out_(out), shared_(shared), team_(team), number_(number),
-          deques_(pool.nodes, &shared->deques, mine.works ? static_cast<std::uint32_t>(mine.team_number) : 0),
-          runner_(pool, shared, static_cast<std::uint32_t>(ctx.block()) % pool.rings.n_shards, deques_) {}
+          runner_(pool, shared, static_cast<std::uint32_t>(ctx.block()) % pool.rings.n_shards,
+                  {pool.nodes, &shared->deques, mine.works ? static_cast<std::uint32_t>(mine.team_number) : 0}) {}
 
     LANEWAY_FN void open(Ctx& ctx) {
         if (ctx.warp() == 0 && ctx.lane() == 0) shared_->open();
     }
     LANEWAY_FN void close(Ctx& ctx) const {
         if constexpr (any_nodes) {
-            if (ctx.lane() == 0) deques_.give_back_all(ctx);
+            if (ctx.lane() == 0) runner_.deques().give_back_all(ctx);
         }
     }
 
@@ -33,7 +33,7 @@ public:
     }
 
     LANEWAY_FN void refresh([[maybe_unused]] Ctx& ctx) {
-        if constexpr (any_nodes) deques_.refresh(ctx);
+        if constexpr (any_nodes) runner_.deques().refresh(ctx);
     }
 
     LANEWAY_FN bool poll(Ctx& ctx) {
@@ -72,7 +72,7 @@ private:
     LANEWAY_FN task_source find(Ctx& ctx) {
         task_source found;
         if constexpr (any_nodes) {
-            const std::uint32_t node = deques_.find(ctx);
+            const std::uint32_t node = runner_.deques().find(ctx);
             if (node != 0) found = {kind::node, node - 1};
         }
         if (found.what == kind::none) found = take(ctx);
@@ -143,7 +143,6 @@ private:
     task_shared* shared_;
     block_team<Ctx>& team_;
     std::uint32_t number_;
-    task_deques<Ctx> deques_;
     task_runner<Ctx, Types...> runner_;
     task_source kept_;  ///< taken, and not begun: another warp of the block led
 };

@@ -63,7 +63,7 @@ public:
         ctx.store(&mine, there | 1u << place, order::relaxed, scope::block);
     }
     /// Any lane.
-    LANEWAY_FN void give_back_for_all(Ctx& ctx, std::uint32_t number) const { nodes_.give_back(ctx, block_, number); }
+    LANEWAY_SLOW void give_back_for_all(Ctx& ctx, std::uint32_t number) const { nodes_.give_back(ctx, block_, number); }
     /// Lets go of what the warp keeps. Lane 0.
     LANEWAY_FN void give_back_all(Ctx& ctx) const {
         const std::uint32_t there = ctx.exchange(&shared_->cached[ctx.warp()], 0u, order::relaxed, scope::block);

@@ -76,6 +76,7 @@ public:
     /// Spawned tasks that this warp has run, and entries that ended with them, since the last call; of lane 0.
     [[nodiscard]] LANEWAY_FN std::uint32_t done() const { return done_; }
     LANEWAY_FN void forget_done() { done_ = 0; }
+    [[nodiscard]] LANEWAY_FN const task_deques<Ctx>& deques() const { return deques_; }
 
 private:
     static constexpr bool any_spawns = (spawns_tasks<Types> || ...);
@@ -374,7 +375,7 @@ private:
 
     /// One less is open in a join, and in those above it that come to an end with it; above all of them waits the host,
     /// for a single task or a part of a range, whose number of tasks is the origin's index. One lane.
-    LANEWAY_FN void tell(Ctx& ctx, std::uint32_t join, const task_origin& origin) {
+    LANEWAY_SLOW void tell(Ctx& ctx, std::uint32_t join, const task_origin& origin) {
         std::uint32_t record = origin.record, range = origin.range, count = origin.index;
         while (join != 0) {
             task_node& node = pool_.nodes.at(join - 1);
@@ -410,7 +411,7 @@ private:
         const std::uint32_t ns = ctx.load(&shared_->portion.task_ns, order::relaxed, scope::block);
         announce(ctx, {record, task_news::range | ns << 8, {number, 0}});
     }
-    LANEWAY_FN void announce(Ctx& ctx, const task_news& told) {
+    LANEWAY_SLOW void announce(Ctx& ctx, const task_news& told) {
         ++done_;
         go_before(ctx, pool_.failures);
         pool_.rings.announce(ctx, own_, told);
@@ -419,7 +420,7 @@ private:
     const task_pool_ref<Types...>& pool_;
     task_shared* shared_;
     std::uint32_t own_;
-    const task_deques<Ctx>& deques_;
+    task_deques<Ctx> deques_;  // not a reference: the agent that holds both may be copied where it is returned
     std::uint32_t done_ = 0;
 };
 

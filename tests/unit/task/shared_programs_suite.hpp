@@ -297,6 +297,37 @@ TEST_P(shared_programs_test, ChainsWaitForTheEndOfTriggeredTasks) {
     }
 }
 
+/// A pool whose agents are copies of those that it made, as compilers may return what is trivially copied.
+template <class... Types>
+struct copied_pool_ref : task_pool_ref<Types...> {
+    template <class Ctx, class Out>
+    LANEWAY_FN auto agent(Ctx& ctx, Out& out, const roles& mine, std::byte* shared, block_team<Ctx>& team,
+                          std::uint32_t number) const {
+        auto made = task_pool_ref<Types...>::agent(ctx, out, mine, shared, team, number);
+        const auto copy = made;
+        auto* const bytes = reinterpret_cast<volatile unsigned char*>(&made);
+        for (std::size_t i = 0; i < sizeof made; ++i) bytes[i] = 0xff;
+        return copy;
+    }
+};
+template <class... Types>
+struct copied_pool : task_pool<Types...> {
+    using task_pool<Types...>::task_pool;
+    using ref_type = copied_pool_ref<Types...>;
+    [[nodiscard]] ref_type ref(int pe) const { return {task_pool<Types...>::ref(pe)}; }
+};
+
+TEST_P(shared_programs_test, AgentsMayBeCopies) {
+    runtime rt(job(1, true));
+    const auto sum = rt.allocate<std::uint64_t>(1);
+    auto told = rt.allocate<std::uint64_t>(1);
+    const copied_pool<spawn_as_block, expect_sum> pool(spawn_as_block{sum.ref()}, expect_sum{sum.ref()});
+    auto triggers = rt.triggers({.tags = 2}).with(pool);
+    prepare_chain(rt, triggers, told.ref());
+    rt.run(trigger_first{}, triggers, pool);
+    for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(told.copy_out(pe)[0], 1u);
+}
+
 TEST_P(shared_programs_test, RunsTriggerTasks) {
     runtime rt(job(2, true));
     const auto sum = rt.allocate<std::uint64_t>(1);
