@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
                                      {"bytes", "8;1024;65536"},
                                      {"engines", "1;16"},
                                      {"messages", "200"},
-                                     {"requests", "4096"},
+                                     {"requests", "131072"},
                                      {"timeout", "60"},
                                      {"json", ""}});
         bench::json_lines json(args.text("json"));

@@ -367,6 +367,9 @@ private:
                                    std::int64_t tag, bool waits, message_request& received, message_status* got) {
         const message_result r = call(ctx, lanes, [&](width by) {
             message_result begun;
+            if (waits && by == width::lane && calls_.receive_at_once(ctx, buffer, source, tag, begun.got, begun.code)) {
+                return begun;
+            }
             if (by == width::lane || ctx.lane() == 0) {
                 begun.code = calls_.receive(ctx, buffer, source, tag, waits, begun.request);
             }

@@ -100,6 +100,52 @@ TEST(communicator_waiting_sends, WhatAMessageTakesDoesNotGrowWithThoseThatWait) 
     EXPECT_LT(seconds(256), 8 * seconds(64));
 }
 
+/// A lone lane of the last PE sends two messages under one tag, which one of PE 0 awaits by a receive that does not wait
+/// and one that does; the answer says what has come.
+struct post_and_wait {
+    static constexpr std::uint64_t rounds = 50;
+    symmetric_ref<std::uint64_t> wrong;
+
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        const std::uint64_t lanes = ctx.size() / static_cast<unsigned>(ctx.n_pes());
+        const int last = ctx.n_pes() - 1;
+        const bool sends = ctx.pe() == last && ctx.rank() == ctx.size() - lanes;
+        if (ctx.rank() != 0 && !sends) return;
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            std::uint64_t first = 2 * round, second = first + 1, sum = 0;
+            if (sends) {
+                if (world.send(ctx, &first, 1, 0, 5) != status::ok) return;
+                if (world.send(ctx, &second, 1, 0, 5) != status::ok) return;
+                if (world.recv(ctx, &sum, 1, 0, 6) != status::ok) return;
+                if (sum != first + second) atomic_add(ctx, wrong[0], 1);
+            } else {
+                std::uint64_t one = 0, other = 0;
+                message_request begun;
+                message_status got;
+                if (world.irecv(ctx, &one, 1, last, 5, begun) != status::ok) return;
+                if (world.recv(ctx, &other, 1, last, any_tag, &got) != status::ok) return;
+                if (world.wait(ctx, begun) != status::ok) return;
+                if (one != first || other != second || got.tag != 5 || got.bytes != 8) atomic_add(ctx, wrong[0], 1);
+                sum = one + other;
+                if (world.send(ctx, &sum, 1, last, 6) != status::ok) return;
+            }
+        }
+    }
+};
+
+TEST_P(communicator_test, WhatWasPostedBeforeComesFirst) {
+    every_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        if (rt.n_pes() == 1) return;
+        const auto wrong = rt.allocate<std::uint64_t>(1);
+        auto world = rt.communicator();
+        rt.run(post_and_wait{wrong.ref()}, world);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(wrong.copy_out(pe)[0], 0u) << "PE " << pe;
+        EXPECT_TRUE(world.pending().empty());
+    });
+}
+
 LANEWAY_ON_DEVICES(communicator_test, device_lists());
 
 }  // namespace

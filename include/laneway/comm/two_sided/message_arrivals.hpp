@@ -117,7 +117,7 @@ private:
 
     /// Gives messages to their receives, or keeps them, and their slots back to the sender.
     LANEWAY_SLOW void let_in(Ctx& ctx, int source, bool active, std::uint64_t ticket,
-                           const incoming_message& message) const {
+                             const incoming_message& message) const {
         const std::uint32_t place = places_.take(ctx, active);
         bool in_ring = false;
         const match_result found = view_.rules.is_unordered()

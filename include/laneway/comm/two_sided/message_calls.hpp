@@ -1,7 +1,7 @@
 // Calls of lanes and warps on requests: starting receives, waiting, testing, probing, taking back.
 #pragma once
 
-#include "laneway/comm/two_sided/message_sender.hpp"
+#include "laneway/comm/two_sided/direct_receive.hpp"
 #include "laneway/comm/two_sided/unordered_post.hpp"
 
 namespace laneway {
@@ -37,6 +37,28 @@ public:
         const status claimed = sender_.claim(ctx, site, waits, number);
         if (claimed == status::ok) begun = ask(ctx, number, {request_kind::receive, key, &buffer});
         return claimed;
+    }
+
+    /// For a lane that would wait for a receive: takes the message at once, or as it comes soon, where it is the next
+    /// of its ring and nothing else stands in the queues. False where the receive is to be posted; else `result` is its
+    /// end.
+    LANEWAY_FN bool receive_at_once(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
+                                    message_status& got, status& result) {
+        // On GPUs some hundred microseconds, in which no receive of this lane can be found in the queues.
+        constexpr int looks = Ctx::warp_lanes >= 32 ? 256 : Ctx::warp_lanes > 1 ? 4 : 1;
+        // Lanes that come together are better served by a turn for all of them.
+        if (Ctx::count_lanes(ctx.converged()) != 1 || source < 0 || source >= ctx.n_pes()) return false;
+        match_key key;
+        result = check(ctx, operation::receive, source, tag, key);
+        if (result == status::ok) result = check_room(ctx, buffer, key);
+        if (result != status::ok) return true;
+        if (!direct_receive<Ctx>::suits(view_, key)) return false;
+        const bool taken = as_lone_lane(ctx, [&]<class Alone>(Alone& one) {
+            return direct_receive<Alone>(view_, view_.shard_of(key), static_cast<int>(source))(one, key, buffer, looks,
+                                                                                               got);
+        });
+        if (taken && stopped(ctx)) result = status::stopped;
+        return taken;
     }
 
     /// Waits until a request is over, takes what it brought and gives its place back.

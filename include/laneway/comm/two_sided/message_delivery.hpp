@@ -13,7 +13,7 @@ public:
 
     /// What a ring has brought. Each lane another; false when the run is ending.
     LANEWAY_SLOW bool read(Ctx& ctx, const chunk_receiver& in, std::uint64_t ticket, chunk_label label, int source,
-                         incoming_message& message) const {
+                           incoming_message& message) const {
         come_behind(ctx, in.flags + in.slot_of(ticket));
         message.form = static_cast<message_form>(label.kind() & ~synchronous_kind);
         message.synchronous = (label.kind() & synchronous_kind) != 0;
@@ -46,8 +46,8 @@ public:
 
     /// Keeps a message for which there is no receive yet. True where its payload has its slot still: the ring then has
     /// one less for the sender, until the message is received.
-    LANEWAY_SLOW bool keep(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place, std::uint64_t ticket,
-                         const incoming_message& message) const {
+    LANEWAY_SLOW bool keep(Ctx& ctx, const message_shard_ref& shard, bool mine, std::uint32_t place,
+                           std::uint64_t ticket, const incoming_message& message) const {
         const bool in_slot = mine && message.form == message_form::in_slot;
         std::byte* to = nullptr;
         if (in_slot) to = static_cast<std::byte*>(view_.payloads.allocate(ctx, message.bytes));
@@ -102,10 +102,10 @@ public:
     }
     /// The same, but for saying that it is done: true where that is due. Who waits for a synchronous send is told.
     LANEWAY_SLOW bool fill(Ctx& ctx, bool mine, std::uint32_t number, const incoming_message& message) const {
-        bool fits = mine;
+        bool goes_in = mine;
         request_slot* const slot = mine ? view_.requests + number : nullptr;
         if (mine) {
-            fits = check_length(ctx, message, slot->bytes);
+            goes_in = fits(ctx, message, slot->bytes);
             slot->source = message.key.source;
             slot->tag = message.key.tag;
             slot->length = message.bytes;
@@ -115,9 +115,9 @@ public:
                 for (std::uint32_t i = 0; i < short_pieces; ++i) slot->pieces[i] = message.words[i];
             }
         }
-        copy_together(ctx, fits && message.form == message_form::in_slot, fits ? slot->data : nullptr, message.payload,
-                      message.bytes);
-        if (fits && message.form == message_form::in_place) {
+        copy_together(ctx, goes_in && message.form == message_form::in_slot, goes_in ? slot->data : nullptr,
+                      message.payload, message.bytes);
+        if (goes_in && message.form == message_form::in_place) {
             go_before(ctx, slot);
             fetches_.begin(ctx, number);
         }
@@ -125,7 +125,21 @@ public:
             request_pool<Ctx>::answer(ctx, view_, static_cast<int>(message.key.source), message.place);
         }
         ctx.sync(full_warp<Ctx>);
-        return fits && message.form != message_form::in_place;
+        return goes_in && message.form != message_form::in_place;
+    }
+
+    /// Whether a message may go into so much room. One that may not ends the run. Each lane another.
+    [[nodiscard]] LANEWAY_FN bool fits(Ctx& ctx, const incoming_message& message, std::uint64_t room) const {
+        const int source = static_cast<int>(message.key.source);
+        if (message.bytes > room) {
+            (void)fail(ctx, status::truncated, operation::receive, source, message.bytes, room);
+            return false;
+        }
+        if (view_.exact_length && message.bytes != room) {
+            (void)fail(ctx, status::wrong_length, operation::receive, source, message.bytes, room);
+            return false;
+        }
+        return true;
     }
 
     /// Says what came of a request. One lane, behind a barrier of the warp.
@@ -210,19 +224,6 @@ private:
                        ctx.shuffle(full_warp<Ctx>, bytes, whose), share);
         }
         ctx.sync(full_warp<Ctx>);
-    }
-
-    LANEWAY_FN bool check_length(Ctx& ctx, const incoming_message& message, std::uint64_t room) const {
-        const int source = static_cast<int>(message.key.source);
-        if (message.bytes > room) {
-            (void)fail(ctx, status::truncated, operation::receive, source, message.bytes, room);
-            return false;
-        }
-        if (view_.exact_length && message.bytes != room) {
-            (void)fail(ctx, status::wrong_length, operation::receive, source, message.bytes, room);
-            return false;
-        }
-        return true;
     }
 
     const two_sided_ref& view_;

@@ -100,6 +100,11 @@ struct incoming_message {
     const std::byte* payload = nullptr;      ///< in_slot: that
     payload_place place;                     ///< in_place: that; synchronous: whom the receiver tells
     bool synchronous = false;
+
+    /// The payload of one that came in words; to any memory of the lane.
+    LANEWAY_FN void copy_words_to(std::byte* to) const {
+        for (std::uint64_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(words[i / 8] >> i % 8 * 8);
+    }
 };
 
 }  // namespace laneway

@@ -1,8 +1,9 @@
 // Turning a shard: taking what lanes ask and what has come, in their orders, and matching it. One warp, or a lone lane,
-// at a time; who finds the shard in use goes on with something else.
+// at a time.
 #pragma once
 
 #include "laneway/comm/two_sided/asked_requests.hpp"
+#include "laneway/comm/two_sided/shard_lock.hpp"
 
 namespace laneway {
 
@@ -13,11 +14,12 @@ template <class Ctx>
 class message_turn {
 public:
     LANEWAY_FN message_turn(const two_sided_ref& view, const message_shard_ref& shard)
-        : view_(view), shard_(shard), rings_(view, shard), sends_(view, shard) {}
+        : view_(view), shard_(shard), rings_(view, shard), sends_(view, shard), lock_(*shard.state) {}
 
     /// Whether there was anything to do, and nobody else at it.
     LANEWAY_SLOW bool operator()(Ctx& ctx) const {
-        if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{seems_due(ctx) && lock(ctx)}; }) == 0) return false;
+        if (once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{seems_due(ctx) && lock_.take(ctx)}; }) == 0)
+            return false;
         ctx.sync(full_warp<Ctx>);  // what lane 0 has acquired is visible to all
         // Made here: most calls end before.
         const unexpected_places<Ctx> places(view_, shard_);
@@ -42,7 +44,11 @@ public:
         // All loads of a step are on their way at once.
         const std::uint64_t asked = ctx.load(shard_.asked.taken, order::relaxed, scope::device);
         const std::uint64_t chains = sends_.n_chains(ctx), first = rings_.next(ctx, 0);
+        const std::uint32_t watchers = ctx.load(&shard_.state->watchers, order::relaxed, scope::device);
+        const std::uint32_t posted = ctx.load(&shard_.state->posted, order::relaxed, scope::device);
         bool due = shard_.asked.any_at(ctx, asked);
+        // What comes now would have to wait; who looks at the rings may take it at once, and looks for a while only.
+        if (watchers != 0 && posted == 0 && chains == 0 && !due) return false;
         due = chunk_receiver::label_of(shard_.from[0].peek(ctx, first), first).bits != 0 || chains != 0 || due;
         for (int source = 1; source < ctx.n_pes() && !due; ++source) due = rings_.has_come(ctx, source);
         return due || (view_.rules.is_unordered() && rings_.is_any_past_kept_slots(ctx));
@@ -50,13 +56,6 @@ public:
 
 private:
     static constexpr int max_batches = Ctx::warp_lanes == 1 ? 8 : 4;
-
-    LANEWAY_FN bool lock(Ctx& ctx) const {
-        std::uint32_t* const word = &shard_.state->lock;
-        // Partner: the release store at the end of a turn.
-        return ctx.load(word, order::relaxed, scope::device) == 0 &&
-               ctx.exchange(word, 1u, order::acquire, scope::device) == 0;
-    }
 
     /// Sends those messages that have waited and whose slot is free by now.
     LANEWAY_SLOW bool send_waiting(Ctx& ctx) const {
@@ -82,20 +81,19 @@ private:
         }
         return true;
     }
-    /// Counts what is `done`, and gives the shard free. One lane, behind all that the others have done; one fence for
-    /// both.
+    /// One lane, behind all that the others have done.
     LANEWAY_FN void end(Ctx& ctx, std::uint64_t done) const {
+        const std::uint32_t posted = view_.rules.is_unordered() ? 0 : shard_.engine.posted.length();
+        ctx.store(&shard_.state->posted, posted, order::relaxed, scope::device);
         message_delivery<Ctx>(view_).fence(ctx, ctx.pe());
-        // Partner: the acquire load of communicator_ref.
-        if (done != 0) ctx.fetch_add(&view_.counters->completed, done, Ctx::tagged_order, scope::device);
-        // Partner: the exchange in lock.
-        ctx.store(&shard_.state->lock, 0u, Ctx::tagged_order, scope::device);
+        lock_.give_back(ctx, view_, done);
     }
 
     const two_sided_ref& view_;
     const message_shard_ref& shard_;
     ring_reader<Ctx> rings_;
     waiting_sends<Ctx> sends_;
+    shard_lock<Ctx> lock_;
 };
 
 }  // namespace laneway

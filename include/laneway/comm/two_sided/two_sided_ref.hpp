@@ -83,10 +83,12 @@ struct alignas(16) unexpected_message {
 /// Places for unexpected messages beyond those that may wait, and entries of engines: a warp's batch may take them.
 inline constexpr std::uint32_t spare_places = 32;
 
-/// What changes of a shard. But for `lock`, the ends of `asked` and `returned`, what lanes count, and counters that
-/// others look at, whoever holds the lock uses it.
+/// What changes of a shard. But for `lock`, `watchers`, the ends of `asked` and `returned`, what lanes count, and
+/// counters that others look at, whoever holds the lock uses it.
 struct shard_state {
     alignas(destructive_bytes) std::uint32_t lock;
+    std::uint32_t watchers;                          ///< lanes that look at rings themselves, see direct_receive
+    std::uint32_t posted;                            ///< receives that waited when the last turn ended
     alignas(destructive_bytes) std::uint64_t asked;  ///< of the queue `asked`
     alignas(destructive_bytes) std::uint64_t answered;
     std::uint64_t first_waiting;  ///< of the queue `sending`; others look at both
