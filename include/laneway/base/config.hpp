@@ -38,12 +38,16 @@ using namespace cuda::std;
 #if defined(__CUDA_ARCH__)
 #define LANEWAY_FN __host__ __device__ __forceinline__
 #define LANEWAY_SLOW __host__ __device__ __noinline__
+#define LANEWAY_NOT_UNROLLED _Pragma("unroll 1")
 #elif defined(__CUDACC__)
 #define LANEWAY_FN __host__ __device__ inline
 #define LANEWAY_SLOW __host__ __device__ inline
 #else
 #define LANEWAY_FN inline
 #define LANEWAY_SLOW
+#endif
+#if !defined(LANEWAY_NOT_UNROLLED)  // before a loop that GPUs run seldom: compilers make four of each
+#define LANEWAY_NOT_UNROLLED
 #endif
 
 namespace laneway {

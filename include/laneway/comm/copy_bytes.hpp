@@ -22,10 +22,12 @@ template <std::size_t Bytes>
 LANEWAY_FN void copy_words(std::byte* to, const std::byte* from, std::uint64_t bytes, copy_share mine) {
     auto* const target = reinterpret_cast<byte_word<Bytes>*>(to);
     const auto* const source = reinterpret_cast<const byte_word<Bytes>*>(from);
-#if defined(__CUDA_ARCH__)  // several loads on their way, but for the rest, whose code would be the larger part of many
-#pragma unroll(Bytes == 16 ? 4 : 1)
-#endif
-    for (std::uint64_t i = mine.first; i < bytes / Bytes; i += mine.step) target[i] = source[i];
+    if constexpr (Bytes == 16) {  // several loads are on their way at once
+        for (std::uint64_t i = mine.first; i < bytes / Bytes; i += mine.step) target[i] = source[i];
+    } else {  // else four copies of this loop would be the larger part of many functions
+        LANEWAY_NOT_UNROLLED
+        for (std::uint64_t i = mine.first; i < bytes / Bytes; i += mine.step) target[i] = source[i];
+    }
 }
 
 /// Copies this lane's share of `bytes`. Any lane; those that share a copy call it with the same other arguments.
