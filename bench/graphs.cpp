@@ -16,6 +16,7 @@
 #include "bench_support.hpp"
 #include "bfs/bfs.hpp"
 #include "cc/cc.hpp"
+#include "cc/routed_components.hpp"
 #include "cdlp/cdlp.hpp"
 #include "laneway/graph/generate.hpp"
 #include "laneway/graph/read.hpp"
@@ -94,6 +95,11 @@ const std::map<std::string, program> programs{
     {"cc",
      [](auto& graph, const auto& job, auto) {
          const auto r = apps::connected_components(graph, {job, {}});
+         return outcome_of(r.component, r.report);
+     }},
+    {"cc-router",
+     [](auto& graph, const auto& job, auto) {
+         const auto r = apps::components_by_router(graph.host(), {job});
          return outcome_of(r.component, r.report);
      }},
     {"pagerank", [](auto& graph, const auto& job, auto) { return ranks(graph, job, apps::pagerank_method::pull); }},
@@ -184,7 +190,7 @@ int main(int argc, char** argv) {
         const bench::arguments args(
             argc, argv,
             {{"devices", "cpu:1;cpu:2"},
-             {"programs", "sssp;bfs;bfs-levels;bfs-push;cc;pagerank;pagerank-push;triangles;lcc;cdlp"},
+             {"programs", "sssp;bfs;bfs-levels;bfs-push;cc;cc-router;pagerank;pagerank-push;triangles;lcc;cdlp"},
              {"file", ""},
              {"scale", "12"},
              {"arcs", "65536"},

@@ -11,8 +11,8 @@ if(LANEWAY_HAS_CUDA)
 endif()
 # Written once for all devices: host C++ in a build without nvcc, CUDA with it.
 set(device_app_sources
-    apps/bfs/bfs.cpp apps/cc/cc.cpp apps/cdlp/cdlp.cpp apps/color/color.cpp apps/filter/filter.cpp apps/gups/gups.cpp
-    apps/indegree/indegree.cpp apps/kmeans/kmeans.cpp apps/kmer/kmer.cpp apps/matching/replay.cpp apps/md/md.cpp
+    apps/bfs/bfs.cpp apps/cc/cc.cpp apps/cc/routed_components.cpp apps/cdlp/cdlp.cpp apps/color/color.cpp
+    apps/filter/filter.cpp apps/gups/gups.cpp apps/indegree/indegree.cpp apps/kmeans/kmeans.cpp apps/kmer/kmer.cpp apps/matching/replay.cpp apps/md/md.cpp
     apps/messaging/messaging_study.cpp
     apps/pagerank/pagerank.cpp apps/pagerank/push_ranks.cpp apps/recursion/fibonacci.cpp apps/recursion/merge_sort.cpp apps/recursion/quadrature.cpp
     apps/recursion/queens.cpp apps/recursion/strassen.cpp apps/recursion/uts.cpp apps/service/service_study.cpp

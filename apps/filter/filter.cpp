@@ -1,10 +1,10 @@
 #include "filter.hpp"
 
-#include <algorithm>
 #include <chrono>
 
 #include "condition.hpp"
 #include "laneway/flow/filter.hpp"
+#include "parallel/packet_size.hpp"
 #include "workspace/workspace.hpp"
 
 namespace laneway::apps {
@@ -17,21 +17,6 @@ filter_policy parse_filter_policy(const std::string& text) {
 
 namespace {
 
-/// Payload of a packet: what a device holds of them stays within the job's bound. Where nobody says it, each device
-/// could have eight, so that there is something to balance, of 64 KiB to 4 MiB.
-std::size_t packet_bytes(const filter_options& options, std::size_t array_bytes, std::size_t devices) {
-    if (options.buffers < 1) throw usage_error("buffers must be above 0");
-    const std::uint64_t held = static_cast<std::uint64_t>(options.buffers) + 2, most = options.job.buffer_bytes / held;
-    if (options.packet_bytes > most) {
-        throw usage_error("packet_bytes: " + std::to_string(held) + " packets of " +
-                          std::to_string(options.packet_bytes) + " bytes on a device do not fit into " +
-                          std::to_string(options.job.buffer_bytes) + " bytes of buffers");
-    }
-    if (options.packet_bytes != 0) return options.packet_bytes;
-    const std::uint64_t share = array_bytes / (8 * devices);
-    return std::min(most, std::clamp<std::uint64_t>(share, 64 << 10, 4 << 20));
-}
-
 /// What went to a device and back.
 traffic traffic_of(const flow::filter_share& share, std::size_t element_bytes) {
     const std::uint64_t elements = share.elements + share.kept;
@@ -41,7 +26,10 @@ traffic traffic_of(const flow::filter_share& share, std::size_t element_bytes) {
 template <class T>
 filter_result<T> filter_on(flow::context& ctx, const T* values, std::size_t count, const filter_options& options) {
     const auto holds = parse_condition<T>(options.condition);
-    const std::size_t packet = packet_bytes(options, count * sizeof(T), ctx.devices().size());
+    if (options.buffers < 1) throw usage_error("buffers must be above 0");
+    const std::uint64_t held = static_cast<std::uint64_t>(options.buffers) + 2;
+    const std::size_t packet =
+        packet_size(options.packet_bytes, held, count * sizeof(T), ctx.devices().size(), options.job);
     filter_result<T> result;
     flow::filter_options how{packet, options.buffers, {}};
     if (options.policy == filter_policy::even) how.policy = flow::even_split();
@@ -58,7 +46,7 @@ filter_result<T> filter_on(flow::context& ctx, const T* values, std::size_t coun
         report.devices.push_back(ctx.devices()[d].name());
         report.traffic_matrix[d * (shares.size() + 1)] = moved;
         report.posted += moved.messages;
-        report.buffer_bytes.push_back(packet * static_cast<unsigned>(options.buffers + 2));
+        report.buffer_bytes.push_back(packet * held);
         result.elements.push_back(shares[d].elements);
         result.packets.push_back(shares[d].packets);
     }

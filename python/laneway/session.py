@@ -205,10 +205,15 @@ class Session:
         return find_colors(self._workspace, graph, weight, order, partition)
 
     def connected_components(
-        self, graph: GraphLike, *, weight: str | None = "weight", partition: Partition = None
+        self,
+        graph: GraphLike,
+        *,
+        weight: str | None = "weight",
+        method: str = "afforest",
+        partition: Partition = None,
     ) -> ComponentsResult:
         """As `laneway.connected_components`."""
-        return find_components(self._workspace, graph, weight, partition)
+        return find_components(self._workspace, graph, weight, method, partition)
 
     def label_propagation(
         self, graph: GraphLike, *, rounds: int = 10, weight: str | None = "weight", partition: Partition = None

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
+#include "cc/routed_components.hpp"
 #include "interruptible.hpp"
 #include "module.hpp"
 #include "session.hpp"
@@ -31,6 +32,13 @@ void register_cc(nb::module_& module) {
             return graph.call([&](auto& on_devices) { return apps::connected_components(on_devices, options); });
         },
         "graph"_a, "parts"_a.none());
+    module.def(
+        "components_by_router",
+        [](session& on, const graph::graph& graph) {
+            const interruptible guard;
+            return on.call([&](apps::workspace& devices) { return apps::components_by_router(devices, graph, {}); });
+        },
+        "session"_a, "graph"_a);
     module.def(
         "components_by_union_find",
         [](const graph::graph& graph) {

@@ -51,9 +51,12 @@ def ranked(method: str) -> Callable[[lw.Graph, str], Answer]:
     return run
 
 
-def components(graph: lw.Graph, devices: str) -> Answer:
-    result = lw.connected_components(graph, devices=devices)
-    return result.component.values, lambda: cc.verify(graph, result)
+def joined(method: str) -> Callable[[lw.Graph, str], Answer]:
+    def run(graph: lw.Graph, devices: str) -> Answer:
+        result = lw.connected_components(graph, method=method, devices=devices)
+        return result.component.values, lambda: cc.verify(graph, result)
+
+    return run
 
 
 def counted(graph: lw.Graph, devices: str) -> Answer:
@@ -81,7 +84,8 @@ PROGRAMS = {
     "bfs by levels": searched(lw.bfs, "levels", True),
     "sssp": searched(lw.sssp, "asynchronous", False),
     "sssp by near-far": searched(lw.sssp, "near-far", False),
-    "cc": components,
+    "cc": joined("afforest"),
+    "cc by router": joined("router"),
     "pagerank": ranked("pull"),
     "pagerank by push": ranked("push"),
     "triangles": counted,

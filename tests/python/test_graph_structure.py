@@ -22,6 +22,8 @@ networkx = pytest.importorskip("networkx")
 SHARED = Path(os.environ.get("LANEWAY_SHARED_DATA", ROOT.parent / "shared" / "data"))
 GRAPHS = ["facebook_combined.txt.gz", "wiki-Vote.txt.gz", "bcsstk13.mtx.gz", "4elt.graph.gz", "copter2.graph.gz"]
 
+METHODS = ["afforest", "router"]
+
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -73,8 +75,9 @@ def test_ldbc(all_devices: list[str], references: Path, name: str, program: str,
             far = {v: d for v, d in expected(folder / f"{stem}-BFS", int).items() if d != 2**63 - 1}
             assert levels.to_dict() == far
         elif program == "WCC":
-            components = lw.connected_components(graph, devices=devices)
-            assert same_parts(components.to_dict(), expected(folder / f"{stem}-WCC", int))
+            for method in METHODS:
+                components = lw.connected_components(graph, method=method, devices=devices)
+                assert same_parts(components.to_dict(), expected(folder / f"{stem}-WCC", int))
         elif program == "CDLP":
             assert rounds > 0
             labels = lw.label_propagation(graph, rounds=rounds, devices=devices)
@@ -89,18 +92,20 @@ def test_p2p_components(all_devices: list[str], references: Path) -> None:
     wanted = expected(references / "p2p" / "p2p-31-WCC", int)
     assert len(wanted) == 62586
     for devices in all_devices:
-        assert same_parts(lw.connected_components(graph, devices=devices).to_dict(), wanted)
+        for method in METHODS:
+            assert same_parts(lw.connected_components(graph, method=method, devices=devices).to_dict(), wanted)
 
 
 @pytest.mark.parametrize("name", [*GRAPHS, "soc-Slashdot0902.txt.gz", "pace16-NW.gr.xz"])
 @pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
-def test_components_are_those_of_scipy(name: str, devices: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_components_are_those_of_scipy(name: str, devices: str, method: str) -> None:
     graph = shared_graph(name)
     matrix = sparse.csr_array(
         (np.ones(graph.arcs, dtype=np.int8), graph.heads, graph.offsets), shape=(graph.vertices,) * 2
     )
     number, labels = sparse.csgraph.connected_components(matrix, directed=True, connection="weak")
-    result = lw.connected_components(graph, devices=devices)
+    result = lw.connected_components(graph, method=method, devices=devices)
     assert result.components == number
     _, first = np.unique(labels, return_index=True)
     assert np.array_equal(np.argsort(np.argsort(first))[labels], result.component.values), "numbered by first vertices"
@@ -198,12 +203,39 @@ def test_commands(laneway: Run, small: Path, tmp_path: Path, command: str, devic
     assert report["result"] == results[command]
 
 
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3", "checked:2"])
+def test_components_by_router(laneway: Run, small: Path, tmp_path: Path, devices: str) -> None:
+    words = ["cc", small, "--method", "router", "--devices", devices]
+    done = laneway(*words, "--verify", "--output", "o.npz", "--json", "r.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "yes, against Laneway's one-core" in done.stdout
+    report = json.loads((tmp_path / "work" / "r.json").read_text())
+    assert report["method"] == "router"
+    assert report["result"] == {"components": 2, "largest": 4, "of_one_vertex": 0}
+    number = len(report["devices"])
+    assert report["messages"]["carried"] == 7 + 6 * number, "arcs that are no loops, and a forest of each device"
+    with np.load(tmp_path / "work" / "o.npz") as file:
+        assert file["component"].tolist() == [0, 0, 0, 0, 1, 1]
+
+
+def test_sessions_route_components_between_other_programs() -> None:
+    graph = lw.generate_kronecker(9, 2_000, seed=3)
+    with lw.Session(devices="cpu:2") as session:
+        alone = session.connected_components(graph)
+        for _ in range(3):
+            assert session.connected_components(graph, method="router") == alone
+            assert session.connected_components(graph) == alone
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["cdlp", "GRAPH", "--rounds", "-1"], "rounds must be a whole number"),
         (["cdlp", "GRAPH", "--rounds", "x"], "should be a valid integer"),
         (["cc", "GRAPH", "--partition", "halves"], "--partition must be metis, not halves"),
+        (["cc", "GRAPH", "--method", "rounds"], "method must be afforest or router, not 'rounds'"),
+        (["cc", "GRAPH", "--method", "router", "--partition", "metis"], "partition is for method afforest"),
+        (["cc", "GRAPH", "--method", "router", "--buffer-bytes", "31"], "buffer_bytes = 31 is too little"),
         (["triangles", "GRAPH", "--partition", "metis"], "--partition"),
         (["lcc", "missing.gr"], "missing.gr"),
         (["lcc", "GRAPH", "--devices", "gpu"], "gpu"),

@@ -1,0 +1,1 @@
+#include "routed_components_suite.hpp"  // on CPU devices
