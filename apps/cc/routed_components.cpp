@@ -160,6 +160,7 @@ private:
         for (const flow::endpoint& at : ctx_.devices()) {
             made.devices.push_back(at.name());
             made.buffer_bytes.push_back(2 * sizes_.packet_bytes * static_cast<unsigned>(sizes_.buffers));
+            made.device_bytes.push_back(ctx_.peak_bytes(at));
         }
         return made;
     }

@@ -47,6 +47,7 @@ filter_result<T> filter_on(flow::context& ctx, const T* values, std::size_t coun
         report.traffic_matrix[d * (shares.size() + 1)] = moved;
         report.posted += moved.messages;
         report.buffer_bytes.push_back(packet * held);
+        report.device_bytes.push_back(ctx.peak_bytes(ctx.devices()[d]));
         result.elements.push_back(shares[d].elements);
         result.packets.push_back(shares[d].packets);
     }

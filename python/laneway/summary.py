@@ -51,6 +51,11 @@ class Summary:
         return max(self.report.buffer_bytes, default=0)
 
     @property
+    def max_device_bytes(self) -> int:
+        """Of all that was allocated on one device, at the run's fullest moment."""
+        return max(self.report.device_bytes, default=0)
+
+    @property
     def seconds(self) -> dict[str, float]:
         """Time of each part, in order."""
         load = {} if self.load_seconds is None else {"load": self.load_seconds}
@@ -84,6 +89,7 @@ class Summary:
                 "first_mismatch": check.first_mismatch,
             },
             "buffer_bytes": list(report.buffer_bytes),
+            "device_peak_bytes": list(report.device_bytes),
             "host_peak_bytes": host_peak_bytes(),
             "traffic": {"messages": report.messages.tolist(), "bytes": report.bytes.tolist()},
             "progress": [
@@ -116,6 +122,7 @@ class Summary:
             ("messages a chunk", f"{self.mean_messages_a_chunk:,.1f} on average"),
             ("remote messages", f"{100 * self.remote_share:.1f} %"),
             ("buffers", f"{self.max_buffer_bytes / 2**20:,.1f} MiB on a device at most"),
+            ("device memory", f"{self.max_device_bytes / 2**20:,.1f} MiB on a device at most"),
             ("host memory", f"{host_peak_bytes() / 2**20:,.0f} MiB at most"),
         ]
 

@@ -33,21 +33,22 @@ matrix_array<std::uint64_t> progress_of(const run_report& report) {
 }
 
 using fields = std::vector<std::uint64_t>;
-using pickled = std::tuple<std::vector<std::string>, double, fields, fields, fields, fields>;
+using pickled = std::tuple<std::vector<std::string>, double, fields, fields, fields, fields, fields>;
 
 pickled state_of(const run_report& r) {
     fields traffic, progress;
     for (const auto& cell : r.traffic_matrix) traffic.insert(traffic.end(), {cell.messages, cell.chunks, cell.bytes});
     for (const auto& sample : r.progress) progress.insert(progress.end(), {sample.time_ns, sample.served, sample.open});
-    return {r.devices, r.run_seconds, {r.posted, r.direct, r.carried, r.served, r.replies, r.rises},
-            traffic,   progress,      r.buffer_bytes};
+    return {r.devices,     r.run_seconds, {r.posted, r.direct, r.carried, r.served, r.replies, r.rises},
+            traffic,       progress,      r.buffer_bytes,
+            r.device_bytes};
 }
 
 void restore(run_report& made, const pickled& state) {
-    const auto& [devices, seconds, counts, traffic, progress, buffers] = state;
+    const auto& [devices, seconds, counts, traffic, progress, buffers, held] = state;
     const std::size_t n_pes = devices.size();
     if (counts.size() != 6 || progress.size() % 3 != 0 || (!buffers.empty() && buffers.size() != n_pes) ||
-        (!traffic.empty() && traffic.size() != 3 * n_pes * n_pes)) {
+        (!held.empty() && held.size() != n_pes) || (!traffic.empty() && traffic.size() != 3 * n_pes * n_pes)) {
         throw usage_error("the pickle is not that of a report: its numbers do not fit together");
     }
     run_report r;
@@ -64,6 +65,7 @@ void restore(run_report& made, const pickled& state) {
     for (std::size_t i = 0; i + 2 < progress.size(); i += 3)
         r.progress.push_back({progress[i], progress[i + 1], progress[i + 2]});
     r.buffer_bytes = buffers;
+    r.device_bytes = held;
     new (&made) run_report(std::move(r));
 }
 
@@ -103,6 +105,8 @@ void register_report(nb::module_& module) {
             nb::sig("def bytes(self) -> numpy.typing.NDArray[numpy.uint64]"), "Payload bytes carried, n_pes × n_pes.")
         .def_ro("buffer_bytes", &run_report::buffer_bytes,
                 "Bytes that the library's buffers and rings take, one number a PE.")
+        .def_ro("device_bytes", &run_report::device_bytes,
+                "The most memory that each PE's device has held at once since it was opened, in bytes.")
         .def_prop_ro("progress", &progress_of, by_owner,
                      nb::sig("def progress(self) -> numpy.typing.NDArray[numpy.uint64]"),
                      "Samples k × 3: nanoseconds since the start, messages served so far, work still open.");

@@ -262,7 +262,10 @@ run_report comm_resources::report(double seconds) {
     run_report report;
     report.devices = machine_.names();
     report.run_seconds = seconds;
-    for (std::size_t p = 0; p < n_; ++p) report.buffer_bytes.push_back(plan_.bytes(p));
+    for (std::size_t p = 0; p < n_; ++p) {
+        report.buffer_bytes.push_back(plan_.bytes(p));
+        report.device_bytes.push_back(machine_.device(static_cast<int>(p))->peak_bytes());
+    }
     account(now, report);
     report.rises = outcome.rises;
     if (outcome.samples != 0) {

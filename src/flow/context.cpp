@@ -50,6 +50,12 @@ std::shared_ptr<void> context::pin(const void* memory, std::size_t bytes) {
     }
 }
 
+std::uint64_t context::peak_bytes(const endpoint& of) const {
+    core_->require_own(of);
+    if (of.device() == host_memory) throw usage_error(of.name() + " is no device: its memory is not counted");
+    return core_->devices[static_cast<std::size_t>(of.device())]->peak_bytes();
+}
+
 void context::start_worker(const endpoint& of, std::function<void(device_stream&)> work) {
     (void)core_->start_worker(of, std::move(work));
 }

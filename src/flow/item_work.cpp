@@ -84,6 +84,7 @@ void add_run(run_report& sum, const run_report& next) {
         sum.traffic_matrix[i].bytes += next.traffic_matrix[i].bytes;
     }
     sum.progress = next.progress;
+    sum.device_bytes = next.device_bytes;
 }
 
 }  // namespace laneway

@@ -4,6 +4,13 @@
 
 namespace laneway {
 
+void device::count_allocated(std::size_t bytes) noexcept {
+    const std::uint64_t held = held_bytes_ += bytes;
+    std::uint64_t peak = peak_bytes_;
+    while (peak < held && !peak_bytes_.compare_exchange_weak(peak, held)) {
+    }
+}
+
 void device::release(void* memory, std::size_t bytes) noexcept {
     held_bytes_ -= bytes;
     const std::lock_guard lock(releasing_);

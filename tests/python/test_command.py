@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,10 @@ def test_memory_of_buffers(laneway: Run, small: Path, tmp_path: Path, words: lis
     assert len(taken) == 2
     assert 2**20 < report["host_peak_bytes"] < 2**40
     assert "host memory" in done.stdout
+    held = report["device_peak_bytes"]
+    assert len(held) == 2
+    assert 2**10 < min(held) <= max(held) < report["host_peak_bytes"], "CPU devices' memory is the host's"
+    assert re.search(rf"device memory +{max(held) / 2**20:.1f} MiB on a device at most", done.stdout)
     assert 2**16 < max(taken) <= 2**18
     assert f"{max(taken) / 2**20:.1f} MiB on a device at most" in done.stdout
 

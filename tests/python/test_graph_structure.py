@@ -214,6 +214,8 @@ def test_components_by_router(laneway: Run, small: Path, tmp_path: Path, devices
     assert report["result"] == {"components": 2, "largest": 4, "of_one_vertex": 0}
     number = len(report["devices"])
     assert report["messages"]["carried"] == 7 + 6 * number, "arcs that are no loops, and a forest of each device"
+    assert len(report["device_peak_bytes"]) == number
+    assert min(report["device_peak_bytes"]) > max(report["buffer_bytes"]) // 4 > 0
     with np.load(tmp_path / "work" / "o.npz") as file:
         assert file["component"].tolist() == [0, 0, 0, 0, 1, 1]
 

@@ -233,7 +233,7 @@ def test_reports_show_and_pickle() -> None:
     assert repr(report).startswith("<laneway.Report: 2 devices, ")
     assert f"{report.posted} messages posted, {report.carried} carried, {report.served} served>" in repr(report)
     twin = pickle.loads(pickle.dumps(report))
-    for name in ("devices", "run_seconds", "posted", "direct", "carried", "served", "buffer_bytes"):
+    for name in ("devices", "run_seconds", "posted", "direct", "carried", "served", "buffer_bytes", "device_bytes"):
         assert getattr(twin, name) == getattr(report, name)
     for name in ("messages", "chunks", "bytes", "progress"):
         assert np.array_equal(getattr(twin, name), getattr(report, name))

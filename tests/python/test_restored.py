@@ -56,7 +56,7 @@ def test_a_report_of_numbers_that_do_not_fit() -> None:
     report = lw.bfs(lw.generate_grid(4, 4), 0, devices="cpu:2").report
     state: list[Any] = list(report.__getstate__())
     assert pickle.loads(pickle.dumps(report)).__getstate__() == tuple(state)
-    for place, wrong in ((2, [1] * 5), (3, [1] * 9), (4, [1] * 4), (5, [1])):
+    for place, wrong in ((2, [1] * 5), (3, [1] * 9), (4, [1] * 4), (5, [1]), (6, [1])):
         forged = lw.Report.__new__(lw.Report)
         with pytest.raises(lw.UsageError, match="not that of a report"):
             forged.__setstate__((*state[:place], wrong, *state[place + 1 :]))

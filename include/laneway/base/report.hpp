@@ -57,6 +57,9 @@ struct run_report {
     std::vector<progress_sample> progress;  ///< for plots; at most a few thousand samples
     /// What the library's buffers and rings take on each PE; see options::buffer_bytes.
     std::vector<std::uint64_t> buffer_bytes;
+    /// The most memory that each PE's device has held at once since it was opened, of all that was allocated on it:
+    /// data, buffers and rings. Memory of the host that devices reach is not part of it.
+    std::vector<std::uint64_t> device_bytes;
     /// Of the run's triggered operations: tags that nobody has prepared, and those that wait for more triggers.
     std::vector<waiting_tag> waiting_tags;
     std::vector<memory_held> memory;  ///< what lanes hold of each runtime::device_memory when the run has ended

@@ -7,6 +7,7 @@
 //   for (const auto& device : ctx.devices()) ctx.start_worker(device, [=](lw::device_stream& stream) { ... });
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -56,6 +57,9 @@ public:
     /// lives. Null where there are no GPUs and where CUDA refuses it, for memory that is pinned already or cannot be
     /// written to, say: copies are right there, too, only slower.
     [[nodiscard]] std::shared_ptr<void> pin(const void* memory, std::size_t bytes);
+
+    /// The most memory that a device has held at once so far; that of the host is not counted.
+    [[nodiscard]] std::uint64_t peak_bytes(const endpoint& of) const;
 
     /// Calls `work(stream)` on a thread of its own, with a stream of the endpoint's device. The worker is over when
     /// what it gave the stream is done too. What it or the stream throws ends the dataflow, and names the endpoint.

@@ -38,7 +38,7 @@ public:
     [[nodiscard]] void* allocate(std::size_t bytes) {
         const auto mine = refuse_during_run();
         void* const memory = do_allocate(bytes);
-        held_bytes_ += bytes;
+        count_allocated(bytes);
         return memory;
     }
     /// Frees what allocate(bytes) gave; memory of a device whose kernel did not end is kept, and during a run it is
@@ -62,6 +62,8 @@ public:
     [[nodiscard]] virtual int multiprocessors() const = 0;
     /// Allocated and not yet released. Any thread.
     [[nodiscard]] std::uint64_t held_bytes() const noexcept { return held_bytes_; }
+    /// The most that it has held at once so far. Any thread.
+    [[nodiscard]] std::uint64_t peak_bytes() const noexcept { return peak_bytes_; }
     /// Copied from the host so far. Any thread.
     [[nodiscard]] std::uint64_t copied_in_bytes() const noexcept { return copied_in_bytes_; }
     /// How often memory has been filled since it was allocated. Any thread.
@@ -95,6 +97,7 @@ private:
     virtual void do_copy_out(void* host_to, const void* from, std::size_t bytes) = 0;
     virtual void do_fill(void* memory, int byte, std::size_t bytes) = 0;
     virtual void free(void* memory) noexcept = 0;
+    void count_allocated(std::size_t bytes) noexcept;
     /// Frees memory, or keeps what a kernel that did not end may use.
     void let_go(void* memory) noexcept;
 
@@ -104,6 +107,7 @@ private:
     std::mutex releasing_;
     std::vector<void*> released_;  ///< during the run
     std::atomic<std::uint64_t> held_bytes_{0};
+    std::atomic<std::uint64_t> peak_bytes_{0};
     std::atomic<std::uint64_t> copied_in_bytes_{0};
     std::atomic<std::uint64_t> fills_{0};
     std::atomic<bool> running_{false};

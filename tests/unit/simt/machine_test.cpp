@@ -314,6 +314,11 @@ TEST(buffer_test, DevicesCountWhatTheyHoldAndWhatIsCopiedIn) {
         EXPECT_EQ(counted.copied_in_bytes(), copied + 40);
     }
     EXPECT_EQ(counted.held_bytes(), held);
+    EXPECT_EQ(counted.peak_bytes(), held + 4000) << "what was held at once stays known";
+    (void)buffer<std::uint32_t>(machine.device(1), 900);
+    EXPECT_EQ(counted.peak_bytes(), held + 4000);
+    (void)buffer<std::uint32_t>(machine.device(1), 1100);
+    EXPECT_EQ(counted.peak_bytes(), held + 4400);
     EXPECT_EQ(machine.device(0)->held_bytes(), held) << "each device counts its own";
 }
 
