@@ -215,7 +215,7 @@ private:
         const double seconds =
             machine_.run(programs, plan.shapes(), run_deadline(endless_seconds),
                          [&] { return resources.ring_fills() + memory_account(); }, {"session", started.comes_back()});
-        resources.settle();
+        resources.commit_pending();
         return seconds;
     }
 

@@ -112,9 +112,9 @@ void comm_resources::make_termination() {
     }
 }
 
-void comm_resources::settle() { (void)settle(count_work()); }
+void comm_resources::commit_pending() { (void)commit_pending(count_work()); }
 
-termination_outcome comm_resources::settle(const std::vector<work_counters>& now) {
+termination_outcome comm_resources::commit_pending(const std::vector<work_counters>& now) {
     const termination_outcome outcome = outcome_.copy_out()[0];
     before_.rounds = outcome.rounds;
     if (++program_ == 0) program_ = 1;  // 0 is what memory has that no program has ended in
@@ -258,7 +258,7 @@ termination_ref comm_resources::termination(int pe, const threshold_policy& poli
 
 run_report comm_resources::report(double seconds) {
     const totals now = count();
-    const termination_outcome outcome = settle(now.work);
+    const termination_outcome outcome = commit_pending(now.work);
     run_report report;
     report.devices = machine_.names();
     report.run_seconds = seconds;

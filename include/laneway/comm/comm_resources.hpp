@@ -32,7 +32,7 @@ public:
 
     /// After a program that has ended well: notes what the next one goes on from, whose views are made afterwards. All
     /// words and counters stay as they are, as nothing is left anywhere: tickets, rounds and counts run on. Host.
-    void settle();
+    void commit_pending();
     /// Sets all rings, counters and the termination detector to their start, after a run that did not end well. Host.
     void clear();
 
@@ -46,8 +46,8 @@ public:
     [[nodiscard]] termination_ref termination(int pe, const threshold_policy& policy) const;
     [[nodiscard]] barrier_ref barriers(int pe) const;
 
-    /// After a run that has ended well: settles, and gives the account of all messages since the last one. Throws
-    /// device_fault where posted, carried and served do not agree.
+    /// After a run that has ended well: commits what is pending, and gives the account of all messages since the last
+    /// one. Throws device_fault where posted, carried and served do not agree.
     [[nodiscard]] run_report report(double seconds);
     /// Fill of each ring and forward queue that is not empty, for messages.
     [[nodiscard]] std::string ring_fills() const;
@@ -75,7 +75,7 @@ private:
     [[nodiscard]] totals nothing() const;
     [[nodiscard]] totals count() const;
     [[nodiscard]] std::vector<work_counters> count_work() const;
-    termination_outcome settle(const std::vector<work_counters>& now);
+    termination_outcome commit_pending(const std::vector<work_counters>& now);
     /// What has come since the last report.
     void account(const totals& now, run_report& report) const;
     void clear_answers();
