@@ -68,10 +68,10 @@ class c_memory {
 public:
     c_memory(runtime& job, std::size_t bytes) {
         if (is_of_gpu(job.machine())) {
-            constexpr std::size_t staged_bytes = 4 << 20;
-            on_gpu_ = buffer<std::byte>(job.machine().device(0), bytes);
+            constexpr std::size_t staged_bytes = 8 << 20;
+            on_gpu_ = std::make_shared<buffer<std::byte>>(job.machine().device(0), bytes);
             copies_.emplace(job.stream(0, "of laneway_memcpy"), allocate_host_visible(staged_bytes, true), staged_bytes,
-                            run_deadline(options{}.timeout_seconds).seconds());
+                            on_gpu_, run_deadline(options{}.timeout_seconds).seconds());
         } else {
             on_host_ = allocate_host_visible(bytes, job.machine().has_gpus());
         }
@@ -79,7 +79,12 @@ public:
         bytes_ = bytes;
     }
 
-    [[nodiscard]] sub_allocator& pieces() { return *pieces_; }
+    [[nodiscard]] void* allocate(std::size_t bytes) { return pieces_->allocate(bytes, 64); }
+    /// Waits for a copy that was late, whose memory would be handed out again: up to the deadline of a copy.
+    void deallocate(void* memory) {
+        if (copies_) copies_->await_late();
+        pieces_->deallocate(memory);
+    }
     void copy_to_device(void* to, const void* from, std::size_t bytes) {
         check(to, bytes);
         copies_ ? copies_->to_device(to, from, bytes) : copy_on_host(to, from, bytes);
@@ -96,7 +101,7 @@ private:
         }
         return true;
     }
-    [[nodiscard]] std::byte* first() const { return copies_ ? on_gpu_.data() : on_host_.get(); }
+    [[nodiscard]] std::byte* first() const { return copies_ ? on_gpu_->data() : on_host_.get(); }
     void check(const void* of_device, std::size_t bytes) const {
         const auto at = reinterpret_cast<std::uintptr_t>(of_device) - reinterpret_cast<std::uintptr_t>(first());
         if (at > bytes_ || bytes > bytes_ - at) throw usage_error("a copy beyond the memory of laneway_malloc");
@@ -106,7 +111,7 @@ private:
     }
 
     std::size_t bytes_ = 0;
-    buffer<std::byte> on_gpu_;
+    std::shared_ptr<buffer<std::byte>> on_gpu_;  ///< copies that are late keep it
     std::shared_ptr<std::byte> on_host_;
     std::optional<sub_allocator> pieces_;
     std::optional<staged_copies<>> copies_;  ///< null: memory of the host
@@ -122,8 +127,8 @@ public:
           session_(runtime_.start(pool_)) {}
 
     void stop() { session_.stop(); }
-    [[nodiscard]] void* allocate(std::size_t bytes) { return memory_.pieces().allocate(bytes, 64); }
-    void deallocate(void* memory) { memory_.pieces().deallocate(memory); }
+    [[nodiscard]] void* allocate(std::size_t bytes) { return memory_.allocate(bytes); }
+    void deallocate(void* memory) { memory_.deallocate(memory); }
     [[nodiscard]] c_memory& memory() { return memory_; }
 
     void push(int type, int threads, int id, void* params) {

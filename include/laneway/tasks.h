@@ -33,7 +33,8 @@ int laneway_setup(int queue_size);
 int laneway_cleanup(void);
 
 /* Memory that kernels and these functions reach, aligned to 64 bytes. Where all devices are GPUs it is memory of the
- * first one, which the host reaches by the two copies alone; else memory of the host. Copies do not wait for tasks. */
+ * first one, which the host reaches by the two copies alone; else memory of the host. Copies do not wait for tasks. One
+ * that does not end within its deadline fails, and laneway_free waits for it, as long again at most. */
 void* laneway_malloc(size_t bytes);
 int laneway_free(void* memory);
 int laneway_memcpy_to_device(void* to, const void* from, size_t bytes);

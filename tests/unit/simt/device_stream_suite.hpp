@@ -86,8 +86,8 @@ TEST_P(device_stream_test, StagedCopiesThatAreLateTouchNothingOfTheCaller) {
     streams_of streams(GetParam(), 0);
     device_stream stream = streams.make();
     const auto memory = streams.allocate<std::uint8_t>(1000);
-    staged_copies copies(stream, allocate_host_visible(streams.place.device, 64), 64, 20);
-    staged_copies late(stream, allocate_host_visible(streams.place.device, 64), 64, 0.2);
+    staged_copies copies(stream, allocate_host_visible(streams.place.device, 64), 64, memory, 20);
+    staged_copies late(stream, allocate_host_visible(streams.place.device, 64), 64, memory, 0.2);
     std::vector<std::uint8_t> values(1000), got(1000);
     for (std::size_t i = 0; i < 1000; ++i) values[i] = static_cast<std::uint8_t>(i * 7);
     copies.to_device(memory.get(), values.data(), 1000);
@@ -130,7 +130,7 @@ TEST_P(device_stream_test, AStagedCopyThatFailsHarmsNoOther) {
     streams_of streams(GetParam(), 0);
     failing_stream stream{streams.make()};
     const auto memory = streams.allocate<std::uint8_t>(100);
-    staged_copies<failing_stream> copies(stream, allocate_host_visible(streams.place.device, 64), 64, 20);
+    staged_copies<failing_stream> copies(stream, allocate_host_visible(streams.place.device, 64), 64, memory, 20);
     std::vector<std::uint8_t> values(100, 9), got(100);
     *stream.fails = true;
     EXPECT_THROW(copies.to_device(memory.get(), values.data(), 100), std::out_of_range);
