@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import FrameType
 from typing import Any
 
 import laneway as lw
@@ -202,6 +205,47 @@ def test_a_collective_waits_for_its_turn_until_the_deadline() -> None:
         ctx.close()
         with pytest.raises(lw.UsageError, match="closed"):
             waiting.result()
+
+
+def interrupted_turn(ctx: lw.flow.Context, at: int) -> bool:
+    """A turn whose `at`-th line is interrupted instead of run; whether it has as many. The way out of a `with` is no
+    place where Python looks for interrupts."""
+    left = at
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        code = frame.f_code
+        if event == "line" and code.co_name == "_turn":
+            if not linecache.getline(code.co_filename, frame.f_lineno).strip().startswith("with "):
+                left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with ctx._turn():
+            pass
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupted_collective_leaves_the_line() -> None:
+    at = 0
+    with lw.flow.Context("cpu:1", timeout=1) as ctx, ThreadPoolExecutor(1) as thread:
+
+        def collective() -> None:
+            with ctx._turn():
+                pass
+
+        while interrupted_turn(ctx, at):
+            thread.submit(collective).result()
+            at += 1
+    assert at > 5
 
 
 def test_arrays_live_as_long_as_a_collective_uses_them(ctx: lw.flow.Context, monkeypatch: pytest.MonkeyPatch) -> None:

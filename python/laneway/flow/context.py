@@ -98,9 +98,10 @@ class Context:
         self._host = Endpoint(_core.flow_host(self._core))
         self._devices = tuple(Endpoint(each) for each in _core.flow_devices(self._core))
         self._workers: list[threading.Thread] = []
-        self._line: list[object] = []
-        """Collectives in the order of their calls: the first has its turn."""
-        self._moved = threading.Condition()
+        self._line: list[threading.Lock] = []
+        """Places of collectives in the order of their calls: the first that is still held has its turn."""
+        self._standing = threading.RLock()
+        self._moved = threading.Condition(self._standing)
         self._grouped: WeakValueDictionary[Endpoint, object] = WeakValueDictionary()
         """The group that has an endpoint."""
 
@@ -150,27 +151,30 @@ class Context:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Of a collective: one at a time."""
-        mine = object()
+        # An interrupt may come between any two lines, but no line is needed to give a lock back: nobody waits long for
+        # a place that its collective has left in the line.
+        place = threading.Lock()
         try:
-            with self._moved:
-                self._line.append(mine)
-            # The deadline is of each turn: others that go on may take long together.
-            while (first := self._first()) is not mine:
-                self._wait(partial(self._is_over, first), "a collective did not get its turn")
-            yield
+            with place:
+                with self._standing:
+                    self._line.append(place)
+                # The deadline is of each turn: others that go on may take long together.
+                while (first := self._first()) is not place:
+                    self._wait(partial(self._is_over, first), "a collective did not get its turn")
+                yield
         finally:
-            with self._moved:
-                with suppress(ValueError):  # an interrupt may come before it stands there
-                    self._line.remove(mine)
+            with self._standing:
                 self._moved.notify_all()
 
-    def _first(self) -> object:
-        with self._moved:
+    def _first(self) -> threading.Lock:
+        with self._standing:
+            while not self._line[0].locked():
+                del self._line[0]
             return self._line[0]
 
-    def _is_over(self, turn: object, seconds: float) -> bool:
-        with self._moved:
-            return self._moved.wait_for(lambda: self._line[0] is not turn, seconds)
+    def _is_over(self, turn: threading.Lock, seconds: float) -> bool:
+        with self._standing:
+            return self._moved.wait_for(lambda: not turn.locked(), seconds)
 
     def _wait(self, look: Callable[[float], bool], late: str) -> None:
         """Until `look`, which waits for as many seconds as it is given, finds what it looks for. Raises the dataflow's
