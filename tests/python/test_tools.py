@@ -1,7 +1,8 @@
-"""The layer check finds what it is for."""
+"""Checks of the sources find what they are for."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,3 +67,13 @@ def test_no_breach(tmp_path: Path, file: str, line: str) -> None:
 def test_this_project() -> None:
     done = check(ROOT)
     assert done.returncode == 0, done.stdout
+
+
+def test_types_of_all_packages_are_checked() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    (wheel,) = re.findall(r"^wheel\.packages = \[(.*)\]", text, re.MULTILINE)
+    (checked,) = re.findall(r"^packages = \[(.*)\]", text, re.MULTILINE)
+    packages = re.findall(r'"python/(\w+)"', wheel)
+    assert re.findall(r'"(\w+)"', checked) == packages
+    for package in packages:
+        assert (ROOT / "python" / package / "py.typed").exists(), package
