@@ -388,6 +388,38 @@ TEST_P(communicator_bounds, WithoutAnOrderMessagesComePastSlotsThatAreNotFree) {
     });
 }
 
+/// Receives that are taken back, one after the other, and one that is not.
+struct take_back_and_receive {
+    template <class Ctx, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, World& world) const {
+        if (ctx.pe() != 0 || ctx.rank() != 0) return;
+        std::uint64_t got = 0;
+        message_request receive;
+        for (std::uint32_t i = 0; i < 5; ++i) {
+            if (world.irecv(ctx, &got, 1, 0, 3, receive) != status::ok || world.cancel(ctx, receive) != status::ok ||
+                world.wait(ctx, receive) != status::ok)
+                return;
+        }
+        const std::uint64_t value = 1;
+        if (world.irecv(ctx, &got, 1, 0, 3, receive) != status::ok || world.send(ctx, &value, 1, 0, 3) != status::ok ||
+            world.wait(ctx, receive) != status::ok)
+            return;
+    }
+};
+
+TEST_P(communicator_bounds, ReceivesThatAreTakenBackDoNotWait) {
+    every_fourth_round(GetParam(), [](const options& o) {
+        runtime rt(o);
+        communicator_options how = small_options(o);
+        how.rules = {.no_any_source = true, .no_any_tag = true, .no_unexpected = false, .allow_overtaking = true};
+        auto world = rt.communicator(how);
+        rt.run(take_back_and_receive{}, world);
+        const matching_statistics seen = world.statistics(0);
+        EXPECT_EQ(seen.posted, 0u);
+        EXPECT_EQ(seen.max_posted, 1u);
+    });
+}
+
 LANEWAY_ON_DEVICES(communicator_bounds, communicator_devices());
 
 }  // namespace
