@@ -100,8 +100,8 @@ TEST(communicator_waiting_sends, WhatAMessageTakesDoesNotGrowWithThoseThatWait) 
     EXPECT_LT(seconds(256), 8 * seconds(64));
 }
 
-/// A lone lane of the last PE sends two messages under one tag, which one of PE 0 awaits by a receive that does not wait
-/// and one that does; the answer says what has come.
+/// A lone lane of the last PE sends two messages under one tag, which one of PE 0 awaits by a receive that does not
+/// wait and one that does; the answer says what has come.
 struct post_and_wait {
     static constexpr std::uint64_t rounds = 50;
     symmetric_ref<std::uint64_t> wrong;

@@ -1,6 +1,6 @@
 // Receiving a short message straight from its ring, by the lane that waits for it: without a request, a turn of the
 // shard and its queues, where nothing stands in these. That is the usual case of lone lanes that pass messages back and
-// fro, and their times are those of a few loads behind each other.
+// forth, whose times are those of a few loads behind each other.
 //
 // The order is MPI's all the same. While a lane looks, its receive has not been posted; it takes the message that is
 // next in its ring, and only where no receive is posted, or about to be, and no message waits: so there is no earlier
