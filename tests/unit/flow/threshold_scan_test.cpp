@@ -20,7 +20,7 @@ struct sort_two {
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx) const {
-        if (!is_first_lane(ctx)) return;
+        if (ctx.block() != 0 || ctx.warp() != 0 || ctx.lane() != 0) return;
         const threshold_scan scan(&words->threshold, words->counters, &words->shared);
         const auto pushes = [] { return std::uint64_t{2}; };
         scan.open(ctx, 2);
