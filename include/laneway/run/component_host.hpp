@@ -118,11 +118,7 @@ double server_share_of_component([[maybe_unused]] const Component& c, [[maybe_un
 template <component Component>
 void begin_component([[maybe_unused]] Component& c, [[maybe_unused]] machine& machine,
                      [[maybe_unused]] const comm_plan& plan, [[maybe_unused]] const run_deadline& until) {
-    if constexpr (prepares<Component>) {
-        static_assert(
-            requires { c.begin(machine, plan, until); }, "a run prepares this component: it may not be const");
-        c.begin(machine, plan, until);
-    }
+    if constexpr (requires { c.begin(machine, plan, until); }) c.begin(machine, plan, until);
 }
 
 template <component Component>

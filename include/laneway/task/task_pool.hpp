@@ -97,8 +97,8 @@ public:
     }
     [[nodiscard]] session_ref_type session_ref(int pe) const { return {ref(pe)}; }
     [[nodiscard]] const std::shared_ptr<task_queue>& feed() const { return queue_; }
-    void begin(machine& machine, const comm_plan& plan, const run_deadline&) { queue_->begin_run(machine, plan); }
-    void end(const run_report&) { queue_->end_run(); }
+    void begin(machine& machine, const comm_plan& plan, const run_deadline&) const { queue_->begin_run(machine, plan); }
+    void end(const run_report&) const { queue_->end_run(); }
 
     // For triggers that submit its tasks.
     using starter_type = task_starter<Types...>;

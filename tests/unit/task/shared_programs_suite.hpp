@@ -321,7 +321,7 @@ TEST_P(shared_programs_test, AgentsMayBeCopies) {
     runtime rt(job(1, true));
     const auto sum = rt.allocate<std::uint64_t>(1);
     auto told = rt.allocate<std::uint64_t>(1);
-    copied_pool<spawn_as_block, expect_sum> pool(spawn_as_block{sum.ref()}, expect_sum{sum.ref()});
+    const copied_pool<spawn_as_block, expect_sum> pool(spawn_as_block{sum.ref()}, expect_sum{sum.ref()});
     auto triggers = rt.triggers({.tags = 2}).with(pool);
     prepare_chain(rt, triggers, told.ref());
     rt.run(trigger_first{}, triggers, pool);
