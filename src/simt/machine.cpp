@@ -72,7 +72,7 @@ machine::machine(const std::string& devices, std::uint64_t seed, const checked_a
             if (!why.empty()) throw usage_error(why);
         }
         connect_gpus(devices_);
-        host_visible_ = allocate_host_visible(faults_at + 2 * pes * sizeof(fault_record), has_gpus());
+        host_visible_ = allocate_host_visible(faults_at + pes * sizeof(fault_record), has_gpus());
     });
     segments_ = std::make_shared<segment_table>(devices_);
     kernels_.resize(pes);
@@ -83,7 +83,6 @@ machine::machine(const std::string& devices, std::uint64_t seed, const checked_a
         env.n_pes = static_cast<int>(pes);
         env.control = controls_[p].data();
         env.fault = record_of(host_visible_, p);
-        env.late = record_of(host_visible_, pes + p);
         if (!devices_[p]->is_gpu()) env.thrown = thrown_.get();
         env.host_stop = reinterpret_cast<const std::uint32_t*>(host_visible_.get());
         environments_.push_back(env);
@@ -169,7 +168,7 @@ void machine::prepare(const run_deadline& until) {
     thrown_->clear();
     const std::lock_guard lock(telling_);
     for (std::size_t p = 0; p < devices_.size(); ++p) {
-        *record_of(host_visible_, p) = *record_of(host_visible_, devices_.size() + p) = fault_record{};
+        *record_of(host_visible_, p) = fault_record{};
         if (told_ || !ended_well_) controls_[p].fill_bytes(0);
         environments_[p].timeout_ns = static_cast<std::uint64_t>(until.left() * 1e9);
     }
@@ -298,7 +297,7 @@ run_end machine::end_together(const std::exception_ptr& left, double seconds) {
     if (n_processes() == 1) return {};
     if (left || any_fault() || thrown_->any()) group_->alert();  // lanes may have ended before the host has looked
     run_end mine;
-    for (const std::size_t p : own_) mine.records.push_back(reported_by(p));
+    for (const std::size_t p : own_) mine.records.push_back(*record_of(host_visible_, p));
     mine.thrown = thrown_->text(names());
     mine.left = reason_of(left);
     mine.abandoned = abandoned_;
@@ -364,20 +363,13 @@ std::vector<std::shared_ptr<host_service>> machine::attached() {
 
 bool machine::any_fault() const {
     for (std::size_t p = 0; p < devices_.size(); ++p) {
-        if (is_written(reported_by(p))) return true;
+        if (is_written(*record_of(host_visible_, p))) return true;
     }
     return false;
 }
 
-fault_record& machine::reported_by(std::size_t pe) const {
-    fault_record& fault = *record_of(host_visible_, pe);
-    return is_written(fault) ? fault : *record_of(host_visible_, devices_.size() + pe);
-}
-
 void machine::stop_all() const {
-    // Behind a deadline those that wait are asked what for: a lane that knows the cause may not have run since.
-    const bool asks = any_fault() && worst_record().code == status::timeout;
-    tell_lanes(asks ? stop_word::deadline : stop_word::ends);
+    tell_lanes(stop_word::ends);
     group_->alert();
 }
 
@@ -501,7 +493,7 @@ const fault_record& machine::worst_record() const {
     };
     const fault_record* chosen = nullptr;
     for (std::size_t p = 0; p < devices_.size(); ++p) {
-        fault_record& record = reported_by(p);
+        fault_record& record = *record_of(host_visible_, p);
         if (!is_written(record)) continue;
         if (chosen == nullptr || severity(record) > severity(*chosen)) chosen = &record;
     }

@@ -70,19 +70,18 @@ public:
         env_.timeout_ns = static_cast<std::uint64_t>(timeout_seconds * 1e9);
         env_.control = &control_;
         env_.fault = &fault_;
-        env_.late = &late_;
         env_.host_stop = &host_stop_;
     }
     lone_environment(const lone_environment&) = delete;
     lone_environment& operator=(const lone_environment&) = delete;
 
     [[nodiscard]] const pe_environment& get() const { return env_; }
-    [[nodiscard]] bool failed() const { return fault_.written != 0 || late_.written != 0; }
+    [[nodiscard]] bool failed() const { return fault_.written != 0; }
 
 private:
     pe_environment env_;
     pe_control control_;
-    fault_record fault_, late_;
+    fault_record fault_;
     std::uint32_t host_stop_ = 0;
 };
 

@@ -148,8 +148,8 @@ public:
                 ctx.store(&env.control->stop, told, order::relaxed, scope::device);
             }
         } else if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
-            // Later than the waits' own deadline: they name the cause better, and need not be asked.
-            report_deadline(ctx, ctx.pe() == 0 ? open_ : 0);
+            // Later than the waits' own deadline: where one of them hangs, it names the cause better.
+            (void)fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
         }
     }
 

@@ -24,7 +24,6 @@ struct stop_word {
 struct pe_control {
     alignas(destructive_bytes) std::uint32_t stop = stop_word::none;
     std::uint32_t fault_claim = 0;  ///< first lane to swap in 1 writes the PE's fault record
-    std::uint32_t late_claim = 0;   ///< the same of the record of its deadline
 };
 
 /// Handed to every kernel of a PE; plain pointers that are valid on that PE.
@@ -34,7 +33,6 @@ struct pe_environment {
     std::uint64_t timeout_ns = 0;              ///< deadline of the run, from its start on this PE
     pe_control* control = nullptr;             ///< PE memory
     fault_record* fault = nullptr;             ///< host-visible
-    fault_record* late = nullptr;              ///< host-visible: of a deadline, see report_deadline
     const std::uint32_t* host_stop = nullptr;  ///< host-visible stop_word, for all PEs
     thrown_log* thrown = nullptr;              ///< of a CPU device: where exceptions are kept; null: they pass
     /// PE memory: base of symmetric segment s on PE p at [s * n_pes + p], null where there is none or out of reach.

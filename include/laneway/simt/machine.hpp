@@ -162,8 +162,6 @@ private:
     void abandon_devices();
     [[nodiscard]] std::vector<std::shared_ptr<host_service>> attached();
     [[nodiscard]] bool any_fault() const;
-    /// What a PE has reported: a fault, else that its deadline has passed; not written where neither.
-    [[nodiscard]] fault_record& reported_by(std::size_t pe) const;
     void stop_all() const;
     void tell_lanes(std::uint32_t word) const;
     [[nodiscard]] const fault_record& worst_record() const;
@@ -191,7 +189,7 @@ private:
     std::shared_ptr<segment_table> segments_;  ///< arrays may outlive the machine
     std::vector<std::weak_ptr<host_service>> services_;
     std::shared_ptr<thrown_log> thrown_ = std::make_shared<thrown_log>();
-    std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then each PE's record of a fault, and of its deadline
+    std::shared_ptr<std::byte> host_visible_;  ///< the stop word, then one fault record a PE
     std::atomic<double> timeout_seconds_ = 0;  ///< of the last run
     bool ended_well_ = true;                   ///< the last run: lanes have written nothing into controls_
     mutable bool told_ = false;                ///< the host has, since they were cleared

@@ -17,11 +17,12 @@ template <class Ctx>
 LANEWAY_FN void watch_run(Ctx& ctx) {
     const auto& env = ctx.environment();
     if (ctx.lane() != 0) return;
-    const std::uint32_t told = ctx.load(env.host_stop, order::relaxed, scope::system);
-    if (told == stop_word::ends || (told != stop_word::none && !stopped(ctx))) {
-        ctx.store(&env.control->stop, told, order::relaxed, scope::device);
+    if (ctx.load(env.host_stop, order::relaxed, scope::system) != 0) {
+        ctx.store(&env.control->stop, 1u, order::relaxed, scope::device);
     }
-    if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) report_deadline(ctx);
+    if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
+        (void)fail(ctx, status::timeout, operation::run_to_end);
+    }
 }
 
 /// Where a warp's member of a group stands among the PE's members of its kind.

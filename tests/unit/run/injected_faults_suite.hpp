@@ -68,23 +68,18 @@ protected:
     [[nodiscard]] static options with(injected_fault fault, int pe) {
         options o;
         o.devices = GetParam();
-        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : of_the_host;
+        o.timeout_seconds = is_checked(GetParam()) ? 0.02 : 0.3;
         o.fault = fault;
         o.fault_pe = pe;
         return o;
     }
-    /// Deadline where seconds are those of a clock: what checked lanes count as time are their steps.
-    static constexpr double of_the_host = 0.3;
 
     /// `use(runtime)` does not end in time where the PE has the fault, and the error says each of the `parts`; it ends
-    /// well without. `seconds`: of the deadline, 0: as with() has it.
+    /// well without.
     template <class Use>
-    static void ends(injected_fault fault, int pe, const std::vector<std::string>& parts, Use&& use,
-                     double seconds = 0) {
+    static void ends(injected_fault fault, int pe, const std::vector<std::string>& parts, Use&& use) {
         {
-            options damaged = with(fault, pe);
-            if (seconds > 0) damaged.timeout_seconds = seconds;
-            runtime rt(damaged);
+            runtime rt(with(fault, pe));
             try {
                 use(rt);
                 ADD_FAILURE() << "it ended as if nothing had happened";
@@ -145,20 +140,17 @@ TEST_P(injected_faults_test, AnInboxThatNobodyEmptiesIsNamed) {
         for (int i = 0; i < 3; ++i) session.post(1, note{0});
         session.quiesce();
     };
-    ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 3 of 1024 slots in use"}, post,
-         of_the_host);
+    ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 3 of 1024 slots in use"}, post);
     const auto call = [](runtime& rt) {
         auto session = rt.start(rt.mailbox<enquiry>(reply_to{}));
         EXPECT_EQ(session.call(0, enquiry{4}), 5u);
     };
-    ends(injected_fault::shut_inbox, 0, {"did not do in time", "inbox of PE 0: 1 of 1024 slots in use"}, call,
-         of_the_host);
+    ends(injected_fault::shut_inbox, 0, {"did not do in time", "inbox of PE 0: 1 of 1024 slots in use"}, call);
     const auto fill = [](runtime& rt) {
         auto session = rt.start(rt.mailbox<note>(read_note{}));
         for (int i = 0; i < 1100; ++i) session.post(1, note{0});
     };
-    ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 1024 of 1024 slots in use"}, fill,
-         of_the_host);
+    ends(injected_fault::shut_inbox, 1, {"did not do in time", "inbox of PE 1: 1024 of 1024 slots in use"}, fill);
 }
 
 TEST_P(injected_faults_test, AnEpochThatAPeDoesNotTellOfMeetsItsDeadline) {
@@ -168,7 +160,7 @@ TEST_P(injected_faults_test, AnEpochThatAPeDoesNotTellOfMeetsItsDeadline) {
         session.quiesce();
     };
     for (const int pe : {0, 1}) {
-        ends(injected_fault::mute_termination, pe, {"did not do in time", "1 epochs are open"}, use, of_the_host);
+        ends(injected_fault::mute_termination, pe, {"did not do in time", "1 epochs are open"}, use);
     }
 }
 

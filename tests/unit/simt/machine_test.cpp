@@ -109,42 +109,6 @@ TEST_P(machine_kinds_test, AWaitEndsAtItsDeadlineAndNamesItself) {
     EXPECT_NO_THROW(run(machine, {}, 10, [](auto&) {})) << "it was left behind";
 }
 
-/// PE 0 finds its deadline passed while another lane has not come to its wait yet: it does when its PE is told to stop.
-struct waits_when_told {
-    static constexpr int cuda_warps = 1;
-    int pe;
-    template <class Ctx>
-    LANEWAY_FN void operator()(Ctx& ctx) const {
-        if (ctx.lane() != 0) return;
-        if (ctx.pe() == 0 && ctx.block() == 1) report_deadline(ctx, 3);
-        if (ctx.pe() != pe || ctx.block() != 0) return;
-        while (!stopped(ctx)) ctx.pause(1);
-        (void)wait_until(ctx, {operation::quiet, 1, 77}, [] { return false; });
-    }
-};
-
-TEST_P(machine_kinds_test, AWaitThatNobodyHasSeenIsAskedBehindADeadline) {
-    machine machine(is_checked(GetParam()) ? "checked:2" : "cpu:2");
-    const auto told = [&](int pe) {
-        try {
-            machine.run(std::vector(2, waits_when_told{pe}), std::vector(2, launch_shape{2, 1, 0}), 60,
-                        [] { return std::string(); });
-        } catch (const timeout_error& e) {
-            return std::string(e.what());
-        }
-        return std::string("it ended as if nothing had happened");
-    };
-    for (const int pe : {0, 1}) {
-        const std::string what = told(pe);
-        EXPECT_EQ(what.rfind("PE " + std::to_string(pe), 0), 0u) << what;
-        EXPECT_NE(what.find("deadline passed while waiting for messages to be served by PE 1: ticket 77"),
-                  std::string::npos)
-            << what;
-    }
-    const std::string what = told(-1);
-    EXPECT_NE(what.find("waiting for all work to be done: 3 known to be open"), std::string::npos) << what;
-}
-
 TEST_P(machine_kinds_test, AnInterruptionEndsTheRunInOrder) {
     machine machine(GetParam());
     std::atomic<int> begun{0}, ended{0};
