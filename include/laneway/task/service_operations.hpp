@@ -135,21 +135,25 @@ private:
     template <class Ctx>
     static LANEWAY_FN void move(Ctx& ctx, const arguments& a, int pe, std::uint64_t begin, std::uint64_t count) {
         const copy_share mine{static_cast<std::uint64_t>(ctx.lane()), static_cast<std::uint64_t>(Ctx::warp_lanes)};
+        std::byte* to = nullptr;
+        const std::byte* from = nullptr;
+        std::uint64_t bytes = 0;
         a.from.visit([&]<class T>() {
             const auto first = a.from.template element<T>(), target = a.to.template element<T>();
             if constexpr (checks_accesses<Ctx>) {  // they see each access
-                const auto from = symmetric_ref<T>(first.segment, first.index + a.count).at(ctx, pe);
-                const auto to = symmetric_ref<T>(target.segment, target.index + a.count).at(ctx, a.pe);
+                const auto source = symmetric_ref<T>(first.segment, first.index + a.count).at(ctx, pe);
+                const auto stored = symmetric_ref<T>(target.segment, target.index + a.count).at(ctx, a.pe);
                 for (std::uint64_t i = begin + mine.first; i < begin + count; i += mine.step) {
-                    const T value = from[first.index + i];
-                    to[target.index + i] = value;
+                    const T value = source[first.index + i];
+                    stored[target.index + i] = value;
                 }
             } else {
-                store_range(reinterpret_cast<std::byte*>(address(ctx, target, a.pe) + begin),
-                            reinterpret_cast<const std::byte*>(address(ctx, first, pe) + begin), count * sizeof(T),
-                            mine);
+                to = reinterpret_cast<std::byte*>(address(ctx, target, a.pe) + begin);
+                from = reinterpret_cast<const std::byte*>(address(ctx, first, pe) + begin);
+                bytes = count * sizeof(T);
             }
         });
+        store_range(to, from, bytes, mine);  // once for all types
     }
 };
 
