@@ -85,7 +85,11 @@ double seconds_since(clock_type::time_point start) {
 class measurement {
 public:
     measurement(const bench::arguments& args, const std::string& devices, bench::json_lines& json)
-        : tasks_(args.number("tasks")), runs_(args.number("runs")), devices_(devices), json_(json) {}
+        : tasks_(args.number("tasks")), runs_(args.number("runs")), devices_(devices), json_(json) {
+        for (const std::string knob : {"bundle", "bundle-us", "ahead-us", "blocks"}) {
+            knobs_.emplace_back(knob, args.real(knob));
+        }
+    }
 
     /// `parts`: of spawned, lone, batch, single, efficiency.
     void run(pool_type& pool, std::uint64_t workers, const std::vector<std::string>& parts) {
@@ -212,6 +216,7 @@ private:
         std::vector<std::pair<std::string, double>> numbers{
             {"median", all.median}, {"least", all.least}, {"most", all.most}};
         numbers.insert(numbers.end(), more.begin(), more.end());
+        numbers.insert(numbers.end(), knobs_.begin(), knobs_.end());
         json_.write({{"benchmark", "tasks"}, {"devices", devices_}, {"what", name}, {"unit", unit}}, numbers);
     }
 
@@ -219,6 +224,7 @@ private:
     std::uint64_t runs_;
     std::string devices_;
     bench::json_lines& json_;
+    std::vector<std::pair<std::string, double>> knobs_;  ///< as given; 0 blocks: those that the GPU has
 };
 
 void measure(const bench::arguments& args, const std::string& devices, bench::json_lines& json) {

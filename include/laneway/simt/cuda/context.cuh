@@ -53,8 +53,9 @@ public:
     // __activemask() is taken where the lanes arrive, never after a branch: whatever subset it names is a valid group.
     // The compiler believes that all lanes that run together from then on hold the same mask. They do not where groups
     // of a warp come through one function at different times and meet inside. So the mask is made from something of
-    // each lane's own as well, a bit that is always 0: then collectives tell the groups apart.
-    __device__ lane_mask converged() { return __activemask() | static_cast<lane_mask>(deadline_ns_ >> 63); }
+    // each lane's own as well, a bit that is always 0: then collectives tell the groups apart. The bit is of a sum, as
+    // the compiler knows that of a lane's number alone, and takes clocks for the same in all lanes (docs/design/0079).
+    __device__ lane_mask converged() { return __activemask() | static_cast<lane_mask>((lane_ + env_.n_pes) >> 31); }
     __device__ void sync(lane_mask mask) {
         with_mask(mask, [](lane_mask lanes) { __syncwarp(lanes); });
     }

@@ -1,0 +1,1 @@
+#include "alike_components_suite.hpp"  // on GPUs

@@ -1,0 +1,1 @@
+#include "triggered_tasks_suite.hpp"
