@@ -31,15 +31,16 @@ std::uint32_t data_words_of(std::uint64_t bytes, const char* name) {
     return static_cast<std::uint32_t>(bytes / sizeof(std::uint32_t));
 }
 
-/// Groups of a kind with two members at least.
-std::uint32_t shared_groups(const std::vector<working_counts>& counts, group kind) {
-    std::uint32_t most = 0, second = 0;
-    for (const auto& pe : counts) {
-        const std::uint32_t groups = pe.groups(kind);
-        second = std::max(second, std::min(most, groups));
-        most = std::max(most, groups);
+/// Groups of a kind that have two members at least in some team.
+std::uint32_t shared_groups(const collectives_plan& plan, group kind) {
+    std::uint32_t shared = 0;
+    for (std::size_t a = 0; a < plan.n_pes(); ++a) {
+        for (std::size_t b = 0; b < a; ++b) {
+            if (!plan.same_team(a, b)) continue;
+            shared = std::max(shared, std::min(plan.most[a].groups(kind), plan.most[b].groups(kind)));
+        }
     }
-    return second;
+    return shared;
 }
 
 }  // namespace
@@ -55,6 +56,10 @@ collectives_plan::collectives_plan(const collective_options& o, const std::vecto
                           std::to_string(pe.blocks) + " blocks; there may be 1 to " + std::to_string(max_warps) +
                           ", and up to " + std::to_string(in_block) + " in a block");
     }
+    if (!o.teams.empty() && o.teams.size() != n_pes()) {
+        throw usage_error("collectives: a team for each of " + std::to_string(n_pes()) + " PEs, or none; " +
+                          std::to_string(o.teams.size()) + " are given");
+    }
     const std::uint32_t data_words[] = {data_words_of(o.warp_bytes, "warp_bytes"),
                                         data_words_of(o.block_bytes, "block_bytes"),
                                         data_words_of(o.grid_bytes, "grid_bytes")};
@@ -64,7 +69,7 @@ collectives_plan::collectives_plan(const collective_options& o, const std::vecto
     for (const group kind : {group::warp, group::block, group::grid}) {
         const auto k = static_cast<std::size_t>(kind);
         const std::uint64_t limit = two_shot[k] != 0 ? two_shot[k] : break_even(n_pes(), bytes_a_us[k]);
-        words[k] = {first, shared_groups(most, kind), data_words[k], limit};
+        words[k] = {first, shared_groups(*this, kind), data_words[k], limit};
         first += words[k].all_words();
     }
 }
@@ -83,7 +88,9 @@ std::uint64_t collectives_plan::value_words(std::size_t pe) const {
 
 std::uint64_t collectives_plan::bytes(std::size_t pe) const {
     const std::uint64_t tables = n_pes() * (2 * sizeof(std::uint64_t*) + sizeof(working_counts));
-    return sizeof(std::uint64_t) * ((n_pes() - 1) * pair_words() + round_words(pe) + value_words(pe)) + tables +
+    std::uint64_t peers = 0;
+    for (std::size_t other = 0; other < n_pes(); ++other) peers += other != pe && same_team(other, pe) ? 1 : 0;
+    return sizeof(std::uint64_t) * (peers * pair_words() + round_words(pe) + value_words(pe)) + tables +
            sizeof(grid_words);
 }
 
@@ -108,7 +115,12 @@ void collectives_memory::place_words(machine& machine, int mute) {
     std::vector<std::vector<std::uint64_t*>> written(n, std::vector<std::uint64_t*>(n));
     for (std::size_t reader = 0; reader < n; ++reader) {
         const auto parts = allocate_for_reader(
-            machine, static_cast<int>(reader), [&](int) { return plan_.pair_words() * sizeof(std::uint64_t); }, words_);
+            machine, static_cast<int>(reader),
+            [&](int writer) -> std::size_t {
+                if (!plan_.same_team(static_cast<std::size_t>(writer), reader)) return 0;
+                return plan_.pair_words() * sizeof(std::uint64_t);
+            },
+            words_);
         std::vector<const std::uint64_t*> read(n);
         for (std::size_t writer = 0; writer < n; ++writer) {
             written[writer][reader] = reinterpret_cast<std::uint64_t*>(parts[writer]);
@@ -133,14 +145,23 @@ void collectives_memory::begin(const std::vector<working_counts>& counts) {
                           " working warps in " + std::to_string(pe.blocks) + " blocks, planned for " +
                           std::to_string(most.warps) + " in " + std::to_string(most.blocks));
     }
-    const bool alike = std::all_of(counts.begin(), counts.end(), [&](const auto& pe) { return pe == counts[0]; });
+    bool alike = true;
+    for (std::size_t p = 0; p < plan_.n_pes(); ++p) {
+        alike = alike && counts[p] == counts[0] && plan_.same_team(p, 0);
+    }
     // Where PEs differ, a group that gets other members has some that have missed its rounds.
     if (open_ || (counts != now_ && !(alike && alike_))) reset();
     open_ = true;
     alike_ = alike;
     now_ = counts;
     if (alike) return;
-    for (auto& table : counts_) table.copy_in(counts);
+    for (std::size_t p = 0; p < plan_.n_pes(); ++p) {
+        std::vector<working_counts> of_team = counts;
+        for (std::size_t other = 0; other < plan_.n_pes(); ++other) {
+            if (!plan_.same_team(other, p)) of_team[other] = {0, 0};
+        }
+        counts_[p].copy_in(of_team);
+    }
 }
 
 void collectives_memory::reset() {

@@ -17,7 +17,7 @@ std::vector<std::byte*> allocate_for_reader(machine& machine, int reader,
             writers.push_back(pe);
             bytes += bytes_from(pe);
         }
-        if (writers.empty()) continue;
+        if (bytes == 0) continue;
         // The machine has connected all its GPUs, so one writer speaks for the others.
         pieces.push_back({reader, way->place(machine.device(writers[0]), to, bytes), bytes});
         std::byte* part = pieces.back().memory.get();

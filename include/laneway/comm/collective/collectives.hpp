@@ -37,7 +37,8 @@ concept points = requires {
 ///
 /// - Who calls: all lanes of the group (see group), together, with the same arguments but for values. Members call the
 ///   same collectives in the same order; what one group calls has nothing to do with other groups. Where PEs differ in
-///   size, group g has those PEs as members that have a warp or block of that number.
+///   size, group g has those PEs as members that have a warp or block of that number; where they are in several teams
+///   (collective_options::teams), those of one's own team. Elements of other PEs' places are as before.
 /// - Waiting: each call waits for all members, so each is a barrier of its group. Meanwhile a lane that has other roles
 ///   does them.
 /// - Memory: arrays lie in memory of the own PE that all callers reach, shared or global, not in a lane's variables.
@@ -214,7 +215,7 @@ public:
         Ctx& ctx, symmetric_ptr<T> from, symmetric_ptr<std::uint64_t> counts, symmetric_ptr<T> to,
         group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
         answered<std::uint64_t> got;
-        got.code = check_reach(ctx, counts, static_cast<std::uint64_t>(ctx.n_pes()));
+        got.code = check_reach(ctx, counts, static_cast<std::uint64_t>(ctx.n_pes()), who);
         if (!got) return got;
         got.code = on_symmetric(ctx, who, signature_of<T>(who, 0, 0, 14), from, to, 0,
                                 [&](Ctx& here, const symmetric_members& all, Idle& idle) {
@@ -291,11 +292,12 @@ private:
             move_range(ctx, all, mine, theirs, {0, count}, idle, copy_range<T>{mine, theirs, ctx.pe(), pe}, where);
         }
     }
-    /// Whether `count` elements exist, within reach on all PEs.
+    /// Whether `count` elements exist, within reach on the PEs of all members.
     template <class T>
-    LANEWAY_FN status check_reach(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count) const {
+    LANEWAY_FN status check_reach(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, group who) const {
         if (!exists(ctx, first, count)) return refuse_address(ctx, operation::collective, ctx.pe(), first);
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            if (!ref_.takes_part(pe, who, run_.member(who))) continue;
             if (address(ctx, first, pe) == nullptr) return refuse_address(ctx, operation::collective, pe, first);
         }
         return status::ok;
@@ -306,7 +308,7 @@ private:
                                    symmetric_ptr<T> to, std::uint64_t count, const Move& move) {
         static_assert(trivially_copyable<T>, "elements of symmetric arrays are trivially copyable");
         if (!exists(ctx, from, count)) return refuse_address(ctx, operation::collective, ctx.pe(), from);
-        status going = check_reach(ctx, to, count);
+        status going = check_reach(ctx, to, count, who);
         if (going != status::ok) return going;
         going = run(ctx, {who, signature, 0, 1}, 0, barrier_step{});
         if (going != status::ok) return going;

@@ -15,10 +15,13 @@ struct collectives_plan {
     std::vector<working_counts> most;  ///< of each PE, that its grids may have
     group_words words[3];              ///< by kind
 
-    /// `most`: working warps and blocks of each PE, at most. Throws usage_error for sizes that cannot be.
+    /// `most`: working warps and blocks of each PE, at most. Throws usage_error for sizes and teams that cannot be.
     collectives_plan(const collective_options& options, const std::vector<working_counts>& most);
 
     [[nodiscard]] std::size_t n_pes() const { return most.size(); }
+    [[nodiscard]] bool same_team(std::size_t a, std::size_t b) const {
+        return options.teams.empty() || options.teams[a] == options.teams[b];
+    }
     /// Words that one PE writes for another.
     [[nodiscard]] std::uint64_t pair_words() const;
     /// Everything that counts for a PE: the words that it reads, and its tables and counters.
@@ -59,12 +62,12 @@ private:
     std::vector<buffer<std::uint64_t*>> to_;
     std::vector<buffer<const std::uint64_t*>> from_;
     buffer<std::uint64_t> unheard_;               ///< what the mute PE writes
-    std::vector<buffer<working_counts>> counts_;  ///< where PEs differ
+    std::vector<buffer<working_counts>> counts_;  ///< where PEs differ, or not all are in one team
     std::vector<buffer<std::uint64_t>> rounds_;
     std::vector<buffer<std::uint64_t>> values_;
     std::vector<buffer<grid_words>> grids_;
     std::vector<working_counts> now_;  ///< of the run
-    bool alike_ = true;                ///< all PEs have the same
+    bool alike_ = true;                ///< all PEs have the same, and are in one team
     bool open_ = false;                ///< a run has begun and not ended well
 };
 

@@ -20,9 +20,9 @@ struct working_counts {
     std::uint32_t warps = 1;
     std::uint32_t blocks = 1;
 
-    /// Groups of this kind that the PE is a member of.
+    /// Groups of this kind that the PE is a member of; none where it has no blocks, as a PE of another team.
     [[nodiscard]] LANEWAY_FN std::uint32_t groups(group kind) const {
-        return kind == group::warp ? warps : kind == group::block ? blocks : 1;
+        return kind == group::warp ? warps : kind == group::block ? blocks : blocks != 0 ? 1 : 0;
     }
     friend bool operator==(const working_counts&, const working_counts&) = default;
 };
@@ -62,7 +62,7 @@ struct grid_words {
 struct collectives_ref {
     std::uint64_t* const* to = nullptr;          ///< n_pes, PE memory: where each other PE reads this one's words
     const std::uint64_t* const* from = nullptr;  ///< n_pes, PE memory: where each other PE writes them
-    const working_counts* counts = nullptr;      ///< n_pes, PE memory; null: all are as `mine`
+    const working_counts* counts = nullptr;      ///< n_pes, PE memory, none of other teams; null: all are as `mine`
     working_counts mine;
     group_words words[3];             ///< by kind
     std::uint64_t max_bytes = 0;      ///< of an array

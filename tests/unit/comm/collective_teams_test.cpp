@@ -1,0 +1,1 @@
+#include "collective_teams_suite.hpp"
