@@ -118,7 +118,9 @@ double server_share_of_component([[maybe_unused]] const Component& c, [[maybe_un
 template <component Component>
 void begin_component([[maybe_unused]] Component& c, [[maybe_unused]] machine& machine,
                      [[maybe_unused]] const comm_plan& plan, [[maybe_unused]] const run_deadline& until) {
-    if constexpr (requires { c.begin(machine, plan, until); }) c.begin(machine, plan, until);
+    constexpr bool begins = requires { c.begin(machine, plan, until); };
+    static_assert(begins || !prepares<Component>, "a run prepares this component, so it may not be const");
+    if constexpr (begins) c.begin(machine, plan, until);
 }
 
 template <component Component>

@@ -133,8 +133,8 @@ public:
     [[nodiscard]] const void* identity() const { return memory_.get(); }
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->held_bytes(); }
     [[nodiscard]] double server_share(int) const { return memory_->server_share(); }
-    void begin(machine& machine, const comm_plan&, const run_deadline& until) { memory_->begin(machine, until); }
-    void end(const run_report&) { memory_->end(); }
+    void begin(machine& machine, const comm_plan&, const run_deadline& until) const { memory_->begin(machine, until); }
+    void end(const run_report&) const { memory_->end(); }
     [[nodiscard]] std::string account() const { return memory_->account(); }
     [[nodiscard]] ref_type ref(int pe) const {
         return {memory_->ref(), memory_->host_ref(pe), memory_->together_before(pe)};

@@ -159,8 +159,8 @@ public:
 
     // As a component, see run/component.hpp.
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->held_bytes(); }
-    void begin(machine& machine, const comm_plan&, const run_deadline&) { memory_->begin(machine); }
-    void end(run_report& report) { memory_->end(report); }
+    void begin(machine& machine, const comm_plan&, const run_deadline&) const { memory_->begin(machine); }
+    void end(run_report& report) const { memory_->end(report); }
     [[nodiscard]] std::string account() const { return memory_->account(); }
     [[nodiscard]] ref_type ref(int) const { return {memory_->ref(), {}}; }
     [[nodiscard]] session_ref_type session_ref(int pe) const { return {{memory_->ref(), {}}, memory_->host_ref(pe)}; }

@@ -192,6 +192,36 @@ TEST_P(components_test, AMailboxOfAnotherRuntimeIsRefused) {
     EXPECT_EQ(rt.for_each(9, post_index{}, box).posted, 9u);
 }
 
+/// One lane of each PE triggers a tag, waits for its operation's signal, and passes a message on.
+struct trigger_and_pass {
+    symmetric_ref<std::uint64_t> told, passed;
+    template <class Ctx, class Triggers, class World>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, World& world) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
+        if (triggers.trigger(ctx, 1) != status::ok || triggers.wait_signal(ctx, told[0], 1) != status::ok) return;
+        const auto mine = static_cast<std::uint64_t>(ctx.pe()) + 1;
+        std::uint64_t got = 0;
+        if (world.sendrecv(ctx, &mine, 1, next, 0, &got, 1, before, 0) == status::ok) passed.local(ctx)[0] = got;
+    }
+};
+
+TEST_P(components_test, ConstantsArePreparedAsWell) {
+    if (GetParam().find(',') != std::string::npos) GTEST_SKIP() << "PEs of several kinds have no triggers";
+    runtime rt(options_for(GetParam()));
+    const auto told = rt.allocate<std::uint64_t>(1), passed = rt.allocate<std::uint64_t>(1);
+    auto prepared = rt.triggers({.tags = 2});
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        prepared.prepare(pe, 1, 1, trigger_operation::nothing(pe).signal(told.ref()[0]));
+    }
+    const auto triggers = prepared;
+    const auto world = rt.communicator();
+    rt.run(trigger_and_pass{told.ref(), passed.ref()}, triggers, world);
+    for (int pe = 0; pe < rt.n_pes(); ++pe) {
+        EXPECT_EQ(passed.copy_out(pe)[0], static_cast<std::uint64_t>((pe + rt.n_pes() - 1) % rt.n_pes()) + 1);
+    }
+}
+
 struct take_none {
     template <class Ctx, class First, class Second>
     LANEWAY_FN void operator()(Ctx&, First&, Second&) const {}
