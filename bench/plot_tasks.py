@@ -19,7 +19,7 @@ SERIES = {
     "single": ("one by one", "#c8553d"),
     "spawned": ("spawned by tasks", "#7b5ea7"),
 }
-LINES = ["-", "--", ":"]
+LINES = [("-", "o"), ("--", "s"), (":", "^")]
 # GeMTC, one K20X with 168 workers: 90 % of the time at 5 ms, and so many tasks a second with and without bundles.
 GEMTC_LENGTH_US, GEMTC_SHARE = 5000.0, 0.9
 GEMTC_RATES = (22_000.0, 6_000.0)
@@ -41,12 +41,12 @@ def number(row: Row, name: str) -> float:
 
 def draw_shares(axes: Axes, rows: list[Row], devices: list[str]) -> None:
     """The share of the time that workers work, over the length of a task."""
-    for line, where in zip(LINES, devices, strict=False):
+    for (line, marker), where in zip(LINES, devices, strict=False):
         for what, (name, color) in SERIES.items():
             found = [row for row in rows if row["devices"] == where and row["what"] == what]
             points = sorted((number(row, "task_us"), number(row, "median")) for row in found)
             if points:
-                axes.plot(*zip(*points, strict=True), line, color=color, marker="o", ms=3, label=f"{name}, {where}")
+                axes.plot(*zip(*points, strict=True), line, color=color, marker=marker, ms=4, label=f"{name}, {where}")
     axes.plot([GEMTC_LENGTH_US], [GEMTC_SHARE], "k*", ms=8, label="GeMTC 2014, one K20X")
     axes.set_xscale("log")
     axes.set_xlabel("length of a task, µs")
@@ -80,7 +80,7 @@ def main() -> None:
     draw_shares(left, shares, devices)
     draw_rates(right, rates, devices)
     handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False, handlelength=4)
     figure.suptitle(str(record["machine"]), fontsize=9)
     figure.savefig(sys.argv[2], dpi=150)
 

@@ -54,7 +54,10 @@ std::string message_of(const fault_record& record) {
 /// What the record's numbers say.
 std::string numbers_of(const fault_record& record, const fault_scene& scene) {
     switch (record.code) {
-        case status::bad_pe: return "the job has " + counted(static_cast<std::uint64_t>(scene.n_pes), "PE");
+        case status::bad_pe:
+            if (record.what == operation::collective && record.peer >= 0 && record.peer < scene.n_pes)
+                return "it is no member of this group";
+            return "the job has " + counted(static_cast<std::uint64_t>(scene.n_pes), "PE");
         case status::bad_address: return missing_element(record);
         case status::too_long:
             return counted(record.number, "byte") + ", and a chunk has room for " + std::to_string(record.limit);

@@ -22,6 +22,7 @@ std::vector<std::byte*> allocate_for_reader(machine& machine, int reader,
         pieces.push_back({reader, way->place(machine.device(writers[0]), to, bytes), bytes});
         std::byte* part = pieces.back().memory.get();
         for (const int writer : writers) {
+            if (bytes_from(writer) == 0) continue;
             parts[static_cast<std::size_t>(writer)] = part;
             part += bytes_from(writer);
         }

@@ -5,9 +5,11 @@ They are not part of every Python: `make test` fetches Debian's into build/deps 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 import unittest
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -45,6 +47,21 @@ try:
     CLASSES = {name: find(name) for name in PARTS}
 except (ImportError, unittest.SkipTest) as error:
     pytest.skip(f"CPython's tests of executors are not installed: {error}", allow_module_level=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_of_other_tests() -> Iterator[None]:
+    """Objects of the tests before are left out of collections: CPython's tests collect a hundred times each."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def no_dead_threads() -> None:
+    """Threads that are over are forgotten before a test counts them: it waits at its end until there are as many."""
+    gc.collect()
 
 
 class PoolMixin(CLASSES["ExecutorMixin"]):  # type: ignore[misc]

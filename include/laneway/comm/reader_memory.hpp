@@ -18,7 +18,7 @@ struct reader_memory {
 };
 
 /// Allocates memory for one reader, a part for each other PE, and adds its pieces to `pieces`. Returns the parts, null
-/// for the reader itself, and of no use where `bytes_from` is 0. All writers that reach the reader in the same way
+/// for the reader itself and where `bytes_from` is 0. All writers that reach the reader in the same way
 /// share one piece, one part behind the other: with pieces of their own, the rings of 256 PEs would be 260,000, each
 /// with a page for a few words.
 std::vector<std::byte*> allocate_for_reader(machine& machine, int reader,

@@ -53,6 +53,10 @@ template <class T>
 concept prepares = requires(std::remove_cvref_t<T>& t, machine& m, const comm_plan& plan, const run_deadline& until) {
     t.begin(m, plan, until);
 };
+template <class T>
+concept ended_by_runs = requires(std::remove_cvref_t<T>& t, run_report& report) {
+    t.end(report);
+};
 
 /// Whether a component may be part of a session: see host_feed.hpp.
 template <class T>
@@ -125,7 +129,9 @@ void begin_component([[maybe_unused]] Component& c, [[maybe_unused]] machine& ma
 
 template <component Component>
 void end_component([[maybe_unused]] Component& c, [[maybe_unused]] run_report& report) {
-    if constexpr (requires { c.end(report); }) c.end(report);
+    constexpr bool ends = requires { c.end(report); };
+    static_assert(ends || !ended_by_runs<Component>, "a run ends this component's part, so it may not be const");
+    if constexpr (ends) c.end(report);
 }
 
 /// What a component adds to the message of a run that has failed.

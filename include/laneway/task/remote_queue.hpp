@@ -80,8 +80,8 @@ public:
 
     // As a component, see run/component.hpp.
     [[nodiscard]] std::uint64_t held_bytes(int) const { return memory_->held_bytes(); }
-    void begin(machine& machine, const comm_plan&, const run_deadline&) { memory_->begin(machine); }
-    void end(const run_report&) { memory_->end(); }
+    void begin(machine& machine, const comm_plan&, const run_deadline&) const { memory_->begin(machine); }
+    void end(const run_report&) const { memory_->end(); }
     [[nodiscard]] ref_type ref(int pe) const {
         return {memory_->rings(), memory_->names(), memory_->launches(pe), types_, {}};
     }

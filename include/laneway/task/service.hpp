@@ -62,11 +62,11 @@ public:
     [[nodiscard]] const void* identity() const { return memory_.get(); }
     [[nodiscard]] std::uint64_t held_bytes(int pe) const { return memory_->held_bytes(pe); }
     [[nodiscard]] double server_share(int pe) const { return memory_->server_share(pe); }
-    void begin(machine& machine, const comm_plan& plan, const run_deadline&) {
+    void begin(machine& machine, const comm_plan& plan, const run_deadline&) const {
         const bool anew = memory_->begin(machine, plan);
         if (threads_ != nullptr) threads_->begin(anew);
     }
-    void end(const run_report&) { memory_->end(by_host()); }
+    void end(const run_report&) const { memory_->end(by_host()); }
     [[nodiscard]] std::string account() const { return memory_->account(by_host()); }
     [[nodiscard]] ref_type ref(int pe) const { return {memory_->rings(pe), all_types(pe)}; }
     [[nodiscard]] session_ref_type session_ref(int pe) const { return {{memory_->counts(), all_types(pe)}}; }

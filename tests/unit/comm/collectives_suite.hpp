@@ -69,13 +69,14 @@ T combine(std::uint32_t op, T a, T b) {
         return a + b;
     }
 }
-/// In order of PEs, of those that have such a member.
+/// In order of PEs, of those of one's team that have such a member.
 template <class T>
-T combined(const collectives_job& job, std::uint32_t op, group kind, std::uint32_t number, std::uint64_t element) {
+T combined(const collectives_job& job, std::size_t of, std::uint32_t op, group kind, std::uint32_t number,
+           std::uint64_t element) {
     T sum{};
     bool any = false;
     for (std::size_t pe = 0; pe < job.counts.size(); ++pe) {
-        if (number >= job.counts[pe].groups(kind)) continue;
+        if (number >= job.counts[pe].groups(kind) || !job.memory->plan().same_team(of, pe)) continue;
         const T value = contribution<T>(pe, number, element);
         sum = any ? combine(op, sum, value) : value;
         any = true;
@@ -100,7 +101,7 @@ void reduce_and_compare(collectives_job& job, std::uint32_t op, group kind, std:
     for (std::size_t pe = 0; pe < job.counts.size(); ++pe) {
         std::vector<T> wanted;
         for (std::uint32_t number = 0; number < job.counts[pe].groups(kind); ++number) {
-            for (std::uint32_t e = 0; e < count; ++e) wanted.push_back(combined<T>(job, op, kind, number, e));
+            for (std::uint32_t e = 0; e < count; ++e) wanted.push_back(combined<T>(job, pe, op, kind, number, e));
         }
         expect_same_bits(arrays[pe].copy_out(), wanted, "PE " + std::to_string(pe));
     }
@@ -111,6 +112,23 @@ void reduce_by_all_operations(collectives_job& job, std::uint32_t count) {
     const std::uint32_t ops = std::is_integral_v<T> ? 5 : 3;
     for (const group kind : all_groups) {
         for (std::uint32_t op = 1; op <= ops; ++op) reduce_and_compare<T>(job, op, kind, count);
+    }
+}
+
+/// Each in pieces, and longer than what one team of all would reduce in two steps.
+TEST_P(collectives_test, TeamsReduceArraysOfTheirOwn) {
+    for (const int teams : {2, 3}) {
+        collective_options small;
+        small.warp_bytes = small.block_bytes = small.grid_bytes = 64;
+        small.block_two_shot_bytes = small.grid_two_shot_bytes = 100;
+        const options o = options_of(GetParam(), 4);
+        for (int pe = 0; pe < laneway::machine(o.devices).n_pes(); ++pe) small.teams.push_back(pe % teams);
+        collectives_job job(o, small, [](int pe) { return 1 + pe % 2; });
+        for (const group kind : all_groups) {
+            reduce_and_compare<double>(job, reduction::sum::number, kind, 1);
+            reduce_and_compare<double>(job, reduction::sum::number, kind, 70);
+            reduce_and_compare<std::int32_t>(job, reduction::max::number, kind, 300);
+        }
     }
 }
 

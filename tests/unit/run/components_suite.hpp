@@ -1,6 +1,7 @@
 // Runs of several components at once, and of none.
 #pragma once
 
+#include "laneway/run/transfers.hpp"
 #include "unit/run/component_job.hpp"
 #include "unit/run/path_graph.hpp"
 
@@ -195,30 +196,35 @@ TEST_P(components_test, AMailboxOfAnotherRuntimeIsRefused) {
 /// One lane of each PE triggers a tag, waits for its operation's signal, and passes a message on.
 struct trigger_and_pass {
     symmetric_ref<std::uint64_t> told, passed;
-    template <class Ctx, class Triggers, class World>
-    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, World& world) const {
+    template <class Ctx, class Triggers, class World, class Copies>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers, World& world, Copies& copies) const {
         if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
         const int next = (ctx.pe() + 1) % ctx.n_pes(), before = (ctx.pe() + ctx.n_pes() - 1) % ctx.n_pes();
         if (triggers.trigger(ctx, 1) != status::ok || triggers.wait_signal(ctx, told[0], 1) != status::ok) return;
         const auto mine = static_cast<std::uint64_t>(ctx.pe()) + 1;
         std::uint64_t got = 0;
-        if (world.sendrecv(ctx, &mine, 1, next, 0, &got, 1, before, 0) == status::ok) passed.local(ctx)[0] = got;
+        if (world.sendrecv(ctx, &mine, 1, next, 0, &got, 1, before, 0) != status::ok) return;
+        passed.local(ctx)[0] = got;
+        const auto copied = copies.post(ctx, transfer::copy(passed[0], ctx.pe(), passed[1], ctx.pe(), 1));
+        if (copied) (void)copies.wait(ctx, copied.value);  // a failure ends the run
     }
 };
 
 TEST_P(components_test, ConstantsArePreparedAsWell) {
     if (GetParam().find(',') != std::string::npos) GTEST_SKIP() << "PEs of several kinds have no triggers";
     runtime rt(options_for(GetParam()));
-    const auto told = rt.allocate<std::uint64_t>(1), passed = rt.allocate<std::uint64_t>(1);
+    const auto told = rt.allocate<std::uint64_t>(1), passed = rt.allocate<std::uint64_t>(2);
     auto prepared = rt.triggers({.tags = 2});
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
         prepared.prepare(pe, 1, 1, trigger_operation::nothing(pe).signal(told.ref()[0]));
     }
     const auto triggers = prepared;
     const auto world = rt.communicator();
-    rt.run(trigger_and_pass{told.ref(), passed.ref()}, triggers, world);
+    const transfers copies(rt.machine());
+    rt.run(trigger_and_pass{told.ref(), passed.ref()}, triggers, world, copies);
     for (int pe = 0; pe < rt.n_pes(); ++pe) {
-        EXPECT_EQ(passed.copy_out(pe)[0], static_cast<std::uint64_t>((pe + rt.n_pes() - 1) % rt.n_pes()) + 1);
+        const auto before = static_cast<std::uint64_t>((pe + rt.n_pes() - 1) % rt.n_pes());
+        EXPECT_EQ(passed.copy_out(pe), std::vector<std::uint64_t>(2, before + 1));
     }
 }
 

@@ -19,7 +19,8 @@ struct collective_options {
     std::uint64_t block_two_shot_bytes = 0;
     std::uint64_t grid_two_shot_bytes = 0;  ///< the same of grids: with 4 PEs 151,666 bytes, with 8 43,333
     /// The number of the team that each PE is in, as the colors of MPI_Comm_split: the PEs of a team do collectives
-    /// among themselves, at their own pace, and always in one step. Empty: all PEs are one team.
+    /// among themselves, at their own pace; where there are several, none reduces in two steps. Empty: all PEs are one
+    /// team.
     std::vector<int> teams{};
 };
 

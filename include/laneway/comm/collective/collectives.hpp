@@ -38,7 +38,7 @@ concept points = requires {
 /// - Who calls: all lanes of the group (see group), together, with the same arguments but for values. Members call the
 ///   same collectives in the same order; what one group calls has nothing to do with other groups. Where PEs differ in
 ///   size, group g has those PEs as members that have a warp or block of that number; where they are in several teams
-///   (collective_options::teams), those of one's own team. Elements of other PEs' places are as before.
+///   (collective_options::teams), those of one's own team. What PEs that are no members would bring is left as it was.
 /// - Waiting: each call waits for all members, so each is a barrier of its group. Meanwhile a lane that has other roles
 ///   does them.
 /// - Memory: arrays lie in memory of the own PE that all callers reach, shared or global, not in a lane's variables.
@@ -137,7 +137,8 @@ public:
         return reduce_parts(ctx, first, count, op, who, {-1, 9, 0}, where);
     }
     /// The same, but each member gets the results of its part only: the elements that part_of_member gives, which are
-    /// count / n_pes() of them where that is a whole number of 16 bytes. Elements of other parts are as before.
+    /// the n-th part of them for n members, where that is a whole number of 16 bytes. Elements of other parts are as
+    /// before.
     template <class T, reduces<T> Op>
     LANEWAY_FN status reduce_scatter(Ctx& ctx, symmetric_ptr<T> first, std::uint64_t count, Op op,
                                      group who = group::grid, call_site_of<Ctx> where = call_site_of<Ctx>::current()) {
@@ -209,7 +210,8 @@ public:
                             });
     }
     /// The same with a number of elements for each pair: this PE gives PE q `counts[q]` of them. What it gives lies in
-    /// `from` one behind the other, in order of PEs, and so does in `to` what it gets, whose number is the answer.
+    /// `from` one behind the other, in order of PEs, and so does in `to` what it gets, whose number is the answer. PEs
+    /// that are no members take no place in either, whatever `counts` has for them.
     template <class T>
     [[nodiscard]] LANEWAY_FN answered<std::uint64_t> all_to_all_v(
         Ctx& ctx, symmetric_ptr<T> from, symmetric_ptr<std::uint64_t> counts, symmetric_ptr<T> to,
