@@ -18,7 +18,7 @@ protected:
     }
 };
 
-constexpr std::uint64_t untouched = 77, elements = 300;
+enum : std::uint64_t { untouched = 77, elements = 300 };  // which need no memory on GPUs
 
 /// What the lanes of a PE must find, and where they add up what they do not.
 struct team_facts {
@@ -80,7 +80,7 @@ private:
         }
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             const std::uint64_t found = own[2 * elements + static_cast<unsigned>(pe)];
-            right = right && found == (facts.has(pe) ? static_cast<unsigned>(pe) + 1 : untouched);
+            right = right && found == (facts.has(pe) ? static_cast<unsigned>(pe) + 1 : std::uint64_t{untouched});
         }
         return right;
     }
@@ -133,7 +133,7 @@ struct move_in_teams {
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
             const std::uint64_t got = to.local(ctx)[static_cast<unsigned>(pe)];
             const std::uint64_t given = 100 * (static_cast<std::uint64_t>(pe) + 1) + me - 1;
-            right = right && got == (facts.has(pe) ? given : untouched);
+            right = right && got == (facts.has(pe) ? given : std::uint64_t{untouched});
             members += facts.has(pe) ? 1 : 0;
         }
         for (std::uint64_t i = 0; i < elements; ++i) {
