@@ -72,11 +72,13 @@ class GraphFile:
         """Every file that `read` reads; it raises what that raises for them."""
         return _core.input_files(*self._compiled())
 
-    def _compiled(self) -> tuple[Path, str | None, int | None, Path | None, bool | None, bool]:
-        """What the compiled part takes."""
-        cache = None if self.cache is None else as_path(self.cache, "the name of the cache's folder")
+    def _compiled(self) -> tuple[str, str | None, int | None, str | None, bool | None, bool]:
+        """What the compiled part takes. Names of files are strings: the methods of a path are Python's, in which Ctrl-C
+        may come while arguments are converted, which would be a TypeError.
+        """
+        cache = None if self.cache is None else str(as_path(self.cache, "the name of the cache's folder"))
         directed = None if self.directed is None else bool(self.directed)
-        path = as_path(self.path, "the graph's file name")
+        path = str(as_path(self.path, "the graph's file name"))
         return path, self.format, self.ids, cache, directed, bool(self.unweighted)
 
 

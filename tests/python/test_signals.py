@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -181,6 +182,16 @@ def test_ctrl_c_leaves_a_call_and_nothing_of_it_goes_on(small: Path, tmp_path: P
     output, errors = started.communicate(timeout=100)
     os.close(writer)
     assert (started.returncode, output, errors) == (3, "caught 0 4\n", "")
+
+
+def test_ctrl_c_as_arguments_are_converted_is_no_other_error(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path) -> str:
+        raise KeyboardInterrupt
+
+    name = str(small)
+    with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
+        patched.setattr(type(small), "__fspath__", interrupted)
+        lw.read_graph(name)
 
 
 INTERRUPTED_AS_IT_LOADS = """

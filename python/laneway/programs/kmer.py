@@ -240,7 +240,7 @@ def read_sequences(paths: PathLike | Iterable[PathLike]) -> Sequences:
 
 def add_sequences(sequences: Sequences, path: PathLike) -> None:
     """Append a file's sequences."""
-    sequences.read(as_path(path, "the file name of sequences"))
+    sequences.read(str(as_path(path, "the file name of sequences")))  # as GraphFile does it
 
 
 def simulate_reads(
