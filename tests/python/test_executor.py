@@ -51,7 +51,7 @@ except (ImportError, unittest.SkipTest) as error:
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_of_other_tests() -> Iterator[None]:
-    """Objects of the tests before are left out of collections: CPython's tests collect a hundred times each."""
+    """Objects of the tests before are left out of collections: some versions' tests collect a hundred times each."""
     gc.collect()
     gc.freeze()
     yield

@@ -184,14 +184,19 @@ def test_ctrl_c_leaves_a_call_and_nothing_of_it_goes_on(small: Path, tmp_path: P
     assert (started.returncode, output, errors) == (3, "caught 0 4\n", "")
 
 
-def test_ctrl_c_as_arguments_are_converted_is_no_other_error(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("read", [lw.read_graph, lw.read_sequences])
+def test_ctrl_c_as_arguments_are_converted_is_no_other_error(
+    read: Callable[[str], object], small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(path: Path) -> str:
         raise KeyboardInterrupt
 
-    name = str(small)
+    sequences = tmp_path / "a.fa"
+    sequences.write_text(">a\nACGT\n")
+    name = str(small if read is lw.read_graph else sequences)
     with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
         patched.setattr(type(small), "__fspath__", interrupted)
-        lw.read_graph(name)
+        read(name)
 
 
 INTERRUPTED_AS_IT_LOADS = """

@@ -9,8 +9,8 @@
 //   static constexpr const char* name = "...";             others is refused. What prepares itself may do that in begin
 //   std::uint64_t held_bytes(int pe) const;                memory that it holds on a PE, so that plans count it
 //   void begin(machine&, const comm_plan&, const run_deadline&);   before ref is called
-//   void end(run_report&);                                 after a run without a fault; it may add to the report. Where
-//                                                          both are const, so may be what a run gets
+//   void end(run_report&);                                 after a run without a fault; it may add to the report. A run
+//                                                          takes a constant where both are const
 //   std::string account() const;                           after a run that failed: what its message shall say
 //   double server_share(int pe) const;                     where its view serves: of the PE's blocks that shall, also
 //                                                          where it is alone

@@ -177,6 +177,7 @@ struct wait_for_first_team {
         }
         if (!in_first || position.pe_warp != 0 || ctx.lane() != 0 || ctx.pe() != 0) return;
         for (int pe = 0; pe < ctx.n_pes(); ++pe) {
+            // Partner: the acquire load of those who wait for it.
             ctx.store(address(ctx, over[0], pe), std::uint64_t{1}, order::release, scope::system);
         }
     }

@@ -184,7 +184,7 @@ class many_types_test : public testing::TestWithParam<std::string> {};
 inline void expect_every_type(const std::string& devices, options o) {
     o.devices = devices;
     // A GPU has some 130,000 lanes, and in each round a handler forwards for every one of them: there is room for all.
-    const bool on_gpus = devices.find("cuda") != std::string::npos;
+    const bool on_gpus = devices.starts_with("cuda");
     if (on_gpus) o.forward_slots = 1 << 19;
     runtime rt(o);
     const std::uint64_t rounds = on_gpus ? 2 : devices.starts_with("checked") ? 6 : 40;

@@ -219,7 +219,7 @@ TEST_P(item_limits_test, ARouteToNoPeEndsTheRun) {
 
 TEST_P(item_limits_test, BodiesPushTheFirstItems) {
     // A push finds room or ends the run: there must be some for what all lanes of a GPU push before any has been done.
-    const bool on_gpus = GetParam().find("cuda") != std::string::npos;
+    const bool on_gpus = GetParam().starts_with("cuda");
     job one(job_options(), room(1024, on_gpus ? std::uint64_t{1} << 20 : 4096));
     const auto report = one.rt.run(push_leaves{}, one.list);
     const std::uint64_t done = one.list.work().done;

@@ -231,7 +231,7 @@ TEST_P(task_misuse_test, BatchesThatEndUnwantedLeaveTheirMemory) {
 TEST_P(task_misuse_test, ABatchThatTakesLongGoesOnWhileItsTasksAreDone) {
     if (checked()) GTEST_SKIP() << "deadlines of checked devices are in virtual time";
     options o = chosen();
-    o.timeout_seconds = 1.5;  // of which tasks take a sixth
+    o.timeout_seconds = 1.5;  // of which a task takes a sixth
     runtime rt(o);
     task_pool pool(take_time{});
     auto session = rt.start(pool);
