@@ -117,7 +117,9 @@ def test_a_signal_while_the_cache_is_written(tmp_path: Path) -> None:
     lw.write_graph(lw.generate_grid(600, 600, keep=1), tmp_path / "grid.gr")
     cache = tmp_path / "cache"
     for number in CAUGHT:
-        started = start(tmp_path, "bfs", "grid.gr", "--source", 1, "--devices", "cpu:1", "--cache", "cache")
+        # Goes on for long behind the cache, so that a signal that comes late for it still comes.
+        rounds = ["--rounds", 1_000_000, "--devices", "cpu:1"]
+        started = start(tmp_path, "pagerank", "grid.gr", *rounds, "--cache", "cache")
         wait_for(lambda: cache.exists() and names(cache), started)
         started.send_signal(number)
         _, errors = started.communicate(timeout=60)
