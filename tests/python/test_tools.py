@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -77,3 +79,30 @@ def test_types_of_all_packages_are_checked() -> None:
     assert re.findall(r'"(\w+)"', checked) == packages
     for package in packages:
         assert (ROOT / "python" / package / "py.typed").exists(), package
+
+
+@pytest.mark.parametrize(
+    ("gpus", "at_once", "firsts"),
+    [("0,1,2,3", 4, "0123012"), ("4,5", 4, "4455445"), ("0,1,2,3", 2, "0202020"), ("7", 2, "-------")],
+)
+def test_suites_that_run_at_once_begin_with_different_gpus(
+    tmp_path: Path, gpus: str, at_once: int, firsts: str
+) -> None:
+    """ctest takes the GPUs from the environment, and tells each suite an order of them."""
+    suites = tmp_path / "suites"
+    suites.write_text("#!/bin/sh\nprintf 's1.\\n  one\\ns2.\\n  one\\ns3.\\ns4.\\ns5.\\ns6.\\ns7.\\n  one\\n'\n")
+    suites.chmod(0o755)
+    words = {"executable": suites, "prefix": "cuda.", "without": "", "at_once": at_once, "properties": "LABELS;cuda"}
+    lines = [f'set(suites_{name} "{value}")\n' for name, value in words.items()]
+    (tmp_path / "CTestTestfile.cmake").write_text("".join(lines) + f'include("{ROOT}/tests/suites.cmake")\n')
+    command = [str(Path(sys.executable).parent / "ctest"), "--show-only=json-v1"]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpus}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
+    orders = []
+    for test in json.loads(done.stdout)["tests"]:
+        known = {each["name"]: each["value"] for each in test["properties"]}
+        assert known["LABELS"] == ["cuda"]
+        (value,) = known.get("ENVIRONMENT", ["CUDA_VISIBLE_DEVICES=-"])
+        orders.append(value.removeprefix("CUDA_VISIBLE_DEVICES="))
+    assert "".join(order[0] for order in orders) == firsts
+    assert all(sorted(order) == sorted(gpus) for order in orders if order != "-")
