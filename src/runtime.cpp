@@ -16,7 +16,10 @@ runtime::runtime(options options)
 
 runtime::~runtime() = default;
 
-std::uint64_t runtime::held_bytes() const { return gets_ == nullptr ? 0 : gets_->size() * sizeof(lane_gets); }
+std::uint64_t runtime::held_bytes() const {
+    if (gets_ == nullptr) return 0;
+    return gets_->counters.size() * sizeof(lane_gets) + gets_->values.size() * sizeof(std::uint64_t);
+}
 
 device_memory runtime::device_memory(const device_heap_options& options) {
     const laneway::device_memory made(machine_, options);
@@ -61,7 +64,7 @@ comm_resources& runtime::resources_for(const comm_plan& plan, const run_deadline
     } else if (!ended_well_) {
         resources_->clear();
     }
-    if (!ended_well_ && gets_ != nullptr) gets_->clear();
+    if (!ended_well_ && gets_ != nullptr) gets_->counters.clear();
     ended_well_ = true;
     return *resources_;
 }

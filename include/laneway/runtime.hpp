@@ -75,9 +75,8 @@ public:
     [[nodiscard]] auto one_sided(const Handlers&... handlers) {
         static_assert(all_differ<Messages...>,
                       "the types of a mailbox's messages differ: give each kind its own struct");
-        if (gets_ == nullptr)
-            gets_ = std::make_unique<symmetric_array<lane_gets>>(machine_, max_lanes(machine_, options_));
-        const serve_memory serve{gets_->ref()};
+        if (gets_ == nullptr) gets_ = std::make_unique<gets_memory>(machine_, max_lanes(machine_, options_));
+        const serve_memory serve{gets_->counters.ref(), gets_->values.ref()};
         using all = with_one_sided<route<Messages, Handlers>...>;
         return handle_of(
             with_allocations(all{{handlers}..., {serve}, {serve}, {serve_fetch{serve}}, {serve_get{serve}}, {serve}}));
@@ -282,12 +281,21 @@ private:
     run_report run_programs(comm_resources& resources, const comm_plan& plan, const std::vector<pe_program>& programs,
                             const run_deadline& until, const std::function<std::string()>& account);
 
+    /// What serve_memory refers to.
+    struct gets_memory {
+        gets_memory(laneway::machine& machine, std::uint64_t lanes)
+            : counters(machine, lanes), values(machine, lanes * max_values_asked) {}
+
+        symmetric_array<lane_gets> counters;
+        symmetric_array<std::uint64_t> values;
+    };
+
     options options_;
     laneway::machine machine_;
     std::unique_ptr<comm_resources> resources_;
     bool ended_well_ = true;  ///< the last run
     std::uint32_t n_communicators_ = 0;
-    std::unique_ptr<symmetric_array<lane_gets>> gets_;  ///< see serve_memory
+    std::unique_ptr<gets_memory> gets_;
     std::vector<std::weak_ptr<device_memory_heaps>> memories_;
     std::shared_ptr<stream_engine> streams_;  ///< null: none has been made
 };

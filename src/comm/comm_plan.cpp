@@ -144,10 +144,11 @@ std::uint64_t comm_plan::command_bytes() { return tagged_words<termination_comma
 std::uint64_t comm_plan::reply_bytes() { return tagged_words<keyed_reply> * sizeof(std::uint64_t); }
 
 std::uint64_t comm_plan::termination_bytes(std::size_t pe) const {
-    const std::uint64_t finished = sizeof(std::uint32_t);
-    if (pe != 0) return finished + command_bytes();
-    return finished + (n_pes() - 1) * reply_bytes() + n_pes() * 2 * sizeof(std::uint64_t*) +
-           samples * sizeof(termination_sample) + sizeof(termination_outcome);
+    const auto children =
+        static_cast<std::uint64_t>(termination_tree::children(static_cast<int>(pe), static_cast<int>(n_pes())));
+    const std::uint64_t all = sizeof(std::uint32_t) + children * (reply_bytes() + 2 * sizeof(std::uint64_t*));
+    if (pe != 0) return all + command_bytes();
+    return all + samples * sizeof(termination_sample) + sizeof(termination_outcome);
 }
 
 std::uint64_t comm_plan::bytes(std::size_t pe) const {

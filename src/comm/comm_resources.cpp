@@ -84,32 +84,43 @@ void comm_resources::make_forward_queues() {
 }
 
 void comm_resources::make_termination() {
-    const auto& coordinator = machine_.device(0);
     commands_.resize(n_);
     termination_replies_.resize(n_);
-    std::vector<std::uint64_t*> commands(n_);
-    std::vector<const std::uint64_t*> replies(n_);
     const int mute = pe_with(options_, injected_fault::mute_termination);
     if (mute >= 0) {
         unheard_ = buffer<std::byte>(machine_.device(mute), std::max(plan_.command_bytes(), plan_.reply_bytes()));
     }
-    for (std::size_t p = 1; p < n_; ++p) {
-        const auto& device = device_of(p);
-        commands_[p] = find_transport(*coordinator, *device).place(coordinator, device, plan_.command_bytes());
-        termination_replies_[p] = find_transport(*device, *coordinator).place(device, coordinator, plan_.reply_bytes());
-        commands[p] = reinterpret_cast<std::uint64_t*>(mute == 0 ? unheard_.data() : commands_[p].get());
-        replies[p] = reinterpret_cast<const std::uint64_t*>(termination_replies_[p].get());
-    }
-    command_table_ = buffer<std::uint64_t*>(coordinator, n_);
-    command_table_.copy_in(commands);
-    reply_table_ = buffer<const std::uint64_t*>(coordinator, n_);
-    reply_table_.copy_in(replies);
+    for (std::size_t p = 0; p < n_; ++p) make_children(p, mute == static_cast<int>(p));
+    const auto& coordinator = machine_.device(0);
     samples_ = buffer<termination_sample>(coordinator, plan_.samples);
     outcome_ = buffer<termination_outcome>(coordinator, 1);
     if (options_.meter) {
         const auto words = allocate_host_visible(coordinator, sizeof(run_meter::reading));
         seen_ = {words, reinterpret_cast<std::uint64_t*>(words.get())};
     }
+}
+
+void comm_resources::make_children(std::size_t p, bool mute) {
+    const auto pe = static_cast<int>(p);
+    const int children = termination_tree::children(pe, static_cast<int>(n_));
+    command_tables_.emplace_back();
+    reply_tables_.emplace_back();
+    if (children == 0) return;
+    const auto& device = device_of(p);
+    std::vector<std::uint64_t*> commands;
+    std::vector<const std::uint64_t*> replies;
+    for (int i = 0; i < children; ++i) {
+        const auto c = static_cast<std::size_t>(termination_tree::first_child(pe) + i);
+        const auto& child = device_of(c);
+        commands_[c] = find_transport(*device, *child).place(device, child, plan_.command_bytes());
+        termination_replies_[c] = find_transport(*child, *device).place(child, device, plan_.reply_bytes());
+        commands.push_back(reinterpret_cast<std::uint64_t*>(mute ? unheard_.data() : commands_[c].get()));
+        replies.push_back(reinterpret_cast<const std::uint64_t*>(termination_replies_[c].get()));
+    }
+    command_tables_[p] = buffer<std::uint64_t*>(device, commands.size());
+    command_tables_[p].copy_in(commands);
+    reply_tables_[p] = buffer<const std::uint64_t*>(device, replies.size());
+    reply_tables_[p].copy_in(replies);
 }
 
 void comm_resources::commit_pending() { (void)commit_pending(count_work()); }
@@ -142,8 +153,9 @@ void comm_resources::clear() {
             forward_slots_[p].fill_bytes(0);
         }
         if (p == 0) continue;
+        const auto parent = static_cast<std::size_t>(termination_tree::parent(static_cast<int>(p)));
         device_of(p)->fill(commands_[p].get(), 0, plan_.command_bytes());
-        device_of(0)->fill(termination_replies_[p].get(), 0, plan_.reply_bytes());
+        device_of(parent)->fill(termination_replies_[p].get(), 0, plan_.reply_bytes());
     }
     for (const auto& r : accounts_.memory) machine_.device(r.reader)->fill(r.memory.get(), 0, r.bytes);
     clear_answers();
@@ -240,8 +252,9 @@ forward_queue_ref comm_resources::forward_queue(int pe) const {
 termination_ref comm_resources::termination(int pe, const threshold_policy& policy) const {
     const auto p = static_cast<std::size_t>(pe);
     termination_ref ref;
-    ref.commands = command_table_.data();
-    ref.replies = reply_table_.data();
+    ref.commands = command_tables_[p].data();
+    ref.replies = reply_tables_[p].data();
+    ref.children = termination_tree::children(pe, static_cast<int>(n_));
     ref.command = reinterpret_cast<const std::uint64_t*>(commands_[p].get());
     const bool mute = pe == pe_with(options_, injected_fault::mute_termination);
     ref.reply = reinterpret_cast<std::uint64_t*>(mute ? unheard_.data() : termination_replies_[p].get());

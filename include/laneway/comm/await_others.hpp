@@ -16,8 +16,10 @@ struct waiting_rules {
 /// waits for may depend on what it does next. Where no other warps take turns at the components' work (`out`, the
 /// program's endpoint, knows), `turn(mask)` is called between looks, by the lanes of the mask together: it does some of
 /// what may be waited for, does not wait, and says whether there was anything to do.
-template <class Ctx, class Out, class Done, class Turn>
-[[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, const wait_site& site, Done&& done, Turn&& turn,
+/// `site()` names the wait when it has taken too long.
+template <class Ctx, class Out, class Site, class Done, class Turn>
+requires std::is_invocable_v<Site>
+[[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, Site&& site, Done&& done, Turn&& turn,
                                              const waiting_rules& rules = {}) {
     bounded_spin spin(2);
     unsigned looks = 0, turns = 0;
@@ -33,13 +35,26 @@ template <class Ctx, class Out, class Done, class Turn>
         }
         if (going == status::ok && (!worked || ++turns % 16 == 0)) {
             if (rules.clock_a_turn && ctx.now_ns() > ctx.deadline_ns() && !stopped(ctx)) {
-                return fail(ctx, status::timeout, site.what, site.peer, site.number, site.limit);
+                const wait_site at = site();
+                return fail(ctx, status::timeout, at.what, at.peer, at.number, at.limit);
             }
-            going = spin.next(ctx, site);
+            going = spin.next(ctx, site());
         }
         if (going != status::ok) return going;
     }
     return status::ok;
+}
+
+template <class Ctx, class Out, class Done, class Turn>
+[[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, const wait_site& site, Done&& done, Turn&& turn,
+                                             const waiting_rules& rules = {}) {
+    return await_others(
+        ctx, out, [&] { return site; }, static_cast<Done&&>(done), static_cast<Turn&&>(turn), rules);
+}
+/// The same for what no component's turn brings.
+template <class Ctx, class Out, class Done>
+[[nodiscard]] LANEWAY_FN status await_others(Ctx& ctx, Out& out, const wait_site& site, Done&& done) {
+    return await_others(ctx, out, site, static_cast<Done&&>(done), [](lane_mask) { return false; });
 }
 
 }  // namespace laneway

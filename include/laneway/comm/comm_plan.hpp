@@ -77,7 +77,7 @@ struct comm_plan {
     /// Slots for answers that one other PE writes for this one's lanes.
     [[nodiscard]] std::uint64_t answer_bytes(std::size_t pe) const;
     [[nodiscard]] std::uint64_t forward_bytes() const;
-    /// Words of a round to and from one PE other than PE 0, which coordinates.
+    /// Words of a round of termination detection from a PE's parent, and to it.
     [[nodiscard]] static std::uint64_t command_bytes();
     [[nodiscard]] static std::uint64_t reply_bytes();
     /// Everything that counts for the PE: what options::buffer_bytes bounds.

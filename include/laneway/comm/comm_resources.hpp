@@ -81,6 +81,8 @@ private:
     void clear_answers();
     void make_forward_queues();
     void make_termination();
+    /// Words of a PE to and from its children. `mute`: they do not hear it.
+    void make_children(std::size_t p, bool mute);
     [[nodiscard]] const std::shared_ptr<device>& device_of(std::size_t p) const {
         return machine_.device(static_cast<int>(p));
     }
@@ -96,12 +98,11 @@ private:
     pair_words accounts_;                              ///< of PEs at barriers
     std::vector<buffer<std::uint64_t>> forward_ends_;  ///< tail and head, far apart
     std::vector<buffer<std::byte>> forward_slots_;
-    std::vector<std::shared_ptr<std::byte>>
-        commands_;  ///< of termination detection, to each PE but PE 0, which coordinates
-    std::vector<std::shared_ptr<std::byte>> termination_replies_;
-    buffer<std::byte> unheard_;  ///< what a PE that is mute there writes
-    buffer<std::uint64_t*> command_table_;
-    buffer<const std::uint64_t*> reply_table_;
+    std::vector<std::shared_ptr<std::byte>> commands_;             ///< of termination detection, to each PE but PE 0
+    std::vector<std::shared_ptr<std::byte>> termination_replies_;  ///< of each PE but PE 0, to its parent
+    buffer<std::byte> unheard_;                                    ///< what a PE that is mute there writes
+    std::vector<buffer<std::uint64_t*>> command_tables_;           ///< of each PE, to its children
+    std::vector<buffer<const std::uint64_t*>> reply_tables_;
     std::vector<buffer<std::uint32_t>> finished_;
     buffer<termination_sample> samples_;
     buffer<termination_outcome> outcome_;

@@ -184,16 +184,20 @@ struct remote_got {
     std::uint64_t lane;
 };
 
-/// Gets that a lane has asked for without waiting, and those that have come.
+/// Gets that a lane has asked for as messages, and those that have come.
 struct lane_gets {
     std::uint32_t asked;
     std::uint32_t come;
 };
 
+/// Values of a bulk get that a lane has on their way at the same time.
+inline constexpr std::uint64_t max_values_asked = 4;
+
 /// Serves all of them on the PE that owns the words. Places were checked where they were posted.
 struct serve_memory {
     static constexpr bool shares_buffers = false;  // many travel
     symmetric_ref<lane_gets> gets;                 ///< one for each lane of a PE, block by block
+    symmetric_ref<std::uint64_t> values;           ///< max_values_asked for each of them: where those of bulk gets come
 
     template <class Ctx>
     LANEWAY_FN void operator()(Ctx& ctx, const remote_update& m) const {

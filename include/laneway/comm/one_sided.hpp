@@ -3,6 +3,7 @@
 #pragma once
 
 #include "laneway/base/path.hpp"
+#include "laneway/comm/await_others.hpp"
 #include "laneway/comm/memory_operation.hpp"
 #include "laneway/comm/routes.hpp"
 #include "laneway/comm/width.hpp"
@@ -67,22 +68,27 @@ public:
     }
 
     /// Loads `count` values into own memory, as the bulk put stores them, and waits for those that this lane takes.
-    /// Each word is loaded whole.
+    /// Each word is loaded whole. As messages, several are on their way at once, and the lane waits for what get_nbi
+    /// has asked for as well.
     template <remote_word T>
     LANEWAY_FN status get(width lanes, T* values, symmetric_ptr<T> from, int pe, std::uint64_t count,
                           path how = path::by_options) {
         T* word = nullptr;
         status result = reach(operation::get, from, pe, count, how, word);
+        if (result != status::ok) return result;
         const copy_share mine = share_of(ctx_, endpoint_, lanes);
         if (word != nullptr) {
             load_words(values, word, count, mine);
             return status::ok;
         }
-        for (std::uint64_t i = mine.first; i < count && result == status::ok; i += mine.step) {
-            const symmetric_ptr<T> next{from.segment, from.index + i};
-            const auto got = ask({memory_op::get, next}, pe, 0, 0);
-            result = got.code;
-            values[i] = word_of<T>(got.value);
+        if (count > mine.first && count - mine.first <= mine.step) {  // one value of this lane's
+            const auto got = ask({memory_op::get, symmetric_ptr<T>{from.segment, from.index + mine.first}}, pe, 0, 0);
+            if (got.code == status::ok) values[mine.first] = word_of<T>(got.value);
+            return got.code;
+        }
+        for (copy_share next = mine; next.first < count && result == status::ok;) {
+            result = get_some(values, from, pe, count, next);
+            next.first += max_values_asked * next.step;
         }
         return result;
     }
@@ -98,12 +104,7 @@ public:
             ctx_.store(local(ctx_, to), ctx_.load(word, order::relaxed, scope::system), order::relaxed, scope::system);
             return status::ok;
         }
-        const std::uint64_t lane =
-            first_of_block() + static_cast<std::uint64_t>(ctx_.warp() * Ctx::warp_lanes + ctx_.lane());
-        lane_gets& mine = gets()[lane];
-        // Only this lane writes it. Partner: the loads in await_gets, of mates that it has met since.
-        ctx_.store(&mine.asked, mine.asked + 1, order::relaxed, scope::block);
-        return endpoint_.post(ctx_, pe, remote_get{{memory_op::get, from}, {memory_op::put, to}, lane});
+        return ask_for({memory_op::get, from}, pe, {memory_op::put, to});
     }
 
     /// Stores a value, then stores `signal_value` or adds it to the signal, as the operation says: whoever sees the
@@ -140,28 +141,14 @@ public:
     LANEWAY_FN bool test(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
         (void)endpoint_.progress(ctx_);  // what raises the signal may have to be served by this lane
         if (!exists(ctx_, signal)) return refuse_address(ctx_, operation::signal, ctx_.pe(), signal) == status::ok;
-        // Partner: the fences of put_signal and of serve_memory.
-        const std::uint64_t seen = ctx_.load(local(ctx_, signal), order::acquire, scope::system);
-        switch (how) {
-            case compare::equal: return seen == value;
-            case compare::not_equal: return seen != value;
-            case compare::greater: return seen > value;
-            case compare::greater_equal: return seen >= value;
-            case compare::less: return seen < value;
-            default: return seen <= value;
-        }
+        return stands(signal, how, value);
     }
 
     /// Waits for the signal; what this block has aggregated is sent meanwhile.
     LANEWAY_SLOW status wait(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
-        bounded_spin spin;
-        // Each lane leaves when its own signal has come: that of another may depend on what this one does next.
-        while (!test(signal, how, value)) {
-            status going = endpoint_.help(ctx_, ctx_.converged());
-            if (going == status::ok) going = spin.next(ctx_, {operation::signal, ctx_.pe(), value});
-            if (going != status::ok) return going;
-        }
-        return status::ok;
+        if (!exists(ctx_, signal)) return refuse_address(ctx_, operation::signal, ctx_.pe(), signal);
+        return await_others(ctx_, endpoint_, {operation::signal, ctx_.pe(), value},
+                            [&] { return stands(signal, how, value); });
     }
 
     // Atomic operations on a word of another PE. Without `fetch_` nobody waits: they are done after quiet. With it the
@@ -264,10 +251,68 @@ public:
     }
 
 private:
+    /// Whether a signal word stands so against the value. Loaded with acquire only then, as has_come does.
+    LANEWAY_FN bool stands(symmetric_ptr<std::uint64_t> signal, compare how, std::uint64_t value) {
+        const auto look = [&](order o) {
+            const std::uint64_t seen = ctx_.load(local(ctx_, signal), o, scope::system);
+            switch (how) {
+                case compare::equal: return seen == value;
+                case compare::not_equal: return seen != value;
+                case compare::greater: return seen > value;
+                case compare::greater_equal: return seen >= value;
+                case compare::less: return seen < value;
+                default: return seen <= value;
+            }
+        };
+        // Partner: the fences of put_signal and of serve_memory.
+        return look(order::relaxed) && look(order::acquire);
+    }
+
+    LANEWAY_FN const serve_memory& server() const { return endpoint_.template served_by<remote_update>(); }
     /// Gets in flight of all lanes that the PE has; those of a block lie together.
-    LANEWAY_FN lane_gets* gets() const { return endpoint_.template served_by<remote_update>().gets.local(ctx_); }
+    LANEWAY_FN lane_gets* gets() const { return server().gets.local(ctx_); }
     LANEWAY_FN std::uint64_t first_of_block() const {
         return static_cast<std::uint64_t>(ctx_.block()) * static_cast<std::uint64_t>(ctx_.n_warps() * Ctx::warp_lanes);
+    }
+    /// This lane among all that the PE has.
+    LANEWAY_FN std::uint64_t own_lane() const {
+        return first_of_block() + static_cast<std::uint64_t>(ctx_.warp() * Ctx::warp_lanes + ctx_.lane());
+    }
+
+    /// Asks a PE to send a word.
+    LANEWAY_FN status ask_for(memory_target from, int pe, memory_target to) {
+        const std::uint64_t lane = own_lane();
+        lane_gets& mine = gets()[lane];
+        // Only this lane writes it. Partner: the loads in await_gets, of mates that it has met since.
+        ctx_.store(&mine.asked, mine.asked + 1, order::relaxed, scope::block);
+        return endpoint_.post(ctx_, pe, remote_get{from, to, lane});
+    }
+
+    /// The next values of this lane's share, max_values_asked at most. They come into memory of the PE and are copied
+    /// from there: where a get fails, what is still on its way must not meet memory that its caller has given up.
+    template <class T>
+    LANEWAY_SLOW status get_some(T* values, symmetric_ptr<T> from, int pe, std::uint64_t count, copy_share next) {
+        const lane_gets& mine = gets()[own_lane()];
+        const int asked_of = has_come_to(mine, mine.asked) ? pe : -1;  // or another get may be what does not come
+        const std::uint64_t first_place = own_lane() * max_values_asked;
+        status result = status::ok;
+        std::uint64_t n = 0;
+        for (std::uint64_t i = next.first; i < count && n < max_values_asked && result == status::ok; i += next.step) {
+            const symmetric_ptr<T> word{from.segment, from.index + i};
+            result = ask_for({memory_op::get, word}, pe, {memory_op::put, server().values[first_place + n++]});
+        }
+        if (result != status::ok) return result;
+        result = await_others(ctx_, endpoint_, {operation::get, asked_of, mine.asked},
+                              [&] { return has_come_to(mine, mine.asked); });
+        if (result != status::ok) return result;
+        ctx_.fence(scope::device);  // Partner: the fence of serve_memory.
+        const std::uint64_t* const come = server().values.local(ctx_);
+        std::uint64_t bits[max_values_asked];  // all loads are on their way before the first value is stored
+        for (std::uint64_t k = 0; k < max_values_asked; ++k) {
+            bits[k] = k < n ? ctx_.load(&come[first_place + k], order::relaxed, scope::device) : 0;
+        }
+        for (std::uint64_t k = 0; k < n; ++k) values[next.first + k * next.step] = word_of<T>(bits[k]);
+        return status::ok;
     }
 
     /// Waits until what lanes of the block have asked for has come. The lanes of the mask, together, which share out
@@ -275,13 +320,16 @@ private:
     LANEWAY_FN status await_gets(lane_mask mask) {
         const lane_gets* const all = gets() + first_of_block();
         const auto lanes = static_cast<std::uint64_t>(ctx_.n_warps() * Ctx::warp_lanes);
+        const auto step = static_cast<std::uint64_t>(Ctx::count_lanes(mask));
         auto next = static_cast<std::uint64_t>(rank_in(ctx_, mask));
-        std::uint32_t asked = 0;
+        // What a lane asks for later does not count: it may ask again and again.
+        const auto asked_by = [&](std::uint64_t lane) {
+            return lane < lanes ? ctx_.load(&all[lane].asked, order::relaxed, scope::block) : 0;
+        };
+        std::uint32_t asked = asked_by(next);
         bounded_spin spin;
         for (;;) {
-            while (next < lanes && have_come(all[next], asked)) {
-                next += static_cast<std::uint64_t>(Ctx::count_lanes(mask));
-            }
+            while (next < lanes && has_come_to(all[next], asked)) asked = asked_by(next += step);
             if (ctx_.ballot(mask, next < lanes) == 0) break;
             status going = endpoint_.help(ctx_, mask);
             if (going == status::ok) going = spin.next(ctx_, {operation::get, -1, asked});
@@ -292,9 +340,8 @@ private:
         return status::ok;
     }
 
-    /// Whether all that a lane has asked for has come; it may ask for more meanwhile.
-    LANEWAY_FN bool have_come(const lane_gets& of_lane, std::uint32_t& asked) {
-        asked = ctx_.load(&of_lane.asked, order::relaxed, scope::block);
+    /// Whether so much of what a lane has asked for has come.
+    LANEWAY_FN bool has_come_to(const lane_gets& of_lane, std::uint32_t asked) {
         return static_cast<std::int32_t>(ctx_.load(&of_lane.come, order::relaxed, scope::device) - asked) >= 0;
     }
 

@@ -1,7 +1,8 @@
 // Termination: how PE 0 learns the state of all PEs, detects the end of all work, and agrees a threshold with them.
 //
-// PE 0 sends a numbered command to every PE, each answers with its counters, and the next round starts when all answers
-// are in. Commands and answers travel in words tagged with the number of the round; each word has one writer.
+// PE 0 sends a numbered command down a tree of PEs, each answers with the sum of its counters and of its children's
+// answers, and the next round starts when PE 0 has all. Commands and answers travel in words tagged with the number of
+// the round; each word has one writer.
 // All counters only grow, and each PE adds to `created` before the work it counts can be seen anywhere, and to
 // `completed` only when all that the work created has been counted. So if the sum of `completed` in one round equals
 // the sum of `created` in the next, then at the moment between them nothing was open, nothing could be created any
@@ -16,7 +17,20 @@
 
 namespace laneway {
 
-/// PE to coordinator.
+/// The tree of PEs, whose root is PE 0. A PE has as many children as a warp of a GPU has lanes, which look at their
+/// answers at the same time; so up to 33 PEs are one level below PE 0.
+struct termination_tree {
+    static constexpr int width = 32;
+
+    [[nodiscard]] static constexpr int parent(int pe) { return (pe - 1) / width; }
+    [[nodiscard]] static constexpr int first_child(int pe) { return pe * width + 1; }
+    [[nodiscard]] static constexpr int children(int pe, int n_pes) {
+        const int behind = n_pes - first_child(pe);
+        return behind < 0 ? 0 : behind < width ? behind : width;
+    }
+};
+
+/// PE to parent: sums over the PE and all below it.
 struct termination_reply {
     std::uint64_t created = 0;
     std::uint64_t completed = 0;
@@ -32,7 +46,7 @@ struct keyed_reply : termination_reply {
     std::uint64_t least = ~std::uint64_t{0};
 };
 
-/// Coordinator to PE.
+/// Coordinator to all PEs, which pass it on.
 struct termination_command {
     std::uint64_t threshold = 0;
     std::uint64_t orders = 0;
@@ -81,16 +95,17 @@ struct threshold_policy {
 
 /// Device view of one PE's part; pointers are valid on that PE. The coordinator has no command and no reply of its own.
 struct termination_ref {
-    std::uint64_t* const* commands = nullptr;       ///< coordinator only: n_pes, words of a termination_command each
-    const std::uint64_t* const* replies = nullptr;  ///< coordinator only: n_pes, words of a termination_reply each
-    const std::uint64_t* command = nullptr;         ///< written by the coordinator
-    std::uint64_t* reply = nullptr;                 ///< read by the coordinator
-    std::uint32_t* finished = nullptr;              ///< PE memory, polled by all warps: the last program that ended
-    std::uint32_t program = 1;                      ///< number of this one, never 0
-    termination_sample* samples = nullptr;          ///< coordinator only
-    termination_outcome* outcome = nullptr;         ///< coordinator only
-    std::uint32_t max_samples = 0;                  ///< even; 0 records none
-    std::uint64_t* seen = nullptr;                  ///< coordinator only, host-visible: see run_meter; or null
+    std::uint64_t* const* commands = nullptr;       ///< to each child, words of a termination_command
+    const std::uint64_t* const* replies = nullptr;  ///< of each child, words of a termination_reply
+    int children = 0;
+    const std::uint64_t* command = nullptr;  ///< written by the parent
+    std::uint64_t* reply = nullptr;          ///< read by the parent
+    std::uint32_t* finished = nullptr;       ///< PE memory, polled by all warps: the last program that ended
+    std::uint32_t program = 1;               ///< number of this one, never 0
+    termination_sample* samples = nullptr;   ///< coordinator only
+    termination_outcome* outcome = nullptr;  ///< coordinator only
+    std::uint32_t max_samples = 0;           ///< even; 0 records none
+    std::uint64_t* seen = nullptr;           ///< coordinator only, host-visible: see run_meter; or null
     threshold_policy policy;
     epoch_words epochs;
     termination_before before;
@@ -122,10 +137,9 @@ class termination_detector {
 public:
     LANEWAY_FN termination_detector(Ctx& ctx, const termination_ref& termination, Counters counters)
         : termination_(termination), counters_(counters), round_(termination.before.rounds),
-          answered_(termination.before.rounds), completed_at_rise_(termination.before.completed),
-          threshold_(termination.policy.first) {
+          completed_at_rise_(termination.before.completed), threshold_(termination.policy.first) {
         started_ns_ = ctx.now_ns();
-        if (ctx.pe() == 0 && ctx.lane() < ctx.n_pes()) first_reply_ = termination.replies[ctx.lane()];
+        if (ctx.lane() < termination.children) first_reply_ = termination.replies[ctx.lane()];
     }
 
     /// This PE's part, again and again; never waits. The whole warp, together. Works on a copy of the context, as this
@@ -147,7 +161,7 @@ public:
             if (told == stop_word::ends || !stopped(ctx)) {
                 ctx.store(&env.control->stop, told, order::relaxed, scope::device);
             }
-        } else if (ctx.now_ns() > ctx.deadline_ns() + env.timeout_ns / 16) {
+        } else if (ctx.now_ns() > ctx.deadline_ns() + time_for_cause_ns<Ctx>(env.timeout_ns)) {
             // Later than the waits' own deadline: where one of them hangs, it names the cause better.
             (void)fail(ctx, status::timeout, operation::run_to_end, -1, ctx.pe() == 0 ? open_ : 0);
         }
@@ -192,17 +206,17 @@ private:
     LANEWAY_FN void answer(Ctx& ctx) {
         termination_command command;
         const bool here =
-            once(ctx, full_warp<Ctx>, [&] { return take(ctx, termination_.command, answered_ + 1, command); });
+            once(ctx, full_warp<Ctx>, [&] { return take(ctx, termination_.command, round_ + 1, command); });
         if (here) {
-            ++answered_;
-            reply_due_ = true;
+            ++round_;
             command.threshold = ctx.shuffle(full_warp<Ctx>, command.threshold, 0);
-            handle_command(ctx, command);
+            command.orders = ctx.shuffle(full_warp<Ctx>, command.orders, 0);
+            begin_round(ctx, command);
         }
-        if (!may_look(ctx)) return;
-        const reply now = counters_.look(ctx);
-        if (fails(ctx)) return;
-        if (ctx.lane() == 0) store_tagged(ctx, termination_.reply, tag(answered_), now, Ctx::tagged_order);
+        reply all;
+        if (!gather(ctx, all)) return;
+        ctx.sync(full_warp<Ctx>);  // what the lanes have seen of children is told by lane 0
+        if (ctx.lane() == 0) store_tagged(ctx, termination_.reply, tag(round_), all, Ctx::tagged_order);
     }
 
     /// Whether this PE's work has failed, where the host would otherwise learn of an epoch that it is done. Asked after
@@ -212,23 +226,28 @@ private:
         return once(ctx, full_warp<Ctx>, [&] { return std::uint32_t{stopped(ctx)}; }) != 0;
     }
 
-    /// Whether the answer to the last command is due. Where nothing can be concluded from the answer of an active PE,
-    /// it delays the answer for a while: so it answers as soon as it is passive, not when the next round comes.
+    /// Whether this PE's own answer to the last command is due. Where nothing can be concluded from the answer of an
+    /// active PE, it delays the answer for a while: so it answers as soon as it is passive, not when the next round
+    /// comes.
     LANEWAY_FN bool may_look(Ctx& ctx) {
-        if (!reply_due_) return false;
+        if (!look_due_) return false;
         if constexpr (Counters::non_generating) {
             if (++held_ < max_held && !counters_.is_passive(ctx)) return false;
             held_ = 0;
         }
-        reply_due_ = false;
+        look_due_ = false;
         return true;
     }
 
-    /// Does as told. All lanes know the threshold, lane 0 the whole command.
-    LANEWAY_FN void handle_command(Ctx& ctx, const termination_command& command) {
-        if constexpr (fed_by_host<Counters>) {
-            counters_.take_from_host(ctx, ctx.shuffle(full_warp<Ctx>, command.orders, 0));
+    /// Passes a command on and does as told. All lanes know it.
+    LANEWAY_FN void begin_round(Ctx& ctx, const termination_command& command) {
+        ctx.sync(full_warp<Ctx>);  // what a lane has seen of PEs is passed on by the others
+        // PEs that get the command see what the host had posted before it closed the epoch.
+        if (fed_by_host<Counters> && termination_.children != 0) ctx.fence(scope::system);
+        for (int child = ctx.lane(); child < termination_.children; child += Ctx::warp_lanes) {
+            store_tagged(ctx, termination_.commands[child], tag(round_), command, Ctx::tagged_order);
         }
+        if constexpr (fed_by_host<Counters>) counters_.take_from_host(ctx, command.orders);
         if (ctx.lane() == 0) {
             if ((command.orders & termination_command::finish) != 0)
                 ctx.store(termination_.finished, termination_.program, order::relaxed, scope::device);
@@ -236,37 +255,49 @@ private:
         }
         applied_ = command.threshold;
         ctx.sync(full_warp<Ctx>);  // the lanes that read counters see the threshold that was just applied
+        look_due_ = answer_due_ = true;
     }
 
-    /// Each lane reads the answers of some PEs; all lanes judge the same sums.
-    LANEWAY_FN void coordinate(Ctx& ctx) {
-        if (done_ || rests(ctx)) return;  // asked again: an epoch may be done since this turn began
+    /// Whether this PE and all below it have answered, once a round; then lane 0 knows the sum, and all lanes of a PE
+    /// with children and of the coordinator. Each lane reads the answers of some children.
+    LANEWAY_FN bool gather(Ctx& ctx, reply& all) {
+        if (!answer_due_) return false;
         if (may_look(ctx)) own_ = counters_.look(ctx);
-        if (reply_due_ || fails(ctx)) return;
-        if (round_ != termination_.before.rounds) {
+        if (look_due_ || fails(ctx)) return false;
+        if (termination_.children == 0 && ctx.pe() != 0) {
+            all = own_;
+        } else {
             std::uint64_t sums[keyed ? 6 : 5] = {};
             std::uint64_t least = ~std::uint64_t{0};
+            const auto add = [&](const reply& one) {
+                const std::uint64_t values[] = {one.created, one.completed, one.deferred, one.active, one.served};
+                for (int i = 0; i < 5; ++i) sums[i] += values[i];
+                if constexpr (keyed) sums[5] += one.kept;
+                if constexpr (keyed) least = one.least < least ? one.least : least;
+            };
+            if (ctx.lane() == 0) add(own_);
             bool missing = false;
-            for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
-                reply told = own_;
-                if (pe != 0) {
-                    const std::uint64_t* from = pe == ctx.lane() ? first_reply_ : termination_.replies[pe];
-                    missing = missing || !take(ctx, from, round_, told);
-                }
-                sums[0] += told.created;
-                sums[1] += told.completed;
-                sums[2] += told.deferred;
-                sums[3] += told.active;
-                sums[4] += told.served;
-                if constexpr (keyed) sums[5] += told.kept;
-                if constexpr (keyed) least = told.least < least ? told.least : least;
+            for (int child = ctx.lane(); child < termination_.children; child += Ctx::warp_lanes) {
+                const std::uint64_t* from = child == ctx.lane() ? first_reply_ : termination_.replies[child];
+                reply told;
+                missing = missing || !take(ctx, from, round_, told);
+                if (!missing) add(told);
             }
-            if (ctx.ballot(full_warp<Ctx>, missing) != 0) return;
+            if (ctx.ballot(full_warp<Ctx>, missing) != 0) return false;
             warp_sums(ctx, sums);
-            reply all;
             static_cast<termination_reply&>(all) = {sums[0], sums[1], sums[2], sums[3], sums[4]};
             if constexpr (keyed) all.kept = sums[5];
             if constexpr (keyed) all.least = warp_min(ctx, least);
+        }
+        answer_due_ = false;
+        return true;
+    }
+
+    LANEWAY_FN void coordinate(Ctx& ctx) {
+        if (done_ || rests(ctx)) return;  // asked again: an epoch may be done since this turn began
+        if (round_ != termination_.before.rounds) {
+            reply all;
+            if (!gather(ctx, all)) return;
             judge(ctx, all);
         }
         command(ctx);
@@ -349,7 +380,6 @@ private:
             epoch_.closing = epoch_.asked;
             epoch_.closed = epoch_.lease_over || epoch_.asked / 2 != epoch_.told;
         }
-        ctx.fence(scope::system);  // PEs that get the command see what the host had posted before it closed the epoch
     }
 
     /// Raises the threshold where little runs. Where nothing has run since the last rise but looks that put all off
@@ -381,7 +411,6 @@ private:
     LANEWAY_FN void command(Ctx& ctx) {
         ++round_;
         if constexpr (fed_by_host<Counters>) look_at_host(ctx);
-        ctx.sync(full_warp<Ctx>);  // what each lane has seen of its PEs is passed on by the others
         if (done_ && ctx.lane() == 0) *termination_.outcome = {samples_, rises_, round_};
         termination_command next{threshold_, done_ ? termination_command::finish : 0};
         if constexpr (fed_by_host<Counters>) {
@@ -389,11 +418,7 @@ private:
             if (!done_ && !epoch_.closed) next.orders |= termination_command::look | termination_command::open;
             if (!done_ && epoch_.closed && !epoch_.closed_before) next.orders |= termination_command::look;
         }
-        for (int pe = ctx.lane(); pe < ctx.n_pes(); pe += Ctx::warp_lanes) {
-            if (pe != 0) store_tagged(ctx, termination_.commands[pe], tag(round_), next, Ctx::tagged_order);
-        }
-        handle_command(ctx, next);
-        reply_due_ = true;
+        begin_round(ctx, next);
     }
 
     /// Keeps at most max_samples: when full, drops every second one and looks half as often.
@@ -412,9 +437,8 @@ private:
 
     const termination_ref& termination_;
     Counters counters_;
-    const std::uint64_t* first_reply_ = nullptr;  ///< of those that this lane reads
+    const std::uint64_t* first_reply_ = nullptr;  ///< of the children that this lane reads
     std::uint64_t round_;
-    std::uint64_t answered_;
     std::uint64_t last_completed_ = 0;
     std::uint64_t completed_at_rise_;
     std::uint64_t kept_at_rise_ = 0;
@@ -423,9 +447,10 @@ private:
     std::uint64_t served_ = 0;
     std::uint64_t threshold_;
     std::uint64_t applied_ = ~std::uint64_t{0};
-    reply own_;               ///< of the coordinator
-    bool reply_due_ = false;  ///< an answer to the last command
-    unsigned held_ = 0;       ///< looks since that command
+    reply own_;                ///< without the children's
+    bool look_due_ = false;    ///< for the answer to the last command,
+    bool answer_due_ = false;  ///< and that answer
+    unsigned held_ = 0;        ///< looks since that command
     std::uint64_t started_ns_ = 0;
     std::uint64_t next_sample_ns_ = 0;
     std::uint64_t sample_gap_ns_ = 1000;

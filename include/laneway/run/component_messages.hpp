@@ -109,6 +109,7 @@ public:
     template <class Message>
     using element = typename element_of<typename list::template handler<Message>>::type;
     using typed_sender<component_endpoint, Ctx, M>::post...;
+    using team_position = typename Out::team_position;
 
     LANEWAY_FN explicit component_endpoint(Out& out) : out_(out) {}
 
@@ -138,6 +139,7 @@ public:
     LANEWAY_FN status drain(Ctx& ctx) { return out_.drain(ctx); }
     LANEWAY_FN status quiet(Ctx& ctx) { return out_.quiet(ctx); }
     LANEWAY_FN status help(Ctx& ctx, lane_mask mask) { return out_.help(ctx, mask); }
+    [[nodiscard]] LANEWAY_FN bool others_take_turns(Ctx& ctx) const { return out_.others_take_turns(ctx); }
     LANEWAY_FN status progress(Ctx& ctx) { return out_.progress(ctx); }
     LANEWAY_FN status advance(Ctx& ctx) { return out_.advance(ctx); }
     LANEWAY_FN bool send_forwards(Ctx& ctx, lane_mask mask) { return out_.send_forwards(ctx, mask); }

@@ -28,6 +28,14 @@ template <class Ctx>
     return status::ok;
 }
 
+/// How long behind the deadline a run goes on, so that those that wait tell what for. A thread may have no core for a
+/// while.
+template <class Ctx>
+[[nodiscard]] LANEWAY_FN constexpr std::uint64_t time_for_cause_ns(std::uint64_t timeout_ns) {
+    constexpr std::uint64_t least = Ctx::warp_lanes == 1 ? 250'000'000 : 0;
+    return timeout_ns / 16 > least ? timeout_ns / 16 : least;
+}
+
 /// The bound of one wait: call next() between two looks.
 class bounded_spin {
 public:

@@ -23,8 +23,6 @@ struct scripted_counters {
     void apply(cpu::context&, std::uint64_t) {}
 };
 
-constexpr std::size_t max_reply_words = tagged_words<termination_reply>;
-
 /// What one PE alone concludes from a script: whether the run was ended, and after how many looks.
 struct conclusions {
     std::size_t looks = 0;
@@ -33,11 +31,7 @@ struct conclusions {
     explicit conclusions(std::vector<termination_reply> script) {
         const test::lone_environment environment(0, 1, 10);
         cpu::context lane(environment.get(), 0, 1, nullptr);
-        const std::uint64_t words[max_reply_words] = {};  // of other PEs, of which there are none
-        const std::uint64_t* const reply = words;
         termination_ref termination;
-        termination.replies = &reply;
-        termination.command = words;
         termination.finished = &finished;
         termination_outcome outcome;
         termination.outcome = &outcome;

@@ -42,10 +42,12 @@ struct put_and_get {
             const auto got = remote.get(words[from * each + i], from_pe);
             right = right && got.code == status::ok && got.value == value_of(from, i);
         }
-        std::uint32_t back[each] = {};
-        right = remote.get(width::lane, back, words[from * each], from_pe, each) == status::ok && right;
-        for (std::uint64_t i = 0; i < each; ++i) right = right && back[i] == value_of(from, i);
         right = remote.get_nbi(fetched[ctx.rank()], words[from * each + 5], from_pe) == status::ok && right;
+        // Lanes share the values out, each into memory of its own.
+        std::uint32_t back[each] = {};
+        right = remote.get(lanes, back, words[from * each], from_pe, each) == status::ok && right;
+        const copy_share mine = share_of(ctx, box, lanes);
+        for (std::uint64_t i = mine.first; i < each; i += mine.step) right = right && back[i] == value_of(from, i);
         if (remote.quiet() != status::ok) return;
         right = right && ctx.load(fetched.local(ctx) + ctx.rank(), order::relaxed, scope::device) == value_of(from, 5);
         if (!right) atomic_add(ctx, wrong[0], 1);
@@ -120,6 +122,69 @@ TEST_P(one_sided_test, QuietWaitsForWhatMatesHaveAskedFor) {
         rt.run(ask_for_mate{words.ref(), fetched.ref(), wrong.ref()}, rt.one_sided());
         EXPECT_EQ(total(wrong, rt.n_pes(), 0), 0u) << "quiet returned before what a mate asked for had come";
     });
+}
+
+/// One lane of PE 0 gets many words as messages, and other lanes of the PE look how many are on their way.
+struct get_many {
+    symmetric_ref<std::uint64_t> words;
+    symmetric_ref<std::uint64_t> seen;  ///< most on their way; wrong words; whether all have come
+
+    static constexpr std::uint64_t each = 70;
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        if (ctx.pe() != 0) return;
+        if (ctx.rank() == 0) {
+            one_sided remote(ctx, box);
+            std::uint64_t values[each] = {};
+            (void)remote.get(width::lane, values, words[0], ctx.n_pes() - 1, each, path::aggregated);
+            for (std::uint64_t i = 0; i < each; ++i) {
+                if (values[i] != value_of(0, i)) atomic_add(ctx, seen[1], 1);
+            }
+            ctx.store(&seen.local(ctx)[2], 1, order::release, scope::device);
+        } else if (ctx.lane() == 0) {
+            look(ctx, box);
+        }
+    }
+
+private:
+    template <class Ctx, class Box>
+    LANEWAY_FN void look(Ctx& ctx, Box& box) const {
+        const auto gets = box.template served_by<remote_update>().gets;
+        std::uint64_t most = 0;
+        bounded_spin spin;
+        while (ctx.load(&seen.local(ctx)[2], order::acquire, scope::device) == 0 && box.progress(ctx) == status::ok &&
+               spin.next(ctx, {operation::signal, 0, 0}) == status::ok) {
+            for (std::uint64_t lane = 0; lane < gets.size(); ++lane) {
+                const lane_gets& of = gets.local(ctx)[lane];
+                // In this order there may be more on their way than is seen, not fewer.
+                const std::uint32_t before = ctx.load(&of.asked, order::acquire, scope::device);
+                const auto left = static_cast<std::int32_t>(before - ctx.load(&of.come, order::relaxed, scope::device));
+                const std::uint64_t asked = left > 0 ? static_cast<std::uint64_t>(left) : 0;
+                most = asked > most ? asked : most;
+            }
+        }
+        ctx.fetch_max(&seen.local(ctx)[0], most, order::relaxed, scope::device);
+    }
+};
+
+TEST_P(one_sided_test, ABulkGetAsksForManyValuesAtOnce) {
+    std::uint64_t most = 0;
+    every_round(GetParam(), [&](options plain) {
+        runtime rt(one_sided_options(plain));
+        auto words = rt.allocate<std::uint64_t>(get_many::each);
+        std::vector<std::uint64_t> values(get_many::each);
+        for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = value_of(0, i);
+        words.copy_in(rt.n_pes() - 1, values);
+        const auto seen = rt.allocate<std::uint64_t>(3);
+        rt.run(get_many{words.ref(), seen.ref()}, rt.one_sided());
+        EXPECT_EQ(total(seen, rt.n_pes(), 1), 0u) << "wrong words";
+        EXPECT_LE(total(seen, rt.n_pes(), 0), max_values_asked);
+        most = std::max(most, total(seen, rt.n_pes(), 0));
+    });
+    if (is_checked(GetParam()) && GetParam() != "checked:1") {
+        EXPECT_GT(most, 1u) << "one round trip a value";
+    }
 }
 
 /// One lane puts generation after generation of many words, another gets them at the same time. Both go word by word in
@@ -244,6 +309,10 @@ struct break_rule {
         // Counts whose bytes are more than 64 bits hold.
         if (rule == 8) (void)remote.put(width::lane, words[0], last, values, std::uint64_t{1} << 61);
         if (rule == 9) (void)remote.get(width::lane, values, words[1], last, ~std::uint64_t{0});
+        // Of one value a lane, which is asked for in a way of its own.
+        if (rule == 10) (void)remote.get(width::lane, values, words[words.size()], last, 1);
+        if (rule == 11) (void)remote.get(width::lane, values, symmetric_ptr<std::uint64_t>{999, 0}, last, 1);
+        if (values[0] != 0) atomic_add(ctx, words[1], 1);
     }
 };
 
@@ -263,8 +332,10 @@ TEST_P(one_sided_test, AddressesAndPesThatDoNotExistEndTheRun) {
         "symmetric memory while putting to PE " + last + beyond,
         "symmetric memory while getting from PE 0" + beyond,  // what is missing is the own word to get into
         "symmetric memory while putting to PE " + last + beyond,
-        "symmetric memory while getting from PE " + last + beyond};
-    for (int rule = 0; rule < 10; ++rule) {
+        "symmetric memory while getting from PE " + last + beyond,
+        "symmetric memory while getting from PE " + last + beyond,
+        "symmetric memory while getting from PE " + last + ": element 0, where there are none"};
+    for (int rule = 0; rule < 12; ++rule) {
         for (const path how : {path::direct, path::aggregated}) {
             options o = one_sided_options(options_of(GetParam(), 1));
             o.path = how;

@@ -44,7 +44,9 @@ struct hop_counters {
 
 /// A token goes round the PEs: each counts it as created before it hands it on, and its own as completed afterwards.
 /// Whoever has it gives errands to the next PE, which makes nothing new of them. A token is open all the time, so a
-/// detection that adds up counters of different moments ends too early: it may see errands run and not yet given.
+/// detection that adds up counters of different moments ends too early: it may see errands run and not yet given. It
+/// begins and ends at the last PE, so that a detection without the PEs farthest below the coordinator sees nothing
+/// open.
 struct hop_program {
     static constexpr int cuda_warps = 2;
 
@@ -127,7 +129,7 @@ inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, con
     std::vector<std::shared_ptr<std::byte>> inboxes;
     for (std::size_t p = 0; p < pes; ++p) {
         words.emplace_back(machine.device(static_cast<int>(p)), 1);
-        const hop_words start{p == 0 ? 1u : 0u, 0, 0, policy.first, 0, 0};
+        const hop_words start{p + 1 == pes ? 1u : 0u, 0, 0, policy.first, 0, 0};
         words.back().copy_in(&start, 1);
         const auto& source = machine.device(static_cast<int>((p + pes - 1) % pes));
         const auto& own = machine.device(static_cast<int>(p));
@@ -140,8 +142,8 @@ inline std::vector<hop_words> run_hops(const options& o, std::uint64_t laps, con
         made.words = words[p].data();
         made.inbox = reinterpret_cast<std::uint64_t*>(inboxes[p].get());
         made.sender = reinterpret_cast<std::uint64_t*>(inboxes[(p + 1) % pes].get());
-        made.starts = p == 0;
-        made.hops = p == 0 ? laps + 1 : laps;
+        made.starts = p + 1 == pes;
+        made.hops = made.starts ? laps + 1 : laps;
         made.needs = needs;
         return made;
     });
@@ -154,7 +156,9 @@ TEST_P(termination_test, TheEndIsNotToldWhileATokenGoesRound) {
     every_round(GetParam(), [&](const options& o) {
         const std::uint64_t laps = 1 + o.seed % 7;
         const auto ends = run_hops(o, laps, {}, 0);
-        for (std::size_t p = 0; p < ends.size(); ++p) EXPECT_EQ(ends[p].hops, laps + (p == 0 ? 1 : 0)) << "PE " << p;
+        for (std::size_t p = 0; p < ends.size(); ++p) {
+            EXPECT_EQ(ends[p].hops, laps + (p + 1 == ends.size() ? 1 : 0)) << "PE " << p;
+        }
     });
 }
 
@@ -166,15 +170,15 @@ TEST_P(termination_test, ThresholdsRiseOverWideGapsInFewSteps) {
             EXPECT_EQ(end.fallen, 0u);
             EXPECT_LE(end.rises, 3u) << "empty steps are left out";
         }
-        EXPECT_EQ(ends[0].hops, 3u);
+        EXPECT_EQ(ends.back().hops, 3u);
     });
 }
 
 TEST_P(termination_test, ThresholdsOfTheWholeRangeAreReached) {
     options o = options_of(GetParam(), 0);
     const auto ends = run_hops(o, 1, {1, 1, 0}, ~std::uint64_t{0} - 1);
-    EXPECT_EQ(ends[0].threshold, ~std::uint64_t{0});
-    EXPECT_EQ(ends[0].hops, 2u);
+    EXPECT_EQ(ends.back().threshold, ~std::uint64_t{0});
+    EXPECT_EQ(ends.back().hops, 2u);
 }
 
 LANEWAY_ON_DEVICES(termination_test, device_lists());

@@ -113,7 +113,14 @@ struct add_by_both {
         (void)second.add(sums[1], next, 1, path::aggregated);
         if (!second.fetch_add(sums[1], next, 1, path::aggregated)) return;
         (void)second.get_nbi(sums[3], sums[0], next, path::aggregated);
-        if (second.quiet() == status::ok) atomic_add(ctx, sums[2], 1);
+        const std::uint64_t sent[] = {8, 9};
+        (void)second.put(width::lane, sums[4], next, sent, 2, path::aggregated);
+        if (second.quiet() != status::ok) return;
+        (void)second.put_signal(sums[6], next, 1, sums[7], 1, signal_op::add, path::aggregated);
+        if (second.wait(sums[7], compare::greater_equal, 1) != status::ok) return;
+        std::uint64_t got[2] = {};
+        (void)second.get(width::lane, got, sums[4], next, 2, path::aggregated);
+        if (got[0] == 8 && got[1] == 9) atomic_add(ctx, sums[2], 1);
     }
 };
 
@@ -122,7 +129,7 @@ TEST_P(alike_components_test, TwoBoxesForOneSidedOperations) {
         options o = options_for(GetParam(), seed);
         o.chunk_bytes = 512;
         runtime rt(o);
-        const auto sums = rt.allocate<std::uint64_t>(4);
+        const auto sums = rt.allocate<std::uint64_t>(8);
         rt.run(add_by_both{sums.ref()}, rt.one_sided(), rt.one_sided());
         const std::uint64_t lanes = total(sums, rt.n_pes(), 2);
         EXPECT_GT(lanes, 0u);

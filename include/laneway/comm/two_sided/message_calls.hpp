@@ -44,9 +44,9 @@ public:
     /// end.
     LANEWAY_FN bool receive_at_once(Ctx& ctx, const message_buffer& buffer, std::int64_t source, std::int64_t tag,
                                     message_status& got, status& result) {
-        // On GPUs some twenty microseconds: longer than an answer takes that is sent at once, and not too long for
-        // lanes of one warp that come one after the other.
-        constexpr int looks = Ctx::warp_lanes >= 32 ? 32 : Ctx::warp_lanes > 1 ? 4 : 1;
+        // On GPUs some sixty microseconds. It must be longer than a message takes through the queues: then a lane whose
+        // partner has gone through them once still looks when the answer comes, and both receive so from then on.
+        constexpr int looks = Ctx::warp_lanes >= 32 ? 96 : Ctx::warp_lanes > 1 ? 4 : 1;
         // Lanes that come together are better served by a turn for all of them.
         if (Ctx::count_lanes(ctx.converged()) != 1 || source < 0 || source >= ctx.n_pes()) return false;
         match_key key;
