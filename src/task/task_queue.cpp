@@ -210,6 +210,7 @@ task_id task_queue::enqueue(task_id id, const task_request& request) {
         release(id.record);
         throw;
     }
+    r.now = stage::held;
     ++undone_;
     take_place(r);
     statistics_.submitted += std::max(r.count, 1u);

@@ -57,6 +57,7 @@ warp_plan plan_warps(std::vector<channel_plan>& plans, std::uint64_t stack_bytes
         plan.is_kept = keeps[plan.consumer] && !plan.is_after && !plan.is_arrivals && plan.rooms_a_pe == 0;
         if (plan.is_after) made.frame_bytes = std::max(made.frame_bytes, plan.element_bytes);
     }
+    made.frame_bytes = (made.frame_bytes + 15) / 16 * 16;  // elements are aligned by 16 at most
     return made;
 }
 

@@ -36,6 +36,20 @@ struct fork_header {
     static constexpr std::uint32_t is_shared = std::uint32_t{1} << 31;
 };
 
+/// From now on children may end in other warps: of the continuation in a frame, and of all above it that lie in frames
+/// of the same warp, whose stack, or a lane's access to it, is the owner. Before what may run elsewhere can be seen
+/// there.
+template <class Ctx, class Owner>
+LANEWAY_FN void share_frames(Ctx& ctx, const Owner& owner, std::byte* frame) {
+    while (owner.owns(frame)) {
+        auto* const header = reinterpret_cast<fork_header*>(frame);
+        // Partner: the release in fork_task::close_in_warp.
+        const std::uint32_t before = ctx.fetch_or(&header->open, fork_header::is_shared, order::acq_rel, scope::device);
+        if ((before & fork_header::is_shared) != 0) return;  // those above are, before this one can be done
+        frame = header->parent;
+    }
+}
+
 /// A function's arguments in its channel.
 template <class Function, bool = is_continuation<Function>>
 struct fork_element {
@@ -88,7 +102,11 @@ public:
     /// Lets the children run, and the continuation when all of them are done. The last thing that the function does.
     template <class Ctx>
     LANEWAY_FN void sync(Ctx& ctx) {
-        ctx.store(&next_->header.open, spawned_, order::relaxed, scope::device);
+        const bool children_stay = spawned_ == 0 || (children_.queue() & stack_tag::kept) != 0;
+        const std::uint32_t shared = children_stay ? 0 : fork_header::is_shared;
+        ctx.store(&next_->header.open, spawned_ | shared, order::relaxed, scope::device);
+        // What follows runs where the last child ends, or where it is found.
+        if (!children_stay || (next_->queue & stack_tag::kept) == 0) share_frames(ctx, *node_, next_->header.parent);
         if (children_) node_->tfree(ctx, children_, spawned_);
         if (spawned_ == 0) {
             node_->enq_place(ctx, next_->queue, next_->place);
@@ -149,15 +167,14 @@ public:
             }
         }
         auto* const parent = reinterpret_cast<fork_header*>(header_.parent);
-        constexpr std::uint32_t one_less = ~std::uint32_t{0};
-        if (node_.owns(header_.parent) &&
-            (ctx.load(&parent->open, order::relaxed, scope::block) & fork_header::is_shared) == 0) {
+        std::uint32_t before = 0;
+        if (node_.owns(header_.parent) && close_in_warp(ctx, *parent, before)) {
             // All children end in this warp, which runs what follows later, behind a barrier of its lanes.
-            if (ctx.fetch_add(&parent->open, one_less, order::relaxed, scope::block) != 1) return;
+            if (before != 1) return;
         } else {
             go_before(ctx, header_.parent);
             // Partner: itself, of the other children. The last one has seen what all have stored.
-            const std::uint32_t before = ctx.fetch_add(&parent->open, one_less, order::acq_rel, scope::device);
+            before = ctx.fetch_add(&parent->open, ~std::uint32_t{0}, order::acq_rel, scope::device);
             if ((before & ~fork_header::is_shared) != 1) return;
             come_behind(ctx, header_.parent);
         }
@@ -201,6 +218,18 @@ public:
     [[nodiscard]] LANEWAY_FN outcome result() const { return yields_ ? outcome::yield : outcome::done; }
 
 private:
+    /// Counts one child less of a continuation whose children all end in this warp. False, and nothing has happened,
+    /// where some may end elsewhere, as a mate may have said just now. `before`: how many there were.
+    template <class Ctx>
+    static LANEWAY_FN bool close_in_warp(Ctx& ctx, fork_header& parent, std::uint32_t& before) {
+        before = ctx.load(&parent.open, order::relaxed, scope::block);
+        while ((before & fork_header::is_shared) == 0) {
+            // Partner: share_frames, of a mate, behind which others see the result.
+            if (ctx.compare_exchange(&parent.open, before, before - 1, order::release, scope::block)) return true;
+        }
+        return false;
+    }
+
     template <class Function>
     static LANEWAY_FN channel<fork_element<Function>> channel_of() {
         constexpr std::uint32_t found = number_of_type<Function, Functions...>();
@@ -224,15 +253,7 @@ struct fork_kernel {
     /// An element goes from its warp's stack to another warp: so all continuations above it may run there as well.
     template <class Ctx>
     static LANEWAY_FN void leave(Ctx& ctx, const warp_stack& stack, std::byte* at) {
-        auto* frame = reinterpret_cast<element*>(at)->header.parent;
-        while (stack.owns(frame)) {
-            auto* const header = reinterpret_cast<fork_header*>(frame);
-            if ((ctx.fetch_or(&header->open, fork_header::is_shared, order::relaxed, scope::device) &
-                 fork_header::is_shared) != 0) {
-                return;
-            }
-            frame = header->parent;
-        }
+        share_frames(ctx, stack, reinterpret_cast<element*>(at)->header.parent);
     }
 
     template <class Ctx>

@@ -108,14 +108,17 @@ public:
 
     /// Says to other blocks which warps have tasks. One lane of the block at a time.
     LANEWAY_FN void refresh(Ctx& ctx) const {
-        std::uint64_t now = seen_now(ctx), before = 0;
-        do {
-            before = ctx.exchange(&shared_->hint, now, order::relaxed, scope::block);
-            if (before != now) ctx.store(&nodes_.hints[block_], now, order::relaxed, scope::device);
-            // Who has pushed meanwhile found its warp named, and said nothing.
-            before = now;
-            now = seen_now(ctx);
-        } while ((now & ~before) != 0);
+        std::uint64_t now = seen_now(ctx, 0), named = 0;
+        for (bool again = false;; again = true) {
+            const std::uint64_t before = ctx.exchange(&shared_->hint, now, order::relaxed, scope::block);
+            // Again always: what others have said since the exchange has been overwritten.
+            if (again || before != now) ctx.store(&nodes_.hints[block_], now, order::relaxed, scope::device);
+            // Who has pushed meanwhile may have found its warp named, and said nothing.
+            named |= before;
+            const std::uint64_t next = seen_now(ctx, named);
+            if ((next & ~now) == 0) return;
+            now = next;
+        }
     }
 
 private:
@@ -146,13 +149,14 @@ private:
         ctx.fetch_or(&nodes_.hints[block_], what, order::relaxed, scope::device);
     }
 
-    /// One lane.
-    LANEWAY_FN std::uint64_t seen_now(Ctx& ctx) const {
+    /// What is ready. `named`: what the block's hint has named before. One lane.
+    LANEWAY_FN std::uint64_t seen_now(Ctx& ctx, std::uint64_t named) const {
         std::uint64_t seen = 0;
         for (int w = 0; w < ctx.n_warps(); ++w) {
             if (ctx.load(&shared_->ready[w], order::relaxed, scope::block) != 0) seen |= std::uint64_t{1} << w;
         }
-        if (nodes_.from_lanes() || (ctx.load(&shared_->hint, order::relaxed, scope::block) & spilled_bit) != 0) {
+        named |= ctx.load(&shared_->hint, order::relaxed, scope::block);
+        if (nodes_.from_lanes() || (named & spilled_bit) != 0) {
             const std::uint64_t head = ctx.load(&nodes_.blocks[block_].spilled, order::relaxed, scope::device);
             if (static_cast<std::uint32_t>(head) != 0) seen |= spilled_bit;
         }

@@ -176,9 +176,8 @@ private:
             if (details == nullptr) details = std::make_unique<record_details>();
             return *details;
         }
-        /// The record of another task, with nothing of the last one.
+        /// The record of another task, with nothing of the last one. It is none until it has been submitted.
         void begin() {
-            now = stage::held;
             end = ending::well;
             wanted = true;
             is_batch = same_arguments = false;

@@ -126,7 +126,7 @@ struct task_rings_ref {
         ctx.sync(full_warp<Ctx>);  // what lane 0 acquired is visible to the lanes that read slots
         const auto entry = static_cast<std::uint32_t>(at >> 32), done = static_cast<std::uint32_t>(at);
         const std::uint32_t waiting = static_cast<std::uint32_t>(known) - entry;
-        if (waiting == 0) return {};
+        if (static_cast<std::int32_t>(waiting) <= 0) return {};  // the later load may have been served first
         const std::uint32_t count =
             once(ctx, full_warp<Ctx>, [&] { return ctx.load(&slot(entry).count, order::relaxed, scope::device); });
         claimed_tasks mine = count != 0 ? tasks_of_range(ctx, entry, done, count)

@@ -95,7 +95,7 @@ private:
     static constexpr std::uint32_t number() {
         constexpr std::uint32_t found = number_of_type<Type, Types...>();
         static_assert(found < sizeof...(Types), "the pool has no task type of this name: give it to task_pool()");
-        static_assert((spawns_tasks<Types> || ...),
+        static_assert(spawns_tasks<Own>,
                       "a task type whose body spawns tasks says `static constexpr bool spawns = true;`");
         static_assert(runs_here<Ctx, Type>,
                       "a spawned task runs where it was spawned, which its runs_on does not name");

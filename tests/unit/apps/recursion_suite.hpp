@@ -43,6 +43,52 @@ struct eager_fibonacci {
     }
 };
 
+/// Two continuations of different size, whose arguments have to be aligned by 16 in one of them. A result counts those
+/// that are not, beside the number.
+struct aligned_sum {
+    static constexpr bool follows = true;
+    struct alignas(16) arguments {
+        std::uint64_t left, right;
+    };
+    using result = std::uint64_t;
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& both, Task& task) const {
+        const auto astray = reinterpret_cast<std::uintptr_t>(&both) % 16 == 0 ? 0 : std::uint64_t{1} << 32;
+        task.finish(ctx, both.left + both.right + astray);
+    }
+};
+struct longer_sum {
+    static constexpr bool follows = true;
+    struct arguments {
+        std::uint64_t left, right, unused[2];
+    };
+    using result = std::uint64_t;
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, const arguments& both, Task& task) const {
+        task.finish(ctx, both.left + both.right);
+    }
+};
+struct summed_by_turns {
+    using arguments = std::uint32_t;
+    using result = std::uint64_t;
+    static constexpr std::uint32_t children = 2;
+    template <class Ctx, class Task>
+    LANEWAY_FN void operator()(Ctx& ctx, std::uint32_t n, Task& task) const {
+        if (n < 2) return task.finish(ctx, n);
+        n % 2 == 0 ? fork<aligned_sum>(ctx, n, task) : fork<longer_sum>(ctx, n, task);
+    }
+
+private:
+    template <class Sum, class Ctx, class Task>
+    LANEWAY_FN void fork(Ctx& ctx, std::uint32_t n, Task& task) const {
+        auto fork = task.fork(ctx, laneway::task<summed_by_turns>, 2, laneway::task<Sum>);
+        if (!fork) return;
+        fork.spawn(ctx, n - 1, &fork->left);
+        fork.spawn(ctx, n - 2, &fork->right);
+        fork.sync(ctx);
+    }
+};
+
 class recursion_test : public testing::TestWithParam<std::string> {
 protected:
     [[nodiscard]] static bool checked() { return is_checked(GetParam()); }
@@ -93,6 +139,12 @@ TEST_P(recursion_test, WarpsKeepWhatTheyProduceAndGiveOthersPartOfIt) {
     if (checked()) {
         EXPECT_GT(given, 0u);
     }
+}
+
+TEST_P(recursion_test, FramesOfDifferentSizesAreAligned) {
+    runtime rt(options_of(GetParam(), 1));
+    fork_join program(rt, {10, 64, 1 << 20}, summed_by_turns{}, aligned_sum{}, longer_sum{});
+    EXPECT_EQ(program.run<summed_by_turns>({9}), std::vector<std::uint64_t>{34});
 }
 
 TEST_P(recursion_test, CallsWithoutAResultAreTold) {
