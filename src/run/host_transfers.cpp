@@ -116,7 +116,7 @@ void host_transfers::wait_for(resident_program& program, const std::function<boo
 host_transfers::place host_transfers::post(int pe, const transfer& t) {
     const program_access::use mine = session();
     check(pe, t);
-    mine.program().refuse_after_stop();
+    const resident_program::visit visiting(mine.program());
     place at{slots_, pe, 0};
     wait_for(mine.program(), [&] { return at.slots->try_leave(pe, t, at.number); });
     mine.program().wake();
@@ -144,9 +144,14 @@ std::uint64_t host_transfers::filled() const {
     return sum;
 }
 
+/// Also what a program that was leaving has accepted and not done.
 bool host_transfers::any_wait() const {
     for (int pe = 0; slots_ && pe < slots_->n_pes(); ++pe) {
-        if (slots_->accepted(pe) < slots_->filled(pe)) return true;
+        const std::uint64_t filled = slots_->filled(pe);
+        const std::uint64_t first = filled < host_transfer_slots::count ? 0 : filled - host_transfer_slots::count;
+        for (std::uint64_t number = first; number < filled; ++number) {
+            if (!slots_->is_over(pe, number)) return true;
+        }
     }
     return false;
 }

@@ -53,7 +53,7 @@ std::vector<waiting_tag> host_triggers::waiting() const {
 
 void host_triggers::leave(int pe, const host_trigger& entry) {
     const program_access::use mine = access_.hold("triggers: host threads trigger while a session of them goes on");
-    mine.program().refuse_after_stop();
+    const resident_program::visit visiting(mine.program());
     const part& p = parts_[static_cast<std::size_t>(pe)];
     const auto waiting = mine.program().waiting();
     std::unique_lock lock(*p.leaving, std::defer_lock);

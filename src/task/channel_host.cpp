@@ -49,7 +49,7 @@ void channel_host::enqueue(std::uint32_t channel, const void* element, std::size
     check(channel, bytes);
     if (pe < 0 || pe >= machine_.n_pes()) throw usage_error("PE " + std::to_string(pe) + " does not exist");
     const program_access::use mine = session();
-    mine.program().refuse_after_stop();
+    const resident_program::visit visiting(mine.program());
     {
         host_inboxes::place place(*inboxes_, pe, mine.program().waiting());
         place.slot().kind = channel;

@@ -47,7 +47,7 @@ void remote_memory::post(int pe, std::uint32_t kind, remote_header& record, std:
     const program_access::use mine =
         access_.hold("remote queue: host threads post while a session runs, from runtime::start to stop");
     resident_program& program = mine.program();
-    program.refuse_after_stop();
+    const resident_program::visit visiting(program);
     host_inboxes& inbox = *inboxes_[request.queue];
     const auto waiting = program.waiting();
     std::optional<host_inboxes::awaited> answer;

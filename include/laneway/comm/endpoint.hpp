@@ -236,7 +236,11 @@ private:
     template <class Message, class Element>
     LANEWAY_FN status send_by_rendezvous(Ctx& ctx, width lanes, int pe, const Message& header,
                                          payload<const Element> payload) {
-        const status fine = this->check(ctx, pe);
+        status fine = this->check(ctx, pe);
+        // Lanes hear of the end at different times, and what follows is for all of them.
+        if (lanes != width::lane && ctx.ballot(full_warp<Ctx>, fine != status::ok) != 0 && fine == status::ok) {
+            fine = status::stopped;
+        }
         if (fine != status::ok) return fine;
         const std::uint64_t before = shared_rendezvous_;
         if (lanes == width::block) ++shared_rendezvous_;

@@ -93,6 +93,7 @@ public:
 
     /// Whether a transfer is done: then what it has moved is visible, and the source may be changed. Any lane of the PE
     /// that has posted it, also another one. Does not wait. False for an event that names none, which ends the run.
+    /// Says nothing of the end of the run, so loops call wait.
     [[nodiscard]] LANEWAY_FN bool test(Ctx& ctx, transfer_event of) {
         return names_one(ctx, of) == status::ok && desk_.is_done(ctx, of);
     }

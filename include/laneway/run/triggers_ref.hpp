@@ -1,6 +1,7 @@
 // Triggered operations as a component of a program: what lanes of the body hold.
 #pragma once
 
+#include "laneway/comm/await_others.hpp"
 #include "laneway/comm/termination.hpp"
 #include "laneway/comm/triggers/host_triggers_ref.hpp"
 #include "laneway/comm/triggers/trigger_preparation.hpp"
@@ -81,27 +82,17 @@ public:
         if (tag >= rounds_.tags()) {
             return fail(ctx, status::bad_tag, operation::trigger, -1, tag, rounds_.tags());
         }
-        return await(
-            ctx, [&] { return rounds_.fired(ctx, tag) >= rounds; },
-            [&] {
-                return wait_site{operation::trigger, -1, tag, rounds_.word(ctx, tag).told()};
-            });
+        const auto site = [&] { return wait_site{operation::trigger, -1, tag, rounds_.word(ctx, tag).told()}; };
+        // Partner: the release, or the fence, of trigger_rounds::close_round.
+        return await(ctx, site, [&] { return reaches(ctx, &rounds_.slot(tag).fired, rounds, scope::device); });
     }
     /// Waits until a signal word of the own PE is `value` or more: what came with it is there. Any lanes, as above.
     LANEWAY_SLOW status wait_signal(Ctx& ctx, symmetric_ptr<std::uint64_t> word, std::uint64_t value) {
         if (!exists(ctx, word)) return refuse_address(ctx, operation::signal, ctx.pe(), word);
-        return await(
-            ctx,
-            // Partner: the fence of trigger_rounds::close_round. Acquired only when it has come: an acquire empties the
-            // multiprocessor's cache, and so slows down those whose work is waited for.
-            [&] {
-                std::uint64_t* const at = address(ctx, word, ctx.pe());
-                return ctx.load(at, order::relaxed, scope::system) >= value &&
-                       ctx.load(at, order::acquire, scope::system) >= value;
-            },
-            [&] {
-                return wait_site{operation::signal, ctx.pe(), value};
-            });
+        const std::uint64_t* const at = address(ctx, word, ctx.pe());
+        const auto site = [&] { return wait_site{operation::signal, ctx.pe(), value}; };
+        // Partner: the fence of trigger_rounds::close_round.
+        return await(ctx, site, [&] { return reaches(ctx, at, value, scope::system); });
     }
 
     // As a component.
@@ -197,21 +188,10 @@ private:
         (void)fail(ctx, status::timeout, operation::trigger, -1, tag, rounds_.word(ctx, tag).told());
     }
 
-    template <class Done, class Site>
-    LANEWAY_FN status await(Ctx& ctx, Done&& done, Site&& site) {
-        bounded_spin spin(2);
-        unsigned looks = 0, turns = 0;
-        // Each lane leaves when its own has come: that of another may depend on what this one does next.
-        while (!done()) {
-            // On a GPU other warps look after operations as well, and how soon a word is seen is what a step costs.
-            if (Ctx::warp_lanes >= 32 && ++looks % 8 != 0) continue;
-            const lane_mask together = ctx.converged();
-            const bool worked = turn(ctx, together);
-            status going = out_.help(ctx, together);
-            if (going == status::ok && (!worked || ++turns % 16 == 0)) going = spin.next(ctx, site());
-            if (going != status::ok) return going;
-        }
-        return status::ok;
+    template <class Site, class Done>
+    LANEWAY_FN status await(Ctx& ctx, Site&& site, Done&& done) {
+        return await_others(ctx, out_, site, static_cast<Done&&>(done),
+                            [&](lane_mask mask) { return turn(ctx, mask); });
     }
 
     const trigger_items<Starters>& items_;

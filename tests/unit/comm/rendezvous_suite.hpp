@@ -104,6 +104,57 @@ TEST_P(rendezvous_test, PlacesThatDoNotExistAreNamed) {
     }
 }
 
+struct take_into_one_place {
+    using element = pair_element;
+    static constexpr bool allocates = true;
+    symmetric_ref<pair_element> pool;
+
+    template <class Ctx>
+    LANEWAY_FN symmetric_ptr<pair_element> allocate(Ctx&, const stretch<pair_element>&, std::uint64_t) const {
+        return pool[0];
+    }
+    template <class Ctx>
+    LANEWAY_FN void operator()(Ctx&, const stretch<pair_element>&, payload<const pair_element>) const {}
+};
+
+/// A warp makes large posts to its own PE until the run ends, as another one has it do.
+struct post_until_the_end {
+    symmetric_ref<pair_element> pairs;
+    symmetric_ref<std::uint64_t> lanes;  ///< of that warp: that began, and that came out of their posts
+    std::uint32_t steps;                 ///< until the other one ends the run
+
+    template <class Ctx, class Box>
+    LANEWAY_FN void operator()(Ctx& ctx, Box& box) const {
+        const auto warp = box.slot() / static_cast<unsigned>(Ctx::warp_lanes);
+        if (ctx.pe() != 0 || warp > 1) return;
+        if (warp == 1) {
+            for (std::uint32_t i = 0; i < steps; ++i) ctx.pause();
+            if (ctx.lane() == 0) (void)fail(ctx, status::handler_failed, operation::user_code, -1);
+            return;
+        }
+        atomic_add(ctx, lanes[0], 1);
+        while (box.post(ctx, width::warp, 0, stretch<pair_element>{0, 0, 0, 300}, pairs.local(ctx), 300) ==
+               status::ok) {
+        }
+        atomic_add(ctx, lanes[1], 1);
+    }
+};
+
+TEST_P(rendezvous_test, AllLanesOfAWarpHearOfTheEndTogether) {
+    every_round(GetParam(), [](const options& plain) {
+        options o = rendezvous_options(plain);
+        o.cpu_threads = 2;
+        o.checked_warps = 3;  // two of which work, where one block serves
+        rendezvous_job job(o, 300, 301, 1);
+        const auto lanes = job.rt.allocate<std::uint64_t>(2);
+        const auto mailbox = job.rt.mailbox<stretch<pair_element>>(take_into_one_place{job.pair_pool.ref()});
+        const post_until_the_end post{job.pairs.ref(), lanes.ref(), static_cast<std::uint32_t>(o.seed * 37 % 200)};
+        EXPECT_THROW(job.rt.run(post, mailbox), device_fault);
+        const auto counted = lanes.copy_out(0);
+        EXPECT_EQ(counted[1], counted[0]) << "lanes were lost in a post that their mates had left";
+    });
+}
+
 /// A large post of each block, where it has two warps without the second of them; or one to a PE that does not exist.
 struct faulty_post {
     symmetric_ref<pair_element> pairs;

@@ -309,6 +309,33 @@ TEST_P(trigger_stress_test, ATagThatFiresOnceIsPreparedAgain) {
     });
 }
 
+/// The same where other warps carry the operation out. Who has seen that it has fired prepares, or takes it back.
+struct prepare_what_others_do {
+    symmetric_ref<std::uint64_t> words;  ///< from the second on: as often as rounds
+    template <class Ctx, class Triggers>
+    LANEWAY_FN void operator()(Ctx& ctx, Triggers& triggers) const {
+        if (ctx.rank() % (ctx.size() / static_cast<unsigned>(ctx.n_pes())) != 0) return;
+        words.local(ctx)[0] = 7;
+        const int next = (ctx.pe() + 1) % ctx.n_pes();
+        for (std::uint32_t i = 1; i < words.size(); ++i) {
+            const auto op = trigger_operation::put(words, 0, 1, words, i, next);
+            if (triggers.prepare(ctx, 0, 1, op) != status::ok || triggers.trigger(ctx, 0) != status::ok) return;
+            if (triggers.wait_fired(ctx, 0, i) != status::ok) return;
+            if (i % 2 == 0 && !triggers.disarm(ctx, 0)) return;
+        }
+    }
+};
+
+TEST_P(trigger_stress_test, WhatOthersHaveFiredCanBePreparedAgain) {
+    every_round(GetParam(), [&](const options& o) {
+        runtime rt(o);
+        const auto words = rt.allocate<std::uint64_t>(20);
+        auto tags = rt.triggers({.tags = 1, .alone_bytes = 0});
+        rt.run(prepare_what_others_do{words.ref()}, tags);
+        for (int pe = 0; pe < rt.n_pes(); ++pe) EXPECT_EQ(words.copy_out(pe), std::vector<std::uint64_t>(20, 7));
+    });
+}
+
 TEST_P(trigger_stress_test, TheHostDisarmsAndPreparesAgain) {
     runtime rt(options_of(GetParam(), 1));
     const int last = rt.n_pes() - 1;

@@ -29,7 +29,8 @@ public:
         keep();
         for (int i = 0; i < op.n_links(); ++i) {
             if (op.link(i).pe == ctx.pe() || slot.cells[i] != 0) continue;
-            if (status found = take_cell(ctx, op.link(i), slot.fired, slot.cells[i]); found != status::ok) return found;
+            if (status found = take_cell(ctx, op.link(i), slot.closed, slot.cells[i]); found != status::ok)
+                return found;
         }
         // Partners: the adds of those who trigger. Triggers that came before count.
         const trigger_word before{

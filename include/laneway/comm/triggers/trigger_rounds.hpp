@@ -209,7 +209,7 @@ private:
     LANEWAY_SLOW status close_round(Ctx& ctx, std::uint32_t tag, std::uint32_t& next) {
         trigger_slot& slot = slots_[tag];
         const trigger_operation& op = slot.operation;
-        const std::uint64_t rounds = slot.fired + 1;
+        const std::uint64_t rounds = ++slot.closed;
         // Triggers of other PEs are counted before the fence, and so before these can see them.
         for (int i = 0; i < op.n_links(); ++i) {
             if (op.link(i).pe != ctx.pe()) created(ctx);
@@ -237,9 +237,11 @@ private:
             if (status result = add(ctx, link.tag, link.n, opened, behind_fence); result != status::ok) return result;
             if (opened) keep(ctx, next, link.tag);
         }
-        // Partners: the acquire loads in fired.
-        ctx.store(&slot.fired, rounds, Ctx::tagged_order, scope::device);
+        const bool once = word(ctx, tag).fires_once();
         if (end_round(ctx, slot)) keep(ctx, next, tag);
+        // Behind the end, as who sees it may prepare a tag again that fires once. Other lanes may have closed further
+        // rounds since. Partners: the acquire loads in fired.
+        ctx.fetch_max(&slot.fired, rounds, once ? order::release : Ctx::tagged_order, scope::device);
         // What this has opened was counted behind the fence.
         completed(ctx, 1, next == no_tag ? behind_fence : order::release);
         return status::ok;

@@ -45,9 +45,10 @@ struct trigger_word {
 
 /// A tag of a PE.
 struct alignas(destructive_bytes) trigger_slot {
-    std::uint64_t word = 0;   ///< a trigger_word
-    std::uint64_t fired = 0;  ///< rounds that are over
-    std::uint32_t done = 0;   ///< pieces of this round; more than there are: what it starts has begun
+    std::uint64_t word = 0;    ///< a trigger_word
+    std::uint64_t fired = 0;   ///< rounds that are over, and whose tag may be prepared again
+    std::uint64_t closed = 0;  ///< rounds so far, which who closes them counts
+    std::uint32_t done = 0;    ///< pieces of this round; more than there are: what it starts has begun
     std::uint32_t pieces = 0;
     std::uint64_t piece_elements = 0;
     std::uint32_t cells[trigger_operation::max_links] = {};  ///< of links to other PEs, 1 more each; 0: none
