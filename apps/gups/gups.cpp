@@ -70,7 +70,9 @@ public:
     }
 
     gups_check check() {
+        require_whole();
         gups_check outcome;
+        is_whole_ = false;
         outcome.seconds = undo();
         reset_counters();
         run_quietly(find_errors{table_.ref(), plan_.map, at(claims), at(errors), at(first_error)});
@@ -81,10 +83,12 @@ public:
             outcome.first_error = std::min(outcome.first_error, counted[first_error]);
         }
         undo();
+        is_whole_ = true;
         return outcome;
     }
 
     [[nodiscard]] std::vector<std::uint64_t> words() const {
+        require_whole();
         std::vector<std::uint64_t> all(plan_.map.words());
         for (int pe = 0; pe < runtime_.n_pes(); ++pe) {
             const auto part = table_.copy_out(pe);
@@ -102,6 +106,11 @@ private:
         std::vector<std::uint64_t> start(n_counters);
         start[first_error] = ~std::uint64_t{0};
         for (int pe = 0; pe < runtime_.n_pes(); ++pe) counters_.copy_in(pe, start);
+    }
+
+    /// A check undoes the updates and does them again.
+    void require_whole() const {
+        if (!is_whole_) throw usage_error("a check of the table was left before its end: the table is lost");
     }
 
     void require_shared_memory() {
@@ -179,6 +188,7 @@ private:
     symmetric_array<std::uint64_t> counters_;
     apply_update apply_;
     region_logs logs_;
+    bool is_whole_ = true;  ///< the table
     std::uint64_t rounds_ = 1;
     std::optional<symmetric_array<std::uint64_t>> entries_;
     std::optional<symmetric_array<log_length>> lengths_;

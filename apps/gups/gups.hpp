@@ -71,7 +71,8 @@ public:
     gups_result run();
 
     /// After a run: every device draws all updates again and undoes those of its own words, and each word must hold its
-    /// number. Leaves the table as it was. Throws as run does.
+    /// number. Leaves the table as it was; where a check ends before its end, by a deadline for instance, the table is
+    /// lost, and usage_error says so from then on. Throws as run does.
     gups_check check();
 
     /// The table, word i of all PEs at [i].

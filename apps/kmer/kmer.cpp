@@ -121,8 +121,10 @@ private:
         std::size_t most = 64;
         for (const auto& its : asked) most = std::max(most, its.size());
         if (asked_.size() < most) {  // seldom, as a runtime has only so many arrays in its life
-            asked_ = runtime_.allocate<kmer_key<Words>>(std::bit_ceil(most));
-            found_ = runtime_.allocate<std::uint64_t>(asked_.size());
+            // Both or none: there may be no memory for the second.
+            auto keys = runtime_.allocate<kmer_key<Words>>(std::bit_ceil(most));
+            found_ = runtime_.allocate<std::uint64_t>(keys.size());
+            asked_ = std::move(keys);
         }
         for (std::size_t pe = 0; pe < asked.size(); ++pe) {
             asked[pe].resize(asked_.size());

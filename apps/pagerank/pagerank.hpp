@@ -53,7 +53,8 @@ struct pagerank_result {
 ///
 /// The result is the same to the last bit on any devices: it is added up in whole numbers. Each share of a rank is
 /// rounded to 24 bits, so ranks are within 2^-24 · alpha / (1 - alpha) of the exact ones, relative to these: 3.4e-7 at
-/// most for 0.85. Rounding may keep them changing by twice that in all: a tol that asks for less may never be met.
+/// most for 0.85; beside that, in each round a vertex may lose a unit of 2^-62 for each arc that leads to it. Rounding
+/// may keep them changing by twice that in all: a tol that asks for less may never be met.
 ///
 /// By push (Whang et al., Euro-Par 2015, without rounds as in Groute) ranks start at 0, and each vertex with its part
 /// of 1 - alpha as a residual. A vertex whose residual is large enough adds it to its rank and hands alpha of it on;

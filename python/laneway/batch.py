@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from laneway.task_pool import TaskPool
 
 _pools: dict[tuple[int, str], TaskPool] = {}
 _bodies: dict[tuple[str, str | None], TaskBody] = {}
+_making = threading.Lock()
 
 
 def run_batch(source: str, *arrays: Any, name: str | None = None, devices: str = "") -> Any:
@@ -22,8 +24,9 @@ def run_batch(source: str, *arrays: Any, name: str | None = None, devices: str =
     `python_app(run_batch, executors=["htex"])`, with Dask `client.submit(run_batch, source, numbers)`.
     """
     key = (os.getpid(), devices)
-    if key not in _pools:
-        _pools[key] = TaskPool(devices)
-    if (source, name) not in _bodies:
-        _bodies[source, name] = TaskBody(source, name=name)
+    with _making:  # two pools on one GPU would wait for each other
+        if key not in _pools:
+            _pools[key] = TaskPool(devices)
+        if (source, name) not in _bodies:
+            _bodies[source, name] = TaskBody(source, name=name)
     return _pools[key].submit_many(_bodies[source, name], *map(np.asarray, arrays)).result()

@@ -43,9 +43,9 @@ def metis_parts(graph: Graph, n_parts: int) -> NDArray[np.uint32]:
     from scipy import sparse
 
     shape = (graph.vertices, graph.vertices)
-    ones = np.ones(graph.arcs, dtype=np.int8)
+    ones = np.ones(graph.arcs, dtype=bool)  # of which any number add up to one
     directed = sparse.csr_array((ones, graph.heads.astype(np.int64), graph.offsets.astype(np.int64)), shape=shape)
-    undirected = sparse.csr_array((directed + directed.T).astype(bool))
+    undirected = sparse.csr_array(directed + directed.T)
     undirected.setdiag(False)
     undirected.eliminate_zeros()
     adjacency = pymetis.CSRAdjacency(undirected.indptr, undirected.indices)

@@ -55,9 +55,13 @@ class PoolKeeper:
         _ALL.add(self)
         self._thread.start()
 
+    def is_of_parent(self) -> bool:
+        """Whether this process was forked off: then it has no part in the pool."""
+        return os.getpid() != self.process
+
     def require_own(self) -> None:
         """PoolClosedError in a process that was forked off."""
-        if os.getpid() != self.process:
+        if self.is_of_parent():
             raise PoolClosedError(self.refusal or _foreign(self.process))
 
     def refuse_own_thread(self, timeout: float | None) -> None:
@@ -115,7 +119,7 @@ class PoolKeeper:
 
     def shut_down(self, cancel: bool = False) -> None:
         """Take no more tasks, and end when those that there are are done; does not wait."""
-        if os.getpid() != self.process:
+        if self.is_of_parent():
             return
         with self.lock:
             self.refusal = self.refusal or "cannot schedule new futures after shutdown: the pool has been shut down"
@@ -131,13 +135,15 @@ class PoolKeeper:
 
     def end(self) -> None:
         """End at once: what is not done is lost."""
+        if self.is_of_parent():
+            return
         self.shut_down(cancel=True)
         self._is_ending = True
         self.core.wake()
 
     def join(self) -> None:
         """Wait until the pool has ended. An interrupt, Ctrl-C for instance, ends it at once."""
-        if os.getpid() != self.process or self._thread is threading.current_thread():
+        if self.is_of_parent() or self._thread is threading.current_thread():
             return
         if getattr(_THREAD, "host_of", None) is self:
             raise UsageError("a task of the pool cannot wait for its end: shutdown(wait=False)")

@@ -76,6 +76,8 @@ class TaskFuture(Future[Any]):
         return self.cancelled()
 
     def _withdraw(self) -> bool:
+        if self._keeper.is_of_parent():
+            return False
         with self._keeper.lock:
             was_held, self._is_held = self._is_held, False
         if was_held:
@@ -84,7 +86,9 @@ class TaskFuture(Future[Any]):
         return self._ticket is not None and self._keeper.core.cancel(self._ticket)
 
     def running(self) -> bool:
-        return not self.done() and self._ticket is not None and self._keeper.core.is_given(self._ticket)
+        if self.done() or self._ticket is None or self._keeper.is_of_parent():
+            return False
+        return self._keeper.core.is_given(self._ticket)
 
     def result(self, timeout: float | None = None) -> Any:
         if self._state == FINISHED and self._exception is None:

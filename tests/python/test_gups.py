@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
 from pathlib import Path
 
 import laneway as lw
@@ -104,3 +105,27 @@ def test_failed_run_ends_with_one_line(laneway: Run, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert names(tmp_path / "work") == []
+
+
+def test_a_check_that_was_left_is_told() -> None:
+    """It undoes all updates and does them again: in between the table is another."""
+    table = lw.gups(log2_words=20, updates=2**23, devices="cpu:1")
+    assert table.check().errors == 0
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(20):  # an interrupt between two checks changes nothing
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt):
+                while True:
+                    assert table.check().errors == 0
+            try:
+                assert table.check().errors == 0
+            except lw.UsageError as error:
+                assert str(error) == "a check of the table was left before its end: the table is lost"
+                with pytest.raises(lw.UsageError, match="the table is lost"):
+                    table.table()
+                return
+        pytest.fail("no check was left")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)

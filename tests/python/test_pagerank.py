@@ -270,3 +270,20 @@ def test_a_file_of_numbers_is_not_replaced(laneway: Run, small: Path, tmp_path: 
     start.write_text("1 1\n")
     done = laneway("pagerank", small, "--personalization", start, "--json", start, "--devices", "cpu:1")
     assert done.returncode == 2 and start.read_text() == "1 1\n", done.stderr
+
+
+def test_what_is_too_far_for_whole_numbers_is_not_wrong() -> None:
+    """On a ring whose rank starts at one vertex it falls by alpha an arc, below the unit of ranks in the end."""
+    n = 400
+    ring = lw.Graph.from_edges(np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1), directed=True)
+    result = lw.pagerank(ring, personalization={0: 1}, rounds=1000, devices="cpu:2")
+    exact = 0.15 * 0.85 ** np.arange(n) / (1 - 0.85**n)
+    assert result.rank.values[200] != pytest.approx(exact[200], rel=1e-6, abs=0)
+    assert result.rank.values[300] == 0
+    assert np.abs(result.rank.values - exact)[:100] == pytest.approx(0, abs=1e-8)
+    check = reference.verify(ring, result)
+    assert check.mismatches == 0, check
+    spoilt = result.rank.values.copy()
+    spoilt[200] *= 2  # what a rank may have lost is less than what it has
+    spoilt_result = dataclasses.replace(result, rank=lw.VertexArray(spoilt, result.rank.numbering))
+    assert reference.verify(ring, spoilt_result).mismatches == 1

@@ -25,10 +25,10 @@ class Group:
 
     `members` are all devices of the context where they are None: endpoints of their own where another group has those.
     An endpoint is a member of one group at a time. Every member has one array in its memory, in which data is found and
-    results are left; `arrays[i]` is member i's. Arrays of the host and of CPU devices are NumPy's,
-    those of a GPU any object with `__cuda_array_interface__`, such as CuPy's; in one call they have one type and size,
-    are contiguous and share no memory. A *block* is the part of an array that belongs to a member: of n members an
-    array has n of equal size.
+    results are left; `arrays[i]` is member i's. Arrays of the host and of CPU devices are NumPy's, those of a GPU any
+    object with `__cuda_array_interface__`, such as CuPy's; the stream that fills it is synchronized before the call. In
+    one call they have one type and size, are contiguous and share no memory. A *block* is the part of an array that
+    belongs to a member: of n members an array has n of equal size.
 
     `shape` says how data travels: "direct" from each to each, "ring" from member to member in pieces, "tree" in as many
     rounds as the logarithm of the members. `op` is "sum", "min" or "max", of 32 and 64 bits. What is combined with what

@@ -88,7 +88,7 @@ OTHER = (
 PATHS = "Weights must be whole, from 0 to 2**32 - 1, or decimals that 32 bits hold together, at one power of ten."
 RANKS = (
     "Ranks are within 2**-24 * alpha / (1 - alpha) of those of exact arithmetic, relative to each, however small tol "
-    "is. Weights are as those of paths."
+    "is, and beside that whole numbers of 2**-62. Weights are as those of paths."
 )
 WEIGHTED = (weight_function,)
 GENERIC = (weight_function, bellman_ford)

@@ -116,12 +116,13 @@ def pagerank(
 
     Rounds end when one changes the ranks of all vertices together by less than `tol` times the number of vertices, or
     after `max_iter`. Where NetworkX then raises PowerIterationFailedConvergence, the ranks of the last round come back:
-    look at `converged` of the result, and at `residual`. `rounds` asks for exactly so many instead.
-    On large graphs this limit is met early: take a smaller `tol` where the order of low ranks matters. The ranks, and
-    the number of rounds, are the same to the last bit on any devices; ranks are within 2**-24 * alpha / (1 - alpha) of
-    those of exact arithmetic, relative to each. Rounding may keep changing them, by up to twice that in all: a `tol`
-    below 2**-23 * alpha / (1 - alpha) / n may never be met, and where it is not for this reason, a RuntimeWarning says
-    so.
+    look at `converged` of the result, and at `residual`. `rounds` asks for exactly so many instead. On large graphs
+    this limit is met early: take a smaller `tol` where the order of low ranks matters. The ranks, and the number of
+    rounds, are the same to the last bit on any devices; ranks are within 2**-24 * alpha / (1 - alpha) of those of exact
+    arithmetic, relative to each, as far as they are not so small that their unit, 2**-62, matters: in each round a
+    vertex may lose one for each arc that leads to it, and hands such losses on. Rounding may keep changing them, by up
+    to twice that in all: a `tol` below 2**-23 * alpha / (1 - alpha) / n may never be met, and where it is not for this
+    reason, a RuntimeWarning says so.
 
     By `method` "push" there are no rounds. Each vertex starts with its part of 1 - `alpha` as a residual; a vertex
     whose residual is large enough adds it to its rank and hands `alpha` of it on, those with large ones first, all
